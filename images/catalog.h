@@ -1,0 +1,35 @@
+/*
+ * The catalog: which images we know how to make, and which languages run on them.
+ *
+ * Constant data. A new language is one entry of languages[], a new image one of recipes[].
+ * Side: parent; linked by both programs.
+ */
+#ifndef IMAGES_CATALOG_H
+#define IMAGES_CATALOG_H
+
+#include <stddef.h>
+
+struct language {
+    const char *name;               /* "python" */
+    const char *title;              /* "Python" */
+    const char *image;              /* image it runs on unless the operator names another */
+    const char *code_name;          /* "main.py" */
+    const char *const *argv;        /* {"python3", "-u", "main.py", NULL} */
+    const char *const *extensions;  /* {".py", NULL}: how `run FILE` tells the language */
+};
+
+/* All languages, in the order in which they are shown. */
+const struct language *language_list(size_t *ret_count);
+/* By name or a common other name ("py", "js", "node"); NULL when unknown. */
+const struct language *language_find(const char *name);
+
+struct recipe {
+    const char *name;     /* "python" */
+    const char *summary;  /* one line for people */
+};
+
+/* All recipes `fetch` knows, in the order in which they are shown. */
+const struct recipe *recipe_list(size_t *ret_count);
+const struct recipe *recipe_find(const char *name);
+
+#endif

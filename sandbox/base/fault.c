@@ -1,0 +1,32 @@
+#include "sandbox/base/fault.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int fault_set(struct fault *fault, int error, const char *format, ...)
+{
+    if (fault != NULL && fault->text[0] == '\0') {
+        va_list arguments;
+        va_start(arguments, format);
+        errno = error;
+        vsnprintf(fault->text, sizeof(fault->text), format, arguments);
+        va_end(arguments);
+    }
+    return -error;
+}
+
+void fault_prefix(struct fault *fault, const char *format, ...)
+{
+    if (fault == NULL)
+        return;
+    char rest[FAULT_TEXT_MAX];
+    memcpy(rest, fault->text, sizeof(rest));
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(fault->text, sizeof(fault->text), format, arguments);
+    va_end(arguments);
+    if (length >= 0 && (size_t)length < sizeof(fault->text))
+        snprintf(fault->text + length, sizeof(fault->text) - (size_t)length, ": %s", rest);
+}

@@ -1,0 +1,32 @@
+/*
+ * A fault: why we could not do what was asked, in a sentence for a person.
+ *
+ * The rule of the house: a function returns 0, or a negative errno and fills its fault once, where
+ * it began; callers forward both unchanged. A positive return is a documented refusal of that
+ * function. What a snippet does wrong is a result, never a fault.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_BASE_FAULT_H
+#define SANDBOX_BASE_FAULT_H
+
+#define FAULT_TEXT_MAX 2048
+
+struct fault {
+    /* What was tried, on what, why it failed and what would mend it; "" while there is none. */
+    char text[FAULT_TEXT_MAX];
+};
+
+/*
+ * Fills the fault with the formatted sentence, if it is still empty, and returns -error. `error` is
+ * a positive errno; where it is the cause, name it in the sentence with %m or strerror (errno is
+ * `error` while formatting). `fault` may be NULL. The text is cut at FAULT_TEXT_MAX - 1 bytes.
+ */
+int fault_set(struct fault *fault, int error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "context: " before a fault that is already there. */
+void fault_prefix(struct fault *fault, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,89 @@
+/*
+ * JSON, read into a tree and written from calls. Bytes come from outside and are not trusted.
+ *
+ * Reading uses yajl's event parser and builds a tree of our own, because yajl's own tree cannot tell
+ * "a\u0000b" from "a", loses integers beyond 2^63 and frees itself by recursion.
+ *
+ * Side: parent.  Source: RFC 8259; yajl 2.1 headers.
+ */
+#ifndef SANDBOX_BASE_JSON_H
+#define SANDBOX_BASE_JSON_H
+
+#include "sandbox/base/buffer.h"
+#include "sandbox/base/fault.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JSON_DEPTH_MAX 128       /* nested arrays and objects */
+#define JSON_VALUES_MAX 262144   /* values in one document */
+
+enum json_type {
+    JSON_NULL,
+    JSON_BOOLEAN,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT,
+};
+
+struct json_value {
+    enum json_type type;
+    bool boolean;               /* JSON_BOOLEAN */
+    const char *text;           /* JSON_STRING: decoded UTF-8; JSON_NUMBER: as it was written */
+    size_t length;              /* of text, in bytes; strings may hold NUL; a NUL follows too */
+    const char *key;            /* when a member of an object: its name, as text above */
+    size_t key_length;
+    struct json_value *first;   /* JSON_ARRAY, JSON_OBJECT: children in order */
+    size_t count;               /* number of children */
+    struct json_value *next;    /* sibling */
+};
+
+struct json; /* owns every value and text of a document */
+
+/*
+ * Parses one JSON text of `length` bytes, white space around it allowed, nothing after it. Invalid
+ * UTF-8, a depth or count over the maxima, and a lone surrogate's raw bytes are errors; a lone
+ * surrogate escape (\ud800) is read as U+FFFD.
+ * 0; -EINVAL with a fault that tells where; -E2BIG over a maximum; -ENOMEM.
+ */
+int json_parse(const char *data, size_t length, struct json **ret_json, struct fault *fault);
+const struct json_value *json_root(const struct json *json);
+void json_free(struct json *json); /* NULL is fine */
+void json_release(struct json **json);
+
+/* The member of that name (the last, if it is there twice), or NULL; NULL for a non-object. */
+const struct json_value *json_member(const struct json_value *object, const char *name);
+
+/* Whether `value` (may be NULL) is a string and equals `text`, to the length. */
+bool json_is(const struct json_value *value, const char *text);
+
+/* 0 and the integer; -EINVAL not a JSON integer; -ERANGE. `value` may be NULL (-EINVAL). */
+int json_integer(const struct json_value *value, int64_t *ret_integer);
+
+/*
+ * Writing. Text goes to the end of a buffer, compact, on one line. An error (no room) sticks and is
+ * returned by json_writer_close(); the calls between need no checks.
+ */
+struct json_writer; /* owned by the caller from open to close */
+
+int json_writer_open(struct buffer *target, struct json_writer **ret_writer);
+int json_writer_close(struct json_writer *writer); /* frees; 0, -ENOBUFS, -ENOMEM, -EINVAL */
+
+void json_begin_object(struct json_writer *writer);
+void json_end_object(struct json_writer *writer);
+void json_begin_array(struct json_writer *writer);
+void json_end_array(struct json_writer *writer);
+void json_key(struct json_writer *writer, const char *name);
+/* Any bytes: what is not UTF-8 becomes U+FFFD, one for each maximal bad part (Unicode 3.9, D93b). */
+void json_string(struct json_writer *writer, const char *data, size_t length);
+void json_text(struct json_writer *writer, const char *text);
+void json_number(struct json_writer *writer, int64_t number);
+void json_double(struct json_writer *writer, double number); /* finite; else null */
+void json_boolean(struct json_writer *writer, bool value);
+void json_null(struct json_writer *writer);
+/* Copies a parsed value, numbers digit by digit. */
+void json_copy(struct json_writer *writer, const struct json_value *value);
+
+#endif

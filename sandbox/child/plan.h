@@ -1,0 +1,141 @@
+/*
+ * The plan of a jail: everything the child needs, prepared by the parent, so that the child only
+ * makes system calls.
+ *
+ * Side: both. The parent builds and owns it (sandbox/plan.c); the child sees a copy of it through
+ * clone3 and never writes to it. Paths are NUL-terminated.
+ */
+#ifndef SANDBOX_CHILD_PLAN_H
+#define SANDBOX_CHILD_PLAN_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+/* The steps in the order in which they are made; a failure names one of them. */
+enum jail_step {
+    STEP_CLOSE_DESCRIPTORS,
+    STEP_WAIT_FOR_ID_MAP,
+    STEP_TAKE_IDS,
+    STEP_DIE_WITH_PARENT,
+    STEP_HOSTNAME,
+    STEP_LOOPBACK,
+    STEP_PRIVATE_MOUNTS,
+    STEP_OPEN_ROOT,     /* object: the root file system */
+    STEP_SEAL_ROOT,     /* object: the root file system */
+    STEP_MAKE_PROC,
+    STEP_MAKE_SCRATCH,
+    STEP_MAKE_DEV,
+    STEP_OPEN_DEVICE,   /* index: of plan->devices */
+    STEP_PIVOT_ROOT,
+    STEP_LEAVE_OLD_ROOT,
+    STEP_MOUNT_PROC,
+    STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
+    STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
+    STEP_SEAL_DEV,
+    STEP_FILL_HOME,     /* index: of plan->home_links */
+    STEP_WORK_DIRECTORY,
+    STEP_RLIMIT,        /* index: of plan->rlimits */
+    STEP_KEYRING,
+    STEP_SECUREBITS,
+    STEP_CAPABILITIES,
+    STEP_NO_NEW_PRIVILEGES,
+    STEP_RECEIVE_CODE,
+    STEP_WRITE_CODE,
+    STEP_FORK,
+    STEP_SESSION,
+    STEP_STANDARD_STREAMS,
+    STEP_FILTER,
+    STEP_EXECUTE,       /* object: argv[0] */
+    STEP_COUNT
+};
+
+/* One record of the control socket (SOCK_SEQPACKET), child to parent. */
+enum report_kind {
+    REPORT_FAILED = 1, /* step, error, index: the snippet has not run and will not */
+    REPORT_WAITING,    /* the jail stands, no code yet */
+    REPORT_READY,      /* the very next system call is execve */
+    REPORT_ENDED,      /* status, cpu_ns, peak_kib: the program ended; all else is being killed */
+};
+
+struct child_report {
+    uint32_t kind;
+    uint32_t step;    /* enum jail_step */
+    int32_t error;    /* positive errno */
+    int32_t index;    /* which object of the step, or -1 */
+    int32_t status;   /* as wait4(2) gives it */
+    uint32_t padding;
+    int64_t cpu_ns;   /* user and system time of the program and its waited-for children */
+    int64_t peak_kib; /* largest resident set of one of them (getrusage(2)) */
+};
+
+struct plan_device {
+    const char *source; /* on the host: "/dev/null" */
+    const char *name;   /* below the jail's /dev: "null" */
+};
+
+struct plan_link {
+    const char *path;   /* of the symbolic link, relative to its directory; no ".." */
+    const char *target; /* what it says */
+};
+
+struct plan_scratch {
+    const char *name;   /* of the directory in the scratch tmpfs */
+    const char *target; /* where it appears: "/work" */
+    mode_t mode;
+    bool executable;    /* false: mounted noexec */
+};
+
+struct plan_rlimit {
+    int resource;
+    rlim_t limit; /* soft and hard */
+};
+
+#define PLAN_DESCRIPTORS_MAX 8
+
+struct jail_plan {
+    /* Descriptors that the child inherits; all other ones are closed first. */
+    int control_fd;                       /* SOCK_SEQPACKET to the parent */
+    int stdin_fd, stdout_fd, stderr_fd;   /* become 0, 1, 2 of the program */
+    int root_tree_fd;                     /* detached mount of the root, or -1: open root_path */
+    int keep[PLAN_DESCRIPTORS_MAX];       /* the ones above, ascending, without duplicates */
+    size_t keep_count;
+
+    uid_t uid; /* inside; the parent writes the map */
+    gid_t gid;
+    const char *hostname;
+
+    const char *root_path; /* on the host; used when root_tree_fd is -1 */
+    uint64_t root_device;  /* st_dev and st_ino that root_path must still have */
+    uint64_t root_inode;
+
+    const char *scratch_size;   /* tmpfs options: bytes and files, decimal */
+    const char *scratch_inodes;
+    const struct plan_scratch *scratch;
+    size_t scratch_count;
+
+    const struct plan_device *devices;
+    size_t device_count;
+    const struct plan_link *dev_links;
+    size_t dev_link_count;
+
+    const char *home; /* absolute; one of the scratch targets */
+    const struct plan_link *home_links;
+    size_t home_link_count;
+
+    const struct plan_rlimit *rlimits;
+    size_t rlimit_count;
+
+    int last_capability; /* highest capability number this kernel knows */
+    struct sock_fprog filter;
+
+    const char *work_directory; /* absolute; one of the scratch targets */
+    const char *code_name;      /* file below it that receives the code */
+    char *const *argv;          /* argv[0] is an absolute path in the root */
+    char *const *environment;
+};
+
+#endif

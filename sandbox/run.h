@@ -1,0 +1,99 @@
+/*
+ * Runs: a snippet goes in, its output and its exact end come out.
+ *
+ * An engine holds what all runs share (compiled filter, id map, queue). Everything happens on the
+ * caller's loop; no call blocks longer than a clone3 does. Several runs proceed at once, up to
+ * engine_options.parallel; further ones wait in a bounded queue, first in, first out.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_RUN_H
+#define SANDBOX_RUN_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/result.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A symbolic link that is put into the fresh $HOME of each run. */
+struct home_link {
+    const char *path;   /* relative to $HOME, no "." or ".." parts; parents are made */
+    const char *target; /* absolute path in the root file system */
+};
+
+struct run_limits {
+    int64_t wall_ms;          /* 1..RUN_WALL_MAX_MS, counted from the start of the program */
+    uint64_t memory_bytes;    /* private writable memory of each process */
+    uint64_t disk_bytes;      /* all writable directories together */
+    uint64_t inodes;
+    uint64_t processes;       /* and threads */
+    uint64_t descriptors;
+    uint64_t output_kept;     /* of each stream */
+    uint64_t output_total;    /* both streams together, more ends the run */
+};
+
+/* The defaults of sandbox/limits.h. */
+struct run_limits run_limits_default(void);
+
+/* What to run. Everything is borrowed for the call of run_submit() only. */
+struct run_spec {
+    const char *image;               /* name, for messages and the result */
+    const char *rootfs;              /* host path of the image's root file system */
+    const char *const *argv; /* NULL-terminated; argv[0] is looked up in the image's PATH */
+    const char *const *environment; /* NULL-terminated NAME=VALUE beside the jail's own; or NULL */
+    const struct home_link *home_links;
+    size_t home_link_count;
+    const char *code_name; /* file name in the work directory: "main.py" */
+    const char *code;
+    size_t code_length; /* <= CODE_MAX */
+    struct run_limits limits;
+};
+
+enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };
+
+struct run_observer {
+    /*
+     * Called once, from the loop and never from inside run_submit(). status 0: `result` says how
+     * the program ended; negative errno: we failed, nothing of the snippet ran, `fault` says why.
+     * Both pointers are borrowed for the call; pointer_take() members to keep them.
+     */
+    void (*done)(void *data, int status, struct run_result *result, const struct fault *fault);
+    /* Each piece of output as it comes, also what the result will not keep; may be NULL. */
+    void (*output)(void *data, enum output_stream stream, const char *bytes, size_t length);
+    void *data;
+};
+
+struct engine;
+struct run;
+
+struct engine_options {
+    unsigned parallel; /* runs at once; 0: the number of processors this process may use */
+};
+
+/* The engine keeps `loop`. 0, or a negative errno with its fault. */
+int engine_new(struct loop *loop, const struct engine_options *options, struct engine **ret_engine,
+               struct fault *fault);
+
+/* Kills and reaps every run, without calling done. NULL is fine. */
+void engine_free(struct engine *engine);
+
+/*
+ * Starts a run or queues it. 0 and a handle that is valid until done has been called (borrowed from
+ * the engine); -EAGAIN when the queue is full; -E2BIG; another negative errno: could not start.
+ */
+int run_submit(struct engine *engine, const struct run_spec *spec,
+               const struct run_observer *observer, struct run **ret_run, struct fault *fault);
+
+/*
+ * Ends the run, queued or running: everything of it is killed, done is not called any more, and the
+ * handle is gone.
+ */
+void run_cancel(struct run *run);
+
+/* Runs that are going on and runs that wait. */
+size_t engine_running(const struct engine *engine);
+size_t engine_queued(const struct engine *engine);
+
+#endif

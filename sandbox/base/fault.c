@@ -27,6 +27,8 @@ void fault_prefix(struct fault *fault, const char *format, ...)
     va_start(arguments, format);
     int length = vsnprintf(fault->text, sizeof(fault->text), format, arguments);
     va_end(arguments);
-    if (length >= 0 && (size_t)length < sizeof(fault->text))
-        snprintf(fault->text + length, sizeof(fault->text) - (size_t)length, ": %s", rest);
+    if (length < 0 || (size_t)length >= sizeof(fault->text))
+        return;
+    int room = (int)sizeof(fault->text) - length; /* what does not fit is cut, as in fault_set() */
+    snprintf(fault->text + length, (size_t)room, ": %.*s", room, rest);
 }

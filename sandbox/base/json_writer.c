@@ -1,0 +1,233 @@
+#include "sandbox/base/json.h"
+#include "sandbox/base/utf8.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct json_writer {
+    struct buffer *target; /* borrowed */
+    int error;
+    size_t depth;
+    bool comma;      /* a value precedes on this level */
+    bool after_key;  /* the value of a member comes next */
+};
+
+int json_writer_open(struct buffer *target, struct json_writer **ret_writer)
+{
+    struct json_writer *writer = calloc(1, sizeof(*writer));
+    if (writer == NULL)
+        return -ENOMEM;
+    writer->target = target;
+    *ret_writer = writer;
+    return 0;
+}
+
+int json_writer_close(struct json_writer *writer)
+{
+    int error = writer->error;
+    if (error == 0 && (writer->depth != 0 || writer->after_key))
+        error = -EINVAL;
+    free(writer);
+    return error;
+}
+
+static void put(struct json_writer *writer, const char *data, size_t length)
+{
+    if (writer->error == 0)
+        writer->error = buffer_append(writer->target, data, length);
+}
+
+static void put_text(struct json_writer *writer, const char *text)
+{
+    put(writer, text, strlen(text));
+}
+
+/* Before a key, and before a value that has none. */
+static void separate(struct json_writer *writer)
+{
+    if (writer->comma && !writer->after_key)
+        put(writer, ",", 1);
+    writer->after_key = false;
+    writer->comma = true;
+}
+
+static void begin(struct json_writer *writer, const char *bracket)
+{
+    separate(writer);
+    put(writer, bracket, 1);
+    writer->comma = false;
+    writer->depth++;
+}
+
+static void end(struct json_writer *writer, const char *bracket)
+{
+    if (writer->depth == 0 || writer->after_key) {
+        writer->error = -EINVAL;
+        return;
+    }
+    put(writer, bracket, 1);
+    writer->comma = true;
+    writer->depth--;
+}
+
+void json_begin_object(struct json_writer *writer)
+{
+    begin(writer, "{");
+}
+
+void json_end_object(struct json_writer *writer)
+{
+    end(writer, "}");
+}
+
+void json_begin_array(struct json_writer *writer)
+{
+    begin(writer, "[");
+}
+
+void json_end_array(struct json_writer *writer)
+{
+    end(writer, "]");
+}
+
+static void put_escaped(struct json_writer *writer, unsigned char byte)
+{
+    static const char short_names[] = "\"\\\b\f\n\r\t";
+    static const char letters[] = "\"\\bfnrt";
+    const char *found = byte != '\0' ? strchr(short_names, byte) : NULL;
+    char text[7];
+    if (found != NULL)
+        snprintf(text, sizeof(text), "\\%c", letters[found - short_names]);
+    else
+        snprintf(text, sizeof(text), "\\u%04x", byte);
+    put_text(writer, text);
+}
+
+static void put_quoted(struct json_writer *writer, const char *data, size_t length)
+{
+    put(writer, "\"", 1);
+    size_t plain = 0; /* start of the bytes that go out as they are */
+    size_t position = 0;
+    while (position < length) {
+        bool valid;
+        size_t step = utf8_step(data + position, length - position, &valid);
+        unsigned char byte = (unsigned char)data[position];
+        bool escape = byte < 0x20 || byte == '"' || byte == '\\';
+        if (valid && !escape) {
+            position += step;
+            continue;
+        }
+        put(writer, data + plain, position - plain);
+        if (valid)
+            put_escaped(writer, byte);
+        else
+            put_text(writer, UTF8_REPLACEMENT);
+        position += step;
+        plain = position;
+    }
+    put(writer, data + plain, position - plain);
+    put(writer, "\"", 1);
+}
+
+static void put_key(struct json_writer *writer, const char *name, size_t length)
+{
+    if (writer->after_key)
+        writer->error = -EINVAL;
+    separate(writer);
+    put_quoted(writer, name, length);
+    put(writer, ":", 1);
+    writer->after_key = true;
+}
+
+void json_key(struct json_writer *writer, const char *name)
+{
+    put_key(writer, name, strlen(name));
+}
+
+void json_string(struct json_writer *writer, const char *data, size_t length)
+{
+    separate(writer);
+    put_quoted(writer, data, length);
+}
+
+void json_text(struct json_writer *writer, const char *text)
+{
+    json_string(writer, text, strlen(text));
+}
+
+void json_number(struct json_writer *writer, int64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%" PRId64, number);
+    separate(writer);
+    put_text(writer, text);
+}
+
+void json_double(struct json_writer *writer, double number)
+{
+    if (!isfinite(number)) {
+        json_null(writer);
+        return;
+    }
+    char text[32];
+    int digits = 15; /* 17 are always exact, fewer usually, and shorter to read */
+    do {
+        snprintf(text, sizeof(text), "%.*g", digits, number);
+    } while (strtod(text, NULL) != number && digits++ < 17);
+    separate(writer);
+    put_text(writer, text);
+}
+
+void json_boolean(struct json_writer *writer, bool value)
+{
+    separate(writer);
+    put_text(writer, value ? "true" : "false");
+}
+
+void json_null(struct json_writer *writer)
+{
+    separate(writer);
+    put_text(writer, "null");
+}
+
+static void copy_children(struct json_writer *writer, const struct json_value *parent)
+{
+    for (const struct json_value *child = parent->first; child != NULL; child = child->next) {
+        if (parent->type == JSON_OBJECT)
+            put_key(writer, child->key, child->key_length);
+        json_copy(writer, child); /* as deep as the parser allows: JSON_DEPTH_MAX */
+    }
+}
+
+void json_copy(struct json_writer *writer, const struct json_value *value)
+{
+    switch (value->type) {
+    case JSON_NULL:
+        json_null(writer);
+        break;
+    case JSON_BOOLEAN:
+        json_boolean(writer, value->boolean);
+        break;
+    case JSON_NUMBER:
+        separate(writer);
+        put(writer, value->text, value->length);
+        break;
+    case JSON_STRING:
+        json_string(writer, value->text, value->length);
+        break;
+    case JSON_ARRAY:
+        json_begin_array(writer);
+        copy_children(writer, value);
+        json_end_array(writer);
+        break;
+    case JSON_OBJECT:
+        json_begin_object(writer);
+        copy_children(writer, value);
+        json_end_object(writer);
+        break;
+    }
+}

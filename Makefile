@@ -1,0 +1,80 @@
+# The front door: `make demo` shows the program at work, `make test` checks it, `make help` lists
+# the rest. The build itself is meson's; this file installs what is missing and calls it.
+
+BUILD = build
+# Debian's own Python: the test tools are installed for it.
+PYTHON = /usr/bin/python3
+prefix = /usr/local
+DESTDIR =
+
+# A prefix given by hand must reach a build directory that is already there.
+ifneq ($(filter command line environment,$(origin prefix)),)
+SET_PREFIX = meson configure $(BUILD) --prefix='$(prefix)'
+else
+SET_PREFIX = :
+endif
+
+.NOTPARALLEL: # ninja and the test runner use the processors
+
+.PHONY: all
+all: build
+
+.PHONY: build
+build: packages-build $(BUILD)/build.ninja
+	@$(SET_PREFIX)
+	@ninja -C $(BUILD)
+
+# ninja notices changed meson.build files by itself; the directory is only made here.
+$(BUILD)/build.ninja: | packages-build
+	@meson setup $(BUILD) --prefix='$(prefix)'
+
+.PHONY: demo
+demo: packages-demo build
+	@$(BUILD)/mcp/code-sandbox-mcp fetch python node
+	@$(PYTHON) tests/demo/demo.py $(BUILD)/mcp/code-sandbox-mcp
+
+# Everything, the heavy suites in small samples; test-all takes no samples.
+.PHONY: test test-all
+test: packages-test
+	@$(PYTHON) tests/run.py
+test-all: packages-test
+	@$(PYTHON) tests/run.py --whole
+
+STAGES = unit protocol images jail clients demo root
+.PHONY: lint $(STAGES:%=test-%)
+lint: packages-lint
+	@$(PYTHON) tests/run.py build lint
+$(STAGES:%=test-%): test-%: packages-test
+	@$(PYTHON) tests/run.py build $*
+
+.PHONY: install
+install: build
+	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))')
+
+.PHONY: clean
+clean:
+	rm -rf $(BUILD) build-test
+
+.PHONY: packages-build packages-demo packages-lint packages-test
+packages-build:
+	@.ci/install-packages build
+packages-demo:
+	@.ci/install-packages build demo
+packages-lint:
+	@.ci/install-packages build lint
+packages-test:
+	@.ci/install-packages build demo lint test
+
+.PHONY: help
+help:
+	@echo 'make demo      install what is missing, build, fetch two images, run some snippets'
+	@echo 'make test      install what is missing, check everything, heavy suites in samples'
+	@echo 'make test-all  the same with the heavy suites whole'
+	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
+	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR are heeded'
+	@echo 'make lint      formatting, static analysis, the rules of the house'
+	@echo 'make test-S    one stage of the tests, S being one of: $(STAGES)'
+	@echo 'make clean     remove what was built; fetched images stay'
+	@echo
+	@echo 'As root, the tests run as the user code-sandbox-test, made for it, in a copy of this'
+	@echo 'directory; the few that are about root run as root.'

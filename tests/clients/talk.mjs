@@ -1,0 +1,70 @@
+// One conversation with the server through an official TypeScript client:
+// talk.mjs (v1|v2) SERVER. Prints the round trips of ping in ms as JSON; fails on a wrong answer.
+import assert from "node:assert/strict";
+
+const [, , version, server] = process.argv;
+const sdk =
+  version === "v1" ? "@modelcontextprotocol/sdk/client" : "@modelcontextprotocol/client";
+const { Client } = await import(version === "v1" ? `${sdk}/index.js` : sdk);
+const { StdioClientTransport } = await import(version === "v1" ? `${sdk}/stdio.js` : `${sdk}/stdio`);
+
+// The library hands the server few variables; the image store is one that the tests may set.
+const store = process.env.XDG_DATA_HOME;
+const client = new Client({ name: "talk", version: "1.0.0" });
+await client.connect(
+  new StdioClientTransport({ command: server, env: store ? { XDG_DATA_HOME: store } : {} }),
+);
+
+async function call(name, code) {
+  const result = await client.callTool({ name, arguments: { code } });
+  assert.ok(!result.isError, JSON.stringify(result));
+  return result.content[0].text;
+}
+
+const { tools } = await client.listTools();
+assert.deepEqual(tools.map((tool) => tool.name).sort(), [
+  "run_javascript_code",
+  "run_python_code",
+]);
+const { resources } = await client.listResources();
+assert.deepEqual(
+  resources.map((resource) => resource.uri),
+  ["sandbox://environments"],
+);
+const { contents } = await client.readResource({ uri: "sandbox://environments" });
+assert.match(contents[0].text, /python/);
+
+assert.equal(await call("run_python_code", "print(6 * 7)"), "42");
+assert.equal(await call("run_javascript_code", "console.log(6 * 7)"), "42");
+assert.match(await call("run_python_code", "1 / 0"), /ZeroDivisionError[^]*exit code: 1/);
+assert.match(await call("run_javascript_code", "null.x"), /TypeError[^]*exit code: 1/);
+
+// Twenty calls in flight at once, each with its own answer.
+const numbers = Array.from({ length: 20 }, (_, number) => number);
+const squares = await Promise.all(
+  numbers.map((number) =>
+    number % 2
+      ? call("run_javascript_code", `console.log(${number} ** 2)`)
+      : call("run_python_code", `print(${number} ** 2)`),
+  ),
+);
+assert.deepEqual(
+  squares,
+  numbers.map((number) => String(number ** 2)),
+);
+
+// Pings while a snippet of five seconds runs.
+let over = false;
+const long = call("run_python_code", "import time; time.sleep(5); print('slept')");
+long.finally(() => (over = true));
+const pings = [];
+while (pings.length < 20) {
+  await new Promise((done) => setTimeout(done, 100));
+  const begin = performance.now();
+  await client.ping();
+  pings.push(performance.now() - begin);
+}
+assert.ok(!over, "the pings were meant to be answered while the snippet ran");
+assert.equal(await long, "slept");
+await client.close();
+console.log(JSON.stringify(pings));

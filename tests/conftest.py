@@ -1,0 +1,50 @@
+"""What every Python test here relies on: where the build is, honest skips, honest samples."""
+
+import os
+import pathlib
+
+import pytest
+
+from support import sample
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# With MUST_WORK=1 a skip is a failure, unless its reason begins with one of these.
+MAY_SKIP = (
+    "needs Node 20",  # Debian 12 has 18, which one of the client libraries does not support
+)
+
+
+@pytest.fixture(scope="session")
+def build_directory():
+    return pathlib.Path(os.environ.get("CODE_SANDBOX_BUILD", ROOT / "build"))
+
+
+@pytest.fixture(scope="session")
+def server_path(build_directory):
+    path = build_directory / "mcp" / "code-sandbox-mcp"
+    assert path.exists(), f"{path} is not there: run make build, or set CODE_SANDBOX_BUILD"
+    return path
+
+
+def skip_reason(report):
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport():
+    report = (yield).get_result()
+    if not report.skipped or hasattr(report, "wasxfail") or os.environ.get("MUST_WORK") != "1":
+        return
+    reason = skip_reason(report)
+    if not reason.startswith(MAY_SKIP):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where everything must work (MUST_WORK=1): {reason}"
+
+
+def pytest_terminal_summary(terminalreporter):
+    if sample.taken:
+        terminalreporter.section("sampled; make test-all takes the whole", sep="-")
+        for line in sample.taken:
+            terminalreporter.write_line(line)

@@ -1,0 +1,147 @@
+"""What a machine can say about the source: lint.py BUILD [REPORT]
+
+Every check is a function that yields complaints; none is a pass. REPORT is a JUnit file.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOP_LEVEL = {
+    ".ci", ".clang-format", ".clang-tidy", ".git", ".gitignore", "CONTRIBUTING.md", "LICENSE",
+    "Makefile", "README.md", "SECURITY.md", "images", "mcp", "meson.build", "sandbox",
+    "seccomp-profiles", "tests",
+}
+FILE_LINES_MAX = 500
+# Which folders a file of a folder may include from; the longest matching folder decides.
+LAYERS = {
+    "mcp": ("mcp", "images", "sandbox"),
+    "images": ("images", "sandbox"),
+    "sandbox": ("sandbox",),
+    "sandbox/base": ("sandbox/base",),
+    "sandbox/child": ("sandbox/child",),
+}
+
+
+def sources(*suffixes):
+    """Files of ours with these suffixes, without what was built."""
+    for path in sorted(ROOT.rglob("*")):
+        parts = path.relative_to(ROOT).parts
+        hidden = parts[0] == ".git" or parts[0].startswith("build") or "node_modules" in parts
+        if path.suffix in suffixes and path.is_file() and not hidden:
+            yield path
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def output_of(*command):
+    """What a checker printed if it objected, as lines."""
+    done = subprocess.run(command, cwd=ROOT, text=True, stdin=subprocess.DEVNULL, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        yield from done.stdout.splitlines() or [f"{command[0]} failed"]
+
+
+def check_formatting(_build):
+    yield from output_of("clang-format-19", "--dry-run", "-Werror", *sources(".c", ".h"))
+
+
+def check_static_analysis(build):
+    """clang-tidy over each compiled file, as many at once as there are processors."""
+    compiled = {entry["file"] for entry in json.loads((build / "compile_commands.json").read_text())}
+    files = [path for path in sources(".c") if os.path.relpath(path, build) in compiled]
+    if not files:
+        yield f"no compiled file found in {build}/compile_commands.json"
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [pool.submit(lambda file: list(output_of(
+            "clang-tidy-19", "--quiet", "--warnings-as-errors=*", "-p", build, file)), file)
+            for file in files]
+        for job in jobs:
+            yield from job.result()
+
+
+def check_shell(_build):
+    scripts = [path for path in [*(ROOT / ".ci").iterdir(), *sources(".sh")]
+               if path.is_file() and path.read_bytes().startswith(b"#!/bin/sh")]
+    yield from output_of("shellcheck", *scripts)
+
+
+def check_python(_build):
+    yield from output_of("pyflakes3", *sources(".py"))
+
+
+def check_child_symbols(build):
+    """The half after clone3 calls nothing but what sandbox/child/allowed-symbols lists."""
+    listed = (ROOT / "sandbox" / "child" / "allowed-symbols").read_text().splitlines()
+    allowed = {line.split("#")[0].strip() for line in listed} - {""}
+    archives = list((build / "sandbox" / "child").glob("*.a"))
+    if not archives:
+        yield f"no library of the child below {build}"
+    for archive in archives:
+        symbols = subprocess.run(["nm", archive], text=True, capture_output=True, check=True)
+        rows = [line.split() for line in symbols.stdout.splitlines() if line.strip()]
+        defined = {row[2] for row in rows if len(row) == 3}
+        wanted = {row[1] for row in rows if len(row) == 2 and row[0] in "Uwv"}
+        for symbol in sorted(wanted - defined - allowed):
+            yield f"{archive.name} uses {symbol}, which sandbox/child/allowed-symbols does not allow"
+        for symbol in sorted(allowed - wanted):
+            yield f"sandbox/child/allowed-symbols allows {symbol}, which nothing uses"
+
+
+def check_layers(_build):
+    """Includes point down: mcp -> images, sandbox -> sandbox/base; the child stands alone."""
+    for path in sources(".c", ".h"):
+        folders = [folder for folder in LAYERS if name_of(path).startswith(folder + "/")]
+        if not folders:
+            continue
+        allowed = LAYERS[max(folders, key=len)]
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'#include "([^"]+)/[^"/]+"', line)
+            if match and not match[1].startswith(allowed):
+                yield f"{name_of(path)}:{number}: {match[1]} is not below {', '.join(allowed)}"
+
+
+def check_sizes(_build):
+    for path in sources(".c", ".h", ".py", ".mjs", ".js"):
+        lines = len(path.read_text().splitlines())
+        if lines > FILE_LINES_MAX:
+            yield f"{name_of(path)} has {lines} lines, more than {FILE_LINES_MAX}: perhaps two files"
+
+
+def check_top_level(_build):
+    for path in sorted(ROOT.iterdir()):
+        if path.name not in TOP_LEVEL and not path.name.startswith("build"):
+            yield f"{path.name}: the top level holds {', '.join(sorted(TOP_LEVEL))}, nothing else"
+
+
+CHECKS = (check_top_level, check_layers, check_sizes, check_child_symbols, check_shell,
+          check_python, check_formatting, check_static_analysis)
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    suite = xml.etree.ElementTree.Element("testsuite", name="lint")
+    for check in CHECKS:
+        name = check.__name__.removeprefix("check_").replace("_", " ")
+        case = xml.etree.ElementTree.SubElement(suite, "testcase", name=name)
+        complaints = list(check(build))
+        print(f"{'FAILED' if complaints else 'ok':6}  {name}", *complaints, sep="\n        ",
+              flush=True)
+        if complaints:
+            xml.etree.ElementTree.SubElement(case, "failure", message="; ".join(complaints[:3]))
+    failed = len(suite.findall("testcase/failure"))
+    if len(sys.argv) > 2:
+        xml.etree.ElementTree.ElementTree(suite).write(sys.argv[2])
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""Runs the stages of the test suite and sums them up: run.py [--whole] [STAGE...]
+
+Without stages: all of them, the quick ones first. The last line is always
+"N passed, N failed, N skipped"; the exit status is 1 if anything failed.
+
+Started by root, everything runs as the user code-sandbox-test in a copy of the source (the checkout
+may lie where that user cannot go), and then the stage "root" as root. Started by anyone else, the
+stage "root" is skipped.
+
+--whole        heavy suites in full instead of in samples (sets CODE_SANDBOX_WHOLE=1)
+MUST_WORK=1    a skip is a failure, apart from those that tests/conftest.py lists; CI=true sets it
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build-test"
+SERVER = BUILD / "mcp" / "code-sandbox-mcp"
+TEST_USER = "code-sandbox-test"
+IMAGES = ["python", "python-slim", "node"]
+STAGE_SECONDS_MAX = 1800
+
+
+class Tally:
+    """How many tests passed, failed and were skipped."""
+
+    def __init__(self, passed=0, failed=0, skipped=0):
+        self.passed, self.failed, self.skipped = passed, failed, skipped
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def run(command, **options):
+    """The exit status of a command whose output goes where ours goes."""
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, timeout=STAGE_SECONDS_MAX,
+                              check=False, **options).returncode
+    except subprocess.TimeoutExpired:
+        print(f"gave up after {STAGE_SECONDS_MAX} s: {' '.join(map(str, command))}")
+        return 1
+
+
+def tally_of_command(command):
+    """One test: the command succeeds."""
+    return Tally(passed=1) if run(command, cwd=ROOT) == 0 else Tally(failed=1)
+
+
+def tally_of_report(report, status):
+    """Counts a JUnit report; a runner that failed without naming a failed test is one failure."""
+    tally = Tally()
+    if report.exists():
+        for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+            outcomes = {child.tag for child in case}
+            if outcomes & {"failure", "error"}:
+                tally.failed += 1
+            elif "skipped" in outcomes:
+                tally.skipped += 1
+            else:
+                tally.passed += 1
+    if status != 0 and tally.failed == 0:
+        tally.failed = 1
+    return tally
+
+
+def stage_build():
+    if not (BUILD / "build.ninja").exists():
+        status = run(["meson", "setup", "-Dwerror=true", BUILD], cwd=ROOT)
+        if status != 0:
+            return Tally(failed=1)
+    return tally_of_command(["ninja", "-C", BUILD])
+
+
+def stage_lint():
+    report = BUILD / "report-lint.xml"
+    report.unlink(missing_ok=True)
+    status = run([sys.executable, ROOT / "tests" / "lint.py", BUILD, report], cwd=ROOT)
+    return tally_of_report(report, status)
+
+
+def stage_unit():
+    report = BUILD / "meson-logs" / "testlog.junit.xml"
+    report.unlink(missing_ok=True)
+    status = run(["meson", "test", "-C", BUILD, "--no-rebuild", "--print-errorlogs"], cwd=ROOT)
+    return tally_of_report(report, status)
+
+
+def stage_pytest(folder):
+    report = BUILD / f"report-{folder}.xml"
+    report.unlink(missing_ok=True)
+    status = run([sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+                  f"--junitxml={report}", ROOT / "tests" / folder], cwd=ROOT)
+    return tally_of_report(report, status)
+
+
+def stage_fetch():
+    """The images that the tests run on: in the user's own store, where they stay."""
+    tally = tally_of_command([SERVER, "fetch", *IMAGES])
+    if tally.failed:
+        print("The tests need these images, and fetching them needs apt's mirror to be reachable.")
+    return tally
+
+
+def stage_demo():
+    return tally_of_command([sys.executable, ROOT / "tests" / "demo" / "demo.py", SERVER])
+
+
+def stage_root():
+    if os.geteuid() != 0:
+        print("skipped: these tests are about a server that root starts; run `make test` as root")
+        return Tally(skipped=1)
+    home = pathlib.Path(pwd.getpwnam(TEST_USER).pw_dir)
+    fetched = home / ".local" / "share" / "code-sandbox-mcp" / "images"
+    # mkdtemp makes it 0700: an image that only root can reach by path.
+    with tempfile.TemporaryDirectory(prefix="code-sandbox-root-", dir="/var/tmp") as store:
+        images = pathlib.Path(store) / "code-sandbox-mcp" / "images"
+        images.mkdir(parents=True)
+        for name in IMAGES:
+            if (fetched / name).is_dir():
+                run(["cp", "-r", "--preserve=mode,links,timestamps", fetched / name, images])
+        os.environ["XDG_DATA_HOME"] = store
+        return stage_pytest("root")
+
+
+STAGES = {
+    "build": stage_build,
+    "lint": stage_lint,
+    "unit": stage_unit,
+    "fetch": stage_fetch,
+    "demo": stage_demo,
+    "protocol": lambda: stage_pytest("protocol"),
+    "images": lambda: stage_pytest("images"),
+    "jail": lambda: stage_pytest("jail"),
+    "clients": lambda: stage_pytest("clients"),
+    "root": stage_root,
+}
+NEED_IMAGES = {"demo", "protocol", "images", "jail", "clients", "root"}
+
+
+def run_stages(names):
+    total = Tally()
+    for name in names:
+        print(f"\n=== {name}", flush=True)
+        begin = time.monotonic()
+        tally = STAGES[name]()
+        print(f"=== {name}: {tally} ({time.monotonic() - begin:.0f} s)", flush=True)
+        total.add(tally)
+        if name == "build" and tally.failed:
+            print("Nothing else can be tested without a build.")
+            break
+    return total
+
+
+def prepare_test_user():
+    """The user, and the copy of the source in its home; builds and images there are kept."""
+    try:
+        user = pwd.getpwnam(TEST_USER)
+    except KeyError:
+        subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", TEST_USER], check=True)
+        user = pwd.getpwnam(TEST_USER)
+    copy = pathlib.Path(user.pw_dir) / "project"
+    if copy.is_dir():
+        for entry in copy.iterdir():
+            if not entry.name.startswith("build"):
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    pack = subprocess.Popen(["tar", "-C", ROOT, "--exclude=./.git", "--exclude=./build*",
+                             "--exclude=__pycache__", "-cf", "-", "."], stdout=subprocess.PIPE)
+    subprocess.run(as_test_user(user, ["sh", "-c", 'mkdir -p "$1" && tar -C "$1" -xf -', "sh",
+                                       copy]), stdin=pack.stdout, check=True)
+    if pack.wait() != 0:
+        raise SystemExit("run.py: cannot copy the source for the test user")
+    return user, copy
+
+
+def as_test_user(user, command):
+    """The command line that runs `command` as that user, with root's settings but its own home."""
+    kept_path = [entry for entry in os.environ.get("PATH", os.defpath).split(":")
+                 if not entry.startswith(os.path.expanduser("~root"))]
+    own = {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name,
+           "PATH": ":".join(kept_path)}
+    unset = [f"--unset={name}" for name in os.environ if name.startswith(("XDG_", "SUDO_"))]
+    return ["runuser", "-u", user.pw_name, "--", "env", f"--chdir={user.pw_dir}", *unset,
+            *(f"{name}={value}" for name, value in own.items()), *command]
+
+
+def run_as_test_user(names):
+    user, copy = prepare_test_user()
+    print(f"The tests run as user {user.pw_name} in {copy}.", flush=True)
+    total = copy / "build-test" / "total"
+    with contextlib.suppress(FileNotFoundError):
+        total.unlink()
+    run(as_test_user(user, [sys.executable, copy / "tests" / "run.py", "--total", total, *names]))
+    try:
+        return Tally(*map(int, total.read_text().split()))
+    except (OSError, ValueError):
+        print("The tests of the unprivileged user ended before their summary.")
+        return Tally(failed=1)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--total", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=", ".join(STAGES))
+    arguments = parser.parse_args()
+    for name in arguments.stages:
+        if name not in STAGES:
+            parser.error(f"there is no stage {name!r}; there are: {', '.join(STAGES)}")
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    os.umask(0o022)
+    os.environ["CODE_SANDBOX_BUILD"] = str(BUILD)
+    if arguments.whole:
+        os.environ["CODE_SANDBOX_WHOLE"] = "1"
+    if os.environ.get("CI") == "true":
+        os.environ.setdefault("MUST_WORK", "1")
+    names = arguments.stages or list(STAGES)
+    if NEED_IMAGES & set(names) and "fetch" not in names:
+        names.insert(names.index("build") + 1 if "build" in names else 0, "fetch")
+    if os.geteuid() == 0:
+        total = run_as_test_user([name for name in names if name != "root"])
+        if "root" in names:
+            total.add(run_stages(["build", "root"]))
+    else:
+        total = run_stages(names)
+    if arguments.total:
+        arguments.total.write_text(f"{total.passed} {total.failed} {total.skipped}\n")
+    else:
+        print(f"\n{total}")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

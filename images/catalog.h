@@ -16,6 +16,7 @@ struct language {
     const char *code_name;          /* "main.py" */
     const char *const *argv;        /* {"python3", "-u", "main.py", NULL} */
     const char *const *extensions;  /* {".py", NULL}: how `run FILE` tells the language */
+    const char *const *other_names; /* {"py", NULL}: what people also call it */
 };
 
 /* All languages, in the order in which they are shown. */
@@ -24,8 +25,8 @@ const struct language *language_list(size_t *ret_count);
 const struct language *language_find(const char *name);
 
 struct recipe {
-    const char *name;     /* "python" */
-    const char *summary;  /* one line for people */
+    const char *name;    /* "python" */
+    const char *summary; /* one line for people */
 };
 
 /* All recipes `fetch` knows, in the order in which they are shown. */

@@ -4,8 +4,8 @@
  *     $XDG_DATA_HOME/code-sandbox-mcp/images/NAME/image.json
  *     $XDG_DATA_HOME/code-sandbox-mcp/images/NAME/rootfs/
  *
- * An image is built in a directory aside and renamed into place. Side: parent; linked by both
- * programs, so neither libarchive nor a network here.
+ * An image is built in a directory aside and renamed into place (publish.h). Side: parent; linked
+ * by both programs, so neither libarchive nor a network here.
  * Source: XDG Base Directory Specification 0.8.
  */
 #ifndef IMAGES_STORE_H
@@ -22,23 +22,24 @@
 /* An image that is there; owned, image_release() frees. */
 struct image {
     char *name;
-    char *directory;       /* of the image */
-    char *rootfs;          /* absolute host path of its root file system */
-    char *source;          /* where it came from, for people: "Debian trixie packages" */
-    char *created;         /* UTC, RFC 3339 */
-    char *summary;         /* for people and models: "Python 3.13.5; numpy 2.2.4, ..." or "" */
-    uint64_t size_bytes;   /* on disk, as measured when it was made */
+    char *directory;     /* of the image */
+    char *rootfs;        /* absolute host path of its root file system */
+    char *source;        /* where it came from, for people: "Debian trixie packages" */
+    char *created;       /* UTC, RFC 3339 */
+    char *summary;       /* for people and models: "Python 3.13.5; numpy 2.2.4, ..." or "" */
+    uint64_t size_bytes; /* on disk, as measured when it was made */
     uint64_t file_count;
-    struct home_link *home_links;
+    struct home_link *home_links; /* owned, the texts too */
     size_t home_link_count;
-    char **environment;    /* NULL-terminated NAME=VALUE that the image wants; may be empty */
+    char **environment; /* NULL-terminated NAME=VALUE that the image wants; may be empty */
 };
 
 void image_release(struct image *image);
 
 /*
- * Where images are kept: $XDG_DATA_HOME or $HOME/.local/share, else the home of the passwd entry.
- * A relative XDG_DATA_HOME is ignored, as the specification says. Not created. Owned by the caller.
+ * Where images are kept: $XDG_DATA_HOME or $HOME/.local/share, else the home of the passwd entry,
+ * and "code-sandbox-mcp" below it. A relative XDG_DATA_HOME is ignored, as the specification says.
+ * Not created. Owned by the caller.
  */
 int store_path(char **ret_path, struct fault *fault);
 

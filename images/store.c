@@ -1,0 +1,218 @@
+#include "images/store.h"
+
+#include "images/catalog.h"
+#include "images/record.h"
+#include "sandbox/base/owned.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define COMMAND "code-sandbox-mcp"
+
+void image_release(struct image *image)
+{
+    for (size_t i = 0; i < image->home_link_count; i++) {
+        free((char *)image->home_links[i].path);
+        free((char *)image->home_links[i].target);
+    }
+    for (char **pair = image->environment; pair != NULL && *pair != NULL; pair++)
+        free(*pair);
+    free(image->home_links);
+    free(image->environment);
+    free(image->name);
+    free(image->directory);
+    free(image->rootfs);
+    free(image->source);
+    free(image->created);
+    free(image->summary);
+    *image = (struct image){0};
+}
+
+int store_path(char **ret_path, struct fault *fault)
+{
+    const char *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    if (home == NULL || home[0] != '/') {
+        const struct passwd *entry = getpwuid(getuid());
+        home = entry != NULL && entry->pw_dir[0] == '/' ? entry->pw_dir : NULL;
+    }
+    char *path = NULL;
+    int length = -1;
+    if (data != NULL && data[0] == '/')
+        length = asprintf(&path, "%s/" COMMAND, data);
+    else if (home != NULL)
+        length = asprintf(&path, "%s/.local/share/" COMMAND, home);
+    else
+        return fault_set(fault, ENOENT,
+                         "cannot tell where images are kept: neither HOME nor XDG_DATA_HOME is set "
+                         "to an absolute path and user %u has no home directory; set one of them",
+                         (unsigned)getuid());
+    if (length < 0)
+        return fault_set(fault, ENOMEM, "no memory for the path of the image store");
+    *ret_path = path;
+    return 0;
+}
+
+int image_name_check(const char *name, struct fault *fault)
+{
+    size_t length = strnlen(name, IMAGE_NAME_MAX + 1);
+    if (length == 0 || length > IMAGE_NAME_MAX || name[0] == '.' || name[0] == '-' ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") != length)
+        return fault_set(fault, EINVAL,
+                         "\"%.*s\" is no image name: 1 to %d of a-z, 0-9, '.', '_' and '-', the "
+                         "first not '.' or '-'",
+                         IMAGE_NAME_MAX, name, IMAGE_NAME_MAX);
+    return 0;
+}
+
+/* Opens STORE/images; -ENOENT without a fault when it is absent. */
+static int images_open(const char *store, int *ret_fd, struct fault *fault)
+{
+    OWNED_MEMORY char *path = NULL;
+    if (asprintf(&path, "%s/images", store) < 0) {
+        path = NULL;
+        return fault_set(fault, ENOMEM, "no memory for the path of the image store");
+    }
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return -ENOENT;
+    if (fd < 0)
+        return fault_set(fault, errno, "cannot open the image store %s: %m", path);
+    *ret_fd = fd;
+    return 0;
+}
+
+static int image_absent(const char *name, struct fault *fault)
+{
+    if (recipe_find(name) != NULL)
+        return fault_set(fault, ENOENT,
+                         "the image %s is not there yet; fetch it with: " COMMAND " fetch %s", name,
+                         name);
+    return fault_set(
+        fault, ENOENT,
+        "there is no image %s; make one from the archive of a root file system with: " COMMAND
+        " fetch --from FILE --name %s",
+        name, name);
+}
+
+static int image_fill_paths(const char *store, const char *name, struct image *image)
+{
+    image->name = strdup(name);
+    if (asprintf(&image->directory, "%s/images/%s", store, name) < 0)
+        image->directory = NULL;
+    if (asprintf(&image->rootfs, "%s/images/%s/rootfs", store, name) < 0)
+        image->rootfs = NULL;
+    return image->name && image->directory && image->rootfs ? 0 : -ENOMEM;
+}
+
+/* As image_open(); -ENOENT without a fault when the image is absent. */
+static int image_load(int images_fd, const char *store, const char *name, struct image *ret_image,
+                      struct fault *fault)
+{
+    OWNED_FD int fd = openat(images_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return -ENOENT;
+    if (fd < 0)
+        return fault_set(fault, errno, "cannot open the image %s in %s: %m", name, store);
+    OWNED(image_release) struct image image = {0};
+    int r = image_fill_paths(store, name, &image);
+    if (r < 0)
+        return fault_set(fault, -r, "no memory for the image %s", name);
+    struct fault cause = {0};
+    r = record_read(fd, &image, &cause);
+    if (r == -ENOENT)
+        return r;
+    if (r < 0)
+        return fault_set(fault, -r,
+                         "the image %s is not usable: %s; make it again with: " COMMAND
+                         " fetch --force %s",
+                         image.directory, cause.text, name);
+    *ret_image = image;
+    image = (struct image){0};
+    return 0;
+}
+
+int image_open(const char *store, const char *name, struct image *ret_image, struct fault *fault)
+{
+    int r = image_name_check(name, fault);
+    if (r < 0)
+        return r;
+    OWNED_FD int images_fd = -1;
+    r = images_open(store, &images_fd, fault);
+    if (r == 0)
+        r = image_load(images_fd, store, name, ret_image, fault);
+    return r == -ENOENT ? image_absent(name, fault) : r;
+}
+
+static int compare_images(const void *left, const void *right)
+{
+    const struct image *a = left, *b = right;
+    return strcmp(a->name, b->name);
+}
+
+struct image_array {
+    struct image *images;
+    size_t count;
+};
+
+static void image_array_release(struct image_array *array)
+{
+    image_list_free(array->images, array->count);
+}
+
+/* Adds the image if the name is that of a complete one. */
+static int image_array_add(struct image_array *array, int images_fd, const char *store,
+                           const char *name)
+{
+    struct image image = {0};
+    if (image_name_check(name, NULL) < 0 || image_load(images_fd, store, name, &image, NULL) < 0)
+        return 0;
+    struct image *grown = reallocarray(array->images, array->count + 1, sizeof(*grown));
+    if (grown == NULL) {
+        image_release(&image);
+        return -ENOMEM;
+    }
+    array->images = grown;
+    array->images[array->count++] = image;
+    return 0;
+}
+
+static void directory_close(DIR **directory)
+{
+    if (*directory != NULL)
+        closedir(*directory);
+}
+
+int image_list(const char *store, struct image **ret_images, size_t *ret_count, struct fault *fault)
+{
+    OWNED(image_array_release) struct image_array array = {0};
+    OWNED_FD int images_fd = -1;
+    int r = images_open(store, &images_fd, fault);
+    if (r < 0 && r != -ENOENT)
+        return r;
+    OWNED(directory_close) DIR *directory = NULL;
+    if (r == 0 && (directory = fdopendir(dup(images_fd))) == NULL)
+        return fault_set(fault, errno, "cannot read the image store %s: %m", store);
+    struct dirent *entry;
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        if (image_array_add(&array, images_fd, store, entry->d_name) < 0)
+            return fault_set(fault, ENOMEM, "no memory for the list of images");
+    if (array.count > 0)
+        qsort(array.images, array.count, sizeof(*array.images), compare_images);
+    *ret_images = pointer_take(&array.images);
+    *ret_count = array.count;
+    array.count = 0;
+    return 0;
+}
+
+void image_list_free(struct image *images, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        image_release(&images[i]);
+    free(images);
+}

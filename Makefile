@@ -33,19 +33,18 @@ demo: packages-demo build
 	@$(BUILD)/mcp/code-sandbox-mcp fetch python node
 	@$(PYTHON) tests/demo/demo.py $(BUILD)/mcp/code-sandbox-mcp
 
-# Everything, the heavy suites in small samples; test-all takes no samples.
-.PHONY: test test-all
+# Everything, the heavy suites in small samples; test-all takes no samples. STAGES picks some.
+STAGES =
+ALL_STAGES = unit project protocol images jail clients demo root
+.PHONY: test test-all lint $(ALL_STAGES:%=test-%)
 test: packages-test
-	@$(PYTHON) tests/run.py
+	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)
 test-all: packages-test
-	@$(PYTHON) tests/run.py --whole
-
-STAGES = unit protocol images jail clients demo root
-.PHONY: lint $(STAGES:%=test-%)
+	@$(PYTHON) tests/run.py --whole $(STAGES)
+$(ALL_STAGES:%=test-%): test-%: packages-test
+	@$(PYTHON) tests/run.py build $*
 lint: packages-lint
 	@$(PYTHON) tests/run.py build lint
-$(STAGES:%=test-%): test-%: packages-test
-	@$(PYTHON) tests/run.py build $*
 
 .PHONY: install
 install: build
@@ -73,7 +72,7 @@ help:
 	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
 	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR are heeded'
 	@echo 'make lint      formatting, static analysis, the rules of the house'
-	@echo 'make test-S    one stage of the tests, S being one of: $(STAGES)'
+	@echo 'make test-S    one stage of the tests, S being one of: $(ALL_STAGES)'
 	@echo 'make clean     remove what was built; fetched images stay'
 	@echo
 	@echo 'As root, the tests run as the user code-sandbox-test, made for it, in a copy of this'

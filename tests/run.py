@@ -12,10 +12,10 @@ MUST_WORK=1    a skip is a failure, apart from those that tests/conftest.py list
 """
 
 import argparse
-import contextlib
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +44,11 @@ class Tally:
 
     def __str__(self):
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+    @classmethod
+    def parse(cls, text):
+        """The tally that __str__ wrote."""
+        return cls(*map(int, re.findall(r"\d+", text)))
 
 
 def run(command, **options):
@@ -142,6 +147,7 @@ STAGES = {
     "lint": stage_lint,
     "unit": stage_unit,
     "fetch": stage_fetch,
+    "project": lambda: stage_pytest("project"),
     "demo": stage_demo,
     "protocol": lambda: stage_pytest("protocol"),
     "images": lambda: stage_pytest("images"),
@@ -201,13 +207,12 @@ def as_test_user(user, command):
 def run_as_test_user(names):
     user, copy = prepare_test_user()
     print(f"The tests run as user {user.pw_name} in {copy}.", flush=True)
-    total = copy / "build-test" / "total"
-    with contextlib.suppress(FileNotFoundError):
-        total.unlink()
-    run(as_test_user(user, [sys.executable, copy / "tests" / "run.py", "--total", total, *names]))
+    tally = copy / "build-test-tally"
+    tally.unlink(missing_ok=True)
+    run(as_test_user(user, [sys.executable, copy / "tests" / "run.py", "--tally", tally, *names]))
     try:
-        return Tally(*map(int, total.read_text().split()))
-    except (OSError, ValueError):
+        return Tally.parse(tally.read_text())
+    except OSError:
         print("The tests of the unprivileged user ended before their summary.")
         return Tally(failed=1)
 
@@ -216,7 +221,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--whole", action="store_true")
-    parser.add_argument("--total", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--tally", type=pathlib.Path, help="a file for a copy of the last line")
     parser.add_argument("stages", nargs="*", metavar="STAGE", help=", ".join(STAGES))
     arguments = parser.parse_args()
     for name in arguments.stages:
@@ -242,10 +247,9 @@ def main():
             total.add(run_stages(["build", "root"]))
     else:
         total = run_stages(names)
-    if arguments.total:
-        arguments.total.write_text(f"{total.passed} {total.failed} {total.skipped}\n")
-    else:
-        print(f"\n{total}")
+    print(f"\n{total}")
+    if arguments.tally:
+        arguments.tally.write_text(f"{total}\n")
     return 1 if total.failed else 0
 
 

@@ -30,8 +30,12 @@
 
 /* How many at once. */
 #define RUNS_QUEUED_MAX 1024
+#define RUNS_QUEUED_BYTES_MAX (64 * MEBIBYTE) /* of code that waits */
 
 /* How long set-up may take before the run is given up as our fault. */
 #define SETUP_MAX_MS 10000
+
+/* How long init may take to end a run when it is asked to, before it is killed itself. */
+#define STOP_MAX_MS 500
 
 #endif

@@ -18,6 +18,7 @@
 /* The steps in the order in which they are made; a failure names one of them. */
 enum jail_step {
     STEP_CLOSE_DESCRIPTORS,
+    STEP_SIGNALS,
     STEP_WAIT_FOR_ID_MAP,
     STEP_TAKE_IDS,
     STEP_DIE_WITH_PARENT,
@@ -34,6 +35,7 @@ enum jail_step {
     STEP_LEAVE_OLD_ROOT,
     STEP_MOUNT_PROC,
     STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
+    STEP_SPLIT_SCRATCH, /* index: of plan->scratch */
     STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
     STEP_SEAL_DEV,
     STEP_FILL_HOME,     /* index: of plan->home_links */
@@ -43,11 +45,13 @@ enum jail_step {
     STEP_SECUREBITS,
     STEP_CAPABILITIES,
     STEP_NO_NEW_PRIVILEGES,
+    STEP_REPORT_WAITING,
     STEP_RECEIVE_CODE,
     STEP_WRITE_CODE,
     STEP_FORK,
     STEP_SESSION,
     STEP_STANDARD_STREAMS,
+    STEP_WATCH_CHILDREN,
     STEP_FILTER,
     STEP_EXECUTE,       /* object: argv[0] */
     STEP_COUNT
@@ -58,7 +62,7 @@ enum report_kind {
     REPORT_FAILED = 1, /* step, error, index: the snippet has not run and will not */
     REPORT_WAITING,    /* the jail stands, no code yet */
     REPORT_READY,      /* the very next system call is execve */
-    REPORT_ENDED,      /* status, cpu_ns, peak_kib: the program ended; all else is being killed */
+    REPORT_ENDED,      /* status; nothing else of the sandbox lives any more */
 };
 
 struct child_report {
@@ -66,10 +70,7 @@ struct child_report {
     uint32_t step;    /* enum jail_step */
     int32_t error;    /* positive errno */
     int32_t index;    /* which object of the step, or -1 */
-    int32_t status;   /* as wait4(2) gives it */
-    uint32_t padding;
-    int64_t cpu_ns;   /* user and system time of the program and its waited-for children */
-    int64_t peak_kib; /* largest resident set of one of them (getrusage(2)) */
+    int32_t status; /* as wait4(2) gives it */
 };
 
 struct plan_device {
@@ -99,7 +100,7 @@ struct plan_rlimit {
 struct jail_plan {
     /* Descriptors that the child inherits; all other ones are closed first. */
     int control_fd;                       /* SOCK_SEQPACKET to the parent */
-    int stdin_fd, stdout_fd, stderr_fd;   /* become 0, 1, 2 of the program */
+    int stdout_fd, stderr_fd;             /* become 1 and 2 of the program; 0 is /dev/null */
     int root_tree_fd;                     /* detached mount of the root, or -1: open root_path */
     int keep[PLAN_DESCRIPTORS_MAX];       /* the ones above, ascending, without duplicates */
     size_t keep_count;

@@ -1,0 +1,218 @@
+#include "sandbox/child/report.h"
+#include "sandbox/child/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SENDFILE_CHUNK (1 << 20)
+
+static int report_kind(const struct jail *jail, enum report_kind kind, int status)
+{
+    struct child_report report = {.kind = kind, .index = -1, .status = status};
+    return report_write(jail->plan, &report);
+}
+
+/* The code comes as one message that carries one descriptor: memory that the parent filled. */
+int step_receive_code(struct jail *jail)
+{
+    jail_note(jail, STEP_REPORT_WAITING, -1);
+    int r = report_kind(jail, REPORT_WAITING, 0);
+    if (r < 0)
+        return r;
+
+    jail_note(jail, STEP_RECEIVE_CODE, -1);
+    char byte;
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control),
+    };
+    ssize_t length;
+    do {
+        length = recvmsg(jail->plan->control_fd, &message, MSG_CMSG_CLOEXEC);
+    } while (length < 0 && errno == EINTR);
+    if (length < 0)
+        return -errno;
+    if (length == 0)
+        return -EPIPE;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header == NULL || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof(int)))
+        return -EBADMSG;
+    memcpy(&jail->code_fd, CMSG_DATA(header), sizeof(int));
+    return 0;
+}
+
+int step_write_code(struct jail *jail)
+{
+    jail_note(jail, STEP_WRITE_CODE, -1);
+    int fd = open(jail->plan->code_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    off_t offset = 0;
+    ssize_t copied;
+    do {
+        copied = sendfile(fd, jail->code_fd, &offset, SENDFILE_CHUNK);
+    } while (copied > 0 || (copied < 0 && errno == EINTR));
+    int r = copied < 0 ? -errno : 0;
+    close(fd);
+    close(jail->code_fd);
+    return r;
+}
+
+static int take_standard_streams(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_STANDARD_STREAMS, -1);
+    /* The parent's descriptors lie above 2; what was opened here may lie at 0 or 1. */
+    int empty_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (empty_fd < 0)
+        return -errno;
+    if (empty_fd == STDIN_FILENO ? fcntl(empty_fd, F_SETFD, 0) < 0
+                                 : dup2(empty_fd, STDIN_FILENO) < 0)
+        return -errno;
+    if (dup2(plan->stdout_fd, STDOUT_FILENO) < 0 || dup2(plan->stderr_fd, STDERR_FILENO) < 0)
+        return -errno;
+    /* The control socket must live until execve, to report its failure; nothing lives longer. */
+    return syscall(SYS_close_range, 3, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
+}
+
+/*
+ * Pid 2 becomes the program. Returns only when that failed. It waits until init has sealed itself
+ * too, so that whatever fails there, the program has not begun.
+ */
+static int become_program(struct jail *jail, int sealed_fd)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_SESSION, -1);
+    umask(022);
+    if (setsid() < 0)
+        return -errno;
+    char sealed;
+    if (read(sealed_fd, &sealed, 1) != 1)
+        _exit(1); /* init has told why */
+    int r = take_standard_streams(jail);
+    if (r == 0)
+        r = step_install_filter(jail);
+    if (r < 0)
+        return r;
+    jail_note(jail, STEP_EXECUTE, -1);
+    r = report_kind(jail, REPORT_READY, 0);
+    if (r < 0)
+        return r;
+    execve(plan->argv[0], plan->argv, plan->environment);
+    return -errno;
+}
+
+/*
+ * Init hears of dead children by a descriptor, beside the control socket; holds no end of the
+ * program's pipes; obeys the same filter; and then lets the program go.
+ */
+static int seal_init(struct jail *jail, int sealed_fd)
+{
+    close(jail->plan->stdout_fd);
+    close(jail->plan->stderr_fd);
+    jail_note(jail, STEP_WATCH_CHILDREN, -1);
+    sigset_t child_ended;
+    sigemptyset(&child_ended);
+    sigaddset(&child_ended, SIGCHLD);
+    if (sigprocmask(SIG_BLOCK, &child_ended, NULL) < 0)
+        return -errno;
+    jail->children_fd = signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (jail->children_fd < 0)
+        return -errno;
+    int r = step_install_filter(jail);
+    if (r < 0)
+        return r;
+    jail_note(jail, STEP_FORK, -1);
+    return write(sealed_fd, "", 1) == 1 ? 0 : -errno;
+}
+
+int step_start_program(struct jail *jail)
+{
+    jail_note(jail, STEP_FORK, -1);
+    int sealed[2];
+    if (pipe2(sealed, O_CLOEXEC) < 0)
+        return -errno;
+    /* Not fork(3): its handlers belong to the parent's libraries. */
+    jail->program = (pid_t)syscall(SYS_clone, (long)SIGCHLD, NULL, NULL, NULL, NULL);
+    if (jail->program < 0)
+        return -errno;
+    if (jail->program == 0) {
+        close(sealed[1]);
+        int r = become_program(jail, sealed[0]);
+        report_failure(jail->plan, jail->step, -r, jail->index);
+    }
+    close(sealed[0]);
+    int r = seal_init(jail, sealed[1]);
+    close(sealed[1]);
+    return r;
+}
+
+/* Reaps whoever is dead. Whether the program was among them, with its status. */
+static bool reap_children(struct jail *jail, int options, int *ret_status)
+{
+    bool ended = false;
+    for (;;) {
+        int status;
+        pid_t pid = (pid_t)syscall(SYS_wait4, -1, &status, __WALL | options, NULL);
+        if (pid == jail->program) {
+            *ret_status = status;
+            ended = true;
+        }
+        if (pid == 0 || (pid < 0 && errno != EINTR))
+            return ended;
+    }
+}
+
+/* Until a child has died (false) or the parent wants the end of all (true). */
+static bool wait_for_event(struct jail *jail)
+{
+    struct pollfd events[] = {
+        {.fd = jail->children_fd, .events = POLLIN},
+        {.fd = jail->plan->control_fd, .events = POLLIN},
+    };
+    if (poll(events, 2, -1) < 0)
+        return false;
+    struct signalfd_siginfo ignored;
+    while (read(jail->children_fd, &ignored, sizeof(ignored)) > 0)
+        ;
+    return events[1].revents != 0;
+}
+
+/*
+ * Init kills and reaps what is left itself, and does not leave that to the kernel, so that the
+ * resources which all of them used are counted to it; the parent reads them when it reaps init.
+ */
+void init_main(struct jail *jail)
+{
+    int status = SIGKILL;
+    bool ended = reap_children(jail, WNOHANG, &status);
+    while (!ended) {
+        if (wait_for_event(jail))
+            break;
+        ended = reap_children(jail, WNOHANG, &status);
+    }
+    kill(-1, SIGKILL);
+    reap_children(jail, 0, &status);
+    report_kind(jail, REPORT_ENDED, status);
+    _exit(0);
+}

@@ -1,0 +1,39 @@
+#include "sandbox/child/jail.h"
+
+#include "sandbox/child/report.h"
+#include "sandbox/child/steps.h"
+
+/*
+ * The order matters. Descriptors go first, so that nothing of the server is at hand later. Ids come
+ * before the parent-death signal, because a change of ids clears it (prctl(2)). File systems are
+ * made while the host's are still in view (a fresh proc may only be mounted where a whole one is
+ * visible), and attached after pivot_root, when every path can only lead into the image. What takes
+ * capabilities comes before they are dropped; dropping the bounding set and locking the securebits
+ * takes CAP_SETPCAP, so those come first.
+ */
+static int (*const steps[])(struct jail *) = {
+    step_close_descriptors, step_reset_signals,
+    step_wait_for_id_map,   step_take_ids,
+    step_die_with_parent,   step_name_host,
+    step_raise_loopback,    step_make_mounts_private,
+    step_open_root,         step_make_filesystems,
+    step_open_devices,      step_pivot_root,
+    step_mount_proc,        step_fill_dev,
+    step_mount_scratch,     step_seal_dev,
+    step_fill_home,         step_enter_work_directory,
+    step_set_rlimits,       step_leave_keyring,
+    step_lock_securebits,   step_drop_capabilities,
+    step_no_new_privileges, step_receive_code,
+    step_write_code,        step_start_program,
+};
+
+void jail_main(const struct jail_plan *plan)
+{
+    struct jail jail = {.plan = plan, .root_fd = plan->root_tree_fd, .code_fd = -1};
+    for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        int r = steps[i](&jail);
+        if (r < 0)
+            report_failure(plan, jail.step, -r, jail.index);
+    }
+    init_main(&jail);
+}

@@ -1,0 +1,293 @@
+#include "sandbox/child/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * <linux/mount.h> and <sys/mount.h> cannot be included together before glibc 2.37, and glibc 2.36
+ * is what Debian 12 has: so the two flags of the old interface that are used, and raw calls.
+ */
+#define OLD_MS_REC 0x4000
+#define OLD_MS_PRIVATE (1 << 18)
+#define OLD_MNT_DETACH 2
+
+#define DEV_TMPFS_SIZE "65536"
+#define DEV_TMPFS_INODES "64"
+
+int step_make_mounts_private(struct jail *jail)
+{
+    jail_note(jail, STEP_PRIVATE_MOUNTS, -1);
+    return syscall(SYS_mount, "none", "/", NULL, OLD_MS_REC | OLD_MS_PRIVATE, NULL) < 0 ? -errno
+                                                                                        : 0;
+}
+
+/* Adds attributes to a mount and, where flags say AT_RECURSIVE, to all below it. */
+static int mount_restrict(int fd, uint64_t attributes, unsigned flags)
+{
+    struct mount_attr attr = {.attr_set = attributes};
+    return syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | flags, &attr, sizeof(attr)) < 0
+               ? -errno
+               : 0;
+}
+
+static int mount_attach(int fd, int directory_fd, const char *path)
+{
+    return syscall(SYS_move_mount, fd, "", directory_fd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno
+                                                                                            : 0;
+}
+
+/* A detached copy of the mount at path, or a negative errno. */
+static int mount_copy(int directory_fd, const char *path, unsigned flags)
+{
+    int fd = (int)syscall(SYS_open_tree, directory_fd, path,
+                          OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
+    return fd < 0 ? -errno : fd;
+}
+
+int step_open_root(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_OPEN_ROOT, -1);
+    if (jail->root_fd < 0) {
+        jail->root_fd = mount_copy(AT_FDCWD, plan->root_path, AT_RECURSIVE);
+        if (jail->root_fd < 0)
+            return jail->root_fd;
+    }
+    /* The same directory that the parent looked at, whatever happened to the path since. */
+    struct stat status;
+    if (fstat(jail->root_fd, &status) < 0)
+        return -errno;
+    if (status.st_dev != plan->root_device || status.st_ino != plan->root_inode)
+        return -ESTALE;
+
+    jail_note(jail, STEP_SEAL_ROOT, -1);
+    return mount_restrict(jail->root_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                          AT_RECURSIVE);
+}
+
+static int filesystem_set(int context, const char *key, const char *value)
+{
+    return syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) < 0 ? -errno : 0;
+}
+
+static int filesystem_mount(int context, unsigned attributes)
+{
+    if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -errno;
+    int fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, attributes);
+    return fd < 0 ? -errno : fd;
+}
+
+/* A detached new proc of this pid namespace. */
+static int make_proc(void)
+{
+    int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);
+    if (context < 0)
+        return -errno;
+    int fd = filesystem_mount(context, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    close(context);
+    return fd;
+}
+
+/* A detached new tmpfs of so many bytes and files. */
+static int make_tmpfs(const char *size, const char *inodes, unsigned attributes)
+{
+    int context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
+    if (context < 0)
+        return -errno;
+    int fd = filesystem_set(context, "size", size);
+    if (fd == 0)
+        fd = filesystem_set(context, "nr_inodes", inodes);
+    if (fd == 0)
+        fd = filesystem_set(context, "mode", "0755");
+    if (fd == 0)
+        fd = filesystem_mount(context, attributes | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    close(context);
+    return fd;
+}
+
+int step_make_filesystems(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_MAKE_PROC, -1);
+    jail->proc_fd = make_proc();
+    if (jail->proc_fd < 0)
+        return jail->proc_fd;
+    jail_note(jail, STEP_MAKE_SCRATCH, -1);
+    jail->scratch_fd = make_tmpfs(plan->scratch_size, plan->scratch_inodes, 0);
+    if (jail->scratch_fd < 0)
+        return jail->scratch_fd;
+    jail_note(jail, STEP_MAKE_DEV, -1);
+    jail->dev_fd = make_tmpfs(DEV_TMPFS_SIZE, DEV_TMPFS_INODES, MOUNT_ATTR_NOEXEC);
+    return jail->dev_fd < 0 ? jail->dev_fd : 0;
+}
+
+int step_open_devices(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->device_count; i++) {
+        jail_note(jail, STEP_OPEN_DEVICE, (int)i);
+        if (i >= JAIL_DEVICES_MAX)
+            return -E2BIG;
+        jail->device_fds[i] = mount_copy(AT_FDCWD, plan->devices[i].source, 0);
+        if (jail->device_fds[i] < 0)
+            return jail->device_fds[i];
+        int r = mount_restrict(jail->device_fds[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int step_pivot_root(struct jail *jail)
+{
+    /* /proc serves as the place to hang the new root on: it is there wherever we got this far. */
+    jail_note(jail, STEP_PIVOT_ROOT, -1);
+    int r = mount_attach(jail->root_fd, AT_FDCWD, "/proc");
+    if (r < 0)
+        return r;
+    if (fchdir(jail->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+        return -errno;
+    /* The old root now lies over the new one at "."; see pivot_root(2), NOTES. */
+    jail_note(jail, STEP_LEAVE_OLD_ROOT, -1);
+    if (syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || chdir("/") < 0)
+        return -errno;
+    close(jail->root_fd);
+    return 0;
+}
+
+int step_mount_proc(struct jail *jail)
+{
+    jail_note(jail, STEP_MOUNT_PROC, -1);
+    int r = mount_attach(jail->proc_fd, AT_FDCWD, "/proc");
+    close(jail->proc_fd);
+    return r;
+}
+
+int step_fill_dev(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_FILL_DEV, -1);
+    int r = mount_attach(jail->dev_fd, AT_FDCWD, "/dev");
+    if (r < 0)
+        return r;
+    if (mkdirat(jail->dev_fd, "shm", 0755) < 0)
+        return -errno;
+    for (size_t i = 0; i < plan->device_count; i++) {
+        jail_note(jail, STEP_FILL_DEV, (int)i);
+        const char *name = plan->devices[i].name;
+        int fd = openat(jail->dev_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+        if (fd < 0)
+            return -errno;
+        close(fd);
+        r = mount_attach(jail->device_fds[i], jail->dev_fd, name);
+        if (r < 0)
+            return r;
+        close(jail->device_fds[i]);
+    }
+    for (size_t i = 0; i < plan->dev_link_count; i++) {
+        jail_note(jail, STEP_FILL_DEV, (int)(plan->device_count + i));
+        const struct plan_link *link = &plan->dev_links[i];
+        if (symlinkat(link->target, jail->dev_fd, link->path) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+/*
+ * One tmpfs, so that one size and one number of files bound everything the program can write. It
+ * must be attached for open_tree(2) to copy parts of it, so it hangs on /tmp meanwhile.
+ */
+static int split_scratch(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_SPLIT_SCRATCH, -1);
+    int r = mount_attach(jail->scratch_fd, AT_FDCWD, "/tmp");
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < plan->scratch_count; i++) {
+        jail_note(jail, STEP_SPLIT_SCRATCH, (int)i);
+        const struct plan_scratch *scratch = &plan->scratch[i];
+        if (i >= JAIL_SCRATCH_MAX)
+            return -E2BIG;
+        if (mkdirat(jail->scratch_fd, scratch->name, scratch->mode) < 0)
+            return -errno;
+        jail->scratch_fds[i] = mount_copy(jail->scratch_fd, scratch->name, 0);
+        if (jail->scratch_fds[i] < 0)
+            return jail->scratch_fds[i];
+        r = scratch->executable ? 0 : mount_restrict(jail->scratch_fds[i], MOUNT_ATTR_NOEXEC, 0);
+        if (r < 0)
+            return r;
+    }
+    close(jail->scratch_fd);
+    return syscall(SYS_umount2, "/tmp", OLD_MNT_DETACH) < 0 ? -errno : 0;
+}
+
+int step_mount_scratch(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    int r = split_scratch(jail);
+    for (size_t i = 0; r == 0 && i < plan->scratch_count; i++) {
+        jail_note(jail, STEP_MOUNT_SCRATCH, (int)i);
+        r = mount_attach(jail->scratch_fds[i], AT_FDCWD, plan->scratch[i].target);
+        close(jail->scratch_fds[i]);
+    }
+    return r;
+}
+
+int step_seal_dev(struct jail *jail)
+{
+    jail_note(jail, STEP_SEAL_DEV, -1);
+    int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);
+    close(jail->dev_fd);
+    return r;
+}
+
+/* Makes the directories that lead to `path` below the current one. */
+static int make_parents(const char *path)
+{
+    char parent[PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof(parent))
+        return -ENAMETOOLONG;
+    memcpy(parent, path, length + 1);
+    for (size_t i = 1; i < length; i++) {
+        if (parent[i] != '/')
+            continue;
+        parent[i] = '\0';
+        if (mkdir(parent, 0755) < 0 && errno != EEXIST)
+            return -errno;
+        parent[i] = '/';
+    }
+    return 0;
+}
+
+int step_fill_home(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_FILL_HOME, -1);
+    if (chdir(plan->home) < 0)
+        return -errno;
+    for (size_t i = 0; i < plan->home_link_count; i++) {
+        jail_note(jail, STEP_FILL_HOME, (int)i);
+        const struct plan_link *link = &plan->home_links[i];
+        int r = make_parents(link->path);
+        if (r < 0)
+            return r;
+        if (symlink(link->target, link->path) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+int step_enter_work_directory(struct jail *jail)
+{
+    jail_note(jail, STEP_WORK_DIRECTORY, -1);
+    return chdir(jail->plan->work_directory) < 0 ? -errno : 0;
+}

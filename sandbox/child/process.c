@@ -1,0 +1,115 @@
+#include "sandbox/child/steps.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int step_close_descriptors(struct jail *jail)
+{
+    jail_note(jail, STEP_CLOSE_DESCRIPTORS, -1);
+    const struct jail_plan *plan = jail->plan;
+    unsigned next = 0;
+    for (size_t i = 0; i < plan->keep_count; i++) {
+        unsigned keep = (unsigned)plan->keep[i];
+        if (keep > next && syscall(SYS_close_range, next, keep - 1, 0) < 0)
+            return -errno;
+        next = keep + 1;
+    }
+    return syscall(SYS_close_range, next, UINT_MAX, 0) < 0 ? -errno : 0;
+}
+
+/* The server blocks some signals and ignores SIGPIPE; the program must find none of that. */
+int step_reset_signals(struct jail *jail)
+{
+    jail_note(jail, STEP_SIGNALS, -1);
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < NSIG; number++) {
+        /* Refused for SIGKILL, SIGSTOP and the two that glibc keeps: those are as they should be. */
+        if (sigaction(number, &action, NULL) < 0 && errno != EINVAL)
+            return -errno;
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
+}
+
+int step_wait_for_id_map(struct jail *jail)
+{
+    jail_note(jail, STEP_WAIT_FOR_ID_MAP, -1);
+    for (;;) {
+        char go;
+        ssize_t length = read(jail->plan->control_fd, &go, 1);
+        if (length == 1)
+            return 0;
+        if (length == 0)
+            return -EPIPE; /* the parent is gone, or could not write the map */
+        if (errno != EINTR)
+            return -errno;
+    }
+}
+
+int step_take_ids(struct jail *jail)
+{
+    /* Raw calls: glibc's wrappers would signal threads that exist in the parent only. */
+    jail_note(jail, STEP_TAKE_IDS, -1);
+    gid_t gid = jail->plan->gid;
+    uid_t uid = jail->plan->uid;
+    if (syscall(SYS_setresgid, gid, gid, gid) < 0 || syscall(SYS_setresuid, uid, uid, uid) < 0)
+        return -errno;
+    umask(0);
+    return 0;
+}
+
+int step_die_with_parent(struct jail *jail)
+{
+    jail_note(jail, STEP_DIE_WITH_PARENT, -1);
+    if (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0UL) < 0)
+        return -errno;
+    /* The signal does not come if the parent died before it was asked for: look. */
+    struct pollfd parent = {.fd = jail->plan->control_fd};
+    if (poll(&parent, 1, 0) < 0)
+        return -errno;
+    return (parent.revents & (POLLHUP | POLLERR)) != 0 ? -EPIPE : 0;
+}
+
+int step_name_host(struct jail *jail)
+{
+    jail_note(jail, STEP_HOSTNAME, -1);
+    const char *name = jail->plan->hostname;
+    return sethostname(name, strlen(name)) < 0 || setdomainname("", 0) < 0 ? -errno : 0;
+}
+
+int step_raise_loopback(struct jail *jail)
+{
+    jail_note(jail, STEP_LOOPBACK, -1);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    int r = ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+int step_set_rlimits(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->rlimit_count; i++) {
+        jail_note(jail, STEP_RLIMIT, (int)i);
+        struct rlimit limit = {plan->rlimits[i].limit, plan->rlimits[i].limit};
+        if (setrlimit((__rlimit_resource_t)plan->rlimits[i].resource, &limit) < 0)
+            return -errno;
+    }
+    return 0;
+}

@@ -1,0 +1,76 @@
+/*
+ * The steps of the jail, each in the file of its kind; jail.c has their order.
+ *
+ * A step returns 0 or a negative errno. Before each call that can fail it notes in jail->step and
+ * jail->index what it is about to do, so that the report names it. No step warns and goes on.
+ *
+ * Side: child.
+ */
+#ifndef SANDBOX_CHILD_STEPS_H
+#define SANDBOX_CHILD_STEPS_H
+
+#include "sandbox/child/plan.h"
+
+#define JAIL_DEVICES_MAX 16
+#define JAIL_SCRATCH_MAX 8
+
+struct jail {
+    const struct jail_plan *plan;
+    enum jail_step step;
+    int index;                         /* of the object of the step, or -1 */
+    int root_fd;                       /* detached mounts, until they are attached */
+    int proc_fd;
+    int scratch_fd;
+    int dev_fd;
+    int device_fds[JAIL_DEVICES_MAX];
+    int scratch_fds[JAIL_SCRATCH_MAX];
+    int code_fd;                       /* sealed memory with the code, from the parent */
+    pid_t program;                     /* pid 2, once there */
+    int children_fd;                   /* readable when a child of init has died */
+};
+
+/* Notes what comes next. */
+static inline void jail_note(struct jail *jail, enum jail_step step, int index)
+{
+    jail->step = step;
+    jail->index = index;
+}
+
+/* process.c: what the process has and is. */
+int step_close_descriptors(struct jail *jail);
+int step_reset_signals(struct jail *jail);
+int step_wait_for_id_map(struct jail *jail);
+int step_take_ids(struct jail *jail);
+int step_die_with_parent(struct jail *jail);
+int step_name_host(struct jail *jail);
+int step_raise_loopback(struct jail *jail);
+int step_set_rlimits(struct jail *jail);
+
+/* mounts.c: what the process sees of files. */
+int step_make_mounts_private(struct jail *jail);
+int step_open_root(struct jail *jail);
+int step_make_filesystems(struct jail *jail);
+int step_open_devices(struct jail *jail);
+int step_pivot_root(struct jail *jail);
+int step_mount_proc(struct jail *jail);
+int step_fill_dev(struct jail *jail);
+int step_mount_scratch(struct jail *jail);
+int step_seal_dev(struct jail *jail);
+int step_fill_home(struct jail *jail);
+int step_enter_work_directory(struct jail *jail);
+
+/* privileges.c: what the process may do. */
+int step_leave_keyring(struct jail *jail);
+int step_lock_securebits(struct jail *jail);
+int step_drop_capabilities(struct jail *jail);
+int step_no_new_privileges(struct jail *jail);
+int step_install_filter(struct jail *jail);
+
+/* init.c: pid 1 and the program. */
+int step_receive_code(struct jail *jail);
+int step_write_code(struct jail *jail);
+int step_start_program(struct jail *jail);
+/* Reaps until the program ends or the parent says so; kills the rest, reports, and exits. */
+void init_main(struct jail *jail) __attribute__((noreturn));
+
+#endif

@@ -26,6 +26,7 @@ struct home_link {
 struct run_limits {
     int64_t wall_ms;          /* 1..RUN_WALL_MAX_MS, counted from the start of the program */
     uint64_t memory_bytes;    /* private writable memory of each process */
+    uint64_t address_space_bytes; /* of each process; 0: not limited, as V8 needs it */
     uint64_t disk_bytes;      /* all writable directories together */
     uint64_t inodes;
     uint64_t processes;       /* and threads */
@@ -60,7 +61,10 @@ struct run_observer {
      * Both pointers are borrowed for the call; pointer_take() members to keep them.
      */
     void (*done)(void *data, int status, struct run_result *result, const struct fault *fault);
-    /* Each piece of output as it comes, also what the result will not keep; may be NULL. */
+    /*
+     * Each piece of output as it comes, also what the result will not keep; may be NULL. Must not
+     * cancel the run it is called for.
+     */
     void (*output)(void *data, enum output_stream stream, const char *bytes, size_t length);
     void *data;
 };
@@ -87,8 +91,8 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
                const struct run_observer *observer, struct run **ret_run, struct fault *fault);
 
 /*
- * Ends the run, queued or running: everything of it is killed, done is not called any more, and the
- * handle is gone.
+ * Ends the run, queued or running: everything of it is killed and reaped before this returns, done
+ * is not called any more, and the handle is gone.
  */
 void run_cancel(struct run *run);
 

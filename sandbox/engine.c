@@ -1,0 +1,197 @@
+#include "sandbox/engine.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/limits.h"
+
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/capability.h>
+
+struct run_limits run_limits_default(void)
+{
+    return (struct run_limits){
+        .wall_ms = RUN_WALL_DEFAULT_MS,
+        .memory_bytes = RUN_MEMORY_DEFAULT,
+        .disk_bytes = RUN_DISK_DEFAULT,
+        .inodes = RUN_INODES_DEFAULT,
+        .processes = RUN_PROCESSES_DEFAULT,
+        .descriptors = RUN_DESCRIPTORS_DEFAULT,
+        .output_kept = RUN_OUTPUT_KEPT_DEFAULT,
+        .output_total = RUN_OUTPUT_TOTAL_DEFAULT,
+    };
+}
+
+void run_list_add(struct run_list *list, struct run *run)
+{
+    run->list = list;
+    run->next = NULL;
+    run->previous = list->last;
+    if (list->last != NULL)
+        list->last->next = run;
+    else
+        list->first = run;
+    list->last = run;
+    list->count++;
+}
+
+void run_list_remove(struct run *run)
+{
+    struct run_list *list = run->list;
+    if (run->previous != NULL)
+        run->previous->next = run->next;
+    else
+        list->first = run->next;
+    if (run->next != NULL)
+        run->next->previous = run->previous;
+    else
+        list->last = run->previous;
+    list->count--;
+    run->list = NULL;
+}
+
+static void engine_pump(struct loop_timer *timer)
+{
+    struct engine *engine = container_of(timer, struct engine, pump);
+    while (engine->queued.count > 0 && engine->running.count < engine->parallel) {
+        struct run *run = engine->queued.first;
+        engine->queued_bytes -= run->code_length;
+        run_list_remove(run);
+        run_list_add(&engine->running, run);
+        int r = run_start(run);
+        if (r < 0) {
+            run->observer.done(run->observer.data, r, NULL, &run->fault);
+            run_free(run);
+        }
+    }
+}
+
+void engine_wake(struct engine *engine)
+{
+    if (engine->queued.count > 0 && engine->running.count < engine->parallel)
+        loop_arm(engine->loop, &engine->pump, clock_now());
+}
+
+static unsigned usable_processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) < 0)
+        return 1;
+    return (unsigned)CPU_COUNT(&set);
+}
+
+/* What a child would inherit and could not undo. */
+static int drop_inherited(const struct id_map *map, struct fault *fault)
+{
+    /* A client may have ignored SIGCHLD, and then nobody's end could be waited for: wait(2). */
+    signal(SIGCHLD, SIG_DFL);
+    /* Root's groups reach into the new user namespace, where they could not be left any more. */
+    if (map->outside_uid != geteuid() && setgroups(0, NULL) < 0)
+        return fault_set(fault, errno, "cannot leave root's supplementary groups: %m");
+    return 0;
+}
+
+int engine_new(struct loop *loop, const struct engine_options *options, struct engine **ret_engine,
+               struct fault *fault)
+{
+    struct engine *engine = calloc(1, sizeof(*engine));
+    if (engine == NULL)
+        return fault_set(fault, ENOMEM, "out of memory for the engine");
+    engine->loop = loop;
+    engine->parallel = options->parallel != 0 ? options->parallel : usable_processors();
+    engine->last_capability = cap_max_bits() - 1;
+    engine->pump.fire = engine_pump;
+    int r = id_map_choose(&engine->id_map, fault);
+    if (r == 0)
+        r = drop_inherited(&engine->id_map, fault);
+    if (r == 0)
+        r = filter_compile_default(&engine->filter, fault);
+    if (r < 0) {
+        engine_free(engine);
+        return r;
+    }
+    *ret_engine = engine;
+    return 0;
+}
+
+void engine_free(struct engine *engine)
+{
+    if (engine == NULL)
+        return;
+    /* All are told to die before the first is waited for. */
+    for (struct run *run = engine->running.first; run != NULL; run = run->next)
+        sandbox_kill(&run->sandbox);
+    while (engine->running.first != NULL)
+        run_free(engine->running.first);
+    while (engine->queued.first != NULL)
+        run_free(engine->queued.first);
+    loop_disarm(engine->loop, &engine->pump);
+    filter_release(&engine->filter);
+    free(engine);
+}
+
+size_t engine_running(const struct engine *engine)
+{
+    return engine->running.count;
+}
+
+size_t engine_queued(const struct engine *engine)
+{
+    return engine->queued.count;
+}
+
+int run_submit(struct engine *engine, const struct run_spec *spec,
+               const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+{
+    if (spec->code_length > CODE_MAX)
+        return fault_set(fault, E2BIG, "the code has %zu bytes; at most %zu are taken",
+                         spec->code_length, (size_t)CODE_MAX);
+    if (engine->queued.count >= RUNS_QUEUED_MAX ||
+        spec->code_length > RUNS_QUEUED_BYTES_MAX - engine->queued_bytes)
+        return fault_set(fault, EAGAIN,
+                         "%zu runs are waiting already; try again when some have ended",
+                         engine->queued.count);
+    struct run *run = calloc(1, sizeof(*run));
+    char *code = malloc(spec->code_length + 1);
+    if (run == NULL || code == NULL) {
+        free(run);
+        free(code);
+        return fault_set(fault, ENOMEM, "out of memory for a run");
+    }
+    memcpy(code, spec->code, spec->code_length);
+    *run = (struct run){
+        .engine = engine,
+        .code = code,
+        .code_length = spec->code_length,
+        .limits = spec->limits,
+        .observer = *observer,
+        .sandbox = SANDBOX_NONE,
+        .control.fd = -1,
+        .out.fd = -1,
+        .err.fd = -1,
+        .end.fd = -1,
+    };
+    const struct plan_inputs inputs = {spec, &engine->filter, engine->last_capability};
+    run_list_add(&engine->queued, run);
+    engine->queued_bytes += run->code_length;
+    int r = plan_build(&inputs, &run->plan, fault);
+    if (r < 0) {
+        run_cancel(run);
+        return r;
+    }
+    engine_wake(engine);
+    if (ret_run != NULL)
+        *ret_run = run;
+    return 0;
+}
+
+void run_cancel(struct run *run)
+{
+    struct engine *engine = run->engine;
+    if (run->list == &engine->queued)
+        engine->queued_bytes -= run->code_length;
+    run_free(run);
+    engine_wake(engine);
+}

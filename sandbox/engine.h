@@ -1,0 +1,79 @@
+/*
+ * The insides of an engine and of a run, for engine.c and run.c.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_ENGINE_H
+#define SANDBOX_ENGINE_H
+
+#include "sandbox/filter.h"
+#include "sandbox/idmap.h"
+#include "sandbox/plan.h"
+#include "sandbox/run.h"
+#include "sandbox/spawn.h"
+
+#include <stdbool.h>
+
+/* A doubly linked list of runs; each run is in exactly one. */
+struct run_list {
+    struct run *first, *last;
+    size_t count;
+};
+
+struct engine {
+    struct loop *loop;          /* borrowed */
+    unsigned parallel;
+    struct filter filter;
+    struct id_map id_map;
+    int last_capability;
+    struct run_list running;
+    struct run_list queued;
+    size_t queued_bytes;        /* of code that waits */
+    struct loop_timer pump;     /* starts queued runs from the loop, never from a callback */
+};
+
+/* Where a run stands; each later stage is entered once. */
+enum run_stage {
+    STAGE_QUEUED,
+    STAGE_SETTING_UP, /* spawned and fed; the child builds the jail */
+    STAGE_RUNNING,    /* the program was about to be executed */
+    STAGE_ENDING,     /* the program ended or was killed; the rest of the sandbox is dying */
+};
+
+struct run {
+    struct engine *engine;
+    struct run_list *list;
+    struct run *previous, *next;
+    enum run_stage stage;
+
+    struct plan *plan; /* owned */
+    char *code;        /* owned, until fed */
+    size_t code_length;
+    struct run_limits limits;
+    struct run_observer observer;
+
+    struct sandbox sandbox;
+    struct loop_watch control, out, err, end;
+    struct loop_timer deadline; /* of set-up, then of the program */
+    int64_t started_at;         /* clock_now() when it was READY */
+
+    bool ended;                 /* `exit_status` came from init */
+    int exit_status;            /* as wait4(2) gives it */
+    bool stopped;               /* we killed it; result.outcome says why */
+    int status;                 /* 0, or the negative errno of our failure */
+    struct fault fault;
+    struct run_result result;
+};
+
+void run_list_add(struct run_list *list, struct run *run);
+void run_list_remove(struct run *run);
+
+/* run.c: takes a queued run and starts it. 0 or a negative errno with run->fault. */
+int run_start(struct run *run);
+/* run.c: unwatches, kills, reaps, frees. */
+void run_free(struct run *run);
+
+/* engine.c: asks for queued runs to be started when the loop turns next. */
+void engine_wake(struct engine *engine);
+
+#endif

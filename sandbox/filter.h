@@ -1,0 +1,32 @@
+/*
+ * Seccomp profiles: JSON in the shape of the OCI runtime specification and Docker, compiled once to
+ * the bytes that the child installs.
+ *
+ * Side: parent.  Source: OCI runtime-spec, config-linux.md "Seccomp"; seccomp(2); libseccomp.
+ */
+#ifndef SANDBOX_FILTER_H
+#define SANDBOX_FILTER_H
+
+#include "sandbox/base/fault.h"
+
+#include <linux/filter.h>
+#include <stddef.h>
+
+struct filter {
+    struct sock_filter *code; /* owned */
+    unsigned short length;    /* instructions */
+};
+
+/*
+ * Compiles a profile. defaultAction must be a denial; names that libseccomp does not know are left
+ * to it. Another architecture's system calls, x32 among them, kill the process.
+ * 0; -EINVAL with a fault that names the member that is wrong; another negative errno.
+ */
+int filter_compile(const char *json, size_t length, struct filter *ret_filter, struct fault *fault);
+
+/* The profile that is part of the program: seccomp-profiles/default.json. */
+int filter_compile_default(struct filter *ret_filter, struct fault *fault);
+
+void filter_release(struct filter *filter);
+
+#endif

@@ -1,0 +1,94 @@
+#include "sandbox/idmap.h"
+
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * For a server started by root. Above every range that distributions and container managers hand
+ * out, so that no file, process or quota of the host belongs to it; see systemd's UIDS-GIDS.
+ */
+#define UNUSED_ID 1900000000
+
+struct id_range {
+    unsigned long first, parent, count;
+};
+
+/* The id to use, of those this namespace has: UNUSED_ID, else the highest (0 if it is alone). */
+static unsigned long choose_from(FILE *file)
+{
+    unsigned long chosen = 0;
+    struct id_range range;
+    while (fscanf(file, "%lu %lu %lu", &range.first, &range.parent, &range.count) == 3) {
+        if (range.count == 0)
+            continue;
+        if (range.first <= UNUSED_ID && UNUSED_ID - range.first < range.count)
+            return UNUSED_ID;
+        if (range.first + range.count - 1 > chosen)
+            chosen = range.first + range.count - 1;
+    }
+    return chosen;
+}
+
+static int choose_unprivileged(const char *path, unsigned long *ret_id, struct fault *fault)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return fault_set(fault, errno,
+                         "cannot read %s to choose an unprivileged id for the sandbox: %m. "
+                         "Is /proc mounted?",
+                         path);
+    *ret_id = choose_from(file);
+    fclose(file);
+    return 0;
+}
+
+int id_map_choose(struct id_map *ret_map, struct fault *fault)
+{
+    struct id_map map = {geteuid(), getegid()};
+    if (map.outside_uid == 0) {
+        unsigned long uid = 0;
+        unsigned long gid = 0;
+        int r = choose_unprivileged("/proc/self/uid_map", &uid, fault);
+        if (r == 0)
+            r = choose_unprivileged("/proc/self/gid_map", &gid, fault);
+        if (r < 0)
+            return r;
+        /* With a single mapped id, 0 is an ordinary user of the parent namespace: `unshare -r`. */
+        map.outside_uid = (uid_t)uid;
+        map.outside_gid = (gid_t)gid;
+    }
+    *ret_map = map;
+    return 0;
+}
+
+static int write_file(pid_t pid, const char *name, const char *text, struct fault *fault)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    OWNED_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        return fault_set(fault, errno,
+                         "cannot map the sandbox's user to one outside: writing \"%s\" to %s: %m. "
+                         "A security module or a container's system call filter may forbid user "
+                         "namespaces here",
+                         text, path);
+    return 0;
+}
+
+int id_map_write(const struct id_map *map, pid_t pid, struct fault *fault)
+{
+    char uids[64];
+    char gids[64];
+    snprintf(uids, sizeof(uids), "%d %u 1", JAIL_UID, (unsigned)map->outside_uid);
+    snprintf(gids, sizeof(gids), "%d %u 1", JAIL_GID, (unsigned)map->outside_gid);
+    int r = write_file(pid, "setgroups", "deny", fault);
+    if (r == 0)
+        r = write_file(pid, "uid_map", uids, fault);
+    if (r == 0)
+        r = write_file(pid, "gid_map", gids, fault);
+    return r;
+}

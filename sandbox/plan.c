@@ -1,0 +1,292 @@
+#include "sandbox/plan.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/idmap.h"
+#include "sandbox/limits.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define JAIL_HOSTNAME "sandbox"
+#define JAIL_HOME "/home/sandbox"
+#define JAIL_WORK "/work"
+
+static const struct plan_scratch scratch[] = {
+    {"work", JAIL_WORK, 0755, true},
+    {"tmp", "/tmp", 01777, true},
+    {"home", JAIL_HOME, 0755, true},
+    {"shm", "/dev/shm", 01777, false},
+};
+
+static const struct plan_device devices[] = {
+    {"/dev/null", "null"},     {"/dev/zero", "zero"},       {"/dev/full", "full"},
+    {"/dev/random", "random"}, {"/dev/urandom", "urandom"},
+};
+
+static const struct plan_link dev_links[] = {
+    {"fd", "/proc/self/fd"},
+    {"stdin", "/proc/self/fd/0"},
+    {"stdout", "/proc/self/fd/1"},
+    {"stderr", "/proc/self/fd/2"},
+};
+
+/* What every program gets; the image and the operator may add to it and replace it. */
+static const char *const base_environment[] = {
+    "PATH=" JAIL_PATH, "HOME=" JAIL_HOME, "USER=sandbox", "LOGNAME=sandbox", "LANG=C.UTF-8",
+};
+
+struct text {
+    struct text *next;
+    char bytes[];
+};
+
+struct plan {
+    struct jail_plan jail;
+    struct rootfs rootfs;
+    struct text *texts; /* owned, each */
+    struct plan_rlimit rlimits[8];
+    struct plan_link *home_links; /* owned */
+    char **argv;                  /* owned; the strings are texts */
+    char **environment;
+    const char *image;
+};
+
+/* A formatted string that lives as long as the plan; NULL when there is no memory. */
+__attribute__((format(printf, 2, 3))) static char *plan_text(struct plan *plan, const char *format,
+                                                             ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    struct text *text = length < 0 ? NULL : malloc(sizeof(*text) + (size_t)length + 1);
+    if (text == NULL)
+        return NULL;
+    va_start(arguments, format);
+    vsnprintf(text->bytes, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    text->next = plan->texts;
+    plan->texts = text;
+    return text->bytes;
+}
+
+static size_t list_length(const char *const *list)
+{
+    size_t count = 0;
+    while (list != NULL && list[count] != NULL)
+        count++;
+    return count;
+}
+
+/* Whether two NAME=VALUE texts have the same NAME. */
+static bool same_variable(const char *one, const char *other)
+{
+    size_t length = strcspn(one, "=");
+    return strncmp(one, other, length) == 0 && other[length] == '=';
+}
+
+static int set_variable(struct plan *plan, size_t *count, const char *variable)
+{
+    char *copy = plan_text(plan, "%s", variable);
+    if (copy == NULL)
+        return -ENOMEM;
+    size_t at = 0;
+    while (at < *count && !same_variable(variable, plan->environment[at]))
+        at++;
+    plan->environment[at] = copy;
+    if (at == *count)
+        (*count)++;
+    return 0;
+}
+
+static int plan_environment(struct plan *plan, const struct run_spec *spec)
+{
+    size_t extra = list_length(spec->environment);
+    plan->environment = calloc(ARRAY_LENGTH(base_environment) + extra + 1, sizeof(char *));
+    if (plan->environment == NULL)
+        return -ENOMEM;
+    size_t count = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(base_environment); i++)
+        r = set_variable(plan, &count, base_environment[i]);
+    for (size_t i = 0; r == 0 && i < extra; i++)
+        r = set_variable(plan, &count, spec->environment[i]);
+    plan->jail.environment = plan->environment;
+    return r;
+}
+
+static int plan_arguments(struct plan *plan, const struct run_spec *spec, struct fault *fault)
+{
+    size_t count = list_length(spec->argv);
+    if (count == 0 || count > ARGUMENTS_MAX)
+        return fault_set(fault, E2BIG, "a program needs 1 to %d arguments, not %zu", ARGUMENTS_MAX,
+                         count);
+    OWNED_MEMORY char *program = NULL;
+    int r = rootfs_find_program(&plan->rootfs, spec->argv[0], &program, fault);
+    if (r < 0) {
+        fault_prefix(fault, "image %s", spec->image);
+        return r;
+    }
+    plan->argv = calloc(count + 1, sizeof(char *));
+    if (plan->argv == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        plan->argv[i] = plan_text(plan, "%s", i == 0 ? program : spec->argv[i]);
+        if (plan->argv[i] == NULL)
+            return -ENOMEM;
+    }
+    plan->jail.argv = plan->argv;
+    return 0;
+}
+
+/* A path from an image's description must stay below $HOME. */
+static bool is_plain_relative(const char *path)
+{
+    if (path[0] == '\0' || path[0] == '/')
+        return false;
+    for (const char *part = path; part != NULL; part = strchr(part, '/')) {
+        part += part[0] == '/';
+        size_t length = strcspn(part, "/");
+        if (length == 0 || (length == 1 && part[0] == '.') ||
+            (length == 2 && strncmp(part, "..", 2) == 0))
+            return false;
+    }
+    return true;
+}
+
+static int plan_home_links(struct plan *plan, const struct run_spec *spec, struct fault *fault)
+{
+    plan->home_links = calloc(spec->home_link_count + 1, sizeof(struct plan_link));
+    if (plan->home_links == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < spec->home_link_count; i++) {
+        if (!is_plain_relative(spec->home_links[i].path))
+            return fault_set(fault, EINVAL,
+                             "image %s asks for a link \"%s\" in the home directory; it must be a "
+                             "relative path without . and ..",
+                             spec->image, spec->home_links[i].path);
+        plan->home_links[i].path = plan_text(plan, "%s", spec->home_links[i].path);
+        plan->home_links[i].target = plan_text(plan, "%s", spec->home_links[i].target);
+        if (plan->home_links[i].path == NULL || plan->home_links[i].target == NULL)
+            return -ENOMEM;
+    }
+    plan->jail.home_links = plan->home_links;
+    plan->jail.home_link_count = spec->home_link_count;
+    return 0;
+}
+
+static void plan_rlimits(struct plan *plan, const struct run_limits *limits)
+{
+    /* CPU seconds cannot pass wall seconds times processes: a last resort, should the timer fail. */
+    uint64_t cpu_seconds = (uint64_t)(limits->wall_ms / 1000 + 1) * 64;
+    struct plan_rlimit rlimits[] = {
+        {RLIMIT_CORE, 0},
+        {RLIMIT_NOFILE, limits->descriptors},
+        /* Counted from 0 in this user namespace since Linux 5.14; pid 1 is one of them. */
+        {RLIMIT_NPROC, limits->processes + 1},
+        {RLIMIT_DATA, limits->memory_bytes},
+        {RLIMIT_AS, limits->address_space_bytes != 0 ? limits->address_space_bytes : RLIM_INFINITY},
+        {RLIMIT_FSIZE, limits->disk_bytes},
+        {RLIMIT_CPU, cpu_seconds},
+    };
+    _Static_assert(sizeof(rlimits) <= sizeof(plan->rlimits), "plan->rlimits is too small");
+    memcpy(plan->rlimits, rlimits, sizeof(rlimits));
+    plan->jail.rlimits = plan->rlimits;
+    plan->jail.rlimit_count = ARRAY_LENGTH(rlimits);
+}
+
+static int plan_files(struct plan *plan, const struct run_spec *spec)
+{
+    struct jail_plan *jail = &plan->jail;
+    jail->root_path = plan->rootfs.path;
+    jail->root_device = plan->rootfs.device;
+    jail->root_inode = plan->rootfs.inode;
+    jail->scratch_size = plan_text(plan, "%" PRIu64, spec->limits.disk_bytes);
+    jail->scratch_inodes = plan_text(plan, "%" PRIu64, spec->limits.inodes);
+    jail->code_name = plan_text(plan, "%s", spec->code_name);
+    if (jail->scratch_size == NULL || jail->scratch_inodes == NULL || jail->code_name == NULL)
+        return -ENOMEM;
+    jail->scratch = scratch;
+    jail->scratch_count = ARRAY_LENGTH(scratch);
+    jail->devices = devices;
+    jail->device_count = ARRAY_LENGTH(devices);
+    jail->dev_links = dev_links;
+    jail->dev_link_count = ARRAY_LENGTH(dev_links);
+    jail->home = JAIL_HOME;
+    jail->work_directory = JAIL_WORK;
+    return 0;
+}
+
+static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct fault *fault)
+{
+    const struct run_spec *spec = inputs->spec;
+    plan->jail.uid = JAIL_UID;
+    plan->jail.gid = JAIL_GID;
+    plan->jail.hostname = JAIL_HOSTNAME;
+    plan->jail.last_capability = inputs->last_capability;
+    plan->jail.filter =
+        (struct sock_fprog){.len = inputs->filter->length, .filter = inputs->filter->code};
+    plan->image = plan_text(plan, "%s", spec->image);
+    char *rootfs = plan_text(plan, "%s", spec->rootfs);
+    if (plan->image == NULL || rootfs == NULL)
+        return -ENOMEM;
+    int r = rootfs_open(rootfs, &plan->rootfs, fault);
+    if (r == 0)
+        r = plan_files(plan, spec);
+    if (r == 0)
+        r = plan_arguments(plan, spec, fault);
+    if (r == 0)
+        r = plan_environment(plan, spec);
+    if (r == 0)
+        r = plan_home_links(plan, spec, fault);
+    plan_rlimits(plan, &spec->limits);
+    return r;
+}
+
+int plan_build(const struct plan_inputs *inputs, struct plan **ret_plan, struct fault *fault)
+{
+    struct plan *plan = calloc(1, sizeof(*plan));
+    if (plan == NULL)
+        return fault_set(fault, ENOMEM, "out of memory for the plan of a sandbox");
+    plan->rootfs = ROOTFS_NONE;
+    int r = plan_fill(plan, inputs, fault);
+    if (r < 0) {
+        plan_free(plan);
+        return fault_set(fault, -r, "cannot plan a sandbox: %m");
+    }
+    *ret_plan = plan;
+    return 0;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (plan == NULL)
+        return;
+    rootfs_close(&plan->rootfs);
+    while (plan->texts != NULL) {
+        struct text *text = plan->texts;
+        plan->texts = text->next;
+        free(text);
+    }
+    free(plan->home_links);
+    free(plan->argv);
+    free(plan->environment);
+    free(plan);
+}
+
+struct jail_plan *plan_jail(struct plan *plan)
+{
+    return &plan->jail;
+}
+
+const struct rootfs *plan_rootfs(const struct plan *plan)
+{
+    return &plan->rootfs;
+}
+
+const char *plan_image(const struct plan *plan)
+{
+    return plan->image;
+}

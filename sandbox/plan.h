@@ -1,0 +1,36 @@
+/*
+ * From a run_spec to the plan of its jail: everything decided, nothing done.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_PLAN_H
+#define SANDBOX_PLAN_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/child/plan.h"
+#include "sandbox/filter.h"
+#include "sandbox/rootfs.h"
+#include "sandbox/run.h"
+
+struct plan; /* owns every string and array of its jail_plan */
+
+struct plan_inputs {
+    const struct run_spec *spec;  /* copied */
+    const struct filter *filter;  /* borrowed for the life of the plan */
+    int last_capability;
+};
+
+/*
+ * Opens the root file system, finds the program in it and lays the jail out. Descriptors of the
+ * jail_plan are left empty for sandbox_spawn(). 0 or a negative errno with its fault.
+ */
+int plan_build(const struct plan_inputs *inputs, struct plan **ret_plan, struct fault *fault);
+void plan_free(struct plan *plan); /* NULL is fine */
+
+struct jail_plan *plan_jail(struct plan *plan);
+const struct rootfs *plan_rootfs(const struct plan *plan);
+
+/* For messages: the image's name. */
+const char *plan_image(const struct plan *plan);
+
+#endif

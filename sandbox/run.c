@@ -1,0 +1,267 @@
+/*
+ * How a run works.
+ *
+ *   server ── clone3 ──> init (pid 1 of the jail) ── clone ──> program (pid 2), its children
+ *
+ * The server is one process with one loop. run_submit() plans the jail in memory and queues it;
+ * run_start() makes what the child inherits, clones it into seven new namespaces, maps one uid and
+ * one gid to its own, lets it go on and hands it the code. The child, a copy of the server that
+ * makes system calls only, builds the jail from the plan (sandbox/child/jail.c), stores the code,
+ * clones the program and becomes init, without capabilities and behind the filter like the program.
+ *
+ * Between the two: `control`, where the child writes records (WAITING, READY, ENDED, or FAILED with
+ * the step) and reads one go-ahead and one message with the code; the program's stdout and stderr,
+ * one pipe each; and a pidfd, which is readable when init, and so all of its namespace, is gone.
+ *
+ * READY comes right before execve and starts the clock. A FAILED record, or an end without READY,
+ * is our failure: nothing of the snippet has run. After READY whatever happens is the snippet's
+ * result. When the program ends, or the server asks for it past a limit, init kills and reaps what is
+ * left, reports ENDED and exits; should that take long, the server kills init, and the kernel the
+ * rest. Then the pidfd ends the run: what is still in the pipes is read, init reaped, done called.
+ *
+ * Should the server die, however it dies, its death signal kills init, and init's death the rest.
+ */
+#include "sandbox/run.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/capture.h"
+#include "sandbox/engine.h"
+#include "sandbox/limits.h"
+#include "sandbox/step.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define READ_SIZE 65536
+
+static void on_control(struct loop_watch *watch, uint32_t events);
+static void on_stdout(struct loop_watch *watch, uint32_t events);
+static void on_stderr(struct loop_watch *watch, uint32_t events);
+static void on_end(struct loop_watch *watch, uint32_t events);
+static void on_deadline(struct loop_timer *timer);
+
+static int watch_sandbox(struct run *run)
+{
+    struct loop *loop = run->engine->loop;
+    run->control.ready = on_control;
+    run->out.ready = on_stdout;
+    run->err.ready = on_stderr;
+    run->end.ready = on_end;
+    run->deadline.fire = on_deadline;
+    int r = loop_watch(loop, &run->control, run->sandbox.control_fd, EPOLLIN);
+    if (r == 0)
+        r = loop_watch(loop, &run->out, run->sandbox.stdout_fd, EPOLLIN);
+    if (r == 0)
+        r = loop_watch(loop, &run->err, run->sandbox.stderr_fd, EPOLLIN);
+    if (r == 0)
+        r = loop_watch(loop, &run->end, run->sandbox.pidfd, EPOLLIN);
+    return r;
+}
+
+/* The steps of one run, as far as the parent makes them; the rest are answers to events. */
+int run_start(struct run *run)
+{
+    struct engine *engine = run->engine;
+    run->stage = STAGE_SETTING_UP;
+    capture_open(&run->result.out, run->limits.output_kept);
+    capture_open(&run->result.err, run->limits.output_kept);
+    /* A cgroup of the run's own belongs here: made before the process, entered by clone3. */
+    int r = sandbox_spawn(run->plan, &engine->id_map, &run->sandbox, &run->fault);
+    if (r == 0)
+        r = sandbox_feed(&run->sandbox, run->code, run->code_length, &run->fault);
+    if (r < 0)
+        return r;
+    memory_release(&run->code);
+    r = watch_sandbox(run);
+    if (r < 0)
+        return fault_set(&run->fault, -r, "cannot watch a sandbox: %m");
+    loop_arm(engine->loop, &run->deadline,
+             clock_now() + SETUP_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+    return 0;
+}
+
+/* Ends the program for a reason of ours; the first one counts. */
+static void run_stop(struct run *run, enum run_outcome outcome)
+{
+    if (run->stopped || run->ended)
+        return;
+    run->stopped = true;
+    run->result.outcome = outcome;
+    sandbox_stop(&run->sandbox);
+    loop_arm(run->engine->loop, &run->deadline,
+             clock_now() + STOP_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+}
+
+static void run_fail(struct run *run, int status)
+{
+    if (run->status == 0)
+        run->status = status;
+    sandbox_kill(&run->sandbox);
+}
+
+static void on_deadline(struct loop_timer *timer)
+{
+    struct run *run = container_of(timer, struct run, deadline);
+    if (run->stage == STAGE_SETTING_UP) {
+        run_fail(run, fault_set(&run->fault, ETIMEDOUT,
+                                "a sandbox was not ready after %d s; is this machine very busy?",
+                                SETUP_MAX_MS / 1000));
+    } else if (run->stopped) {
+        sandbox_kill(&run->sandbox);
+    } else {
+        run_stop(run, OUTCOME_TIMED_OUT);
+    }
+}
+
+static void run_begin(struct run *run)
+{
+    run->stage = STAGE_RUNNING;
+    run->started_at = clock_now();
+    loop_arm(run->engine->loop, &run->deadline,
+             run->started_at + run->limits.wall_ms * NANOSECONDS_PER_MILLISECOND);
+}
+
+static void run_ended(struct run *run)
+{
+    if (run->stage == STAGE_RUNNING) {
+        run->result.duration_ns = clock_now() - run->started_at;
+        run->stage = STAGE_ENDING;
+    }
+    loop_disarm(run->engine->loop, &run->deadline);
+}
+
+/* Reads every record that is there. */
+static void read_reports(struct run *run)
+{
+    struct child_report report;
+    while (sandbox_read_report(&run->sandbox, &report) == 0) {
+        switch (report.kind) {
+        case REPORT_READY:
+            run_begin(run);
+            break;
+        case REPORT_ENDED:
+            run->ended = !run->stopped;
+            run->exit_status = report.status;
+            run_ended(run);
+            break;
+        case REPORT_FAILED:
+            run_fail(run, step_explain(plan_jail(run->plan), plan_image(run->plan), &report,
+                                       &run->fault));
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static void on_control(struct loop_watch *watch, uint32_t events)
+{
+    struct run *run = container_of(watch, struct run, control);
+    read_reports(run);
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0)
+        loop_unwatch(run->engine->loop, watch);
+}
+
+/* Takes one piece of output. Positive: bytes read; 0: the end; -EAGAIN: nothing there now. */
+static ssize_t read_output(struct run *run, enum output_stream stream)
+{
+    char bytes[READ_SIZE];
+    int fd = stream == OUTPUT_STDOUT ? run->sandbox.stdout_fd : run->sandbox.stderr_fd;
+    struct capture *capture = stream == OUTPUT_STDOUT ? &run->result.out : &run->result.err;
+    ssize_t length = read(fd, bytes, sizeof(bytes));
+    if (length <= 0)
+        return length == 0 ? 0 : -errno;
+    capture_add(capture, bytes, (size_t)length);
+    if (run->observer.output != NULL)
+        run->observer.output(run->observer.data, stream, bytes, (size_t)length);
+    if (run->result.out.total + run->result.err.total > run->limits.output_total)
+        run_stop(run, OUTCOME_OUTPUT_LIMIT);
+    return length;
+}
+
+/* A piece at a time, so that a flood from one run leaves the loop to the others. */
+static void take_output(struct run *run, struct loop_watch *watch, enum output_stream stream)
+{
+    ssize_t r = read_output(run, stream);
+    if (r == 0 || (r < 0 && r != -EAGAIN && r != -EINTR))
+        loop_unwatch(run->engine->loop, watch);
+}
+
+static void on_stdout(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    take_output(container_of(watch, struct run, out), watch, OUTPUT_STDOUT);
+}
+
+static void on_stderr(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    take_output(container_of(watch, struct run, err), watch, OUTPUT_STDERR);
+}
+
+static void describe_end(struct run *run)
+{
+    struct run_result *result = &run->result;
+    result->exit_code = -1;
+    if (!run->stopped) {
+        /* Init gone without a word: something inside had the kernel kill it, and all with it. */
+        int status = run->ended ? run->exit_status : SIGKILL;
+        result->outcome = WIFEXITED(status) ? OUTCOME_EXITED : OUTCOME_SIGNALED;
+        if (WIFEXITED(status))
+            result->exit_code = WEXITSTATUS(status);
+        else
+            result->signal = WTERMSIG(status);
+    }
+    result->wall_limit_ms = run->limits.wall_ms;
+    result->memory_limit_bytes = run->limits.memory_bytes;
+    result->output_limit_bytes = run->limits.output_total;
+    result->isolation = "namespaces+seccomp";
+    result->limits = "rlimit";
+}
+
+static void on_end(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct run *run = container_of(watch, struct run, end);
+    read_reports(run);
+    run_ended(run);
+    /* Every writer is dead, so each pipe holds at most what fits into it, and then its end. */
+    while (read_output(run, OUTPUT_STDOUT) > 0)
+        ;
+    while (read_output(run, OUTPUT_STDERR) > 0)
+        ;
+    struct rusage usage;
+    sandbox_reap(&run->sandbox, &usage);
+    run->result.cpu_ns = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NANOSECONDS_PER_SECOND +
+                         (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+    run->result.peak_memory_bytes = usage.ru_maxrss * INT64_C(1024);
+    if (run->stage != STAGE_ENDING && run->status == 0)
+        run_fail(run, fault_set(&run->fault, EIO,
+                                "a sandbox ended while it was being set up, without a word; was it "
+                                "killed, or is the machine out of memory?"));
+    struct engine *engine = run->engine;
+    struct run_observer observer = run->observer;
+    describe_end(run);
+    observer.done(observer.data, run->status, run->status == 0 ? &run->result : NULL, &run->fault);
+    run_free(run);
+    engine_wake(engine);
+}
+
+void run_free(struct run *run)
+{
+    struct loop *loop = run->engine->loop;
+    loop_unwatch(loop, &run->control);
+    loop_unwatch(loop, &run->out);
+    loop_unwatch(loop, &run->err);
+    loop_unwatch(loop, &run->end);
+    loop_disarm(loop, &run->deadline);
+    sandbox_release(&run->sandbox);
+    run_list_remove(run);
+    run_result_release(&run->result);
+    plan_free(run->plan);
+    free(run->code);
+    free(run);
+}

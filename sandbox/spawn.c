@@ -1,0 +1,237 @@
+#include "sandbox/spawn.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/child/jail.h"
+#include "sandbox/step.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ALL_NAMESPACES                                                                             \
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |     \
+     CLONE_NEWCGROUP)
+
+/* Both ends of everything between the parent and the child. */
+struct channels {
+    int control[2]; /* parent's, child's */
+    int out[2];     /* read end, write end */
+    int err[2];
+    int root_tree;
+};
+
+static void pair_close(int pair[2])
+{
+    fd_close(&pair[0]);
+    fd_close(&pair[1]);
+}
+
+static void channels_close(struct channels *channels)
+{
+    pair_close(channels->control);
+    pair_close(channels->out);
+    pair_close(channels->err);
+    fd_close(&channels->root_tree);
+}
+
+/* 0, 1 and 2 become the program's: nothing of ours may lie there. */
+static int raise_above_standard(int *fd)
+{
+    if (*fd > STDERR_FILENO)
+        return 0;
+    int raised = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (raised < 0)
+        return -errno;
+    close(*fd);
+    *fd = raised;
+    return 0;
+}
+
+static int make_pipe(int pair[2], const struct id_map *map)
+{
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return -errno;
+    if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    /* The program may open /dev/stdout again, so the pipe has to be its own. */
+    if (map->outside_uid != geteuid() && fchown(pair[1], map->outside_uid, map->outside_gid) < 0)
+        return -errno;
+    return raise_above_standard(&pair[1]);
+}
+
+static int channels_open(struct channels *channels, const struct id_map *map, struct fault *fault)
+{
+    int r = make_pipe(channels->out, map);
+    if (r == 0)
+        r = make_pipe(channels->err, map);
+    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->control) < 0)
+        r = -errno;
+    if (r == 0)
+        r = raise_above_standard(&channels->control[1]);
+    if (r == 0 && channels->root_tree >= 0)
+        r = raise_above_standard(&channels->root_tree);
+    if (r < 0)
+        return fault_set(
+            fault, -r,
+            "cannot make the pipes of a sandbox: %m. If too many files are open, lower "
+            "--parallel or raise `ulimit -n`");
+    return 0;
+}
+
+static int compare_descriptors(const void *one, const void *other)
+{
+    return *(const int *)one - *(const int *)other;
+}
+
+static void plan_descriptors(struct jail_plan *jail, const struct channels *channels)
+{
+    jail->control_fd = channels->control[1];
+    jail->stdout_fd = channels->out[1];
+    jail->stderr_fd = channels->err[1];
+    jail->root_tree_fd = channels->root_tree;
+    jail->keep_count = 0;
+    jail->keep[jail->keep_count++] = jail->control_fd;
+    jail->keep[jail->keep_count++] = jail->stdout_fd;
+    jail->keep[jail->keep_count++] = jail->stderr_fd;
+    if (jail->root_tree_fd >= 0)
+        jail->keep[jail->keep_count++] = jail->root_tree_fd;
+    qsort(jail->keep, jail->keep_count, sizeof(int), compare_descriptors);
+}
+
+int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *ret_sandbox,
+                  struct fault *fault)
+{
+    OWNED(channels_close) struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, -1};
+    OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
+    int r = rootfs_detach(plan_rootfs(plan), &channels.root_tree, fault);
+    if (r == 0)
+        r = channels_open(&channels, map, fault);
+    if (r < 0)
+        return r;
+    plan_descriptors(plan_jail(plan), &channels);
+
+    struct clone_args arguments = {
+        .flags = ALL_NAMESPACES | CLONE_PIDFD,
+        .pidfd = (uintptr_t)&sandbox.pidfd,
+        .exit_signal = SIGCHLD,
+    };
+    long pid = syscall(SYS_clone3, &arguments, sizeof(arguments));
+    if (pid < 0)
+        return step_explain_clone(errno, fault);
+    if (pid == 0)
+        jail_main(plan_jail(plan));
+    sandbox.pid = (pid_t)pid;
+    sandbox.control_fd = fd_take(&channels.control[0]);
+    sandbox.stdout_fd = fd_take(&channels.out[0]);
+    sandbox.stderr_fd = fd_take(&channels.err[0]);
+
+    r = id_map_write(map, sandbox.pid, fault);
+    if (r < 0)
+        return r;
+    if (send(sandbox.control_fd, "", 1, MSG_NOSIGNAL) < 0)
+        return fault_set(fault, errno, "cannot start the set-up of a sandbox: %m");
+    *ret_sandbox = sandbox;
+    sandbox = SANDBOX_NONE;
+    return 0;
+}
+
+/* Memory with the code in it, that nobody can change any more. */
+static int make_code_memory(const char *code, size_t length)
+{
+    OWNED_FD int fd = memfd_create("code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    for (size_t done = 0; done < length;) {
+        ssize_t written = write(fd, code + done, length - done);
+        if (written < 0)
+            return -errno;
+        done += (size_t)written;
+    }
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        return -errno;
+    return fd_take(&fd);
+}
+
+int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struct fault *fault)
+{
+    OWNED_FD int fd = make_code_memory(code, length);
+    if (fd < 0)
+        return fault_set(fault, -fd, "cannot copy %zu bytes of code for a sandbox: %m", length);
+    struct iovec part = {.iov_base = (char[]){0}, .iov_len = 1};
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {.header = {
+                     .cmsg_len = CMSG_LEN(sizeof(int)),
+                     .cmsg_level = SOL_SOCKET,
+                     .cmsg_type = SCM_RIGHTS,
+                 }};
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = sizeof(control),
+    };
+    /* EPIPE: the child has failed before; its record says why, and is read as any other. */
+    if (sendmsg(sandbox->control_fd, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE)
+        return fault_set(fault, errno, "cannot hand the code to a sandbox: %m");
+    return 0;
+}
+
+int sandbox_read_report(struct sandbox *sandbox, struct child_report *ret_report)
+{
+    struct child_report report;
+    ssize_t length = recv(sandbox->control_fd, &report, sizeof(report), MSG_DONTWAIT);
+    if (length < 0)
+        return errno == EINTR ? -EAGAIN : errno == ECONNRESET ? -EPIPE : -errno;
+    if (length != (ssize_t)sizeof(report))
+        return -EPIPE;
+    *ret_report = report;
+    return 0;
+}
+
+void sandbox_stop(struct sandbox *sandbox)
+{
+    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        sandbox_kill(sandbox);
+}
+
+void sandbox_kill(struct sandbox *sandbox)
+{
+    if (sandbox->pid > 0)
+        syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+}
+
+void sandbox_reap(struct sandbox *sandbox, struct rusage *ret_usage)
+{
+    if (sandbox->pid <= 0)
+        return;
+    /* The system call, unlike waitid(3), also tells the usage: of init and all it reaped. */
+    struct rusage usage = {0};
+    siginfo_t info;
+    while (syscall(SYS_waitid, P_PIDFD, sandbox->pidfd, &info, WEXITED, &usage) < 0) {
+        if (errno != EINTR)
+            break;
+    }
+    sandbox->pid = 0;
+    if (ret_usage != NULL)
+        *ret_usage = usage;
+}
+
+void sandbox_release(struct sandbox *sandbox)
+{
+    sandbox_kill(sandbox);
+    sandbox_reap(sandbox, NULL);
+    fd_close(&sandbox->pidfd);
+    fd_close(&sandbox->control_fd);
+    fd_close(&sandbox->stdout_fd);
+    fd_close(&sandbox->stderr_fd);
+}

@@ -1,0 +1,186 @@
+#include "sandbox/step.h"
+
+#include "sandbox/base/owned.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What a step does, as the end of "cannot ...". %s is its object, where it has one. */
+static const char *const step_texts[STEP_COUNT] = {
+    [STEP_CLOSE_DESCRIPTORS] = "close the server's descriptors",
+    [STEP_SIGNALS] = "reset the signals",
+    [STEP_WAIT_FOR_ID_MAP] = "get the user mapping from the server",
+    [STEP_TAKE_IDS] = "become the sandbox's user",
+    [STEP_DIE_WITH_PARENT] = "tie the sandbox's life to the server's",
+    [STEP_HOSTNAME] = "set the host name",
+    [STEP_LOOPBACK] = "start the loopback interface",
+    [STEP_PRIVATE_MOUNTS] = "make the mounts private",
+    [STEP_OPEN_ROOT] = "open the root file system",
+    [STEP_SEAL_ROOT] = "make the root file system read-only",
+    [STEP_MAKE_PROC] = "make a /proc of its own",
+    [STEP_MAKE_SCRATCH] = "make the writable tmpfs",
+    [STEP_MAKE_DEV] = "make /dev",
+    [STEP_OPEN_DEVICE] = "open the device",
+    [STEP_PIVOT_ROOT] = "pivot into the root file system",
+    [STEP_LEAVE_OLD_ROOT] = "leave the host's root",
+    [STEP_MOUNT_PROC] = "mount /proc",
+    [STEP_FILL_DEV] = "fill /dev",
+    [STEP_SPLIT_SCRATCH] = "divide the writable tmpfs",
+    [STEP_MOUNT_SCRATCH] = "mount the writable directory",
+    [STEP_SEAL_DEV] = "make /dev read-only",
+    [STEP_FILL_HOME] = "fill the home directory",
+    [STEP_WORK_DIRECTORY] = "enter the work directory",
+    [STEP_RLIMIT] = "set the resource limit",
+    [STEP_KEYRING] = "leave the session keyring",
+    [STEP_SECUREBITS] = "lock the securebits",
+    [STEP_CAPABILITIES] = "drop the capabilities",
+    [STEP_NO_NEW_PRIVILEGES] = "set no_new_privs",
+    [STEP_REPORT_WAITING] = "report to the server",
+    [STEP_RECEIVE_CODE] = "receive the code",
+    [STEP_WRITE_CODE] = "write the code into the work directory",
+    [STEP_FORK] = "start the program's process",
+    [STEP_SESSION] = "start a session",
+    [STEP_STANDARD_STREAMS] = "connect the standard streams",
+    [STEP_WATCH_CHILDREN] = "watch the program's processes",
+    [STEP_FILTER] = "install the system call filter",
+    [STEP_EXECUTE] = "execute",
+};
+
+#define USERNS_HELP                                                                                \
+    "this machine does not let ordinary users set up namespaces. On Ubuntu 24.04 and later an "    \
+    "administrator can allow it with `sysctl kernel.apparmor_restrict_unprivileged_userns=0`; "    \
+    "inside a container, start it with a seccomp profile that allows them"
+#define IMAGE_HELP                                                                                 \
+    "the image is damaged or was changed; fetch it again with "                                    \
+    "`code-sandbox-mcp fetch --force`"
+
+static const char *rlimit_name(int resource)
+{
+    switch (resource) {
+    case RLIMIT_CORE:
+        return "RLIMIT_CORE";
+    case RLIMIT_NOFILE:
+        return "RLIMIT_NOFILE";
+    case RLIMIT_NPROC:
+        return "RLIMIT_NPROC";
+    case RLIMIT_DATA:
+        return "RLIMIT_DATA";
+    case RLIMIT_AS:
+        return "RLIMIT_AS";
+    case RLIMIT_FSIZE:
+        return "RLIMIT_FSIZE";
+    case RLIMIT_CPU:
+        return "RLIMIT_CPU";
+    default:
+        return "of that number";
+    }
+}
+
+/* What the step was done to; "" where the text says it all. */
+static const char *step_object(const struct jail_plan *plan, const struct child_report *report)
+{
+    size_t index = report->index < 0 ? SIZE_MAX : (size_t)report->index;
+    switch ((enum jail_step)report->step) {
+    case STEP_OPEN_ROOT:
+    case STEP_SEAL_ROOT:
+        return plan->root_path;
+    case STEP_OPEN_DEVICE:
+        return index < plan->device_count ? plan->devices[index].source : "";
+    case STEP_FILL_DEV:
+        if (index < plan->device_count)
+            return plan->devices[index].name;
+        index -= index == SIZE_MAX ? 0 : plan->device_count;
+        return index < plan->dev_link_count ? plan->dev_links[index].path : "";
+    case STEP_SPLIT_SCRATCH:
+    case STEP_MOUNT_SCRATCH:
+        return index < plan->scratch_count ? plan->scratch[index].target : "";
+    case STEP_FILL_HOME:
+        return index < plan->home_link_count ? plan->home_links[index].path : plan->home;
+    case STEP_WORK_DIRECTORY:
+        return plan->work_directory;
+    case STEP_RLIMIT:
+        return index < plan->rlimit_count ? rlimit_name(plan->rlimits[index].resource) : "";
+    case STEP_WRITE_CODE:
+        return plan->code_name;
+    case STEP_EXECUTE:
+        return plan->argv[0];
+    default:
+        return "";
+    }
+}
+
+static const char *step_remedy(enum jail_step step, int error)
+{
+    switch (step) {
+    case STEP_TAKE_IDS:
+    case STEP_HOSTNAME:
+    case STEP_PRIVATE_MOUNTS:
+    case STEP_LOOPBACK:
+        return error == EPERM || error == EACCES ? USERNS_HELP : NULL;
+    case STEP_MAKE_PROC:
+        return error == EPERM ? "parts of this /proc are hidden, as in a container, and the kernel "
+                                "then refuses a new one: start that container with an unmasked "
+                                "/proc (for example --security-opt unmask=ALL)"
+                              : NULL;
+    case STEP_OPEN_ROOT:
+        return error == ESTALE   ? "the image was replaced meanwhile: run again"
+               : error == EACCES ? "may this user enter every directory above it?"
+                                 : IMAGE_HELP;
+    case STEP_MOUNT_PROC:
+    case STEP_MOUNT_SCRATCH:
+    case STEP_EXECUTE:
+    case STEP_FILL_HOME:
+        return error == ENOENT || error == ENOTDIR || error == ENOEXEC ? IMAGE_HELP : NULL;
+    case STEP_WRITE_CODE:
+        return error == ENOSPC || error == EFBIG ? "the code is larger than the disk limit" : NULL;
+    case STEP_RLIMIT:
+        return error == EPERM ? "the limit that this program itself was started with is lower; "
+                                "see `ulimit -a`"
+                              : NULL;
+    case STEP_FORK:
+        return error == EAGAIN ? "the limit of processes is reached; see `ulimit -u`" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+int step_explain(const struct jail_plan *plan, const char *image, const struct child_report *report,
+                 struct fault *fault)
+{
+    const char *text = report->step < STEP_COUNT ? step_texts[report->step] : NULL;
+    const char *object = step_object(plan, report);
+    const char *remedy = step_remedy((enum jail_step)report->step, report->error);
+    int error = report->error > 0 ? report->error : EIO;
+    return fault_set(fault, error, "the sandbox for image %s could not %s%s%s: %s%s%s", image,
+                     text != NULL ? text : "be set up", object[0] != '\0' ? " " : "", object,
+                     strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
+}
+
+int step_explain_clone(int error, struct fault *fault)
+{
+    const char *remedy = NULL;
+    switch (error) {
+    case EPERM:
+    case EACCES:
+        remedy = USERNS_HELP;
+        break;
+    case ENOSPC:
+    case EUSERS:
+        remedy = "the limit of user namespaces is reached; see /proc/sys/user/max_user_namespaces "
+                 "(0 means that an administrator switched them off)";
+        break;
+    case ENOSYS:
+        remedy = "clone3 needs Linux 5.3, the jail 5.14; inside a container its filter may hide it";
+        break;
+    case EINVAL:
+        remedy = "this kernel lacks one of the user, mount, pid, net, ipc, uts, cgroup namespaces";
+        break;
+    case EAGAIN:
+        remedy = "the limit of processes is reached; see `ulimit -u`";
+        break;
+    default:
+        break;
+    }
+    return fault_set(fault, error, "cannot make the namespaces of a sandbox: %s%s%s",
+                     strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
+}

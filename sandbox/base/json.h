@@ -83,6 +83,8 @@ void json_number(struct json_writer *writer, int64_t number);
 void json_double(struct json_writer *writer, double number); /* finite; else null */
 void json_boolean(struct json_writer *writer, bool value);
 void json_null(struct json_writer *writer);
+/* Text that is one JSON value already. */
+void json_raw(struct json_writer *writer, const char *text, size_t length);
 /* Copies a parsed value, numbers digit by digit. */
 void json_copy(struct json_writer *writer, const struct json_value *value);
 

@@ -194,6 +194,12 @@ void json_null(struct json_writer *writer)
     put_text(writer, "null");
 }
 
+void json_raw(struct json_writer *writer, const char *text, size_t length)
+{
+    separate(writer);
+    put(writer, text, length);
+}
+
 static void copy_children(struct json_writer *writer, const struct json_value *parent)
 {
     for (const struct json_value *child = parent->first; child != NULL; child = child->next) {
@@ -213,8 +219,7 @@ void json_copy(struct json_writer *writer, const struct json_value *value)
         json_boolean(writer, value->boolean);
         break;
     case JSON_NUMBER:
-        separate(writer);
-        put(writer, value->text, value->length);
+        json_raw(writer, value->text, value->length);
         break;
     case JSON_STRING:
         json_string(writer, value->text, value->length);

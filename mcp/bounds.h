@@ -1,0 +1,34 @@
+/*
+ * Every bound on what a client can make the front end hold or write, in one place; those on runs
+ * are in sandbox/limits.h.
+ *
+ * Sizes are bytes.
+ */
+#ifndef MCP_BOUNDS_H
+#define MCP_BOUNDS_H
+
+#include "sandbox/limits.h"
+
+/* One line from the client. Larger ones are refused and skipped. */
+#define LINE_IN_MAX (16 * MEBIBYTE)
+/* One line to the client, its newline counted. Common clients give up at 10 MiB. */
+#define LINE_OUT_MAX (4 * MEBIBYTE)
+/* Answers that the client has not read: from the first on no more is read, at the second we end. */
+#define OUTPUT_PAUSE (8 * MEBIBYTE)
+#define OUTPUT_MAX (64 * MEBIBYTE)
+
+/* The id of a request, as JSON text. */
+#define ID_MAX 1024
+/* Requests in one batch; even with the longest ids, errors for all of them fit in one line. */
+#define BATCH_MAX 256
+/* Code of all calls that have not ended, together. */
+#define CODE_PENDING_MAX (64 * MEBIBYTE)
+
+/* What a result shows of stdout and stderr together; and of stderr when stdout is long too. */
+#define SHOWN_MAX (32 * KIBIBYTE)
+#define SHOWN_STDERR_SHARE (16 * KIBIBYTE)
+
+/* How long answers may wait for the client to read them once everything else has ended. */
+#define FLUSH_MAX_MS 1000
+
+#endif

@@ -1,0 +1,395 @@
+#include "mcp/command.h"
+#include "mcp/launcher.h"
+#include "mcp/log.h"
+#include "mcp/record.h"
+#include "mcp/settings.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#define READ_SIZE (64 * KIBIBYTE)
+/* Both streams as they are kept, in JSON, where a byte may need six. */
+#define RECORD_MAX (16 * MEBIBYTE)
+
+/* What the command line says. */
+struct run_options {
+    struct settings settings;
+    const struct language *language;
+    bool json;
+};
+
+/* One run, from submitting to its end. */
+struct session {
+    struct loop loop;
+    struct launcher launcher;
+    const struct run_options *options;
+    const struct language *language;
+    int signal_fd;
+    struct loop_watch signals;
+    int signal;      /* the one that interrupted us, or 0 */
+    int exit_status; /* once the loop has stopped */
+};
+
+static int apply_timeout(void *data, const char *value, struct fault *fault)
+{
+    struct run_options *options = data;
+    return settings_apply_timeout(&options->settings, value, fault);
+}
+
+static int apply_pass_through(void *data, const char *value, struct fault *fault)
+{
+    struct run_options *options = data;
+    return settings_apply_pass_through(&options->settings, value, fault);
+}
+
+static int apply_json(void *data, const char *value, struct fault *fault)
+{
+    (void)value;
+    (void)fault;
+    struct run_options *options = data;
+    options->json = true;
+    return 0;
+}
+
+/* "python or javascript", as far as they fit. */
+static const char *language_names(char *text, size_t size)
+{
+    size_t count;
+    const struct language *languages = language_list(&count);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 i == 0 ? "" : (i + 1 < count ? ", " : " or "), languages[i].name);
+    return text;
+}
+
+static int apply_language(void *data, const char *value, struct fault *fault)
+{
+    struct run_options *options = data;
+    char names[128];
+    options->language = language_find(value);
+    if (options->language == NULL)
+        return fault_set(fault, EINVAL, "--language must be %s, not \"%.40s\"",
+                         language_names(names, sizeof(names)), value);
+    return 0;
+}
+
+static const struct option run_options[] = {
+    {"--language", "LANGUAGE", "python or javascript; without it the name of\nthe file tells",
+     apply_language},
+    {"--timeout", "SECONDS", "how long it may run (30)", apply_timeout},
+    {"--pass-through-env", "NAMES",
+     "variables of this environment that it sees\ntoo, separated by commas", apply_pass_through},
+    {"--json", NULL, "print one JSON object with the output and\nhow it ended", apply_json},
+    {0},
+};
+
+static bool has_extension(const char *path, const char *extension)
+{
+    size_t path_length = strlen(path);
+    size_t length = strlen(extension);
+    return path_length > length && strcmp(path + path_length - length, extension) == 0;
+}
+
+static const struct language *language_of_file(const char *path)
+{
+    size_t count;
+    const struct language *languages = language_list(&count);
+    for (size_t i = 0; i < count; i++) {
+        for (const char *const *extension = languages[i].extensions; *extension != NULL;
+             extension++) {
+            if (has_extension(path, *extension))
+                return &languages[i];
+        }
+    }
+    return NULL;
+}
+
+static int read_all(int fd, struct buffer *code)
+{
+    for (;;) {
+        int r = buffer_reserve(code, READ_SIZE);
+        if (r < 0)
+            return r;
+        ssize_t count = read(fd, code->data + code->length, READ_SIZE);
+        if (count == 0)
+            return code->length > CODE_MAX ? -ENOBUFS : 0;
+        if (count < 0 && errno != EINTR)
+            return -errno;
+        code->length += count > 0 ? (size_t)count : 0;
+    }
+}
+
+static int read_code(const char *path, struct buffer *code, struct fault *fault)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    OWNED_FD int opened = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (!is_stdin && opened < 0)
+        return fault_set(fault, errno, "opening %s: %m", path);
+    int r = read_all(is_stdin ? STDIN_FILENO : opened, code);
+    if (r == -ENOBUFS)
+        return fault_set(fault, EFBIG, "%s is longer than %llu MiB, the most that code may be",
+                         is_stdin ? "the code on stdin" : path,
+                         (unsigned long long)(CODE_MAX / MEBIBYTE));
+    if (r < 0)
+        return fault_set(fault, -r, "reading %s: %m", is_stdin ? "the code from stdin" : path);
+    return 0;
+}
+
+static void interrupt(struct session *session)
+{
+    struct signalfd_siginfo information;
+    if (read(session->signal_fd, &information, sizeof(information)) == sizeof(information)) {
+        session->signal = (int)information.ssi_signo;
+        loop_stop(&session->loop);
+    }
+}
+
+/*
+ * Writes everything, however slowly it is read, but not past a signal. Nobody reading any more ends
+ * the run as SIGPIPE would have ended a program that ran here.
+ */
+static void write_out(struct session *session, int fd, const char *bytes, size_t length)
+{
+    while (length > 0 && session->signal == 0) {
+        struct pollfd ready[2] = {{.fd = fd, .events = POLLOUT},
+                                  {.fd = session->signal_fd, .events = POLLIN}};
+        if (poll(ready, ARRAY_LENGTH(ready), -1) < 0)
+            continue;
+        if (ready[1].revents != 0) {
+            interrupt(session);
+            continue;
+        }
+        /* As much as surely fits when poll(2) says that there is room: pipe(7). */
+        ssize_t count = write(fd, bytes, length < PIPE_BUF ? length : PIPE_BUF);
+        if (count < 0 && errno != EAGAIN && errno != EINTR) {
+            session->signal = SIGPIPE;
+            loop_stop(&session->loop);
+        }
+        bytes += count > 0 ? count : 0;
+        length -= count > 0 ? (size_t)count : 0;
+    }
+}
+
+static void stream_output(void *data, enum output_stream stream, const char *bytes, size_t length)
+{
+    struct session *session = data;
+    if (!session->options->json)
+        write_out(session, stream == OUTPUT_STDOUT ? STDOUT_FILENO : STDERR_FILENO, bytes, length);
+}
+
+/* Head, what was cut, tail. */
+static int join_capture(const struct capture *capture, struct buffer *text)
+{
+    int r = buffer_append(text, capture->head.data, capture->head.length);
+    if (r == 0 && capture->cut > 0)
+        r = buffer_format(text, "\n[... %llu bytes not kept ...]\n",
+                          (unsigned long long)capture->cut);
+    return r < 0 ? r : buffer_append(text, capture->tail.data, capture->tail.length);
+}
+
+static void write_capture(struct json_writer *writer, const char *key,
+                          const struct capture *capture)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(RECORD_MAX);
+    int r = join_capture(capture, &text);
+    json_key(writer, key);
+    if (r == 0)
+        json_string(writer, text.data, text.length);
+    else
+        json_null(writer);
+}
+
+static int print_record(struct session *session, const struct run_result *result)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(RECORD_MAX);
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(&text, &writer);
+    if (r < 0)
+        return r;
+    const struct record record = {
+        .result = result,
+        .image = settings_image(&session->options->settings, session->language),
+        .stdout_cut = result->out.cut,
+        .stderr_cut = result->err.cut,
+    };
+    json_begin_object(writer);
+    write_capture(writer, "stdout", &result->out);
+    write_capture(writer, "stderr", &result->err);
+    record_write_members(writer, &record);
+    json_end_object(writer);
+    r = json_writer_close(writer);
+    if (r == 0)
+        r = buffer_append(&text, "\n", 1);
+    if (r == 0)
+        write_out(session, STDOUT_FILENO, text.data, text.length);
+    return r;
+}
+
+static void tell_end(const struct run_result *result)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(1024);
+    if (result->outcome != OUTCOME_EXITED && record_describe_end(result, &text) == 0)
+        log_note("%.*s", (int)text.length, text.data);
+}
+
+static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
+{
+    struct session *session = data;
+    loop_stop(&session->loop);
+    if (status < 0) {
+        log_note("%s", fault->text);
+        session->exit_status = EXIT_RUN_FAILED;
+        return;
+    }
+    session->exit_status = record_exit_status(result);
+    if (!session->options->json) {
+        tell_end(result);
+    } else if (print_record(session, result) < 0) {
+        log_note("no memory for the record");
+        session->exit_status = EXIT_RUN_FAILED;
+    }
+}
+
+static void signal_ready(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    interrupt(container_of(watch, struct session, signals));
+}
+
+static int session_open(struct session *session, sigset_t *signals)
+{
+    sigemptyset(signals);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGHUP);
+    if (sigprocmask(SIG_BLOCK, signals, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        return -errno;
+    session->signal_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (session->signal_fd < 0)
+        return -errno;
+    int r = loop_open(&session->loop);
+    return r < 0 ? r : loop_watch(&session->loop, &session->signals, session->signal_fd, EPOLLIN);
+}
+
+static void session_close(struct session *session)
+{
+    launcher_release(&session->launcher);
+    fd_close(&session->signal_fd);
+    loop_close(&session->loop);
+}
+
+/* Ends as the signal would have ended us, now that the run is dead, so that a shell sees it. */
+static int die_of(int signal_number, const sigset_t *blocked)
+{
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+    sigprocmask(SIG_UNBLOCK, blocked, NULL);
+    return 128 + signal_number;
+}
+
+static int run_code(const struct run_options *options, const struct language *language,
+                    const struct buffer *code)
+{
+    struct session session = {
+        .loop = {.epoll_fd = -1},
+        .options = options,
+        .language = language,
+        .signal_fd = -1,
+        .signals = {.fd = -1, .ready = signal_ready},
+    };
+    session.launcher = launcher_of(&session.loop, &options->settings);
+    const struct run_observer observer = {
+        .done = run_done, .output = stream_output, .data = &session};
+    struct fault fault = {0};
+    struct run *run = NULL;
+    sigset_t signals;
+    int r = session_open(&session, &signals);
+    if (r < 0)
+        fault_set(&fault, -r, "waiting for signals: %m");
+    if (r == 0)
+        r = launcher_start(&session.launcher, language, code->data, code->length, &observer, &run,
+                           &fault);
+    if (r == 0) {
+        r = loop_run(&session.loop);
+        if (r < 0)
+            fault_set(&fault, -r, "waiting for the run: %m");
+    }
+    session_close(&session);
+    if (r < 0)
+        log_note("%s", fault.text);
+    if (session.signal != 0)
+        return die_of(session.signal, &signals);
+    return r < 0 ? EXIT_RUN_FAILED : session.exit_status;
+}
+
+/* Reads the command line; as command_read_options(). */
+static int read_arguments(const struct command *command, int argc, char **argv,
+                          struct run_options *options, const char **ret_path)
+{
+    int operands = 0;
+    int status = EXIT_DONE;
+    struct fault fault = {0};
+    if (command_read_options(command, argc, argv, options, &operands, &status) != 0)
+        return status == EXIT_DONE ? EXIT_DONE : EXIT_USAGE;
+    const char *path = operands > 0 ? argv[0] : "-";
+    char names[128];
+    if (options->language == NULL)
+        options->language = language_of_file(path);
+    if (operands > 1)
+        fault_set(&fault, EINVAL, "only one FILE can be run at a time");
+    else if (options->language == NULL)
+        fault_set(&fault, EINVAL, "%s does not tell the language: say --language, with %s",
+                  strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
+    if (fault.text[0] != '\0')
+        return command_refuse(command, &fault);
+    *ret_path = path;
+    return EXIT_DONE;
+}
+
+static void run_options_release(struct run_options *options)
+{
+    settings_release(&options->settings);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    OWNED(run_options_release) struct run_options options = {.settings = settings_default()};
+    const char *path = NULL;
+    int status = read_arguments(command, argc, argv, &options, &path);
+    if (path == NULL)
+        return status;
+    struct fault fault = {0};
+    OWNED(buffer_release) struct buffer code = BUFFER(CODE_MAX + 2 * READ_SIZE);
+    int r = settings_read_environment(&options.settings, &fault);
+    if (r == 0)
+        r = read_code(path, &code, &fault);
+    if (r < 0) {
+        log_note("%s", fault.text);
+        return EXIT_RUN_FAILED;
+    }
+    return run_code(&options, options.language, &code);
+}
+
+const struct command command_run = {
+    .name = "run",
+    .usage = "run [OPTION...] [FILE|-]",
+    .summary = "run a file, or what is on stdin, in a sandbox",
+    .help =
+        "Runs FILE, or what is on stdin, in a sandbox. Its output comes as it is printed, and the\n"
+        "exit status is the program's: 128 + N when signal N killed it, 124 when its time was\n"
+        "up, 125 when the sandbox could not run it.\n",
+    .options = run_options,
+    .run = run,
+};

@@ -1,0 +1,109 @@
+#include "mcp/launcher.h"
+#include "images/store.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct launcher launcher_of(struct loop *loop, const struct settings *settings)
+{
+    return (struct launcher){.loop = loop, .settings = settings};
+}
+
+void launcher_release(struct launcher *launcher)
+{
+    engine_free(launcher->engine);
+    launcher->engine = NULL;
+}
+
+static int open_image(const struct settings *settings, const struct language *language,
+                      struct image *ret_image, struct fault *fault)
+{
+    const char *name = settings_image(settings, language);
+    if (settings->bound_language == language && image_name_check(name, NULL) < 0)
+        return fault_set(fault, EINVAL,
+                         "CONTAINER_IMAGE is \"%s\", which names no image of the store: export its "
+                         "root file system as a tar, then `code-sandbox-mcp fetch --from FILE "
+                         "--name NAME`, and set CONTAINER_IMAGE=NAME",
+                         name);
+    OWNED_MEMORY char *store = NULL;
+    int r = store_path(&store, fault);
+    return r < 0 ? r : image_open(store, name, ret_image, fault);
+}
+
+static bool is_same_variable(const char *one, const char *other)
+{
+    size_t length = strcspn(one, "=");
+    return strncmp(one, other, length) == 0 && other[length] == '=';
+}
+
+/*
+ * The variables of a run: the operator's, then those of the image that the operator has not set.
+ * The array is the caller's, the strings stay where they are. NULL: no memory.
+ */
+static const char **merge_environment(const struct settings *settings, const struct image *image)
+{
+    size_t image_count = 0;
+    while (image->environment != NULL && image->environment[image_count] != NULL)
+        image_count++;
+    size_t count = settings->environment_count;
+    const char **merged = calloc(count + image_count + 1, sizeof(*merged));
+    if (merged == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        merged[i] = settings->environment[i];
+    for (size_t i = 0; i < image_count; i++) {
+        bool is_set = false;
+        for (size_t j = 0; j < settings->environment_count; j++)
+            is_set = is_set || is_same_variable(settings->environment[j], image->environment[i]);
+        if (!is_set)
+            merged[count++] = image->environment[i];
+    }
+    return merged;
+}
+
+static int ensure_engine(struct launcher *launcher, struct fault *fault)
+{
+    if (launcher->engine != NULL)
+        return 0;
+    const struct engine_options options = {.parallel = launcher->settings->parallel};
+    return engine_new(launcher->loop, &options, &launcher->engine, fault);
+}
+
+int launcher_start(struct launcher *launcher, const struct language *language, const char *code,
+                   size_t length, const struct run_observer *observer, struct run **ret_run,
+                   struct fault *fault)
+{
+    OWNED(image_release) struct image image = {0};
+    int r = open_image(launcher->settings, language, &image, fault);
+    if (r == 0)
+        r = ensure_engine(launcher, fault);
+    if (r < 0)
+        return r;
+    OWNED_MEMORY const char **environment = merge_environment(launcher->settings, &image);
+    if (environment == NULL)
+        return fault_set(fault, ENOMEM, "starting a run: %m");
+    struct run_spec spec = {
+        .image = image.name,
+        .rootfs = image.rootfs,
+        .argv = language->argv,
+        .environment = environment,
+        .home_links = image.home_links,
+        .home_link_count = image.home_link_count,
+        .code_name = language->code_name,
+        .code = code,
+        .code_length = length,
+        .limits = run_limits_default(),
+    };
+    spec.limits.wall_ms = launcher->settings->wall_ms;
+    r = run_submit(launcher->engine, &spec, observer, ret_run, fault);
+    if (r == -EAGAIN)
+        return fault_set(fault, EAGAIN,
+                         "the sandbox is busy: %zu runs are going on and %zu wait already. Try "
+                         "again when some have ended",
+                         engine_running(launcher->engine), engine_queued(launcher->engine));
+    return r < 0 ? fault_set(fault, -r, "starting a run: %m") : 0;
+}

@@ -1,0 +1,34 @@
+/*
+ * The record of a run, for programs: a JSON object beside the text that a model reads.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_RECORD_H
+#define MCP_RECORD_H
+
+#include "sandbox/base/json.h"
+#include "sandbox/result.h"
+
+struct record {
+    const struct run_result *result; /* borrowed */
+    const char *image;               /* borrowed */
+    uint64_t stdout_cut;             /* bytes that the caller does not show */
+    uint64_t stderr_cut;
+};
+
+/* The members of the record; the caller has begun the object, and ends it. */
+void record_write_members(struct json_writer *writer, const struct record *record);
+
+/*
+ * How the run ended, in words for people: "exit code: 1", "killed by SIGSEGV", "timed out after
+ * 30 s", "out of memory (limit 512 MiB)". 0 or a negative errno of buffer_append().
+ */
+int record_describe_end(const struct run_result *result, struct buffer *text);
+
+/* The same as a shell tells it: the exit code; 128 + signal; 124 for a time-out. */
+int record_exit_status(const struct run_result *result);
+
+/* Whether the program ended by itself with exit code 0. */
+bool record_is_success(const struct run_result *result);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * The resources: sandbox://environments, which tells what the languages run on.
+ *
+ * Side: parent.  Source: MCP 2025-11-25, "Resources".
+ */
+#ifndef MCP_RESOURCES_H
+#define MCP_RESOURCES_H
+
+#include "mcp/server.h"
+
+/* Handlers of requests: each takes over the answer. */
+void resources_list(struct server *server, const struct rpc_message *message,
+                    struct rpc_answer *answer);
+void resources_list_templates(struct server *server, const struct rpc_message *message,
+                              struct rpc_answer *answer);
+void resources_read(struct server *server, const struct rpc_message *message,
+                    struct rpc_answer *answer);
+
+#endif

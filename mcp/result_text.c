@@ -1,0 +1,310 @@
+#include "mcp/result_text.h"
+#include "mcp/bounds.h"
+#include "mcp/record.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* A shown text with its notes, and a failure that joins two of them. */
+#define TEXT_MAX (4 * SHOWN_MAX)
+
+static bool is_space(char byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+static void strip(const char **data, size_t *length)
+{
+    while (*length > 0 && is_space((*data)[*length - 1]))
+        (*length)--;
+    while (*length > 0 && is_space((*data)[0])) {
+        (*data)++;
+        (*length)--;
+    }
+}
+
+/* No character is cut in two: continuation bytes at the wrong side of a cut go with it. */
+static bool is_continuation(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+static size_t head_within(const char *data, size_t length, size_t limit)
+{
+    if (length <= limit)
+        return length;
+    for (size_t back = 0; back < 4 && back < limit; back++) {
+        if (!is_continuation(data[limit - back]))
+            return limit - back;
+    }
+    return limit;
+}
+
+static size_t tail_within(const char *data, size_t length, size_t limit)
+{
+    if (length <= limit)
+        return length;
+    for (size_t skipped = 0; skipped < 4 && skipped < limit; skipped++) {
+        if (!is_continuation(data[length - limit + skipped]))
+            return limit - skipped;
+    }
+    return limit;
+}
+
+static int put_cut(struct shown_stream *shown, const char *head, size_t head_length,
+                   const char *tail, size_t tail_length)
+{
+    int r = buffer_append(&shown->text, head, head_length);
+    if (r == 0)
+        r = buffer_format(&shown->text, "\n[... %" PRIu64 " bytes not shown ...]\n", shown->cut);
+    return r < 0 ? r : buffer_append(&shown->text, tail, tail_length);
+}
+
+static int show_stream(const struct capture *capture, size_t limit, struct shown_stream *ret_shown)
+{
+    *ret_shown = (struct shown_stream){.text = BUFFER(TEXT_MAX)};
+    const char *head = capture->head.data;
+    size_t head_length = capture->head.length;
+    if (capture->cut == 0 && capture->tail.length == 0) {
+        strip(&head, &head_length);
+        if (head_length <= limit)
+            return buffer_append(&ret_shown->text, head, head_length);
+    }
+    /* What follows the cut is the end of the kept tail, or of the head when that is everything. */
+    bool has_tail = capture->cut > 0 || capture->tail.length > 0;
+    const char *tail = has_tail ? capture->tail.data : head;
+    size_t tail_length = has_tail ? capture->tail.length : head_length;
+    size_t first = head_within(head, head_length, limit / 2);
+    size_t last = tail_within(tail, tail_length, limit / 2);
+    uint64_t stripped = has_tail ? 0 : capture->head.length - head_length;
+    ret_shown->cut = capture->total - stripped - first - last;
+    return put_cut(ret_shown, head, first, tail + tail_length - last, last);
+}
+
+void shown_result_release(struct shown_result *shown)
+{
+    buffer_release(&shown->out.text);
+    buffer_release(&shown->err.text);
+}
+
+int shown_result_make(const struct run_result *result, struct shown_result *ret_shown)
+{
+    /* A stream that needs less than its share leaves the rest to the other. */
+    size_t out = result->out.total < SHOWN_MAX ? (size_t)result->out.total : SHOWN_MAX;
+    size_t err =
+        result->err.total < SHOWN_STDERR_SHARE ? (size_t)result->err.total : SHOWN_STDERR_SHARE;
+    size_t for_out = SHOWN_MAX - err;
+    size_t for_err = out < for_out ? SHOWN_MAX - out : SHOWN_MAX - for_out;
+    struct shown_result shown = {0};
+    int r = show_stream(&result->out, for_out, &shown.out);
+    if (r == 0)
+        r = show_stream(&result->err, for_err, &shown.err);
+    if (r < 0)
+        shown_result_release(&shown);
+    else
+        *ret_shown = shown;
+    return r;
+}
+
+static void write_text_block(struct json_writer *writer, const struct buffer *text)
+{
+    json_begin_object(writer);
+    json_key(writer, "type");
+    json_text(writer, "text");
+    json_key(writer, "text");
+    json_string(writer, text->data, text->length);
+    json_end_object(writer);
+}
+
+static void write_success(struct json_writer *writer, const struct result_view *view)
+{
+    const struct buffer *out = &view->shown->out.text;
+    const struct buffer *err = &view->shown->err.text;
+    OWNED(buffer_release) struct buffer silence = BUFFER(TEXT_MAX);
+    if (out->length == 0) {
+        buffer_format(&silence, "The code ran to its end (exit code 0) and printed nothing%s. %s",
+                      err->length > 0 ? " to stdout" : "", view->silent_hint);
+        out = &silence;
+    }
+    write_text_block(writer, out);
+    if (err->length > 0)
+        write_text_block(writer, err);
+}
+
+static int append_lines(struct buffer *text, const struct buffer *lines)
+{
+    int r = buffer_append(text, lines->data, lines->length);
+    return r < 0 || lines->length == 0 ? r : buffer_append(text, "\n", 1);
+}
+
+/* stdout, stderr, and how it ended. */
+static int compose_failure(const struct result_view *view, struct buffer *text)
+{
+    int r = append_lines(text, &view->shown->out.text);
+    if (r == 0)
+        r = append_lines(text, &view->shown->err.text);
+    if (r == 0 && text->length == 0)
+        r = buffer_append_text(text, "no output\n");
+    return r < 0 ? r : record_describe_end(view->result, text);
+}
+
+/* The object that the server of old gave: how a program ended without an exit code is in stderr. */
+static int compose_failure_json(const struct result_view *view, struct buffer *text)
+{
+    OWNED(buffer_release) struct buffer err = BUFFER(TEXT_MAX);
+    int r = buffer_append(&err, view->shown->err.text.data, view->shown->err.text.length);
+    if (r == 0 && view->result->outcome != OUTCOME_EXITED) {
+        if (err.length > 0)
+            r = buffer_append(&err, "\n", 1);
+        if (r == 0)
+            r = record_describe_end(view->result, &err);
+    }
+    struct json_writer *writer = NULL;
+    if (r == 0)
+        r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    json_begin_object(writer);
+    json_key(writer, "exit_code");
+    json_number(writer, record_exit_status(view->result));
+    json_key(writer, "stderr");
+    json_string(writer, err.data, err.length);
+    json_key(writer, "stdout");
+    json_string(writer, view->shown->out.text.data, view->shown->out.text.length);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
+static void write_failure(struct json_writer *writer, const struct result_view *view)
+{
+    /* JSON may need six bytes for one. */
+    OWNED(buffer_release) struct buffer text = BUFFER(6 * TEXT_MAX);
+    int r = view->format == RESULT_JSON ? compose_failure_json(view, &text)
+                                        : compose_failure(view, &text);
+    if (r < 0)
+        buffer_append_text(&text, "\n[no memory for the rest]");
+    write_text_block(writer, &text);
+}
+
+static struct record record_of(const struct result_view *view)
+{
+    return (struct record){
+        .result = view->result,
+        .image = view->image,
+        .stdout_cut = view->shown->out.cut,
+        .stderr_cut = view->shown->err.cut,
+    };
+}
+
+static void write_structured(struct json_writer *writer, const struct result_view *view)
+{
+    const struct record record = record_of(view);
+    json_key(writer, "structuredContent");
+    json_begin_object(writer);
+    json_key(writer, "stdout");
+    json_string(writer, view->shown->out.text.data, view->shown->out.text.length);
+    json_key(writer, "stderr");
+    json_string(writer, view->shown->err.text.data, view->shown->err.text.length);
+    record_write_members(writer, &record);
+    json_end_object(writer);
+}
+
+void result_text_write(struct json_writer *writer, const void *data)
+{
+    const struct result_view *view = data;
+    const struct record record = record_of(view);
+    json_begin_object(writer);
+    json_key(writer, "content");
+    json_begin_array(writer);
+    if (record_is_success(view->result))
+        write_success(writer, view);
+    else
+        write_failure(writer, view);
+    json_end_array(writer);
+    if (view->format == RESULT_STRUCTURED)
+        write_structured(writer, view);
+    json_key(writer, "isError");
+    json_boolean(writer, false); /* the snippet may have failed; the tool did not */
+    json_key(writer, "_meta");
+    json_begin_object(writer);
+    json_key(writer, "code-sandbox/result");
+    json_begin_object(writer);
+    record_write_members(writer, &record);
+    json_end_object(writer);
+    json_end_object(writer);
+    json_end_object(writer);
+}
+
+void result_text_write_error(struct json_writer *writer, const void *message)
+{
+    json_begin_object(writer);
+    json_key(writer, "content");
+    json_begin_array(writer);
+    json_begin_object(writer);
+    json_key(writer, "type");
+    json_text(writer, "text");
+    json_key(writer, "text");
+    json_text(writer, message);
+    json_end_object(writer);
+    json_end_array(writer);
+    json_key(writer, "isError");
+    json_boolean(writer, true);
+    json_end_object(writer);
+}
+
+void result_text_write_schema(struct json_writer *writer)
+{
+    static const struct {
+        const char *name, *type, *description;
+        bool nullable;
+    } members[] = {
+        {"stdout", "string", "What the program printed, its middle cut if it is long", false},
+        {"stderr", "string", "What it printed to stderr, likewise", false},
+        {"outcome", "string",
+         "How it ended: exited, signaled, timed_out, out_of_memory, "
+         "output_limit or cancelled",
+         false},
+        {"exit_code", "integer", "0 is success; null unless it exited", true},
+        {"signal", "string", "The signal that killed it; null unless it was signaled", true},
+        {"stdout_bytes", "integer", "Bytes that it wrote to stdout", false},
+        {"stderr_bytes", "integer", "Bytes that it wrote to stderr", false},
+        {"stdout_cut", "integer", "How many of them are not shown", false},
+        {"stderr_cut", "integer", "How many of them are not shown", false},
+        {"duration_ms", "number", "From its start to its end", false},
+        {"cpu_ms", "number", "Processor time that it used", false},
+        {"peak_memory_bytes", "integer", "The largest memory of one process", true},
+        {"isolation", "string", "What kept it apart from this computer", false},
+        {"limits", "string", "What kept its use of resources within limits", false},
+        {"image", "string", "The image that it ran on", false},
+    };
+    json_begin_object(writer);
+    json_key(writer, "type");
+    json_text(writer, "object");
+    json_key(writer, "properties");
+    json_begin_object(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(members); i++) {
+        json_key(writer, members[i].name);
+        json_begin_object(writer);
+        json_key(writer, "type");
+        if (members[i].nullable)
+            json_begin_array(writer);
+        json_text(writer, members[i].type);
+        if (members[i].nullable) {
+            json_text(writer, "null");
+            json_end_array(writer);
+        }
+        json_key(writer, "description");
+        json_text(writer, members[i].description);
+        json_end_object(writer);
+    }
+    json_end_object(writer);
+    json_key(writer, "required");
+    json_begin_array(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(members); i++)
+        json_text(writer, members[i].name);
+    json_end_array(writer);
+    json_end_object(writer);
+}

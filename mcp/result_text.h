@@ -1,0 +1,48 @@
+/*
+ * What a model is shown of a run: plain lines, bounded, with what was printed never lost silently.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_RESULT_TEXT_H
+#define MCP_RESULT_TEXT_H
+
+#include "mcp/settings.h"
+#include "sandbox/base/json.h"
+#include "sandbox/result.h"
+
+/* One stream, cut to what is shown. */
+struct shown_stream {
+    struct buffer text; /* owned */
+    uint64_t cut;       /* bytes of the stream that are not in it */
+};
+
+struct shown_result {
+    struct shown_stream out, err;
+};
+
+void shown_result_release(struct shown_result *shown);
+
+/*
+ * Takes SHOWN_MAX bytes of both streams: the head and the tail of each, with a line between that
+ * tells what was cut. White space around the whole is stripped. 0 or -ENOMEM.
+ */
+int shown_result_make(const struct run_result *result, struct shown_result *ret_shown);
+
+struct result_view {
+    const struct run_result *result;  /* all borrowed */
+    const struct shown_result *shown;
+    const char *image;
+    const char *silent_hint; /* said when a program printed nothing: how to print in its language */
+    enum result_format format;
+};
+
+/* Writes the result of tools/call: content, isError, structuredContent if wanted, and _meta. */
+void result_text_write(struct json_writer *writer, const void *view);
+
+/* Writes the result of a tool that could not do its work: one text, isError true. */
+void result_text_write_error(struct json_writer *writer, const void *message);
+
+/* The JSON schema of structuredContent. */
+void result_text_write_schema(struct json_writer *writer);
+
+#endif

@@ -1,0 +1,200 @@
+#include "mcp/server.h"
+#include "mcp/bounds.h"
+#include "mcp/lifecycle.h"
+#include "mcp/log.h"
+#include "mcp/resources.h"
+#include "mcp/tools.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+struct method {
+    const char *name;
+    bool before_initialize; /* may come before the handshake */
+    /* Takes over the answer. */
+    void (*handle)(struct server *server, const struct rpc_message *message,
+                   struct rpc_answer *answer);
+};
+
+static const struct method methods[] = {
+    {"initialize", true, lifecycle_initialize},
+    {"ping", true, lifecycle_ping},
+    {"tools/list", false, tools_list},
+    {"tools/call", false, tools_call},
+    {"resources/list", false, resources_list},
+    {"resources/templates/list", false, resources_list_templates},
+    {"resources/read", false, resources_read},
+};
+
+static void handle_request(void *data, const struct rpc_message *message, struct rpc_answer *answer)
+{
+    struct server *server = data;
+    const struct method *method = NULL;
+    for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+        if (json_is(message->method, methods[i].name))
+            method = &methods[i];
+    }
+    if (method == NULL)
+        rpc_answer_error(answer, RPC_METHOD_NOT_FOUND, "no such method: %.100s",
+                         message->method->text);
+    else if (server->version == NULL && !method->before_initialize)
+        rpc_answer_error(answer, RPC_INVALID_PARAMS,
+                         "%s came before initialize: send an initialize request first",
+                         method->name);
+    else if (tools_is_live(server, answer))
+        rpc_answer_error(answer, RPC_INVALID_REQUEST,
+                         "a request with this id has not been answered yet");
+    else
+        method->handle(server, message, answer);
+}
+
+static void handle_notification(void *data, const struct rpc_message *message)
+{
+    /* Of the others, notifications/initialized among them, there is nothing to learn. */
+    if (json_is(message->method, "notifications/cancelled"))
+        tools_cancel(data, json_member(message->params, "requestId"));
+}
+
+static void send_line(void *data, const char *line, size_t length)
+{
+    struct server *server = data;
+    channel_send(&server->channel, line, length);
+}
+
+/* Ends from the loop, because the caller may be deep in what ending takes away. */
+static void finish_soon(struct server *server)
+{
+    if (!server->finishing && !server->finish.armed)
+        loop_arm(&server->loop, &server->finish, clock_now());
+}
+
+/* Once to kill what runs and give the client time to read its answers, then once to leave. */
+static void finish_now(struct loop_timer *timer)
+{
+    struct server *server = container_of(timer, struct server, finish);
+    if (!server->finishing) {
+        server->finishing = true;
+        channel_stop_reading(&server->channel);
+        launcher_release(&server->launcher);
+        tools_forget_all(server);
+        if (!channel_is_drained(&server->channel)) {
+            loop_arm(&server->loop, timer,
+                     clock_now() + FLUSH_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+            return;
+        }
+    }
+    loop_stop(&server->loop);
+}
+
+static void handle_line(void *data, const char *line, size_t length)
+{
+    struct server *server = data;
+    rpc_receive(&server->rpc, line, length);
+}
+
+static void handle_oversized(void *data)
+{
+    struct server *server = data;
+    rpc_receive_oversized(&server->rpc);
+}
+
+static void handle_end(void *data, enum channel_end end)
+{
+    struct server *server = data;
+    if (end == CHANNEL_OUTPUT_FULL)
+        log_note("the client has left more than %llu MiB of answers unread: giving up",
+                 (unsigned long long)(OUTPUT_MAX / MEBIBYTE));
+    if (server->finishing)
+        loop_stop(&server->loop);
+    else
+        finish_soon(server);
+}
+
+static void handle_drained(void *data)
+{
+    struct server *server = data;
+    if (server->finishing)
+        loop_stop(&server->loop);
+}
+
+static void handle_signal(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct server *server = container_of(watch, struct server, signals);
+    struct signalfd_siginfo information;
+    if (read(watch->fd, &information, sizeof(information)) == sizeof(information))
+        finish_soon(server);
+}
+
+static int watch_signals(struct server *server)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        return -errno;
+    server->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (server->signal_fd < 0)
+        return -errno;
+    return loop_watch(&server->loop, &server->signals, server->signal_fd, EPOLLIN);
+}
+
+static int server_open(struct server *server, const struct settings *settings, int input_fd,
+                       int output_fd)
+{
+    *server = (struct server){
+        .loop = {.epoll_fd = -1},
+        .channel_observer = {.line = handle_line,
+                             .oversized = handle_oversized,
+                             .ended = handle_end,
+                             .drained = handle_drained,
+                             .data = server},
+        .rpc_observer = {.request = handle_request,
+                         .notification = handle_notification,
+                         .send = send_line,
+                         .data = server},
+        .rpc = {.observer = &server->rpc_observer},
+        .settings = settings,
+        .launcher = launcher_of(&server->loop, settings),
+        .signal_fd = -1,
+        .signals = {.fd = -1, .ready = handle_signal},
+        .finish = {.fire = finish_now},
+    };
+    int r = loop_open(&server->loop);
+    if (r == 0)
+        r = watch_signals(server);
+    if (r == 0)
+        r = channel_open(&server->channel, &server->loop, input_fd, output_fd,
+                         &server->channel_observer);
+    return r;
+}
+
+static void server_close(struct server *server)
+{
+    launcher_release(&server->launcher);
+    tools_forget_all(server);
+    channel_close(&server->channel);
+    fd_close(&server->signal_fd);
+    loop_close(&server->loop);
+}
+
+int server_run(const struct settings *settings, int input_fd, int output_fd, struct fault *fault)
+{
+    struct server server;
+    int r = server_open(&server, settings, input_fd, output_fd);
+    if (r < 0)
+        fault_set(fault, -r, "starting the server on stdin and stdout: %m");
+    if (r == 0) {
+        r = loop_run(&server.loop);
+        if (r < 0)
+            fault_set(fault, -r, "waiting for the client: %m");
+    }
+    server_close(&server);
+    return r;
+}

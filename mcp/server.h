@@ -1,0 +1,44 @@
+/*
+ * The MCP server: one client on stdin and stdout, from the first line to the last.
+ *
+ * Everything that may take time is a run of the engine; every other request is answered at once.
+ * Side: parent.  Source: MCP 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25.
+ */
+#ifndef MCP_SERVER_H
+#define MCP_SERVER_H
+
+#include "mcp/channel.h"
+#include "mcp/launcher.h"
+#include "mcp/rpc.h"
+#include "mcp/settings.h"
+#include "sandbox/base/loop.h"
+
+#include <stddef.h>
+
+struct call;
+
+struct server {
+    struct loop loop;
+    struct channel channel;
+    struct rpc rpc;
+    struct channel_observer channel_observer;
+    struct rpc_observer rpc_observer;
+    const struct settings *settings; /* borrowed */
+    struct launcher launcher;
+    const char *version; /* of the protocol, as negotiated; NULL before initialize */
+    struct call *calls;  /* owned: tools/call requests whose runs have not ended; see tools.h */
+    size_t code_pending; /* bytes of code of all of them */
+    int signal_fd;
+    struct loop_watch signals;
+    struct loop_timer finish; /* armed when it is time to end */
+    bool finishing;
+};
+
+/*
+ * Serves the client until its end of file, a SIGTERM, SIGINT or SIGHUP, or until it reads no more;
+ * then kills every run. Blocks these signals and ignores SIGPIPE.
+ * 0, or a negative errno with its fault: the server could not start or its loop failed.
+ */
+int server_run(const struct settings *settings, int input_fd, int output_fd, struct fault *fault);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * The tools: one for each language, and the calls of them that are going on.
+ *
+ * Side: parent.  Source: MCP 2025-11-25, "Tools" and "Cancellation".
+ */
+#ifndef MCP_TOOLS_H
+#define MCP_TOOLS_H
+
+#include "mcp/server.h"
+
+/* Handlers of requests: each takes over the answer. */
+void tools_list(struct server *server, const struct rpc_message *message,
+                struct rpc_answer *answer);
+void tools_call(struct server *server, const struct rpc_message *message,
+                struct rpc_answer *answer);
+
+/* Kills the run of that request and owes it no answer; an unknown, ended or odd id is ignored. */
+void tools_cancel(struct server *server, const struct json_value *id);
+
+/* Whether a call of the same id is going on. */
+bool tools_is_live(const struct server *server, const struct rpc_answer *answer);
+
+/* Forgets the calls without answers; their runs are gone already, with the engine. */
+void tools_forget_all(struct server *server);
+
+#endif

@@ -1,0 +1,62 @@
+#include "sandbox/base/fault.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void keeps_the_first_cause(void **state)
+{
+    (void)state;
+    struct fault fault = {""};
+    assert_int_equal(fault_set(&fault, ENOENT, "cannot open %s: %m", "/x"), -ENOENT);
+    assert_string_equal(fault.text, "cannot open /x: No such file or directory");
+    assert_int_equal(fault_set(&fault, EIO, "later"), -EIO);
+    assert_string_equal(fault.text, "cannot open /x: No such file or directory");
+}
+
+static void puts_context_in_front(void **state)
+{
+    (void)state;
+    struct fault fault = {""};
+    fault_set(&fault, EINVAL, "bad name");
+    fault_prefix(&fault, "image %s", "py");
+    assert_string_equal(fault.text, "image py: bad name");
+}
+
+static void cuts_a_text_that_is_too_long(void **state)
+{
+    (void)state;
+    struct fault fault = {""};
+    char text[2 * FAULT_TEXT_MAX];
+    memset(text, 'x', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    fault_set(&fault, EINVAL, "%s", text);
+    assert_int_equal(strlen(fault.text), FAULT_TEXT_MAX - 1);
+    fault_prefix(&fault, "%s", text);
+    assert_int_equal(strlen(fault.text), FAULT_TEXT_MAX - 1);
+}
+
+static void works_without_a_place_for_the_text(void **state)
+{
+    (void)state;
+    assert_int_equal(fault_set(NULL, EPERM, "nobody listens"), -EPERM);
+    fault_prefix(NULL, "nobody");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_the_first_cause),
+        cmocka_unit_test(puts_context_in_front),
+        cmocka_unit_test(cuts_a_text_that_is_too_long),
+        cmocka_unit_test(works_without_a_place_for_the_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,237 @@
+#include "sandbox/filter.h"
+
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <cmocka.h>
+
+#if defined(__x86_64__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
+#define OTHER_ARCHITECTURE AUDIT_ARCH_I386
+#elif defined(__aarch64__)
+#define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
+#define OTHER_ARCHITECTURE AUDIT_ARCH_ARM
+#endif
+
+#define NO_FD UINT64_C(0xffffffffffffffff)
+
+/* The verdict of a filter on one call: classic BPF as seccomp(2) allows it, interpreted. */
+static uint32_t verdict_of(const struct filter *filter, const struct seccomp_data *call)
+{
+    uint32_t a = 0;
+    uint32_t x = 0;
+    for (size_t at = 0; at < filter->length; at++) {
+        const struct sock_filter *op = &filter->code[at];
+        bool jump = false;
+        switch (op->code) {
+        case BPF_LD | BPF_W | BPF_ABS:
+            memcpy(&a, (const char *)call + op->k, sizeof(a));
+            continue;
+        case BPF_ALU | BPF_AND | BPF_K:
+            a &= op->k;
+            continue;
+        case BPF_MISC | BPF_TAX:
+            x = a;
+            continue;
+        case BPF_MISC | BPF_TXA:
+            a = x;
+            continue;
+        case BPF_JMP | BPF_JA:
+            at += op->k;
+            continue;
+        case BPF_JMP | BPF_JEQ | BPF_K:
+            jump = a == op->k;
+            break;
+        case BPF_JMP | BPF_JGT | BPF_K:
+            jump = a > op->k;
+            break;
+        case BPF_JMP | BPF_JGE | BPF_K:
+            jump = a >= op->k;
+            break;
+        case BPF_RET | BPF_K:
+            return op->k;
+        default:
+            fail_msg("instruction %#x at %zu is not interpreted here", op->code, at);
+        }
+        at += jump ? op->jt : op->jf;
+    }
+    fail_msg("the filter ended without a verdict");
+    return 0;
+}
+
+static uint32_t verdict(const struct filter *filter, long number, uint64_t first, uint64_t second)
+{
+    struct seccomp_data call = {
+        .nr = (int)number,
+        .arch = OWN_ARCHITECTURE,
+        .args = {first, second},
+    };
+    return verdict_of(filter, &call);
+}
+
+#define ALLOW SECCOMP_RET_ALLOW
+#define REFUSE (SECCOMP_RET_ERRNO | EPERM)
+#define UNKNOWN (SECCOMP_RET_ERRNO | ENOSYS)
+
+static const struct {
+    long number;
+    uint64_t first, second;
+    uint32_t expected;
+} default_table[] = {
+    {SYS_read, 0, 0, ALLOW},
+    {SYS_openat, NO_FD, 0, ALLOW},
+    {SYS_execve, 0, 0, ALLOW},
+    {SYS_wait4, 0, 0, ALLOW},
+    /* clone: threads and processes yes, any namespace no, and high bits do not hide one */
+    {SYS_clone, 17, 0, ALLOW},
+    {SYS_clone, 0x003d0f00, 0, ALLOW},
+    {SYS_clone, 0x10000000 | 17, 0, REFUSE},
+    {SYS_clone, 0x00020000 | 17, 0, REFUSE},
+    {SYS_clone, 0x02000000 | 17, 0, REFUSE},
+    {SYS_clone, 0x04000000 | 17, 0, REFUSE},
+    {SYS_clone, 0x08000000 | 17, 0, REFUSE},
+    {SYS_clone, 0x20000000 | 17, 0, REFUSE},
+    {SYS_clone, 0x40000000 | 17, 0, REFUSE},
+    {SYS_clone3, 0, 0, UNKNOWN},
+    {SYS_unshare, 0x10000000, 0, REFUSE},
+    {SYS_setns, 3, 0, REFUSE},
+    {SYS_mount, 0, 0, REFUSE},
+    {SYS_pivot_root, 0, 0, REFUSE},
+    {SYS_chroot, 0, 0, REFUSE},
+    {SYS_ptrace, 0, 0, REFUSE},
+    {SYS_process_vm_readv, 0, 0, REFUSE},
+    {SYS_keyctl, 0, 0, REFUSE},
+    {SYS_bpf, 0, 0, REFUSE},
+    {SYS_io_uring_setup, 0, 0, REFUSE},
+    {SYS_userfaultfd, 0, 0, REFUSE},
+    {SYS_perf_event_open, 0, 0, REFUSE},
+    {SYS_open_by_handle_at, 0, 0, REFUSE},
+    /* sockets by family, compared as the kernel does: 32 bits */
+    {SYS_socket, 1, 1, ALLOW},
+    {SYS_socket, 2, 1, ALLOW},
+    {SYS_socket, 10, 1, ALLOW},
+    {SYS_socket, UINT64_C(0x100000002), 1, ALLOW},
+    {SYS_socket, 16, 3, UNKNOWN},
+    {SYS_socket, 17, 3, UNKNOWN},
+    {SYS_socket, 38, 5, UNKNOWN},
+    {SYS_socket, 40, 1, UNKNOWN},
+    /* ioctl by request, TIOCSTI not even with high bits set (CVE-2019-10063) */
+    {SYS_ioctl, 0, 0x5401, ALLOW},
+    {SYS_ioctl, 0, 0x5412, UNKNOWN},
+    {SYS_ioctl, 0, UINT64_C(0x100005412), UNKNOWN},
+    {SYS_ioctl, 0, 0x541C, UNKNOWN},
+    {SYS_personality, 0xffffffff, 0, ALLOW},
+    {SYS_personality, 0x0040000, 0, UNKNOWN},
+    /* what the filter has never heard of */
+    {999, 0, 0, UNKNOWN},
+};
+
+static void default_profile_gives_each_call_its_verdict(void **state)
+{
+    (void)state;
+    struct fault fault = {""};
+    OWNED(filter_release) struct filter filter = {0};
+    assert_int_equal(filter_compile_default(&filter, &fault), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(default_table); i++) {
+        uint32_t got = verdict(&filter, default_table[i].number, default_table[i].first,
+                               default_table[i].second);
+        if (got != default_table[i].expected)
+            fail_msg("row %zu, call %ld: verdict %#x, expected %#x", i, default_table[i].number,
+                     got, default_table[i].expected);
+    }
+}
+
+static void other_architectures_are_killed(void **state)
+{
+    (void)state;
+    struct fault fault = {""};
+    OWNED(filter_release) struct filter filter = {0};
+    assert_int_equal(filter_compile_default(&filter, &fault), 0);
+    struct seccomp_data call = {.nr = 1, .arch = OTHER_ARCHITECTURE};
+    assert_int_equal(verdict_of(&filter, &call), SECCOMP_RET_KILL_PROCESS);
+#if defined(__x86_64__)
+    call = (struct seccomp_data){.nr = 0x40000000, .arch = OWN_ARCHITECTURE}; /* x32 read */
+    assert_int_equal(verdict_of(&filter, &call), SECCOMP_RET_KILL_PROCESS);
+#endif
+}
+
+static const struct {
+    const char *profile;
+    const char *words; /* that the fault must have */
+} bad_profiles[] = {
+    {"", "seccomp profile"},
+    {"[]", "defaultAction"},
+    {"{\"syscalls\": []}", "defaultAction"},
+    {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": []}", "must deny by default"},
+    {"{\"defaultAction\": \"SCMP_ACT_LOG\", \"syscalls\": []}", "defaultAction"},
+    {"{\"defaultAction\": \"SCMP_ACT_ERRNO\"}", "syscalls"},
+    {"{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"defaultErrnoRet\": 5000, \"syscalls\": []}",
+     "defaultErrnoRet"},
+    {"{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"syscalls\": [{\"action\": \"SCMP_ACT_ALLOW\"}]}",
+     "names"},
+    {"{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"syscalls\": [{\"action\": \"SCMP_ACT_ALLOW\","
+     "\"names\": [1]}]}",
+     "names"},
+    {"{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"syscalls\": [{\"action\": \"SCMP_ACT_ALLOW\","
+     "\"names\": [\"read\"], \"args\": [{\"index\": 6, \"value\": 0, \"op\": \"SCMP_CMP_EQ\"}]}]}",
+     "index"},
+    {"{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"syscalls\": [{\"action\": \"SCMP_ACT_ALLOW\","
+     "\"names\": [\"read\"], \"args\": [{\"index\": 0, \"value\": 0, \"op\": \"EQ\"}]}]}",
+     "op"},
+};
+
+static void bad_profiles_are_refused_with_the_member_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(bad_profiles); i++) {
+        struct fault fault = {""};
+        OWNED(filter_release) struct filter filter = {0};
+        const char *profile = bad_profiles[i].profile;
+        assert_int_equal(filter_compile(profile, strlen(profile), &filter, &fault), -EINVAL);
+        assert_non_null(strstr(fault.text, bad_profiles[i].words));
+    }
+}
+
+static void rules_for_capabilities_and_other_machines_do_not_apply(void **state)
+{
+    (void)state;
+    static const char profile[] =
+        "{\"defaultAction\": \"SCMP_ACT_ERRNO\", \"syscalls\": ["
+        "{\"names\": [\"mount\"], \"action\": \"SCMP_ACT_ALLOW\","
+        " \"includes\": {\"caps\": [\"CAP_SYS_ADMIN\"]}},"
+        "{\"names\": [\"write\"], \"action\": \"SCMP_ACT_ALLOW\","
+        " \"includes\": {\"arches\": [\"s390x\"]}},"
+        "{\"names\": [\"read\", \"no_such_call\"], \"action\": \"SCMP_ACT_ALLOW\","
+        " \"includes\": {\"arches\": [\"amd64\", \"arm64\"]}},"
+        "{\"names\": [\"close\"], \"action\": \"SCMP_ACT_ALLOW\","
+        " \"excludes\": {\"arches\": [\"amd64\", \"arm64\"]}}]}";
+    struct fault fault = {""};
+    OWNED(filter_release) struct filter filter = {0};
+    assert_int_equal(filter_compile(profile, strlen(profile), &filter, &fault), 0);
+    assert_int_equal(verdict(&filter, SYS_mount, 0, 0), REFUSE);
+    assert_int_equal(verdict(&filter, SYS_write, 0, 0), REFUSE);
+    assert_int_equal(verdict(&filter, SYS_close, 0, 0), REFUSE);
+    assert_int_equal(verdict(&filter, SYS_read, 0, 0), ALLOW);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(default_profile_gives_each_call_its_verdict),
+        cmocka_unit_test(other_architectures_are_killed),
+        cmocka_unit_test(bad_profiles_are_refused_with_the_member_named),
+        cmocka_unit_test(rules_for_capabilities_and_other_machines_do_not_apply),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -117,7 +117,7 @@ def check_documents(_build):
     source = "\n".join(path.read_text() for path in sources(".c", ".h", ".py"))
     for document in sorted(ROOT.glob("*.md")):
         text = document.read_text()
-        for function in sorted(set(re.findall(r"`(\w+)\(\)`", text))):
+        for function in sorted(set(re.findall(r"\b([a-z]\w*_\w*)\(\)", text))):
             if not re.search(rf"^[a-z].*\b{function}\(", source, re.MULTILINE):
                 yield f"{document.name} names {function}(), which is nowhere defined"
         for file in sorted(set(re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text))):

@@ -20,6 +20,7 @@ SNIPPETS = [
         import numpy as np
         import pandas as pd
         sales = pd.DataFrame({"shop": list("ABC") * 4, "sold": np.arange(12) ** 2})
+        print("Sold by each shop:")
         print(sales.groupby("shop")["sold"].agg(["sum", "mean"]))
         """, r"C +214 +53\.5"),
     ("A figure, drawn and saved to a file (matplotlib)", PYTHON, """

@@ -32,6 +32,12 @@ static const struct plan_link dev_links[] = {
     {"stderr", "/proc/self/fd/2"},
 };
 
+/*
+ * Files of /proc that tell of the host's user and not of the sandbox: keys belong to a user id
+ * outside, and their names are shown to whoever has it.
+ */
+static const char *const masks[] = {"/proc/keys", "/proc/key-users"};
+
 /* What every program gets; the image and the operator may add to it and replace it. */
 static const char *const base_environment[] = {
     "PATH=" JAIL_PATH, "HOME=" JAIL_HOME, "USER=sandbox", "LOGNAME=sandbox", "LANG=C.UTF-8",
@@ -214,6 +220,8 @@ static int plan_files(struct plan *plan, const struct run_spec *spec)
     jail->device_count = ARRAY_LENGTH(devices);
     jail->dev_links = dev_links;
     jail->dev_link_count = ARRAY_LENGTH(dev_links);
+    jail->masks = masks;
+    jail->mask_count = ARRAY_LENGTH(masks);
     jail->home = JAIL_HOME;
     jail->work_directory = JAIL_WORK;
     return 0;

@@ -200,6 +200,22 @@ int step_fill_dev(struct jail *jail)
     return 0;
 }
 
+int step_mask_files(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->mask_count; i++) {
+        jail_note(jail, STEP_MASK_FILE, (int)i);
+        int fd = mount_copy(AT_FDCWD, "/dev/null", 0);
+        if (fd < 0)
+            return fd;
+        int r = mount_attach(fd, AT_FDCWD, plan->masks[i]);
+        close(fd);
+        if (r < 0 && r != -ENOENT) /* what this kernel does not have needs no cover */
+            return r;
+    }
+    return 0;
+}
+
 /*
  * One tmpfs, so that one size and one number of files bound everything the program can write. It
  * must be attached for open_tree(2) to copy parts of it, so it hangs on /tmp meanwhile.

@@ -35,6 +35,7 @@ enum jail_step {
     STEP_LEAVE_OLD_ROOT,
     STEP_MOUNT_PROC,
     STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
+    STEP_MASK_FILE,     /* index: of plan->masks */
     STEP_SPLIT_SCRATCH, /* index: of plan->scratch */
     STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
     STEP_SEAL_DEV,
@@ -122,6 +123,9 @@ struct jail_plan {
     size_t device_count;
     const struct plan_link *dev_links;
     size_t dev_link_count;
+
+    const char *const *masks; /* files that are covered by /dev/null where they exist */
+    size_t mask_count;
 
     const char *home; /* absolute; one of the scratch targets */
     const struct plan_link *home_links;

@@ -54,6 +54,7 @@ int step_open_devices(struct jail *jail);
 int step_pivot_root(struct jail *jail);
 int step_mount_proc(struct jail *jail);
 int step_fill_dev(struct jail *jail);
+int step_mask_files(struct jail *jail);
 int step_mount_scratch(struct jail *jail);
 int step_seal_dev(struct jail *jail);
 int step_fill_home(struct jail *jail);

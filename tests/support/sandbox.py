@@ -1,0 +1,66 @@
+"""Running one snippet through `code-sandbox-mcp run --json`, and looking at what is left of it."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+DEADLINE = 60  # seconds: generous, for a busy machine
+
+
+class Sandbox:
+    """A server binary, as a function from code to the record of its run."""
+
+    def __init__(self, server, language="python"):
+        self.server = server
+        self.language = language
+
+    def start(self, *options, **popen):
+        command = [self.server, "run", "--json", "--language", self.language, *options, "-"]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, **popen)
+
+    def run(self, code, *options, **popen):
+        """The record; the caller looks at outcome, exit_code, stdout ..."""
+        process = self.start(*options, **popen)
+        out, err = process.communicate(code, timeout=DEADLINE)
+        assert process.returncode != 125, f"the sandbox could not run it: {err}"
+        return json.loads(out)
+
+    def print(self, code, *options, **popen):
+        """What a snippet that must succeed has printed, stripped."""
+        record = self.run(code, *options, **popen)
+        assert record["outcome"] == "exited" and record["exit_code"] == 0, record
+        return record["stdout"].strip()
+
+
+def processes_with(mark):
+    """Processes of this machine, of any user, that have `mark` in their command line."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if mark.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            pass
+    return found
+
+
+def descendants_of(pid):
+    """All processes below `pid`, whatever namespaces they are in."""
+    children = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            except OSError:
+                continue
+            children.setdefault(int(parent), []).append(int(entry.name))
+    found, waiting = [], [pid]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found

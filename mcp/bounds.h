@@ -21,8 +21,6 @@
 #define ID_MAX 1024
 /* Requests in one batch; even with the longest ids, errors for all of them fit in one line. */
 #define BATCH_MAX 256
-/* Code of all calls that have not ended, together. */
-#define CODE_PENDING_MAX (64 * MEBIBYTE)
 
 /* What a result shows of stdout and stderr together; and of stderr when stdout is long too. */
 #define SHOWN_MAX (32 * KIBIBYTE)

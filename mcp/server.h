@@ -27,7 +27,6 @@ struct server {
     struct launcher launcher;
     const char *version; /* of the protocol, as negotiated; NULL before initialize */
     struct call *calls;  /* owned: tools/call requests whose runs have not ended; see tools.h */
-    size_t code_pending; /* bytes of code of all of them */
     int signal_fd;
     struct loop_watch signals;
     struct loop_timer finish; /* armed when it is time to end */

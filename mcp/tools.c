@@ -54,8 +54,7 @@ struct call {
     const struct tool *tool;
     const struct language *language;
     struct rpc_answer *answer; /* owned */
-    struct run *run;           /* the engine's */
-    size_t code_length;
+    struct run *run; /* the engine's */
 };
 
 static void write_text(struct json_writer *writer, const char *key, const char *text)
@@ -162,7 +161,6 @@ static void link_call(struct call *call)
     if (call->next != NULL)
         call->next->previous = call;
     server->calls = call;
-    server->code_pending += call->code_length;
 }
 
 /* Frees the call; its answer must have been given or dropped. */
@@ -175,7 +173,6 @@ static void end_call(struct call *call)
         server->calls = call->next;
     if (call->next != NULL)
         call->next->previous = call->previous;
-    server->code_pending -= call->code_length;
     free(call);
 }
 
@@ -237,11 +234,6 @@ static int start_call(struct server *server, const struct tool *tool, const stru
     const struct language *language = language_find(tool->language);
     if (language == NULL)
         return fault_set(fault, ENOENT, "%s is not known to this build", tool->language);
-    if (server->code_pending + code->length > CODE_PENDING_MAX)
-        return fault_set(fault, EAGAIN,
-                         "the calls that have not ended hold too much code (%llu MiB at most, "
-                         "together): try again when some have ended",
-                         (unsigned long long)(CODE_PENDING_MAX / MEBIBYTE));
     struct call *call = calloc(1, sizeof(*call));
     if (call == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
@@ -250,7 +242,6 @@ static int start_call(struct server *server, const struct tool *tool, const stru
         .tool = tool,
         .language = language,
         .answer = answer,
-        .code_length = code->length,
     };
     link_call(call);
     const struct run_observer observer = {.done = run_done, .data = call};

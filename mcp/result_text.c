@@ -16,14 +16,26 @@ static bool is_space(char byte)
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
-static void strip(const char **data, size_t *length)
+/* A part of the captured bytes, without the white space at one end or both. */
+struct span {
+    const char *data;
+    size_t length;
+};
+
+static struct span strip_front(struct span span)
 {
-    while (*length > 0 && is_space((*data)[*length - 1]))
-        (*length)--;
-    while (*length > 0 && is_space((*data)[0])) {
-        (*data)++;
-        (*length)--;
+    while (span.length > 0 && is_space(span.data[0])) {
+        span.data++;
+        span.length--;
     }
+    return span;
+}
+
+static struct span strip_back(struct span span)
+{
+    while (span.length > 0 && is_space(span.data[span.length - 1]))
+        span.length--;
+    return span;
 }
 
 /* No character is cut in two: continuation bytes at the wrong side of a cut go with it. */
@@ -32,56 +44,52 @@ static bool is_continuation(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-static size_t head_within(const char *data, size_t length, size_t limit)
+static struct span head_of(struct span span, size_t limit)
 {
-    if (length <= limit)
-        return length;
-    for (size_t back = 0; back < 4 && back < limit; back++) {
-        if (!is_continuation(data[limit - back]))
-            return limit - back;
-    }
-    return limit;
+    if (span.length <= limit)
+        return span;
+    size_t length = limit;
+    while (length > 0 && limit - length < 3 && is_continuation(span.data[length]))
+        length--;
+    return (struct span){span.data, length};
 }
 
-static size_t tail_within(const char *data, size_t length, size_t limit)
+static struct span tail_of(struct span span, size_t limit)
 {
-    if (length <= limit)
-        return length;
-    for (size_t skipped = 0; skipped < 4 && skipped < limit; skipped++) {
-        if (!is_continuation(data[length - limit + skipped]))
-            return limit - skipped;
-    }
-    return limit;
+    if (span.length <= limit)
+        return span;
+    size_t length = limit;
+    while (length > 0 && limit - length < 3 && is_continuation(span.data[span.length - length]))
+        length--;
+    return (struct span){span.data + span.length - length, length};
 }
 
-static int put_cut(struct shown_stream *shown, const char *head, size_t head_length,
-                   const char *tail, size_t tail_length)
+static int put_cut(struct shown_stream *shown, struct span head, struct span tail)
 {
-    int r = buffer_append(&shown->text, head, head_length);
+    int r = buffer_append(&shown->text, head.data, head.length);
     if (r == 0)
         r = buffer_format(&shown->text, "\n[... %" PRIu64 " bytes not shown ...]\n", shown->cut);
-    return r < 0 ? r : buffer_append(&shown->text, tail, tail_length);
+    return r < 0 ? r : buffer_append(&shown->text, tail.data, tail.length);
 }
 
 static int show_stream(const struct capture *capture, size_t limit, struct shown_stream *ret_shown)
 {
     *ret_shown = (struct shown_stream){.text = BUFFER(TEXT_MAX)};
-    const char *head = capture->head.data;
-    size_t head_length = capture->head.length;
-    if (capture->cut == 0 && capture->tail.length == 0) {
-        strip(&head, &head_length);
-        if (head_length <= limit)
-            return buffer_append(&ret_shown->text, head, head_length);
+    struct span head = strip_front((struct span){capture->head.data, capture->head.length});
+    struct span tail = strip_back((struct span){capture->tail.data, capture->tail.length});
+    uint64_t kept = capture->total - (capture->head.length - head.length) -
+                    (capture->tail.length - tail.length);
+    bool is_whole = capture->cut == 0 && capture->tail.length == 0;
+    if (is_whole) {
+        tail = strip_back(head);
+        kept = tail.length;
+        if (kept <= limit)
+            return buffer_append(&ret_shown->text, tail.data, tail.length);
     }
-    /* What follows the cut is the end of the kept tail, or of the head when that is everything. */
-    bool has_tail = capture->cut > 0 || capture->tail.length > 0;
-    const char *tail = has_tail ? capture->tail.data : head;
-    size_t tail_length = has_tail ? capture->tail.length : head_length;
-    size_t first = head_within(head, head_length, limit / 2);
-    size_t last = tail_within(tail, tail_length, limit / 2);
-    uint64_t stripped = has_tail ? 0 : capture->head.length - head_length;
-    ret_shown->cut = capture->total - stripped - first - last;
-    return put_cut(ret_shown, head, first, tail + tail_length - last, last);
+    head = head_of(is_whole ? tail : head, limit / 2);
+    tail = tail_of(tail, limit / 2);
+    ret_shown->cut = kept - head.length - tail.length;
+    return put_cut(ret_shown, head, tail);
 }
 
 void shown_result_release(struct shown_result *shown)

@@ -7,10 +7,14 @@
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/signalfd.h>
+
+/* Blocks of memory from this size on go back to the system when they are freed. */
+#define LARGE_BLOCK (128 * 1024)
 
 struct method {
     const char *name;
@@ -186,6 +190,8 @@ static void server_close(struct server *server)
 
 int server_run(const struct settings *settings, int input_fd, int output_fd, struct fault *fault)
 {
+    /* Setting it keeps it: else one large message would make malloc hold on to as much for good. */
+    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
     struct server server;
     int r = server_open(&server, settings, input_fd, output_fd);
     if (r < 0)

@@ -1,0 +1,53 @@
+"""Servers to talk to."""
+
+import pytest
+
+from support import mcp_client
+
+
+@pytest.fixture
+def start():
+    """Starts servers that end with the test; every line that they wrote must be one message."""
+    servers = []
+
+    def start_server(*arguments, **options):
+        servers.append(mcp_client.Server(*arguments, **options))
+        return servers[-1]
+
+    yield start_server
+    for server in servers:
+        server.stop()
+        for line in server.lines:
+            assert line.endswith(b"\n"), "half a message"
+            mcp_client.json.loads(line)
+
+
+@pytest.fixture
+def server(start):
+    """A server after the handshake."""
+    started = start()
+    started.initialize()
+    return started
+
+
+@pytest.fixture(scope="session")
+def images():
+    return mcp_client.available_images()
+
+
+@pytest.fixture(scope="session")
+def python_settings(images):
+    """The environment of a server that runs Python, on the smallest image that is there."""
+    if "python-slim" in images:
+        return mcp_client.environment_of(CONTAINER_IMAGE="python-slim", CONTAINER_LANGUAGE="python")
+    if "python" in images:
+        return mcp_client.environment_of()
+    return pytest.skip("no image for Python: code-sandbox-mcp fetch python-slim")
+
+
+@pytest.fixture
+def python_server(start, python_settings):
+    """A server after the handshake that runs Python."""
+    started = start(environment=python_settings)
+    started.initialize()
+    return started

@@ -1,0 +1,204 @@
+"""The command line: help, options, and the commands run and images."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from support import mcp_client
+from support.mcp_client import run_program
+
+COMMANDS = ["serve", "run", "images"]
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--help"], ["-h"], *([command, "--help"] for command in COMMANDS),
+    ["run", "x.py", "--help"], ["--timeout", "5", "--help"]])
+def test_help_is_printed_on_stdout(arguments):
+    done = run_program(*arguments)
+    assert done.returncode == 0 and done.stderr == b""
+    assert done.stdout.startswith(b"Usage: code-sandbox-mcp") and b"--help" in done.stdout
+
+
+def test_help_names_every_command():
+    printed = run_program("--help").stdout.decode()
+    for command in [*COMMANDS, "fetch"]:
+        assert f"\n  {command}" in printed
+
+
+@pytest.mark.parametrize("arguments", [["--version"], *([c, "--version"] for c in COMMANDS)])
+def test_version_is_one_line(arguments):
+    done = run_program(*arguments)
+    assert done.returncode == 0 and done.stdout.startswith(b"code-sandbox-mcp ")
+    assert done.stdout.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(("arguments", "hint"), [
+    (["--timeuot", "5"], "--timeout"),
+    (["--time=5"], "--timeout"),
+    (["--paralel", "2"], "--parallel"),
+    (["--pass-trough-env", "A"], "--pass-through-env"),
+    (["run", "--lang", "python"], "--language"),
+    (["images", "--jsno"], "--json"),
+    (["rnu", "x.py"], "did you mean run"),
+    (["image"], "did you mean images"),
+    (["--completely-different"], "--help"),
+    (["nonsense"], "--help"),
+    (["--timeout"], "SECONDS"),
+    (["--timeout", "0"], "--timeout"), (["--timeout", "-1"], "--timeout"),
+    (["--timeout", "nan"], "--timeout"), (["--timeout", "1e308"], "--timeout"),
+    (["--timeout", "5s"], "--timeout"), (["--timeout="], "--timeout"),
+    (["--parallel", "0"], "--parallel"), (["--parallel", "1.5"], "--parallel"),
+    (["--result-format", "xml"], "structured"),
+    (["--pass-through-env", "A=B"], "names only"),
+    (["serve", "x"], "not expected"),
+    (["run", "--json=1", "x.py"], "takes no value"),
+    (["run", "--language", "cobol", "x"], "python or javascript"),
+    (["run", "a.py", "b.py"], "only one FILE"),
+    (["run", "-"], "--language"), (["run"], "--language"), (["run", "x.cob"], "--language"),
+    (["images", "remove"], "NAME"), (["images", "x"], "list"),
+])
+def test_a_wrong_command_line_is_told_what_would_be_right(arguments, hint):
+    done = run_program(*arguments)
+    assert done.returncode == 2 and done.stdout == b""
+    assert hint in done.stderr.decode()
+
+
+def test_a_missing_image_program_is_told(tmp_path):
+    """A copy of the program alone, as after an installation that went wrong."""
+    copy = tmp_path / "code-sandbox-mcp"
+    copy.write_bytes(mcp_client.program_path().read_bytes())
+    copy.chmod(0o755)
+    done = subprocess.run([copy, "fetch", "python"], capture_output=True, check=False,
+                          timeout=mcp_client.PATIENCE)
+    if done.returncode == 0:
+        pytest.skip("the image program is installed on this machine")
+    assert done.returncode == 1 and b"code-sandbox-mcp-image" in done.stderr
+
+
+def test_an_empty_store_tells_how_to_fill_it(tmp_path):
+    environment = mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path))
+    done = run_program("images", env=environment)
+    assert done.returncode == 0 and b"fetch python node" in done.stdout
+    assert json.loads(run_program("images", "list", "--json", env=environment).stdout) == []
+    done = run_program("images", "remove", "python", env=environment)
+    assert done.returncode == 1 and b"python" in done.stderr
+
+
+def test_a_full_disk_is_not_success():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([mcp_client.program_path(), "--help"], stdout=full,
+                              stderr=subprocess.PIPE, check=False, timeout=mcp_client.PATIENCE)
+    assert done.returncode == 1 and b"stdout" in done.stderr
+
+
+# run
+
+@pytest.fixture
+def program(tmp_path, python_settings):
+    """Writes a program and runs it with `run`."""
+
+    def run(code, *options, name="program.py", **more):
+        (tmp_path / name).write_text(code, encoding="utf-8")
+        return run_program("run", *options, str(tmp_path / name), env=python_settings, **more)
+
+    return run
+
+
+def test_run_passes_output_and_exit_code_on(program):
+    done = program("import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)")
+    assert (done.stdout, done.stderr, done.returncode) == (b"out\n", b"err\n", 7)
+
+
+def test_run_takes_the_language_from_the_option(program):
+    assert program("print(1)", "--language", "py", name="program.txt").stdout == b"1\n"
+
+
+def test_run_reads_stdin(python_settings):
+    done = run_program("run", "--language=python", "-", input=b"print(2)", env=python_settings)
+    assert done.stdout == b"2\n" and done.returncode == 0
+
+
+def test_run_tells_a_signal_as_a_shell_does(program):
+    done = program("import os; os.kill(os.getpid(), 9)")
+    assert done.returncode == 137 and b"killed by SIGKILL" in done.stderr
+
+
+def test_run_tells_a_time_out(program):
+    done = program("import time; print('begun'); time.sleep(600)", "--timeout", "0.5")
+    assert (done.returncode, done.stdout) == (124, b"begun\n")
+    assert b"timed out after 0.5 s" in done.stderr
+
+
+def test_run_prints_a_record(program):
+    done = program("import sys; print('out'); sys.exit('err')", "--json")
+    record = json.loads(done.stdout)
+    assert done.returncode == 1 and done.stderr == b"" and done.stdout.count(b"\n") == 1
+    assert record["stdout"] == "out\n" and record["stderr"] == "err\n"
+    assert record["outcome"] == "exited" and record["exit_code"] == 1 and record["image"]
+
+
+def test_run_streams_all_of_a_large_output(program):
+    done = program("print('x' * 5_000_000)")
+    assert done.stdout == b"x" * 5_000_000 + b"\n"
+
+
+def test_run_keeps_a_large_output_within_its_record(program):
+    record = json.loads(program("print('x' * 5_000_000)", "--json").stdout)
+    assert record["stdout_bytes"] == 5_000_001 and 3_000_000 < record["stdout_cut"] < 5_000_000
+    assert "bytes not kept" in record["stdout"]
+
+
+def test_run_tells_what_it_could_not_do(tmp_path):
+    done = run_program("run", str(tmp_path / "absent.py"))
+    assert done.returncode == 125 and b"absent.py" in done.stderr and done.stdout == b""
+    (tmp_path / "x.py").write_text("1")
+    environment = mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path))
+    done = run_program("run", str(tmp_path / "x.py"), env=environment)
+    assert done.returncode == 125 and b"code-sandbox-mcp fetch python" in done.stderr
+    (tmp_path / "large.py").write_bytes(b"#" * (12 * 1024 * 1024 + 1))
+    done = run_program("run", str(tmp_path / "large.py"))
+    assert done.returncode == 125 and b"12 MiB" in done.stderr
+
+
+def children_of(process):
+    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as children:
+        return children.read().split()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_run_ends_with_its_snippet_when_interrupted(tmp_path, python_settings, number):
+    (tmp_path / "x.py").write_text("print('begun'); import time; time.sleep(600)")
+    with subprocess.Popen([mcp_client.program_path(), "run", tmp_path / "x.py"],
+                          env=python_settings, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"begun\n"
+        sandboxes = children_of(process)
+        process.send_signal(number)
+        assert process.wait(mcp_client.PATIENCE) == -number
+    assert sandboxes
+    deadline = time.monotonic() + mcp_client.PATIENCE
+    while any(os.path.exists(f"/proc/{pid}") for pid in sandboxes):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_run_ends_when_nobody_reads_its_output(tmp_path, python_settings):
+    (tmp_path / "x.py").write_text("while True: print('x' * 1000)")
+    with subprocess.Popen([mcp_client.program_path(), "run", tmp_path / "x.py"],
+                          env=python_settings, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(mcp_client.PATIENCE) == -signal.SIGPIPE
+
+
+def test_run_can_be_interrupted_while_nobody_reads(tmp_path, python_settings):
+    (tmp_path / "x.py").write_text("while True: print('x' * 1000)")
+    with subprocess.Popen([mcp_client.program_path(), "run", tmp_path / "x.py"],
+                          env=python_settings, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        time.sleep(0.3)  # the pipe is full now, whether or not this was long enough to see it
+        process.send_signal(signal.SIGINT)
+        assert process.wait(mcp_client.PATIENCE) == -signal.SIGINT

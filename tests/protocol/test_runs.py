@@ -1,0 +1,297 @@
+"""Calls that run Python: results, many at once, cancelling, ending."""
+
+import json
+import signal
+import time
+
+import pytest
+
+from support import mcp_client
+
+RECORD = "code-sandbox/result"
+WAIT_LONG = "import time; print('begun', flush=True); time.sleep(600)"
+
+
+@pytest.fixture
+def server(python_server):
+    return python_server
+
+
+@pytest.fixture
+def start_python(start, python_settings):
+    def start_server(*arguments, **variables):
+        started = start(*arguments, environment={**python_settings, **variables})
+        started.initialize()
+        return started
+
+    return start_server
+
+
+def run(server, code):
+    """Text blocks and record of a call that worked, as a tool."""
+    result = server.call("run_python_code", code)
+    assert result["isError"] is False, result
+    return [block["text"] for block in result["content"]], result["_meta"][RECORD]
+
+
+def sandboxes_of(server):
+    """Processes that the server has started and that are still there."""
+    with open(f"/proc/{server.process.pid}/task/{server.process.pid}/children",
+              encoding="ascii") as children:
+        return children.read().split()
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + mcp_client.PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not happen"
+        time.sleep(0.02)
+
+
+def test_success_is_the_stripped_output_and_nothing_else(server):
+    texts, record = run(server, "print('\\n  one\\ntwo  \\n\\n')")
+    assert texts == ["one\ntwo"]
+    assert record["outcome"] == "exited" and record["exit_code"] == 0
+    assert record["signal"] is None and record["files"] == []
+    assert record["stdout_bytes"] == 15 and record["stdout_cut"] == 0
+    assert record["duration_ms"] > 0 and record["isolation"] and record["limits"]
+
+
+def test_warnings_of_a_success_are_a_second_text(server):
+    texts, record = run(server, "import sys; print(1); print('careful', file=sys.stderr)")
+    assert texts == ["1", "careful"]
+    assert record["stderr_bytes"] == 8
+
+
+def test_silence_is_told_with_how_to_print(server):
+    texts, record = run(server, "1 + 1")
+    assert len(texts) == 1 and "print(" in texts[0]
+    assert record["stdout_bytes"] == 0 and record["exit_code"] == 0
+
+
+def test_an_empty_program_is_a_program(server):
+    assert "print(" in run(server, "")[0][0]
+
+
+def test_failure_is_stdout_then_stderr_then_the_end(server):
+    texts, record = run(server, "print('before'); 1 / 0")
+    assert len(texts) == 1
+    lines = texts[0].splitlines()
+    assert lines[0] == "before" and lines[1].startswith("Traceback")
+    assert "ZeroDivisionError" in lines[-2] and lines[-1] == "exit code: 1"
+    assert record["exit_code"] == 1
+
+
+def test_failure_without_output_says_so(server):
+    assert run(server, "raise SystemExit(3)")[0] == ["no output\nexit code: 3"]
+
+
+def test_a_signal_is_named(server):
+    texts, record = run(server, "import os; os.kill(os.getpid(), 11)")
+    assert texts[0].endswith("killed by SIGSEGV")
+    assert (record["outcome"], record["signal"], record["exit_code"]) == (
+        "signaled", "SIGSEGV", None)
+
+
+def test_a_time_out_keeps_what_was_printed(start_python):
+    server = start_python("--timeout", "0.5")
+    texts, record = run(server, WAIT_LONG)
+    assert texts == ["begun\ntimed out after 0.5 s"]
+    assert record["outcome"] == "timed_out" and record["exit_code"] is None
+
+
+def test_long_output_is_shown_as_head_and_tail(server):
+    texts, record = run(server, "print('first'); print('x' * 3_000_000); print('last')")
+    assert texts[0].startswith("first\nx") and texts[0].endswith("x\nlast")
+    assert "bytes not shown" in texts[0] and len(texts[0]) < 34_000
+    shown = len(texts[0]) - len(f"\n[... {record['stdout_cut']} bytes not shown ...]\n")
+    assert record["stdout_cut"] + shown == record["stdout_bytes"] - 1 == 3_000_011
+
+
+def test_both_streams_share_what_is_shown(server):
+    texts, _ = run(server, "import sys; print('o' * 90_000); print('e' * 90_000, file=sys.stderr)")
+    assert 14_000 < len(texts[0]) < 18_000 and 14_000 < len(texts[1]) < 18_000
+
+
+def test_odd_bytes_become_json(server):
+    texts, record = run(
+        server, "import os; os.write(1, b'a\\x00\\x1b[1mb\\xff\\xed\\xa0\\x80\\xf0\\x9f\\x98\\x80c')")
+    assert texts[0] == "a\0\x1b[1mb" + "\ufffd" * 4 + "😀c"
+    assert record["stdout_bytes"] == 16
+
+
+def test_code_arrives_as_it_was_sent(server):
+    assert run(server, "print('é😀\u2028'.encode().hex())")[0] == ["c3a9f09f9880e280a8"]
+    server.send_bytes(b'{"jsonrpc":"2.0","id":900,"method":"tools/call","params":{"name":'
+                      b'"run_python_code","arguments":{"code":"print(ascii(\'\\ud800\'))"}}}\n')
+    assert server.text_of(server.answer(900)["result"]) == "'\\ufffd'"
+
+
+def test_code_of_ten_megabytes_runs(server):
+    assert run(server, f"x = '{'y' * 10_000_000}'\nprint(len(x))")[0] == ["10000000"]
+
+
+def test_code_with_a_nul_is_for_python_to_judge(server):
+    """Some versions of it object, some do not read on."""
+    _, record = run(server, "print(1)\0")
+    assert record["outcome"] == "exited"
+
+
+def test_tasks_were_not_offered_and_are_ignored(server):
+    result = server.result("tools/call", {
+        "name": "run_python_code", "arguments": {"code": "print(1)"}, "task": {"ttl": 1},
+        "_meta": {"progressToken": 1}})
+    assert server.text_of(result) == "1"
+
+
+def test_json_format_is_the_object_of_old(start_python):
+    server = start_python("--result-format", "json")
+    assert run(server, "print(1)")[0] == ["1"]
+    texts, _ = run(server, "print('out'); raise SystemExit('err')")
+    assert json.loads(texts[0]) == {"exit_code": 1, "stderr": "err", "stdout": "out"}
+
+
+def test_structured_format_has_both(start_python):
+    server = start_python("--result-format", "structured")
+    result = server.call("run_python_code", "print(1)")
+    structured = result["structuredContent"]
+    assert server.text_of(result) == "1" and structured["stdout"] == "1"
+    schema = server.result("tools/list")["tools"][0]["outputSchema"]
+    assert set(schema["required"]) <= set(structured)
+    kinds = {"string": str, "integer": int, "number": (int, float), "null": type(None)}
+    for name, member in schema["properties"].items():
+        types = member["type"] if isinstance(member["type"], list) else [member["type"]]
+        assert any(isinstance(structured[name], kinds[kind]) for kind in types), name
+
+
+def test_variables_are_passed_through_by_name(start_python):
+    code = "import os; print(os.environ.get('SEEN'), os.environ.get('ALSO'), 'HIDDEN' in os.environ)"
+    variables = {"SEEN": "a=b c", "ALSO": "d", "HIDDEN": "e", "PASSTHROUGH_ENV": "ALSO"}
+    server = start_python("--pass-through-env", "SEEN,ABSENT", **variables)
+    assert run(server, code)[0] == ["a=b c d False"]
+
+
+def test_a_hundred_calls_at_once_are_all_answered(server):
+    ids = [server.start_call("run_python_code", f"print({number})") for number in range(100)]
+    ids += [server.start("ping") for _ in range(100)]
+    results = [server.answer(request_id)["result"] for request_id in ids]
+    assert [server.text_of(result) for result in results[:100]] == [str(n) for n in range(100)]
+    assert results[100:] == [{}] * 100
+
+
+def test_a_batch_waits_for_its_runs(start, python_settings):
+    server = start(environment=python_settings)
+    server.initialize("2025-03-26")
+    calls = [{"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
+        "name": "run_python_code", "arguments": {"code": f"print({number})"}}}
+        for number in range(100, 103)]
+    server.send([*calls, {"jsonrpc": "2.0", "id": 200, "method": "ping"}])
+    answers = {answer["id"]: answer["result"] for answer in server.next_message()}
+    assert answers.pop(200) == {}
+    assert {key: server.text_of(value) for key, value in answers.items()} == {
+        100: "100", 101: "101", 102: "102"}
+
+
+def test_ping_is_answered_while_a_snippet_runs(server):
+    call = server.start_call("run_python_code", WAIT_LONG)
+    for _ in range(20):
+        assert server.result("ping") == {}
+    assert not [line for line in server.lines if json.loads(line).get("id") == call]
+    server.notify("notifications/cancelled", {"requestId": call})
+
+
+def test_a_cancelled_call_ends_and_is_not_answered(server):
+    call = server.start_call("run_python_code", WAIT_LONG)
+    wait_until(lambda: sandboxes_of(server), "a sandbox")
+    server.notify("notifications/cancelled", {"requestId": call, "reason": "enough"})
+    wait_until(lambda: not sandboxes_of(server), "the end of the sandbox")
+    assert run(server, "print(1)")[0] == ["1"]
+    assert not [line for line in server.lines if json.loads(line)["id"] == call]
+
+
+def test_a_waiting_call_can_be_cancelled(start_python):
+    server = start_python("--parallel", "1")
+    first = server.start_call("run_python_code", WAIT_LONG)
+    second = server.start_call("run_python_code", "print('never')")
+    server.notify("notifications/cancelled", {"requestId": second})
+    server.notify("notifications/cancelled", {"requestId": first})
+    assert run(server, "print(3)")[0] == ["3"]
+    assert not [line for line in server.lines if json.loads(line)["id"] in (first, second)]
+
+
+def test_cancelling_the_whole_of_a_batch_leaves_no_answer(start, python_settings):
+    server = start(environment=python_settings)
+    server.initialize("2025-03-26")
+    server.send([{"jsonrpc": "2.0", "id": 300, "method": "tools/call", "params": {
+        "name": "run_python_code", "arguments": {"code": WAIT_LONG}}}])
+    server.notify("notifications/cancelled", {"requestId": 300})
+    server.send({"jsonrpc": "2.0", "id": 301, "method": "ping"})
+    assert server.next_message()["id"] == 301
+
+
+@pytest.mark.parametrize("params", [
+    None, {}, {"requestId": None}, {"requestId": "unknown"}, {"requestId": "1"},
+    {"requestId": 1.0}, {"requestId": []}, {"requestId": 10 ** 400}, [1]], ids=repr)
+def test_odd_cancellations_are_ignored(server, params):
+    call = server.start_call("run_python_code", "import time; time.sleep(0.2); print(1)",
+                             request_id=1)
+    server.notify("notifications/cancelled", params)
+    assert server.text_of(server.answer(call)["result"]) == "1"
+    server.notify("notifications/cancelled", {"requestId": call})
+    assert server.result("ping") == {}
+
+
+def test_an_id_cannot_be_used_twice_at_once(server):
+    server.start_call("run_python_code", WAIT_LONG, request_id="same")
+    assert server.request("ping", request_id="same")["error"]["code"] == -32600
+    server.notify("notifications/cancelled", {"requestId": "same"})
+    assert server.request("ping", request_id="same")["result"] == {}
+
+
+def test_too_many_calls_are_told_to_come_later(start_python):
+    server = start_python("--parallel", "1")
+    ids = [server.start_call("run_python_code", WAIT_LONG)]
+    ids += [server.start_call("run_python_code", "print(1)") for _ in range(1100)]
+    answer = server.next_message()
+    assert answer["result"]["isError"] is True
+    assert "again" in server.text_of(answer["result"])
+
+
+def alive(pids):
+    """Those of the processes that are neither gone nor zombies."""
+    found = []
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+                if stat.read().rpartition(")")[2].split()[0] != "Z":
+                    found.append(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+@pytest.mark.parametrize("end", ["end of input", signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                                 signal.SIGKILL])
+def test_nothing_survives_the_server(server, end):
+    for _ in range(3):
+        server.start_call("run_python_code", WAIT_LONG)
+    wait_until(lambda: sandboxes_of(server), "a sandbox")
+    sandboxes = sandboxes_of(server)
+    begin = time.monotonic()
+    if end == "end of input":
+        server.close_input()
+    else:
+        server.kill(end)
+    status = server.wait()
+    assert status == (-signal.SIGKILL if end == signal.SIGKILL else 0)
+    assert time.monotonic() - begin < 2
+    wait_until(lambda: not alive(sandboxes), "the end of every sandbox")
+
+
+def test_the_end_of_input_is_heeded_though_nobody_reads(start_python):
+    """Answers that the client does not take must not keep the server."""
+    server = start_python()
+    server.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n' * 10)
+    server.start_call("run_python_code", WAIT_LONG)
+    server.kill(signal.SIGTERM)
+    assert server.wait() == 0

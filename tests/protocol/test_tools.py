@@ -1,0 +1,149 @@
+"""The tools and the resource as a client sees them; no image is needed here."""
+
+import json
+
+import pytest
+
+from support import mcp_client
+
+TOOLS = ["run_python_code", "run_javascript_code"]
+
+
+def call_with(server, arguments, tool="run_python_code"):
+    return server.result("tools/call", {"name": tool, "arguments": arguments})
+
+
+def test_tools_have_what_clients_look_for(server):
+    tools = server.result("tools/list")["tools"]
+    assert [tool["name"] for tool in tools] == TOOLS
+    for tool in tools:
+        assert tool["title"] and len(tool["description"]) > 100
+        assert "outputSchema" not in tool
+        schema = tool["inputSchema"]
+        assert schema["type"] == "object" and schema["required"] == ["code"]
+        assert list(schema["properties"]) == ["code"]
+        assert schema["properties"]["code"]["type"] == "string"
+        hints = {key: value for key, value in tool["annotations"].items() if key != "title"}
+        assert hints == {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False,
+                         "openWorldHint": False}
+
+
+def test_the_description_tells_the_time_limit(start):
+    server = start("--timeout", "2.5")
+    server.initialize()
+    assert "2.5 seconds" in server.result("tools/list")["tools"][0]["description"]
+
+
+@pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list"])
+def test_a_cursor_that_was_never_given_is_refused(server, method):
+    assert server.request(method, {"cursor": "x"})["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("params", [
+    None, {}, {"name": None}, {"name": 1}, {"name": "no_such_tool"}, {"name": ""},
+    {"name": "run_python_code\0"}, {"name": "x" * 1_000_000},
+    {"name": "run_python_code", "arguments": []}, {"name": "run_python_code", "arguments": "x"},
+    {"name": "run_python_code", "arguments": None},
+], ids=lambda params: repr(params)[:40])
+def test_malformed_calls_are_invalid_params(server, params):
+    assert server.request("tools/call", params)["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize(("arguments", "named"), [
+    ({}, "code"), ({"code": 1}, "string"), ({"code": None}, "string"), ({"code": ["x"]}, "string"),
+    ({"code": "x", "timeout": 5}, "timeout"), ({"code": "x", "code\0": "y"}, "argument"),
+    ({"Code": "x"}, "Code"), ({"code": "x" * (12 * 1024 * 1024 + 1)}, "12 MiB"),
+], ids=lambda value: repr(value)[:40])
+def test_wrong_arguments_are_told_to_the_model(server, arguments, named):
+    result = call_with(server, arguments)
+    assert result["isError"] is True
+    assert len(result["content"]) == 1 and named in server.text_of(result)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_missing_image_is_told_with_the_command_that_fetches_it(start, tmp_path, tool):
+    server = start(environment=mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path)))
+    server.initialize()
+    result = server.call(tool, "1")
+    image = {"run_python_code": "python", "run_javascript_code": "node"}[tool]
+    assert result["isError"] is True
+    assert f"code-sandbox-mcp fetch {image}" in server.text_of(result)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_image_reference_is_told_how_to_get_it(start):
+    reference = "docker.io/library/python:3.13"
+    server = start(environment=mcp_client.environment_of(
+        CONTAINER_IMAGE=reference, CONTAINER_LANGUAGE="python"))
+    server.initialize()
+    result = server.call("run_python_code", "1")
+    text = server.text_of(result)
+    assert result["isError"] is True
+    assert reference in text and "fetch --from" in text
+    assert reference in server.stderr()
+
+
+def test_a_bound_image_is_bound_to_its_language_only(start, tmp_path):
+    server = start(environment=mcp_client.environment_of(
+        CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="javascript", XDG_DATA_HOME=str(tmp_path)))
+    server.initialize()
+    environments = read_environments(server)
+    assert environments["javascript"]["image"] == "mine"
+    assert environments["python"]["image"] == "python"
+
+
+@pytest.mark.parametrize(("variables", "noted"), [
+    ({"BACKEND": "podman"}, "BACKEND"),
+    ({"CONTAINER_IMAGE": "mine"}, "python"),
+    ({"CONTAINER_LANGUAGE": "python"}, "CONTAINER_IMAGE"),
+    ({"CONTAINER_IMAGE": "mine", "CONTAINER_LANGUAGE": "pyton"}, "did you mean python"),
+    ({"PASSTHROUGH_ENV": "A,B=C"}, "B=C"),
+])
+def test_variables_that_do_not_do_what_they_did_are_noted(start, variables, noted):
+    server = start(environment=mcp_client.environment_of(**variables))
+    server.initialize()
+    assert noted in server.stderr()
+
+
+def read_environments(server):
+    contents = server.result("resources/read", {"uri": "sandbox://environments"})["contents"]
+    assert len(contents) == 1 and contents[0]["uri"] == "sandbox://environments"
+    assert contents[0]["mimeType"] == "application/json"
+    return json.loads(contents[0]["text"])
+
+
+def test_the_resource_is_listed_and_read(server):
+    listed = server.result("resources/list")["resources"]
+    assert [resource["uri"] for resource in listed] == ["sandbox://environments"]
+    assert listed[0]["name"] and listed[0]["mimeType"] == "application/json"
+    assert server.result("resources/templates/list") == {"resourceTemplates": []}
+    environments = read_environments(server)
+    assert list(environments) == ["python", "javascript"]
+    for environment in environments.values():
+        assert {"image", "installed_libraries", "available"} <= set(environment)
+
+
+def test_the_resource_tells_how_to_fetch_what_is_missing(start, tmp_path):
+    server = start(environment=mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path)))
+    server.initialize()
+    environments = read_environments(server)
+    assert environments["python"]["available"] is False
+    assert environments["python"]["fetch"] == "code-sandbox-mcp fetch python"
+    assert "numpy" in environments["python"]["installed_libraries"]
+
+
+@pytest.mark.parametrize(("params", "code"), [
+    (None, -32602), ({}, -32602), ({"uri": 1}, -32602), ({"uri": "sandbox://nothing"}, -32002),
+    ({"uri": "sandbox://environments\0"}, -32002), ({"uri": "file:///etc/passwd"}, -32002),
+    ({"uri": "x" * 10_000_000}, -32002),
+], ids=lambda value: repr(value)[:40])
+def test_other_resources_are_not_there(server, params, code):
+    assert server.request("resources/read", params)["error"]["code"] == code
+
+
+def test_structured_format_publishes_its_schema(start):
+    server = start("--result-format", "structured")
+    server.initialize()
+    for tool in server.result("tools/list")["tools"]:
+        assert tool["outputSchema"]["type"] == "object"
+        assert set(tool["outputSchema"]["required"]) == set(tool["outputSchema"]["properties"])

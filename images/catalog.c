@@ -27,6 +27,7 @@ static const struct language languages[] = {
         .image = "node",
         .code_name = "main.js",
         .argv = WORDS("node", "main.js"),
+        .reserves_address_space = true,
         .extensions = WORDS(".js", ".mjs", ".cjs"),
         .other_names = WORDS("js", "node"),
     },

@@ -7,6 +7,7 @@
 #ifndef IMAGES_CATALOG_H
 #define IMAGES_CATALOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct language {
@@ -15,6 +16,7 @@ struct language {
     const char *image;              /* image it runs on unless the operator names another */
     const char *code_name;          /* "main.py" */
     const char *const *argv;        /* {"python3", "-u", "main.py", NULL} */
+    bool reserves_address_space;    /* far more than it uses, as V8 does: no RLIMIT_AS then */
     const char *const *extensions;  /* {".py", NULL}: how `run FILE` tells the language */
     const char *const *other_names; /* {"py", NULL}: what people also call it */
 };

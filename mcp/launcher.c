@@ -99,6 +99,8 @@ int launcher_start(struct launcher *launcher, const struct language *language, c
         .limits = run_limits_default(),
     };
     spec.limits.wall_ms = launcher->settings->wall_ms;
+    if (language->reserves_address_space)
+        spec.limits.address_space_bytes = 0;
     r = run_submit(launcher->engine, &spec, observer, ret_run, fault);
     if (r == -EAGAIN)
         return fault_set(fault, EAGAIN,

@@ -15,6 +15,7 @@ struct run_limits run_limits_default(void)
     return (struct run_limits){
         .wall_ms = RUN_WALL_DEFAULT_MS,
         .memory_bytes = RUN_MEMORY_DEFAULT,
+        .address_space_bytes = RUN_ADDRESS_SPACE_DEFAULT,
         .disk_bytes = RUN_DISK_DEFAULT,
         .inodes = RUN_INODES_DEFAULT,
         .processes = RUN_PROCESSES_DEFAULT,

@@ -16,6 +16,7 @@
 #define RUN_WALL_DEFAULT_MS 30000
 #define RUN_WALL_MAX_MS (24 * 60 * 60 * 1000)
 #define RUN_MEMORY_DEFAULT (2 * GIBIBYTE)  /* RLIMIT_DATA, each process */
+#define RUN_ADDRESS_SPACE_DEFAULT (8 * GIBIBYTE) /* RLIMIT_AS, shared memory counts here */
 #define RUN_DISK_DEFAULT (256 * MEBIBYTE)  /* /work, /tmp, $HOME, /dev/shm together */
 #define RUN_INODES_DEFAULT 65536           /* files in them */
 #define RUN_PROCESSES_DEFAULT 256          /* processes and threads together */

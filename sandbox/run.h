@@ -26,7 +26,7 @@ struct home_link {
 struct run_limits {
     int64_t wall_ms;          /* 1..RUN_WALL_MAX_MS, counted from the start of the program */
     uint64_t memory_bytes;    /* private writable memory of each process */
-    uint64_t address_space_bytes; /* of each process; 0: not limited, as V8 needs it */
+    uint64_t address_space_bytes; /* of each process; 0: not limited */
     uint64_t disk_bytes;      /* all writable directories together */
     uint64_t inodes;
     uint64_t processes;       /* and threads */

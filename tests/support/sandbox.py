@@ -48,6 +48,19 @@ def processes_with(mark):
     return found
 
 
+def still_alive(pids):
+    """Those that still run: one that has ended and waits for the machine's init to reap it does not."""
+    alive = []
+    for pid in pids:
+        try:
+            state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if state not in "ZX":
+            alive.append(pid)
+    return alive
+
+
 def descendants_of(pid):
     """All processes below `pid`, whatever namespaces they are in."""
     children = {}

@@ -1,0 +1,119 @@
+"""Nothing of a run outlives it, and nothing outlives the server, however that dies."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+from support import sample
+from support.sandbox import descendants_of, processes_with, still_alive
+
+HELLO = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",' \
+        '"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
+
+
+def call_line(number, code):
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call",
+                       "params": {"name": "run_python_code", "arguments": {"code": code}}}) + "\n"
+
+
+def start_server(path, *options):
+    server = subprocess.Popen([path, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True)
+    server.stdin.write(HELLO)
+    server.stdin.flush()
+    assert json.loads(server.stdout.readline())["id"] == 0
+    return server
+
+
+def left_after(seconds, look):
+    """What `look` still finds after that time at the latest."""
+    end = time.monotonic() + seconds
+    while (found := look()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+def traces():
+    """Mounts, temporary files and shared memory of this machine, as this user sees them."""
+    places = ("/tmp", "/var/tmp", "/dev/shm", os.environ.get("XDG_RUNTIME_DIR", "/nonexistent"))
+    files = {str(path) for place in places if os.path.isdir(place)
+             for path in pathlib.Path(place).iterdir() if os.access(path, os.R_OK)
+             and path.stat().st_uid == os.geteuid()}
+    return pathlib.Path("/proc/self/mountinfo").read_text(), files
+
+
+def test_many_runs_leave_nothing_behind(server_path):
+    rounds = sample.sample_of("runs that must leave nothing behind", 1000, 200)
+    before = traces()
+    server = start_server(server_path)
+    code = "import os, tempfile; tempfile.mkstemp(); os.fork(); print(len(os.listdir('/tmp')))"
+    answers = 0
+    descriptors = memory = None
+    for number in range(1, rounds + 1):
+        server.stdin.write(call_line(number, code))
+        if number % 50 == 0:
+            server.stdin.flush()
+            while answers < number:
+                assert "1" in json.loads(server.stdout.readline())["result"]["content"][0]["text"]
+                answers += 1
+            now = os.listdir(f"/proc/{server.pid}/fd")
+            status = pathlib.Path(f"/proc/{server.pid}/statm").read_text().split()
+            if descriptors is None:
+                descriptors, memory = now, int(status[1])
+            assert now == descriptors
+            assert int(status[1]) < memory + 256  # pages: 1 MiB
+            assert descendants_of(server.pid) == []
+    server.stdin.close()
+    assert server.wait(timeout=10) == 0
+    assert traces() == before
+
+
+def test_server_killed_at_any_moment_leaves_no_process(server_path):
+    rounds = sample.sample_of("servers killed with -9 at a random moment", 50, 15)
+    chance = random.Random(7)
+    for number in range(rounds):
+        mark = f"killed-{os.getpid()}-{number}"
+        code = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', " \
+               f"'import os, time; os.setsid(); time.sleep(600)', '{mark}'])\n"
+        server = start_server(server_path, "--parallel", "4")
+        for call in range(1, 9):
+            server.stdin.write(call_line(call, code))
+        server.stdin.flush()
+        time.sleep(chance.random() * 0.1)
+        below = descendants_of(server.pid)
+        server.kill()
+        server.wait(timeout=10)
+        alive = left_after(5, lambda: still_alive(below + processes_with(mark)))
+        assert alive == [], f"round {number}"
+
+
+def test_end_of_input_ends_all_runs_and_the_server(server_path):
+    for end in (None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        server = start_server(server_path, "--parallel", "8")
+        for call in range(1, 9):
+            server.stdin.write(call_line(call, "import time; time.sleep(600)"))
+        server.stdin.flush()
+        while len(descendants_of(server.pid)) < 16:
+            time.sleep(0.01)
+        below = descendants_of(server.pid)
+        if end is None:
+            server.stdin.close()
+        else:
+            server.send_signal(end)
+        assert server.wait(timeout=10) == 0
+        assert still_alive(below) == []
+
+
+def test_interrupted_run_command_leaves_no_process(sandbox):
+    process = sandbox.start()
+    process.stdin.write("import time; time.sleep(600)")
+    process.stdin.close()
+    while not (below := descendants_of(process.pid)):
+        time.sleep(0.01)
+    process.kill()
+    process.wait(timeout=10)
+    assert left_after(5, lambda: still_alive(below)) == []

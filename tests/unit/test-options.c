@@ -1,0 +1,244 @@
+#include "mcp/options.h"
+#include "mcp/spelling.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ARGUMENTS_COUNT_MAX 16
+
+struct seen {
+    const char *name;
+    int flags;
+};
+
+static int apply_name(void *data, const char *value, struct fault *fault)
+{
+    if (strcmp(value, "bad") == 0)
+        return fault_set(fault, EINVAL, "a bad name");
+    struct seen *seen = data;
+    seen->name = value;
+    return 0;
+}
+
+static int apply_flag(void *data, const char *value, struct fault *fault)
+{
+    (void)fault;
+    assert_null(value);
+    struct seen *seen = data;
+    seen->flags++;
+    return 0;
+}
+
+static const struct option options[] = {
+    {"--name", "NAME", "a name", apply_name},
+    {"--flag", NULL, "a flag\nof two lines", apply_flag},
+    {0},
+};
+
+/* Reads a copy of the NULL-terminated arguments; operands are moved to the front of `ret_argv`. */
+static int read_arguments(const char *const *arguments, char **ret_argv, struct seen *seen,
+                          int *ret_operands, struct fault *fault)
+{
+    int count = 0;
+    for (; arguments[count] != NULL; count++)
+        ret_argv[count] = (char *)arguments[count];
+    return options_read(options, count, ret_argv, seen, ret_operands, fault);
+}
+
+static void reads_values_in_both_forms(void **state)
+{
+    (void)state;
+    static const char *const forms[][4] = {{"--name", "x", "--flag", NULL},
+                                           {"--name=x", "--flag", NULL}};
+    for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
+        char *argv[ARGUMENTS_COUNT_MAX];
+        struct seen seen = {0};
+        int operands = -1;
+        assert_int_equal(read_arguments(forms[i], argv, &seen, &operands, NULL), 0);
+        assert_string_equal(seen.name, "x");
+        assert_int_equal(seen.flags, 1);
+        assert_int_equal(operands, 0);
+    }
+}
+
+static void values_may_look_like_options_or_be_empty(void **state)
+{
+    (void)state;
+    char *argv[ARGUMENTS_COUNT_MAX];
+    struct seen seen = {0};
+    int operands;
+    static const char *const dashes[] = {"--name", "--flag", NULL};
+    assert_int_equal(read_arguments(dashes, argv, &seen, &operands, NULL), 0);
+    assert_string_equal(seen.name, "--flag");
+    assert_int_equal(seen.flags, 0);
+    static const char *const empty[] = {"--name=", NULL};
+    assert_int_equal(read_arguments(empty, argv, &seen, &operands, NULL), 0);
+    assert_string_equal(seen.name, "");
+    static const char *const equals[] = {"--name=a=b", NULL};
+    assert_int_equal(read_arguments(equals, argv, &seen, &operands, NULL), 0);
+    assert_string_equal(seen.name, "a=b");
+}
+
+static void operands_are_moved_to_the_front_in_order(void **state)
+{
+    (void)state;
+    static const char *const arguments[] = {"a",  "--flag", "-",     "--name", "x",
+                                            "--", "--flag", "-last", NULL};
+    static const char *const expected[] = {"a", "-", "--flag", "-last"};
+    char *argv[ARGUMENTS_COUNT_MAX];
+    struct seen seen = {0};
+    int operands = 0;
+    assert_int_equal(read_arguments(arguments, argv, &seen, &operands, NULL), 0);
+    assert_int_equal(operands, ARRAY_LENGTH(expected));
+    for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
+        assert_string_equal(argv[i], expected[i]);
+    assert_int_equal(seen.flags, 1);
+}
+
+static void help_and_version_are_known_everywhere(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *argument;
+        int outcome;
+    } cases[] = {{"--help", OPTIONS_HELP}, {"-h", OPTIONS_HELP}, {"--version", OPTIONS_VERSION}};
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const char *const arguments[] = {"x", cases[i].argument, NULL};
+        char *argv[ARGUMENTS_COUNT_MAX];
+        struct seen seen = {0};
+        int operands;
+        assert_int_equal(read_arguments(arguments, argv, &seen, &operands, NULL), cases[i].outcome);
+    }
+}
+
+static void faults_name_the_argument_and_what_would_be_right(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments[3];
+        const char *hint;
+    } cases[] = {
+        {{"--nmae", "x"}, "did you mean --name?"},
+        {{"--nam=x"}, "did you mean --name?"},
+        {{"--hlep"}, "did you mean --help?"},
+        {{"--elephant"}, "--help lists"},
+        {{"--name"}, "--name NAME"},
+        {{"--flag=1"}, "takes no value"},
+        {{"--name", "bad"}, "a bad name"},
+        {{"-x"}, "unknown option -x"},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        char *argv[ARGUMENTS_COUNT_MAX];
+        struct seen seen = {0};
+        struct fault fault = {0};
+        int operands;
+        assert_int_equal(read_arguments(cases[i].arguments, argv, &seen, &operands, &fault),
+                         -EINVAL);
+        if (strstr(fault.text, cases[i].hint) == NULL)
+            fail_msg("%s: no \"%s\" in \"%s\"", cases[i].arguments[0], cases[i].hint, fault.text);
+    }
+}
+
+static void prints_a_table(void **state)
+{
+    (void)state;
+    char text[1024] = {0};
+    FILE *stream = fmemopen(text, sizeof(text), "w");
+    assert_non_null(stream);
+    options_print(options, stream);
+    fclose(stream);
+    assert_string_equal(text, "Options:\n"
+                              "  --name NAME                 a name\n"
+                              "  --flag                      a flag\n"
+                              "                              of two lines\n"
+                              "  --help                      this text\n"
+                              "  --version                   the version\n");
+}
+
+static void numbers_are_whole_and_within_bounds(void **state)
+{
+    (void)state;
+    long long number = 0;
+    assert_int_equal(option_integer("7", "it", 1, 9, &number, NULL), 0);
+    assert_int_equal(number, 7);
+    static const char *const wrong[] = {"", "x", "7x", "0", "10", "1.5", "99999999999999999999"};
+    for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++) {
+        struct fault fault = {0};
+        assert_int_equal(option_integer(wrong[i], "it", 1, 9, &number, &fault), -EINVAL);
+        assert_non_null(strstr(fault.text, "from 1 to 9"));
+        assert_int_equal(number, 7);
+    }
+}
+
+static void seconds_become_milliseconds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        long long milliseconds; /* -1: refused */
+    } cases[] = {{"1", 1000}, {"2.5", 2500}, {"0.001", 1},   {"60", 60000}, {"1e1", 10000},
+                 {"0", -1},   {"-1", -1},    {"0.0001", -1}, {"60.1", -1},  {"nan", -1},
+                 {"inf", -1}, {"1e308", -1}, {"1s", -1},     {"", -1},      {"0.0015", 2}};
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        long long milliseconds = -1;
+        struct fault fault = {0};
+        int r = option_seconds(cases[i].text, "it", 60000, &milliseconds, &fault);
+        if (r != (cases[i].milliseconds < 0 ? -EINVAL : 0) || milliseconds != cases[i].milliseconds)
+            fail_msg("\"%s\": %d, %lld", cases[i].text, r, milliseconds);
+    }
+}
+
+static void the_nearest_word_is_offered(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *nearest;
+    } cases[] = {{"rnu", "run"},     {"serv", "serve"},  {"imagse", "images"},
+                 {"ftech", "fetch"}, {"imag", "images"}, {"xyz", NULL},
+                 {"", NULL},         {"run", "run"},     {"r", NULL}};
+    static const char *const words[] = {"serve", "run", "fetch", "images"};
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        struct spelling spelling = spelling_of(cases[i].word);
+        for (size_t j = 0; j < ARRAY_LENGTH(words); j++)
+            spelling_offer(&spelling, words[j]);
+        if (cases[i].nearest == NULL)
+            assert_null(spelling.nearest);
+        else
+            assert_string_equal(spelling.nearest, cases[i].nearest);
+    }
+}
+
+static void long_words_are_near_to_nothing(void **state)
+{
+    (void)state;
+    char word[4096];
+    memset(word, 'x', sizeof(word) - 1);
+    word[sizeof(word) - 1] = '\0';
+    struct spelling spelling = spelling_of(word);
+    spelling_offer(&spelling, "serve");
+    assert_null(spelling.nearest);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_values_in_both_forms),
+        cmocka_unit_test(values_may_look_like_options_or_be_empty),
+        cmocka_unit_test(operands_are_moved_to_the_front_in_order),
+        cmocka_unit_test(help_and_version_are_known_everywhere),
+        cmocka_unit_test(faults_name_the_argument_and_what_would_be_right),
+        cmocka_unit_test(prints_a_table),
+        cmocka_unit_test(numbers_are_whole_and_within_bounds),
+        cmocka_unit_test(seconds_become_milliseconds),
+        cmocka_unit_test(the_nearest_word_is_offered),
+        cmocka_unit_test(long_words_are_near_to_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,68 @@
+"""Takes each wall of walls.py out of a copy of the source, builds that, and expects the test of the
+wall to fail: a test that passes without its wall proves nothing.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+from walls import WALLS
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+class Copy:
+    """A copy of the source with a build directory of its own."""
+
+    def __init__(self, path):
+        self.source = path / "source"
+        self.build = path / "build"
+        shutil.copytree(ROOT, self.source,
+                        ignore=shutil.ignore_patterns("build*", ".git", "node_modules"))
+        self.call("meson", "setup", "--optimization=0", self.build, self.source)
+
+    def call(self, *command):
+        done = subprocess.run(command, text=True, stdin=subprocess.DEVNULL, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout
+
+    def make(self):
+        self.call("ninja", "-C", self.build, "mcp/code-sandbox-mcp")
+
+    def test(self, name):
+        """Exit status and output of the named test against this build."""
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", name,
+             ROOT / "tests" / "jail" / "test_walls.py"],
+            env={**os.environ, "CODE_SANDBOX_BUILD": str(self.build)}, text=True, check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    return Copy(tmp_path_factory.mktemp("walls"))
+
+
+@pytest.mark.parametrize("wall", WALLS)
+def test_without_the_wall_its_test_fails(copy, wall):
+    name, there, instead, test = WALLS[wall]
+    path = copy.source / name
+    whole = path.read_text()
+    assert whole.count(there) == 1, f"{name} does not have exactly one {there!r}"
+    path.write_text(whole.replace(there, instead))
+    try:
+        copy.make()
+        status, output = copy.test(test)
+        assert status == 1 and " failed" in output, output
+    finally:
+        path.write_text(whole)
+
+
+def test_with_all_walls_every_one_of_these_tests_passes(copy):
+    copy.make()
+    status, output = copy.test(" or ".join({test for _, _, _, test in WALLS.values()}))
+    assert status == 0, output

@@ -1,0 +1,275 @@
+/*
+ * Theory of operation. image_build() takes the lock of the name, sweeps what dead fetches left, and
+ * makes the image in a directory aside:
+ *
+ *     images/.building-NAME.XXXXXX/scratch/     apt's state and downloads, npm's cache
+ *     images/.building-NAME.XXXXXX/rootfs/      becomes the image
+ *     images/.building-NAME.XXXXXX/image.json   written last
+ *
+ * Programs of the host (apt-get, npm) run as we do and only download, verified, into it. Archives
+ * are read, and the tree is changed, only by confined children (confine.h) whose root is rootfs.
+ * Then one rename puts the image into its place. All children die with us; if we fail or are
+ * stopped, the directory aside is removed; if we are killed, the next fetch of the name does that.
+ */
+#include "images/build.h"
+
+#include "images/child.h"
+#include "images/debian.h"
+#include "images/finish.h"
+#include "images/interrupt.h"
+#include "images/npm.h"
+#include "images/package.h"
+#include "images/progress.h"
+#include "images/publish.h"
+#include "images/recipes.h"
+#include "images/record.h"
+#include "images/tree.h"
+#include "images/unpack.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define LOCK_POLL_NANOSECONDS 200000000L
+#define REMOVE_TRIES 5
+
+/* The directory aside; removed on release unless it was published. */
+struct workplace {
+    const struct store_lock *lock;
+    char name[STORE_ASIDE_MAX]; /* "" none */
+    char rootfs[PATH_MAX];
+    char scratch[PATH_MAX];
+};
+
+static void workplace_release(struct workplace *place)
+{
+    if (place->name[0] == '\0')
+        return;
+    /* A killed program's own children may still be writing their last file. */
+    for (int i = 0; i < REMOVE_TRIES; i++) {
+        if (tree_remove(place->lock->images_fd, place->name) == 0)
+            return;
+        poll(NULL, 0, 100);
+    }
+}
+
+static int workplace_open(const struct build *build, const struct store_lock *lock,
+                          struct workplace *place, struct fault *fault)
+{
+    place->lock = lock;
+    int r = store_begin(lock, place->name, fault);
+    if (r < 0) {
+        place->name[0] = '\0';
+        return r;
+    }
+    int length =
+        snprintf(place->rootfs, PATH_MAX, "%s/images/%s/rootfs", build->store, place->name);
+    snprintf(place->scratch, PATH_MAX, "%s/images/%s/scratch", build->store, place->name);
+    if (length + 64 >= PATH_MAX)
+        return fault_set(fault, ENAMETOOLONG, "the path of the image store is too long");
+    if (mkdir(place->rootfs, 0755) < 0 || mkdir(place->scratch, 0755) < 0)
+        return fault_set(fault, errno, "cannot make directories in the image store: %m");
+    return 0;
+}
+
+/* The links of usrmerge and the place for control data, before any package comes. */
+static int tree_prepare(const char *root, struct fault *fault)
+{
+    static const char *const directories[] = {"usr",       "usr/bin",  "usr/lib",
+                                              "usr/lib64", "usr/sbin", SETUP_DIRECTORY};
+    OWNED_FD int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < ARRAY_LENGTH(directories); i++)
+        if (mkdirat(root_fd, directories[i], 0755) < 0)
+            return fault_set(fault, errno, "cannot make %s in the image: %m", directories[i]);
+    for (const char *const *merged = package_merged_directories; *merged != NULL; merged++) {
+        char target[64];
+        snprintf(target, sizeof(target), "usr/%s", *merged);
+        if (symlinkat(target, root_fd, *merged) < 0)
+            return fault_set(fault, errno, "cannot make the link /%s in the image: %m", *merged);
+    }
+    return 0;
+}
+
+/* The packages of a recipe, those of Debian's Node.js added where the host has no npm. */
+struct package_names {
+    const char *names[128];
+    size_t count;
+};
+
+static void package_names_add(struct package_names *list, const char *const *names)
+{
+    for (; *names != NULL && list->count < ARRAY_LENGTH(list->names) - 1; names++)
+        list->names[list->count++] = *names;
+}
+
+static int packages_fetch(const struct debian_recipe *recipe, bool debian_node,
+                          const struct workplace *place, struct progress *progress,
+                          struct fault *fault)
+{
+    struct package_names wanted = {0};
+    package_names_add(&wanted, recipe->packages);
+    if (debian_node)
+        package_names_add(&wanted, debian_node_packages);
+    OWNED(debian_download_release) struct debian_download download = {0};
+    int r =
+        debian_download(place->scratch, wanted.names, recipe->left_out, progress, &download, fault);
+    if (r == 0)
+        r = tree_prepare(place->rootfs, fault);
+    if (r < 0)
+        return r;
+    progress_step(progress, "unpacking %zu packages", download.count);
+    return unpack_packages(place->rootfs, download.fds, download.count, progress, fault);
+}
+
+static int recipe_make(const struct debian_recipe *recipe, const struct workplace *place,
+                       struct progress *progress, struct fault *fault)
+{
+    int without_npm = recipe->node ? npm_find(fault) : 0;
+    if (without_npm < 0)
+        return without_npm;
+    if (without_npm > 0)
+        progress_note(progress, "note: this host has no npm, so Node.js comes from Debian");
+    int r = packages_fetch(recipe, without_npm > 0, place, progress, fault);
+    if (r == 0 && recipe->node && without_npm == 0)
+        r = npm_install(place->rootfs, place->scratch, progress, fault);
+    if (r == 0)
+        r = finish_packages(place->rootfs, recipe, progress, fault);
+    if (r == 0 && without_npm > 0)
+        r = npm_install_inside(place->rootfs, progress, fault);
+    return r;
+}
+
+static int archive_make(const char *path, const struct workplace *place, struct progress *progress,
+                        struct fault *fault)
+{
+    OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return fault_set(fault, errno, "cannot open the archive %s: %m", path);
+    if (!S_ISREG(status.st_mode))
+        return fault_set(fault, EINVAL, "the archive %s is not a regular file", path);
+    progress_step(progress, "unpacking");
+    int r = unpack_tar(place->rootfs, fd, progress, fault);
+    return r == 0 ? finish_archive(place->rootfs, fault) : r;
+}
+
+static char *time_now(void)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm parts;
+    gmtime_r(&now, &parts);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return strdup(text);
+}
+
+/* The name of a file without its directories, for the record. */
+static char *archive_source(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *source = NULL;
+    return asprintf(&source, "the archive %s", slash != NULL ? slash + 1 : path) < 0 ? NULL
+                                                                                     : source;
+}
+
+static int record_make(const struct build *build, const struct debian_recipe *recipe,
+                       const struct workplace *place, struct image *image, struct fault *fault)
+{
+    image->name = strdup(build->name);
+    image->created = time_now();
+    if (recipe == NULL)
+        image->source = archive_source(build->archive);
+    else
+        image->source = strdup(recipe->node ? "Debian " DEBIAN_SUITE " packages and npm packages"
+                                            : "Debian " DEBIAN_SUITE " packages");
+    if (image->name == NULL || image->created == NULL || image->source == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the record of the image");
+    int r = finish_inspect(place->rootfs, recipe, image, fault);
+    if (r < 0)
+        return r;
+    OWNED_FD int fd =
+        openat(place->lock->images_fd, place->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fault_set(fault, errno, "cannot open the directory of the new image: %m");
+    r = tree_remove(fd, "scratch");
+    if (r < 0)
+        return fault_set(fault, -r, "cannot remove what the fetch downloaded: %m");
+    return record_write(fd, image, fault);
+}
+
+static int image_make(const struct build *build, const struct store_lock *lock,
+                      struct progress *progress, struct fault *fault)
+{
+    OWNED(workplace_release) struct workplace place = {0};
+    OWNED(image_release) struct image image = {0};
+    const struct debian_recipe *recipe =
+        build->archive == NULL ? debian_recipe_find(build->name) : NULL;
+    int r = workplace_open(build, lock, &place, fault);
+    if (r == 0 && recipe != NULL)
+        r = recipe_make(recipe, &place, progress, fault);
+    else if (r == 0)
+        r = archive_make(build->archive, &place, progress, fault);
+    if (r == 0)
+        r = record_make(build, recipe, &place, &image, fault);
+    if (r == 0 && interrupt_signal() != 0)
+        r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
+    if (r == 0)
+        r = store_publish(lock, place.name, fault);
+    if (r < 0)
+        return r;
+    place.name[0] = '\0';
+    char size[32];
+    int64_t seconds = (clock_now() - progress->started) / NANOSECONDS_PER_SECOND;
+    progress_close(progress);
+    progress_note(progress, "done: %s in %lld s%s%s", size_for_people(image.size_bytes, size),
+                  (long long)seconds, image.summary[0] != '\0' ? "; " : "", image.summary);
+    return 0;
+}
+
+/* Takes the lock, waiting for another fetch of the name to end. */
+static int lock_wait(const struct build *build, struct store_lock *lock, struct progress *progress,
+                     struct fault *fault)
+{
+    sigset_t mask;
+    interrupt_mask(&mask);
+    for (bool told = false;; told = true) {
+        pid_t holder = 0;
+        int r = store_lock(build->store, build->name, lock, &holder, fault);
+        if (r <= 0)
+            return r;
+        if (!told)
+            progress_note(progress, "process %ld is fetching it already; waiting for that",
+                          (long)holder);
+        const struct timespec pause = {.tv_nsec = LOCK_POLL_NANOSECONDS};
+        ppoll(NULL, 0, &pause, &mask);
+        if (interrupt_signal() != 0)
+            return fault_set(fault, EINTR, "interrupted while another process fetches the image");
+    }
+}
+
+int image_build(const struct build *build, struct fault *fault)
+{
+    struct progress progress;
+    progress_open(&progress, build->name);
+    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    int r = lock_wait(build, &lock, &progress, fault);
+    if (r == 0)
+        r = store_sweep(&lock, fault);
+    if (r < 0)
+        return r;
+    OWNED(image_release) struct image present = {0};
+    if (!build->force && image_open(build->store, build->name, &present, NULL) == 0) {
+        progress_note(&progress, "is there already, made %s%s%s; --force makes it again",
+                      present.created, present.summary[0] != '\0' ? ": " : "", present.summary);
+        return 0;
+    }
+    r = image_make(build, &lock, &progress, fault);
+    progress_close(&progress);
+    return r;
+}

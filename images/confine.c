@@ -1,0 +1,345 @@
+#include "images/confine.h"
+
+#include "images/interrupt.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define CONFINED_FDS_MAX 4096
+#define CONFINED_MEMORY_MAX                                                                        \
+    (UINT64_C(3) << 30) /* address space; zstd may ask for 128 MiB windows */
+
+/* What the child needs of the parent beside the spec. All descriptors are the parent's. */
+struct start {
+    const struct confined *confined;
+    int out_fd, err_fd, report_fd, parent_fd;
+    uid_t uid;
+    gid_t gid;
+};
+
+static const char *const device_paths[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+                                           "/dev/urandom"};
+
+static int write_file(const char *path, const char *text, struct fault *fault)
+{
+    OWNED_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        return fault_set(fault, errno, "cannot write %s: %m", path);
+    return 0;
+}
+
+/* Our own ids become 0; no other id exists. Source: user_namespaces(7). */
+static int ids_map(const struct start *start, struct fault *fault)
+{
+    char line[64];
+    int r = write_file("/proc/self/setgroups", "deny", fault);
+    if (r < 0)
+        return r;
+    snprintf(line, sizeof(line), "0 %u 1\n", (unsigned)start->uid);
+    r = write_file("/proc/self/uid_map", line, fault);
+    if (r < 0)
+        return r;
+    snprintf(line, sizeof(line), "0 %u 1\n", (unsigned)start->gid);
+    return write_file("/proc/self/gid_map", line, fault);
+}
+
+/* A detached copy of a mount, with attributes added. The descriptor is owned by the caller. */
+static int tree_copy(const char *path, unsigned flags, uint64_t attributes, struct fault *fault)
+{
+    OWNED_FD int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
+    if (fd < 0)
+        return fault_set(fault, errno, "cannot copy the mount of %s: %m", path);
+    struct mount_attr attr = {.attr_set = attributes};
+    if (mount_setattr(fd, "", AT_EMPTY_PATH | flags, &attr, sizeof(attr)) < 0)
+        return fault_set(fault, errno, "cannot set mount attributes of %s: %m", path);
+    return fd_take(&fd);
+}
+
+static int tree_attach(int tree_fd, const char *path, struct fault *fault)
+{
+    if (move_mount(tree_fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        return fault_set(fault, errno, "cannot mount on %s in the image: %m", path);
+    return 0;
+}
+
+/* /proc of the new pid namespace; where part of the host's is masked, only a copy of that may be. */
+static int proc_make(struct fault *fault)
+{
+    OWNED_FD int context = fsopen("proc", FSOPEN_CLOEXEC);
+    if (context >= 0 && fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0) {
+        int fd = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+        if (fd >= 0)
+            return fd;
+    }
+    return tree_copy("/proc", AT_RECURSIVE, MOUNT_ATTR_NOSUID, fault);
+}
+
+/* Makes `root` the root, and lets go of everything else. Source: pivot_root(2), NOTES. */
+static int root_enter(const char *root, struct fault *fault)
+{
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return fault_set(fault, errno, "cannot make the mounts private: %m");
+    OWNED_FD int tree_fd = tree_copy(root, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, fault);
+    if (tree_fd < 0)
+        return tree_fd;
+    int r = tree_attach(tree_fd, root, fault);
+    if (r < 0)
+        return r;
+    if (fchdir(tree_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+        umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        return fault_set(fault, errno, "cannot make %s the root: %m", root);
+    return 0;
+}
+
+/* Detached mounts, made while the host's files can be seen and attached after. */
+struct host_mounts {
+    int proc_fd;
+    int device_fds[ARRAY_LENGTH(device_paths)];
+    int file_fds[8];
+};
+
+static int host_mounts_take(const struct confined *confined, struct host_mounts *mounts,
+                            struct fault *fault)
+{
+    mounts->proc_fd = proc_make(fault);
+    if (mounts->proc_fd < 0)
+        return mounts->proc_fd;
+    for (size_t i = 0; i < ARRAY_LENGTH(device_paths); i++) {
+        mounts->device_fds[i] = tree_copy(device_paths[i], 0, MOUNT_ATTR_NOSUID, fault);
+        if (mounts->device_fds[i] < 0)
+            return mounts->device_fds[i];
+    }
+    if (confined->file_count > ARRAY_LENGTH(mounts->file_fds))
+        return fault_set(fault, E2BIG, "too many files to show in an image");
+    for (size_t i = 0; i < confined->file_count; i++) {
+        mounts->file_fds[i] =
+            tree_copy(confined->files[i].host_path, 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, fault);
+        if (mounts->file_fds[i] < 0)
+            return mounts->file_fds[i];
+    }
+    return 0;
+}
+
+static int host_mounts_attach(const struct confined *confined, const struct host_mounts *mounts,
+                              struct fault *fault)
+{
+    static const char *const temporary[] = {"/dev", "/tmp"};
+    for (size_t i = 0; i < ARRAY_LENGTH(temporary); i++)
+        if (mount("tmpfs", temporary[i], "tmpfs", MS_NOSUID, "mode=1777") < 0)
+            return fault_set(fault, errno, "cannot mount a tmpfs on %s in the image: %m",
+                             temporary[i]);
+    if (mkdir("/dev/shm", 01777) < 0)
+        return fault_set(fault, errno, "cannot make /dev/shm: %m");
+    int r = tree_attach(mounts->proc_fd, "/proc", fault);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(device_paths); i++) {
+        int fd = open(device_paths[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        fd_close(&fd);
+        r = tree_attach(mounts->device_fds[i], device_paths[i], fault);
+    }
+    for (size_t i = 0; r == 0 && i < confined->file_count; i++)
+        r = tree_attach(mounts->file_fds[i], confined->files[i].image_path, fault);
+    return r;
+}
+
+static int mounts_set_up(const struct confined *confined, struct fault *fault)
+{
+    if (!confined->programs)
+        return root_enter(confined->root, fault);
+    struct host_mounts mounts;
+    int r = host_mounts_take(confined, &mounts, fault);
+    if (r == 0)
+        r = root_enter(confined->root, fault);
+    return r == 0 ? host_mounts_attach(confined, &mounts, fault) : r;
+}
+
+/* No capability is left, and with no_new_privs an execve by uid 0 gives none back. */
+static int privileges_drop(struct fault *fault)
+{
+    for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0;
+         capability++)
+        if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
+            return fault_set(fault, errno, "cannot drop capability %lu: %m", capability);
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &header, none) < 0)
+        return fault_set(fault, errno, "cannot drop privileges: %m");
+    return 0;
+}
+
+static int limits_set(bool programs, struct fault *fault)
+{
+    const struct rlimit none = {0, 0};
+    const struct rlimit memory = {CONFINED_MEMORY_MAX, CONFINED_MEMORY_MAX};
+    if (setrlimit(RLIMIT_CORE, &none) < 0)
+        return fault_set(fault, errno, "cannot set resource limits: %m");
+#ifndef __SANITIZE_ADDRESS__ /* it reserves terabytes */
+    /* V8 reserves address space too. */
+    if (!programs && setrlimit(RLIMIT_AS, &memory) < 0)
+        return fault_set(fault, errno, "cannot set resource limits: %m");
+#endif
+    return 0;
+}
+
+/* Puts stdin, stdout, stderr, the report and the given descriptors in order, and closes others. */
+static int descriptors_arrange(const struct start *start, struct fault *fault)
+{
+    const struct confined *confined = start->confined;
+    int total = CONFINED_FIRST_FD + (int)confined->fd_count;
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int first[CONFINED_FIRST_FD] = {null_fd, start->out_fd, start->err_fd, start->report_fd};
+    /* First all out of the way, so that none is overwritten before it has been copied. */
+    int aside[CONFINED_FDS_MAX];
+    for (int i = 0; i < total; i++) {
+        int fd = i < CONFINED_FIRST_FD ? first[i] : confined->fds[i - CONFINED_FIRST_FD];
+        aside[i] = fcntl(fd, F_DUPFD_CLOEXEC, total);
+        if (aside[i] < 0)
+            return fault_set(fault, errno, "cannot copy descriptor %d: %m", fd);
+    }
+    for (int i = 0; i < total; i++)
+        if (dup3(aside[i], i, i < CONFINED_REPORT_FD ? 0 : O_CLOEXEC) < 0)
+            return fault_set(fault, errno, "cannot copy descriptor %d: %m", i);
+    if (close_range((unsigned)total, ~0U, 0) < 0)
+        return fault_set(fault, errno, "cannot close descriptors: %m");
+    return 0;
+}
+
+/* The parent is in another pid namespace, so getppid() cannot tell that it died before the prctl. */
+static bool parent_is_dead(int parent_fd)
+{
+    struct pollfd watch = {.fd = parent_fd, .events = POLLIN};
+    return poll(&watch, 1, 0) != 0;
+}
+
+static int child_confine(const struct start *start, struct fault *fault)
+{
+    int r = ids_map(start, fault);
+    if (r == 0)
+        r = mounts_set_up(start->confined, fault);
+    if (r == 0)
+        r = privileges_drop(fault);
+    return r == 0 ? limits_set(start->confined->programs, fault) : r;
+}
+
+static void child_main(const struct start *start)
+{
+    interrupt_reset();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (parent_is_dead(start->parent_fd))
+        _exit(1);
+    struct fault fault = {0};
+    int report_fd = start->report_fd;
+    /* The descriptors come first of all: /dev/null is still that of the host. */
+    int r = descriptors_arrange(start, &fault);
+    if (r == 0)
+        report_fd = CONFINED_REPORT_FD;
+    if (r == 0)
+        r = child_confine(start, &fault);
+    if (r == 0)
+        r = start->confined->body(start->confined->data, &fault);
+    if (r < 0)
+        report_send(report_fd, REPORT_FAULT, -r, fault.text);
+    _exit(r < 0 ? 1 : 0);
+}
+
+static int namespaces_fault(int error, struct fault *fault)
+{
+    return fault_set(
+        fault, error,
+        "cannot make the namespaces in which an image is unpacked: %m; user namespaces "
+        "are needed: see the sysctls user.max_user_namespaces, "
+        "kernel.unprivileged_userns_clone and "
+        "kernel.apparmor_restrict_unprivileged_userns");
+}
+
+int confined_start(const struct confined *confined, struct child *child, struct fault *fault)
+{
+    OWNED_FD int out_fd = -1;
+    OWNED_FD int err_fd = -1;
+    int reports[2];
+    if (confined->fd_count > CONFINED_FDS_MAX - CONFINED_FIRST_FD)
+        return fault_set(fault, E2BIG, "too many files for one confined child");
+    int r = child_pipes(child, &out_fd, &err_fd, fault);
+    if (r < 0)
+        return r;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports) < 0)
+        return fault_set(fault, errno, "cannot make a socket pair: %m");
+    child->report_fd = reports[0];
+    OWNED_FD int report_fd = reports[1];
+    OWNED_FD int parent_fd = pidfd_open(getpid(), 0);
+    const struct start start = {confined,  out_fd,    err_fd,   report_fd,
+                                parent_fd, geteuid(), getegid()};
+    struct clone_args arguments = {
+        .flags = CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
+                 CLONE_NEWUTS | (confined->network ? 0 : CLONE_NEWNET),
+        .pidfd = (uint64_t)(uintptr_t)&child->pidfd,
+        .exit_signal = SIGCHLD,
+    };
+    /* Like fork: no thread of ours exists, so the child may use all of libc. */
+    pid_t pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+    if (pid < 0)
+        return namespaces_fault(errno, fault);
+    if (pid == 0)
+        child_main(&start);
+    child->pid = pid;
+    child->ended = false;
+    return 0;
+}
+
+int confined_check(const struct child *child, struct fault *fault)
+{
+    if (child->error != 0)
+        return fault_set(fault, child->error, "%s", child->fault.text);
+    return child->status == 0 ? 0 : program_fault(child, "a confined process of the fetch", fault);
+}
+
+int confined_run(const struct confined *confined, const struct child_observer *observer,
+                 struct fault *fault)
+{
+    OWNED(child_release) struct child child = CHILD_NONE;
+    int r = confined_start(confined, &child, fault);
+    if (r == 0)
+        r = children_wait(&child, 1, observer, fault);
+    return r == 0 ? confined_check(&child, fault) : r;
+}
+
+static int program_body(void *data, struct fault *fault)
+{
+    const struct image_program *program = data;
+    execve(program->argv[0], (char *const *)program->argv, (char *const *)program->environment);
+    if (errno == ENOENT)
+        _exit(127);
+    return fault_set(fault, errno, "cannot execute %s in the image: %m", program->argv[0]);
+}
+
+int confined_program(const struct confined *confined, const struct image_program *program,
+                     const struct child_observer *observer, struct fault *fault)
+{
+    struct confined spec = *confined;
+    spec.programs = true;
+    spec.body = program_body;
+    spec.data = (void *)program;
+    OWNED(child_release) struct child child = CHILD_NONE;
+    int r = confined_start(&spec, &child, fault);
+    if (r == 0)
+        r = children_wait(&child, 1, observer, fault);
+    if (r < 0)
+        return r;
+    if (child.status == 127)
+        return 1;
+    return child.error == 0 && child.status == 0 ? 0
+                                                 : program_fault(&child, program->argv[0], fault);
+}

@@ -1,0 +1,66 @@
+/*
+ * Confined children: all that touches the bytes of an archive or the files of an image.
+ *
+ * A confined child is a fork of ours in new user, mount, pid, IPC, UTS and (unless told) network
+ * namespaces, whose root is the root file system that is being made. So the kernel keeps every
+ * path, symbolic link and ".." inside; and the child has no capability, cannot gain one, and has no
+ * descriptor but those it was given. Our own uid is mapped to 0 there: nothing else is.
+ *
+ * Side: parent; `body` runs in the child.  Source: user_namespaces(7), pivot_root(2).
+ */
+#ifndef IMAGES_CONFINE_H
+#define IMAGES_CONFINE_H
+
+#include "images/child.h"
+
+/* Where the descriptors of confined_spec.fds are in the child, the first of them. */
+#define CONFINED_REPORT_FD 3
+#define CONFINED_FIRST_FD 4
+
+/* A file of the host to be seen, read-only, in place of one of the image, which must exist. */
+struct confined_file {
+    const char *host_path;
+    const char *image_path;
+};
+
+struct confined {
+    const char *root; /* host path of the root file system */
+    /*
+     * What to do there. Working directory and root are `root`; `data` is a copy of ours. 0, or a
+     * negative errno with a fault, both of which reach the parent.
+     */
+    int (*body)(void *data, struct fault *fault);
+    void *data;
+    const int *fds; /* borrowed: given to the child as CONFINED_FIRST_FD and up */
+    size_t fd_count;
+    const struct confined_file *files;
+    size_t file_count;
+    bool programs; /* mounts /proc, /dev, /tmp and /dev/shm for programs of the image */
+    bool network;  /* the host's network */
+};
+
+/* Starts one; children_wait() tells its end. 0 or a negative errno. */
+int confined_start(const struct confined *confined, struct child *child, struct fault *fault);
+
+/* After children_wait(): a child that ended badly without a word is a fault too. */
+int confined_check(const struct child *child, struct fault *fault);
+
+/* Starts one and waits for its end, which is checked. */
+int confined_run(const struct confined *confined, const struct child_observer *observer,
+                 struct fault *fault);
+
+/* A program of the image. */
+struct image_program {
+    const char *const *argv;        /* argv[0] is a path in the image */
+    const char *const *environment; /* the whole environment, NULL-terminated */
+};
+
+/*
+ * Runs a program of the image, confined, to its end; body and data of `confined` are not used. 0;
+ * 1 when the image has no such program; -EPROTO with its last words when it fails; -EINTR; or
+ * another negative errno.
+ */
+int confined_program(const struct confined *confined, const struct image_program *program,
+                     const struct child_observer *observer, struct fault *fault);
+
+#endif

@@ -1,0 +1,282 @@
+#include "images/finish.h"
+
+#include "images/confine.h"
+#include "images/files.h"
+#include "images/npm.h"
+#include "images/system.h"
+#include "images/tree.h"
+#include "images/unpack.h"
+#include "sandbox/base/json.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define OWN_DIRECTORY "/usr/share/code-sandbox"
+#define FONT_DIRECTORY OWN_DIRECTORY "/matplotlib"
+#define HOME_LINKS_MAX 16
+
+static const char *const program_environment[] = {
+    "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C.UTF-8",
+    "MPLCONFIGDIR=" FONT_DIRECTORY,       NULL,
+};
+
+/* pip must not refuse to install: no package manager will ever work on this tree again. */
+static int unlock_pip(struct fault *fault)
+{
+    glob_t found = {0};
+    if (glob("usr/lib/python3*/EXTERNALLY-MANAGED", 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            if (unlink(found.gl_pathv[i]) < 0)
+                fault_set(fault, errno, "cannot remove %s: %m", found.gl_pathv[i]);
+    globfree(&found);
+    return 0;
+}
+
+static int packages_body(void *data, struct fault *fault)
+{
+    (void)data;
+    static int (*const steps[])(struct fault *) = {
+        system_provide_directories,
+        system_provide_account,
+        system_configure,
+        system_link_alternatives,
+        npm_place,
+        unlock_pip,
+    };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(steps); i++)
+        r = steps[i](fault);
+    if (r == 0)
+        r = directory_provide(FONT_DIRECTORY, 0755, fault);
+    if (r == 0)
+        r = tree_remove(AT_FDCWD, SETUP_DIRECTORY);
+    return r < 0 ? fault_set(fault, -r, "cannot finish the image: %m") : 0;
+}
+
+/* Runs one program of the image; one that is not there is passed over. */
+static int program_pass(const char *root, const char *const *argv, struct fault *fault)
+{
+    const struct confined confined = {.root = root};
+    const struct image_program program = {.argv = argv, .environment = program_environment};
+    int r = confined_program(&confined, &program, NULL, fault);
+    return r > 0 ? 0 : r;
+}
+
+static int python_prepare(const char *root, struct progress *progress, struct fault *fault)
+{
+    /*
+     * The root of a run is read-only: without these every import would compile anew. The hash is
+     * not checked against the source, which never changes.
+     */
+    static const char *const compile[] = {"/usr/bin/python3",
+                                          "-m",
+                                          "compileall",
+                                          "-q",
+                                          "-j",
+                                          "0",
+                                          "--invalidation-mode",
+                                          "unchecked-hash",
+                                          "/usr/lib/python3",
+                                          NULL};
+    static const char *const compile_library[] = {
+        "/usr/bin/python3", "-c",
+        "import compileall, py_compile, sysconfig\n"
+        "compileall.compile_dir(sysconfig.get_path('stdlib'), quiet=2, workers=0,\n"
+        "    invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n",
+        NULL};
+    static const char *const fonts[] = {"/usr/bin/python3", "-c",
+                                        "import importlib.util\n"
+                                        "if importlib.util.find_spec('matplotlib'):\n"
+                                        "    import matplotlib.font_manager\n",
+                                        NULL};
+    progress_step(progress, "compiling Python modules");
+    int r = program_pass(root, compile_library, fault);
+    if (r == 0)
+        r = program_pass(root, compile, fault);
+    if (r < 0)
+        return r;
+    progress_step(progress, "listing fonts");
+    return program_pass(root, fonts, fault);
+}
+
+int finish_packages(const char *root, const struct debian_recipe *recipe, struct progress *progress,
+                    struct fault *fault)
+{
+    static const char *const ldconfig[] = {"/usr/sbin/ldconfig", NULL};
+    const struct confined confined = {.root = root, .body = packages_body};
+    progress_step(progress, "configuring");
+    int r = confined_run(&confined, NULL, fault);
+    if (r == 0)
+        r = program_pass(root, ldconfig, fault);
+    return r == 0 && recipe->python ? python_prepare(root, progress, fault) : r;
+}
+
+/* What `docker save` and the like write is layers, not a tree. */
+static int check_is_root(struct fault *fault)
+{
+    if (file_exists("usr") || file_exists("bin"))
+        return 0;
+    if (file_exists("manifest.json") || file_exists("oci-layout"))
+        return fault_set(fault, EBADMSG,
+                         "the archive holds the layers of a container image, not a root file "
+                         "system: make one of it with `docker export` or `podman export` of a "
+                         "container");
+    return fault_set(fault, EBADMSG,
+                     "the archive is no root file system: there is neither /usr nor /bin in it");
+}
+
+static int archive_body(void *data, struct fault *fault)
+{
+    (void)data;
+    int r = check_is_root(fault);
+    if (r == 0)
+        r = system_provide_directories(fault);
+    return r == 0 ? system_provide_account(fault) : r;
+}
+
+int finish_archive(const char *root, struct fault *fault)
+{
+    const struct confined confined = {.root = root, .body = archive_body};
+    return confined_run(&confined, NULL, fault);
+}
+
+/* The "version" of a package.json; false when there is none. */
+static bool npm_version(const char *path, char version[64])
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
+    OWNED(json_release) struct json *json = NULL;
+    if (path == NULL || file_read(path, &text, NULL) < 0 ||
+        json_parse(text.data, text.length, &json, NULL) < 0)
+        return false;
+    const struct json_value *value = json_member(json_root(json), "version");
+    if (value == NULL || value->type != JSON_STRING)
+        return false;
+    snprintf(version, 64, "%s", value->text);
+    return true;
+}
+
+/* The upstream part of a package's version in dpkg's status: "1:2.2.4+ds-1" is "2.2.4". */
+static bool package_version(const char *status, const char *package, char version[64])
+{
+    char start[128];
+    if (package == NULL || status == NULL)
+        return false;
+    snprintf(start, sizeof(start), "\nPackage: %s\n", package);
+    const char *stanza = strstr(status, start);
+    const char *line = stanza != NULL ? strstr(stanza, "\nVersion: ") : NULL;
+    if (line == NULL)
+        return false;
+    line += strlen("\nVersion: ");
+    size_t epoch = strcspn(line, ":\n");
+    if (line[epoch] == ':')
+        line += epoch + 1;
+    snprintf(version, 64, "%.*s", (int)strcspn(line, "-+~\n"), line);
+    return true;
+}
+
+static void summary_send(const struct summary_item *item)
+{
+    OWNED(buffer_release) struct buffer status = BUFFER(FILE_TEXT_MAX);
+    OWNED(buffer_release) struct buffer summary = BUFFER(FAULT_TEXT_MAX);
+    (void)file_read("var/lib/dpkg/status", &status, NULL);
+    const char *packages = buffer_string(&status);
+    size_t count = 0;
+    for (; item->label != NULL; item++) {
+        char version[64];
+        if (!npm_version(item->npm_record, version) &&
+            !package_version(packages, item->package, version))
+            continue;
+        static const char *const between[] = {"", "; "};
+        (void)buffer_format(&summary, "%s%s %s", count < 2 ? between[count] : ", ", item->label,
+                            version);
+        count++;
+    }
+    const char *text = buffer_string(&summary);
+    report_send(CONFINED_REPORT_FD, REPORT_SUMMARY, 0, text != NULL ? text : "");
+}
+
+/* matplotlib looks in $HOME for its list of fonts, which is empty in each run: a link leads here. */
+static void fonts_send(void)
+{
+    OWNED(name_list_release) struct name_list names;
+    name_list_read(FONT_DIRECTORY, ".json", &names);
+    for (int i = 0; i < names.count; i++) {
+        char text[1024];
+        const char *name = names.entries[i]->d_name;
+        snprintf(text, sizeof(text), ".cache/matplotlib/%s\n" FONT_DIRECTORY "/%s", name, name);
+        report_send(CONFINED_REPORT_FD, REPORT_HOME, 0, text);
+    }
+}
+
+static int inspect_body(void *data, struct fault *fault)
+{
+    const struct debian_recipe *recipe = data;
+    if (recipe != NULL) {
+        summary_send(recipe->summary);
+        fonts_send();
+    }
+    struct tree_size size = {0};
+    int r = tree_measure(AT_FDCWD, "/", &size);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot measure the image: %m");
+    report_send(CONFINED_REPORT_FD, REPORT_SIZE, (int64_t)size.bytes, "");
+    report_send(CONFINED_REPORT_FD, REPORT_FILES, (int64_t)size.files, "");
+    return 0;
+}
+
+/* Takes one home link: what the child says goes through record_read()'s rules when it is used. */
+static void home_take(struct image *image, const char *text)
+{
+    const char *newline = strchr(text, '\n');
+    if (newline == NULL || image->home_link_count == HOME_LINKS_MAX)
+        return;
+    struct home_link *grown =
+        reallocarray(image->home_links, image->home_link_count + 1, sizeof(*grown));
+    if (grown == NULL)
+        return;
+    image->home_links = grown;
+    struct home_link link = {strndup(text, (size_t)(newline - text)), strdup(newline + 1)};
+    if (link.path != NULL && link.target != NULL)
+        image->home_links[image->home_link_count++] = link;
+}
+
+static void inspect_report(void *data, const struct report *report)
+{
+    struct image *image = data;
+    switch (report->kind) {
+    case REPORT_SUMMARY:
+        free(image->summary);
+        image->summary = strdup(report->text);
+        break;
+    case REPORT_HOME:
+        home_take(image, report->text);
+        break;
+    case REPORT_SIZE:
+        image->size_bytes = report->number > 0 ? (uint64_t)report->number : 0;
+        break;
+    case REPORT_FILES:
+        image->file_count = report->number > 0 ? (uint64_t)report->number : 0;
+        break;
+    default:
+        break;
+    }
+}
+
+int finish_inspect(const char *root, const struct debian_recipe *recipe, struct image *image,
+                   struct fault *fault)
+{
+    const struct confined confined = {
+        .root = root,
+        .body = inspect_body,
+        .data = (void *)recipe,
+    };
+    const struct child_observer observer = {.report = inspect_report, .data = image};
+    int r = confined_run(&confined, &observer, fault);
+    if (r == 0 && image->summary == NULL)
+        image->summary = strdup("");
+    return r;
+}

@@ -1,0 +1,27 @@
+/*
+ * Makes a working system of an unpacked tree: what maintainer scripts would have done, and what a
+ * run needs.  Side: parent; the work is done in confined children.
+ */
+#ifndef IMAGES_FINISH_H
+#define IMAGES_FINISH_H
+
+#include "images/progress.h"
+#include "images/recipes.h"
+#include "images/store.h"
+#include "sandbox/base/fault.h"
+
+/* For a tree of Debian packages, as unpack_packages() left it. Runs programs of the image. */
+int finish_packages(const char *root, const struct debian_recipe *recipe, struct progress *progress,
+                    struct fault *fault);
+
+/*
+ * For a tree from somewhere: mount points and the account, where they are missing. Nothing of it is
+ * run. -EBADMSG when it does not look like a root file system.
+ */
+int finish_archive(const char *root, struct fault *fault);
+
+/* Fills size, file count, summary and home links of the record; the last step. */
+int finish_inspect(const char *root, const struct debian_recipe *recipe, struct image *image,
+                   struct fault *fault);
+
+#endif

@@ -1,0 +1,212 @@
+/*
+ * code-sandbox-mcp-image: makes images for code-sandbox-mcp, which executes this program for its
+ * command `fetch`. The only program that reads archives and talks to a network.
+ */
+#include "images/build.h"
+#include "images/catalog.h"
+#include "images/interrupt.h"
+#include "images/store.h"
+#include "sandbox/base/owned.h"
+
+#include <getopt.h>
+#include <iconv.h>
+#include <locale.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define PROGRAM "code-sandbox-mcp fetch"
+#define EXIT_USAGE 2
+#define OPEN_FILES 4096 /* each package is open from its download to its unpacking */
+
+struct arguments {
+    const char *archive; /* --from */
+    const char *name;    /* --name */
+    bool force, help, version;
+    char **names; /* the rest: NULL-terminated */
+};
+
+__attribute__((format(printf, 1, 2))) static int usage_fault(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, PROGRAM ": ");
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "; see " PROGRAM " --help\n");
+    return EXIT_USAGE;
+}
+
+static void help_print(void)
+{
+    size_t count;
+    const struct recipe *recipes = recipe_list(&count);
+    puts("Usage: " PROGRAM " [--force] NAME...\n"
+         "       " PROGRAM " [--force] --from FILE --name NAME\n"
+         "\n"
+         "Makes the root file systems that snippets run on. Each is complete or absent; one that\n"
+         "is there is left as it is.\n"
+         "\n"
+         "Images that can be made from packages:");
+    for (size_t i = 0; i < count; i++)
+        printf("  %-14s %s\n", recipes[i].name, recipes[i].summary);
+    puts("\n"
+         "Options:\n"
+         "  --from FILE    make it from the tar of a root file system (gzip, zstd, xz or plain)\n"
+         "  --name NAME    what that image is called\n"
+         "  --force        make it again if it is there\n"
+         "  --help         show this\n"
+         "  --version      show the version\n"
+         "\n"
+         "Images are kept in $XDG_DATA_HOME/code-sandbox-mcp/images, else in\n"
+         "~/.local/share/code-sandbox-mcp/images.");
+}
+
+/* 0, or the exit code for a wrong command line. */
+static int arguments_read(int argc, char **argv, struct arguments *ret_arguments)
+{
+    enum { OPTION_FROM = 256, OPTION_NAME, OPTION_FORCE, OPTION_HELP, OPTION_VERSION };
+    static const struct option options[] = {
+        {"from", required_argument, NULL, OPTION_FROM},
+        {"name", required_argument, NULL, OPTION_NAME},
+        {"force", no_argument, NULL, OPTION_FORCE},
+        {"help", no_argument, NULL, OPTION_HELP},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {NULL, 0, NULL, 0},
+    };
+    struct arguments arguments = {0};
+    opterr = 0;
+    for (int option; (option = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
+        switch (option) {
+        case OPTION_FROM:
+            arguments.archive = optarg;
+            break;
+        case OPTION_NAME:
+            arguments.name = optarg;
+            break;
+        case OPTION_FORCE:
+            arguments.force = true;
+            break;
+        case 'h':
+        case OPTION_HELP:
+            arguments.help = true;
+            break;
+        case OPTION_VERSION:
+            arguments.version = true;
+            break;
+        case ':':
+            return usage_fault("the option %s needs a value", argv[optind - 1]);
+        default:
+            return usage_fault("there is no option %s", argv[optind - 1]);
+        }
+    }
+    arguments.names = argv + optind;
+    *ret_arguments = arguments;
+    return 0;
+}
+
+/* Whether the arguments ask for one thing that can be done: 0 or the exit code. */
+static int arguments_check(const struct arguments *arguments)
+{
+    struct fault fault = {0};
+    if (arguments->archive != NULL && arguments->name == NULL)
+        return usage_fault("--from needs --name NAME, what the image is to be called");
+    if (arguments->archive == NULL && arguments->name != NULL)
+        return usage_fault("--name goes with --from FILE; images of the catalog are named bare");
+    if (arguments->archive != NULL && arguments->names[0] != NULL)
+        return usage_fault("%s cannot be made in the same call as --from", arguments->names[0]);
+    if (arguments->archive == NULL && arguments->names[0] == NULL)
+        return usage_fault("name the image to be made");
+    if (arguments->name != NULL && image_name_check(arguments->name, &fault) < 0)
+        return usage_fault("%s", fault.text);
+    for (char **name = arguments->names; *name != NULL; name++)
+        if (recipe_find(*name) == NULL)
+            return usage_fault("there is no image %s in the catalog", *name);
+    return 0;
+}
+
+static int build_one(const char *store, const struct arguments *arguments, const char *name)
+{
+    const struct build build = {
+        .store = store,
+        .name = name,
+        .archive = arguments->archive,
+        .force = arguments->force,
+    };
+    struct fault fault = {0};
+    if (image_build(&build, &fault) == 0)
+        return EXIT_SUCCESS;
+    fprintf(stderr, PROGRAM ": %s: %s\n", name, fault.text);
+    return interrupt_signal() != 0 ? 128 + interrupt_signal() : EXIT_FAILURE;
+}
+
+static int build_all(const struct arguments *arguments)
+{
+    struct fault fault = {0};
+    OWNED_MEMORY char *store = NULL;
+    if (store_path(&store, &fault) < 0) {
+        fprintf(stderr, PROGRAM ": %s\n", fault.text);
+        return EXIT_FAILURE;
+    }
+    if (arguments->archive != NULL)
+        return build_one(store, arguments, arguments->name);
+    for (char **name = arguments->names; *name != NULL; name++) {
+        int status = build_one(store, arguments, *name);
+        if (status != EXIT_SUCCESS)
+            return status;
+    }
+    return EXIT_SUCCESS;
+}
+
+/*
+ * Member names in UTF-8 are read as they are. The converter is opened once here, because later it
+ * would be looked for in the tree that an archive brings.
+ */
+static void locale_prepare(void)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    iconv_t converter = iconv_open("UTF-8", "UTF-8");
+    if (converter != (iconv_t)-1)
+        iconv_close(converter);
+}
+
+static void limits_prepare(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OPEN_FILES) {
+        limit.rlim_cur = limit.rlim_max < OPEN_FILES ? limit.rlim_max : OPEN_FILES;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    /* The command word is there for the sake of the front end: "fetch" is the only one. */
+    if (argc > 1 && strcmp(argv[1], "fetch") == 0) {
+        argv[1] = argv[0];
+        argc--;
+        argv++;
+    }
+    struct arguments arguments;
+    int status = arguments_read(argc, argv, &arguments);
+    if (status != 0)
+        return status;
+    if (arguments.help || arguments.version) {
+        if (arguments.help)
+            help_print();
+        else
+            puts("code-sandbox-mcp " PROJECT_VERSION);
+        return EXIT_SUCCESS;
+    }
+    status = arguments_check(&arguments);
+    if (status != 0)
+        return status;
+    umask(022);
+    locale_prepare();
+    limits_prepare();
+    interrupt_install();
+    return build_all(&arguments);
+}

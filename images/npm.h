@@ -1,0 +1,40 @@
+/*
+ * Node.js and npm packages for the node image: by the npm client of the host, with its settings,
+ * else by the one of Debian inside the image.
+ *
+ * npm checks each package against the integrity its registry gives; no script of a package is run.
+ * Side: parent, but npm_place().
+ */
+#ifndef IMAGES_NPM_H
+#define IMAGES_NPM_H
+
+#include "images/progress.h"
+#include "sandbox/base/fault.h"
+
+#define NODE_MAJOR "24" /* the current line with long-term support */
+
+/* Where the packages say their version, once they are in place. */
+#define NODE_RECORD "usr/share/doc/node/package.json"
+#define NPM_RECORD "usr/lib/node_modules/npm/package.json"
+#define GENAI_RECORD "node_modules/@google/genai/package.json"
+
+/* 0: this host has npm; 1: it has not; -EINTR. */
+int npm_find(struct fault *fault);
+
+/*
+ * Has the host's npm put Node.js, npm and @google/genai below `root`/SETUP_DIRECTORY/npm, where
+ * npm_place() takes them from; `scratch` is an empty directory for its cache.
+ */
+int npm_install(const char *root, const char *scratch, struct progress *progress,
+                struct fault *fault);
+
+/* In a confined child: moves what npm_install() left to its places, if it left anything. */
+int npm_place(struct fault *fault);
+
+/*
+ * Has Debian's npm in the finished image add @google/genai, confined but with the host's network.
+ * Without it the image is of use too: a failure is noted only. 0 or -EINTR.
+ */
+int npm_install_inside(const char *root, struct progress *progress, struct fault *fault);
+
+#endif

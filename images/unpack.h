@@ -1,0 +1,32 @@
+/*
+ * Unpacks archives into the root file system that is being made: a tar of a whole one, or Debian
+ * packages (ar with a control and a data tar). The only part that reads archives; it runs in
+ * confined children only, with the descriptors of the archives opened before.
+ *
+ * tar and ar, with gzip, zstd, xz or no compression: everything else of libarchive stays off.
+ *
+ * Side: parent.  Source: deb(5), tar(5), libarchive's archive_read(3).
+ */
+#ifndef IMAGES_UNPACK_H
+#define IMAGES_UNPACK_H
+
+#include "images/progress.h"
+#include "sandbox/base/fault.h"
+
+#include <stddef.h>
+
+/* Where the control data of each package is kept until the image is finished: NNNN.control and
+ * NNNN.postinst, in the order of the packages. */
+#define SETUP_DIRECTORY ".code-sandbox-setup"
+
+/*
+ * Unpacks the tar `archive_fd` as the root file system at `root`, an empty directory. 0; -EBADMSG
+ * for a damaged or hostile archive; -EFBIG for one over the maxima of member.h; or another errno.
+ */
+int unpack_tar(const char *root, int archive_fd, struct progress *progress, struct fault *fault);
+
+/* Unpacks the packages, in two processes. `fds` is borrowed. */
+int unpack_packages(const char *root, const int *fds, size_t count, struct progress *progress,
+                    struct fault *fault);
+
+#endif

@@ -218,6 +218,8 @@ static int inspect_body(void *data, struct fault *fault)
     if (recipe != NULL) {
         summary_send(recipe->summary);
         fonts_send();
+        /* ldconfig(8) keeps it for a next time, which never comes, and nobody else may read it. */
+        (void)tree_remove(AT_FDCWD, "var/cache/ldconfig");
     }
     struct tree_size size = {0};
     int r = tree_measure(AT_FDCWD, "/", &size);

@@ -37,6 +37,19 @@ static bool is_licence(const char *rest, mode_t type)
     return strcmp(slash + 1, "copyright") == 0;
 }
 
+/*
+ * A test module or the data of one: a quarter of what Python's data libraries unpack to. Other
+ * modules there are kept, since some are imported from outside (numpy._core.tests._natype).
+ */
+static bool is_python_test(const char *rest, mode_t type)
+{
+    if (strstr(rest, "/tests/") == NULL || type == S_IFDIR)
+        return false;
+    const char *base = strrchr(rest, '/') + 1;
+    const char *dot = strrchr(base, '.');
+    return strncmp(base, "test_", 5) == 0 || dot == NULL || strcmp(dot, ".py") != 0;
+}
+
 bool package_member_wanted(const char *name, mode_t type)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(unwanted); i++)
@@ -46,9 +59,7 @@ bool package_member_wanted(const char *name, mode_t type)
     if (rest != NULL)
         return is_licence(rest, type);
     rest = below(name, "usr/lib/python3/dist-packages");
-    /* A quarter of what the data libraries unpack to; none is imported by their other modules. */
-    return rest == NULL || (strstr(rest, "/tests/") == NULL &&
-                            (strlen(rest) < 6 || strcmp(rest + strlen(rest) - 6, "/tests") != 0));
+    return rest == NULL || !is_python_test(rest, type);
 }
 
 bool package_member_place(const char *name, bool is_directory, char ret_place[PATH_MAX])

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 /*
- * Whether the member is wanted: not manuals, translations, desktop data and Python's test suites;
+ * Whether the member is wanted: not manuals, translations, desktop data and Python's test modules;
  * of usr/share/doc only the licences.
  */
 bool package_member_wanted(const char *name, mode_t type);

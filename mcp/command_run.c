@@ -1,4 +1,5 @@
 #include "mcp/command.h"
+#include "mcp/interrupts.h"
 #include "mcp/launcher.h"
 #include "mcp/log.h"
 #include "mcp/record.h"
@@ -15,7 +16,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 #define READ_SIZE (64 * KIBIBYTE)
 /* Both streams as they are kept, in JSON, where a byte may need six. */
@@ -34,8 +34,7 @@ struct session {
     struct launcher launcher;
     const struct run_options *options;
     const struct language *language;
-    int signal_fd;
-    struct loop_watch signals;
+    struct interrupts interrupts;
     int signal;      /* the one that interrupted us, or 0 */
     int exit_status; /* once the loop has stopped */
 };
@@ -147,13 +146,11 @@ static int read_code(const char *path, struct buffer *code, struct fault *fault)
     return 0;
 }
 
-static void interrupt(struct session *session)
+static void interrupt(struct interrupts *interrupts, int signal_number)
 {
-    struct signalfd_siginfo information;
-    if (read(session->signal_fd, &information, sizeof(information)) == sizeof(information)) {
-        session->signal = (int)information.ssi_signo;
-        loop_stop(&session->loop);
-    }
+    struct session *session = container_of(interrupts, struct session, interrupts);
+    session->signal = signal_number;
+    loop_stop(&session->loop);
 }
 
 /*
@@ -164,11 +161,11 @@ static void write_out(struct session *session, int fd, const char *bytes, size_t
 {
     while (length > 0 && session->signal == 0) {
         struct pollfd ready[2] = {{.fd = fd, .events = POLLOUT},
-                                  {.fd = session->signal_fd, .events = POLLIN}};
+                                  {.fd = session->interrupts.watch.fd, .events = POLLIN}};
         if (poll(ready, ARRAY_LENGTH(ready), -1) < 0)
             continue;
         if (ready[1].revents != 0) {
-            interrupt(session);
+            interrupts_take(&session->interrupts);
             continue;
         }
         /* As much as surely fits when poll(2) says that there is room: pipe(7). */
@@ -262,41 +259,11 @@ static void run_done(void *data, int status, struct run_result *result, const st
     }
 }
 
-static void signal_ready(struct loop_watch *watch, uint32_t events)
-{
-    (void)events;
-    interrupt(container_of(watch, struct session, signals));
-}
-
-static int session_open(struct session *session, sigset_t *signals)
-{
-    sigemptyset(signals);
-    sigaddset(signals, SIGTERM);
-    sigaddset(signals, SIGINT);
-    sigaddset(signals, SIGHUP);
-    if (sigprocmask(SIG_BLOCK, signals, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        return -errno;
-    session->signal_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (session->signal_fd < 0)
-        return -errno;
-    int r = loop_open(&session->loop);
-    return r < 0 ? r : loop_watch(&session->loop, &session->signals, session->signal_fd, EPOLLIN);
-}
-
 static void session_close(struct session *session)
 {
     launcher_release(&session->launcher);
-    fd_close(&session->signal_fd);
+    interrupts_close(&session->interrupts);
     loop_close(&session->loop);
-}
-
-/* Ends as the signal would have ended us, now that the run is dead, so that a shell sees it. */
-static int die_of(int signal_number, const sigset_t *blocked)
-{
-    signal(signal_number, SIG_DFL);
-    raise(signal_number);
-    sigprocmask(SIG_UNBLOCK, blocked, NULL);
-    return 128 + signal_number;
 }
 
 static int run_code(const struct run_options *options, const struct language *language,
@@ -306,16 +273,16 @@ static int run_code(const struct run_options *options, const struct language *la
         .loop = {.epoll_fd = -1},
         .options = options,
         .language = language,
-        .signal_fd = -1,
-        .signals = {.fd = -1, .ready = signal_ready},
+        .interrupts = INTERRUPTS(interrupt),
     };
     session.launcher = launcher_of(&session.loop, &options->settings);
     const struct run_observer observer = {
         .done = run_done, .output = stream_output, .data = &session};
     struct fault fault = {0};
     struct run *run = NULL;
-    sigset_t signals;
-    int r = session_open(&session, &signals);
+    int r = loop_open(&session.loop);
+    if (r == 0)
+        r = interrupts_open(&session.interrupts, &session.loop);
     if (r < 0)
         fault_set(&fault, -r, "waiting for signals: %m");
     if (r == 0)
@@ -330,7 +297,7 @@ static int run_code(const struct run_options *options, const struct language *la
     if (r < 0)
         log_note("%s", fault.text);
     if (session.signal != 0)
-        return die_of(session.signal, &signals);
+        interrupts_die_of(&session.interrupts, session.signal);
     return r < 0 ? EXIT_RUN_FAILED : session.exit_status;
 }
 
@@ -342,7 +309,7 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     int status = EXIT_DONE;
     struct fault fault = {0};
     if (command_read_options(command, argc, argv, options, &operands, &status) != 0)
-        return status == EXIT_DONE ? EXIT_DONE : EXIT_USAGE;
+        return status;
     const char *path = operands > 0 ? argv[0] : "-";
     char names[128];
     if (options->language == NULL)

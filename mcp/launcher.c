@@ -4,9 +4,7 @@
 #include "sandbox/limits.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct launcher launcher_of(struct loop *loop, const struct settings *settings)
 {
@@ -34,34 +32,22 @@ static int open_image(const struct settings *settings, const struct language *la
     return r < 0 ? r : image_open(store, name, ret_image, fault);
 }
 
-static bool is_same_variable(const char *one, const char *other)
-{
-    size_t length = strcspn(one, "=");
-    return strncmp(one, other, length) == 0 && other[length] == '=';
-}
-
 /*
- * The variables of a run: the operator's, then those of the image that the operator has not set.
+ * The variables of a run: those of the image, then the operator's, which count where both have one.
  * The array is the caller's, the strings stay where they are. NULL: no memory.
  */
 static const char **merge_environment(const struct settings *settings, const struct image *image)
 {
-    size_t image_count = 0;
-    while (image->environment != NULL && image->environment[image_count] != NULL)
-        image_count++;
-    size_t count = settings->environment_count;
-    const char **merged = calloc(count + image_count + 1, sizeof(*merged));
+    size_t count = 0;
+    while (image->environment != NULL && image->environment[count] != NULL)
+        count++;
+    const char **merged = calloc(count + settings->environment_count + 1, sizeof(*merged));
     if (merged == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++)
-        merged[i] = settings->environment[i];
-    for (size_t i = 0; i < image_count; i++) {
-        bool is_set = false;
-        for (size_t j = 0; j < settings->environment_count; j++)
-            is_set = is_set || is_same_variable(settings->environment[j], image->environment[i]);
-        if (!is_set)
-            merged[count++] = image->environment[i];
-    }
+        merged[i] = image->environment[i];
+    for (size_t i = 0; i < settings->environment_count; i++)
+        merged[count + i] = settings->environment[i];
     return merged;
 }
 
@@ -102,10 +88,5 @@ int launcher_start(struct launcher *launcher, const struct language *language, c
     if (language->reserves_address_space)
         spec.limits.address_space_bytes = 0;
     r = run_submit(launcher->engine, &spec, observer, ret_run, fault);
-    if (r == -EAGAIN)
-        return fault_set(fault, EAGAIN,
-                         "the sandbox is busy: %zu runs are going on and %zu wait already. Try "
-                         "again when some have ended",
-                         engine_running(launcher->engine), engine_queued(launcher->engine));
     return r < 0 ? fault_set(fault, -r, "starting a run: %m") : 0;
 }

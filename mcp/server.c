@@ -8,10 +8,8 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 /* Blocks of memory from this size on go back to the system when they are freed. */
 #define LARGE_BLOCK (128 * 1024)
@@ -125,28 +123,10 @@ static void handle_drained(void *data)
         loop_stop(&server->loop);
 }
 
-static void handle_signal(struct loop_watch *watch, uint32_t events)
+static void handle_signal(struct interrupts *interrupts, int signal_number)
 {
-    (void)events;
-    struct server *server = container_of(watch, struct server, signals);
-    struct signalfd_siginfo information;
-    if (read(watch->fd, &information, sizeof(information)) == sizeof(information))
-        finish_soon(server);
-}
-
-static int watch_signals(struct server *server)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    if (sigprocmask(SIG_BLOCK, &set, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-        return -errno;
-    server->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (server->signal_fd < 0)
-        return -errno;
-    return loop_watch(&server->loop, &server->signals, server->signal_fd, EPOLLIN);
+    (void)signal_number;
+    finish_soon(container_of(interrupts, struct server, interrupts));
 }
 
 static int server_open(struct server *server, const struct settings *settings, int input_fd,
@@ -166,13 +146,12 @@ static int server_open(struct server *server, const struct settings *settings, i
         .rpc = {.observer = &server->rpc_observer},
         .settings = settings,
         .launcher = launcher_of(&server->loop, settings),
-        .signal_fd = -1,
-        .signals = {.fd = -1, .ready = handle_signal},
+        .interrupts = INTERRUPTS(handle_signal),
         .finish = {.fire = finish_now},
     };
     int r = loop_open(&server->loop);
     if (r == 0)
-        r = watch_signals(server);
+        r = interrupts_open(&server->interrupts, &server->loop);
     if (r == 0)
         r = channel_open(&server->channel, &server->loop, input_fd, output_fd,
                          &server->channel_observer);
@@ -184,7 +163,7 @@ static void server_close(struct server *server)
     launcher_release(&server->launcher);
     tools_forget_all(server);
     channel_close(&server->channel);
-    fd_close(&server->signal_fd);
+    interrupts_close(&server->interrupts);
     loop_close(&server->loop);
 }
 

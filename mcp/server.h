@@ -8,6 +8,7 @@
 #define MCP_SERVER_H
 
 #include "mcp/channel.h"
+#include "mcp/interrupts.h"
 #include "mcp/launcher.h"
 #include "mcp/rpc.h"
 #include "mcp/settings.h"
@@ -27,8 +28,7 @@ struct server {
     struct launcher launcher;
     const char *version; /* of the protocol, as negotiated; NULL before initialize */
     struct call *calls;  /* owned: tools/call requests whose runs have not ended; see tools.h */
-    int signal_fd;
-    struct loop_watch signals;
+    struct interrupts interrupts;
     struct loop_timer finish; /* armed when it is time to end */
     bool finishing;
 };

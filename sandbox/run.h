@@ -43,7 +43,8 @@ struct run_spec {
     const char *image;               /* name, for messages and the result */
     const char *rootfs;              /* host path of the image's root file system */
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in the image's PATH */
-    const char *const *environment; /* NULL-terminated NAME=VALUE beside the jail's own; or NULL */
+    /* NULL-terminated NAME=VALUE beside the jail's own, or NULL; the last of a name counts. */
+    const char *const *environment;
     const struct home_link *home_links;
     size_t home_link_count;
     const char *code_name; /* file name in the work directory: "main.py" */

@@ -288,10 +288,67 @@ def test_nothing_survives_the_server(server, end):
     wait_until(lambda: not alive(sandboxes), "the end of every sandbox")
 
 
-def test_the_end_of_input_is_heeded_though_nobody_reads(start_python):
-    """Answers that the client does not take must not keep the server."""
-    server = start_python()
-    server.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n' * 10)
-    server.start_call("run_python_code", WAIT_LONG)
-    server.kill(signal.SIGTERM)
-    assert server.wait() == 0
+@pytest.fixture
+def deaf_client(python_settings):
+    """A server whose answers nobody reads."""
+    with mcp_client.subprocess.Popen(
+            [mcp_client.program_path()], stdin=mcp_client.subprocess.PIPE,
+            stdout=mcp_client.subprocess.PIPE, stderr=mcp_client.subprocess.PIPE,
+            env=python_settings) as process:
+        handshake = {"jsonrpc": "2.0", "id": "first", "method": "initialize",
+                     "params": {"protocolVersion": "2025-06-18"}}
+        process.stdin.write(json.dumps(handshake).encode() + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def call_deafly(process, count):
+    """Calls whose answers take 190 KB each: six bytes for each NUL that is shown."""
+    request = {"jsonrpc": "2.0", "method": "tools/call", "params": {
+        "name": "run_python_code",
+        "arguments": {"code": "import os; os.write(1, bytes(40_000))"}}}
+    process.stdin.write(b"".join(json.dumps({**request, "id": number}).encode() + b"\n"
+                                 for number in range(count)))
+    process.stdin.flush()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_is_heeded_though_nobody_reads(deaf_client, number):
+    call_deafly(deaf_client, 10)
+    time.sleep(0.5)  # long enough for the pipe to be full; right also if it is not
+    begin = time.monotonic()
+    deaf_client.send_signal(number)
+    assert deaf_client.wait(mcp_client.PATIENCE) == 0
+    assert time.monotonic() - begin < 2
+
+
+def test_the_end_of_input_is_heeded_though_nobody_reads(deaf_client):
+    call_deafly(deaf_client, 10)
+    deaf_client.stdin.close()
+    assert deaf_client.wait(mcp_client.PATIENCE) == 0
+
+
+def test_answers_that_nobody_reads_have_a_bound(deaf_client):
+    """64 MiB of them; 500 calls would be 95 MB."""
+    call_deafly(deaf_client, 500)
+    assert deaf_client.wait(2 * mcp_client.PATIENCE) == 0
+    assert b"unread" in deaf_client.stderr.read()
+
+
+def test_a_sandbox_that_cannot_be_made_is_an_error_of_the_tool(start, tmp_path):
+    """An image whose root file system is empty: nothing of the snippet can have run."""
+    image = tmp_path / "code-sandbox-mcp" / "images" / "python"
+    (image / "rootfs").mkdir(parents=True)
+    (image / "image.json").write_text(json.dumps({
+        "name": "python", "source": "", "created": "2026-01-01T00:00:00Z", "summary": "",
+        "size_bytes": 0, "file_count": 0, "home": {}, "environment": {}}))
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        path.chmod(0o755)
+    server = start(environment=mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path)))
+    server.initialize()
+    result = server.call("run_python_code", "print(1)")
+    assert result["isError"] is True and "_meta" not in result
+    assert "python" in server.text_of(result)
+    assert server.result("ping") == {}

@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/idmap.h"
 #include "sandbox/limits.h"
+#include "sandbox/rootfs.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -50,7 +51,6 @@ struct text {
 
 struct plan {
     struct jail_plan jail;
-    struct rootfs rootfs;
     struct text *texts; /* owned, each */
     struct plan_rlimit rlimits[8];
     struct plan_link *home_links; /* owned */
@@ -123,14 +123,15 @@ static int plan_environment(struct plan *plan, const struct run_spec *spec)
     return r;
 }
 
-static int plan_arguments(struct plan *plan, const struct run_spec *spec, struct fault *fault)
+static int plan_arguments(struct plan *plan, const struct run_spec *spec,
+                          const struct rootfs *rootfs, struct fault *fault)
 {
     size_t count = list_length(spec->argv);
     if (count == 0 || count > ARGUMENTS_MAX)
         return fault_set(fault, E2BIG, "a program needs 1 to %d arguments, not %zu", ARGUMENTS_MAX,
                          count);
     OWNED_MEMORY char *program = NULL;
-    int r = rootfs_find_program(&plan->rootfs, spec->argv[0], &program, fault);
+    int r = rootfs_find_program(rootfs, spec->argv[0], &program, fault);
     if (r < 0) {
         fault_prefix(fault, "image %s", spec->image);
         return r;
@@ -203,16 +204,17 @@ static void plan_rlimits(struct plan *plan, const struct run_limits *limits)
     plan->jail.rlimit_count = ARRAY_LENGTH(rlimits);
 }
 
-static int plan_files(struct plan *plan, const struct run_spec *spec)
+static int plan_files(struct plan *plan, const struct run_spec *spec, const struct rootfs *rootfs)
 {
     struct jail_plan *jail = &plan->jail;
-    jail->root_path = plan->rootfs.path;
-    jail->root_device = plan->rootfs.device;
-    jail->root_inode = plan->rootfs.inode;
+    jail->root_path = plan_text(plan, "%s", rootfs->path);
+    jail->root_device = rootfs->device;
+    jail->root_inode = rootfs->inode;
     jail->scratch_size = plan_text(plan, "%" PRIu64, spec->limits.disk_bytes);
     jail->scratch_inodes = plan_text(plan, "%" PRIu64, spec->limits.inodes);
     jail->code_name = plan_text(plan, "%s", spec->code_name);
-    if (jail->scratch_size == NULL || jail->scratch_inodes == NULL || jail->code_name == NULL)
+    if (jail->root_path == NULL || jail->scratch_size == NULL || jail->scratch_inodes == NULL ||
+        jail->code_name == NULL)
         return -ENOMEM;
     jail->scratch = scratch;
     jail->scratch_count = ARRAY_LENGTH(scratch);
@@ -237,14 +239,14 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
     plan->jail.filter =
         (struct sock_fprog){.len = inputs->filter->length, .filter = inputs->filter->code};
     plan->image = plan_text(plan, "%s", spec->image);
-    char *rootfs = plan_text(plan, "%s", spec->rootfs);
-    if (plan->image == NULL || rootfs == NULL)
+    if (plan->image == NULL)
         return -ENOMEM;
-    int r = rootfs_open(rootfs, &plan->rootfs, fault);
+    OWNED(rootfs_close) struct rootfs rootfs = ROOTFS_NONE;
+    int r = rootfs_open(spec->rootfs, &rootfs, fault);
     if (r == 0)
-        r = plan_files(plan, spec);
+        r = plan_files(plan, spec, &rootfs);
     if (r == 0)
-        r = plan_arguments(plan, spec, fault);
+        r = plan_arguments(plan, spec, &rootfs, fault);
     if (r == 0)
         r = plan_environment(plan, spec);
     if (r == 0)
@@ -258,7 +260,6 @@ int plan_build(const struct plan_inputs *inputs, struct plan **ret_plan, struct 
     struct plan *plan = calloc(1, sizeof(*plan));
     if (plan == NULL)
         return fault_set(fault, ENOMEM, "out of memory for the plan of a sandbox");
-    plan->rootfs = ROOTFS_NONE;
     int r = plan_fill(plan, inputs, fault);
     if (r < 0) {
         plan_free(plan);
@@ -272,7 +273,6 @@ void plan_free(struct plan *plan)
 {
     if (plan == NULL)
         return;
-    rootfs_close(&plan->rootfs);
     while (plan->texts != NULL) {
         struct text *text = plan->texts;
         plan->texts = text->next;
@@ -287,11 +287,6 @@ void plan_free(struct plan *plan)
 struct jail_plan *plan_jail(struct plan *plan)
 {
     return &plan->jail;
-}
-
-const struct rootfs *plan_rootfs(const struct plan *plan)
-{
-    return &plan->rootfs;
 }
 
 const char *plan_image(const struct plan *plan)

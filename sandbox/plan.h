@@ -9,7 +9,6 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/child/plan.h"
 #include "sandbox/filter.h"
-#include "sandbox/rootfs.h"
 #include "sandbox/run.h"
 
 struct plan; /* owns every string and array of its jail_plan */
@@ -21,14 +20,13 @@ struct plan_inputs {
 };
 
 /*
- * Opens the root file system, finds the program in it and lays the jail out. Descriptors of the
- * jail_plan are left empty for sandbox_spawn(). 0 or a negative errno with its fault.
+ * Looks into the root file system, finds the program there and lays the jail out. A plan holds no
+ * descriptor, so that many can wait; those of the jail_plan are left for sandbox_spawn(). 0 or a negative errno with its fault.
  */
 int plan_build(const struct plan_inputs *inputs, struct plan **ret_plan, struct fault *fault);
 void plan_free(struct plan *plan); /* NULL is fine */
 
 struct jail_plan *plan_jail(struct plan *plan);
-const struct rootfs *plan_rootfs(const struct plan *plan);
 
 /* For messages: the image's name. */
 const char *plan_image(const struct plan *plan);

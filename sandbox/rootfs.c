@@ -70,12 +70,12 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
                      name, JAIL_PATH, rootfs->path);
 }
 
-int rootfs_detach(const struct rootfs *rootfs, int *ret_fd, struct fault *fault)
+int rootfs_detach(const char *path, int *ret_fd, struct fault *fault)
 {
-    int fd = (int)syscall(SYS_open_tree, rootfs->fd, "",
-                          AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path,
+                          AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (fd < 0 && errno != EPERM)
-        return fault_set(fault, errno, "cannot copy the mount of %s: %m", rootfs->path);
+        return fault_set(fault, errno, "cannot copy the mount of %s: %m", path);
     *ret_fd = fd;
     return 0;
 }

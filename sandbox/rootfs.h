@@ -1,5 +1,5 @@
 /*
- * A root file system on the host, opened once and looked at by descriptor from then on.
+ * A root file system on the host, looked at by descriptor.
  *
  * What is in it is downloaded data: every path in it is resolved inside it (RESOLVE_IN_ROOT), so a
  * symbolic link in an image cannot lead the parent astray. Side: parent.  Source: openat2(2).
@@ -32,11 +32,11 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
                         struct fault *fault);
 
 /*
- * A detached copy of the mount, for a parent that may make one: a child that has already left
+ * A detached copy of the mount of that directory, for a parent that may make one: a child that has already left
  * root's ids behind could not walk to a directory that only root may enter. *ret_fd is -1 where
  * the child must open the path itself (an ordinary user: same rights as the parent). 0 or fault.
  */
-int rootfs_detach(const struct rootfs *rootfs, int *ret_fd, struct fault *fault);
+int rootfs_detach(const char *path, int *ret_fd, struct fault *fault);
 
 /* Where programs are looked for, and PATH of the program. */
 #define JAIL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

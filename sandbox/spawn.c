@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/child/jail.h"
+#include "sandbox/rootfs.h"
 #include "sandbox/step.h"
 
 #include <fcntl.h>
@@ -110,7 +111,7 @@ int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *r
 {
     OWNED(channels_close) struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, -1};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
-    int r = rootfs_detach(plan_rootfs(plan), &channels.root_tree, fault);
+    int r = rootfs_detach(plan_jail(plan)->root_path, &channels.root_tree, fault);
     if (r == 0)
         r = channels_open(&channels, map, fault);
     if (r < 0)

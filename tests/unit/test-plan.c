@@ -1,0 +1,226 @@
+#include "sandbox/plan.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+/* A root file system with /usr/bin/tool, and two links to programs that lead out of it. */
+static char root[] = "/tmp/test-plan-XXXXXX";
+static struct filter filter; /* empty: a plan only carries it */
+
+static void make_path(char *path, size_t size, const char *name)
+{
+    assert_true((size_t)snprintf(path, size, "%s/%s", root, name) < size);
+}
+
+static int root_make(void **state)
+{
+    (void)state;
+    char path[128];
+    if (mkdtemp(root) == NULL)
+        return -1;
+    static const char *const directories[] = {"usr", "usr/bin", "bin"};
+    for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+        make_path(path, sizeof(path), directories[i]);
+        if (mkdir(path, 0755) < 0)
+            return -1;
+    }
+    make_path(path, sizeof(path), "usr/bin/tool");
+    int fd = open(path, O_CREAT | O_WRONLY, 0755);
+    close(fd);
+    make_path(path, sizeof(path), "usr/bin/text");
+    fd = open(path, O_CREAT | O_WRONLY, 0644);
+    close(fd);
+    make_path(path, sizeof(path), "usr/bin/inside");
+    if (symlink("/usr/bin/tool", path) < 0)
+        return -1;
+    make_path(path, sizeof(path), "usr/bin/outside");
+    return symlink("../../../../../../../../bin/sh", path);
+}
+
+static int root_remove(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"usr/bin/tool",
+                                        "usr/bin/text",
+                                        "usr/bin/inside",
+                                        "usr/bin/outside",
+                                        "usr/bin",
+                                        "usr",
+                                        "bin",
+                                        ""};
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        char path[128];
+        make_path(path, sizeof(path), names[i]);
+        remove(path);
+    }
+    return 0;
+}
+
+static void plan_release(struct plan **plan)
+{
+    plan_free(*plan);
+}
+
+static int build(const struct run_spec *spec, struct plan **ret_plan, struct fault *fault)
+{
+    const struct plan_inputs inputs = {spec, &filter, 40};
+    return plan_build(&inputs, ret_plan, fault);
+}
+
+static struct run_spec spec_for(const char *const *argv)
+{
+    return (struct run_spec){
+        .image = "test",
+        .rootfs = root,
+        .argv = argv,
+        .code_name = "main.py",
+        .limits = run_limits_default(),
+    };
+}
+
+static void finds_the_program_and_follows_links_inside_only(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *found; /* NULL: refused */
+    } table[] = {
+        {"tool", "/usr/bin/tool"},
+        {"inside", "/usr/bin/inside"},
+        {"/usr/bin/tool", "/usr/bin/tool"},
+        {"text", NULL},
+        {"outside", NULL},
+        {"absent", NULL},
+        {"/bin/sh", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        const char *const argv[] = {table[i].name, "argument", NULL};
+        struct run_spec spec = spec_for(argv);
+        struct fault fault = {""};
+        OWNED(plan_release) struct plan *plan = NULL;
+        int r = build(&spec, &plan, &fault);
+        if (table[i].found == NULL) {
+            assert_true(r < 0);
+            assert_non_null(strstr(fault.text, table[i].name));
+            continue;
+        }
+        assert_int_equal(r, 0);
+        assert_string_equal(plan_jail(plan)->argv[0], table[i].found);
+        assert_string_equal(plan_jail(plan)->argv[1], "argument");
+        assert_null(plan_jail(plan)->argv[2]);
+    }
+}
+
+static void links_may_not_leave_the_home_directory(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",     "/etc/x", "..",   "../x", "a/../x",
+                                      "a/..", "./x",    "a//x", "a/",   "."};
+    static const char *const good[] = {"x", ".cache/x", "a/b/c", "..x", "a/...", ".x/..y"};
+    const char *const argv[] = {"tool", NULL};
+    struct run_spec spec = spec_for(argv);
+    spec.home_link_count = 1;
+    for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+        const struct home_link link = {bad[i], "/usr/share/x"};
+        spec.home_links = &link;
+        struct fault fault = {""};
+        OWNED(plan_release) struct plan *plan = NULL;
+        assert_int_equal(build(&spec, &plan, &fault), -EINVAL);
+        assert_non_null(strstr(fault.text, "relative path"));
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(good); i++) {
+        const struct home_link link = {good[i], "/usr/share/x"};
+        spec.home_links = &link;
+        struct fault fault = {""};
+        OWNED(plan_release) struct plan *plan = NULL;
+        assert_int_equal(build(&spec, &plan, &fault), 0);
+        assert_string_equal(plan_jail(plan)->home_links[0].path, good[i]);
+    }
+}
+
+static const char *variable(const struct plan *plan, const char *name)
+{
+    size_t length = strlen(name);
+    for (char *const *at = plan_jail((struct plan *)plan)->environment; *at != NULL; at++) {
+        if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+            return *at + length + 1;
+    }
+    return NULL;
+}
+
+static void later_variables_replace_earlier_ones(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"tool", NULL};
+    const char *const environment[] = {"HOME=/elsewhere", "KEY=1", "KEY=2", "HOMELY=x", NULL};
+    struct run_spec spec = spec_for(argv);
+    spec.environment = environment;
+    struct fault fault = {""};
+    OWNED(plan_release) struct plan *plan = NULL;
+    assert_int_equal(build(&spec, &plan, &fault), 0);
+    assert_string_equal(variable(plan, "HOME"), "/elsewhere");
+    assert_string_equal(variable(plan, "KEY"), "2");
+    assert_string_equal(variable(plan, "HOMELY"), "x");
+    assert_string_equal(variable(plan, "USER"), "sandbox");
+}
+
+static void limits_become_rlimits_and_tmpfs_options(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"tool", NULL};
+    struct run_spec spec = spec_for(argv);
+    spec.limits.memory_bytes = 12345;
+    spec.limits.disk_bytes = 67890;
+    spec.limits.inodes = 11;
+    struct fault fault = {""};
+    OWNED(plan_release) struct plan *plan = NULL;
+    assert_int_equal(build(&spec, &plan, &fault), 0);
+    const struct jail_plan *jail = plan_jail(plan);
+    assert_string_equal(jail->scratch_size, "67890");
+    assert_string_equal(jail->scratch_inodes, "11");
+    bool seen = false;
+    for (size_t i = 0; i < jail->rlimit_count; i++) {
+        if (jail->rlimits[i].resource == RLIMIT_DATA) {
+            assert_int_equal(jail->rlimits[i].limit, 12345);
+            seen = true;
+        }
+    }
+    assert_true(seen);
+}
+
+static void an_absent_root_is_named(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"tool", NULL};
+    struct run_spec spec = spec_for(argv);
+    spec.rootfs = "/nonexistent/rootfs";
+    struct fault fault = {""};
+    OWNED(plan_release) struct plan *plan = NULL;
+    assert_int_equal(build(&spec, &plan, &fault), -ENOENT);
+    assert_non_null(strstr(fault.text, "/nonexistent/rootfs"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_program_and_follows_links_inside_only),
+        cmocka_unit_test(links_may_not_leave_the_home_directory),
+        cmocka_unit_test(later_variables_replace_earlier_ones),
+        cmocka_unit_test(limits_become_rlimits_and_tmpfs_options),
+        cmocka_unit_test(an_absent_root_is_named),
+    };
+    return cmocka_run_group_tests(tests, root_make, root_remove);
+}

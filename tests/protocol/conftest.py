@@ -51,3 +51,13 @@ def python_server(start, python_settings):
     started = start(environment=python_settings)
     started.initialize()
     return started
+
+
+@pytest.fixture
+def javascript_server(start, images):
+    """A server after the handshake that runs JavaScript."""
+    if "node" not in images:
+        pytest.skip("no image for JavaScript: code-sandbox-mcp fetch node")
+    started = start()
+    started.initialize()
+    return started

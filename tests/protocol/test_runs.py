@@ -164,6 +164,41 @@ def test_structured_format_has_both(start_python):
         assert any(isinstance(structured[name], kinds[kind]) for kind in types), name
 
 
+def run_javascript(server, code):
+    result = server.call("run_javascript_code", code)
+    assert result["isError"] is False, result
+    return [block["text"] for block in result["content"]], result["_meta"][RECORD]
+
+
+@pytest.mark.parametrize(("code", "output"), [
+    ("console.log(6 * 7)", "42"),
+    ("console.log(require('path').basename(__filename))", "main.js"),
+    ("setTimeout(() => console.log('later'), 50)", "later"),
+])
+def test_javascript_runs(javascript_server, code, output):
+    texts, record = run_javascript(javascript_server, code)
+    assert texts == [output] and record["exit_code"] == 0
+
+
+def test_javascript_failures_and_silence(javascript_server):
+    texts, record = run_javascript(javascript_server, "console.log('a'); throw new Error('b')")
+    assert texts[0].startswith("a\n") and "Error: b" in texts[0]
+    assert texts[0].endswith("exit code: 1") and record["exit_code"] == 1
+    assert "console.log" in run_javascript(javascript_server, "1 + 1")[0][0]
+
+
+def test_both_languages_run_side_by_side(javascript_server, images):
+    if "python" not in images:
+        pytest.skip("no image for Python: code-sandbox-mcp fetch python")
+    calls = {javascript_server.start_call(tool, code): number
+             for number in range(10)
+             for tool, code in (("run_python_code", f"print({number})"),
+                                ("run_javascript_code", f"console.log({number})"))}
+    for call, number in calls.items():
+        answer = javascript_server.answer(call)
+        assert javascript_server.text_of(answer["result"]) == str(number)
+
+
 def test_variables_are_passed_through_by_name(start_python):
     code = "import os; print(os.environ.get('SEEN'), os.environ.get('ALSO'), 'HIDDEN' in os.environ)"
     variables = {"SEEN": "a=b c", "ALSO": "d", "HIDDEN": "e", "PASSTHROUGH_ENV": "ALSO"}

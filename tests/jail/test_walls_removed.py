@@ -20,8 +20,9 @@ class Copy:
     def __init__(self, path):
         self.source = path / "source"
         self.build = path / "build"
-        shutil.copytree(ROOT, self.source,
-                        ignore=shutil.ignore_patterns("build*", ".git", "node_modules"))
+        shutil.copytree(ROOT, self.source, ignore=lambda folder, names: [
+            name for name in names if folder == str(ROOT) and (name == ".git" or
+                                                               name.startswith("build"))])
         self.call("meson", "setup", "--optimization=0", self.build, self.source)
 
     def call(self, *command):

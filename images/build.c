@@ -84,6 +84,8 @@ static int tree_prepare(const char *root, struct fault *fault)
     static const char *const directories[] = {"usr",       "usr/bin",  "usr/lib",
                                               "usr/lib64", "usr/sbin", SETUP_DIRECTORY};
     OWNED_FD int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return fault_set(fault, errno, "cannot open %s: %m", root);
     for (size_t i = 0; i < ARRAY_LENGTH(directories); i++)
         if (mkdirat(root_fd, directories[i], 0755) < 0)
             return fault_set(fault, errno, "cannot make %s in the image: %m", directories[i]);
@@ -191,6 +193,8 @@ static int record_make(const struct build *build, const struct debian_recipe *re
     if (image->name == NULL || image->created == NULL || image->source == NULL)
         return fault_set(fault, ENOMEM, "no memory for the record of the image");
     int r = finish_inspect(place->rootfs, recipe, image, fault);
+    if (r == 0 && image->summary == NULL)
+        r = fault_set(fault, ENOMEM, "no memory for the record of the image");
     if (r < 0)
         return r;
     OWNED_FD int fd =
@@ -210,11 +214,12 @@ static int image_make(const struct build *build, const struct store_lock *lock,
     OWNED(image_release) struct image image = {0};
     const struct debian_recipe *recipe =
         build->archive == NULL ? debian_recipe_find(build->name) : NULL;
+    if (recipe == NULL && build->archive == NULL)
+        return fault_set(fault, ENOENT, "there is no recipe for the image %s", build->name);
     int r = workplace_open(build, lock, &place, fault);
-    if (r == 0 && recipe != NULL)
-        r = recipe_make(recipe, &place, progress, fault);
-    else if (r == 0)
-        r = archive_make(build->archive, &place, progress, fault);
+    if (r == 0)
+        r = recipe != NULL ? recipe_make(recipe, &place, progress, fault)
+                           : archive_make(build->archive, &place, progress, fault);
     if (r == 0)
         r = record_make(build, recipe, &place, &image, fault);
     if (r == 0 && interrupt_signal() != 0)
@@ -227,8 +232,9 @@ static int image_make(const struct build *build, const struct store_lock *lock,
     char size[32];
     int64_t seconds = (clock_now() - progress->started) / NANOSECONDS_PER_SECOND;
     progress_close(progress);
+    const char *summary = image.summary != NULL ? image.summary : "";
     progress_note(progress, "done: %s in %lld s%s%s", size_for_people(image.size_bytes, size),
-                  (long long)seconds, image.summary[0] != '\0' ? "; " : "", image.summary);
+                  (long long)seconds, summary[0] != '\0' ? "; " : "", summary);
     return 0;
 }
 

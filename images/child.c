@@ -211,7 +211,8 @@ static void program_become(const struct program *program, int out_fd, int err_fd
     if (getppid() != parent)
         _exit(126); /* it died before the line above could tell us */
     int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null_fd < 0 || dup2(null_fd, 0) < 0 || dup2(out_fd, 1) < 0 || dup2(err_fd, 2) < 0)
+    if (null_fd < 0 || out_fd < 0 || err_fd < 0 || dup2(null_fd, 0) < 0 || dup2(out_fd, 1) < 0 ||
+        dup2(err_fd, 2) < 0)
         _exit(126);
     for (const char *const *pair = program->environment; pair != NULL && *pair != NULL; pair++)
         putenv((char *)*pair);

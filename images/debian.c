@@ -16,7 +16,6 @@
     "; on another system, make the image from the archive of a root file system with: "            \
     "code-sandbox-mcp fetch --from FILE --name NAME"
 #define CONFIGURATION_MAX (64 << 10)
-#define PACKAGES_MAX 2048
 
 static const char *const plain_language[] = {"LC_ALL=C", NULL};
 
@@ -291,8 +290,9 @@ static uint64_t directory_sum(const char *path)
     uint64_t bytes = 0;
     struct dirent *entry;
     struct stat status;
-    while (directory != NULL && (entry = readdir(directory)) != NULL)
-        if (fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+    int fd = directory != NULL ? dirfd(directory) : -1;
+    while (fd >= 0 && (entry = readdir(directory)) != NULL)
+        if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(status.st_mode))
             bytes += (uint64_t)status.st_size;
     return bytes;
@@ -351,37 +351,30 @@ void debian_download_release(struct debian_download *download)
 static int packages_open(const char *scratch, struct debian_download *ret_download,
                          struct fault *fault)
 {
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/cache/archives", scratch);
-    OWNED(directory_close) DIR *directory = opendir(path);
-    OWNED_MEMORY struct opened *opened = calloc(PACKAGES_MAX, sizeof(*opened));
+    char archives[PATH_MAX];
+    snprintf(archives, sizeof(archives), "%s/cache/archives", scratch);
+    OWNED(name_list_release) struct name_list names;
+    name_list_read(archives, ".deb", &names);
+    if (names.count <= 0)
+        return fault_set(fault, EPROTO, "apt left no package in %s", archives);
+    OWNED_MEMORY struct opened *opened = calloc((size_t)names.count, sizeof(*opened));
     OWNED(debian_download_release) struct debian_download download = {0};
-    download.fds = calloc(PACKAGES_MAX, sizeof(*download.fds));
-    if (directory == NULL || opened == NULL || download.fds == NULL)
-        return fault_set(fault, errno, "cannot read %s: %m", path);
-    struct dirent *entry;
-    int r = 0;
-    while (r == 0 && (entry = readdir(directory)) != NULL) {
-        const char *dot = strrchr(entry->d_name, '.');
-        if (dot == NULL || strcmp(dot, ".deb") != 0)
-            continue;
-        struct stat status;
-        int fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &status) < 0 || download.count == PACKAGES_MAX) {
-            fd_close(&fd);
-            r = fault_set(fault, fd < 0 ? errno : E2BIG, "cannot open the package %s: %m",
-                          entry->d_name);
-            break;
-        }
-        opened[download.count++] = (struct opened){fd, status.st_size};
+    download.fds = calloc((size_t)names.count, sizeof(*download.fds));
+    if (opened == NULL || download.fds == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the list of packages");
+    for (int i = 0; i < names.count; i++) {
+        char path[PATH_MAX + NAME_MAX + 2];
+        snprintf(path, sizeof(path), "%s/%s", archives, names.entries[i]->d_name);
+        struct stat status = {0};
+        int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || fstat(fd, &status) < 0)
+            return fault_set(fault, errno, "cannot open the package %s: %m", path);
+        download.fds[download.count++] = fd;
+        opened[i] = (struct opened){fd, status.st_size};
     }
     qsort(opened, download.count, sizeof(*opened), compare_opened);
     for (size_t i = 0; i < download.count; i++)
         download.fds[i] = opened[i].fd;
-    if (r < 0)
-        return r;
-    if (download.count == 0)
-        return fault_set(fault, EPROTO, "apt downloaded no package");
     *ret_download = download;
     download = (struct debian_download){0};
     return 0;

@@ -21,7 +21,7 @@
 
 static const char *const program_environment[] = {
     "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C.UTF-8",
-    "MPLCONFIGDIR=" FONT_DIRECTORY,       NULL,
+    ("MPLCONFIGDIR=" FONT_DIRECTORY),     NULL,
 };
 
 /* pip must not refuse to install: no package manager will ever work on this tree again. */

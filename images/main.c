@@ -190,7 +190,7 @@ int main(int argc, char **argv)
         argc--;
         argv++;
     }
-    struct arguments arguments;
+    struct arguments arguments = {.names = argv};
     int status = arguments_read(argc, argv, &arguments);
     if (status != 0)
         return status;

@@ -12,8 +12,12 @@
 const char *name_for_people(const char *name, char buffer[256])
 {
     size_t length = 0;
-    for (; *name != '\0' && length < 255; name++)
-        buffer[length++] = (unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name;
+    for (; *name != '\0' && length < 255; name++) {
+        bool hidden = (unsigned char)*name < 0x20 || *name == 0x7f;
+        buffer[length++] = *name;
+        if (hidden)
+            buffer[length - 1] = '?';
+    }
     buffer[length] = '\0';
     return buffer;
 }
@@ -133,7 +137,7 @@ static int parent_find(struct tree_writer *writer, char *name, const char **ret_
     if (fd < 0)
         return fd;
     writer->parent_fd = fd;
-    strcpy(writer->parent, parent);
+    memcpy(writer->parent, parent, strlen(parent) + 1);
     return 0;
 }
 
@@ -148,7 +152,7 @@ static mode_t safe_mode(mode_t type, mode_t permissions)
 /* Whether a link at this place of the tree leads to a directory of it. */
 static bool leads_to_directory(int parent_fd, const char *base)
 {
-    struct stat status;
+    struct stat status = {0};
     return fstatat(parent_fd, base, &status, 0) == 0 && S_ISDIR(status.st_mode);
 }
 
@@ -160,7 +164,7 @@ static int add_directory(const struct tree_writer *writer, const char *base,
         return 0;
     if (errno != EEXIST)
         return failed(fault, errno, "make the directory", member->name);
-    struct stat status;
+    struct stat status = {0};
     if (fstatat(writer->parent_fd, base, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISDIR(status.st_mode))
         return 0;
@@ -204,7 +208,7 @@ static int add_symbolic_link(const struct tree_writer *writer, const char *base,
 static int add_hard_link(const struct tree_writer *writer, const char *base,
                          const struct member *member, struct fault *fault)
 {
-    char target[PATH_MAX];
+    char target[PATH_MAX] = "";
     if (member->link == NULL || member_name_normalize(member->link, target, NULL) < 0 ||
         target[0] == '\0')
         return refuse_link(fault, member->name, member->link != NULL ? member->link : "",
@@ -254,7 +258,7 @@ int tree_writer_add(struct tree_writer *writer, const struct member *member, int
                     struct fault *fault)
 {
     *ret_fd = -1;
-    char name[PATH_MAX];
+    char name[PATH_MAX] = "";
     int r = member_name_normalize(member->name, name, fault);
     if (r == 0)
         r = usage_add(writer->usage, member, fault);
@@ -262,7 +266,7 @@ int tree_writer_add(struct tree_writer *writer, const struct member *member, int
                  member->type == S_IFLNK;
     if (r < 0 || name[0] == '\0' || !known)
         return r;
-    const char *base;
+    const char *base = NULL;
     r = parent_find(writer, name, &base);
     if (r < 0)
         return parent_fault(-r, member, fault);

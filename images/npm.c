@@ -159,7 +159,7 @@ static void environment_fill(struct environment *environment)
         "PATH=/usr/bin:/bin",
         "HOME=/tmp",
         "LC_ALL=C.UTF-8",
-        "NODE_EXTRA_CA_CERTS=" CA_BUNDLE,
+        ("NODE_EXTRA_CA_CERTS=" CA_BUNDLE),
         "npm_config_cache=/tmp/npm-cache",
     };
     static const char *const passed[] = {

@@ -16,7 +16,7 @@
 int system_provide_directories(struct fault *fault)
 {
     static const char *const directories[] = {
-        "dev", "etc", "home",    "home/" ACCOUNT_NAME,
+        "dev", "etc", "home",    ("home/" ACCOUNT_NAME),
         "mnt", "opt", "proc",    "root",
         "run", "srv", "sys",     "tmp",
         "usr", "var", "var/tmp", "work",

@@ -154,9 +154,9 @@ static int member_unpack(struct archive *archive, struct tree_writer *writer,
 
 /* Puts a member of a package where it belongs, or passes over it. */
 static int package_member_unpack(struct archive *archive, struct tree_writer *writer,
-                                 struct member *member, struct fault *fault)
+                                 const struct member *member, struct fault *fault)
 {
-    char plain[PATH_MAX], place[PATH_MAX], link[PATH_MAX];
+    char plain[PATH_MAX] = "", place[PATH_MAX] = "", link[PATH_MAX] = "";
     int r = member_name_normalize(member->name, plain, fault);
     if (r < 0)
         return r;
@@ -165,14 +165,15 @@ static int package_member_unpack(struct archive *archive, struct tree_writer *wr
         return fault_set(fault, ENAMETOOLONG, "a name in the package is too long");
     if (!package_member_wanted(place, member->type))
         return 0;
-    member->name = place;
+    struct member placed = *member;
+    placed.name = place;
     if (member->hard_link) {
         r = member_name_normalize(member->link, plain, fault);
         if (r < 0 || !package_member_place(plain, false, link))
             return r < 0 ? r : fault_set(fault, ENAMETOOLONG, "a name in the package is too long");
-        member->link = link;
+        placed.link = link;
     }
-    return member_unpack(archive, writer, member, fault);
+    return member_unpack(archive, writer, &placed, fault);
 }
 
 static int tar_unpack(struct archive *archive, struct tree_writer *writer, struct fault *fault)
@@ -184,7 +185,7 @@ static int tar_unpack(struct archive *archive, struct tree_writer *writer, struc
             return 0;
         if (!went_well(r))
             return archive_fault(archive, fault);
-        struct member member;
+        struct member member = {.name = ""};
         r = member_read(entry, &member, fault);
         if (r == 0)
             r = writer->merges ? package_member_unpack(archive, writer, &member, fault)
@@ -252,7 +253,7 @@ static int control_unpack(struct archive *archive, size_t number, struct fault *
             return 0;
         if (!went_well(r))
             return archive_fault(archive, fault);
-        struct member member;
+        struct member member = {.name = ""};
         r = member_read(entry, &member, fault);
         if (r == 0)
             r = control_keep(archive, &member, number, fault);

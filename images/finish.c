@@ -66,41 +66,39 @@ static int program_pass(const char *root, const char *const *argv, struct fault 
     return r > 0 ? 0 : r;
 }
 
-static int python_prepare(const char *root, struct progress *progress, struct fault *fault)
+/*
+ * The root of a run is read-only: without these every import would compile anew. The hash is not
+ * checked against the source, which never changes.
+ */
+static int python_compile(const char *root, struct progress *progress, struct fault *fault)
 {
-    /*
-     * The root of a run is read-only: without these every import would compile anew. The hash is
-     * not checked against the source, which never changes.
-     */
-    static const char *const compile[] = {"/usr/bin/python3",
-                                          "-m",
-                                          "compileall",
-                                          "-q",
-                                          "-j",
-                                          "0",
-                                          "--invalidation-mode",
-                                          "unchecked-hash",
-                                          "/usr/lib/python3",
-                                          NULL};
-    static const char *const compile_library[] = {
+    static const char *const packages[] = {"/usr/bin/python3",
+                                           "-m",
+                                           "compileall",
+                                           "-q",
+                                           "-j",
+                                           "0",
+                                           "--invalidation-mode",
+                                           "unchecked-hash",
+                                           "/usr/lib/python3",
+                                           NULL};
+    static const char *const library[] = {
         "/usr/bin/python3", "-c",
         "import compileall, py_compile, sysconfig\n"
         "compileall.compile_dir(sysconfig.get_path('stdlib'), quiet=2, workers=0,\n"
         "    invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n",
         NULL};
-    static const char *const fonts[] = {"/usr/bin/python3", "-c",
-                                        "import importlib.util\n"
-                                        "if importlib.util.find_spec('matplotlib'):\n"
-                                        "    import matplotlib.font_manager\n",
-                                        NULL};
     progress_step(progress, "compiling Python modules");
-    int r = program_pass(root, compile_library, fault);
-    if (r == 0)
-        r = program_pass(root, compile, fault);
-    if (r < 0)
-        return r;
+    int r = program_pass(root, library, fault);
+    return r == 0 ? program_pass(root, packages, fault) : r;
+}
+
+static int fonts_list(const char *root, struct progress *progress, struct fault *fault)
+{
+    static const char *const list[] = {"/usr/bin/python3", "-c", "import matplotlib.font_manager",
+                                       NULL};
     progress_step(progress, "listing fonts");
-    return program_pass(root, fonts, fault);
+    return program_pass(root, list, fault);
 }
 
 int finish_packages(const char *root, const struct debian_recipe *recipe, struct progress *progress,
@@ -112,7 +110,9 @@ int finish_packages(const char *root, const struct debian_recipe *recipe, struct
     int r = confined_run(&confined, NULL, fault);
     if (r == 0)
         r = program_pass(root, ldconfig, fault);
-    return r == 0 && recipe->python ? python_prepare(root, progress, fault) : r;
+    if (r == 0 && recipe->python)
+        r = python_compile(root, progress, fault);
+    return r == 0 && recipe->fonts ? fonts_list(root, progress, fault) : r;
 }
 
 /* What `docker save` and the like write is layers, not a tree. */

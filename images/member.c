@@ -143,9 +143,9 @@ static int parent_find(struct tree_writer *writer, char *name, const char **ret_
 
 static mode_t safe_mode(mode_t type, mode_t permissions)
 {
-    permissions &= 0777;
     if (type == S_IFDIR)
-        return permissions | 0755;
+        return 0755;
+    permissions &= 0755;
     return permissions | 0444 | ((permissions & 0111) != 0 ? 0111 : 0);
 }
 

@@ -5,7 +5,7 @@
  * - only directories, regular files, symbolic and hard links are made; devices, FIFOs and sockets
  *   are passed over;
  * - no owners, no setuid or setgid, no ACLs, attributes or flags; everybody may read, and run what
- *   somebody may run;
+ *   somebody may run, and nobody but the owner may write;
  * - bytes, members and depth have a maximum.
  *
  * The process has the tree as its root already (confine.h): these rules are the second wall, and

@@ -43,6 +43,7 @@ static const struct debian_recipe recipes[] = {
                 {NULL, NULL, NULL},
             },
         .python = true,
+        .fonts = true,
     },
     {
         .name = "python-slim",

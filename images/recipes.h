@@ -19,7 +19,8 @@ struct debian_recipe {
     const char *const *packages;
     const char *const *left_out; /* their dependants work without them in a jail */
     const struct summary_item *summary; /* ends with a label of NULL */
-    bool python;                 /* compile its modules, make matplotlib's list of fonts */
+    bool python; /* compile its modules */
+    bool fonts;  /* make matplotlib's list of them */
     bool node;                   /* add Node.js and npm packages */
 };
 

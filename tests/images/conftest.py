@@ -1,0 +1,124 @@
+"""A store for each test, and the program that fills it."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from support import tar_bytes
+
+FETCH_SECONDS_MAX = 120
+
+
+class Store:
+    """An image store of its own."""
+
+    def __init__(self, program, directory):
+        self.program = program
+        self.directory = directory
+        self.images = directory / "code-sandbox-mcp" / "images"
+
+    def environment(self, **changes):
+        return {**os.environ, "XDG_DATA_HOME": str(self.directory), **changes}
+
+    def start(self, *arguments, **options):
+        """The program, running."""
+        return subprocess.Popen([self.program, "fetch", *map(str, arguments)],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, errors="replace",
+                                env=self.environment(**options))
+
+    def fetch(self, *arguments, **options):
+        """The program, run to its end; stderr and returncode tell."""
+        process = self.start(*arguments, **options)
+        try:
+            process.stdout_text, process.stderr_text = process.communicate(
+                timeout=FETCH_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        return process
+
+    def entries(self):
+        """Everything in the directory of images: images, and what should not have been left."""
+        return sorted(os.listdir(self.images)) if self.images.exists() else []
+
+
+class Unpacking:
+    """Makes an image from the bytes of an archive."""
+
+    def __init__(self, store, directory):
+        self.store = store
+        self.archive = directory / "archive"
+
+    def __call__(self, archive):
+        self.archive.write_bytes(archive)
+        return self.store.fetch("--from", self.archive, "--name", "mine")
+
+    def accept(self, archive):
+        """The root file system that it makes."""
+        done = self(archive)
+        assert done.returncode == 0, done.stderr_text
+        assert self.store.entries() == ["mine"]
+        return self.store.images / "mine" / "rootfs"
+
+    def refuse(self, archive, *words):
+        """The message, which says `words`; nothing of the archive is left."""
+        done = self(archive)
+        assert done.returncode == 1, done.stderr_text
+        assert self.store.entries() == []
+        for word in words:
+            assert word in done.stderr_text
+        return done.stderr_text
+
+
+@pytest.fixture(scope="session")
+def image_program(build_directory):
+    path = build_directory / "images" / "code-sandbox-mcp-image"
+    assert path.exists(), f"{path} is not there: run make build, or set CODE_SANDBOX_BUILD"
+    return path
+
+
+@pytest.fixture
+def store(image_program, tmp_path):
+    directory = tmp_path / "data"
+    directory.mkdir()
+    return Store(image_program, directory)
+
+
+@pytest.fixture
+def unpack(store, tmp_path):
+    return Unpacking(store, tmp_path)
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A directory of the host that an archive will try to reach, with one file."""
+    directory = pathlib.Path(tmp_path / "outside")
+    directory.mkdir()
+    (directory / "file").write_text("untouched\n")
+    yield directory
+    assert sorted(os.listdir(directory)) == ["file"]
+    assert (directory / "file").read_text() == "untouched\n"
+    assert (directory / "file").stat().st_nlink == 1
+
+
+@pytest.fixture
+def small_archive(tmp_path):
+    path = tmp_path / "small.tar"
+    path.write_bytes(tar_bytes.archive())
+    return path
+
+
+@pytest.fixture(scope="session")
+def slow_archive(tmp_path_factory):
+    """Takes a second or more to unpack: time enough to be interrupted."""
+    path = tmp_path_factory.mktemp("archives") / "slow.tar"
+    with open(path, "wb") as file:
+        file.write(tar_bytes.directory("usr/"))
+        body = b"x" * 4096
+        for number in range(60000):
+            file.write(tar_bytes.file(f"usr/{number % 100}/{number}", body))
+        file.write(tar_bytes.END)
+    return path

@@ -1,0 +1,310 @@
+"""The command line, interruptions and locks of a fetch."""
+
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import threading
+import time
+
+import pytest
+
+from support import tar_bytes
+
+WAIT_SECONDS_MAX = 60
+
+
+def wait_until(what, condition):
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.01)
+
+
+def unpacked_files(store):
+    """How many directories of the slow archive are there already."""
+    building = [entry for entry in store.entries() if entry.startswith(".building-")]
+    if not building:
+        return 0
+    try:
+        return len(os.listdir(store.images / building[0] / "rootfs" / "usr"))
+    except FileNotFoundError:
+        return 0
+
+
+@pytest.fixture
+def begun(store, slow_archive):
+    """A fetch of the image "mine" that is in the middle of its unpacking."""
+    process = store.start("--from", slow_archive, "--name", "mine")
+    wait_until("it unpacks", lambda: unpacked_files(store) > 10 or process.poll() is not None)
+    assert process.poll() is None, "it was too quick to be caught: a larger archive is needed"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_leaves_nothing(store, begun, number):
+    begun.send_signal(number)
+    _, message = begun.communicate(timeout=WAIT_SECONDS_MAX)
+    assert begun.returncode == 128 + number
+    assert "interrupted" in message
+    assert store.entries() == []
+
+
+def test_killed_fetch_is_absent_and_swept_by_the_next(store, begun, small_archive):
+    begun.kill()
+    begun.wait()
+    assert "mine" not in store.entries()
+    wait_until("its child is dead too", lambda: not processes_below(store))
+    assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
+    assert store.entries() == ["mine"]
+
+
+def processes_below(store):
+    """Processes of ours with a root or an open file in the store."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            places = [os.readlink(f"/proc/{process}/root")]
+            places += [os.readlink(f"/proc/{process}/fd/{fd}")
+                       for fd in os.listdir(f"/proc/{process}/fd")]
+        except OSError:
+            continue
+        if any(place.startswith(str(store.images)) for place in places):
+            found.append(process)
+    return found
+
+
+def test_second_fetch_waits_and_finds_it(store, begun, small_archive):
+    second = store.start("--from", small_archive, "--name", "mine")
+    line = second.stderr.readline()
+    assert f"process {begun.pid} is fetching it already" in line
+    _, rest = second.communicate(timeout=WAIT_SECONDS_MAX)
+    assert second.returncode == 0
+    assert "is there already" in rest
+    assert begun.wait() == 0
+    assert store.entries() == ["mine"]
+    assert len(os.listdir(store.images / "mine" / "rootfs" / "usr")) == 100
+
+
+def test_waiting_fetch_can_be_interrupted(store, begun, small_archive):
+    second = store.start("--from", small_archive, "--name", "mine")
+    second.stderr.readline()
+    second.send_signal(signal.SIGINT)
+    second.communicate(timeout=WAIT_SECONDS_MAX)
+    assert second.returncode == 128 + signal.SIGINT
+    assert begun.poll() is None
+
+
+def test_fetches_of_two_names_do_not_wait(store, begun, small_archive):
+    assert store.fetch("--from", small_archive, "--name", "other").returncode == 0
+    assert begun.poll() is None
+    assert (store.images / "other" / "image.json").exists()
+
+
+def test_removal_waits_for_no_fetch(store, begun, server_path):
+    done = subprocess.run([server_path, "images", "remove", "mine"], env=store.environment(),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "mine" in done.stderr
+
+
+def test_image_that_is_there_is_success(store, small_archive):
+    assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
+    before = (store.images / "mine" / "image.json").stat()
+    again = store.fetch("--from", small_archive, "--name", "mine")
+    assert again.returncode == 0
+    assert "is there already" in again.stderr_text and "--force" in again.stderr_text
+    assert (store.images / "mine" / "image.json").stat().st_ino == before.st_ino
+
+
+def test_force_makes_it_again(store, small_archive):
+    assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
+    (store.images / "mine" / "rootfs" / "old").write_text("")
+    assert store.fetch("--force", "--from", small_archive, "--name", "mine").returncode == 0
+    assert store.entries() == ["mine"]
+    assert not (store.images / "mine" / "rootfs" / "old").exists()
+
+
+def test_failed_force_keeps_the_former_image(store, small_archive, tmp_path):
+    assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"broken")
+    assert store.fetch("--force", "--from", broken, "--name", "mine").returncode == 1
+    assert store.entries() == ["mine"]
+    assert (store.images / "mine" / "rootfs" / "usr" / "program").exists()
+
+
+def test_record_says_what_the_image_is(store, small_archive):
+    assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
+    record = json.loads((store.images / "mine" / "image.json").read_text())
+    assert record["name"] == "mine"
+    assert record["source"] == "the archive small.tar"
+    assert record["file_count"] > 10 and record["size_bytes"] > 4096
+    files = sum(len(names) + len(directories)
+                for _, directories, names in os.walk(store.images / "mine" / "rootfs"))
+    assert record["file_count"] == files
+
+
+def test_removes_directories_of_mode_000(store, small_archive, server_path):
+    assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
+    deep = store.images / "mine" / "rootfs" / "a" / "b"
+    deep.mkdir(parents=True)
+    (deep / "file").write_text("")
+    deep.chmod(0)
+    deep.parent.chmod(0)
+    done = subprocess.run([server_path, "images", "remove", "mine"], env=store.environment(),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert store.entries() == []
+
+
+def test_strict_umask_does_not_shut_the_image(store, small_archive):
+    previous = os.umask(0o077)
+    try:
+        assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
+    finally:
+        os.umask(previous)
+    for directory, _, names in os.walk(store.images / "mine"):
+        assert stat.S_IMODE(os.stat(directory).st_mode) & 0o555 == 0o555
+        for name in names:
+            assert stat.S_IMODE(os.lstat(os.path.join(directory, name)).st_mode) & 0o444 == 0o444
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--colour"], ["no option --colour", "--help"]),
+    ([], ["name the image"]),
+    (["ruby"], ["no image ruby"]),
+    (["--from", "x"], ["--name"]),
+    (["--name", "x"], ["--from"]),
+    (["--from", "x", "--name", "A/b"], ['"A/b" is no image name']),
+    (["--from", "x", "--name", "a", "python"], ["python"]),
+    (["--from"], ["--from needs a value"]),
+])
+def test_wrong_command_lines_are_told(store, arguments, words):
+    done = store.fetch(*arguments)
+    assert done.returncode == 2
+    for word in words:
+        assert word in done.stderr_text
+    assert not store.images.exists()
+
+
+def test_help_lists_the_catalog(store):
+    done = store.fetch("--help")
+    assert done.returncode == 0
+    for name in ("python", "python-slim", "node", "--from", "--force"):
+        assert name in done.stdout_text
+
+
+def test_absent_archive_is_named(store, tmp_path):
+    done = store.fetch("--from", tmp_path / "nowhere.tar", "--name", "mine")
+    assert done.returncode == 1
+    assert "nowhere.tar" in done.stderr_text and "No such file" in done.stderr_text
+    assert store.entries() == []
+
+
+def test_archive_that_is_a_fifo_does_not_hang(store, tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    done = store.fetch("--from", tmp_path / "fifo", "--name", "mine")
+    assert done.returncode == 1
+    assert "not a regular file" in done.stderr_text
+
+
+def test_full_disk_is_said_and_leaves_nothing(image_program, small_archive, tmp_path):
+    """On a tmpfs of half a megabyte, in a user namespace of its own."""
+    big = tmp_path / "big.tar"
+    big.write_bytes(tar_bytes.archive(tar_bytes.file("big", b"x" * (2 << 20))))
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    script = ('mount -t tmpfs -o size=512k none "$1" && export XDG_DATA_HOME="$1" && '
+              '{ "$2" fetch --from "$3" --name mine; echo "status $?"; '
+              'ls -A "$1/code-sandbox-mcp/images" | sed "s/^/left /"; }')
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script,
+                           "sh", mount, image_program, big],
+                          capture_output=True, text=True, check=False, timeout=WAIT_SECONDS_MAX)
+    assert "No space left" in done.stderr and "XDG_DATA_HOME" in done.stderr, done.stderr
+    assert done.stdout.splitlines() == ["status 1"]
+
+
+def test_host_without_apt_gets_a_remedy(store):
+    done = store.fetch("python-slim", PATH="/nonexistent")
+    assert done.returncode == 1
+    assert "no apt-get" in done.stderr_text and "fetch --from FILE" in done.stderr_text
+    assert store.entries() == []
+
+
+def test_host_without_debian_sources_gets_a_remedy(store, tmp_path):
+    configuration = tmp_path / "apt.conf"
+    configuration.write_text('Dir::Etc::sourcelist "/dev/null";\n'
+                             f'Dir::Etc::sourceparts "{tmp_path}/none";\n')
+    done = store.fetch("python-slim", APT_CONFIG=str(configuration))
+    assert done.returncode == 1
+    assert "no archive of Debian" in done.stderr_text and "--from FILE" in done.stderr_text
+    assert store.entries() == []
+
+
+def test_what_apt_says_reaches_the_user(store, tmp_path):
+    configuration = tmp_path / "apt.conf"
+    configuration.write_text('Acquire::http::Proxy "http://127.0.0.1:9/";\n'
+                             'Acquire::https::Proxy "http://127.0.0.1:9/";\n'
+                             'Acquire::Retries "0";\n')
+    done = store.fetch("python-slim", APT_CONFIG=str(configuration))
+    assert done.returncode == 1
+    assert "apt-get failed" in done.stderr_text and "127.0.0.1" in done.stderr_text
+    assert store.entries() == []
+
+
+def test_unknown_keyring_is_refused(store, tmp_path):
+    """Signatures are checked: a keyring without Debian's keys makes apt refuse the archive."""
+    sources = tmp_path / "sources.list.d"
+    sources.mkdir()
+    keyring = tmp_path / "empty.gpg"
+    keyring.write_bytes(b"")
+    for path in find_debian_sources():
+        text = path.read_text()
+        (sources / path.name).write_text(
+            "".join(f"Signed-By: {keyring}\n" if line.lower().startswith("signed-by:") else line
+                    for line in text.splitlines(keepends=True)))
+    if not any("Signed-By" in path.read_text() for path in sources.iterdir()):
+        pytest.skip("the sources of this host name no keyring")
+    configuration = tmp_path / "apt.conf"
+    configuration.write_text(f'Dir::Etc::sourcelist "/dev/null";\n'
+                             f'Dir::Etc::sourceparts "{sources}";\n')
+    done = store.fetch("python-slim", APT_CONFIG=str(configuration))
+    assert done.returncode == 1
+    assert "signed" in done.stderr_text or "NO_PUBKEY" in done.stderr_text
+    assert store.entries() == []
+
+
+def find_debian_sources():
+    folder = pathlib.Path("/etc/apt/sources.list.d")
+    return [path for path in folder.glob("*.sources") if "debian" in path.read_text()]
+
+
+def test_terminal_gets_a_bar_and_a_pipe_plain_lines(store, slow_archive):
+    leader, follower = os.openpty()
+    process = subprocess.Popen([store.program, "fetch", "--from", slow_archive, "--name", "mine"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=follower, env=store.environment(TERM="xterm"))
+    os.close(follower)
+    shown = []
+    reader = threading.Thread(target=read_all, args=(leader, shown))
+    reader.start()
+    assert process.wait(timeout=WAIT_SECONDS_MAX) == 0
+    reader.join()
+    assert "%" in b"".join(shown).decode() and "[#" in b"".join(shown).decode()
+    plain = store.fetch("--force", "--from", slow_archive, "--name", "mine").stderr_text
+    assert "\r" not in plain and "\x1b" not in plain and "%" not in plain
+    assert "mine: unpacking\n" in plain and "mine: done: " in plain
+
+
+def read_all(fd, chunks):
+    try:
+        while chunk := os.read(fd, 4096):
+            chunks.append(chunk)
+    except OSError:
+        pass  # the other end of a pty is closed
+    os.close(fd)

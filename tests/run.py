@@ -12,6 +12,7 @@ MUST_WORK=1    a skip is a failure, apart from those that tests/conftest.py list
 """
 
 import argparse
+import fcntl
 import os
 import pathlib
 import pwd
@@ -172,13 +173,26 @@ def run_stages(names):
     return total
 
 
-def prepare_test_user():
-    """The user, and the copy of the source in its home; builds and images there are kept."""
+def find_test_user():
     try:
-        user = pwd.getpwnam(TEST_USER)
+        return pwd.getpwnam(TEST_USER)
     except KeyError:
         subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", TEST_USER], check=True)
-        user = pwd.getpwnam(TEST_USER)
+        return pwd.getpwnam(TEST_USER)
+
+
+def lock_test_user(user):
+    """One run at a time has that user to itself. The lock lasts as long as the process."""
+    home_fd = os.open(user.pw_dir, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(home_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"Waiting for another run of these tests, which has the user {TEST_USER}.", flush=True)
+        fcntl.flock(home_fd, fcntl.LOCK_EX)
+
+
+def copy_source(user):
+    """The copy of the source in that user's home; what was built there before is kept."""
     copy = pathlib.Path(user.pw_dir) / "project"
     if copy.is_dir():
         for entry in copy.iterdir():
@@ -190,7 +204,7 @@ def prepare_test_user():
                                        copy]), stdin=pack.stdout, check=True)
     if pack.wait() != 0:
         raise SystemExit("run.py: cannot copy the source for the test user")
-    return user, copy
+    return copy
 
 
 def as_test_user(user, command):
@@ -205,7 +219,9 @@ def as_test_user(user, command):
 
 
 def run_as_test_user(names):
-    user, copy = prepare_test_user()
+    user = find_test_user()
+    lock_test_user(user)
+    copy = copy_source(user)
     print(f"The tests run as user {user.pw_name} in {copy}.", flush=True)
     tally = copy / "build-test-tally"
     tally.unlink(missing_ok=True)

@@ -178,8 +178,8 @@ int children_wait(struct child *children, size_t count, const struct child_obser
     for (size_t i = 0; i < count; i++)
         child_kill(&children[i]);
     if (r < 0)
-        return fault_set(fault, -r, "interrupted by %s; nothing of it was kept",
-                         strsignal(interrupt_signal()));
+        return fault_set(fault, -r, "interrupted by SIG%s; nothing of it was kept",
+                         sigabbrev_np(interrupt_signal()));
     if (failed != NULL)
         return fault_set(fault, failed->error, "%s", failed->fault.text);
     return 0;

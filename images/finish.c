@@ -38,7 +38,7 @@ static int unlock_pip(struct fault *fault)
 
 static int packages_body(void *data, struct fault *fault)
 {
-    (void)data;
+    const struct debian_recipe *recipe = data;
     static int (*const steps[])(struct fault *) = {
         system_provide_directories,
         system_provide_account,
@@ -50,7 +50,7 @@ static int packages_body(void *data, struct fault *fault)
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(steps); i++)
         r = steps[i](fault);
-    if (r == 0)
+    if (r == 0 && recipe->fonts)
         r = directory_provide(FONT_DIRECTORY, 0755, fault);
     if (r == 0)
         r = tree_remove(AT_FDCWD, SETUP_DIRECTORY);
@@ -105,7 +105,11 @@ int finish_packages(const char *root, const struct debian_recipe *recipe, struct
                     struct fault *fault)
 {
     static const char *const ldconfig[] = {"/usr/sbin/ldconfig", NULL};
-    const struct confined confined = {.root = root, .body = packages_body};
+    const struct confined confined = {
+        .root = root,
+        .body = packages_body,
+        .data = (void *)recipe,
+    };
     progress_step(progress, "configuring");
     int r = confined_run(&confined, NULL, fault);
     if (r == 0)

@@ -15,6 +15,11 @@
 
 #define ASIDE SETUP_DIRECTORY "/npm"
 #define GENAI "@google/genai"
+#define INSIDE "/usr/share/code-sandbox/npm" /* npm cannot install to a prefix of "/" */
+/* No scripts, nothing but the packages, and no word unless it fails. */
+#define NPM_OPTIONS                                                                                \
+    "--ignore-scripts", "--omit=dev", "--no-bin-links", "--no-package-lock", "--no-audit",         \
+        "--no-fund", "--no-update-notifier", "--logs-max=0", "--loglevel=error"
 #define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
 
 int npm_find(struct fault *fault)
@@ -59,27 +64,12 @@ int npm_install(const char *root, const char *scratch, struct progress *progress
         return r;
     char prefix_option[PATH_MAX + 16];
     snprintf(prefix_option, sizeof(prefix_option), "--prefix=%s", prefix);
+    /* By tag, since a bare name would get what suits the Node.js of the host, not the image's. */
     const struct program program = {
-        .argv = (const char *const[]){"npm",
-                                      "install",
-                                      prefix_option,
-                                      cache,
-                                      "--ignore-scripts",
-                                      "--global=false",
-                                      "--omit=dev",
-                                      "--install-strategy=hoisted",
-                                      "--no-bin-links",
-                                      "--no-package-lock",
-                                      "--no-audit",
-                                      "--no-fund",
-                                      "--no-update-notifier",
-                                      "--logs-max=0",
-                                      "--loglevel=error",
-                                      "--",
-                                      node,
-                                      "npm",
-                                      GENAI,
-                                      NULL},
+        .argv = (const char *const[]){"npm", "install", prefix_option, cache, NPM_OPTIONS,
+                                      "--global=false", "--install-strategy=hoisted",
+                                      "--engine-strict=false", "--", node, "npm@latest",
+                                      (GENAI "@latest"), NULL},
         .environment = (const char *const[]){temporary, NULL},
         .directory = prefix,
     };
@@ -174,9 +164,18 @@ static void environment_fill(struct environment *environment)
                 environment->pairs[environment->count++] = *pair;
 }
 
-int npm_install_inside(const char *root, struct progress *progress, struct fault *fault)
+/* In a confined child: what the image's npm installed goes to its place. */
+static int inside_place(void *data, struct fault *fault)
 {
-    progress_step(progress, "adding " GENAI " with the image's npm");
+    (void)data;
+    int r = move(INSIDE "/node_modules", "node_modules", fault);
+    if (r == 0)
+        r = tree_remove(AT_FDCWD, "node_modules/.package-lock.json");
+    return r == 0 ? tree_remove(AT_FDCWD, INSIDE) : r;
+}
+
+static int inside_install(const char *root, struct fault *fault)
+{
     struct confined_file files[2] = {{"/etc/resolv.conf", "/etc/resolv.conf"}};
     size_t file_count = 1;
     /* The host's bundle, since a mirror of the host may have a certificate that only it knows. */
@@ -191,19 +190,27 @@ int npm_install_inside(const char *root, struct progress *progress, struct fault
         .network = true,
     };
     const struct image_program program = {
-        .argv = (const char *const[]){"/usr/bin/npm", "install", "--prefix=/", "--ignore-scripts",
-                                      "--no-save", "--no-package-lock", "--omit=dev", "--no-audit",
-                                      "--no-fund", "--no-update-notifier", "--no-bin-links",
-                                      "--logs-max=0", "--loglevel=error", "--", GENAI, NULL},
+        .argv = (const char *const[]){"/usr/bin/npm", "install", ("--prefix=" INSIDE), NPM_OPTIONS,
+                                      "--no-save", "--", GENAI, NULL},
         .environment = environment.pairs,
     };
+    int r = confined_program(&confined, &program, NULL, fault);
+    if (r > 0)
+        return fault_set(fault, ENOENT, "the image has no npm");
+    const struct confined place = {.root = root, .body = inside_place};
+    return r == 0 ? confined_run(&place, NULL, fault) : r;
+}
+
+int npm_install_inside(const char *root, struct progress *progress, struct fault *fault)
+{
+    progress_step(progress, "adding " GENAI " with the image's npm");
     struct fault cause = {0};
-    int r = confined_program(&confined, &program, NULL, &cause);
+    int r = inside_install(root, &cause);
     if (r == -EINTR)
         return fault_set(fault, EINTR, "%s", cause.text);
-    if (r != 0)
+    if (r < 0)
         progress_note(progress,
                       "note: " GENAI " could not be added, the image is made without it: %s",
-                      r > 0 ? "the image has no npm" : cause.text);
+                      cause.text);
     return 0;
 }

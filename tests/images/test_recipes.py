@@ -1,0 +1,180 @@
+"""What is in the images of the catalog. They are those of the user's own store."""
+
+import json
+import os
+import pathlib
+import stat
+import subprocess
+
+import pytest
+
+RUN_SECONDS_MAX = 120
+NAMES = ["python", "python-slim", "node"]
+
+
+def store_images():
+    home = os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
+    return pathlib.Path(home) / "code-sandbox-mcp" / "images"
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def image(name):
+    path = store_images() / name
+    if not (path / "image.json").exists():
+        pytest.skip(f"the image {name} is not there: code-sandbox-mcp fetch {name}")
+    return path
+
+
+@pytest.fixture
+def run(server_path):
+    """What a snippet prints in an image."""
+    def run_code(image_name, language, code):
+        if not (store_images() / image_name / "image.json").exists():
+            pytest.skip(f"the image {image_name} is not there: code-sandbox-mcp fetch {image_name}")
+        done = subprocess.run(
+            [server_path, "run", "--language", language, "-"], input=code, text=True,
+            capture_output=True, check=False, timeout=RUN_SECONDS_MAX,
+            env={**os.environ, "CONTAINER_IMAGE": image_name, "CONTAINER_LANGUAGE": language})
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+    return run_code
+
+
+def walk(root):
+    for directory, directories, names in os.walk(root):
+        for entry in directories + names:
+            path = os.path.join(directory, entry)
+            yield path, os.lstat(path)
+
+
+def test_everybody_may_read_and_nobody_gains(image):
+    files = 0
+    for path, status in walk(image / "rootfs"):
+        mode, kind = stat.S_IMODE(status.st_mode), stat.S_IFMT(status.st_mode)
+        files += 1
+        assert kind in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK), path
+        if kind == stat.S_IFLNK:
+            continue
+        assert mode & 0o7022 == 0, f"{path} has mode {mode:o}"
+        wanted = 0o755 if kind == stat.S_IFDIR else 0o444
+        assert mode & wanted == wanted, f"{path} has mode {mode:o}"
+    assert files == json.loads((image / "image.json").read_text())["file_count"]
+
+
+def test_has_the_places_of_a_run(image):
+    for place in ("proc", "dev", "sys", "tmp", "work", "run", "root", "home/sandbox", "var/tmp"):
+        path = image / "rootfs" / place
+        assert path.is_dir() and not path.is_symlink()
+        assert os.listdir(path) == [], f"{place} is not empty"
+
+
+def test_keeps_licences_and_drops_manuals(image):
+    documents = image / "rootfs" / "usr" / "share" / "doc"
+    assert (documents / "bash" / "copyright").is_file()
+    assert not (documents / "bash" / "changelog.gz").exists()
+    assert not (image / "rootfs" / "usr" / "share" / "man").exists()
+
+
+def test_leaves_no_trace_of_its_making(image):
+    assert sorted(os.listdir(image)) == ["image.json", "rootfs"]
+    assert [entry for entry in os.listdir(image / "rootfs") if entry.startswith(".")] == []
+    for path in ("etc/hostname", "etc/hosts", "etc/resolv.conf"):
+        assert os.uname().nodename not in (image / "rootfs" / path).read_text().split()
+
+
+def test_usr_is_merged(image):
+    for link in ("bin", "lib", "sbin"):
+        assert os.readlink(image / "rootfs" / link) == f"usr/{link}"
+    assert (image / "rootfs" / "bin" / "sh").exists()
+
+
+def test_summary_gives_real_versions(image, name, run):
+    summary = json.loads((image / "image.json").read_text())["summary"]
+    if name == "node":
+        assert f"Node.js {run(name, 'javascript', 'console.log(process.versions.node)').strip()}" \
+            in summary
+        return
+    found = run(name, "python", "import platform; print(platform.python_version())")
+    assert f"Python {found.strip()}" in summary
+    if name == "python":
+        found = run(name, "python", "import numpy; print(numpy.__version__)")
+        assert f"numpy {found.strip()}" in summary
+
+
+@pytest.mark.parametrize("image_name", ["python", "python-slim"])
+def test_modules_are_compiled(run, image_name):
+    """A module that is loaded from its source shows in the cost of every run."""
+    assert run(image_name, "python", """
+import argparse, asyncio, ctypes, decimal, email, json, sqlite3, ssl, sys, unittest
+slow = [name for name, module in sorted(sys.modules.items())
+        if getattr(module, "__cached__", None) and __import__("os").path.exists(module.__file__)
+        and module.__file__.startswith("/usr/lib/")
+        and not __import__("os").path.exists(module.__cached__)]
+print(slow)
+""").strip() == "[]"
+
+
+def test_python_has_what_it_promises(run):
+    assert run("python", "python", """
+import numpy, pandas, matplotlib, sklearn, scipy, requests, pip, yaml, sympy, PIL
+import numpy.testing, pandas.testing, matplotlib.pyplot, sklearn.datasets, sklearn.ensemble
+import scipy.stats, scipy.optimize, scipy.signal, scipy.spatial
+from sklearn.linear_model import LogisticRegression
+X, y = sklearn.datasets.load_iris(return_X_y=True)
+print(LogisticRegression(max_iter=500).fit(X, y).score(X, y) > 0.9)
+""").strip() == "True"
+
+
+def test_numpy_uses_openblas(run):
+    assert "openblas" in run("python", "python", """
+import numpy
+numpy.ones((9, 9)) @ numpy.ones((9, 9))
+print([line.split()[-1] for line in open("/proc/self/maps") if "blas" in line])
+""")
+
+
+def test_matplotlib_finds_its_list_of_fonts(run):
+    assert run("python", "python", """
+import matplotlib.font_manager, os
+home = os.path.expanduser("~/.cache/matplotlib")
+print(all(os.path.islink(f"{home}/{name}") for name in os.listdir(home)), os.listdir(home) != [])
+""").strip() == "True True"
+
+
+def test_certificates_names_and_zones_work(run):
+    assert run("python-slim", "python", """
+import getpass, mimetypes, os, pwd, socket, ssl, zoneinfo
+print(ssl.create_default_context().cert_store_stats()["x509_ca"] > 100)
+print(socket.gethostbyname("localhost"), mimetypes.guess_type("x.png")[0])
+print(pwd.getpwuid(os.getuid()).pw_dir, zoneinfo.ZoneInfo("Europe/Berlin").key)
+""").splitlines() == ["True", "127.0.0.1 image/png", "/home/sandbox Europe/Berlin"]
+
+
+def test_shell_tools_are_there(run):
+    assert run("python-slim", "python", """
+import subprocess
+print(subprocess.check_output(["bash", "-c", "echo b a | tr ' ' '\\\\n' | sort | awk '{print $1}' | "
+                               "sed s/a/c/ | grep c; find /etc -name passwd; which tar gzip"],
+                              text=True))
+""").split() == ["c", "/etc/passwd", "/usr/bin/tar", "/usr/bin/gzip"]
+
+
+def test_node_requires_and_imports_genai(run):
+    assert run("node", "javascript", "console.log(typeof require('@google/genai').GoogleGenAI)") \
+        .strip() == "function"
+    assert run("node", "javascript", """
+import { GoogleGenAI } from '@google/genai';
+console.log(typeof GoogleGenAI, await Promise.resolve('awaited'));
+""").strip() == "function awaited"
+
+
+def test_npm_runs(run):
+    assert run("node", "javascript", """
+const { execFileSync } = require('child_process');
+console.log(execFileSync('npm', ['--version'], { encoding: 'utf8' }));
+""").strip()[0].isdigit()

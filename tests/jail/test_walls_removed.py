@@ -1,5 +1,7 @@
 """Takes each wall of walls.py out of a copy of the source, builds that, and expects the test of the
 wall to fail: a test that passes without its wall proves nothing.
+
+Without the wall the attempt succeeds, so it is made on a copy of the images.
 """
 
 import os
@@ -14,12 +16,20 @@ from walls import WALLS
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
+def image_store():
+    home = os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
+    return pathlib.Path(home) / "code-sandbox-mcp"
+
+
 class Copy:
-    """A copy of the source with a build directory of its own."""
+    """A copy of the source with a build directory and images of its own."""
 
     def __init__(self, path):
         self.source = path / "source"
         self.build = path / "build"
+        self.data = path / "data"
+        self.data.mkdir()
+        self.call("cp", "--archive", "--reflink=auto", image_store(), self.data)
         shutil.copytree(ROOT, self.source, ignore=lambda folder, names: [
             name for name in names if folder == str(ROOT) and (name == ".git" or
                                                                name.startswith("build"))])
@@ -38,7 +48,8 @@ class Copy:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", name,
              ROOT / "tests" / "jail" / "test_walls.py"],
-            env={**os.environ, "CODE_SANDBOX_BUILD": str(self.build)}, text=True, check=False,
+            env={**os.environ, "CODE_SANDBOX_BUILD": str(self.build),
+                 "XDG_DATA_HOME": str(self.data)}, text=True, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
 

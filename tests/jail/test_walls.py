@@ -390,6 +390,23 @@ print(libc.syscall({arguments}), ctypes.get_errno())
     assert sandbox.print(code) == f"-1 {errors}", call
 
 
+def test_no_lease_on_the_image_makes_other_runs_wait(sandbox):
+    """Whoever opens a file under a write lease waits for its holder, up to 45 s: fcntl(2)."""
+    code = """
+import errno, fcntl, glob
+for path in glob.glob("/usr/lib/python3*/encodings/__pycache__/*"):
+    with open(path) as file:
+        for kind in (fcntl.F_WRLCK, fcntl.F_RDLCK):
+            try:
+                fcntl.fcntl(file, fcntl.F_SETLEASE, kind)
+                print("leased", path)
+            except OSError as error:
+                if error.errno != errno.EPERM:
+                    print(error)
+"""
+    assert sandbox.print(code) == ""
+
+
 def test_writable_code_still_works(sandbox):
     code = """
 import mmap, ctypes

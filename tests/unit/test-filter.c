@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
@@ -131,6 +132,17 @@ static const struct {
     {SYS_ioctl, 0, 0x5412, UNKNOWN},
     {SYS_ioctl, 0, UINT64_C(0x100005412), UNKNOWN},
     {SYS_ioctl, 0, 0x541C, UNKNOWN},
+    /* fcntl by command: leases would make other runs wait, high bits do not hide one */
+    {SYS_fcntl, 0, F_DUPFD, ALLOW},
+    {SYS_fcntl, 0, F_SETFL, ALLOW},
+    {SYS_fcntl, 0, F_SETLKW, ALLOW},
+    {SYS_fcntl, 0, F_OFD_SETLK, ALLOW},
+    {SYS_fcntl, 0, F_DUPFD_CLOEXEC, ALLOW},
+    {SYS_fcntl, 0, F_SETPIPE_SZ, ALLOW},
+    {SYS_fcntl, 0, F_ADD_SEALS, ALLOW},
+    {SYS_fcntl, 0, F_SETLEASE, REFUSE},
+    {SYS_fcntl, 0, UINT64_C(0x100000000) | F_SETLEASE, REFUSE},
+    {SYS_fcntl, 0, F_NOTIFY, REFUSE},
     {SYS_personality, 0xffffffff, 0, ALLOW},
     {SYS_personality, 0x0040000, 0, UNKNOWN},
     /* what the filter has never heard of */

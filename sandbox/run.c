@@ -10,8 +10,9 @@
  * clones the program and becomes init, without capabilities and behind the filter like the program.
  *
  * Between the two: `control`, where the child writes records (WAITING, READY, ENDED, or FAILED with
- * the step) and reads one go-ahead and one message with the code; the program's stdout and stderr,
- * one pipe each; and a pidfd, which is readable when init, and so all of its namespace, is gone.
+ * the step) and reads one go-ahead and, once the code is there, another; memory for the code; the
+ * program's stdout and stderr, one pipe each; and a pidfd, which is readable when init, and so all of
+ * its namespace, is gone.
  *
  * READY comes right before execve and starts the clock. A FAILED record, or an end without READY,
  * is our failure: nothing of the snippet has run. After READY whatever happens is the snippet's

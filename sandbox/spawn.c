@@ -25,6 +25,7 @@ struct channels {
     int control[2]; /* parent's, child's */
     int out[2];     /* read end, write end */
     int err[2];
+    int code;
     int root_tree;
 };
 
@@ -39,6 +40,7 @@ static void channels_close(struct channels *channels)
     pair_close(channels->control);
     pair_close(channels->out);
     pair_close(channels->err);
+    fd_close(&channels->code);
     fd_close(&channels->root_tree);
 }
 
@@ -67,6 +69,17 @@ static int make_pipe(int pair[2], const struct id_map *map)
     return raise_above_standard(&pair[1]);
 }
 
+/*
+ * Where the code will be. The child inherits it, because a descriptor in a message would count
+ * against the user, together with those that snippets send each other, until the child took it:
+ * one snippet could keep all others from getting their code (ETOOMANYREFS, unix(7)).
+ */
+static int make_code_memory(int *ret_fd)
+{
+    *ret_fd = memfd_create("code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return *ret_fd < 0 ? -errno : raise_above_standard(ret_fd);
+}
+
 static int channels_open(struct channels *channels, const struct id_map *map, struct fault *fault)
 {
     int r = make_pipe(channels->out, map);
@@ -76,6 +89,8 @@ static int channels_open(struct channels *channels, const struct id_map *map, st
         r = -errno;
     if (r == 0)
         r = raise_above_standard(&channels->control[1]);
+    if (r == 0)
+        r = make_code_memory(&channels->code);
     if (r == 0 && channels->root_tree >= 0)
         r = raise_above_standard(&channels->root_tree);
     if (r < 0)
@@ -96,11 +111,13 @@ static void plan_descriptors(struct jail_plan *jail, const struct channels *chan
     jail->control_fd = channels->control[1];
     jail->stdout_fd = channels->out[1];
     jail->stderr_fd = channels->err[1];
+    jail->code_fd = channels->code;
     jail->root_tree_fd = channels->root_tree;
     jail->keep_count = 0;
     jail->keep[jail->keep_count++] = jail->control_fd;
     jail->keep[jail->keep_count++] = jail->stdout_fd;
     jail->keep[jail->keep_count++] = jail->stderr_fd;
+    jail->keep[jail->keep_count++] = jail->code_fd;
     if (jail->root_tree_fd >= 0)
         jail->keep[jail->keep_count++] = jail->root_tree_fd;
     qsort(jail->keep, jail->keep_count, sizeof(int), compare_descriptors);
@@ -109,7 +126,7 @@ static void plan_descriptors(struct jail_plan *jail, const struct channels *chan
 int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *ret_sandbox,
                   struct fault *fault)
 {
-    OWNED(channels_close) struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, -1};
+    OWNED(channels_close) struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, -1, -1};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     int r = rootfs_detach(plan_jail(plan)->root_path, &channels.root_tree, fault);
     if (r == 0)
@@ -132,6 +149,7 @@ int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *r
     sandbox.control_fd = fd_take(&channels.control[0]);
     sandbox.stdout_fd = fd_take(&channels.out[0]);
     sandbox.stderr_fd = fd_take(&channels.err[0]);
+    sandbox.code_fd = fd_take(&channels.code);
 
     r = id_map_write(map, sandbox.pid, fault);
     if (r < 0)
@@ -143,46 +161,27 @@ int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *r
     return 0;
 }
 
-/* Memory with the code in it, that nobody can change any more. */
-static int make_code_memory(const char *code, size_t length)
+/* Fills the memory, and nobody can change it any more. */
+static int write_code(int fd, const char *code, size_t length)
 {
-    OWNED_FD int fd = memfd_create("code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -errno;
     for (size_t done = 0; done < length;) {
         ssize_t written = write(fd, code + done, length - done);
         if (written < 0)
             return -errno;
         done += (size_t)written;
     }
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-        return -errno;
-    return fd_take(&fd);
+    int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : 0;
 }
 
 int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struct fault *fault)
 {
-    OWNED_FD int fd = make_code_memory(code, length);
-    if (fd < 0)
-        return fault_set(fault, -fd, "cannot copy %zu bytes of code for a sandbox: %m", length);
-    struct iovec part = {.iov_base = (char[]){0}, .iov_len = 1};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control = {.header = {
-                     .cmsg_len = CMSG_LEN(sizeof(int)),
-                     .cmsg_level = SOL_SOCKET,
-                     .cmsg_type = SCM_RIGHTS,
-                 }};
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
+    int r = write_code(sandbox->code_fd, code, length);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot copy %zu bytes of code for a sandbox: %m", length);
+    fd_close(&sandbox->code_fd);
     /* EPIPE: the child has failed before; its record says why, and is read as any other. */
-    if (sendmsg(sandbox->control_fd, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE)
+    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE)
         return fault_set(fault, errno, "cannot hand the code to a sandbox: %m");
     return 0;
 }
@@ -235,4 +234,5 @@ void sandbox_release(struct sandbox *sandbox)
     fd_close(&sandbox->control_fd);
     fd_close(&sandbox->stdout_fd);
     fd_close(&sandbox->stderr_fd);
+    fd_close(&sandbox->code_fd);
 }

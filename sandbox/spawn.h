@@ -22,10 +22,12 @@ struct sandbox {
     int control_fd;  /* records of child_report, one each read */
     int stdout_fd;   /* read ends, non-blocking */
     int stderr_fd;
+    int code_fd;     /* memory that the child has too; -1 once the code is in it */
 };
 
 #define SANDBOX_NONE                                                                               \
-    ((struct sandbox){.pidfd = -1, .control_fd = -1, .stdout_fd = -1, .stderr_fd = -1})
+    ((struct sandbox){                                                                             \
+        .pidfd = -1, .control_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .code_fd = -1})
 
 /*
  * Makes the namespaces and starts the child on the plan. 0, or a negative errno with its fault;

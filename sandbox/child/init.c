@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,7 +23,7 @@ static int report_kind(const struct jail *jail, enum report_kind kind, int statu
     return report_write(jail->plan, &report);
 }
 
-/* The code comes as one message that carries one descriptor: memory that the parent filled. */
+/* The code comes into memory that the parent has too; one message says that it is there. */
 int step_receive_code(struct jail *jail)
 {
     jail_note(jail, STEP_REPORT_WAITING, -1);
@@ -34,31 +33,13 @@ int step_receive_code(struct jail *jail)
 
     jail_note(jail, STEP_RECEIVE_CODE, -1);
     char byte;
-    struct iovec part = {.iov_base = &byte, .iov_len = 1};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct msghdr message = {
-        .msg_iov = &part,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
     ssize_t length;
     do {
-        length = recvmsg(jail->plan->control_fd, &message, MSG_CMSG_CLOEXEC);
+        length = read(jail->plan->control_fd, &byte, 1);
     } while (length < 0 && errno == EINTR);
     if (length < 0)
         return -errno;
-    if (length == 0)
-        return -EPIPE;
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header == NULL || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof(int)))
-        return -EBADMSG;
-    memcpy(&jail->code_fd, CMSG_DATA(header), sizeof(int));
-    return 0;
+    return length == 0 ? -EPIPE : 0;
 }
 
 int step_write_code(struct jail *jail)
@@ -70,11 +51,11 @@ int step_write_code(struct jail *jail)
     off_t offset = 0;
     ssize_t copied;
     do {
-        copied = sendfile(fd, jail->code_fd, &offset, SENDFILE_CHUNK);
+        copied = sendfile(fd, jail->plan->code_fd, &offset, SENDFILE_CHUNK);
     } while (copied > 0 || (copied < 0 && errno == EINTR));
     int r = copied < 0 ? -errno : 0;
     close(fd);
-    close(jail->code_fd);
+    close(jail->plan->code_fd);
     return r;
 }
 

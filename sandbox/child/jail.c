@@ -43,7 +43,7 @@ static int (*const steps[])(struct jail *) = {
 
 void jail_main(const struct jail_plan *plan)
 {
-    struct jail jail = {.plan = plan, .root_fd = plan->root_tree_fd, .code_fd = -1};
+    struct jail jail = {.plan = plan, .root_fd = plan->root_tree_fd};
     for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         int r = steps[i](&jail);
         if (r < 0)

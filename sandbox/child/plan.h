@@ -102,6 +102,7 @@ struct jail_plan {
     /* Descriptors that the child inherits; all other ones are closed first. */
     int control_fd;                       /* SOCK_SEQPACKET to the parent */
     int stdout_fd, stderr_fd;             /* become 1 and 2 of the program; 0 is /dev/null */
+    int code_fd;                          /* memory that the parent fills before it says so */
     int root_tree_fd;                     /* detached mount of the root, or -1: open root_path */
     int keep[PLAN_DESCRIPTORS_MAX];       /* the ones above, ascending, without duplicates */
     size_t keep_count;

@@ -24,7 +24,6 @@ struct jail {
     int dev_fd;
     int device_fds[JAIL_DEVICES_MAX];
     int scratch_fds[JAIL_SCRATCH_MAX];
-    int code_fd;                       /* sealed memory with the code, from the parent */
     pid_t program;                     /* pid 2, once there */
     int children_fd;                   /* readable when a child of init has died */
 };

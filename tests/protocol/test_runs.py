@@ -1,6 +1,7 @@
 """Calls that run Python: results, many at once, cancelling, ending."""
 
 import json
+import resource
 import signal
 import time
 
@@ -225,6 +226,28 @@ def test_a_batch_waits_for_its_runs(start, python_settings):
     assert answers.pop(200) == {}
     assert {key: server.text_of(value) for key, value in answers.items()} == {
         100: "100", 101: "101", 102: "102"}
+
+
+def test_descriptors_in_messages_of_one_run_do_not_hold_up_another(start_python):
+    """The kernel counts them for each user, and refuses more at its limit: ETOOMANYREFS, unix(7)."""
+    server = start_python("--parallel", "2")
+    _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (min(1024, hard), hard))
+    greedy = server.start_call("run_python_code", """
+import array, socket, time
+pairs = []
+try:
+    while True:
+        pairs.append(socket.socketpair())
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 253))
+        pairs[-1][0].sendmsg([b"x"], [rights])
+except OSError:
+    pass
+time.sleep(600)
+""")
+    time.sleep(1)
+    assert run(server, "print('not held up')")[0] == ["not held up"]
+    server.notify("notifications/cancelled", {"requestId": greedy})
 
 
 def test_ping_is_answered_while_a_snippet_runs(server):

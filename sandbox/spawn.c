@@ -123,6 +123,27 @@ static void plan_descriptors(struct jail_plan *jail, const struct channels *chan
     qsort(jail->keep, jail->keep_count, sizeof(int), compare_descriptors);
 }
 
+/* Maps the ids, for which the child waits, and lets it go on. */
+static int let_go(const struct sandbox *sandbox, const struct id_map *map, struct fault *fault)
+{
+    int r = id_map_write(map, sandbox->pid, fault);
+    if (r < 0)
+        return r;
+    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL) < 0)
+        return fault_set(fault, errno, "cannot start the set-up of a sandbox: %m");
+    return 0;
+}
+
+/* A child that failed before has told why, and that is the cause; a dead one cannot be mapped. */
+static int explain_by_child(struct plan *plan, struct sandbox *sandbox, int r, struct fault *fault,
+                            const struct fault *own)
+{
+    struct child_report report;
+    if (sandbox_read_report(sandbox, &report) == 0 && report.kind == REPORT_FAILED)
+        return step_explain(plan_jail(plan), plan_image(plan), &report, fault);
+    return fault_set(fault, -r, "%s", own->text);
+}
+
 int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *ret_sandbox,
                   struct fault *fault)
 {
@@ -151,11 +172,10 @@ int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *r
     sandbox.stderr_fd = fd_take(&channels.err[0]);
     sandbox.code_fd = fd_take(&channels.code);
 
-    r = id_map_write(map, sandbox.pid, fault);
+    struct fault own = {""};
+    r = let_go(&sandbox, map, &own);
     if (r < 0)
-        return r;
-    if (send(sandbox.control_fd, "", 1, MSG_NOSIGNAL) < 0)
-        return fault_set(fault, errno, "cannot start the set-up of a sandbox: %m");
+        return explain_by_child(plan, &sandbox, r, fault, &own);
     *ret_sandbox = sandbox;
     sandbox = SANDBOX_NONE;
     return 0;

@@ -26,8 +26,9 @@ int interrupts_open(struct interrupts *interrupts, struct loop *loop)
     sigaddset(&interrupts->blocked, SIGTERM);
     sigaddset(&interrupts->blocked, SIGINT);
     sigaddset(&interrupts->blocked, SIGHUP);
+    /* Writing to no reader, or past RLIMIT_FSIZE, is an error of that write and no more. */
     if (sigprocmask(SIG_BLOCK, &interrupts->blocked, NULL) < 0 ||
-        signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
         return -errno;
     OWNED_FD int fd = signalfd(-1, &interrupts->blocked, SFD_CLOEXEC | SFD_NONBLOCK);
     if (fd < 0)

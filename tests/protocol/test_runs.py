@@ -250,6 +250,15 @@ time.sleep(600)
     server.notify("notifications/cancelled", {"requestId": greedy})
 
 
+def test_a_limit_of_file_size_does_not_end_the_server(server):
+    """Code goes through memory that counts as a file; SIGXFSZ kills who does not ignore it."""
+    _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4096, hard))
+    result = server.call("run_python_code", "#" * 10000)
+    assert result["isError"] and "10000 bytes of code" in server.text_of(result)
+    assert run(server, "print('here')")[0] == ["here"]
+
+
 def test_ping_is_answered_while_a_snippet_runs(server):
     call = server.start_call("run_python_code", WAIT_LONG)
     for _ in range(20):

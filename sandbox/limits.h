@@ -21,6 +21,8 @@
 #define RUN_INODES_DEFAULT 65536           /* files in them */
 #define RUN_PROCESSES_DEFAULT 256          /* processes and threads together */
 #define RUN_DESCRIPTORS_DEFAULT 1024       /* open files, each process */
+#define RUN_SIGNALS_QUEUED_MAX 1024        /* and timers; they count for the server's user too */
+#define RUN_LOCKED_MEMORY_MAX (8 * MEBIBYTE) /* each process */
 #define RUN_OUTPUT_KEPT_DEFAULT MEBIBYTE /* of stdout and of stderr, each: the rest is dropped */
 #define RUN_OUTPUT_TAIL (16 * KIBIBYTE) /* of that, how much is the end of the stream */
 #define RUN_OUTPUT_TOTAL_DEFAULT (256 * MEBIBYTE) /* written in all: more ends the run */

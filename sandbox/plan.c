@@ -52,7 +52,7 @@ struct text {
 struct plan {
     struct jail_plan jail;
     struct text *texts; /* owned, each */
-    struct plan_rlimit rlimits[8];
+    struct plan_rlimit rlimits[12];
     struct plan_link *home_links; /* owned */
     char **argv;                  /* owned; the strings are texts */
     char **environment;
@@ -184,6 +184,14 @@ static int plan_home_links(struct plan *plan, const struct run_spec *spec, struc
     return 0;
 }
 
+/* What the server itself was denied, for good, cannot be given and need not be. */
+static void lower_to_own(struct plan_rlimit *rlimit)
+{
+    struct rlimit own;
+    if (getrlimit((__rlimit_resource_t)rlimit->resource, &own) == 0 && own.rlim_max < rlimit->limit)
+        rlimit->limit = own.rlim_max;
+}
+
 static void plan_rlimits(struct plan *plan, const struct run_limits *limits)
 {
     /* CPU seconds cannot pass wall seconds times processes: a last resort, should the timer fail. */
@@ -197,8 +205,15 @@ static void plan_rlimits(struct plan *plan, const struct run_limits *limits)
         {RLIMIT_AS, limits->address_space_bytes != 0 ? limits->address_space_bytes : RLIM_INFINITY},
         {RLIMIT_FSIZE, limits->disk_bytes},
         {RLIMIT_CPU, cpu_seconds},
+        {RLIMIT_SIGPENDING, RUN_SIGNALS_QUEUED_MAX},
+        {RLIMIT_MEMLOCK, RUN_LOCKED_MEMORY_MAX},
+        /* Users who make music often may take real-time priority; their snippets may not. */
+        {RLIMIT_RTPRIO, 0},
+        {RLIMIT_NICE, 0},
     };
     _Static_assert(sizeof(rlimits) <= sizeof(plan->rlimits), "plan->rlimits is too small");
+    for (size_t i = 0; i < ARRAY_LENGTH(rlimits); i++)
+        lower_to_own(&rlimits[i]);
     memcpy(plan->rlimits, rlimits, sizeof(rlimits));
     plan->jail.rlimits = plan->rlimits;
     plan->jail.rlimit_count = ARRAY_LENGTH(rlimits);

@@ -72,6 +72,14 @@ static const char *rlimit_name(int resource)
         return "RLIMIT_FSIZE";
     case RLIMIT_CPU:
         return "RLIMIT_CPU";
+    case RLIMIT_SIGPENDING:
+        return "RLIMIT_SIGPENDING";
+    case RLIMIT_MEMLOCK:
+        return "RLIMIT_MEMLOCK";
+    case RLIMIT_RTPRIO:
+        return "RLIMIT_RTPRIO";
+    case RLIMIT_NICE:
+        return "RLIMIT_NICE";
     default:
         return "of that number";
     }

@@ -4,6 +4,7 @@ test_walls_removed.py takes them away one by one and looks.
 
 import ctypes
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -305,12 +306,23 @@ except OSError as error:
     assert sandbox.print(code) == "ENOSPC True"
 
 
-@pytest.mark.parametrize("resource, limit", [
+@pytest.mark.parametrize("name, limit", [
     ("CORE", 0), ("NOFILE", 1024), ("NPROC", 257), ("DATA", 2 << 30), ("FSIZE", 256 << 20),
+    ("SIGPENDING", 1024), ("MEMLOCK", 8 << 20), ("RTPRIO", 0), ("NICE", 0),
 ])
-def test_resource_limit_is_set_soft_and_hard(sandbox, resource, limit):
-    code = f"import resource; print(*resource.getrlimit(resource.RLIMIT_{resource}))"
+def test_resource_limit_is_set_soft_and_hard(sandbox, name, limit):
+    code = f"import resource; print(*resource.getrlimit(resource.RLIMIT_{name}))"
+    own = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1]
+    limit = limit if own == resource.RLIM_INFINITY else min(limit, own)
     assert sandbox.print(code) == f"{limit} {limit}"
+
+
+@pytest.mark.parametrize("name, limit", [("NOFILE", 512), ("NPROC", 200), ("CPU", 600)])
+def test_lower_limits_of_the_server_hold_inside_too(sandbox, name, limit):
+    code = f"import resource; print(*resource.getrlimit(resource.RLIMIT_{name}))"
+    number = getattr(resource, f"RLIMIT_{name}")
+    assert sandbox.print(code, preexec_fn=lambda: resource.setrlimit(number, (limit, limit))) == \
+        f"{limit} {limit}"
 
 
 def test_signals_and_mask_are_as_in_a_fresh_shell(sandbox):

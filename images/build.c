@@ -13,7 +13,7 @@
  */
 #include "images/build.h"
 
-#include "images/child.h"
+#include "images/confine.h"
 #include "images/debian.h"
 #include "images/finish.h"
 #include "images/interrupt.h"
@@ -217,6 +217,8 @@ static int image_make(const struct build *build, const struct store_lock *lock,
     if (recipe == NULL && build->archive == NULL)
         return fault_set(fault, ENOENT, "there is no recipe for the image %s", build->name);
     int r = workplace_open(build, lock, &place, fault);
+    if (r == 0)
+        r = confined_probe(place.rootfs, fault);
     if (r == 0)
         r = recipe != NULL ? recipe_make(recipe, &place, progress, fault)
                            : archive_make(build->archive, &place, progress, fault);

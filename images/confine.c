@@ -20,8 +20,12 @@
 #include <sys/syscall.h>
 
 #define CONFINED_FDS_MAX 4096
-#define CONFINED_MEMORY_MAX                                                                        \
-    (UINT64_C(3) << 30) /* address space; zstd may ask for 128 MiB windows */
+/* Address space of one that reads archives; zstd may ask for a window of 128 MiB. */
+#ifdef __SANITIZE_ADDRESS__ /* reserves terabytes */
+#define CONFINED_MEMORY_MAX RLIM_INFINITY
+#else
+#define CONFINED_MEMORY_MAX (UINT64_C(1) << 30)
+#endif
 
 /* What the child needs of the parent beside the spec. All descriptors are the parent's. */
 struct start {
@@ -180,17 +184,13 @@ static int privileges_drop(struct fault *fault)
     return 0;
 }
 
+/* Programs may have more: V8 reserves tens of gigabytes. */
 static int limits_set(bool programs, struct fault *fault)
 {
     const struct rlimit none = {0, 0};
     const struct rlimit memory = {CONFINED_MEMORY_MAX, CONFINED_MEMORY_MAX};
-    if (setrlimit(RLIMIT_CORE, &none) < 0)
+    if (setrlimit(RLIMIT_CORE, &none) < 0 || (!programs && setrlimit(RLIMIT_AS, &memory) < 0))
         return fault_set(fault, errno, "cannot set resource limits: %m");
-#ifndef __SANITIZE_ADDRESS__ /* it reserves terabytes */
-    /* V8 reserves address space too. */
-    if (!programs && setrlimit(RLIMIT_AS, &memory) < 0)
-        return fault_set(fault, errno, "cannot set resource limits: %m");
-#endif
     return 0;
 }
 
@@ -257,11 +257,14 @@ static void child_main(const struct start *start)
 
 static int namespaces_fault(int error, struct fault *fault)
 {
+    if (error == ENOSPC) /* clone(2): the limit, not a disk */
+        return fault_set(fault, error,
+                         "cannot make the namespaces in which an image is unpacked: their limit is "
+                         "reached; see the sysctl user.max_user_namespaces");
     return fault_set(
         fault, error,
         "cannot make the namespaces in which an image is unpacked: %m; user namespaces "
-        "are needed: see the sysctls user.max_user_namespaces, "
-        "kernel.unprivileged_userns_clone and "
+        "are needed: see the sysctls kernel.unprivileged_userns_clone and "
         "kernel.apparmor_restrict_unprivileged_userns");
 }
 
@@ -314,6 +317,19 @@ int confined_run(const struct confined *confined, const struct child_observer *o
     if (r == 0)
         r = children_wait(&child, 1, observer, fault);
     return r == 0 ? confined_check(&child, fault) : r;
+}
+
+static int nothing_body(void *data, struct fault *fault)
+{
+    (void)data;
+    (void)fault;
+    return 0;
+}
+
+int confined_probe(const char *root, struct fault *fault)
+{
+    const struct confined confined = {.root = root, .body = nothing_body};
+    return confined_run(&confined, NULL, fault);
 }
 
 static int program_body(void *data, struct fault *fault)

@@ -49,6 +49,9 @@ int confined_check(const struct child *child, struct fault *fault);
 int confined_run(const struct confined *confined, const struct child_observer *observer,
                  struct fault *fault);
 
+/* Whether this host lets us confine a child: known before anything is downloaded. 0 or a fault. */
+int confined_probe(const char *root, struct fault *fault);
+
 /* A program of the image. */
 struct image_program {
     const char *const *argv;        /* argv[0] is a path in the image */

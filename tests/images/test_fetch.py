@@ -229,6 +229,18 @@ def test_full_disk_is_said_and_leaves_nothing(image_program, small_archive, tmp_
     assert done.stdout.splitlines() == ["status 1"]
 
 
+def test_host_without_user_namespaces_gets_a_remedy(store, small_archive):
+    """A user namespace that allows none below it stands for such a host."""
+    script = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"'
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh",
+                           store.program, "fetch", "--from", small_archive, "--name", "mine"],
+                          env=store.environment(), capture_output=True, text=True, check=False,
+                          timeout=WAIT_SECONDS_MAX)
+    assert done.returncode == 1
+    assert "user.max_user_namespaces" in done.stderr
+    assert store.entries() == []
+
+
 def test_host_without_apt_gets_a_remedy(store):
     done = store.fetch("python-slim", PATH="/nonexistent")
     assert done.returncode == 1
@@ -308,3 +320,23 @@ def read_all(fd, chunks):
     except OSError:
         pass  # the other end of a pty is closed
     os.close(fd)
+
+
+@pytest.mark.parametrize("step", ["resolving", "downloading", "unpacking", "compiling"])
+def test_interrupted_recipe_leaves_nothing(store, step):
+    """Needs a mirror: from the question for packages to the programs of the new image."""
+    process = store.start("python-slim")
+    for line in process.stderr:
+        if step in line or "failed" in line:
+            break
+    else:
+        line = "failed"
+    if "failed" in line:
+        process.communicate()
+        pytest.skip(f"no mirror of Debian could be reached: {line}")
+    process.terminate()
+    _, message = process.communicate(timeout=WAIT_SECONDS_MAX)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "interrupted by SIGTERM" in message
+    assert store.entries() == []
+    assert not processes_below(store)

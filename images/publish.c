@@ -169,8 +169,8 @@ int store_sweep(const struct store_lock *lock, struct fault *fault)
         int r = tree_remove(lock->images_fd, entry->d_name);
         if (r < 0)
             return fault_set(fault, -r,
-                             "cannot remove %s, left in the image store by a fetch that was "
-                             "killed: %m; remove it by hand",
+                             "cannot remove images/%s, left in the image store by a fetch that was "
+                             "killed or by another user: %m; remove it by hand",
                              entry->d_name);
     }
     return 0;
@@ -210,9 +210,8 @@ static int image_take_away(const struct store_lock *lock)
 int store_publish(const struct store_lock *lock, const char *aside, struct fault *fault)
 {
     if (renameat2(lock->images_fd, aside, lock->images_fd, lock->name, RENAME_EXCHANGE) == 0) {
-        int r = tree_remove(lock->images_fd, aside);
-        if (r < 0)
-            return fault_set(fault, -r, "cannot remove the former image %s: %m", lock->name);
+        /* The new image is in place; what another user owns of the former one is told by a sweep. */
+        (void)tree_remove(lock->images_fd, aside);
         return 0;
     }
     /* Not there yet, or a file system that cannot exchange: then the place is made free first. */

@@ -200,8 +200,11 @@ int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struc
     if (r < 0)
         return fault_set(fault, -r, "cannot copy %zu bytes of code for a sandbox: %m", length);
     fd_close(&sandbox->code_fd);
-    /* EPIPE: the child has failed before; its record says why, and is read as any other. */
-    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE)
+    /*
+     * EPIPE, and ECONNRESET where it left the first go-ahead unread: the child has failed before;
+     * its record says why, and is read as any other.
+     */
+    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
         return fault_set(fault, errno, "cannot hand the code to a sandbox: %m");
     return 0;
 }

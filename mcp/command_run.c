@@ -28,6 +28,9 @@ struct run_options {
     bool json;
 };
 
+/* How often the clock is looked at while a slow reader holds the loop. */
+#define CHECK_MS 50
+
 /* One run, from submitting to its end. */
 struct session {
     struct loop loop;
@@ -35,6 +38,7 @@ struct session {
     const struct run_options *options;
     const struct language *language;
     struct interrupts interrupts;
+    struct run *run; /* NULL before it has started and when it is done */
     int signal;      /* the one that interrupted us, or 0 */
     int exit_status; /* once the loop has stopped */
 };
@@ -162,7 +166,10 @@ static void write_out(struct session *session, int fd, const char *bytes, size_t
     while (length > 0 && session->signal == 0) {
         struct pollfd ready[2] = {{.fd = fd, .events = POLLOUT},
                                   {.fd = session->interrupts.watch.fd, .events = POLLIN}};
-        if (poll(ready, ARRAY_LENGTH(ready), -1) < 0)
+        int count_ready = poll(ready, ARRAY_LENGTH(ready), CHECK_MS);
+        if (session->run != NULL)
+            run_check_deadline(session->run);
+        if (count_ready <= 0)
             continue;
         if (ready[1].revents != 0) {
             interrupts_take(&session->interrupts);
@@ -244,6 +251,7 @@ static void tell_end(const struct run_result *result)
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct session *session = data;
+    session->run = NULL;
     loop_stop(&session->loop);
     if (status < 0) {
         log_note("%s", fault->text);
@@ -279,15 +287,14 @@ static int run_code(const struct run_options *options, const struct language *la
     const struct run_observer observer = {
         .done = run_done, .output = stream_output, .data = &session};
     struct fault fault = {0};
-    struct run *run = NULL;
     int r = loop_open(&session.loop);
     if (r == 0)
         r = interrupts_open(&session.interrupts, &session.loop);
     if (r < 0)
         fault_set(&fault, -r, "waiting for signals: %m");
     if (r == 0)
-        r = launcher_start(&session.launcher, language, code->data, code->length, &observer, &run,
-                           &fault);
+        r = launcher_start(&session.launcher, language, code->data, code->length, &observer,
+                           &session.run, &fault);
     if (r == 0) {
         r = loop_run(&session.loop);
         if (r < 0)

@@ -47,7 +47,8 @@ static void write_no_templates(struct json_writer *writer, const void *data)
 
 static bool refuse_cursor(const struct rpc_message *message, struct rpc_answer *answer)
 {
-    if (json_member(message->params, "cursor") == NULL)
+    const struct json_value *cursor = json_member(message->params, "cursor");
+    if (cursor == NULL || cursor->type == JSON_NULL)
         return false;
     rpc_answer_error(answer, RPC_INVALID_PARAMS, "unknown cursor: the list has one page");
     return true;

@@ -31,6 +31,17 @@ static struct span strip_front(struct span span)
     return span;
 }
 
+/* Blank lines go, but not the indentation of the first line: a traceback may begin with it. */
+static struct span strip_blank_lines(struct span span)
+{
+    struct span kept = span;
+    for (size_t i = 0; i < span.length && is_space(span.data[i]); i++) {
+        if (span.data[i] == '\n')
+            kept = (struct span){span.data + i + 1, span.length - i - 1};
+    }
+    return kept;
+}
+
 static struct span strip_back(struct span span)
 {
     while (span.length > 0 && is_space(span.data[span.length - 1]))
@@ -72,10 +83,11 @@ static int put_cut(struct shown_stream *shown, struct span head, struct span tai
     return r < 0 ? r : buffer_append(&shown->text, tail.data, tail.length);
 }
 
-static int show_stream(const struct capture *capture, size_t limit, struct shown_stream *ret_shown)
+static int show_stream(const struct capture *capture, struct span (*strip)(struct span),
+                       size_t limit, struct shown_stream *ret_shown)
 {
     *ret_shown = (struct shown_stream){.text = BUFFER(TEXT_MAX)};
-    struct span head = strip_front((struct span){capture->head.data, capture->head.length});
+    struct span head = strip((struct span){capture->head.data, capture->head.length});
     struct span tail = strip_back((struct span){capture->tail.data, capture->tail.length});
     uint64_t kept = capture->total - (capture->head.length - head.length) -
                     (capture->tail.length - tail.length);
@@ -107,9 +119,9 @@ int shown_result_make(const struct run_result *result, struct shown_result *ret_
     size_t for_out = SHOWN_MAX - err;
     size_t for_err = out < for_out ? SHOWN_MAX - out : SHOWN_MAX - for_out;
     struct shown_result shown = {0};
-    int r = show_stream(&result->out, for_out, &shown.out);
+    int r = show_stream(&result->out, strip_front, for_out, &shown.out);
     if (r == 0)
-        r = show_stream(&result->err, for_err, &shown.err);
+        r = show_stream(&result->err, strip_blank_lines, for_err, &shown.err);
     if (r < 0)
         shown_result_release(&shown);
     else

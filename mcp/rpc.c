@@ -255,9 +255,11 @@ static void receive_message(struct rpc *rpc, struct rpc_batch *batch,
                             const struct json_value *value)
 {
     const struct json_value *id = json_member(value, "id");
+    const struct json_value *params = json_member(value, "params");
     const struct rpc_message message = {
         .method = json_member(value, "method"),
-        .params = json_member(value, "params"),
+        /* Written by hand, a client without parameters may say null. */
+        .params = params != NULL && params->type == JSON_NULL ? NULL : params,
         .in_batch = batch != NULL,
     };
     if (value->type != JSON_OBJECT) {

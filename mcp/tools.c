@@ -147,7 +147,8 @@ static void write_tools(struct json_writer *writer, const void *data)
 
 void tools_list(struct server *server, const struct rpc_message *message, struct rpc_answer *answer)
 {
-    if (json_member(message->params, "cursor") != NULL)
+    const struct json_value *cursor = json_member(message->params, "cursor");
+    if (cursor != NULL && cursor->type != JSON_NULL)
         rpc_answer_error(answer, RPC_INVALID_PARAMS,
                          "unknown cursor: the list of tools has one page");
     else

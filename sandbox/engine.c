@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/capability.h>
+#include <sys/resource.h>
 
 struct run_limits run_limits_default(void)
 {
@@ -83,6 +84,19 @@ static unsigned usable_processors(void)
     return (unsigned)CPU_COUNT(&set);
 }
 
+/*
+ * Several descriptors a run: many at once pass the soft limit that most logins have. Where it cannot
+ * be raised it holds, and a run that meets it says so.
+ */
+static void raise_soft_limit(__rlimit_resource_t resource)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(resource, &limit);
+}
+
 /* What a child would inherit and could not undo. */
 static int drop_inherited(const struct id_map *map, struct fault *fault)
 {
@@ -104,6 +118,8 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->parallel = options->parallel != 0 ? options->parallel : usable_processors();
     engine->last_capability = cap_max_bits() - 1;
     engine->pump.fire = engine_pump;
+    raise_soft_limit(RLIMIT_NOFILE);
+    raise_soft_limit(RLIMIT_FSIZE);
     int r = id_map_choose(&engine->id_map, fault);
     if (r == 0)
         r = drop_inherited(&engine->id_map, fault);

@@ -9,6 +9,7 @@
 #include <seccomp.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -195,6 +196,13 @@ static int export_program(scmp_filter_ctx context, struct filter *ret_filter, st
     if (fstat(fd, &status) < 0)
         return fault_set(fault, errno, "cannot read the seccomp filter back: %m");
     size_t size = (size_t)status.st_size;
+    /* libseccomp does not see that a write was cut short, which is what that limit does. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size >= limit.rlim_cur)
+        return fault_set(fault, EFBIG,
+                         "the limit of file size (`ulimit -f`) is too low for the seccomp filter: "
+                         "%llu bytes",
+                         (unsigned long long)limit.rlim_cur);
     if (size == 0 || size / sizeof(struct sock_filter) > USHRT_MAX)
         return fault_set(fault, E2BIG, "the seccomp filter has %zu bytes: too many", size);
     OWNED_MEMORY struct sock_filter *code = malloc(size);

@@ -1,7 +1,8 @@
 #include "sandbox/idmap.h"
 
-#include "sandbox/base/owned.h"
+#include "sandbox/procfile.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,30 +66,22 @@ int id_map_choose(struct id_map *ret_map, struct fault *fault)
     return 0;
 }
 
-static int write_file(pid_t pid, const char *name, const char *text, struct fault *fault)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-    OWNED_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        return fault_set(fault, errno,
-                         "cannot map the sandbox's user to one outside: writing \"%s\" to %s: %m. "
-                         "A security module or a container's system call filter may forbid user "
-                         "namespaces here",
-                         text, path);
-    return 0;
-}
-
 int id_map_write(const struct id_map *map, pid_t pid, struct fault *fault)
 {
     char uids[64];
     char gids[64];
     snprintf(uids, sizeof(uids), "%d %u 1", JAIL_UID, (unsigned)map->outside_uid);
     snprintf(gids, sizeof(gids), "%d %u 1", JAIL_GID, (unsigned)map->outside_gid);
-    int r = write_file(pid, "setgroups", "deny", fault);
+    struct fault cause = {""};
+    int r = procfile_write(pid, "setgroups", "deny", &cause);
     if (r == 0)
-        r = write_file(pid, "uid_map", uids, fault);
+        r = procfile_write(pid, "uid_map", uids, &cause);
     if (r == 0)
-        r = write_file(pid, "gid_map", gids, fault);
+        r = procfile_write(pid, "gid_map", gids, &cause);
+    if (r < 0)
+        fault_set(fault, -r,
+                  "cannot map the sandbox's user to one outside: %s. A security module or a "
+                  "container's system call filter may forbid user namespaces here",
+                  cause.text);
     return r;
 }

@@ -34,10 +34,24 @@ static const struct plan_link dev_links[] = {
 };
 
 /*
- * Files of /proc that tell of the host's user and not of the sandbox: keys belong to a user id
- * outside, and their names are shown to whoever has it.
+ * Files of /proc that tell of the host and its user, not of the sandbox. Keys belong to a user id
+ * outside, and their names are shown to whoever has it; a kernel's command line may name disks and
+ * hold secrets; the boot id names the machine.
  */
-static const char *const masks[] = {"/proc/keys", "/proc/key-users"};
+static const char *const masks[] = {
+    "/proc/keys",       "/proc/key-users", "/proc/cmdline", "/proc/sys/kernel/random/boot_id",
+    "/proc/partitions", "/proc/diskstats",
+};
+
+/*
+ * Each is counted for the user outside too, so that a snippet without a limit of its own could use
+ * up what the user's other programs need. No further user namespace: the filter says so as well.
+ */
+static const struct plan_user_limit user_limits[] = {
+    {"/proc/sys/user/max_user_namespaces", "0"},
+    {"/proc/sys/user/max_inotify_instances", "16"},
+    {"/proc/sys/user/max_inotify_watches", "4096"},
+};
 
 /* What every program gets; the image and the operator may add to it and replace it. */
 static const char *const base_environment[] = {
@@ -197,7 +211,8 @@ static void plan_rlimits(struct plan *plan, const struct run_limits *limits)
     /* CPU seconds cannot pass wall seconds times processes: a last resort, should the timer fail. */
     uint64_t cpu_seconds = (uint64_t)(limits->wall_ms / 1000 + 1) * 64;
     struct plan_rlimit rlimits[] = {
-        {RLIMIT_CORE, 0},
+        /* Not 0: at 1 a core_pattern that is a program is not started either. core(5) */
+        {RLIMIT_CORE, 1},
         {RLIMIT_NOFILE, limits->descriptors},
         /* Counted from 0 in this user namespace since Linux 5.14; pid 1 is one of them. */
         {RLIMIT_NPROC, limits->processes + 1},
@@ -237,6 +252,8 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
     jail->device_count = ARRAY_LENGTH(devices);
     jail->dev_links = dev_links;
     jail->dev_link_count = ARRAY_LENGTH(dev_links);
+    jail->user_limits = user_limits;
+    jail->user_limit_count = ARRAY_LENGTH(user_limits);
     jail->masks = masks;
     jail->mask_count = ARRAY_LENGTH(masks);
     jail->home = JAIL_HOME;

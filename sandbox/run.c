@@ -117,6 +117,14 @@ static void on_deadline(struct loop_timer *timer)
     }
 }
 
+void run_check_deadline(struct run *run)
+{
+    if (!run->deadline.armed || run->deadline.deadline > clock_now())
+        return;
+    loop_disarm(run->engine->loop, &run->deadline);
+    on_deadline(&run->deadline);
+}
+
 static void run_begin(struct run *run)
 {
     run->stage = STAGE_RUNNING;

@@ -97,6 +97,12 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
  */
 void run_cancel(struct run *run);
 
+/*
+ * For an observer that keeps the loop waiting, because its reader is slow: ends the run if its time
+ * is up. The only call that is allowed from inside output().
+ */
+void run_check_deadline(struct run *run);
+
 /* Runs that are going on and runs that wait. */
 size_t engine_running(const struct engine *engine);
 size_t engine_queued(const struct engine *engine);

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/child/jail.h"
+#include "sandbox/procfile.h"
 #include "sandbox/rootfs.h"
 #include "sandbox/step.h"
 
@@ -123,10 +124,13 @@ static void plan_descriptors(struct jail_plan *jail, const struct channels *chan
     qsort(jail->keep, jail->keep_count, sizeof(int), compare_descriptors);
 }
 
-/* Maps the ids, for which the child waits, and lets it go on. */
+/* Does what only the parent can, for which the child waits, and lets it go on. */
 static int let_go(const struct sandbox *sandbox, const struct id_map *map, struct fault *fault)
 {
     int r = id_map_write(map, sandbox->pid, fault);
+    /* Should memory run out, the snippet is what the kernel kills, and nothing of the user's. */
+    if (r == 0)
+        r = procfile_write(sandbox->pid, "oom_score_adj", "1000", fault);
     if (r < 0)
         return r;
     if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL) < 0)

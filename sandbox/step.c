@@ -25,6 +25,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_LEAVE_OLD_ROOT] = "leave the host's root",
     [STEP_MOUNT_PROC] = "mount /proc",
     [STEP_FILL_DEV] = "fill /dev",
+    [STEP_USER_LIMIT] = "set the limit of the user namespace",
     [STEP_MASK_FILE] = "cover the file",
     [STEP_SPLIT_SCRATCH] = "divide the writable tmpfs",
     [STEP_MOUNT_SCRATCH] = "mount the writable directory",
@@ -100,6 +101,8 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
             return plan->devices[index].name;
         index -= index == SIZE_MAX ? 0 : plan->device_count;
         return index < plan->dev_link_count ? plan->dev_links[index].path : "";
+    case STEP_USER_LIMIT:
+        return index < plan->user_limit_count ? plan->user_limits[index].path : "";
     case STEP_MASK_FILE:
         return index < plan->mask_count ? plan->masks[index] : "";
     case STEP_SPLIT_SCRATCH:

@@ -148,19 +148,21 @@ int step_start_program(struct jail *jail)
     return r;
 }
 
-/* Reaps whoever is dead. Whether the program was among them, with its status. */
+/*
+ * Reaps whoever is dead, up to the program: what else has died by then is reaped at the end. Whether
+ * the program was among them, with its status.
+ */
 static bool reap_children(struct jail *jail, int options, int *ret_status)
 {
-    bool ended = false;
     for (;;) {
         int status;
         pid_t pid = (pid_t)syscall(SYS_wait4, -1, &status, __WALL | options, NULL);
         if (pid == jail->program) {
             *ret_status = status;
-            ended = true;
+            return true;
         }
         if (pid == 0 || (pid < 0 && errno != EINTR))
-            return ended;
+            return false;
     }
 }
 
@@ -193,7 +195,8 @@ void init_main(struct jail *jail)
         ended = reap_children(jail, WNOHANG, &status);
     }
     kill(-1, SIGKILL);
-    reap_children(jail, 0, &status);
+    while (reap_children(jail, 0, &status))
+        ;
     report_kind(jail, REPORT_ENDED, status);
     _exit(0);
 }

@@ -11,6 +11,7 @@
  * capabilities comes before they are dropped; dropping the bounding set and locking the securebits
  * takes CAP_SETPCAP, so those come first.
  */
+// clang-format off
 static int (*const steps[])(struct jail *) = {
     step_close_descriptors,
     step_reset_signals,
@@ -25,6 +26,7 @@ static int (*const steps[])(struct jail *) = {
     step_open_devices,
     step_pivot_root,
     step_mount_proc,
+    step_limit_user_namespace,
     step_fill_dev,
     step_mask_files,
     step_mount_scratch,
@@ -40,6 +42,7 @@ static int (*const steps[])(struct jail *) = {
     step_write_code,
     step_start_program,
 };
+// clang-format on
 
 void jail_main(const struct jail_plan *plan)
 {

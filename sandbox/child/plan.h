@@ -35,6 +35,7 @@ enum jail_step {
     STEP_LEAVE_OLD_ROOT,
     STEP_MOUNT_PROC,
     STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
+    STEP_USER_LIMIT,    /* index: of plan->user_limits */
     STEP_MASK_FILE,     /* index: of plan->masks */
     STEP_SPLIT_SCRATCH, /* index: of plan->scratch */
     STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
@@ -91,6 +92,12 @@ struct plan_scratch {
     bool executable;    /* false: mounted noexec */
 };
 
+/* A limit of the new user namespace, below those of the user outside: namespaces(7), /proc/sys/user. */
+struct plan_user_limit {
+    const char *path;
+    const char *value;
+};
+
 struct plan_rlimit {
     int resource;
     rlim_t limit; /* soft and hard */
@@ -100,11 +107,11 @@ struct plan_rlimit {
 
 struct jail_plan {
     /* Descriptors that the child inherits; all other ones are closed first. */
-    int control_fd;                       /* SOCK_SEQPACKET to the parent */
-    int stdout_fd, stderr_fd;             /* become 1 and 2 of the program; 0 is /dev/null */
-    int code_fd;                          /* memory that the parent fills before it says so */
-    int root_tree_fd;                     /* detached mount of the root, or -1: open root_path */
-    int keep[PLAN_DESCRIPTORS_MAX];       /* the ones above, ascending, without duplicates */
+    int control_fd; /* SOCK_SEQPACKET to the parent */
+    int stdout_fd, stderr_fd; /* become 1 and 2 of the program; 0 is /dev/null */
+    int code_fd; /* memory that the parent fills before it says so */
+    int root_tree_fd; /* detached mount of the root, or -1: open root_path */
+    int keep[PLAN_DESCRIPTORS_MAX]; /* the ones above, ascending, without duplicates */
     size_t keep_count;
 
     uid_t uid; /* inside; the parent writes the map */
@@ -112,10 +119,10 @@ struct jail_plan {
     const char *hostname;
 
     const char *root_path; /* on the host; used when root_tree_fd is -1 */
-    uint64_t root_device;  /* st_dev and st_ino that root_path must still have */
+    uint64_t root_device; /* st_dev and st_ino that root_path must still have */
     uint64_t root_inode;
 
-    const char *scratch_size;   /* tmpfs options: bytes and files, decimal */
+    const char *scratch_size; /* tmpfs options: bytes and files, decimal */
     const char *scratch_inodes;
     const struct plan_scratch *scratch;
     size_t scratch_count;
@@ -124,6 +131,9 @@ struct jail_plan {
     size_t device_count;
     const struct plan_link *dev_links;
     size_t dev_link_count;
+
+    const struct plan_user_limit *user_limits;
+    size_t user_limit_count;
 
     const char *const *masks; /* files that are covered by /dev/null where they exist */
     size_t mask_count;
@@ -139,8 +149,8 @@ struct jail_plan {
     struct sock_fprog filter;
 
     const char *work_directory; /* absolute; one of the scratch targets */
-    const char *code_name;      /* file below it that receives the code */
-    char *const *argv;          /* argv[0] is an absolute path in the root */
+    const char *code_name; /* file below it that receives the code */
+    char *const *argv; /* argv[0] is an absolute path in the root */
     char *const *environment;
 };
 

@@ -1,6 +1,7 @@
 #include "sandbox/child/steps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
 #include <net/if.h>
@@ -106,6 +107,29 @@ int step_raise_loopback(struct jail *jail)
     int r = ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
     close(fd);
     return r;
+}
+
+static int write_text(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+/* What the kernel counts for each user would be the host user's own without these. */
+int step_limit_user_namespace(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->user_limit_count; i++) {
+        jail_note(jail, STEP_USER_LIMIT, (int)i);
+        int r = write_text(plan->user_limits[i].path, plan->user_limits[i].value);
+        if (r < 0 && r != -ENOENT) /* a kernel built without the thing has no number of it */
+            return r;
+    }
+    return 0;
 }
 
 int step_set_rlimits(struct jail *jail)

@@ -43,6 +43,7 @@ int step_take_ids(struct jail *jail);
 int step_die_with_parent(struct jail *jail);
 int step_name_host(struct jail *jail);
 int step_raise_loopback(struct jail *jail);
+int step_limit_user_namespace(struct jail *jail);
 int step_set_rlimits(struct jail *jail);
 
 /* mounts.c: what the process sees of files. */

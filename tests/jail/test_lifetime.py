@@ -108,6 +108,22 @@ def test_end_of_input_ends_all_runs_and_the_server(server_path):
         assert still_alive(below) == []
 
 
+def test_time_is_up_also_for_a_slow_reader(server_path):
+    """Nobody reads what it prints; still it may not run longer than it should."""
+    code = "print('x' * 300000)\nwhile True: pass\n"
+    process = subprocess.Popen([server_path, "run", "--language", "python", "--timeout", "1", "-"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    process.stdin.write(code)
+    process.stdin.close()
+    while not (below := descendants_of(process.pid)):
+        time.sleep(0.01)
+    assert left_after(20, lambda: still_alive(below)) == []
+    assert set(process.stdout.read()) == {"x"}
+    assert process.wait(timeout=10) == 124
+    assert "timed out" in process.stderr.read()
+
+
 def test_interrupted_run_command_leaves_no_process(sandbox):
     process = sandbox.start()
     process.stdin.write("import time; time.sleep(600)")

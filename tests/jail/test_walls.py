@@ -212,7 +212,8 @@ def test_mounts_are_exactly_those_of_the_plan(sandbox):
     code = 'print(*sorted(line.split()[1] for line in open("/proc/self/mounts")))'
     assert sandbox.print(code) == (
         "/ /dev /dev/full /dev/null /dev/random /dev/shm /dev/urandom /dev/zero /home/sandbox "
-        "/proc /proc/key-users /proc/keys /tmp /work")
+        "/proc /proc/cmdline /proc/diskstats /proc/key-users /proc/keys /proc/partitions "
+        "/proc/sys/kernel/random/boot_id /tmp /work")
 
 
 def test_dev_holds_the_harmless_few(sandbox):
@@ -307,7 +308,7 @@ except OSError as error:
 
 
 @pytest.mark.parametrize("name, limit", [
-    ("CORE", 0), ("NOFILE", 1024), ("NPROC", 257), ("DATA", 2 << 30), ("FSIZE", 256 << 20),
+    ("CORE", 1), ("NOFILE", 1024), ("NPROC", 257), ("DATA", 2 << 30), ("FSIZE", 256 << 20),
     ("SIGPENDING", 1024), ("MEMLOCK", 8 << 20), ("RTPRIO", 0), ("NICE", 0),
 ])
 def test_resource_limit_is_set_soft_and_hard(sandbox, name, limit):
@@ -323,6 +324,44 @@ def test_lower_limits_of_the_server_hold_inside_too(sandbox, name, limit):
     number = getattr(resource, f"RLIMIT_{name}")
     assert sandbox.print(code, preexec_fn=lambda: resource.setrlimit(number, (limit, limit))) == \
         f"{limit} {limit}"
+
+
+def test_no_program_of_the_host_gets_a_core(sandbox):
+    """With RLIMIT_CORE at 1 none is started, at 0 one may be: so it cannot be lowered."""
+    code = """
+import ctypes, resource
+libc = ctypes.CDLL(None, use_errno=True)
+limits = (ctypes.c_ulong * 2)(0, 0)
+print(libc.setrlimit(4, limits), libc.prlimit(0, 4, limits, None),
+      resource.getrlimit(resource.RLIMIT_CORE))
+resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10))
+print(resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+    assert sandbox.print(code).splitlines() == ["-1 -1 (1, 1)", "(10, 10)"]
+
+
+def test_counts_of_the_user_are_limited_for_the_snippet(sandbox):
+    code = """
+import ctypes
+for name in ("max_user_namespaces", "max_inotify_instances", "max_inotify_watches"):
+    print(open("/proc/sys/user/" + name).read().strip())
+libc = ctypes.CDLL(None)
+count = 0
+while libc.inotify_init() >= 0:
+    count += 1
+print(count)
+"""
+    assert sandbox.print(code).split() == ["0", "16", "4096", "16"]
+
+
+def test_snippet_is_what_runs_out_of_memory_first(sandbox):
+    assert sandbox.print("print(open('/proc/self/oom_score_adj').read())") == "1000"
+
+
+@pytest.mark.parametrize("path", ["/proc/cmdline", "/proc/partitions", "/proc/diskstats",
+                                  "/proc/sys/kernel/random/boot_id"])
+def test_file_that_tells_of_the_host_is_covered(sandbox, path):
+    assert sandbox.print(f"print(repr(open('{path}').read()))") == "''"
 
 
 def test_signals_and_mask_are_as_in_a_fresh_shell(sandbox):
@@ -383,9 +422,13 @@ def test_keys_of_the_host_are_not_seen(sandbox):
     ("userfaultfd", "323, 1", "1"),
     ("perf_event_open", "298, 0, 0, -1, -1, 0", "1"),
     ("AF_NETLINK socket", "41, 16, 3, 0", "38"),
+    ("MPTCP socket", "41, 2, 1, 262", "38"),
+    ("SCTP socket", "41, 2, 1, 132", "38"),
+    ("ICMP socket", "41, 2, 2, 1", "38"),
     ("AF_VSOCK socket", "41, 40, 1, 0", "38"),
     ("AF_ALG socket", "41, 38, 5, 0", "38"),
     ("AF_PACKET socket", "41, 17, 3, 0", "38"),
+    ("sync", "162", "1"),
     ("setuid 0", "105, 0", "22"),
     ("settimeofday", "164, 0, 0", "1"),
     ("sethostname", "170, b'x', 1", "1"),

@@ -68,7 +68,11 @@ WALLS = {
         "SECCOMP_GET_ACTION_AVAIL, 0, &(unsigned){SECCOMP_RET_ALLOW})",
         "test_system_call_filter_is_installed"),
     "sockets of few families": (
-        "seccomp-profiles/default.json", '"valueTwo": 10, "op"', '"valueTwo": 16, "op"',
+        "seccomp-profiles/default.json",
+        'AF_UNIX",\n            "names": ["socket"],\n            "action": "SCMP_ACT_ALLOW",\n'
+        '            "args": [{"index": 0, "value": 4294967295, "valueTwo": 1,',
+        '",\n            "names": ["socket"],\n            "action": "SCMP_ACT_ALLOW",\n'
+        '            "args": [{"index": 0, "value": 4294967295, "valueTwo": 16,',
         "test_system_call_is_refused"),
     "a session of its own": (
         "sandbox/child/init.c", "if (setsid() < 0)", "if (0)", "test_session_is_its_own"),

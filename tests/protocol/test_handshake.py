@@ -63,7 +63,13 @@ def test_discovery_is_not_found_before_the_handshake(start):
     assert server.initialize()["protocolVersion"] == "2025-11-25"
 
 
-@pytest.mark.parametrize("params", [[], "x", 1, None])
+def test_params_may_be_null_when_there_are_none(server):
+    server.send({"jsonrpc": "2.0", "id": 1000, "method": "ping", "params": None})
+    assert server.answer(1000)["result"] == {}
+    assert server.result("tools/list", {"cursor": None})["tools"]
+
+
+@pytest.mark.parametrize("params", [[], "x", 1])
 def test_params_must_be_an_object(server, params):
     server.send({"jsonrpc": "2.0", "id": 1000, "method": "ping", "params": params})
     assert server.answer(1000)["error"]["code"] == -32602

@@ -252,11 +252,23 @@ time.sleep(600)
 
 def test_a_limit_of_file_size_does_not_end_the_server(server):
     """Code goes through memory that counts as a file; SIGXFSZ kills who does not ignore it."""
+    assert run(server, "print('before')")[0] == ["before"]
     _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4096, hard))
     result = server.call("run_python_code", "#" * 10000)
     assert result["isError"] and "10000 bytes of code" in server.text_of(result)
     assert run(server, "print('here')")[0] == ["here"]
+
+
+def test_a_limit_of_file_size_below_the_filter_is_named(server):
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    result = server.call("run_python_code", "print(1)")
+    assert result["isError"] and "ulimit -f" in server.text_of(result)
+
+
+def test_indentation_of_an_error_is_kept(server):
+    texts, _ = run(server, "def f(:\n    pass\n")
+    assert texts[0].startswith('  File "/work/main.py", line 1')
 
 
 def test_ping_is_answered_while_a_snippet_runs(server):

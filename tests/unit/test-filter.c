@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <cmocka.h>
@@ -71,12 +72,13 @@ static uint32_t verdict_of(const struct filter *filter, const struct seccomp_dat
     return 0;
 }
 
-static uint32_t verdict(const struct filter *filter, long number, uint64_t first, uint64_t second)
+static uint32_t verdict(const struct filter *filter, long number, uint64_t first, uint64_t second,
+                        uint64_t third)
 {
     struct seccomp_data call = {
         .nr = (int)number,
         .arch = OWN_ARCHITECTURE,
-        .args = {first, second},
+        .args = {first, second, third},
     };
     return verdict_of(filter, &call);
 }
@@ -87,66 +89,78 @@ static uint32_t verdict(const struct filter *filter, long number, uint64_t first
 
 static const struct {
     long number;
-    uint64_t first, second;
+    uint64_t first, second, third;
     uint32_t expected;
 } default_table[] = {
-    {SYS_read, 0, 0, ALLOW},
-    {SYS_openat, NO_FD, 0, ALLOW},
-    {SYS_execve, 0, 0, ALLOW},
-    {SYS_wait4, 0, 0, ALLOW},
+    {SYS_read, 0, 0, 0, ALLOW},
+    {SYS_openat, NO_FD, 0, 0, ALLOW},
+    {SYS_execve, 0, 0, 0, ALLOW},
+    {SYS_wait4, 0, 0, 0, ALLOW},
     /* clone: threads and processes yes, any namespace no, and high bits do not hide one */
-    {SYS_clone, 17, 0, ALLOW},
-    {SYS_clone, 0x003d0f00, 0, ALLOW},
-    {SYS_clone, 0x10000000 | 17, 0, REFUSE},
-    {SYS_clone, 0x00020000 | 17, 0, REFUSE},
-    {SYS_clone, 0x02000000 | 17, 0, REFUSE},
-    {SYS_clone, 0x04000000 | 17, 0, REFUSE},
-    {SYS_clone, 0x08000000 | 17, 0, REFUSE},
-    {SYS_clone, 0x20000000 | 17, 0, REFUSE},
-    {SYS_clone, 0x40000000 | 17, 0, REFUSE},
-    {SYS_clone3, 0, 0, UNKNOWN},
-    {SYS_unshare, 0x10000000, 0, REFUSE},
-    {SYS_setns, 3, 0, REFUSE},
-    {SYS_mount, 0, 0, REFUSE},
-    {SYS_pivot_root, 0, 0, REFUSE},
-    {SYS_chroot, 0, 0, REFUSE},
-    {SYS_ptrace, 0, 0, REFUSE},
-    {SYS_process_vm_readv, 0, 0, REFUSE},
-    {SYS_keyctl, 0, 0, REFUSE},
-    {SYS_bpf, 0, 0, REFUSE},
-    {SYS_io_uring_setup, 0, 0, REFUSE},
-    {SYS_userfaultfd, 0, 0, REFUSE},
-    {SYS_perf_event_open, 0, 0, REFUSE},
-    {SYS_open_by_handle_at, 0, 0, REFUSE},
+    {SYS_clone, 17, 0, 0, ALLOW},
+    {SYS_clone, 0x003d0f00, 0, 0, ALLOW},
+    {SYS_clone, 0x10000000 | 17, 0, 0, REFUSE},
+    {SYS_clone, 0x00020000 | 17, 0, 0, REFUSE},
+    {SYS_clone, 0x02000000 | 17, 0, 0, REFUSE},
+    {SYS_clone, 0x04000000 | 17, 0, 0, REFUSE},
+    {SYS_clone, 0x08000000 | 17, 0, 0, REFUSE},
+    {SYS_clone, 0x20000000 | 17, 0, 0, REFUSE},
+    {SYS_clone, 0x40000000 | 17, 0, 0, REFUSE},
+    {SYS_clone3, 0, 0, 0, UNKNOWN},
+    {SYS_unshare, 0x10000000, 0, 0, REFUSE},
+    {SYS_setns, 3, 0, 0, REFUSE},
+    {SYS_mount, 0, 0, 0, REFUSE},
+    {SYS_pivot_root, 0, 0, 0, REFUSE},
+    {SYS_chroot, 0, 0, 0, REFUSE},
+    {SYS_ptrace, 0, 0, 0, REFUSE},
+    {SYS_process_vm_readv, 0, 0, 0, REFUSE},
+    {SYS_keyctl, 0, 0, 0, REFUSE},
+    {SYS_bpf, 0, 0, 0, REFUSE},
+    {SYS_io_uring_setup, 0, 0, 0, REFUSE},
+    {SYS_userfaultfd, 0, 0, 0, REFUSE},
+    {SYS_perf_event_open, 0, 0, 0, REFUSE},
+    {SYS_open_by_handle_at, 0, 0, 0, REFUSE},
     /* sockets by family, compared as the kernel does: 32 bits */
-    {SYS_socket, 1, 1, ALLOW},
-    {SYS_socket, 2, 1, ALLOW},
-    {SYS_socket, 10, 1, ALLOW},
-    {SYS_socket, UINT64_C(0x100000002), 1, ALLOW},
-    {SYS_socket, 16, 3, UNKNOWN},
-    {SYS_socket, 17, 3, UNKNOWN},
-    {SYS_socket, 38, 5, UNKNOWN},
-    {SYS_socket, 40, 1, UNKNOWN},
+    {SYS_socket, 1, 1, 0, ALLOW},
+    {SYS_socket, 2, 1, 0, ALLOW},
+    {SYS_socket, 10, 1, 0, ALLOW},
+    {SYS_socket, UINT64_C(0x100000002), 1, 0, ALLOW},
+    {SYS_socket, 2, 1, 6, ALLOW},
+    {SYS_socket, 10, 2, 17, ALLOW},
+    {SYS_socket, 2, 1, 262, UNKNOWN},
+    {SYS_socket, 10, 1, 132, UNKNOWN},
+    {SYS_socket, 16, 3, 0, UNKNOWN},
+    {SYS_socket, 17, 3, 0, UNKNOWN},
+    {SYS_socket, 38, 5, 0, UNKNOWN},
+    {SYS_socket, 40, 1, 0, UNKNOWN},
     /* ioctl by request, TIOCSTI not even with high bits set (CVE-2019-10063) */
-    {SYS_ioctl, 0, 0x5401, ALLOW},
-    {SYS_ioctl, 0, 0x5412, UNKNOWN},
-    {SYS_ioctl, 0, UINT64_C(0x100005412), UNKNOWN},
-    {SYS_ioctl, 0, 0x541C, UNKNOWN},
+    {SYS_ioctl, 0, 0x5401, 0, ALLOW},
+    {SYS_ioctl, 0, 0x5412, 0, UNKNOWN},
+    {SYS_ioctl, 0, UINT64_C(0x100005412), 0, UNKNOWN},
+    {SYS_ioctl, 0, 0x541C, 0, UNKNOWN},
     /* fcntl by command: leases would make other runs wait, high bits do not hide one */
-    {SYS_fcntl, 0, F_DUPFD, ALLOW},
-    {SYS_fcntl, 0, F_SETFL, ALLOW},
-    {SYS_fcntl, 0, F_SETLKW, ALLOW},
-    {SYS_fcntl, 0, F_OFD_SETLK, ALLOW},
-    {SYS_fcntl, 0, F_DUPFD_CLOEXEC, ALLOW},
-    {SYS_fcntl, 0, F_SETPIPE_SZ, ALLOW},
-    {SYS_fcntl, 0, F_ADD_SEALS, ALLOW},
-    {SYS_fcntl, 0, F_SETLEASE, REFUSE},
-    {SYS_fcntl, 0, UINT64_C(0x100000000) | F_SETLEASE, REFUSE},
-    {SYS_fcntl, 0, F_NOTIFY, REFUSE},
-    {SYS_personality, 0xffffffff, 0, ALLOW},
-    {SYS_personality, 0x0040000, 0, UNKNOWN},
+    {SYS_fcntl, 0, F_DUPFD, 0, ALLOW},
+    {SYS_fcntl, 0, F_SETFL, 0, ALLOW},
+    {SYS_fcntl, 0, F_SETLKW, 0, ALLOW},
+    {SYS_fcntl, 0, F_OFD_SETLK, 0, ALLOW},
+    {SYS_fcntl, 0, F_DUPFD_CLOEXEC, 0, ALLOW},
+    {SYS_fcntl, 0, F_SETPIPE_SZ, 0, ALLOW},
+    {SYS_fcntl, 0, F_ADD_SEALS, 0, ALLOW},
+    {SYS_fcntl, 0, F_SETLEASE, 0, REFUSE},
+    {SYS_fcntl, 0, UINT64_C(0x100000000) | F_SETLEASE, 0, REFUSE},
+    {SYS_fcntl, 0, F_NOTIFY, 0, REFUSE},
+    {SYS_personality, 0xffffffff, 0, 0, ALLOW},
+    {SYS_personality, 0x0040000, 0, 0, UNKNOWN},
+    /* limits: any may be read, and any but RLIMIT_CORE changed */
+    {SYS_setrlimit, RLIMIT_NOFILE, 1, 0, ALLOW},
+    {SYS_setrlimit, RLIMIT_CORE, 1, 0, UNKNOWN},
+    {SYS_setrlimit, UINT64_C(0x100000004), 1, 0, UNKNOWN},
+    {SYS_prlimit64, 0, RLIMIT_CORE, 0, ALLOW},
+    {SYS_prlimit64, 0, RLIMIT_CORE, 1, UNKNOWN},
+    {SYS_prlimit64, 0, RLIMIT_CPU, 1, ALLOW},
+    {SYS_prlimit64, 0, RLIMIT_RTTIME, 1, ALLOW},
     /* what the filter has never heard of */
-    {999, 0, 0, UNKNOWN},
+    {999, 0, 0, 0, UNKNOWN},
 };
 
 static void default_profile_gives_each_call_its_verdict(void **state)
@@ -157,7 +171,7 @@ static void default_profile_gives_each_call_its_verdict(void **state)
     assert_int_equal(filter_compile_default(&filter, &fault), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(default_table); i++) {
         uint32_t got = verdict(&filter, default_table[i].number, default_table[i].first,
-                               default_table[i].second);
+                               default_table[i].second, default_table[i].third);
         if (got != default_table[i].expected)
             fail_msg("row %zu, call %ld: verdict %#x, expected %#x", i, default_table[i].number,
                      got, default_table[i].expected);
@@ -231,10 +245,10 @@ static void rules_for_capabilities_and_other_machines_do_not_apply(void **state)
     struct fault fault = {""};
     OWNED(filter_release) struct filter filter = {0};
     assert_int_equal(filter_compile(profile, strlen(profile), &filter, &fault), 0);
-    assert_int_equal(verdict(&filter, SYS_mount, 0, 0), REFUSE);
-    assert_int_equal(verdict(&filter, SYS_write, 0, 0), REFUSE);
-    assert_int_equal(verdict(&filter, SYS_close, 0, 0), REFUSE);
-    assert_int_equal(verdict(&filter, SYS_read, 0, 0), ALLOW);
+    assert_int_equal(verdict(&filter, SYS_mount, 0, 0, 0), REFUSE);
+    assert_int_equal(verdict(&filter, SYS_write, 0, 0, 0), REFUSE);
+    assert_int_equal(verdict(&filter, SYS_close, 0, 0, 0), REFUSE);
+    assert_int_equal(verdict(&filter, SYS_read, 0, 0, 0), ALLOW);
 }
 
 int main(void)

@@ -54,3 +54,17 @@ def test_a_runner_that_died_is_a_failure(tmp_path):
 def test_a_tally_reads_what_it_wrote():
     assert str(run.Tally.parse("3 passed, 1 failed, 2 skipped\n")) == (
         "3 passed, 1 failed, 2 skipped")
+
+
+def test_without_images_what_needs_them_is_left_out(monkeypatch, capsys):
+    monkeypatch.setattr(run, "STAGES", {"fetch": lambda: run.Tally(failed=1),
+                                        "project": lambda: run.Tally(passed=1),
+                                        "jail": lambda: run.Tally(passed=1)})
+    assert str(run.run_stages(["fetch", "project", "jail"])) == "1 passed, 1 failed, 0 skipped"
+    assert "=== jail: left out" in capsys.readouterr().out
+
+
+def test_without_a_build_the_run_ends(monkeypatch):
+    monkeypatch.setattr(run, "STAGES", {"build": lambda: run.Tally(failed=1),
+                                        "lint": lambda: run.Tally(passed=1)})
+    assert str(run.run_stages(["build", "lint"])) == "0 passed, 1 failed, 0 skipped"

@@ -109,9 +109,12 @@ def stage_unit():
 def stage_pytest(*folders, options=()):
     report = BUILD / f"report-{folders[0]}.xml"
     report.unlink(missing_ok=True)
-    status = run([sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *options,
-                  f"--junitxml={report}", *(ROOT / "tests" / folder for folder in folders)],
-                 cwd=ROOT)
+    # pytest would keep the directories of three runs, and there are images in them.
+    with tempfile.TemporaryDirectory(prefix="code-sandbox-tests-",
+                                     ignore_cleanup_errors=True) as scratch:
+        status = run([sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+                      f"--basetemp={scratch}/pytest", *options, f"--junitxml={report}",
+                      *(ROOT / "tests" / folder for folder in folders)], cwd=ROOT)
     return tally_of_report(report, status)
 
 

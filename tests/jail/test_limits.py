@@ -1,0 +1,86 @@
+"""What a snippet may use up, and what of the user's it may not. Walls too: see walls.py."""
+
+import resource
+
+import pytest
+
+
+def test_writable_directories_share_one_size(sandbox):
+    code = """
+import errno
+total = 0
+for directory in ("/work", "/tmp", "/home/sandbox", "/dev/shm"):
+    with open(directory + "/big", "wb", buffering=0) as file:
+        try:
+            for _ in range(300):
+                total += file.write(bytes(1 << 20))
+        except OSError as error:
+            print(errno.errorcode[error.errno], end=" ")
+print(total >> 20 <= 256)
+"""
+    assert sandbox.print(code) == "ENOSPC ENOSPC ENOSPC ENOSPC True"
+
+
+def test_number_of_files_is_bounded(sandbox):
+    code = """
+import errno, os
+count = 0
+try:
+    while count < 200000:
+        os.mknod(f"/tmp/{count}")
+        count += 1
+except OSError as error:
+    print(errno.errorcode[error.errno], count < 65536)
+"""
+    assert sandbox.print(code) == "ENOSPC True"
+
+
+@pytest.mark.parametrize("name, limit", [
+    ("CORE", 1), ("NOFILE", 1024), ("NPROC", 257), ("DATA", 2 << 30), ("FSIZE", 256 << 20),
+    ("SIGPENDING", 1024), ("MEMLOCK", 8 << 20), ("RTPRIO", 0), ("NICE", 0),
+])
+def test_resource_limit_is_set_soft_and_hard(sandbox, name, limit):
+    code = f"import resource; print(*resource.getrlimit(resource.RLIMIT_{name}))"
+    own = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[1]
+    limit = limit if own == resource.RLIM_INFINITY else min(limit, own)
+    assert sandbox.print(code) == f"{limit} {limit}"
+
+
+@pytest.mark.parametrize("name, limit", [("NOFILE", 512), ("NPROC", 200), ("CPU", 600)])
+def test_lower_limits_of_the_server_hold_inside_too(sandbox, name, limit):
+    code = f"import resource; print(*resource.getrlimit(resource.RLIMIT_{name}))"
+    number = getattr(resource, f"RLIMIT_{name}")
+    assert sandbox.print(code, preexec_fn=lambda: resource.setrlimit(number, (limit, limit))) == \
+        f"{limit} {limit}"
+
+
+def test_no_program_of_the_host_gets_a_core(sandbox):
+    """With RLIMIT_CORE at 1 none is started, at 0 one may be: so it cannot be lowered."""
+    code = """
+import ctypes, resource
+libc = ctypes.CDLL(None, use_errno=True)
+limits = (ctypes.c_ulong * 2)(0, 0)
+print(libc.setrlimit(4, limits), libc.prlimit(0, 4, limits, None),
+      resource.getrlimit(resource.RLIMIT_CORE))
+resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10))
+print(resource.getrlimit(resource.RLIMIT_NOFILE))
+"""
+    assert sandbox.print(code).splitlines() == ["-1 -1 (1, 1)", "(10, 10)"]
+
+
+def test_counts_of_the_user_are_limited_for_the_snippet(sandbox):
+    code = """
+import ctypes
+for name in ("max_user_namespaces", "max_inotify_instances", "max_inotify_watches"):
+    print(open("/proc/sys/user/" + name).read().strip())
+libc = ctypes.CDLL(None)
+count = 0
+while libc.inotify_init() >= 0:
+    count += 1
+print(count)
+"""
+    assert sandbox.print(code).split() == ["0", "16", "4096", "16"]
+
+
+def test_snippet_is_what_runs_out_of_memory_first(sandbox):
+    assert sandbox.print("print(open('/proc/self/oom_score_adj').read())") == "1000"

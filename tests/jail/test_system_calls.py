@@ -1,0 +1,75 @@
+"""System calls that the filter refuses, and what works all the same. Walls too: see walls.py."""
+
+import os
+
+import pytest
+
+
+@pytest.mark.parametrize("call, arguments, errors", [
+    ("unshare user", "272, 0x10000000", "1"),
+    ("unshare mount", "272, 0x20000", "1"),
+    ("clone3", "435, 0, 0", "38"),
+    ("clone into a new user namespace", "56, 0x10000000 | 17, 0, 0, 0, 0", "1"),
+    ("mount", "165, 0, 0, 0, 0, 0", "1"),
+    ("umount", "166, b'/proc', 2", "1"),
+    ("pivot_root", "155, b'.', b'.'", "1"),
+    ("chroot", "161, b'/tmp'", "1"),
+    ("open_tree", "428, -100, b'/', 1", "1"),
+    ("fsopen", "430, b'tmpfs', 0", "1"),
+    ("setns", "308, 0, 0", "1"),
+    ("ptrace", "101, 16, 1, 0, 0", "1"),
+    ("process_vm_readv", "310, 1, 0, 0, 0, 0, 0", "1"),
+    ("keyctl", "250, 0, -3, 0", "1"),
+    ("bpf", "321, 0, 0, 0", "1"),
+    ("io_uring_setup", "425, 1, 0", "1"),
+    ("userfaultfd", "323, 1", "1"),
+    ("perf_event_open", "298, 0, 0, -1, -1, 0", "1"),
+    ("AF_NETLINK socket", "41, 16, 3, 0", "38"),
+    ("MPTCP socket", "41, 2, 1, 262", "38"),
+    ("SCTP socket", "41, 2, 1, 132", "38"),
+    ("ICMP socket", "41, 2, 2, 1", "38"),
+    ("AF_VSOCK socket", "41, 40, 1, 0", "38"),
+    ("AF_ALG socket", "41, 38, 5, 0", "38"),
+    ("AF_PACKET socket", "41, 17, 3, 0", "38"),
+    ("sync", "162", "1"),
+    ("setuid 0", "105, 0", "22"),
+    ("settimeofday", "164, 0, 0", "1"),
+    ("sethostname", "170, b'x', 1", "1"),
+    ("a call that does not exist", "999", "38"),
+])
+def test_system_call_is_refused(sandbox, call, arguments, errors):
+    if os.uname().machine != "x86_64":
+        pytest.skip("the numbers here are those of x86-64")
+    code = f"""
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.syscall({arguments}), ctypes.get_errno())
+"""
+    assert sandbox.print(code) == f"-1 {errors}", call
+
+
+def test_no_lease_on_the_image_makes_other_runs_wait(sandbox):
+    """Whoever opens a file under a write lease waits for its holder, up to 45 s: fcntl(2)."""
+    code = """
+import errno, fcntl, glob
+for path in glob.glob("/usr/lib/python3*/encodings/__pycache__/*"):
+    with open(path) as file:
+        for kind in (fcntl.F_WRLCK, fcntl.F_RDLCK):
+            try:
+                fcntl.fcntl(file, fcntl.F_SETLEASE, kind)
+                print("leased", path)
+            except OSError as error:
+                if error.errno != errno.EPERM:
+                    print(error)
+"""
+    assert sandbox.print(code) == ""
+
+
+def test_writable_code_still_works(sandbox):
+    code = """
+import mmap, ctypes
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda value: value + 1)
+print(callback(41))
+"""
+    assert sandbox.print(code) == "42"

@@ -17,6 +17,7 @@
 #include "images/debian.h"
 #include "images/finish.h"
 #include "images/interrupt.h"
+#include "images/member.h"
 #include "images/npm.h"
 #include "images/package.h"
 #include "images/progress.h"
@@ -176,8 +177,9 @@ static char *archive_source(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *source = NULL;
-    return asprintf(&source, "the archive %s", slash != NULL ? slash + 1 : path) < 0 ? NULL
-                                                                                     : source;
+    char shown[256];
+    name_for_people(slash != NULL ? slash + 1 : path, shown);
+    return asprintf(&source, "the archive %s", shown) < 0 ? NULL : source;
 }
 
 static int record_make(const struct build *build, const struct debian_recipe *recipe,

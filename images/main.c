@@ -100,6 +100,9 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
         case ':':
             return usage_fault("the option %s needs a value", argv[optind - 1]);
         default:
+            /* optopt is the letter of a short one; those may stand together in one word. */
+            if (optopt != 0 && optopt < OPTION_FROM)
+                return usage_fault("there is no option -%c", optopt);
             return usage_fault("there is no option %s", argv[optind - 1]);
         }
     }

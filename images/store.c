@@ -130,8 +130,9 @@ static int image_load(int images_fd, const char *store, const char *name, struct
     if (r < 0)
         return fault_set(fault, -r,
                          "the image %s is not usable: %s; make it again with: " COMMAND
-                         " fetch --force %s",
-                         image.directory, cause.text, name);
+                         " fetch --force %s%s",
+                         image.directory, cause.text,
+                         recipe_find(name) != NULL ? "" : "--from FILE --name ", name);
     *ret_image = image;
     image = (struct image){0};
     return 0;

@@ -149,6 +149,14 @@ def test_record_says_what_the_image_is(store, small_archive):
     assert record["file_count"] == files
 
 
+def test_record_holds_no_control_characters(store, small_archive, tmp_path):
+    path = tmp_path / "\x1b[31m\n.tar"
+    path.write_bytes(small_archive.read_bytes())
+    assert store.fetch("--from", path, "--name", "mine").returncode == 0
+    record = json.loads((store.images / "mine" / "image.json").read_text())
+    assert record["source"] == "the archive ?[31m?.tar"
+
+
 def test_removes_directories_of_mode_000(store, small_archive, server_path):
     assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
     deep = store.images / "mine" / "rootfs" / "a" / "b"
@@ -183,6 +191,7 @@ def test_strict_umask_does_not_shut_the_image(store, small_archive):
     (["--from", "x", "--name", "A/b"], ['"A/b" is no image name']),
     (["--from", "x", "--name", "a", "python"], ["python"]),
     (["--from"], ["--from needs a value"]),
+    (["-xy"], ["no option -x"]),
 ])
 def test_wrong_command_lines_are_told(store, arguments, words):
     done = store.fetch(*arguments)

@@ -188,8 +188,20 @@ static void refuses_a_damaged_record(void **state)
         struct image image = {0};
         struct fault fault = {0};
         assert_int_equal(image_open(store_of(state), name, &image, &fault), -EINVAL);
-        assert_non_null(strstr(fault.text, "--force"));
+        /* The remedy must be one that the image program takes: no recipe has this name. */
+        char remedy[128];
+        snprintf(remedy, sizeof(remedy), "fetch --force --from FILE --name %s", name);
+        assert_non_null(strstr(fault.text, remedy));
     }
+}
+
+static void damaged_image_of_the_catalog_is_fetched_again_by_its_name(void **state)
+{
+    make_image(store_of(state), "python", "{");
+    struct image image = {0};
+    struct fault fault = {0};
+    assert_int_equal(image_open(store_of(state), "python", &image, &fault), -EINVAL);
+    assert_non_null(strstr(fault.text, "code-sandbox-mcp fetch --force python"));
 }
 
 static void lists_complete_images_by_name(void **state)
@@ -337,6 +349,7 @@ int main(void)
         STORE_TEST(absent_image_names_the_command_that_fetches_it),
         STORE_TEST(reads_back_what_it_wrote),
         STORE_TEST(refuses_a_damaged_record),
+        STORE_TEST(damaged_image_of_the_catalog_is_fetched_again_by_its_name),
         STORE_TEST(lists_complete_images_by_name),
         STORE_TEST(removes_directories_of_mode_000),
         STORE_TEST(removes_a_damaged_image),

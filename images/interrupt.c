@@ -6,7 +6,7 @@
 
 static volatile sig_atomic_t caught;
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 static void note(int signal)
 {
@@ -27,6 +27,8 @@ void interrupt_install(void)
         sigaddset(&set, signals[i]);
     }
     sigprocmask(SIG_BLOCK, &set, NULL);
+    /* Nobody reading our progress any more is no reason to stop, least of all half-way. */
+    signal(SIGPIPE, SIG_IGN);
 }
 
 int interrupt_signal(void)
@@ -51,6 +53,7 @@ void interrupt_reset(void)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(signals); i++)
         signal(signals[i], SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

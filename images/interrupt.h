@@ -1,5 +1,6 @@
 /*
- * SIGINT, SIGTERM and SIGHUP end a fetch in order: what waits, stops; what was begun, is removed.
+ * SIGINT, SIGTERM, SIGHUP and SIGQUIT end a fetch in order: what waits, stops; what was begun, is
+ * removed. SIGPIPE does not end it.
  *
  * The signals stay blocked but while child.h waits, so that none is missed. The flag is the one
  * mutable global of the program.  Side: parent.
@@ -9,7 +10,7 @@
 
 #include <signal.h>
 
-/* Blocks and handles the signals, from the start of the program on. */
+/* Blocks and handles the signals, and ignores SIGPIPE, from the start of the program on. */
 void interrupt_install(void);
 
 /* The signal that came, or 0. */

@@ -156,22 +156,40 @@ static void directory_close(DIR **directory)
         closedir(*directory);
 }
 
+/* The next entry aside of this image; NULL at the end. */
+static const char *aside_next(DIR *directory, const char *name)
+{
+    struct dirent *entry;
+    do
+        entry = readdir(directory);
+    while (entry != NULL && !entry_is_aside(entry->d_name, name));
+    return entry != NULL ? entry->d_name : NULL;
+}
+
+/* Whether there is something aside of this image, without making the store. */
+static bool aside_exists(const char *store, const char *name)
+{
+    OWNED_MEMORY char *path = NULL;
+    if (asprintf(&path, "%s/images", store) < 0)
+        path = NULL;
+    OWNED(directory_close) DIR *directory = path != NULL ? opendir(path) : NULL;
+    return directory != NULL && aside_next(directory, name) != NULL;
+}
+
 int store_sweep(const struct store_lock *lock, struct fault *fault)
 {
     int fd = openat(lock->images_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     OWNED(directory_close) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     if (directory == NULL)
         return fault_set(fault, errno, "cannot read the image store: %m");
-    struct dirent *entry;
-    while ((entry = readdir(directory)) != NULL) {
-        if (!entry_is_aside(entry->d_name, lock->name))
-            continue;
-        int r = tree_remove(lock->images_fd, entry->d_name);
+    const char *entry;
+    while ((entry = aside_next(directory, lock->name)) != NULL) {
+        int r = tree_remove(lock->images_fd, entry);
         if (r < 0)
             return fault_set(fault, -r,
                              "cannot remove images/%s, left in the image store by a fetch that was "
                              "killed or by another user: %m; remove it by hand",
-                             entry->d_name);
+                             entry);
     }
     return 0;
 }
@@ -230,7 +248,9 @@ int image_remove(const char *store, const char *name, struct fault *fault)
         return r;
     /* A damaged image can be removed too, so only its absence matters here. */
     OWNED(image_release) struct image image = {0};
-    if (image_open(store, name, &image, NULL) == -ENOENT)
+    bool absent = image_open(store, name, &image, NULL) == -ENOENT;
+    /* What a killed fetch left takes room as well, and nobody may want to fetch it again. */
+    if (absent && !aside_exists(store, name))
         return fault_set(fault, ENOENT, "there is no image %s to remove", name);
     OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
     pid_t holder = 0;
@@ -244,5 +264,7 @@ int image_remove(const char *store, const char *name, struct fault *fault)
     if (r < 0)
         return r;
     r = image_take_away(&lock);
+    if (r == -ENOENT && absent)
+        return 0;
     return r < 0 ? fault_set(fault, -r, "cannot remove the image %s in %s: %m", name, store) : 0;
 }

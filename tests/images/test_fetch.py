@@ -45,7 +45,8 @@ def begun(store, slow_archive):
     process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP,
+                                    signal.SIGQUIT])
 def test_signal_leaves_nothing(store, begun, number):
     begun.send_signal(number)
     _, message = begun.communicate(timeout=WAIT_SECONDS_MAX)
@@ -60,6 +61,34 @@ def test_killed_fetch_is_absent_and_swept_by_the_next(store, begun, small_archiv
     assert "mine" not in store.entries()
     wait_until("its child is dead too", lambda: not processes_below(store))
     assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
+    assert store.entries() == ["mine"]
+
+
+def test_killed_fetch_can_be_removed(store, begun, server_path):
+    """What it left takes room, and nobody may want that image any more."""
+    begun.kill()
+    begun.wait()
+    wait_until("its child is dead too", lambda: not processes_below(store))
+    assert store.entries() != []
+    done = subprocess.run([server_path, "images", "remove", "mine"], env=store.environment(),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert store.entries() == []
+    done = subprocess.run([server_path, "images", "remove", "mine"], env=store.environment(),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "no image mine" in done.stderr
+
+
+def test_goes_on_when_nobody_reads_its_progress(store, small_archive):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = subprocess.run([store.program, "fetch", "--from", small_archive, "--name", "mine"],
+                              env=store.environment(), stdin=subprocess.DEVNULL, stdout=write_end,
+                              stderr=write_end, check=False, timeout=WAIT_SECONDS_MAX)
+    finally:
+        os.close(write_end)
+    assert done.returncode == 0
     assert store.entries() == ["mine"]
 
 

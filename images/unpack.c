@@ -15,6 +15,8 @@
 
 #define READ_SIZE (256 << 10)
 #define WORKERS 2
+/* Of all that a tar holds: bodies, headers, and what no member of the tree is made from. */
+#define STREAM_BYTES_MAX (TREE_BYTES_MAX + (UINT64_C(4) << 30))
 #define CONTROL_MAX (1 << 20) /* of one control file or maintainer script */
 
 /* Seen by the parent and all workers. */
@@ -39,13 +41,38 @@ static void archive_close(struct archive **archive)
  * archive_read_support_filter_*() answers WARN where libarchive would run a program instead: not
  * wanted here.
  */
+static bool filters_support(struct archive *archive)
+{
+    return archive_read_support_filter_gzip(archive) == ARCHIVE_OK &&
+           archive_read_support_filter_xz(archive) == ARCHIVE_OK &&
+           archive_read_support_filter_zstd(archive) == ARCHIVE_OK;
+}
+
+/* Of a package's inner tar, with its compression. */
 static struct archive *tar_reader(void)
 {
     struct archive *archive = archive_read_new();
-    if (archive == NULL || archive_read_support_filter_gzip(archive) != ARCHIVE_OK ||
-        archive_read_support_filter_xz(archive) != ARCHIVE_OK ||
-        archive_read_support_filter_zstd(archive) != ARCHIVE_OK ||
+    if (archive == NULL || !filters_support(archive) ||
         archive_read_support_format_tar(archive) != ARCHIVE_OK)
+        archive_close(&archive);
+    return archive;
+}
+
+/* Of a tar that is not compressed any more. */
+static struct archive *plain_tar_reader(void)
+{
+    struct archive *archive = archive_read_new();
+    if (archive == NULL || archive_read_support_format_tar(archive) != ARCHIVE_OK)
+        archive_close(&archive);
+    return archive;
+}
+
+/* Of what a compressed file holds, whatever that is. */
+static struct archive *stream_reader(void)
+{
+    struct archive *archive = archive_read_new();
+    if (archive == NULL || !filters_support(archive) ||
+        archive_read_support_format_raw(archive) != ARCHIVE_OK)
         archive_close(&archive);
     return archive;
 }
@@ -195,20 +222,70 @@ static int tar_unpack(struct archive *archive, struct tree_writer *writer, struc
     }
 }
 
+/*
+ * The tar that a file holds, counted as it comes out of its compression. The sizes of members do
+ * not bound that: bodies of what is passed over, blocks of a sparse file that lie upon each other
+ * and extended headers let libarchive read on and on within one call.
+ */
+struct stream {
+    struct archive *archive;
+    uint64_t bytes;
+};
+
+static la_ssize_t stream_read(struct archive *tar, void *data, const void **ret_bytes)
+{
+    struct stream *stream = data;
+    size_t length;
+    la_int64_t offset;
+    int r = archive_read_data_block(stream->archive, ret_bytes, &length, &offset);
+    if (r == ARCHIVE_EOF)
+        return 0;
+    stream->bytes += went_well(r) ? length : 0;
+    if (went_well(r) && stream->bytes <= STREAM_BYTES_MAX)
+        return (la_ssize_t)length;
+    const char *why = archive_error_string(stream->archive);
+    archive_set_error(tar, EIO, "%s", why != NULL ? why : "it is damaged");
+    return -1;
+}
+
+static int stream_open(struct stream *stream, struct fault *fault)
+{
+    struct archive_entry *entry;
+    if (archive_read_open_fd(stream->archive, CONFINED_FIRST_FD, READ_SIZE) != ARCHIVE_OK)
+        return archive_fault(stream->archive, fault);
+    /* The last filter is the file itself. A second one multiplies what a few bytes expand to. */
+    if (archive_filter_count(stream->archive) > 2)
+        return fault_set(fault, EBADMSG, "the archive is refused: it is compressed twice");
+    if (archive_read_next_header(stream->archive, &entry) != ARCHIVE_OK)
+        return archive_fault(stream->archive, fault);
+    return 0;
+}
+
 static int tar_body(void *data, struct fault *fault)
 {
     struct job *job = data;
-    OWNED(archive_close) struct archive *archive = tar_reader();
-    if (archive == NULL)
+    OWNED(archive_close) struct archive *compressed = stream_reader();
+    OWNED(archive_close) struct archive *archive = plain_tar_reader();
+    if (compressed == NULL || archive == NULL)
         return reader_absent(fault);
-    if (archive_read_open_fd(archive, CONFINED_FIRST_FD, READ_SIZE) != ARCHIVE_OK)
+    struct stream stream = {.archive = compressed};
+    int r = stream_open(&stream, fault);
+    if (r < 0)
+        return r;
+    if (archive_read_open(archive, &stream, NULL, stream_read, NULL) != ARCHIVE_OK)
         return archive_fault(archive, fault);
     OWNED(tree_writer_close) struct tree_writer writer;
     tree_writer_open(&writer, &job->shared->usage, false);
-    int r = tar_unpack(archive, &writer, fault);
-    if (r == 0 && atomic_load(&job->shared->usage.members) == 0)
+    struct fault cause = {0};
+    r = tar_unpack(archive, &writer, &cause);
+    if (stream.bytes > STREAM_BYTES_MAX)
+        return fault_set(fault, EFBIG, "the archive is refused: it expands to more than %d GiB",
+                         (int)(STREAM_BYTES_MAX >> 30));
+    if (r < 0)
+        return fault_set(fault, -r, "%s", cause.text);
+    if (atomic_load(&job->shared->usage.members) == 0)
         return fault_set(fault, EBADMSG, "the archive holds nothing");
-    return r;
+    return 0;
 }
 
 /* libarchive reads the inner tar from the data of the outer member. */

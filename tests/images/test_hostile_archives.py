@@ -137,6 +137,31 @@ def test_refuses_sparse_file_of_a_tebibyte(unpack):
     unpack.refuse(archive(sparse_file("big", 1 << 40)), '"big"', "more than 16 GiB")
 
 
+ENDLESS = tar_bytes.header("x", tar_bytes.HARD_LINK, 1 << 60, link=b"usr/program")
+OVERLAID = pax({"GNU.sparse.size": "1048576", "GNU.sparse.name": "usr/x",
+                "GNU.sparse.numblocks": "30000",
+                "GNU.sparse.map": ",".join(["0,1048576"] * 30000)}) \
+    + tar_bytes.header("x", size=30000 << 20)
+
+
+@pytest.mark.parametrize("members", [
+    pax({"comment": "hard links have a body here"}) + ENDLESS,
+    tar_bytes.header("x", ord("D"), 1 << 60),
+    tar_bytes.header("x", ord("M"), 1 << 60),
+    OVERLAID,
+], ids=["hard link", "list of a directory", "part of a file", "blocks upon each other"])
+def test_refuses_what_expands_beside_the_files(unpack, members):
+    """Nothing of it counts as the size of a file, so that it would be read for hours."""
+    begin = archive()[:-len(tar_bytes.END)]
+    unpack.refuse(tar_bytes.zstd_zeros(30, begin + members), "GiB")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, tar_bytes.zstd_frame])
+def test_refuses_what_is_compressed_twice(unpack, compress):
+    """A third of a megabyte of it could expand to 400 GiB."""
+    unpack.refuse(compress(gzip.compress(archive())), "compressed twice")
+
+
 def test_keeps_holes(unpack):
     root = unpack.accept(archive(sparse_file("holes", 1 << 30)))
     assert (root / "holes").stat().st_size == 1 << 30

@@ -78,3 +78,13 @@ def zstd_frame(content, window_log=17):
         last = number == len(blocks) - 1
         frame += (len(block) << 3 | last).to_bytes(3, "little") + block
     return frame
+
+
+def zstd_zeros(gibibytes, before=b""):
+    """Four bytes for each 128 KiB of zeros, after `before`."""
+    frame = b"\x28\xb5\x2f\xfd\x00" + bytes([(17 - 10) << 3])
+    for at in range(0, len(before), 65536):
+        raw = before[at:at + 65536]
+        frame += (len(raw) << 3).to_bytes(3, "little") + raw
+    zeros = ((128 << 10) << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
+    return frame + zeros * (gibibytes << 13) + (1).to_bytes(3, "little")

@@ -20,8 +20,13 @@
 #define HOME_LINKS_MAX 16
 
 static const char *const program_environment[] = {
-    "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C.UTF-8",
-    ("MPLCONFIGDIR=" FONT_DIRECTORY),     NULL,
+    "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME=/tmp",
+    "LC_ALL=C.UTF-8",
+    ("MPLCONFIGDIR=" FONT_DIRECTORY),
+    /* What compileall itself imports would be kept as checked by time, and then passed over. */
+    "PYTHONDONTWRITEBYTECODE=1",
+    NULL,
 };
 
 /* pip must not refuse to install: no package manager will ever work on this tree again. */

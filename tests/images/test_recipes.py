@@ -119,6 +119,18 @@ print(slow)
 """).strip() == "[]"
 
 
+@pytest.mark.parametrize("name", ["python", "python-slim"])
+def test_compiled_modules_are_not_checked_by_time(image, name):
+    """One that was would be compiled again in each run once a copy of the image lost its times."""
+    checked = 0
+    for path, _ in walk(image / "rootfs" / "usr" / "lib"):
+        if path.endswith(".pyc"):
+            flags = pathlib.Path(path).read_bytes()[4:8]
+            assert flags == b"\1\0\0\0", f"{path}; is it of an old version? fetch --force {name}"
+            checked += 1
+    assert checked > 500
+
+
 def test_python_has_what_it_promises(run):
     assert run("python", "python", """
 import numpy, pandas, matplotlib, sklearn, scipy, requests, pip, yaml, sympy, PIL

@@ -80,16 +80,22 @@ static int tree_attach(int tree_fd, const char *path, struct fault *fault)
     return 0;
 }
 
+/*
+ * Read-only: in a fetch that root started the child is uid 0 of the host, without a capability, but
+ * what may write /proc/sys is decided by the uid.
+ */
+#define PROC_ATTRIBUTES (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
 /* /proc of the new pid namespace; where part of the host's is masked, only a copy of that may be. */
 static int proc_make(struct fault *fault)
 {
     OWNED_FD int context = fsopen("proc", FSOPEN_CLOEXEC);
     if (context >= 0 && fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0) {
-        int fd = fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+        int fd = fsmount(context, FSMOUNT_CLOEXEC, PROC_ATTRIBUTES);
         if (fd >= 0)
             return fd;
     }
-    return tree_copy("/proc", AT_RECURSIVE, MOUNT_ATTR_NOSUID, fault);
+    return tree_copy("/proc", AT_RECURSIVE, PROC_ATTRIBUTES, fault);
 }
 
 /* Makes `root` the root, and lets go of everything else. Source: pivot_root(2), NOTES. */

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/limits.h"
+#include "sandbox/procfile.h"
 
 #include <grp.h>
 #include <sched.h>
@@ -124,6 +125,8 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     if (r == 0)
         r = drop_inherited(&engine->id_map, fault);
     if (r == 0)
+        r = command_line_find(&engine->command_line, &engine->command_line_size, fault);
+    if (r == 0)
         r = filter_compile_default(&engine->filter, fault);
     if (r < 0) {
         engine_free(engine);
@@ -190,7 +193,13 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
         .err.fd = -1,
         .end.fd = -1,
     };
-    const struct plan_inputs inputs = {spec, &engine->filter, engine->last_capability};
+    const struct plan_inputs inputs = {
+        .spec = spec,
+        .filter = &engine->filter,
+        .last_capability = engine->last_capability,
+        .command_line = engine->command_line,
+        .command_line_size = engine->command_line_size,
+    };
     run_list_add(&engine->queued, run);
     engine->queued_bytes += run->code_length;
     int r = plan_build(&inputs, &run->plan, fault);

@@ -26,6 +26,8 @@ struct engine {
     struct filter filter;
     struct id_map id_map;
     int last_capability;
+    char *command_line; /* of this process, which init is cleared of */
+    size_t command_line_size;
     struct run_list running;
     struct run_list queued;
     size_t queued_bytes;        /* of code that waits */

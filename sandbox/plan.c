@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define JAIL_HOSTNAME "sandbox"
+#define JAIL_INIT "sandbox-init"
 #define JAIL_HOME "/home/sandbox"
 #define JAIL_WORK "/work"
 
@@ -267,6 +268,9 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
     plan->jail.uid = JAIL_UID;
     plan->jail.gid = JAIL_GID;
     plan->jail.hostname = JAIL_HOSTNAME;
+    plan->jail.init_name = JAIL_INIT;
+    plan->jail.command_line = inputs->command_line;
+    plan->jail.command_line_size = inputs->command_line_size;
     plan->jail.last_capability = inputs->last_capability;
     plan->jail.filter =
         (struct sock_fprog){.len = inputs->filter->length, .filter = inputs->filter->code};

@@ -17,6 +17,8 @@ struct plan_inputs {
     const struct run_spec *spec;  /* copied */
     const struct filter *filter;  /* borrowed for the life of the plan */
     int last_capability;
+    char *command_line;           /* of this process: command_line_find() */
+    size_t command_line_size;
 };
 
 /*

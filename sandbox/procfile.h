@@ -8,9 +8,16 @@
 
 #include "sandbox/base/fault.h"
 
+#include <stddef.h>
 #include <sys/types.h>
 
 /* Writes `text` to /proc/PID/NAME in one write. 0, or a negative errno with a fault that names it. */
 int procfile_write(pid_t pid, const char *name, const char *text, struct fault *fault);
+
+/*
+ * Where the arguments of this process lie in its memory, as /proc/self/cmdline shows them. The bytes
+ * are the process's own and may be written. 0, or a negative errno with a fault.
+ */
+int command_line_find(char **ret_command_line, size_t *ret_size, struct fault *fault);
 
 #endif

@@ -12,6 +12,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_WAIT_FOR_ID_MAP] = "get the user mapping from the server",
     [STEP_TAKE_IDS] = "become the sandbox's user",
     [STEP_DIE_WITH_PARENT] = "tie the sandbox's life to the server's",
+    [STEP_NAME_INIT] = "name its init",
     [STEP_HOSTNAME] = "set the host name",
     [STEP_LOOPBACK] = "start the loopback interface",
     [STEP_PRIVATE_MOUNTS] = "make the mounts private",

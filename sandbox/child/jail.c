@@ -18,6 +18,7 @@ static int (*const steps[])(struct jail *) = {
     step_wait_for_id_map,
     step_take_ids,
     step_die_with_parent,
+    step_name_init,
     step_name_host,
     step_raise_loopback,
     step_make_mounts_private,

@@ -22,6 +22,7 @@ enum jail_step {
     STEP_WAIT_FOR_ID_MAP,
     STEP_TAKE_IDS,
     STEP_DIE_WITH_PARENT,
+    STEP_NAME_INIT,
     STEP_HOSTNAME,
     STEP_LOOPBACK,
     STEP_PRIVATE_MOUNTS,
@@ -117,6 +118,9 @@ struct jail_plan {
     uid_t uid; /* inside; the parent writes the map */
     gid_t gid;
     const char *hostname;
+    const char *init_name; /* at most 15 bytes: what /proc/1 shows */
+    char *command_line; /* of the server, which the child's copy is cleared of */
+    size_t command_line_size;
 
     const char *root_path; /* on the host; used when root_tree_fd is -1 */
     uint64_t root_device; /* st_dev and st_ino that root_path must still have */

@@ -90,6 +90,19 @@ int step_die_with_parent(struct jail *jail)
     return (parent.revents & (POLLHUP | POLLERR)) != 0 ? -EPIPE : 0;
 }
 
+/* /proc/1/cmdline can be read by all, and would show the server's path and options. */
+int step_name_init(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_NAME_INIT, -1);
+    size_t length = strlen(plan->init_name);
+    if (length >= plan->command_line_size)
+        length = 0;
+    memset(plan->command_line, 0, plan->command_line_size);
+    memcpy(plan->command_line, plan->init_name, length);
+    return prctl(PR_SET_NAME, plan->init_name) < 0 ? -errno : 0;
+}
+
 int step_name_host(struct jail *jail)
 {
     jail_note(jail, STEP_HOSTNAME, -1);

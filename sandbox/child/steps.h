@@ -41,6 +41,7 @@ int step_reset_signals(struct jail *jail);
 int step_wait_for_id_map(struct jail *jail);
 int step_take_ids(struct jail *jail);
 int step_die_with_parent(struct jail *jail);
+int step_name_init(struct jail *jail);
 int step_name_host(struct jail *jail);
 int step_raise_loopback(struct jail *jail);
 int step_limit_user_namespace(struct jail *jail);

@@ -118,6 +118,12 @@ for look in (os.readlink, os.listdir, lambda path: open(path, "rb").read(1)):
     assert sandbox.print(code) == ""
 
 
+def test_command_line_of_the_server_is_not_there(sandbox):
+    code = "print(open('/proc/1/cmdline', 'rb').read().strip(bytes(1)), open('/proc/1/comm').read())"
+    assert sandbox.print(code, "--pass-through-env", "NAME_OF_A_SECRET") == \
+        "b'sandbox-init' sandbox-init"
+
+
 def test_init_cannot_be_killed(sandbox):
     code = """
 import os, signal

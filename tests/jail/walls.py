@@ -24,6 +24,12 @@ WALLS = {
         "sandbox/spawn.c", "CLONE_NEWUTS |", "", "test_namespace_is_its_own"),
     "a cgroup namespace": (
         "sandbox/spawn.c", "CLONE_NEWCGROUP)", "0)", "test_namespace_is_its_own"),
+    "a command line of its own": (
+        "sandbox/child/jail.c", "    step_name_init,\n", "",
+        "test_command_line_of_the_server_is_not_there"),
+    "limits of the user namespace": (
+        "sandbox/child/jail.c", "    step_limit_user_namespace,\n", "",
+        "test_counts_of_the_user_are_limited_for_the_snippet"),
     "a host name of its own": (
         "sandbox/child/jail.c", "    step_name_host,\n", "",
         "test_hostname_of_the_host_is_not_there"),

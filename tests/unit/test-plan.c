@@ -76,7 +76,7 @@ static void plan_release(struct plan **plan)
 
 static int build(const struct run_spec *spec, struct plan **ret_plan, struct fault *fault)
 {
-    const struct plan_inputs inputs = {spec, &filter, 40};
+    const struct plan_inputs inputs = {.spec = spec, .filter = &filter, .last_capability = 40};
     return plan_build(&inputs, ret_plan, fault);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MEGABYTE UINT64_C(1000000)
 #define LIST_JSON_MAX (16 * MEBIBYTE)
 
 struct images_options {
@@ -42,8 +43,8 @@ static void print_table(const struct image *images, size_t count, const char *st
     printf("%-16s %9s  %-20s  %s\n", "NAME", "SIZE", "CREATED", "CONTENTS");
     for (size_t i = 0; i < count; i++) {
         const char *contents = images[i].summary[0] != '\0' ? images[i].summary : images[i].source;
-        printf("%-16s %5" PRIu64 " MiB  %-20s  %s\n", images[i].name,
-               (images[i].size_bytes + MEBIBYTE - 1) / MEBIBYTE, images[i].created, contents);
+        printf("%-16s %5" PRIu64 " MB  %-20s  %s\n", images[i].name,
+               (images[i].size_bytes + MEGABYTE - 1) / MEGABYTE, images[i].created, contents);
     }
 }
 

@@ -284,6 +284,7 @@ static int run_code(const struct run_options *options, const struct language *la
         .interrupts = INTERRUPTS(interrupt),
     };
     session.launcher = launcher_of(&session.loop, &options->settings);
+    const struct snippet snippet = {language, code->data, code->length};
     const struct run_observer observer = {
         .done = run_done, .output = stream_output, .data = &session};
     struct fault fault = {0};
@@ -293,8 +294,7 @@ static int run_code(const struct run_options *options, const struct language *la
     if (r < 0)
         fault_set(&fault, -r, "waiting for signals: %m");
     if (r == 0)
-        r = launcher_start(&session.launcher, language, code->data, code->length, &observer,
-                           &session.run, &fault);
+        r = launcher_start(&session.launcher, &snippet, &observer, &session.run, &fault);
     if (r == 0) {
         r = loop_run(&session.loop);
         if (r < 0)

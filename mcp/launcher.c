@@ -59,10 +59,10 @@ static int ensure_engine(struct launcher *launcher, struct fault *fault)
     return engine_new(launcher->loop, &options, &launcher->engine, fault);
 }
 
-int launcher_start(struct launcher *launcher, const struct language *language, const char *code,
-                   size_t length, const struct run_observer *observer, struct run **ret_run,
-                   struct fault *fault)
+int launcher_start(struct launcher *launcher, const struct snippet *snippet,
+                   const struct run_observer *observer, struct run **ret_run, struct fault *fault)
 {
+    const struct language *language = snippet->language;
     OWNED(image_release) struct image image = {0};
     int r = open_image(launcher->settings, language, &image, fault);
     if (r == 0)
@@ -80,8 +80,8 @@ int launcher_start(struct launcher *launcher, const struct language *language, c
         .home_links = image.home_links,
         .home_link_count = image.home_link_count,
         .code_name = language->code_name,
-        .code = code,
-        .code_length = length,
+        .code = snippet->code,
+        .code_length = snippet->length,
         .limits = run_limits_default(),
     };
     spec.limits.wall_ms = launcher->settings->wall_ms;

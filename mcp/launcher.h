@@ -25,13 +25,19 @@ struct launcher launcher_of(struct loop *loop, const struct settings *settings);
 /* Kills every run without a word to its observer. */
 void launcher_release(struct launcher *launcher);
 
+/* Code and its language; borrowed for a call. */
+struct snippet {
+    const struct language *language;
+    const char *code;
+    size_t length;
+};
+
 /*
- * Starts a run of `code` (borrowed for the call) in the language, or queues it. As run_submit();
+ * Starts a run of the snippet, or queues it. As run_submit();
  * the fault is filled for each failure and gives the remedy: -ENOENT the image is not there,
  * -EAGAIN too many wait already.
  */
-int launcher_start(struct launcher *launcher, const struct language *language, const char *code,
-                   size_t length, const struct run_observer *observer, struct run **ret_run,
-                   struct fault *fault);
+int launcher_start(struct launcher *launcher, const struct snippet *snippet,
+                   const struct run_observer *observer, struct run **ret_run, struct fault *fault);
 
 #endif

@@ -246,8 +246,8 @@ static int start_call(struct server *server, const struct tool *tool, const stru
     };
     link_call(call);
     const struct run_observer observer = {.done = run_done, .data = call};
-    int r = launcher_start(&server->launcher, language, code->text, code->length, &observer,
-                           &call->run, fault);
+    const struct snippet snippet = {language, code->text, code->length};
+    int r = launcher_start(&server->launcher, &snippet, &observer, &call->run, fault);
     if (r < 0)
         end_call(call);
     return r;

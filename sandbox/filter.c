@@ -28,11 +28,11 @@ static int seccomp_fault(int r, const char *what, struct fault *fault)
     return fault_set(fault, -r, "cannot compile the seccomp profile: %s: %s", what, strerror(-r));
 }
 
-static int read_errno(const struct json_value *owner, const char *member, int64_t otherwise,
-                      uint32_t *ret_errno, struct fault *fault)
+static int read_errno(const struct json_value *owner, const char *member, uint32_t *ret_errno,
+                      struct fault *fault)
 {
     const struct json_value *value = json_member(owner, member);
-    int64_t number = otherwise;
+    int64_t number = EPERM;
     if (value != NULL && value->type != JSON_NULL &&
         (json_integer(value, &number) < 0 || number < 0 || number > ERRNO_MAX))
         return fault_set(fault, EINVAL, "seccomp profile: %s must be a number from 0 to %d", member,
@@ -41,12 +41,14 @@ static int read_errno(const struct json_value *owner, const char *member, int64_
     return 0;
 }
 
-static int read_action(const struct json_value *owner, const char *member, const char *errno_member,
-                       int64_t otherwise, uint32_t *ret_action, struct fault *fault)
+/* An action, with the errno that stands beside it; EPERM where none does. */
+static int read_action(const struct json_value *owner, const char *member, uint32_t *ret_action,
+                       struct fault *fault)
 {
     const struct json_value *value = json_member(owner, member);
+    const char *beside = strcmp(member, "defaultAction") == 0 ? "defaultErrnoRet" : "errnoRet";
     uint32_t number = 0;
-    int r = read_errno(owner, errno_member, otherwise, &number, fault);
+    int r = read_errno(owner, beside, &number, fault);
     if (r < 0)
         return r;
     if (json_is(value, "SCMP_ACT_ALLOW"))
@@ -151,7 +153,7 @@ static int add_rule(scmp_filter_ctx context, uint32_t default_action, const stru
                     struct fault *fault)
 {
     uint32_t action = 0;
-    int r = read_action(rule, "action", "errnoRet", EPERM, &action, fault);
+    int r = read_action(rule, "action", &action, fault);
     if (r < 0)
         return r;
     const struct json_value *names = json_member(rule, "names");
@@ -237,7 +239,7 @@ int filter_compile(const char *json, size_t length, struct filter *ret_filter, s
     }
     const struct json_value *profile = json_root(document);
     uint32_t default_action = 0;
-    r = read_action(profile, "defaultAction", "defaultErrnoRet", EPERM, &default_action, fault);
+    r = read_action(profile, "defaultAction", &default_action, fault);
     if (r < 0)
         return r;
     if (default_action == SCMP_ACT_ALLOW)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import signal
 import stat
 import subprocess
@@ -313,13 +312,9 @@ def test_unknown_keyring_is_refused(store, tmp_path):
     sources.mkdir()
     keyring = tmp_path / "empty.gpg"
     keyring.write_bytes(b"")
-    for path in find_debian_sources():
-        text = path.read_text()
-        (sources / path.name).write_text(
-            "".join(f"Signed-By: {keyring}\n" if line.lower().startswith("signed-by:") else line
-                    for line in text.splitlines(keepends=True)))
-    if not any("Signed-By" in path.read_text() for path in sources.iterdir()):
-        pytest.skip("the sources of this host name no keyring")
+    uri, suite = debian_source_of_this_host()
+    (sources / "debian.sources").write_text(
+        f"Types: deb\nURIs: {uri}\nSuites: {suite}\nComponents: main\nSigned-By: {keyring}\n")
     configuration = tmp_path / "apt.conf"
     configuration.write_text(f'Dir::Etc::sourcelist "/dev/null";\n'
                              f'Dir::Etc::sourceparts "{sources}";\n')
@@ -329,9 +324,13 @@ def test_unknown_keyring_is_refused(store, tmp_path):
     assert store.entries() == []
 
 
-def find_debian_sources():
-    folder = pathlib.Path("/etc/apt/sources.list.d")
-    return [path for path in folder.glob("*.sources") if "debian" in path.read_text()]
+def debian_source_of_this_host():
+    """Mirror and suite, as apt has them here, however they are written down."""
+    targets = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(CREATED_BY) $(REPO_URI) $(RELEASE) $(COMPONENT)"],
+        check=True, capture_output=True, text=True).stdout
+    return next((uri, suite) for kind, uri, suite, component in map(str.split, targets.splitlines())
+                if kind == "Packages" and component == "main" and uri.rstrip("/").endswith("debian"))
 
 
 def test_terminal_gets_a_bar_and_a_pipe_plain_lines(store, slow_archive):

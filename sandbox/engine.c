@@ -216,8 +216,12 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
 void run_cancel(struct run *run)
 {
     struct engine *engine = run->engine;
-    if (run->list == &engine->queued)
+    if (run->list == &engine->queued) {
         engine->queued_bytes -= run->code_length;
-    run_free(run);
-    engine_wake(engine);
+        run_free(run);
+        return;
+    }
+    /* Not waited for here: the loop has others to serve. on_end() finds nobody to tell. */
+    run->observer = (struct run_observer){0};
+    sandbox_kill(&run->sandbox);
 }

@@ -254,7 +254,9 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     struct engine *engine = run->engine;
     struct run_observer observer = run->observer;
     describe_end(run);
-    observer.done(observer.data, run->status, run->status == 0 ? &run->result : NULL, &run->fault);
+    if (observer.done != NULL) /* else it was cancelled */
+        observer.done(observer.data, run->status, run->status == 0 ? &run->result : NULL,
+                      &run->fault);
     run_free(run);
     engine_wake(engine);
 }

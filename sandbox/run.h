@@ -92,8 +92,9 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
                const struct run_observer *observer, struct run **ret_run, struct fault *fault);
 
 /*
- * Ends the run, queued or running: everything of it is killed and reaped before this returns, done
- * is not called any more, and the handle is gone.
+ * Ends the run, queued or running: done and output are not called any more, and the handle is gone.
+ * All of it is killed; its place is free once the loop has seen the end of it, which may take a
+ * while where there is much memory to free.
  */
 void run_cancel(struct run *run);
 

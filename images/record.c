@@ -162,23 +162,16 @@ int record_read(int directory_fd, struct image *image, struct fault *fault)
 static void write_members(struct json_writer *writer, const struct image *image)
 {
     json_begin_object(writer);
-    json_key(writer, "name");
-    json_text(writer, image->name);
-    json_key(writer, "source");
-    json_text(writer, image->source);
-    json_key(writer, "created");
-    json_text(writer, image->created);
-    json_key(writer, "summary");
-    json_text(writer, image->summary);
-    json_key(writer, "size_bytes");
-    json_number(writer, (int64_t)image->size_bytes);
-    json_key(writer, "file_count");
-    json_number(writer, (int64_t)image->file_count);
+    json_text_member(writer, "name", image->name);
+    json_text_member(writer, "source", image->source);
+    json_text_member(writer, "created", image->created);
+    json_text_member(writer, "summary", image->summary);
+    json_number_member(writer, "size_bytes", (int64_t)image->size_bytes);
+    json_number_member(writer, "file_count", (int64_t)image->file_count);
     json_key(writer, "home");
     json_begin_object(writer);
     for (size_t i = 0; i < image->home_link_count; i++) {
-        json_key(writer, image->home_links[i].path);
-        json_text(writer, image->home_links[i].target);
+        json_text_member(writer, image->home_links[i].path, image->home_links[i].target);
     }
     json_end_object(writer);
     json_key(writer, "environment");
@@ -186,8 +179,8 @@ static void write_members(struct json_writer *writer, const struct image *image)
     for (char **pair = image->environment; pair != NULL && *pair != NULL; pair++) {
         size_t length = strcspn(*pair, "=");
         OWNED_MEMORY char *name = strndup(*pair, length);
-        json_key(writer, name != NULL ? name : "");
-        json_text(writer, *pair + length + ((*pair)[length] == '='));
+        json_text_member(writer, name != NULL ? name : "",
+                         *pair + length + ((*pair)[length] == '='));
     }
     json_end_object(writer);
     json_end_object(writer);

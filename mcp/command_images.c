@@ -48,12 +48,6 @@ static void print_table(const struct image *images, size_t count, const char *st
     }
 }
 
-static void write_member(struct json_writer *writer, const char *key, const char *text)
-{
-    json_key(writer, key);
-    json_text(writer, text);
-}
-
 static int print_json(const struct image *images, size_t count)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(LIST_JSON_MAX);
@@ -64,15 +58,13 @@ static int print_json(const struct image *images, size_t count)
     json_begin_array(writer);
     for (size_t i = 0; i < count; i++) {
         json_begin_object(writer);
-        write_member(writer, "name", images[i].name);
-        write_member(writer, "summary", images[i].summary);
-        write_member(writer, "source", images[i].source);
-        write_member(writer, "created", images[i].created);
-        write_member(writer, "rootfs", images[i].rootfs);
-        json_key(writer, "size_bytes");
-        json_number(writer, (int64_t)images[i].size_bytes);
-        json_key(writer, "file_count");
-        json_number(writer, (int64_t)images[i].file_count);
+        json_text_member(writer, "name", images[i].name);
+        json_text_member(writer, "summary", images[i].summary);
+        json_text_member(writer, "source", images[i].source);
+        json_text_member(writer, "created", images[i].created);
+        json_text_member(writer, "rootfs", images[i].rootfs);
+        json_number_member(writer, "size_bytes", (int64_t)images[i].size_bytes);
+        json_number_member(writer, "file_count", (int64_t)images[i].file_count);
         json_end_object(writer);
     }
     json_end_array(writer);

@@ -32,12 +32,6 @@ static const struct version *choose_version(const struct json_value *asked)
     return &versions[0];
 }
 
-static void write_text(struct json_writer *writer, const char *key, const char *text)
-{
-    json_key(writer, key);
-    json_text(writer, text);
-}
-
 static void write_empty_object(struct json_writer *writer)
 {
     json_begin_object(writer);
@@ -48,7 +42,7 @@ static void write_initialized(struct json_writer *writer, const void *data)
 {
     const struct version *version = data;
     json_begin_object(writer);
-    write_text(writer, "protocolVersion", version->name);
+    json_text_member(writer, "protocolVersion", version->name);
     json_key(writer, "capabilities");
     json_begin_object(writer);
     json_key(writer, "tools");
@@ -58,11 +52,11 @@ static void write_initialized(struct json_writer *writer, const void *data)
     json_end_object(writer);
     json_key(writer, "serverInfo");
     json_begin_object(writer);
-    write_text(writer, "name", "code-sandbox");
-    write_text(writer, "title", "Code sandbox");
-    write_text(writer, "version", PROJECT_VERSION);
+    json_text_member(writer, "name", "code-sandbox");
+    json_text_member(writer, "title", "Code sandbox");
+    json_text_member(writer, "version", PROJECT_VERSION);
     json_end_object(writer);
-    write_text(writer, "instructions", instructions);
+    json_text_member(writer, "instructions", instructions);
     json_end_object(writer);
 }
 

@@ -79,30 +79,20 @@ static void write_milliseconds(struct json_writer *writer, const char *key, int6
 
 static void write_count(struct json_writer *writer, const char *key, uint64_t count)
 {
-    json_key(writer, key);
-    json_number(writer, count > INT64_MAX ? INT64_MAX : (int64_t)count);
-}
-
-static void write_text(struct json_writer *writer, const char *key, const char *text)
-{
-    json_key(writer, key);
-    if (text != NULL)
-        json_text(writer, text);
-    else
-        json_null(writer);
+    json_number_member(writer, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
 }
 
 void record_write_members(struct json_writer *writer, const struct record *record)
 {
     const struct run_result *result = record->result;
-    write_text(writer, "outcome", run_outcome_name(result->outcome));
+    json_text_member(writer, "outcome", run_outcome_name(result->outcome));
     json_key(writer, "exit_code");
     if (result->outcome == OUTCOME_EXITED)
         json_number(writer, result->exit_code);
     else
         json_null(writer);
-    write_text(writer, "signal",
-               result->outcome == OUTCOME_SIGNALED ? signal_name(result->signal) : NULL);
+    json_text_member(writer, "signal",
+                     result->outcome == OUTCOME_SIGNALED ? signal_name(result->signal) : NULL);
     write_count(writer, "stdout_bytes", result->out.total);
     write_count(writer, "stderr_bytes", result->err.total);
     write_count(writer, "stdout_cut", record->stdout_cut);
@@ -114,9 +104,9 @@ void record_write_members(struct json_writer *writer, const struct record *recor
         json_number(writer, result->peak_memory_bytes);
     else
         json_null(writer);
-    write_text(writer, "isolation", result->isolation);
-    write_text(writer, "limits", result->limits);
-    write_text(writer, "image", record->image);
+    json_text_member(writer, "isolation", result->isolation);
+    json_text_member(writer, "limits", result->limits);
+    json_text_member(writer, "image", record->image);
     json_key(writer, "files");
     json_begin_array(writer);
     json_end_array(writer);

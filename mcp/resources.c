@@ -10,12 +10,6 @@
 /* Not found, as the handshake versions number it. */
 #define RESOURCE_NOT_FOUND (-32002)
 
-static void write_text(struct json_writer *writer, const char *key, const char *text)
-{
-    json_key(writer, key);
-    json_text(writer, text);
-}
-
 static void write_resources(struct json_writer *writer, const void *data)
 {
     (void)data;
@@ -23,13 +17,14 @@ static void write_resources(struct json_writer *writer, const void *data)
     json_key(writer, "resources");
     json_begin_array(writer);
     json_begin_object(writer);
-    write_text(writer, "uri", ENVIRONMENTS_URI);
-    write_text(writer, "name", "environments");
-    write_text(writer, "title", "Sandbox environments");
-    write_text(writer, "description",
-               "For each language: the image it runs on, the libraries in it, and whether it has "
-               "been fetched");
-    write_text(writer, "mimeType", "application/json");
+    json_text_member(writer, "uri", ENVIRONMENTS_URI);
+    json_text_member(writer, "name", "environments");
+    json_text_member(writer, "title", "Sandbox environments");
+    json_text_member(
+        writer, "description",
+        "For each language: the image it runs on, the libraries in it, and whether it has "
+        "been fetched");
+    json_text_member(writer, "mimeType", "application/json");
     json_end_object(writer);
     json_end_array(writer);
     json_end_object(writer);
@@ -81,14 +76,14 @@ static void write_environment(struct json_writer *writer, const struct settings 
     int r = image_open(store, name, &image, &fault);
     json_key(writer, language->name);
     json_begin_object(writer);
-    write_text(writer, "image", name);
-    write_text(writer, "installed_libraries",
-               r == 0 ? image.summary
-                      : (recipe != NULL ? recipe->summary : "unknown until the image is there"));
-    json_key(writer, "available");
-    json_boolean(writer, r == 0);
+    json_text_member(writer, "image", name);
+    json_text_member(writer, "installed_libraries",
+                     r == 0
+                         ? image.summary
+                         : (recipe != NULL ? recipe->summary : "unknown until the image is there"));
+    json_boolean_member(writer, "available", r == 0);
     if (r < 0)
-        write_text(writer, "reason", fault.text);
+        json_text_member(writer, "reason", fault.text);
     if (r == -ENOENT && recipe != NULL) {
         OWNED(buffer_release) struct buffer command = BUFFER(1024);
         buffer_format(&command, "code-sandbox-mcp fetch %s", name);
@@ -126,8 +121,8 @@ static void write_contents(struct json_writer *writer, const void *data)
     json_key(writer, "contents");
     json_begin_array(writer);
     json_begin_object(writer);
-    write_text(writer, "uri", ENVIRONMENTS_URI);
-    write_text(writer, "mimeType", "application/json");
+    json_text_member(writer, "uri", ENVIRONMENTS_URI);
+    json_text_member(writer, "mimeType", "application/json");
     json_key(writer, "text");
     json_string(writer, text->data, text->length);
     json_end_object(writer);

@@ -132,8 +132,7 @@ int shown_result_make(const struct run_result *result, struct shown_result *ret_
 static void write_text_block(struct json_writer *writer, const struct buffer *text)
 {
     json_begin_object(writer);
-    json_key(writer, "type");
-    json_text(writer, "text");
+    json_text_member(writer, "type", "text");
     json_key(writer, "text");
     json_string(writer, text->data, text->length);
     json_end_object(writer);
@@ -188,8 +187,7 @@ static int compose_failure_json(const struct result_view *view, struct buffer *t
     if (r < 0)
         return r;
     json_begin_object(writer);
-    json_key(writer, "exit_code");
-    json_number(writer, record_exit_status(view->result));
+    json_number_member(writer, "exit_code", record_exit_status(view->result));
     json_key(writer, "stderr");
     json_string(writer, err.data, err.length);
     json_key(writer, "stdout");
@@ -264,14 +262,11 @@ void result_text_write_error(struct json_writer *writer, const void *message)
     json_key(writer, "content");
     json_begin_array(writer);
     json_begin_object(writer);
-    json_key(writer, "type");
-    json_text(writer, "text");
-    json_key(writer, "text");
-    json_text(writer, message);
+    json_text_member(writer, "type", "text");
+    json_text_member(writer, "text", message);
     json_end_object(writer);
     json_end_array(writer);
-    json_key(writer, "isError");
-    json_boolean(writer, true);
+    json_boolean_member(writer, "isError", true);
     json_end_object(writer);
 }
 
@@ -301,8 +296,7 @@ void result_text_write_schema(struct json_writer *writer)
         {"image", "string", "The image that it ran on", false},
     };
     json_begin_object(writer);
-    json_key(writer, "type");
-    json_text(writer, "object");
+    json_text_member(writer, "type", "object");
     json_key(writer, "properties");
     json_begin_object(writer);
     for (size_t i = 0; i < ARRAY_LENGTH(members); i++) {
@@ -316,8 +310,7 @@ void result_text_write_schema(struct json_writer *writer)
             json_text(writer, "null");
             json_end_array(writer);
         }
-        json_key(writer, "description");
-        json_text(writer, members[i].description);
+        json_text_member(writer, "description", members[i].description);
         json_end_object(writer);
     }
     json_end_object(writer);

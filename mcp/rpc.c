@@ -77,8 +77,7 @@ void rpc_answer_drop(struct rpc_answer *answer)
 static void begin_answer(struct json_writer *writer, const struct rpc_answer *answer)
 {
     json_begin_object(writer);
-    json_key(writer, "jsonrpc");
-    json_text(writer, "2.0");
+    json_text_member(writer, "jsonrpc", "2.0");
     json_key(writer, "id");
     if (answer->id.length > 0)
         json_raw(writer, answer->id.data, answer->id.length);
@@ -103,10 +102,8 @@ static int write_error(struct buffer *message, const struct rpc_answer *answer,
     begin_answer(writer, answer);
     json_key(writer, "error");
     json_begin_object(writer);
-    json_key(writer, "code");
-    json_number(writer, error->code);
-    json_key(writer, "message");
-    json_text(writer, error->message);
+    json_number_member(writer, "code", error->code);
+    json_text_member(writer, "message", error->message);
     if (error->member != NULL) {
         json_key(writer, "data");
         json_begin_object(writer);

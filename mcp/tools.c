@@ -57,18 +57,6 @@ struct call {
     struct run *run; /* the engine's */
 };
 
-static void write_text(struct json_writer *writer, const char *key, const char *text)
-{
-    json_key(writer, key);
-    json_text(writer, text);
-}
-
-static void write_flag(struct json_writer *writer, const char *key, bool value)
-{
-    json_key(writer, key);
-    json_boolean(writer, value);
-}
-
 static void write_description(struct json_writer *writer, const struct tool *tool,
                               const struct settings *settings)
 {
@@ -92,20 +80,20 @@ static void write_input_schema(struct json_writer *writer, const struct tool *to
 {
     json_key(writer, "inputSchema");
     json_begin_object(writer);
-    write_text(writer, "type", "object");
+    json_text_member(writer, "type", "object");
     json_key(writer, "properties");
     json_begin_object(writer);
     json_key(writer, "code");
     json_begin_object(writer);
-    write_text(writer, "type", "string");
-    write_text(writer, "description", tool->code);
+    json_text_member(writer, "type", "string");
+    json_text_member(writer, "description", tool->code);
     json_end_object(writer);
     json_end_object(writer);
     json_key(writer, "required");
     json_begin_array(writer);
     json_text(writer, "code");
     json_end_array(writer);
-    write_flag(writer, "additionalProperties", false);
+    json_boolean_member(writer, "additionalProperties", false);
     json_end_object(writer);
 }
 
@@ -114,11 +102,11 @@ static void write_annotations(struct json_writer *writer, const struct tool *too
 {
     json_key(writer, "annotations");
     json_begin_object(writer);
-    write_text(writer, "title", tool->title);
-    write_flag(writer, "readOnlyHint", false);
-    write_flag(writer, "destructiveHint", false);
-    write_flag(writer, "idempotentHint", false);
-    write_flag(writer, "openWorldHint", false);
+    json_text_member(writer, "title", tool->title);
+    json_boolean_member(writer, "readOnlyHint", false);
+    json_boolean_member(writer, "destructiveHint", false);
+    json_boolean_member(writer, "idempotentHint", false);
+    json_boolean_member(writer, "openWorldHint", false);
     json_end_object(writer);
 }
 
@@ -130,8 +118,8 @@ static void write_tools(struct json_writer *writer, const void *data)
     json_begin_array(writer);
     for (size_t i = 0; i < ARRAY_LENGTH(tools); i++) {
         json_begin_object(writer);
-        write_text(writer, "name", tools[i].name);
-        write_text(writer, "title", tools[i].title);
+        json_text_member(writer, "name", tools[i].name);
+        json_text_member(writer, "title", tools[i].title);
         write_description(writer, &tools[i], settings);
         write_input_schema(writer, &tools[i]);
         if (settings->result_format == RESULT_STRUCTURED) {

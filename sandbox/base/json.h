@@ -85,6 +85,10 @@ void json_boolean(struct json_writer *writer, bool value);
 void json_null(struct json_writer *writer);
 /* Text that is one JSON value already. */
 void json_raw(struct json_writer *writer, const char *text, size_t length);
+/* A member of an object: its key and value. A text that is NULL becomes null. */
+void json_text_member(struct json_writer *writer, const char *name, const char *text);
+void json_number_member(struct json_writer *writer, const char *name, int64_t number);
+void json_boolean_member(struct json_writer *writer, const char *name, bool value);
 /* Copies a parsed value, numbers digit by digit. */
 void json_copy(struct json_writer *writer, const struct json_value *value);
 

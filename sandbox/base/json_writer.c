@@ -236,3 +236,24 @@ void json_copy(struct json_writer *writer, const struct json_value *value)
         break;
     }
 }
+
+void json_text_member(struct json_writer *writer, const char *name, const char *text)
+{
+    json_key(writer, name);
+    if (text != NULL)
+        json_text(writer, text);
+    else
+        json_null(writer);
+}
+
+void json_number_member(struct json_writer *writer, const char *name, int64_t number)
+{
+    json_key(writer, name);
+    json_number(writer, number);
+}
+
+void json_boolean_member(struct json_writer *writer, const char *name, bool value)
+{
+    json_key(writer, name);
+    json_boolean(writer, value);
+}

@@ -171,6 +171,19 @@ static int member_read(struct archive_entry *entry, struct member *ret_member, s
     return 0;
 }
 
+/* Goes on to the next member: 1 and the member; 0 at the end of the archive. */
+static int member_next(struct archive *archive, struct member *ret_member, struct fault *fault)
+{
+    struct archive_entry *entry;
+    int r = archive_read_next_header(archive, &entry);
+    if (r == ARCHIVE_EOF)
+        return 0;
+    if (!went_well(r))
+        return archive_fault(archive, fault);
+    r = member_read(entry, ret_member, fault);
+    return r < 0 ? r : 1;
+}
+
 static int member_unpack(struct archive *archive, struct tree_writer *writer,
                          const struct member *member, struct fault *fault)
 {
@@ -206,17 +219,12 @@ static int package_member_unpack(struct archive *archive, struct tree_writer *wr
 static int tar_unpack(struct archive *archive, struct tree_writer *writer, struct fault *fault)
 {
     for (;;) {
-        struct archive_entry *entry;
-        int r = archive_read_next_header(archive, &entry);
-        if (r == ARCHIVE_EOF)
-            return 0;
-        if (!went_well(r))
-            return archive_fault(archive, fault);
         struct member member = {.name = ""};
-        r = member_read(entry, &member, fault);
-        if (r == 0)
-            r = writer->merges ? package_member_unpack(archive, writer, &member, fault)
-                               : member_unpack(archive, writer, &member, fault);
+        int r = member_next(archive, &member, fault);
+        if (r <= 0)
+            return r;
+        r = writer->merges ? package_member_unpack(archive, writer, &member, fault)
+                           : member_unpack(archive, writer, &member, fault);
         if (r < 0)
             return r;
     }
@@ -324,16 +332,11 @@ static int control_keep(struct archive *archive, const struct member *member, si
 static int control_unpack(struct archive *archive, size_t number, struct fault *fault)
 {
     for (;;) {
-        struct archive_entry *entry;
-        int r = archive_read_next_header(archive, &entry);
-        if (r == ARCHIVE_EOF)
-            return 0;
-        if (!went_well(r))
-            return archive_fault(archive, fault);
         struct member member = {.name = ""};
-        r = member_read(entry, &member, fault);
-        if (r == 0)
-            r = control_keep(archive, &member, number, fault);
+        int r = member_next(archive, &member, fault);
+        if (r <= 0)
+            return r;
+        r = control_keep(archive, &member, number, fault);
         if (r < 0)
             return r;
     }

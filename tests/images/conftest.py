@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
@@ -9,6 +10,12 @@ import pytest
 from support import tar_bytes
 
 FETCH_SECONDS_MAX = 120
+
+
+def heed_signals():
+    """Whoever started the tests in the background may have them ignored, and that is inherited."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Store:
@@ -22,12 +29,12 @@ class Store:
     def environment(self, **changes):
         return {**os.environ, "XDG_DATA_HOME": str(self.directory), **changes}
 
-    def start(self, *arguments, **options):
-        """The program, running."""
+    def start(self, *arguments, signals=heed_signals, **options):
+        """The program, running; `signals` is called in its process before it begins."""
         return subprocess.Popen([self.program, "fetch", *map(str, arguments)],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, errors="replace",
-                                env=self.environment(**options))
+                                env=self.environment(**options), preexec_fn=signals)
 
     def fetch(self, *arguments, **options):
         """The program, run to its end; stderr and returncode tell."""

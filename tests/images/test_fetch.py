@@ -106,6 +106,16 @@ def processes_below(store):
     return found
 
 
+def test_signal_that_was_ignored_at_the_start_stays_ignored(store, slow_archive):
+    """As nohup(1) asks for."""
+    process = store.start("--from", slow_archive, "--name", "mine",
+                          signals=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    wait_until("it unpacks", lambda: unpacked_files(store) > 10 or process.poll() is not None)
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=WAIT_SECONDS_MAX)
+    assert process.returncode == 0 and store.entries() == ["mine"]
+
+
 def test_second_fetch_waits_and_finds_it(store, begun, small_archive):
     second = store.start("--from", small_archive, "--name", "mine")
     line = second.stderr.readline()

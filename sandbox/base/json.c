@@ -285,22 +285,40 @@ static int parse_events(const char *data, size_t length, struct json *json, stru
         status = yajl_complete_parse(parser);
     if (status != yajl_status_ok)
         return explain_failure(parser, &builder, fault);
+    /* Of what follows the value, yajl overlooks a string that does not end; no string has this. */
+    if (yajl_parse(parser, (const unsigned char *)"\n", 1) != yajl_status_ok)
+        return fault_set(fault, EINVAL,
+                         "not valid JSON: a string that does not end follows the value");
     return 0;
+}
+
+/* What yajl would let through: overlong forms, surrogates, and two white spaces of its own. */
+static int check_bytes(const char *data, size_t length, struct fault *fault)
+{
+    size_t valid = utf8_valid_length(data, length);
+    if (valid < length)
+        return fault_set(fault, EINVAL, "not valid JSON: byte %zu is not UTF-8", valid);
+    const char *space = length > 0 ? memchr(data, '\v', length) : NULL;
+    if (space == NULL && length > 0)
+        space = memchr(data, '\f', length);
+    if (space == NULL)
+        return 0;
+    return fault_set(fault, EINVAL, "not valid JSON: byte %zu is a control character",
+                     (size_t)(space - data));
 }
 
 int json_parse(const char *data, size_t length, struct json **ret_json, struct fault *fault)
 {
-    /* yajl's own check lets overlong forms and surrogates through. */
-    size_t valid = utf8_valid_length(data, length);
-    if (valid < length)
-        return fault_set(fault, EINVAL, "not valid JSON: byte %zu is not UTF-8", valid);
+    int r = check_bytes(data, length, fault);
+    if (r < 0)
+        return r;
     OWNED_MEMORY char *mended = NULL;
     if (mend_surrogates(data, length, &mended) < 0)
         return fault_set(fault, ENOMEM, "reading JSON: %m");
     OWNED(json_release) struct json *json = calloc(1, sizeof(*json));
     if (json == NULL)
         return fault_set(fault, ENOMEM, "reading JSON: %m");
-    int r = parse_events(mended != NULL ? mended : data, length, json, fault);
+    r = parse_events(mended != NULL ? mended : data, length, json, fault);
     if (r < 0)
         return r;
     *ret_json = pointer_take(&json);
@@ -331,14 +349,18 @@ void json_release(struct json **json)
     *json = NULL;
 }
 
+bool json_key_is(const struct json_value *member, const char *name)
+{
+    return member->key_length == strlen(name) && memcmp(member->key, name, member->key_length) == 0;
+}
+
 const struct json_value *json_member(const struct json_value *object, const char *name)
 {
     if (object == NULL || object->type != JSON_OBJECT)
         return NULL;
-    size_t length = strlen(name);
     const struct json_value *found = NULL;
     for (const struct json_value *child = object->first; child != NULL; child = child->next) {
-        if (child->key_length == length && memcmp(child->key, name, length) == 0)
+        if (json_key_is(child, name))
             found = child;
     }
     return found;

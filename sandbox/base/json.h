@@ -56,6 +56,9 @@ void json_release(struct json **json);
 /* The member of that name (the last, if it is there twice), or NULL; NULL for a non-object. */
 const struct json_value *json_member(const struct json_value *object, const char *name);
 
+/* Whether a member of an object has that name, to the length. */
+bool json_key_is(const struct json_value *member, const char *name);
+
 /* Whether `value` (may be NULL) is a string and equals `text`, to the length. */
 bool json_is(const struct json_value *value, const char *text);
 

@@ -1,0 +1,40 @@
+#include "sandbox/base/directory.h"
+
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+DIR *directory_open(int parent_fd, const char *path)
+{
+    int fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (directory == NULL)
+        fd_close(&fd);
+    return directory;
+}
+
+struct dirent *directory_next(DIR *directory)
+{
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return entry;
+    }
+    return NULL;
+}
+
+const char *directory_next_number(DIR *directory)
+{
+    for (struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
+        if (entry->d_name[strspn(entry->d_name, "0123456789")] == '\0')
+            return entry->d_name;
+    }
+    return NULL;
+}
+
+void directory_release(DIR **directory)
+{
+    if (*directory != NULL)
+        closedir(*directory);
+    *directory = NULL;
+}

@@ -92,11 +92,16 @@ static bool words_are_plain(const char *const *words, size_t count)
     return true;
 }
 
+/* Whether LINK NAME PATH could be one: absolute paths, and a name that is the name of a file. */
+static bool words_are_alternative(const char *const words[3])
+{
+    return words_are_plain(words, 3) && words[0][0] == '/' && words[2][0] == '/' &&
+           strchr(words[1], '/') == NULL;
+}
+
 static int alternative_add(struct alternative_list *list, const char *const words[3],
                            const char *master, long priority)
 {
-    if (words[0][0] != '/' || words[2][0] != '/' || strchr(words[1], '/') != NULL)
-        return 0;
     struct alternative *grown = reallocarray(list->items, list->count + 1, sizeof(*grown));
     if (grown == NULL)
         return -ENOMEM;
@@ -139,7 +144,7 @@ static int command_take(struct alternative_list *list, const struct command *com
     }
     char *rest;
     long priority = strtol(master[3], &rest, 10);
-    if (!is_it || *rest != '\0' || !words_are_plain(master, 4) ||
+    if (!is_it || *rest != '\0' || !words_are_alternative(master) ||
         !master_wins(list, master[1], priority))
         return 0;
     int r = alternative_add(list, master, master[1], priority);
@@ -147,7 +152,7 @@ static int command_take(struct alternative_list *list, const struct command *com
         const char *const *slave = &command->words[at + 1];
         if (strcmp(command->words[at], "--slave") != 0)
             break;
-        if (words_are_plain(slave, 3))
+        if (words_are_alternative(slave))
             r = alternative_add(list, slave, master[1], priority);
     }
     return r;

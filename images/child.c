@@ -77,6 +77,14 @@ static void pipe_drain(int *fd, struct buffer *kept)
     (void)buffer_append(kept, bytes, (size_t)got < room ? (size_t)got : room);
 }
 
+/* What a confined child says is shown to people: nothing in it may speak to their terminal. */
+static void text_make_plain(char *text)
+{
+    for (; *text != '\0'; text++)
+        if (((unsigned char)*text < 0x20 && *text != '\n') || *text == 0x7f)
+            *text = '?';
+}
+
 static void reports_drain(struct child *child, const struct child_observer *observer)
 {
     struct report report;
@@ -91,9 +99,11 @@ static void reports_drain(struct child *child, const struct child_observer *obse
         return;
     size_t length = (size_t)got - offsetof(struct report, text);
     report.text[length < sizeof(report.text) ? length : sizeof(report.text) - 1] = '\0';
+    text_make_plain(report.text);
     if (report.kind == REPORT_FAULT && child->error == 0) {
         child->error = report.number > 0 && report.number < 4096 ? (int)report.number : EPROTO;
-        fault_set(&child->fault, child->error, "%s", report.text);
+        fault_set(&child->fault, child->error, "%s",
+                  report.text[0] != '\0' ? report.text : "a child failed without saying why");
     } else if (report.kind != REPORT_FAULT && observer != NULL && observer->report != NULL) {
         observer->report(observer->data, &report);
     }

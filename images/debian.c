@@ -1,5 +1,6 @@
 #include "images/debian.h"
 
+#include "images/answers.h"
 #include "images/child.h"
 #include "images/files.h"
 #include "images/sources.h"
@@ -41,20 +42,6 @@ static int apt_absent(struct fault *fault)
                      "cannot fetch Debian packages: this host has no apt-get" REMEDY);
 }
 
-/* The value of a line NAME='VALUE' of `apt-config shell`; NULL when it is not there. */
-static char *shell_value(const char *text, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, name, length) == 0 && strncmp(line + length, "='", 2) == 0) {
-            const char *value = line + length + 2;
-            return strndup(value, strcspn(value, "'\n"));
-        }
-    }
-    return NULL;
-}
-
 /* Asks apt-config and apt-get what we must know. */
 static int host_ask(struct host *host, struct fault *fault)
 {
@@ -69,9 +56,9 @@ static int host_ask(struct host *host, struct fault *fault)
     if (r < 0)
         return r == -ENOENT ? apt_absent(fault) : r;
     const char *text = buffer_string(&config.out);
-    host->architecture = shell_value(text != NULL ? text : "", "ARCHITECTURE");
-    host->list_file = shell_value(text != NULL ? text : "", "FILE");
-    host->list_directory = shell_value(text != NULL ? text : "", "DIRECTORY");
+    host->architecture = apt_value(text != NULL ? text : "", "ARCHITECTURE");
+    host->list_file = apt_value(text != NULL ? text : "", "FILE");
+    host->list_directory = apt_value(text != NULL ? text : "", "DIRECTORY");
     if (host->architecture == NULL)
         return fault_set(fault, EPROTO, "apt-config does not tell the architecture of this host");
 
@@ -260,23 +247,6 @@ static int apt_run(const char *configuration, const char *const *words, const ch
     return r == -ENOENT ? apt_absent(fault) : r;
 }
 
-/* Counts the lines "'URI' FILE SIZE HASH" of --print-uris and adds up their sizes. */
-static void uris_sum(const char *text, size_t *ret_count, uint64_t *ret_bytes)
-{
-    size_t count = 0;
-    uint64_t bytes = 0;
-    for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        unsigned long long size;
-        if (*line == '\'' && sscanf(line, "'%*[^']' %*s %llu", &size) == 1) {
-            count++;
-            bytes += size;
-        }
-    }
-    *ret_count = count;
-    *ret_bytes = bytes;
-}
-
 struct download_progress {
     struct progress *progress;
     char archives[PATH_MAX];
@@ -319,7 +289,7 @@ static int packages_download(const char *scratch, const char *configuration,
     const char *text = buffer_string(&uris.out);
     struct download_progress at = {.progress = progress};
     size_t count;
-    uris_sum(text != NULL ? text : "", &count, &at.total);
+    apt_uris_sum(text != NULL ? text : "", &count, &at.total);
     snprintf(at.archives, sizeof(at.archives), "%s/cache/archives", scratch);
     char size[32];
     progress_step(progress, "downloading %zu packages, %s", count, size_for_people(at.total, size));

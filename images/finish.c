@@ -1,12 +1,12 @@
 #include "images/finish.h"
 
+#include "images/answers.h"
 #include "images/confine.h"
 #include "images/files.h"
 #include "images/npm.h"
 #include "images/system.h"
 #include "images/tree.h"
 #include "images/unpack.h"
-#include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
@@ -153,38 +153,11 @@ int finish_archive(const char *root, struct fault *fault)
     return confined_run(&confined, NULL, fault);
 }
 
-/* The "version" of a package.json; false when there is none. */
-static bool npm_version(const char *path, char version[64])
+static bool npm_version(const char *path, char version[VERSION_SIZE])
 {
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
-    OWNED(json_release) struct json *json = NULL;
-    if (path == NULL || file_read(path, &text, NULL) < 0 ||
-        json_parse(text.data, text.length, &json, NULL) < 0)
-        return false;
-    const struct json_value *value = json_member(json_root(json), "version");
-    if (value == NULL || value->type != JSON_STRING)
-        return false;
-    snprintf(version, 64, "%s", value->text);
-    return true;
-}
-
-/* The upstream part of a package's version in dpkg's status: "1:2.2.4+ds-1" is "2.2.4". */
-static bool package_version(const char *status, const char *package, char version[64])
-{
-    char start[128];
-    if (package == NULL || status == NULL)
-        return false;
-    snprintf(start, sizeof(start), "\nPackage: %s\n", package);
-    const char *stanza = strstr(status, start);
-    const char *line = stanza != NULL ? strstr(stanza, "\nVersion: ") : NULL;
-    if (line == NULL)
-        return false;
-    line += strlen("\nVersion: ");
-    size_t epoch = strcspn(line, ":\n");
-    if (line[epoch] == ':')
-        line += epoch + 1;
-    snprintf(version, 64, "%.*s", (int)strcspn(line, "-+~\n"), line);
-    return true;
+    return path != NULL && file_read(path, &text, NULL) == 0 &&
+           npm_record_version(text.data, text.length, version);
 }
 
 static void summary_send(const struct summary_item *item)
@@ -195,9 +168,9 @@ static void summary_send(const struct summary_item *item)
     const char *packages = buffer_string(&status);
     size_t count = 0;
     for (; item->label != NULL; item++) {
-        char version[64];
+        char version[VERSION_SIZE];
         if (!npm_version(item->npm_record, version) &&
-            !package_version(packages, item->package, version))
+            !status_version(packages, item->package, version))
             continue;
         static const char *const between[] = {"", "; "};
         (void)buffer_format(&summary, "%s%s %s", count < 2 ? between[count] : ", ", item->label,
@@ -250,12 +223,14 @@ static void home_take(struct image *image, const char *text)
     if (grown == NULL)
         return;
     image->home_links = grown;
-    struct home_link link = {strndup(text, (size_t)(newline - text)), strdup(newline + 1)};
-    if (link.path != NULL && link.target != NULL)
-        image->home_links[image->home_link_count++] = link;
+    OWNED_MEMORY char *path = strndup(text, (size_t)(newline - text));
+    OWNED_MEMORY char *target = strdup(newline + 1);
+    if (path != NULL && target != NULL)
+        grown[image->home_link_count++] =
+            (struct home_link){pointer_take(&path), pointer_take(&target)};
 }
 
-static void inspect_report(void *data, const struct report *report)
+void finish_take_report(void *data, const struct report *report)
 {
     struct image *image = data;
     switch (report->kind) {
@@ -285,7 +260,7 @@ int finish_inspect(const char *root, const struct debian_recipe *recipe, struct 
         .body = inspect_body,
         .data = (void *)recipe,
     };
-    const struct child_observer observer = {.report = inspect_report, .data = image};
+    const struct child_observer observer = {.report = finish_take_report, .data = image};
     int r = confined_run(&confined, &observer, fault);
     if (r == 0 && image->summary == NULL)
         image->summary = strdup("");

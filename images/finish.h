@@ -5,6 +5,7 @@
 #ifndef IMAGES_FINISH_H
 #define IMAGES_FINISH_H
 
+#include "images/child.h"
 #include "images/progress.h"
 #include "images/recipes.h"
 #include "images/store.h"
@@ -23,5 +24,8 @@ int finish_archive(const char *root, struct fault *fault);
 /* Fills size, file count, summary and home links of the record; the last step. */
 int finish_inspect(const char *root, const struct debian_recipe *recipe, struct image *image,
                    struct fault *fault);
+
+/* The part of it that takes one message of the child into the image, `data`; for tests. */
+void finish_take_report(void *data, const struct report *report);
 
 #endif

@@ -3,10 +3,10 @@
 #include "images/catalog.h"
 #include "images/record.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/xdg.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,24 +35,15 @@ void image_release(struct image *image)
 
 int store_path(char **ret_path, struct fault *fault)
 {
-    const char *data = getenv("XDG_DATA_HOME");
-    const char *home = getenv("HOME");
-    if (home == NULL || home[0] != '/') {
-        const struct passwd *entry = getpwuid(getuid());
-        home = entry != NULL && entry->pw_dir[0] == '/' ? entry->pw_dir : NULL;
-    }
+    OWNED_MEMORY char *data = NULL;
     char *path = NULL;
-    int length = -1;
-    if (data != NULL && data[0] == '/')
-        length = asprintf(&path, "%s/" COMMAND, data);
-    else if (home != NULL)
-        length = asprintf(&path, "%s/.local/share/" COMMAND, home);
-    else
+    int r = xdg_directory("XDG_DATA_HOME", ".local/share", &data);
+    if (r == -ENOENT)
         return fault_set(fault, ENOENT,
                          "cannot tell where images are kept: neither HOME nor XDG_DATA_HOME is set "
                          "to an absolute path and user %u has no home directory; set one of them",
                          (unsigned)getuid());
-    if (length < 0)
+    if (r < 0 || asprintf(&path, "%s/" COMMAND, data) < 0)
         return fault_set(fault, ENOMEM, "no memory for the path of the image store");
     *ret_path = path;
     return 0;

@@ -1,11 +1,8 @@
 /*
  * Unpacks archives into the root file system that is being made: a tar of a whole one, or Debian
- * packages (ar with a control and a data tar). The only part that reads archives; it runs in
- * confined children only, with the descriptors of the archives opened before.
+ * packages. Archives are read in confined children only (extract.h), by descriptors opened before.
  *
- * tar and ar, with gzip, zstd, xz or no compression: everything else of libarchive stays off.
- *
- * Side: parent.  Source: deb(5), tar(5), libarchive's archive_read(3).
+ * Side: parent.
  */
 #ifndef IMAGES_UNPACK_H
 #define IMAGES_UNPACK_H

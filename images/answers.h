@@ -1,0 +1,29 @@
+/*
+ * What apt, dpkg's status file and package.json say, read.  Pure functions on text, which may come
+ * from an image and is not trusted.  Side: both.
+ */
+#ifndef IMAGES_ANSWERS_H
+#define IMAGES_ANSWERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The value of a line NAME='VALUE' of `apt-config shell`, owned; NULL when it is not there. */
+char *apt_value(const char *text, const char *name);
+
+/* Counts the lines "'URI' FILE SIZE HASH" of `apt-get --print-uris` and adds up their sizes. */
+void apt_uris_sum(const char *text, size_t *ret_count, uint64_t *ret_bytes);
+
+#define VERSION_SIZE 64 /* longer ones are cut */
+
+/* The "version" of a package.json. False: there is none; version is as it was. */
+bool npm_record_version(const char *json, size_t length, char version[VERSION_SIZE]);
+
+/*
+ * The upstream part of a package's version in dpkg's status: "1:2.2.4+ds-1" is "2.2.4". `status` and
+ * `package` may be NULL. False: it is not there; version is as it was.
+ */
+bool status_version(const char *status, const char *package, char version[VERSION_SIZE]);
+
+#endif

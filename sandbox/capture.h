@@ -10,7 +10,10 @@
 
 #include <stddef.h>
 
-/* Keeps up to `kept` bytes in all; up to RUN_OUTPUT_TAIL of those are the end of the stream. */
+/*
+ * Keeps `kept` bytes: the beginning of the stream, and RUN_OUTPUT_TAIL (of few bytes a quarter) of
+ * its end. Of the end it may be up to twice as much, because old bytes go in large pieces.
+ */
 void capture_open(struct capture *capture, uint64_t kept);
 
 /* 0 or -ENOMEM, when the bytes are counted as cut. */

@@ -5,22 +5,38 @@
 #include "sandbox/procfile.h"
 
 #include <grp.h>
+#include <linux/landlock.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/capability.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+
+/* One run alone must not bring the machine to its knees. */
+static uint64_t default_memory(void)
+{
+    struct sysinfo machine;
+    if (sysinfo(&machine) < 0)
+        return RUN_MEMORY_DEFAULT;
+    uint64_t half = (uint64_t)machine.totalram * machine.mem_unit / 2;
+    if (half < RUN_MEMORY_MIN)
+        return RUN_MEMORY_MIN;
+    return half < RUN_MEMORY_DEFAULT ? half : RUN_MEMORY_DEFAULT;
+}
 
 struct run_limits run_limits_default(void)
 {
     return (struct run_limits){
         .wall_ms = RUN_WALL_DEFAULT_MS,
-        .memory_bytes = RUN_MEMORY_DEFAULT,
-        .address_space_bytes = RUN_ADDRESS_SPACE_DEFAULT,
+        .memory_bytes = default_memory(),
         .disk_bytes = RUN_DISK_DEFAULT,
         .inodes = RUN_INODES_DEFAULT,
         .processes = RUN_PROCESSES_DEFAULT,
+        .millicpus = RUN_MILLICPUS_DEFAULT,
         .descriptors = RUN_DESCRIPTORS_DEFAULT,
         .output_kept = RUN_OUTPUT_KEPT_DEFAULT,
         .output_total = RUN_OUTPUT_TOTAL_DEFAULT,
@@ -55,15 +71,101 @@ void run_list_remove(struct run *run)
     run->list = NULL;
 }
 
+/*
+ * Where memory is only watched, none may hide: that of memfd_create(2) is held by descriptors, and
+ * no process has to have it mapped. (shmget(2) is in no profile of ours.)
+ */
+static const char *unwatched_call(const struct enforcement *enforced)
+{
+    return enforced->memory == ENFORCER_CGROUP ? NULL : "memfd_create";
+}
+
+/* Once; should memory or descriptors be short just then, the next run tries again. */
+static int compile_filter(struct engine *engine, struct fault *fault)
+{
+    if (engine->filter.length > 0)
+        return 0;
+    const char *without = unwatched_call(&engine->enforcement.enforced);
+    if (engine->profile == NULL)
+        return filter_compile_default(without, &engine->filter, fault);
+    return filter_compile(engine->profile, strlen(engine->profile), without, &engine->filter,
+                          fault);
+}
+
+static void engine_settled(struct cgroup_home *home)
+{
+    struct engine *engine = container_of(home, struct engine, home);
+    unsigned controllers = home->subtree.controllers;
+    struct enforcement *enforced = &engine->enforcement.enforced;
+    enforced->memory = (controllers & CONTROLLER_MEMORY) ? ENFORCER_CGROUP : ENFORCER_WATCHED;
+    enforced->processes = (controllers & CONTROLLER_PIDS) ? ENFORCER_CGROUP : ENFORCER_RLIMIT;
+    enforced->cpu = (controllers & CONTROLLER_CPU) ? ENFORCER_CGROUP : ENFORCER_WATCHED;
+    engine->enforcement.source = home->source;
+    engine->enforcement.weakness = home->weakness;
+    if (engine->cgroup_use == CGROUP_REQUIRED && !enforcement_is_cgroup(enforced))
+        engine->status =
+            fault_set(&engine->fault, EOPNOTSUPP, "cgroups are required (--require-cgroup), but %s",
+                      home->weakness.text);
+    engine->stage = ENGINE_SETTLED;
+    engine->settled_at = clock_now();
+    loop_arm(engine->loop, &engine->pump, clock_now());
+}
+
+static void settle(struct engine *engine)
+{
+    engine->stage = ENGINE_SETTLING;
+    if (engine->cgroup_use == CGROUP_NEVER) {
+        fault_set(&engine->home.weakness, EOPNOTSUPP, "cgroups are switched off (--no-cgroup)");
+        engine_settled(&engine->home);
+    } else {
+        cgroup_home_settle(&engine->home, engine->loop, engine->scope_program, engine_settled);
+    }
+}
+
+/*
+ * A manager that was asked and gave nothing may have been busy: a server that lives long asks again, at
+ * a moment when no run needs what there is.
+ */
+static void forget_refusal(struct engine *engine)
+{
+    if (engine->stage != ENGINE_SETTLED || !engine->home.was_refused || engine->running.count > 0 ||
+        engine->queued.count == 0 ||
+        clock_now() - engine->settled_at < ASK_AGAIN_MS * NANOSECONDS_PER_MILLISECOND)
+        return;
+    cgroup_home_release(&engine->home);
+    filter_release(&engine->filter);
+    engine->home = CGROUP_HOME_NONE;
+    engine->status = 0;
+    engine->fault.text[0] = '\0';
+    engine->stage = ENGINE_UNSETTLED;
+}
+
+/* The next run, or why it cannot be. */
+static int start_next(struct engine *engine, struct run *run)
+{
+    engine->queued_bytes -= run->code_length;
+    run_list_remove(run);
+    run_list_add(&engine->running, run);
+    if (engine->status < 0)
+        return fault_set(&run->fault, -engine->status, "%s", engine->fault.text);
+    int r = compile_filter(engine, &run->fault);
+    return r < 0 ? r : run_start(run);
+}
+
 static void engine_pump(struct loop_timer *timer)
 {
     struct engine *engine = container_of(timer, struct engine, pump);
+    forget_refusal(engine);
+    if (engine->stage == ENGINE_UNSETTLED)
+        settle(engine);
+    if (engine->stage == ENGINE_SETTLING)
+        return;
+    if (engine->settled != NULL)
+        engine->settled(engine->settled_data);
+    engine->settled = NULL;
     while (engine->queued.count > 0 && engine->running.count < engine->parallel) {
         struct run *run = engine->queued.first;
-        engine->queued_bytes -= run->code_length;
-        run_list_remove(run);
-        run_list_add(&engine->running, run);
-        int r = run_start(run);
+        int r = start_next(engine, run);
         if (r < 0) {
             run->observer.done(run->observer.data, r, NULL, &run->fault);
             run_free(run);
@@ -98,6 +200,16 @@ static void raise_soft_limit(__rlimit_resource_t resource)
     setrlimit(resource, &limit);
 }
 
+/*
+ * 0 where the kernel has no Landlock, or one before version 2 (Linux 5.19), under which no file could
+ * be moved from one directory to another: landlock(7).
+ */
+static int landlock_abi(void)
+{
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    return abi >= 2 ? (int)abi : 0;
+}
+
 /* What a child would inherit and could not undo. */
 static int drop_inherited(const struct id_map *map, struct fault *fault)
 {
@@ -106,6 +218,9 @@ static int drop_inherited(const struct id_map *map, struct fault *fault)
     /* Root's groups reach into the new user namespace, where they could not be left any more. */
     if (map->outside_uid != geteuid() && setgroups(0, NULL) < 0)
         return fault_set(fault, errno, "cannot leave root's supplementary groups: %m");
+    /* This process needs nothing of set-user-id programs either, whatever becomes of it. */
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) < 0)
+        return fault_set(fault, errno, "cannot set no_new_privs: %m");
     return 0;
 }
 
@@ -118,7 +233,12 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->loop = loop;
     engine->parallel = options->parallel != 0 ? options->parallel : usable_processors();
     engine->last_capability = cap_max_bits() - 1;
+    engine->landlock_abi = landlock_abi();
     engine->pump.fire = engine_pump;
+    engine->cgroup_use = options->cgroup;
+    engine->scope_program = options->scope_program;
+    engine->profile = options->profile;
+    engine->home = CGROUP_HOME_NONE;
     raise_soft_limit(RLIMIT_NOFILE);
     raise_soft_limit(RLIMIT_FSIZE);
     int r = id_map_choose(&engine->id_map, fault);
@@ -126,8 +246,6 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
         r = drop_inherited(&engine->id_map, fault);
     if (r == 0)
         r = command_line_find(&engine->command_line, &engine->command_line_size, fault);
-    if (r == 0)
-        r = filter_compile_default(&engine->filter, fault);
     if (r < 0) {
         engine_free(engine);
         return r;
@@ -142,14 +260,27 @@ void engine_free(struct engine *engine)
         return;
     /* All are told to die before the first is waited for. */
     for (struct run *run = engine->running.first; run != NULL; run = run->next)
-        sandbox_kill(&run->sandbox);
+        run_kill(run);
     while (engine->running.first != NULL)
         run_free(engine->running.first);
     while (engine->queued.first != NULL)
         run_free(engine->queued.first);
     loop_disarm(engine->loop, &engine->pump);
+    cgroup_home_release(&engine->home);
     filter_release(&engine->filter);
     free(engine);
+}
+
+void engine_settle(struct engine *engine, void (*settled)(void *data), void *data)
+{
+    engine->settled = settled;
+    engine->settled_data = data;
+    loop_arm(engine->loop, &engine->pump, clock_now());
+}
+
+const struct engine_enforcement *engine_enforcement(const struct engine *engine)
+{
+    return engine->stage == ENGINE_SETTLED ? &engine->enforcement : NULL;
 }
 
 size_t engine_running(const struct engine *engine)
@@ -188,6 +319,7 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
         .limits = spec->limits,
         .observer = *observer,
         .sandbox = SANDBOX_NONE,
+        .guard = GUARD_NONE,
         .control.fd = -1,
         .out.fd = -1,
         .err.fd = -1,
@@ -195,8 +327,8 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
     };
     const struct plan_inputs inputs = {
         .spec = spec,
-        .filter = &engine->filter,
         .last_capability = engine->last_capability,
+        .landlock_abi = engine->landlock_abi,
         .command_line = engine->command_line,
         .command_line_size = engine->command_line_size,
     };
@@ -223,5 +355,5 @@ void run_cancel(struct run *run)
     }
     /* Not waited for here: the loop has others to serve. on_end() finds nobody to tell. */
     run->observer = (struct run_observer){0};
-    sandbox_kill(&run->sandbox);
+    run_kill(run);
 }

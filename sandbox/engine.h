@@ -7,6 +7,7 @@
 #define SANDBOX_ENGINE_H
 
 #include "sandbox/filter.h"
+#include "sandbox/guard.h"
 #include "sandbox/idmap.h"
 #include "sandbox/plan.h"
 #include "sandbox/run.h"
@@ -20,18 +21,33 @@ struct run_list {
     size_t count;
 };
 
+/* Before the first run it is not known what holds runs to their limits. */
+enum engine_stage { ENGINE_UNSETTLED, ENGINE_SETTLING, ENGINE_SETTLED };
+
 struct engine {
     struct loop *loop;          /* borrowed */
     unsigned parallel;
     struct filter filter;
     struct id_map id_map;
     int last_capability;
+    int landlock_abi;
     char *command_line; /* of this process, which init is cleared of */
     size_t command_line_size;
     struct run_list running;
     struct run_list queued;
     size_t queued_bytes;        /* of code that waits */
-    struct loop_timer pump;     /* starts queued runs from the loop, never from a callback */
+    enum cgroup_use cgroup_use;
+    const char *scope_program;  /* borrowed, or NULL */
+    const char *profile;        /* borrowed, or NULL */
+    enum engine_stage stage;
+    int64_t settled_at; /* clock_now() */
+    struct cgroup_home home;
+    struct engine_enforcement enforcement;
+    void (*settled)(void *data); /* whom to tell, or NULL */
+    void *settled_data;
+    int status;                 /* of settling; why no run can begin is in `fault` */
+    struct fault fault;
+    struct loop_timer pump;     /* settles, and starts queued runs; never from a callback */
 };
 
 /* Where a run stands; each later stage is entered once. */
@@ -55,12 +71,14 @@ struct run {
     struct run_observer observer;
 
     struct sandbox sandbox;
+    struct guard guard;
     struct loop_watch control, out, err, end;
     struct loop_timer deadline; /* of set-up, then of the program */
     int64_t started_at;         /* clock_now() when it was READY */
 
     bool ended;                 /* `exit_status` came from init */
     int exit_status;            /* as wait4(2) gives it */
+    bool disk_full;             /* and this */
     bool stopped;               /* we killed it; result.outcome says why */
     int status;                 /* 0, or the negative errno of our failure */
     struct fault fault;
@@ -72,6 +90,8 @@ void run_list_remove(struct run *run);
 
 /* run.c: takes a queued run and starts it. 0 or a negative errno with run->fault. */
 int run_start(struct run *run);
+/* run.c: kills all of it, by every means; its end comes from the loop. */
+void run_kill(struct run *run);
 /* run.c: unwatches, kills, reaps, frees. */
 void run_free(struct run *run);
 

@@ -150,7 +150,7 @@ static bool rule_applies(const struct json_value *rule)
 }
 
 static int add_rule(scmp_filter_ctx context, uint32_t default_action, const struct json_value *rule,
-                    struct fault *fault)
+                    const char *without, struct fault *fault)
 {
     uint32_t action = 0;
     int r = read_action(rule, "action", &action, fault);
@@ -173,8 +173,10 @@ static int add_rule(scmp_filter_ctx context, uint32_t default_action, const stru
             return r;
     }
     for (const struct json_value *name = names->first; name != NULL; name = name->next) {
-        if (name->type != JSON_STRING)
-            return fault_set(fault, EINVAL, "seccomp profile: names must be strings");
+        if (name->type != JSON_STRING || strlen(name->text) != name->length)
+            return fault_set(fault, EINVAL, "seccomp profile: names must be strings, without NUL");
+        if (without != NULL && json_is(name, without))
+            continue;
         int number = seccomp_syscall_resolve_name(name->text);
         if (number < 0)
             continue; /* unknown here, or another architecture's: the default denies it */
@@ -229,7 +231,8 @@ static int make_context(uint32_t default_action, scmp_filter_ctx *ret_context, s
     return r < 0 ? seccomp_fault(r, "seccomp_attr_set", fault) : 0;
 }
 
-int filter_compile(const char *json, size_t length, struct filter *ret_filter, struct fault *fault)
+int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
+                   struct fault *fault)
 {
     OWNED(json_release) struct json *document = NULL;
     int r = json_parse(json, length, &document, fault);
@@ -254,16 +257,17 @@ int filter_compile(const char *json, size_t length, struct filter *ret_filter, s
     if (rules == NULL || rules->type != JSON_ARRAY)
         return fault_set(fault, EINVAL, "seccomp profile: syscalls must be an array");
     for (const struct json_value *rule = rules->first; rule != NULL; rule = rule->next) {
-        r = add_rule(context, default_action, rule, fault);
+        r = add_rule(context, default_action, rule, without, fault);
         if (r < 0)
             return r;
     }
     return export_program(context, ret_filter, fault);
 }
 
-int filter_compile_default(struct filter *ret_filter, struct fault *fault)
+int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault)
 {
-    return filter_compile(default_profile_json, sizeof(default_profile_json), ret_filter, fault);
+    return filter_compile(default_profile_json, sizeof(default_profile_json), without, ret_filter,
+                          fault);
 }
 
 void filter_release(struct filter *filter)

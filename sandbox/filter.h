@@ -19,13 +19,14 @@ struct filter {
 
 /*
  * Compiles a profile. defaultAction must be a denial; names that libseccomp does not know are left
- * to it. Another architecture's system calls, x32 among them, kill the process.
+ * to it, and so is the system call `without`, unless NULL. Another architecture's system calls, x32 among them, kill the process.
  * 0; -EINVAL with a fault that names the member that is wrong; another negative errno.
  */
-int filter_compile(const char *json, size_t length, struct filter *ret_filter, struct fault *fault);
+int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
+                   struct fault *fault);
 
 /* The profile that is part of the program: seccomp-profiles/default.json. */
-int filter_compile_default(struct filter *ret_filter, struct fault *fault);
+int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault);
 
 void filter_release(struct filter *filter);
 

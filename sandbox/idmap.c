@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,32 +19,41 @@ struct id_range {
     unsigned long first, parent, count;
 };
 
-/* The id to use, of those this namespace has: UNUSED_ID, else the highest (0 if it is alone). */
-static unsigned long choose_from(FILE *file)
+/*
+ * The id to use, of those this namespace has: UNUSED_ID, else the highest (0 if it is alone). A map
+ * that cannot be read, or has nothing in it, must not come out as 0.
+ */
+static int choose_from(FILE *file, unsigned long *ret_id)
 {
     unsigned long chosen = 0;
+    bool found = false;
     struct id_range range;
     while (fscanf(file, "%lu %lu %lu", &range.first, &range.parent, &range.count) == 3) {
         if (range.count == 0)
             continue;
+        found = true;
         if (range.first <= UNUSED_ID && UNUSED_ID - range.first < range.count)
-            return UNUSED_ID;
-        if (range.first + range.count - 1 > chosen)
+            chosen = UNUSED_ID;
+        else if (chosen != UNUSED_ID && range.first + range.count - 1 > chosen)
             chosen = range.first + range.count - 1;
     }
-    return chosen;
+    if (ferror(file) || !found)
+        return -EIO;
+    *ret_id = chosen;
+    return 0;
 }
 
 static int choose_unprivileged(const char *path, unsigned long *ret_id, struct fault *fault)
 {
     FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return fault_set(fault, errno,
+    int r = file == NULL ? -errno : choose_from(file, ret_id);
+    if (file != NULL)
+        fclose(file);
+    if (r < 0)
+        return fault_set(fault, -r,
                          "cannot read %s to choose an unprivileged id for the sandbox: %m. "
                          "Is /proc mounted?",
                          path);
-    *ret_id = choose_from(file);
-    fclose(file);
     return 0;
 }
 

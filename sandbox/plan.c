@@ -54,6 +54,18 @@ static const struct plan_user_limit user_limits[] = {
     {"/proc/sys/user/max_inotify_watches", "4096"},
 };
 
+/* The same as the mounts allow: the root is read-only, these are not. */
+static const struct plan_path_rights path_rights[] = {
+    {"/", RIGHTS_READ},
+    {JAIL_WORK, RIGHTS_KEEP_FILES},
+    {"/tmp", RIGHTS_KEEP_FILES},
+    {JAIL_HOME, RIGHTS_KEEP_FILES},
+    {"/dev/shm", RIGHTS_KEEP_DATA},
+    {"/dev/null", RIGHTS_WRITE},
+    {"/dev/zero", RIGHTS_WRITE},
+    {"/dev/full", RIGHTS_WRITE},
+};
+
 /* What every program gets; the image and the operator may add to it and replace it. */
 static const char *const base_environment[] = {
     "PATH=" JAIL_PATH, "HOME=" JAIL_HOME, "USER=sandbox", "LOGNAME=sandbox", "LANG=C.UTF-8",
@@ -207,18 +219,32 @@ static void lower_to_own(struct plan_rlimit *rlimit)
         rlimit->limit = own.rlim_max;
 }
 
+/*
+ * What a run may use together is not for this limit, but for cgroups or the guard. It only keeps a
+ * single process from running away from a guard by more than the machine has.
+ */
+static uint64_t data_bound(const struct run_limits *limits)
+{
+    long pages = sysconf(_SC_PHYS_PAGES); /* -1: not told */
+    uint64_t machine = pages < 0 ? 0 : (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return machine > limits->memory_bytes ? machine : limits->memory_bytes;
+}
+
 static void plan_rlimits(struct plan *plan, const struct run_limits *limits)
 {
-    /* CPU seconds cannot pass wall seconds times processes: a last resort, should the timer fail. */
-    uint64_t cpu_seconds = (uint64_t)(limits->wall_ms / 1000 + 1) * 64;
+    /* All the processor time that the run may have: a last resort, should the timers fail. */
+    uint64_t cpu_seconds =
+        (uint64_t)(limits->wall_ms / 1000 + 1) * limits->millicpus / 1000 + RUN_CPU_GRACE_S;
     struct plan_rlimit rlimits[] = {
         /* Not 0: at 1 a core_pattern that is a program is not started either. core(5) */
         {RLIMIT_CORE, 1},
         {RLIMIT_NOFILE, limits->descriptors},
-        /* Counted from 0 in this user namespace since Linux 5.14; pid 1 is one of them. */
-        {RLIMIT_NPROC, limits->processes + 1},
-        {RLIMIT_DATA, limits->memory_bytes},
-        {RLIMIT_AS, limits->address_space_bytes != 0 ? limits->address_space_bytes : RLIM_INFINITY},
+        /*
+         * Counted from 0 in this user namespace since Linux 5.14; pid 1 is one of them. One more,
+         * so that a run which wants more than it may have can be told from one that does not.
+         */
+        {RLIMIT_NPROC, limits->processes + 2},
+        {RLIMIT_DATA, data_bound(limits)},
         {RLIMIT_FSIZE, limits->disk_bytes},
         {RLIMIT_CPU, cpu_seconds},
         {RLIMIT_SIGPENDING, RUN_SIGNALS_QUEUED_MAX},
@@ -272,8 +298,9 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
     plan->jail.command_line = inputs->command_line;
     plan->jail.command_line_size = inputs->command_line_size;
     plan->jail.last_capability = inputs->last_capability;
-    plan->jail.filter =
-        (struct sock_fprog){.len = inputs->filter->length, .filter = inputs->filter->code};
+    plan->jail.landlock_abi = inputs->landlock_abi;
+    plan->jail.path_rights = path_rights;
+    plan->jail.path_rights_count = ARRAY_LENGTH(path_rights);
     plan->image = plan_text(plan, "%s", spec->image);
     if (plan->image == NULL)
         return -ENOMEM;
@@ -328,4 +355,9 @@ struct jail_plan *plan_jail(struct plan *plan)
 const char *plan_image(const struct plan *plan)
 {
     return plan->image;
+}
+
+void plan_set_filter(struct plan *plan, const struct filter *filter)
+{
+    plan->jail.filter = (struct sock_fprog){.len = filter->length, .filter = filter->code};
 }

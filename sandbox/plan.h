@@ -15,8 +15,8 @@ struct plan; /* owns every string and array of its jail_plan */
 
 struct plan_inputs {
     const struct run_spec *spec;  /* copied */
-    const struct filter *filter;  /* borrowed for the life of the plan */
     int last_capability;
+    int landlock_abi;             /* landlock_abi() */
     char *command_line;           /* of this process: command_line_find() */
     size_t command_line_size;
 };
@@ -32,5 +32,8 @@ struct jail_plan *plan_jail(struct plan *plan);
 
 /* For messages: the image's name. */
 const char *plan_image(const struct plan *plan);
+
+/* The filter, borrowed for the life of the plan; due before sandbox_spawn(). */
+void plan_set_filter(struct plan *plan, const struct filter *filter);
 
 #endif

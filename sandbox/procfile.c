@@ -18,8 +18,22 @@ int procfile_write(pid_t pid, const char *name, const char *text, struct fault *
     return 0;
 }
 
-/* Fields 48 and 49 of /proc/self/stat: arg_start and arg_end. The second may hold anything but ")". */
+/* Fields 48 and 49: arg_start and arg_end. The second may hold anything but ")". */
 #define FIELD_ARG_START 48
+
+bool command_line_parse(const char *stat_text, char **ret_command_line, size_t *ret_size)
+{
+    const char *at = strrchr(stat_text, ')');
+    for (int field = 2; at != NULL && field < FIELD_ARG_START; field++)
+        at = strchr(at + 1, ' ');
+    uintptr_t start = 0;
+    uintptr_t end = 0;
+    if (at == NULL || sscanf(at, "%" SCNuPTR " %" SCNuPTR, &start, &end) != 2 || end <= start)
+        return false;
+    *ret_command_line = (char *)start; // NOLINT(performance-no-int-to-ptr)
+    *ret_size = end - start;
+    return true;
+}
 
 int command_line_find(char **ret_command_line, size_t *ret_size, struct fault *fault)
 {
@@ -27,14 +41,7 @@ int command_line_find(char **ret_command_line, size_t *ret_size, struct fault *f
     OWNED_FD int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
         return fault_set(fault, errno, "cannot read /proc/self/stat: %m. Is /proc mounted?");
-    const char *at = strrchr(text, ')');
-    for (int field = 2; at != NULL && field < FIELD_ARG_START; field++)
-        at = strchr(at + 1, ' ');
-    uintptr_t start = 0;
-    uintptr_t end = 0;
-    if (at == NULL || sscanf(at, "%" SCNuPTR " %" SCNuPTR, &start, &end) != 2 || end <= start)
+    if (!command_line_parse(text, ret_command_line, ret_size))
         return fault_set(fault, EPROTO, "/proc/self/stat does not tell where the arguments are");
-    *ret_command_line = (char *)start; // NOLINT(performance-no-int-to-ptr)
-    *ret_size = end - start;
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "sandbox/base/fault.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -19,5 +20,8 @@ int procfile_write(pid_t pid, const char *name, const char *text, struct fault *
  * are the process's own and may be written. 0, or a negative errno with a fault.
  */
 int command_line_find(char **ret_command_line, size_t *ret_size, struct fault *fault);
+
+/* The part of it that reads text, for tests. False: not of the format of proc_pid_stat(5). */
+bool command_line_parse(const char *stat_text, char **ret_command_line, size_t *ret_size);
 
 #endif

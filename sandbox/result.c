@@ -10,7 +10,9 @@ const char *run_outcome_name(enum run_outcome outcome)
         [OUTCOME_EXITED] = "exited",
         [OUTCOME_SIGNALED] = "signaled",
         [OUTCOME_TIMED_OUT] = "timed_out",
+        [OUTCOME_CPU_LIMIT] = "cpu_limit",
         [OUTCOME_OUT_OF_MEMORY] = "out_of_memory",
+        [OUTCOME_PROCESS_LIMIT] = "process_limit",
         [OUTCOME_OUTPUT_LIMIT] = "output_limit",
         [OUTCOME_CANCELLED] = "cancelled",
     };

@@ -7,6 +7,7 @@
 #define SANDBOX_RESULT_H
 
 #include "sandbox/base/buffer.h"
+#include "sandbox/enforcement.h"
 
 #include <stdint.h>
 
@@ -14,14 +15,46 @@ enum run_outcome {
     OUTCOME_EXITED,        /* exit_code says how */
     OUTCOME_SIGNALED,      /* signal says which */
     OUTCOME_TIMED_OUT,     /* wall deadline */
-    OUTCOME_OUT_OF_MEMORY,
+    OUTCOME_CPU_LIMIT,     /* more processor time than wall time x limits.millicpus */
+    OUTCOME_OUT_OF_MEMORY, /* all of it together passed limits.memory_bytes */
+    OUTCOME_PROCESS_LIMIT, /* wanted more than limits.processes, and went on wanting */
     OUTCOME_OUTPUT_LIMIT,  /* printed more than limits.output_total */
     OUTCOME_CANCELLED,
     OUTCOME_COUNT
 };
 
-/* "exited", "signaled", "timed_out", "out_of_memory", "output_limit", "cancelled". */
+/*
+ * "exited", "signaled", "timed_out", "cpu_limit", "out_of_memory", "process_limit", "output_limit",
+ * "cancelled".
+ */
 const char *run_outcome_name(enum run_outcome outcome);
+
+/* What a run came up against, whether that ended it or the program went on: a set, as bits. */
+enum limit_reached {
+    REACHED_TIME = 1 << 0,
+    REACHED_CPU = 1 << 1,
+    REACHED_MEMORY = 1 << 2,
+    REACHED_PROCESSES = 1 << 3,
+    REACHED_DISK = 1 << 4, /* no room, or no file more, when the program ended */
+    REACHED_OUTPUT = 1 << 5, /* bytes of stdout or stderr were dropped */
+    REACHED_MACHINE_MEMORY = 1 << 6, /* the machine had hardly any left */
+};
+
+/* What a run may use. */
+struct run_limits {
+    int64_t wall_ms; /* 1..RUN_WALL_MAX_MS, counted from the start of the program */
+    uint64_t memory_bytes; /* of all processes together, and of the files they write */
+    uint64_t disk_bytes;   /* all writable directories together */
+    uint64_t inodes;
+    uint64_t processes;    /* and threads */
+    uint32_t millicpus;    /* processor time per second of wall time: 1000 is one processor */
+    uint64_t descriptors;  /* of each process */
+    uint64_t output_kept;  /* of each stream */
+    uint64_t output_total; /* both streams together, more ends the run */
+};
+
+/* The defaults of sandbox/limits.h, as far as this machine has the memory. */
+struct run_limits run_limits_default(void);
 
 /* "SIGSEGV" for 11, "SIGRTMIN+3", "signal 99" for what has no name. Static or thread-local text. */
 const char *signal_name(int signal);
@@ -40,13 +73,13 @@ struct run_result {
     int signal; /* when SIGNALED, else 0 */
     struct capture out, err;
     int64_t duration_ns; /* from the start of the program to its end */
-    int64_t cpu_ns;
-    int64_t peak_memory_bytes; /* largest resident set of one process; 0 unknown */
-    int64_t wall_limit_ms;
-    uint64_t memory_limit_bytes;
-    uint64_t output_limit_bytes; /* output_total */
-    const char *isolation; /* the tier: static text */
-    const char *limits; /* "rlimit" or "cgroup": static text */
+    int64_t cpu_ns; /* of all processes */
+    int64_t peak_memory_bytes; /* of the whole run, as far as it was seen; 0 unknown */
+    int64_t peak_processes; /* init not counted; 0 unknown */
+    unsigned limits_reached; /* of enum limit_reached */
+    struct run_limits limits; /* that it ran under */
+    struct enforcement enforced;
+    const char *isolation; /* static text */
 };
 
 void capture_release(struct capture *capture);

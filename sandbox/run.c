@@ -4,10 +4,11 @@
  *   server ── clone3 ──> init (pid 1 of the jail) ── clone ──> program (pid 2), its children
  *
  * The server is one process with one loop. run_submit() plans the jail in memory and queues it;
- * run_start() makes what the child inherits, clones it into seven new namespaces, maps one uid and
- * one gid to its own, lets it go on and hands it the code. The child, a copy of the server that
- * makes system calls only, builds the jail from the plan (sandbox/child/jail.c), stores the code,
- * clones the program and becomes init, without capabilities and behind the filter like the program.
+ * run_start() makes the run's cgroup, if there can be one, and what the child inherits, clones it
+ * into the cgroup and new namespaces, maps one uid and one gid to its own, lets it go on and hands
+ * it the code. The child, a copy of the server that makes system calls only, builds the jail from
+ * the plan (sandbox/child/jail.c), ends behind the filter and without capabilities, stores the code,
+ * clones the program and becomes init.
  *
  * Between the two: `control`, where the child writes records (WAITING, READY, ENDED, or FAILED with
  * the step) and reads one go-ahead and, once the code is there, another; memory for the code; the
@@ -16,9 +17,10 @@
  *
  * READY comes right before execve and starts the clock. A FAILED record, or an end without READY,
  * is our failure: nothing of the snippet has run. After READY whatever happens is the snippet's
- * result. When the program ends, or the server asks for it past a limit, init kills and reaps what is
- * left, reports ENDED and exits; should that take long, the server kills init, and the kernel the
- * rest. Then the pidfd ends the run: what is still in the pipes is read, init reaped, done called.
+ * result. When the program ends, or past a limit where there is no cgroup to kill, init kills and
+ * reaps what is left, reports ENDED and exits; should that take long, the server kills init, and the
+ * kernel the rest. Then the pidfd ends the run: what is still in the pipes is read, init reaped, and
+ * done called.
  *
  * Should the server die, however it dies, its death signal kills init, and init's death the rest.
  */
@@ -30,6 +32,7 @@
 #include "sandbox/limits.h"
 #include "sandbox/step.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -43,6 +46,8 @@ static void on_stdout(struct loop_watch *watch, uint32_t events);
 static void on_stderr(struct loop_watch *watch, uint32_t events);
 static void on_end(struct loop_watch *watch, uint32_t events);
 static void on_deadline(struct loop_timer *timer);
+static void on_exceeded(struct guard *guard, enum run_outcome outcome);
+static void on_blind(struct guard *guard);
 
 static int watch_sandbox(struct run *run)
 {
@@ -62,6 +67,15 @@ static int watch_sandbox(struct run *run)
     return r;
 }
 
+/* What the cgroups around this server leave, init being one process more. */
+static void lower_limits(struct run_limits *limits, const struct cgroup_home *home)
+{
+    if (limits->memory_bytes > home->memory_ceiling)
+        limits->memory_bytes = home->memory_ceiling;
+    if (limits->processes >= home->processes_ceiling)
+        limits->processes = home->processes_ceiling - 1;
+}
+
 /* The steps of one run, as far as the parent makes them; the rest are answers to events. */
 int run_start(struct run *run)
 {
@@ -69,8 +83,15 @@ int run_start(struct run *run)
     run->stage = STAGE_SETTING_UP;
     capture_open(&run->result.out, run->limits.output_kept);
     capture_open(&run->result.err, run->limits.output_kept);
-    /* A cgroup of the run's own belongs here: made before the process, entered by clone3. */
-    int r = sandbox_spawn(run->plan, &engine->id_map, &run->sandbox, &run->fault);
+    lower_limits(&run->limits, &engine->home);
+    plan_set_filter(run->plan, &engine->filter);
+    run->guard.exceeded = on_exceeded;
+    run->guard.blind = on_blind;
+    int r = guard_open(&run->guard, &engine->home, &engine->enforcement.enforced, &run->limits,
+                       &run->fault);
+    if (r == 0)
+        r = sandbox_spawn(run->plan, &engine->id_map, run->guard.cgroup.fd, &run->sandbox,
+                          &run->fault);
     if (r == 0)
         r = sandbox_feed(&run->sandbox, run->code, run->code_length, &run->fault);
     if (r < 0)
@@ -91,16 +112,41 @@ static void run_stop(struct run *run, enum run_outcome outcome)
         return;
     run->stopped = true;
     run->result.outcome = outcome;
-    sandbox_stop(&run->sandbox);
+    if (!guard_kill(&run->guard))
+        sandbox_stop(&run->sandbox);
     loop_arm(run->engine->loop, &run->deadline,
              clock_now() + STOP_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+}
+
+static void on_exceeded(struct guard *guard, enum run_outcome outcome)
+{
+    run_stop(container_of(guard, struct run, guard), outcome);
+}
+
+void run_kill(struct run *run)
+{
+    guard_kill(&run->guard);
+    sandbox_kill(&run->sandbox);
 }
 
 static void run_fail(struct run *run, int status)
 {
     if (run->status == 0)
         run->status = status;
-    sandbox_kill(&run->sandbox);
+    run_kill(run);
+}
+
+/* Nothing goes on without limits. */
+static void on_blind(struct guard *guard)
+{
+    struct run *run = container_of(guard, struct run, guard);
+    run_fail(run,
+             fault_set(&run->fault, EACCES,
+                       "the run was ended, because what it uses could not be watched, and there is "
+                       "no cgroup to limit it: /proc/PID/root or /proc/PID/task/TID/children "
+                       "of its processes cannot be read. Is /proc mounted with hidepid, or the "
+                       "kernel built without CONFIG_PROC_CHILDREN? With a cgroup neither is "
+                       "needed (`code-sandbox-mcp doctor`)"));
 }
 
 static void on_deadline(struct loop_timer *timer)
@@ -111,14 +157,15 @@ static void on_deadline(struct loop_timer *timer)
                                 "a sandbox was not ready after %d s; is this machine very busy?",
                                 SETUP_MAX_MS / 1000));
     } else if (run->stopped) {
-        sandbox_kill(&run->sandbox);
+        run_kill(run);
     } else {
         run_stop(run, OUTCOME_TIMED_OUT);
     }
 }
 
-void run_check_deadline(struct run *run)
+void run_check_limits(struct run *run)
 {
+    guard_check(&run->guard);
     if (!run->deadline.armed || run->deadline.deadline > clock_now())
         return;
     loop_disarm(run->engine->loop, &run->deadline);
@@ -131,6 +178,7 @@ static void run_begin(struct run *run)
     run->started_at = clock_now();
     loop_arm(run->engine->loop, &run->deadline,
              run->started_at + run->limits.wall_ms * NANOSECONDS_PER_MILLISECOND);
+    guard_begin(&run->guard, run->engine->loop, run->sandbox.pid);
 }
 
 static void run_ended(struct run *run)
@@ -154,6 +202,7 @@ static void read_reports(struct run *run)
         case REPORT_ENDED:
             run->ended = !run->stopped;
             run->exit_status = report.status;
+            run->disk_full = report.disk_full != 0;
             run_ended(run);
             break;
         case REPORT_FAILED:
@@ -211,24 +260,42 @@ static void on_stderr(struct loop_watch *watch, uint32_t events)
     take_output(container_of(watch, struct run, err), watch, OUTPUT_STDERR);
 }
 
-static void describe_end(struct run *run)
+static void describe_end(struct run *run, bool out_of_memory)
 {
     struct run_result *result = &run->result;
+    /* Init gone without a word: the kernel killed it, and all with it. */
+    int status = run->ended ? run->exit_status : SIGKILL;
     result->exit_code = -1;
-    if (!run->stopped) {
-        /* Init gone without a word: something inside had the kernel kill it, and all with it. */
-        int status = run->ended ? run->exit_status : SIGKILL;
-        result->outcome = WIFEXITED(status) ? OUTCOME_EXITED : OUTCOME_SIGNALED;
-        if (WIFEXITED(status))
-            result->exit_code = WEXITSTATUS(status);
-        else
-            result->signal = WTERMSIG(status);
+    if (run->stopped) {
+        /* the outcome is there already */
+    } else if (out_of_memory && !run->ended) {
+        result->outcome = OUTCOME_OUT_OF_MEMORY;
+    } else if (WIFEXITED(status)) {
+        result->outcome = OUTCOME_EXITED;
+        result->exit_code = WEXITSTATUS(status);
+    } else {
+        result->outcome = OUTCOME_SIGNALED;
+        result->signal = WTERMSIG(status);
     }
-    result->wall_limit_ms = run->limits.wall_ms;
-    result->memory_limit_bytes = run->limits.memory_bytes;
-    result->output_limit_bytes = run->limits.output_total;
+    if (result->outcome == OUTCOME_TIMED_OUT)
+        result->limits_reached |= REACHED_TIME;
+    if (result->out.cut + result->err.cut > 0)
+        result->limits_reached |= REACHED_OUTPUT;
+    if (run->disk_full)
+        result->limits_reached |= REACHED_DISK;
     result->isolation = "namespaces+seccomp";
-    result->limits = "rlimit";
+}
+
+static int explain_early_end(struct run *run, bool out_of_memory)
+{
+    if (out_of_memory)
+        return fault_set(&run->fault, ENOMEM,
+                         "the memory limit of %" PRIu64 " bytes is too low for a sandbox to be set "
+                         "up in: raise it with --memory",
+                         run->limits.memory_bytes);
+    return fault_set(&run->fault, EIO,
+                     "a sandbox ended while it was being set up, without a word; was it killed, or "
+                     "is the machine out of memory?");
 }
 
 static void on_end(struct loop_watch *watch, uint32_t events)
@@ -244,16 +311,13 @@ static void on_end(struct loop_watch *watch, uint32_t events)
         ;
     struct rusage usage;
     sandbox_reap(&run->sandbox, &usage);
-    run->result.cpu_ns = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NANOSECONDS_PER_SECOND +
-                         (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
-    run->result.peak_memory_bytes = usage.ru_maxrss * INT64_C(1024);
+    run->result.limits = run->limits;
+    bool out_of_memory = guard_account(&run->guard, &usage, &run->result);
     if (run->stage != STAGE_ENDING && run->status == 0)
-        run_fail(run, fault_set(&run->fault, EIO,
-                                "a sandbox ended while it was being set up, without a word; was it "
-                                "killed, or is the machine out of memory?"));
+        run->status = explain_early_end(run, out_of_memory);
     struct engine *engine = run->engine;
     struct run_observer observer = run->observer;
-    describe_end(run);
+    describe_end(run, out_of_memory);
     if (observer.done != NULL) /* else it was cancelled */
         observer.done(observer.data, run->status, run->status == 0 ? &run->result : NULL,
                       &run->fault);
@@ -270,6 +334,7 @@ void run_free(struct run *run)
     loop_unwatch(loop, &run->end);
     loop_disarm(loop, &run->deadline);
     sandbox_release(&run->sandbox);
+    guard_release(&run->guard);
     run_list_remove(run);
     run_result_release(&run->result);
     plan_free(run->plan);

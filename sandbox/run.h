@@ -23,21 +23,6 @@ struct home_link {
     const char *target; /* absolute path in the root file system */
 };
 
-struct run_limits {
-    int64_t wall_ms;          /* 1..RUN_WALL_MAX_MS, counted from the start of the program */
-    uint64_t memory_bytes;    /* private writable memory of each process */
-    uint64_t address_space_bytes; /* of each process; 0: not limited */
-    uint64_t disk_bytes;      /* all writable directories together */
-    uint64_t inodes;
-    uint64_t processes;       /* and threads */
-    uint64_t descriptors;
-    uint64_t output_kept;     /* of each stream */
-    uint64_t output_total;    /* both streams together, more ends the run */
-};
-
-/* The defaults of sandbox/limits.h. */
-struct run_limits run_limits_default(void);
-
 /* What to run. Everything is borrowed for the call of run_submit() only. */
 struct run_spec {
     const char *image;               /* name, for messages and the result */
@@ -73,8 +58,19 @@ struct run_observer {
 struct engine;
 struct run;
 
+enum cgroup_use {
+    CGROUP_IF_POSSIBLE,
+    CGROUP_REQUIRED, /* where one cannot be had, runs fail */
+    CGROUP_NEVER,
+};
+
 struct engine_options {
     unsigned parallel; /* runs at once; 0: the number of processors this process may use */
+    enum cgroup_use cgroup;
+    /* The program that asks systemd for a scope (sandbox/scope/main.c), borrowed; NULL: none. */
+    const char *scope_program;
+    /* A seccomp profile as JSON text (sandbox/filter.h), borrowed; NULL: the program's own. */
+    const char *profile;
 };
 
 /* The engine keeps `loop`. 0, or a negative errno with its fault. */
@@ -100,9 +96,20 @@ void run_cancel(struct run *run);
 
 /*
  * For an observer that keeps the loop waiting, because its reader is slow: ends the run if its time
- * is up. The only call that is allowed from inside output().
+ * is up, or if it is past a limit that is watched. To be called every few milliseconds; the only
+ * call that is allowed from inside output().
  */
-void run_check_deadline(struct run *run);
+void run_check_limits(struct run *run);
+
+/*
+ * Finds out what enforces the limits here, which otherwise the first run does: it may take a second
+ * where systemd has to be asked. `settled` is called once, from the loop; then, and once a run has
+ * begun, engine_enforcement() tells.
+ */
+void engine_settle(struct engine *engine, void (*settled)(void *data), void *data);
+
+/* NULL before it is known. Borrowed from the engine. */
+const struct engine_enforcement *engine_enforcement(const struct engine *engine);
 
 /* Runs that are going on and runs that wait. */
 size_t engine_running(const struct engine *engine);

@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ALL_NAMESPACES                                                                             \
-    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |     \
-     CLONE_NEWCGROUP)
+/* The cgroup namespace is made inside: step_hide_cgroups(). */
+#define NAMESPACES                                                                                 \
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 
 /* Both ends of everything between the parent and the child. */
 struct channels {
@@ -148,8 +148,22 @@ static int explain_by_child(struct plan *plan, struct sandbox *sandbox, int r, s
     return fault_set(fault, -r, "%s", own->text);
 }
 
-int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *ret_sandbox,
-                  struct fault *fault)
+static long clone_child(int cgroup_fd, int *ret_pidfd)
+{
+    struct clone_args arguments = {
+        .flags = NAMESPACES | CLONE_PIDFD,
+        .pidfd = (uintptr_t)ret_pidfd,
+        .exit_signal = SIGCHLD,
+    };
+    if (cgroup_fd >= 0) {
+        arguments.flags |= CLONE_INTO_CGROUP;
+        arguments.cgroup = (uint64_t)cgroup_fd;
+    }
+    return syscall(SYS_clone3, &arguments, sizeof(arguments));
+}
+
+int sandbox_spawn(struct plan *plan, const struct id_map *map, int cgroup_fd,
+                  struct sandbox *ret_sandbox, struct fault *fault)
 {
     OWNED(channels_close) struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, -1, -1};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
@@ -160,12 +174,7 @@ int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *r
         return r;
     plan_descriptors(plan_jail(plan), &channels);
 
-    struct clone_args arguments = {
-        .flags = ALL_NAMESPACES | CLONE_PIDFD,
-        .pidfd = (uintptr_t)&sandbox.pidfd,
-        .exit_signal = SIGCHLD,
-    };
-    long pid = syscall(SYS_clone3, &arguments, sizeof(arguments));
+    long pid = clone_child(cgroup_fd, &sandbox.pidfd);
     if (pid < 0)
         return step_explain_clone(errno, fault);
     if (pid == 0)

@@ -30,12 +30,13 @@ struct sandbox {
         .pidfd = -1, .control_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .code_fd = -1})
 
 /*
- * Makes the namespaces and starts the child on the plan. 0, or a negative errno with its fault;
+ * Makes the namespaces and starts the child on the plan, in the cgroup of that directory unless
+ * `cgroup_fd` is -1. 0, or a negative errno with its fault;
  * failures inside come later, as records on control_fd. The plan is needed until the first record
  * REPORT_READY only by the child, which has a copy: the parent may free it any time.
  */
-int sandbox_spawn(struct plan *plan, const struct id_map *map, struct sandbox *ret_sandbox,
-                  struct fault *fault);
+int sandbox_spawn(struct plan *plan, const struct id_map *map, int cgroup_fd,
+                  struct sandbox *ret_sandbox, struct fault *fault);
 
 /* Hands over the code; once for each sandbox. 0, or a negative errno with its fault. */
 int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struct fault *fault);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ERRNO_MAX 4095 /* include/linux/err.h */
+
 /* What a step does, as the end of "cannot ...". %s is its object, where it has one. */
 static const char *const step_texts[STEP_COUNT] = {
     [STEP_CLOSE_DESCRIPTORS] = "close the server's descriptors",
@@ -14,6 +16,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_DIE_WITH_PARENT] = "tie the sandbox's life to the server's",
     [STEP_NAME_INIT] = "name its init",
     [STEP_HOSTNAME] = "set the host name",
+    [STEP_CGROUP_NAMESPACE] = "make a cgroup namespace",
     [STEP_LOOPBACK] = "start the loopback interface",
     [STEP_PRIVATE_MOUNTS] = "make the mounts private",
     [STEP_OPEN_ROOT] = "open the root file system",
@@ -28,6 +31,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_FILL_DEV] = "fill /dev",
     [STEP_USER_LIMIT] = "set the limit of the user namespace",
     [STEP_MASK_FILE] = "cover the file",
+    [STEP_SEAL_PROC] = "make /proc read-only",
     [STEP_SPLIT_SCRATCH] = "divide the writable tmpfs",
     [STEP_MOUNT_SCRATCH] = "mount the writable directory",
     [STEP_SEAL_DEV] = "make /dev read-only",
@@ -38,6 +42,8 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_SECUREBITS] = "lock the securebits",
     [STEP_CAPABILITIES] = "drop the capabilities",
     [STEP_NO_NEW_PRIVILEGES] = "set no_new_privs",
+    [STEP_SPECULATION] = "switch speculation off",
+    [STEP_LANDLOCK] = "restrict files once more (Landlock)",
     [STEP_REPORT_WAITING] = "report to the server",
     [STEP_RECEIVE_CODE] = "receive the code",
     [STEP_WRITE_CODE] = "write the code into the work directory",
@@ -115,6 +121,8 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
         return plan->work_directory;
     case STEP_RLIMIT:
         return index < plan->rlimit_count ? rlimit_name(plan->rlimits[index].resource) : "";
+    case STEP_LANDLOCK:
+        return index < plan->path_rights_count ? plan->path_rights[index].path : "";
     case STEP_WRITE_CODE:
         return plan->code_name;
     case STEP_EXECUTE:
@@ -130,6 +138,7 @@ static const char *step_remedy(enum jail_step step, int error)
     case STEP_TAKE_IDS:
     case STEP_HOSTNAME:
     case STEP_PRIVATE_MOUNTS:
+    case STEP_CGROUP_NAMESPACE:
     case STEP_LOOPBACK:
         return error == EPERM || error == EACCES ? USERNS_HELP : NULL;
     case STEP_MAKE_PROC:
@@ -165,7 +174,8 @@ int step_explain(const struct jail_plan *plan, const char *image, const struct c
     const char *text = report->step < STEP_COUNT ? step_texts[report->step] : NULL;
     const char *object = step_object(plan, report);
     const char *remedy = step_remedy((enum jail_step)report->step, report->error);
-    int error = report->error > 0 ? report->error : EIO;
+    /* Of a child: what no system call gives as its error is none. */
+    int error = report->error > 0 && report->error <= ERRNO_MAX ? report->error : EIO;
     return fault_set(fault, error, "the sandbox for image %s could not %s%s%s: %s%s%s", image,
                      text != NULL ? text : "be set up", object[0] != '\0' ? " " : "", object,
                      strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
@@ -192,6 +202,10 @@ int step_explain_clone(int error, struct fault *fault)
         break;
     case EAGAIN:
         remedy = "the limit of processes is reached; see `ulimit -u`";
+        break;
+    case EMFILE:
+    case ENFILE:
+        remedy = "lower --parallel or raise `ulimit -n`";
         break;
     default:
         break;

@@ -12,14 +12,15 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define SENDFILE_CHUNK (1 << 20)
 
-static int report_kind(const struct jail *jail, enum report_kind kind, int status)
+static int report_kind(const struct jail *jail, enum report_kind kind)
 {
-    struct child_report report = {.kind = kind, .index = -1, .status = status};
+    struct child_report report = {.kind = kind, .index = -1};
     return report_write(jail->plan, &report);
 }
 
@@ -27,7 +28,7 @@ static int report_kind(const struct jail *jail, enum report_kind kind, int statu
 int step_receive_code(struct jail *jail)
 {
     jail_note(jail, STEP_REPORT_WAITING, -1);
-    int r = report_kind(jail, REPORT_WAITING, 0);
+    int r = report_kind(jail, REPORT_WAITING);
     if (r < 0)
         return r;
 
@@ -76,41 +77,31 @@ static int take_standard_streams(struct jail *jail)
     return syscall(SYS_close_range, 3, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/*
- * Pid 2 becomes the program. Returns only when that failed. It waits until init has sealed itself
- * too, so that whatever fails there, the program has not begun.
- */
-static int become_program(struct jail *jail, int sealed_fd)
+/* Pid 2 becomes the program. Returns only when that failed. */
+static int become_program(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
     jail_note(jail, STEP_SESSION, -1);
     umask(022);
+    const uint64_t none = 0;
+    if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none)) < 0)
+        return -errno;
     if (setsid() < 0)
         return -errno;
-    char sealed;
-    if (read(sealed_fd, &sealed, 1) != 1)
-        _exit(1); /* init has told why */
     int r = take_standard_streams(jail);
-    if (r == 0)
-        r = step_install_filter(jail);
     if (r < 0)
         return r;
     jail_note(jail, STEP_EXECUTE, -1);
-    r = report_kind(jail, REPORT_READY, 0);
+    r = report_kind(jail, REPORT_READY);
     if (r < 0)
         return r;
     execve(plan->argv[0], plan->argv, plan->environment);
     return -errno;
 }
 
-/*
- * Init hears of dead children by a descriptor, beside the control socket; holds no end of the
- * program's pipes; obeys the same filter; and then lets the program go.
- */
-static int seal_init(struct jail *jail, int sealed_fd)
+/* Init hears of dead children by a descriptor, beside the control socket. */
+int step_watch_children(struct jail *jail)
 {
-    close(jail->plan->stdout_fd);
-    close(jail->plan->stderr_fd);
     jail_note(jail, STEP_WATCH_CHILDREN, -1);
     sigset_t child_ended;
     sigemptyset(&child_ended);
@@ -118,34 +109,25 @@ static int seal_init(struct jail *jail, int sealed_fd)
     if (sigprocmask(SIG_BLOCK, &child_ended, NULL) < 0)
         return -errno;
     jail->children_fd = signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (jail->children_fd < 0)
-        return -errno;
-    int r = step_install_filter(jail);
-    if (r < 0)
-        return r;
-    jail_note(jail, STEP_FORK, -1);
-    return write(sealed_fd, "", 1) == 1 ? 0 : -errno;
+    return jail->children_fd < 0 ? -errno : 0;
 }
 
+/* Whatever can fail in init has been done, so that from here on only the program can. */
 int step_start_program(struct jail *jail)
 {
     jail_note(jail, STEP_FORK, -1);
-    int sealed[2];
-    if (pipe2(sealed, O_CLOEXEC) < 0)
-        return -errno;
     /* Not fork(3): its handlers belong to the parent's libraries. */
     jail->program = (pid_t)syscall(SYS_clone, (long)SIGCHLD, NULL, NULL, NULL, NULL);
     if (jail->program < 0)
         return -errno;
     if (jail->program == 0) {
-        close(sealed[1]);
-        int r = become_program(jail, sealed[0]);
+        int r = become_program(jail);
         report_failure(jail->plan, jail->step, -r, jail->index);
     }
-    close(sealed[0]);
-    int r = seal_init(jail, sealed[1]);
-    close(sealed[1]);
-    return r;
+    /* The pipes end when the program and its children have closed them. */
+    close(jail->plan->stdout_fd);
+    close(jail->plan->stderr_fd);
+    return 0;
 }
 
 /*
@@ -181,6 +163,13 @@ static bool wait_for_event(struct jail *jail)
     return events[1].revents != 0;
 }
 
+/* Init is in the work directory, which shares its space with the other writable ones. */
+static bool is_disk_full(void)
+{
+    struct statfs files;
+    return statfs(".", &files) == 0 && (files.f_bfree == 0 || files.f_ffree == 0);
+}
+
 /*
  * Init kills and reaps what is left itself, and does not leave that to the kernel, so that the
  * resources which all of them used are counted to it; the parent reads them when it reaps init.
@@ -197,6 +186,8 @@ void init_main(struct jail *jail)
     kill(-1, SIGKILL);
     while (reap_children(jail, 0, &status))
         ;
-    report_kind(jail, REPORT_ENDED, status);
+    struct child_report report = {
+        .kind = REPORT_ENDED, .index = -1, .status = status, .disk_full = is_disk_full()};
+    report_write(jail->plan, &report);
     _exit(0);
 }

@@ -9,7 +9,8 @@
  * made while the host's are still in view (a fresh proc may only be mounted where a whole one is
  * visible), and attached after pivot_root, when every path can only lead into the image. What takes
  * capabilities comes before they are dropped; dropping the bounding set and locking the securebits
- * takes CAP_SETPCAP, so those come first.
+ * takes CAP_SETPCAP, so those come first. The filter is the last of the walls; what comes behind it
+ * a snippet may do too. A sandbox that waits for its code waits behind all of them.
  */
 // clang-format off
 static int (*const steps[])(struct jail *) = {
@@ -20,6 +21,7 @@ static int (*const steps[])(struct jail *) = {
     step_die_with_parent,
     step_name_init,
     step_name_host,
+    step_hide_cgroups,
     step_raise_loopback,
     step_make_mounts_private,
     step_open_root,
@@ -30,6 +32,7 @@ static int (*const steps[])(struct jail *) = {
     step_limit_user_namespace,
     step_fill_dev,
     step_mask_files,
+    step_seal_proc,
     step_mount_scratch,
     step_seal_dev,
     step_fill_home,
@@ -39,6 +42,10 @@ static int (*const steps[])(struct jail *) = {
     step_lock_securebits,
     step_drop_capabilities,
     step_no_new_privileges,
+    step_control_speculation,
+    step_restrict_paths,
+    step_watch_children,
+    step_install_filter,
     step_receive_code,
     step_write_code,
     step_start_program,

@@ -27,10 +27,14 @@ int step_make_mounts_private(struct jail *jail)
                                                                                         : 0;
 }
 
-/* Adds attributes to a mount and, where flags say AT_RECURSIVE, to all below it. */
+/*
+ * Adds attributes to a mount and, where flags say AT_RECURSIVE, to all below it; and makes it private,
+ * which a copy that the parent made is not on a host where mounts are shared, as under systemd:
+ * pivot_root(2) refuses such a one.
+ */
 static int mount_restrict(int fd, uint64_t attributes, unsigned flags)
 {
-    struct mount_attr attr = {.attr_set = attributes};
+    struct mount_attr attr = {.attr_set = attributes, .propagation = OLD_MS_PRIVATE};
     return syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | flags, &attr, sizeof(attr)) < 0
                ? -errno
                : 0;
@@ -165,9 +169,7 @@ int step_pivot_root(struct jail *jail)
 int step_mount_proc(struct jail *jail)
 {
     jail_note(jail, STEP_MOUNT_PROC, -1);
-    int r = mount_attach(jail->proc_fd, AT_FDCWD, "/proc");
-    close(jail->proc_fd);
-    return r;
+    return mount_attach(jail->proc_fd, AT_FDCWD, "/proc");
 }
 
 int step_fill_dev(struct jail *jail)
@@ -214,6 +216,15 @@ int step_mask_files(struct jail *jail)
             return r;
     }
     return 0;
+}
+
+/* Else a program could write oom_score_adj back, and the user's own programs would die before it. */
+int step_seal_proc(struct jail *jail)
+{
+    jail_note(jail, STEP_SEAL_PROC, -1);
+    int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);
+    close(jail->proc_fd);
+    return r;
 }
 
 /*

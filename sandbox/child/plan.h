@@ -24,6 +24,7 @@ enum jail_step {
     STEP_DIE_WITH_PARENT,
     STEP_NAME_INIT,
     STEP_HOSTNAME,
+    STEP_CGROUP_NAMESPACE,
     STEP_LOOPBACK,
     STEP_PRIVATE_MOUNTS,
     STEP_OPEN_ROOT,     /* object: the root file system */
@@ -38,6 +39,7 @@ enum jail_step {
     STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
     STEP_USER_LIMIT,    /* index: of plan->user_limits */
     STEP_MASK_FILE,     /* index: of plan->masks */
+    STEP_SEAL_PROC,
     STEP_SPLIT_SCRATCH, /* index: of plan->scratch */
     STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
     STEP_SEAL_DEV,
@@ -48,14 +50,16 @@ enum jail_step {
     STEP_SECUREBITS,
     STEP_CAPABILITIES,
     STEP_NO_NEW_PRIVILEGES,
+    STEP_SPECULATION,
+    STEP_LANDLOCK,      /* index: of plan->path_rights, or -1 */
+    STEP_WATCH_CHILDREN,
+    STEP_FILTER,
     STEP_REPORT_WAITING,
     STEP_RECEIVE_CODE,
     STEP_WRITE_CODE,
     STEP_FORK,
     STEP_SESSION,
     STEP_STANDARD_STREAMS,
-    STEP_WATCH_CHILDREN,
-    STEP_FILTER,
     STEP_EXECUTE,       /* object: argv[0] */
     STEP_COUNT
 };
@@ -73,7 +77,8 @@ struct child_report {
     uint32_t step;    /* enum jail_step */
     int32_t error;    /* positive errno */
     int32_t index;    /* which object of the step, or -1 */
-    int32_t status; /* as wait4(2) gives it */
+    int32_t status;   /* as wait4(2) gives it */
+    uint32_t disk_full; /* REPORT_ENDED: nothing more could be written, or no file more made */
 };
 
 struct plan_device {
@@ -91,6 +96,19 @@ struct plan_scratch {
     const char *target; /* where it appears: "/work" */
     mode_t mode;
     bool executable;    /* false: mounted noexec */
+};
+
+/* What may be done below a path, by a second wall beside the mounts: landlock(7). */
+enum path_rights {
+    RIGHTS_READ,       /* and to execute */
+    RIGHTS_WRITE,      /* into files that are there, too */
+    RIGHTS_KEEP_FILES, /* to make, change, remove and execute files */
+    RIGHTS_KEEP_DATA,  /* the same, but not to execute */
+};
+
+struct plan_path_rights {
+    const char *path; /* in the jail */
+    enum path_rights rights;
 };
 
 /* A limit of the new user namespace, below those of the user outside: namespaces(7), /proc/sys/user. */
@@ -148,6 +166,10 @@ struct jail_plan {
 
     const struct plan_rlimit *rlimits;
     size_t rlimit_count;
+
+    int landlock_abi; /* of the kernel; 0: it has none, or too old a one */
+    const struct plan_path_rights *path_rights;
+    size_t path_rights_count;
 
     int last_capability; /* highest capability number this kernel knows */
     struct sock_fprog filter;

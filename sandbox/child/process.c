@@ -6,6 +6,7 @@
 #include <linux/close_range.h>
 #include <net/if.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -108,6 +109,16 @@ int step_name_host(struct jail *jail)
     jail_note(jail, STEP_HOSTNAME, -1);
     const char *name = jail->plan->hostname;
     return sethostname(name, strlen(name)) < 0 || setdomainname("", 0) < 0 ? -errno : 0;
+}
+
+/*
+ * Here and not by clone3, where the root of the namespace would be the server's cgroup, and the run's
+ * a path beside it.
+ */
+int step_hide_cgroups(struct jail *jail)
+{
+    jail_note(jail, STEP_CGROUP_NAMESPACE, -1);
+    return syscall(SYS_unshare, (unsigned long)CLONE_NEWCGROUP) < 0 ? -errno : 0;
 }
 
 int step_raise_loopback(struct jail *jail)

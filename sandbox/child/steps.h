@@ -43,6 +43,7 @@ int step_take_ids(struct jail *jail);
 int step_die_with_parent(struct jail *jail);
 int step_name_init(struct jail *jail);
 int step_name_host(struct jail *jail);
+int step_hide_cgroups(struct jail *jail);
 int step_raise_loopback(struct jail *jail);
 int step_limit_user_namespace(struct jail *jail);
 int step_set_rlimits(struct jail *jail);
@@ -56,6 +57,7 @@ int step_pivot_root(struct jail *jail);
 int step_mount_proc(struct jail *jail);
 int step_fill_dev(struct jail *jail);
 int step_mask_files(struct jail *jail);
+int step_seal_proc(struct jail *jail);
 int step_mount_scratch(struct jail *jail);
 int step_seal_dev(struct jail *jail);
 int step_fill_home(struct jail *jail);
@@ -66,9 +68,14 @@ int step_leave_keyring(struct jail *jail);
 int step_lock_securebits(struct jail *jail);
 int step_drop_capabilities(struct jail *jail);
 int step_no_new_privileges(struct jail *jail);
+int step_control_speculation(struct jail *jail);
 int step_install_filter(struct jail *jail);
 
+/* landlock.c: what it may do with files, again. */
+int step_restrict_paths(struct jail *jail);
+
 /* init.c: pid 1 and the program. */
+int step_watch_children(struct jail *jail);
 int step_receive_code(struct jail *jail);
 int step_write_code(struct jail *jail);
 int step_start_program(struct jail *jail);

@@ -1,0 +1,58 @@
+/*
+ * Counting a running jail: its processes, their memory and processor time, through its own /proc.
+ *
+ * For hosts without cgroups. The server may look into the jail, because the jail's user namespace is
+ * its own. What is counted is what programs use that do not set out to hide it. Not seen are memory
+ * that no process has mapped (shared pages given up with madvise(2), what waits in sockets) and the
+ * processor time of processes that nobody waits for and that end between two looks. Against the
+ * first, machine_is_short() stands behind it.
+ *
+ * Side: parent.  Source: proc_pid_stat(5), proc_pid_status(5), proc_pid_smaps(5),
+ * user_namespaces(7).
+ */
+#ifndef SANDBOX_CENSUS_H
+#define SANDBOX_CENSUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct census {
+    int proc_fd;    /* the jail's /proc; -1 while it could not be opened */
+    int scratch_fd; /* a directory of the jail's tmpfs */
+};
+
+#define CENSUS_NONE ((struct census){-1, -1})
+
+/*
+ * 0; -EACCES while the program, which makes the jail accessible, has not been executed yet; -ECHILD
+ * when it has ended; another negative errno where this kernel does not let us look.
+ */
+int census_open(struct census *census, pid_t init);
+void census_close(struct census *census);
+
+struct census_count {
+    uint64_t processes;      /* and threads, zombies too; init is not counted */
+    uint64_t resident_bytes; /* with page tables and swap; shared pages count for each process */
+    uint64_t file_bytes;     /* in the jail's tmpfs */
+    int64_t cpu_ns;          /* of the living and of those they have waited for */
+};
+
+/* Two small files for each process, for which no lock of the process is taken. */
+void census_take(const struct census *census, struct census_count *ret_count);
+
+/*
+ * The memory of all in bytes: as above, but each shared page divided among those that map it, and
+ * without the image's files, which are the page cache's. Walks the page tables, and waits for whoever
+ * changes them: not to be called from the loop (memory_sum.h).
+ */
+uint64_t census_memory(const struct census *census);
+
+/* Whether the machine has hardly any memory left: then it is the runs that have to give way. */
+bool machine_is_short(void);
+
+/* The parts that read text, for tests. They add to `count`. False: not of the file's format. */
+bool census_parse_stat(const char *text, struct census_count *count);
+bool census_parse_status(const char *text, struct census_count *count);
+
+#endif

@@ -1,0 +1,129 @@
+#include "sandbox/cgroup.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/limits.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define CPU_PERIOD_US 100000
+
+static void name_of(uint64_t number, char name[32])
+{
+    snprintf(name, 32, "run-%" PRIu64, number);
+}
+
+/* One file of a new cgroup, and what it is set to. */
+struct setting {
+    const char *file;
+    enum cgroup_controller controller;
+    bool optional; /* a kernel built without swap has no limit of it */
+    char value[48];
+};
+
+static int apply(const struct cgroup *cgroup, const struct setting *setting, struct fault *fault)
+{
+    if ((cgroup->home->subtree.controllers & setting->controller) == 0)
+        return 0;
+    int r = cgroup_write(cgroup->fd, setting->file, setting->value);
+    if (r == 0 || (r == -ENOENT && setting->optional))
+        return 0;
+    return fault_set(fault, -r, "cannot set %s of a run's cgroup to %s: %m", setting->file,
+                     setting->value);
+}
+
+static int apply_limits(const struct cgroup *cgroup, const struct run_limits *limits,
+                        struct fault *fault)
+{
+    struct setting settings[] = {
+        {"memory.max", CONTROLLER_MEMORY, false, ""},
+        {"memory.swap.max", CONTROLLER_MEMORY, true, "0"},
+        /* One process out of memory means all of them: what is left would be half a program. */
+        {"memory.oom.group", CONTROLLER_MEMORY, false, "1"},
+        {"pids.max", CONTROLLER_PIDS, false, ""},
+        {"cpu.max", CONTROLLER_CPU, false, ""},
+    };
+    const size_t size = sizeof(settings[0].value);
+    snprintf(settings[0].value, size, "%" PRIu64, limits->memory_bytes);
+    snprintf(settings[3].value, size, "%" PRIu64, limits->processes + 1);
+    snprintf(settings[4].value, size, "%" PRIu64 " %d",
+             (uint64_t)limits->millicpus * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(settings); i++)
+        r = apply(cgroup, &settings[i], fault);
+    return r;
+}
+
+int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
+                struct cgroup *ret_cgroup, struct fault *fault)
+{
+    if (home->untidy) {
+        home->untidy = false;
+        cgroup_subtree_tidy(&home->subtree);
+    }
+    struct cgroup cgroup = {.fd = -1, .home = home, .number = ++home->runs_made};
+    char name[32];
+    name_of(cgroup.number, name);
+    if (mkdirat(home->subtree.fd, name, 0755) < 0)
+        return fault_set(fault, errno, "cannot make a cgroup for a run: %m");
+    cgroup.fd = openat(home->subtree.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = cgroup.fd < 0 ? fault_set(fault, errno, "cannot open a run's cgroup: %m")
+                          : apply_limits(&cgroup, limits, fault);
+    if (r < 0) {
+        cgroup_remove(&cgroup);
+        return r;
+    }
+    *ret_cgroup = cgroup;
+    return 0;
+}
+
+void cgroup_kill(const struct cgroup *cgroup)
+{
+    if (cgroup->fd >= 0)
+        cgroup_write(cgroup->fd, "cgroup.kill", "1");
+}
+
+/* Numbers that a kernel or a missing controller does not give stay 0. */
+static uint64_t number_in(const struct cgroup *cgroup, const char *file)
+{
+    uint64_t number = 0;
+    return cgroup_read_number(cgroup->fd, file, &number) == 0 ? number : 0;
+}
+
+static uint64_t key_in(const struct cgroup *cgroup, const char *file, const char *key)
+{
+    uint64_t number = 0;
+    return cgroup_read_key(cgroup->fd, file, key, &number) == 0 ? number : 0;
+}
+
+void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage)
+{
+    uint64_t processes = number_in(cgroup, "pids.peak");
+    *ret_usage = (struct cgroup_usage){
+        .cpu_ns = (int64_t)key_in(cgroup, "cpu.stat", "usage_usec") * 1000,
+        .peak_memory_bytes = (int64_t)number_in(cgroup, "memory.peak"),
+        .peak_processes = processes > 0 ? (int64_t)processes - 1 : 0,
+        .memory_kills = key_in(cgroup, "memory.events", "oom_kill"),
+        .processes_refused = key_in(cgroup, "pids.events", "max"),
+    };
+}
+
+bool cgroup_is_full(const struct cgroup *cgroup)
+{
+    uint64_t maximum = number_in(cgroup, "pids.max");
+    return maximum > 0 && number_in(cgroup, "pids.current") >= maximum;
+}
+
+void cgroup_remove(struct cgroup *cgroup)
+{
+    if (cgroup->home == NULL)
+        return;
+    char name[32];
+    name_of(cgroup->number, name);
+    fd_close(&cgroup->fd);
+    if (unlinkat(cgroup->home->subtree.fd, name, AT_REMOVEDIR) < 0)
+        cgroup->home->untidy = true;
+    *cgroup = CGROUP_EMPTY;
+}

@@ -1,0 +1,54 @@
+/*
+ * The cgroup of one run: made before its first process, which is born in it, and removed after the
+ * last one.
+ *
+ * Side: parent.  Source: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), clone(2).
+ */
+#ifndef SANDBOX_CGROUP_H
+#define SANDBOX_CGROUP_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/cgroup_home.h"
+#include "sandbox/result.h"
+
+#include <stdint.h>
+
+struct cgroup {
+    int fd;                   /* of its directory, for CLONE_INTO_CGROUP; -1: none */
+    struct cgroup_home *home; /* borrowed */
+    uint64_t number;
+};
+
+#define CGROUP_EMPTY ((struct cgroup){.fd = -1})
+
+struct cgroup_usage {
+    int64_t cpu_ns;
+    int64_t peak_memory_bytes; /* 0: this kernel does not tell */
+    int64_t peak_processes;    /* 0: likewise */
+    uint64_t memory_kills;     /* how often the kernel killed for want of memory */
+    uint64_t processes_refused; /* how often a fork or clone failed */
+};
+
+/*
+ * Makes a cgroup with these limits, as far as the home has the controllers. Its processes are
+ * limits->processes and init. 0, or a negative errno with its fault and nothing left.
+ */
+int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
+                struct cgroup *ret_cgroup, struct fault *fault);
+
+/* Kills every process in it at once. Nothing when there is none. */
+void cgroup_kill(const struct cgroup *cgroup);
+
+/* What its processes have used so far; also after their end. */
+void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage);
+
+/* Whether it has as many processes as it may. */
+bool cgroup_is_full(const struct cgroup *cgroup);
+
+/*
+ * Removes it, its processes having been reaped, and empties the struct. Where the kernel is not done
+ * with it, cgroup_home removes it later.
+ */
+void cgroup_remove(struct cgroup *cgroup);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * The place below which the runs of this server have their cgroups, and how it comes by one.
+ *
+ * Without root, a cgroup has to be delegated. In order: the cgroup that this process was started in,
+ * if that is its own to divide (a service with Delegate=, a container with a cgroup hierarchy of its
+ * own); else a scope of the service manager, which a small program asks for, so that nothing of
+ * systemd is loaded here; else none. Looked for once, when the first run needs it.
+ *
+ *   own cgroup or scope         controllers enabled, no process in it (kernel's rule)
+ *   ├─ code-sandbox-mcp-server  this process, and what else was in there
+ *   └─ code-sandbox-mcp-PID-N   locked while its server lives, so that others can tell and sweep
+ *      ├─ run-1                 sandbox/cgroup.h
+ *      └─ run-2
+ *
+ * Side: parent.  Source: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), systemd.scope(5),
+ * systemd's CGROUP_DELEGATION document.
+ */
+#ifndef SANDBOX_CGROUP_HOME_H
+#define SANDBOX_CGROUP_HOME_H
+
+#include "sandbox/base/loop.h"
+#include "sandbox/cgroup_file.h"
+#include "sandbox/cgroup_subtree.h"
+#include "sandbox/enforcement.h"
+#include "sandbox/scope_request.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cgroup_home {
+    struct cgroup_subtree subtree;
+    enum cgroup_source source;
+    struct fault weakness; /* why there is none, or not every controller; else "" */
+    uint64_t memory_ceiling;    /* of cgroups around this process: no run can have more */
+    uint64_t processes_ceiling;
+    uint64_t runs_made;    /* names them */
+    bool untidy;           /* a run's cgroup could not be removed at once */
+    void (*settled)(struct cgroup_home *home);
+    bool was_refused;      /* systemd was asked, and there is none: it may be asked again */
+    struct scope_request request; /* while the service manager is asked */
+};
+
+#define CGROUP_HOME_NONE                                                                           \
+    ((struct cgroup_home){.subtree = CGROUP_SUBTREE_NONE,                                          \
+                          .request = SCOPE_REQUEST_NONE,                                           \
+                          .memory_ceiling = UINT64_MAX,                                            \
+                          .processes_ceiling = UINT64_MAX})
+
+/*
+ * Finds a place, or that there is none, and calls `settled` once: from the loop, or before this
+ * returns. `scope_program` (borrowed until then) may be NULL.
+ */
+void cgroup_home_settle(struct cgroup_home *home, struct loop *loop, const char *scope_program,
+                        void (*settled)(struct cgroup_home *home));
+
+/* Removes what it made, except where a process still is. */
+void cgroup_home_release(struct cgroup_home *home);
+
+#endif

@@ -1,0 +1,72 @@
+#include "sandbox/memory_sum.h"
+
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+void memory_sum_check(struct memory_sum *sum)
+{
+    uint64_t bytes;
+    ssize_t length = sum->loop == NULL ? 0 : read(sum->answer_fd, &bytes, sizeof(bytes));
+    if (sum->loop == NULL || (length < 0 && errno == EAGAIN))
+        return;
+    if (length != (ssize_t)sizeof(bytes))
+        bytes = UINT64_MAX;
+    memory_sum_release(sum);
+    sum->done(sum, bytes);
+}
+
+static void on_answer(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    memory_sum_check(container_of(watch, struct memory_sum, answer));
+}
+
+__attribute__((noreturn)) static void sum_up(const struct census *census, pid_t parent,
+                                             int answer_fd)
+{
+    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    uint64_t bytes = census_memory(census);
+    _exit(write(answer_fd, &bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes) ? 0 : 1);
+}
+
+int memory_sum_start(struct memory_sum *sum, struct loop *loop, const struct census *census)
+{
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    sum->loop = loop;
+    sum->answer_fd = pipe_fds[0];
+    sum->answer.ready = on_answer;
+    sum->begun_at = clock_now();
+    OWNED_FD int answer_fd = pipe_fds[1];
+    pid_t parent = getpid();
+    sum->pid = fork();
+    if (sum->pid == 0)
+        sum_up(census, parent, answer_fd);
+    int r = sum->pid < 0 ? -errno : loop_watch(loop, &sum->answer, sum->answer_fd, EPOLLIN);
+    if (r < 0)
+        memory_sum_release(sum);
+    return r;
+}
+
+void memory_sum_release(struct memory_sum *sum)
+{
+    if (sum->loop == NULL)
+        return;
+    loop_unwatch(sum->loop, &sum->answer);
+    fd_close(&sum->answer_fd);
+    if (sum->pid > 0) {
+        kill(sum->pid, SIGKILL);
+        while (waitpid(sum->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    sum->pid = 0;
+    sum->loop = NULL;
+}

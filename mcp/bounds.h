@@ -26,6 +26,13 @@
 #define SHOWN_MAX (32 * KIBIBYTE)
 #define SHOWN_STDERR_SHARE (16 * KIBIBYTE)
 
+/* Runs at once that the operator may ask for. */
+#define PARALLEL_MAX 256
+/* A configuration file. */
+#define CONFIGURATION_MAX (64 * KIBIBYTE)
+/* A seccomp profile. */
+#define PROFILE_MAX MEBIBYTE
+
 /* How long answers may wait for the client to read them once everything else has ended. */
 #define FLUSH_MAX_MS 1000
 

@@ -21,7 +21,8 @@ struct command {
     const char *usage;   /* what follows the program's name */
     const char *summary; /* one line */
     const char *help;    /* what it does, for --help; ends with a newline */
-    const struct option *options; /* that --help lists; NULL when another program has them */
+    /* That --help lists, table by table, the last one NULL; NULL when another program has them. */
+    const struct option *const *options;
     /* argv are the arguments behind the command's name. Returns the exit status. */
     int (*run)(const struct command *command, int argc, char **argv);
 };
@@ -30,12 +31,14 @@ extern const struct command command_serve;
 extern const struct command command_run;
 extern const struct command command_fetch;
 extern const struct command command_images;
+extern const struct command command_doctor;
 
 /*
- * Reads the options of a command. 0: go on with *ret_operands arguments; else the command is done,
- * help or a fault has been printed, and *ret_status is to be returned.
+ * Reads the options of a command; data[i] is for command->options[i]. 0: go on with *ret_operands
+ * arguments; else the command is done, help or a fault has been printed, and *ret_status is to be
+ * returned.
  */
-int command_read_options(const struct command *command, int argc, char **argv, void *data,
+int command_read_options(const struct command *command, int argc, char **argv, void *const *data,
                          int *ret_operands, int *ret_status);
 
 /* Prints the help of one command on stdout. */

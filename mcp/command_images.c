@@ -18,8 +18,10 @@ struct images_options {
     bool json;
 };
 
-static int apply_json(void *data, const char *value, struct fault *fault)
+static int apply_json(void *data, const struct option *option, const char *value,
+                      struct fault *fault)
 {
+    (void)option;
     (void)value;
     (void)fault;
     struct images_options *options = data;
@@ -27,8 +29,8 @@ static int apply_json(void *data, const char *value, struct fault *fault)
     return 0;
 }
 
-static const struct option images_options[] = {
-    {"--json", NULL, "list: as one JSON array", apply_json},
+static const struct option own_options[] = {
+    {"--json", NULL, "list: as one JSON array", apply_json, NULL},
     {0},
 };
 
@@ -110,7 +112,8 @@ static int images(const struct command *command, int argc, char **argv)
     struct images_options options = {0};
     int operands = 0;
     int status = EXIT_DONE;
-    if (command_read_options(command, argc, argv, &options, &operands, &status) != 0)
+    void *const data[] = {&options};
+    if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
         return status;
     struct fault fault = {0};
     bool list = operands == 0 || (operands == 1 && strcmp(argv[0], "list") == 0);
@@ -129,6 +132,8 @@ static int images(const struct command *command, int argc, char **argv)
         log_note("%s", fault.text);
     return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
+
+static const struct option *const images_options[] = {own_options, NULL};
 
 const struct command command_images = {
     .name = "images",

@@ -1,8 +1,10 @@
 #include "mcp/command.h"
+#include "mcp/ending.h"
 #include "mcp/interrupts.h"
 #include "mcp/launcher.h"
 #include "mcp/log.h"
 #include "mcp/record.h"
+#include "mcp/setting.h"
 #include "mcp/settings.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits.h"
@@ -18,8 +20,8 @@
 #include <string.h>
 
 #define READ_SIZE (64 * KIBIBYTE)
-/* Both streams as they are kept, in JSON, where a byte may need six. */
-#define RECORD_MAX (16 * MEBIBYTE)
+/* Both streams as they are kept, in JSON, where a byte may need six, and the rest of the record. */
+#define RECORD_MAX(kept) (2 * 6 * (kept) + MEBIBYTE)
 
 /* What the command line says. */
 struct run_options {
@@ -28,8 +30,8 @@ struct run_options {
     bool json;
 };
 
-/* How often the clock is looked at while a slow reader holds the loop. */
-#define CHECK_MS 50
+/* How often the limits are looked at while a slow reader holds the loop. */
+#define CHECK_MS 20
 
 /* One run, from submitting to its end. */
 struct session {
@@ -39,24 +41,14 @@ struct session {
     const struct language *language;
     struct interrupts interrupts;
     struct run *run; /* NULL before it has started and when it is done */
-    int signal;      /* the one that interrupted us, or 0 */
+    int signal; /* the one that interrupted us, or 0 */
     int exit_status; /* once the loop has stopped */
 };
 
-static int apply_timeout(void *data, const char *value, struct fault *fault)
+static int apply_json(void *data, const struct option *option, const char *value,
+                      struct fault *fault)
 {
-    struct run_options *options = data;
-    return settings_apply_timeout(&options->settings, value, fault);
-}
-
-static int apply_pass_through(void *data, const char *value, struct fault *fault)
-{
-    struct run_options *options = data;
-    return settings_apply_pass_through(&options->settings, value, fault);
-}
-
-static int apply_json(void *data, const char *value, struct fault *fault)
-{
+    (void)option;
     (void)value;
     (void)fault;
     struct run_options *options = data;
@@ -77,24 +69,22 @@ static const char *language_names(char *text, size_t size)
     return text;
 }
 
-static int apply_language(void *data, const char *value, struct fault *fault)
+static int apply_language(void *data, const struct option *option, const char *value,
+                          struct fault *fault)
 {
     struct run_options *options = data;
     char names[128];
     options->language = language_find(value);
     if (options->language == NULL)
-        return fault_set(fault, EINVAL, "--language must be %s, not \"%.40s\"",
+        return fault_set(fault, EINVAL, "%s must be %s, not \"%.40s\"", option->name,
                          language_names(names, sizeof(names)), value);
     return 0;
 }
 
-static const struct option run_options[] = {
+static const struct option own_options[] = {
     {"--language", "LANGUAGE", "python or javascript; without it the name of\nthe file tells",
-     apply_language},
-    {"--timeout", "SECONDS", "how long it may run (30)", apply_timeout},
-    {"--pass-through-env", "NAMES",
-     "variables of this environment that it sees\ntoo, separated by commas", apply_pass_through},
-    {"--json", NULL, "print one JSON object with the output and\nhow it ended", apply_json},
+     apply_language, NULL},
+    {"--json", NULL, "print one JSON object with the output and\nhow it ended", apply_json, NULL},
     {0},
 };
 
@@ -168,7 +158,7 @@ static void write_out(struct session *session, int fd, const char *bytes, size_t
                                   {.fd = session->interrupts.watch.fd, .events = POLLIN}};
         int count_ready = poll(ready, ARRAY_LENGTH(ready), CHECK_MS);
         if (session->run != NULL)
-            run_check_deadline(session->run);
+            run_check_limits(session->run);
         if (count_ready <= 0)
             continue;
         if (ready[1].revents != 0) {
@@ -206,7 +196,8 @@ static int join_capture(const struct capture *capture, struct buffer *text)
 static void write_capture(struct json_writer *writer, const char *key,
                           const struct capture *capture)
 {
-    OWNED(buffer_release) struct buffer text = BUFFER(RECORD_MAX);
+    OWNED(buffer_release)
+    struct buffer text = BUFFER(RECORD_MAX(capture->head.length + capture->tail.length));
     int r = join_capture(capture, &text);
     json_key(writer, key);
     if (r == 0)
@@ -217,7 +208,7 @@ static void write_capture(struct json_writer *writer, const char *key,
 
 static int print_record(struct session *session, const struct run_result *result)
 {
-    OWNED(buffer_release) struct buffer text = BUFFER(RECORD_MAX);
+    OWNED(buffer_release) struct buffer text = BUFFER(RECORD_MAX(result->limits.output_kept));
     struct json_writer *writer = NULL;
     int r = json_writer_open(&text, &writer);
     if (r < 0)
@@ -241,11 +232,20 @@ static int print_record(struct session *session, const struct run_result *result
     return r;
 }
 
+/* Notes for the person, unless all went well. An exit code of the program's own is no news. */
 static void tell_end(const struct run_result *result)
 {
-    OWNED(buffer_release) struct buffer text = BUFFER(1024);
-    if (result->outcome != OUTCOME_EXITED && record_describe_end(result, &text) == 0)
-        log_note("%.*s", (int)text.length, text.data);
+    static const struct ending_reader person = {.is_model = false};
+    OWNED(buffer_release) struct buffer text = BUFFER(4096);
+    int r = record_is_success(result) ? 0 : ending_advise(result, &person, &text);
+    if (r == 0 && result->outcome != OUTCOME_EXITED)
+        r = ending_describe(result, &text);
+    char *line = r == 0 && text.length > 0 ? buffer_string(&text) : NULL;
+    while (line != NULL && *line != '\0') {
+        size_t length = strcspn(line, "\n");
+        log_note("%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
 }
 
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
@@ -315,7 +315,8 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     int operands = 0;
     int status = EXIT_DONE;
     struct fault fault = {0};
-    if (command_read_options(command, argc, argv, options, &operands, &status) != 0)
+    void *const data[] = {options, &options->settings};
+    if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
         return status;
     const char *path = operands > 0 ? argv[0] : "-";
     char names[128];
@@ -326,6 +327,8 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     else if (options->language == NULL)
         fault_set(&fault, EINVAL, "%s does not tell the language: say --language, with %s",
                   strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
+    else
+        settings_complete(&options->settings, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
     *ret_path = path;
@@ -346,15 +349,14 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     struct fault fault = {0};
     OWNED(buffer_release) struct buffer code = BUFFER(CODE_MAX + 2 * READ_SIZE);
-    int r = settings_read_environment(&options.settings, &fault);
-    if (r == 0)
-        r = read_code(path, &code, &fault);
-    if (r < 0) {
+    if (read_code(path, &code, &fault) < 0) {
         log_note("%s", fault.text);
         return EXIT_RUN_FAILED;
     }
     return run_code(&options, options.language, &code);
 }
+
+static const struct option *const run_options[] = {own_options, settings_of_runs, NULL};
 
 const struct command command_run = {
     .name = "run",
@@ -363,7 +365,9 @@ const struct command command_run = {
     .help =
         "Runs FILE, or what is on stdin, in a sandbox. Its output comes as it is printed, and the\n"
         "exit status is the program's: 128 + N when signal N killed it, 124 when its time was\n"
-        "up, 125 when the sandbox could not run it.\n",
+        "up, 137 when it had no memory or processes left, 152 without processor time, 153 after\n"
+        "too much output, 125 when the sandbox could not run it. Variables and the configuration\n"
+        "count as they do for a server.\n",
     .options = run_options,
     .run = run,
 };

@@ -1,5 +1,6 @@
 #include "mcp/launcher.h"
 #include "images/store.h"
+#include "mcp/programs.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits.h"
 
@@ -15,6 +16,7 @@ void launcher_release(struct launcher *launcher)
 {
     engine_free(launcher->engine);
     launcher->engine = NULL;
+    memory_release(&launcher->scope_program);
 }
 
 static int open_image(const struct settings *settings, const struct language *language,
@@ -53,10 +55,30 @@ static const char **merge_environment(const struct settings *settings, const str
 
 static int ensure_engine(struct launcher *launcher, struct fault *fault)
 {
+    const struct settings *settings = launcher->settings;
     if (launcher->engine != NULL)
         return 0;
-    const struct engine_options options = {.parallel = launcher->settings->parallel};
+    /* Without it the engine goes on without a scope, and tells why. */
+    if (launcher->scope_program == NULL)
+        program_find(SCOPE_PROGRAM, "sandbox/scope", &launcher->scope_program);
+    const struct engine_options options = {
+        .parallel = (unsigned)settings->parallel,
+        .cgroup = settings->require_cgroup
+                      ? CGROUP_REQUIRED
+                      : (settings->no_cgroup ? CGROUP_NEVER : CGROUP_IF_POSSIBLE),
+        .scope_program = launcher->scope_program,
+        .profile = settings->profile,
+    };
     return engine_new(launcher->loop, &options, &launcher->engine, fault);
+}
+
+int launcher_settle(struct launcher *launcher, void (*settled)(void *data), void *data,
+                    struct fault *fault)
+{
+    int r = ensure_engine(launcher, fault);
+    if (r == 0)
+        engine_settle(launcher->engine, settled, data);
+    return r;
 }
 
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
@@ -82,11 +104,10 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .code_name = language->code_name,
         .code = snippet->code,
         .code_length = snippet->length,
-        .limits = run_limits_default(),
+        .limits = launcher->settings->limits,
     };
-    spec.limits.wall_ms = launcher->settings->wall_ms;
-    if (language->reserves_address_space)
-        spec.limits.address_space_bytes = 0;
+    if (snippet->wall_ms > 0)
+        spec.limits.wall_ms = snippet->wall_ms;
     r = run_submit(launcher->engine, &spec, observer, ret_run, fault);
     return r < 0 ? fault_set(fault, -r, "starting a run: %m") : 0;
 }

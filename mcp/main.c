@@ -13,10 +13,7 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_serve,
-    &command_run,
-    &command_fetch,
-    &command_images,
+    &command_serve, &command_run, &command_fetch, &command_images, &command_doctor,
 };
 
 static void print_overview(void)

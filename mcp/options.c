@@ -3,29 +3,34 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define HELP_COLUMN 30
 
-static const struct option *find_option(const struct option *options, const char *name,
-                                        size_t length)
+/* Finds the option of that name; *ret_data is its table's. */
+static const struct option *find_option(const struct option_table *tables, const char *name,
+                                        size_t length, void **ret_data)
 {
-    for (const struct option *option = options; option->name != NULL; option++) {
-        if (strlen(option->name) == length && memcmp(option->name, name, length) == 0)
-            return option;
+    for (; tables->options != NULL; tables++) {
+        for (const struct option *option = tables->options; option->name != NULL; option++) {
+            if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) {
+                *ret_data = tables->data;
+                return option;
+            }
+        }
     }
     return NULL;
 }
 
-static int refuse_unknown(const struct option *options, const char *argument, size_t length,
+static int refuse_unknown(const struct option_table *tables, const char *argument, size_t length,
                           struct fault *fault)
 {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)length, argument);
     struct spelling spelling = spelling_of(name);
-    for (const struct option *option = options; option->name != NULL; option++)
-        spelling_offer(&spelling, option->name);
+    for (; tables->options != NULL; tables++)
+        for (const struct option *option = tables->options; option->name != NULL; option++)
+            spelling_offer(&spelling, option->name);
     spelling_offer(&spelling, "--help");
     spelling_offer(&spelling, "--version");
     if (spelling.nearest != NULL)
@@ -35,15 +40,16 @@ static int refuse_unknown(const struct option *options, const char *argument, si
 }
 
 /* Reads the option at argv[*index]; *index ends on the last argument that belongs to it. */
-static int read_option(const struct option *options, int argc, char **argv, int *index, void *data,
+static int read_option(const struct option_table *tables, int argc, char **argv, int *index,
                        struct fault *fault)
 {
     const char *argument = argv[*index];
     size_t length = strcspn(argument, "=");
     const char *value = argument[length] == '=' ? argument + length + 1 : NULL;
-    const struct option *option = find_option(options, argument, length);
+    void *data = NULL;
+    const struct option *option = find_option(tables, argument, length, &data);
     if (option == NULL)
-        return refuse_unknown(options, argument, length, fault);
+        return refuse_unknown(tables, argument, length, fault);
     if (option->value == NULL && value != NULL)
         return fault_set(fault, EINVAL, "the option %s takes no value", option->name);
     if (option->value != NULL && value == NULL) {
@@ -52,10 +58,10 @@ static int read_option(const struct option *options, int argc, char **argv, int 
                              option->name, option->value);
         value = argv[++*index];
     }
-    return option->apply(data, value, fault);
+    return option->apply(data, option, value, fault);
 }
 
-int options_read(const struct option *options, int argc, char **argv, void *data, int *ret_operands,
+int options_read(const struct option_table *tables, int argc, char **argv, int *ret_operands,
                  struct fault *fault)
 {
     int operands = 0;
@@ -70,7 +76,7 @@ int options_read(const struct option *options, int argc, char **argv, void *data
         } else if (strcmp(argv[i], "--version") == 0) {
             return OPTIONS_VERSION;
         } else {
-            int r = read_option(options, argc, argv, &i, data, fault);
+            int r = read_option(tables, argc, argv, &i, fault);
             if (r < 0)
                 return r;
         }
@@ -97,38 +103,12 @@ static void print_option(const char *name, const char *value, const char *help, 
 
 void options_print(const struct option *options, FILE *stream)
 {
-    fputs("Options:\n", stream);
     for (const struct option *option = options; option->name != NULL; option++)
         print_option(option->name, option->value, option->help, stream);
+}
+
+void options_print_common(FILE *stream)
+{
     print_option("--help", NULL, "this text", stream);
     print_option("--version", NULL, "the version", stream);
-}
-
-int option_integer(const char *text, const char *what, long long low, long long high,
-                   long long *ret_number, struct fault *fault)
-{
-    char *end = NULL;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || number < low || number > high)
-        return fault_set(fault, EINVAL,
-                         "%s must be a whole number from %lld to %lld, not \"%.40s\"", what, low,
-                         high, text);
-    *ret_number = number;
-    return 0;
-}
-
-int option_seconds(const char *text, const char *what, long long high, long long *ret_milliseconds,
-                   struct fault *fault)
-{
-    char *end = NULL;
-    double seconds = strtod(text, &end);
-    double milliseconds = seconds * 1000 + 0.5; /* rounded below, by the cast */
-    /* Written so that NaN is refused too. */
-    if (end == text || *end != '\0' || !(milliseconds >= 1 && milliseconds < (double)high + 1))
-        return fault_set(fault, EINVAL,
-                         "%s must be seconds, more than 0 and at most %lld, not \"%.40s\"", what,
-                         high / 1000, text);
-    *ret_milliseconds = (long long)milliseconds;
-    return 0;
 }

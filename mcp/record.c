@@ -1,7 +1,6 @@
 #include "mcp/record.h"
-#include "sandbox/limits.h"
+#include "sandbox/base/owned.h"
 
-#include <inttypes.h>
 #include <signal.h>
 
 #define EXIT_TIMED_OUT 124 /* as timeout(1) says it */
@@ -22,7 +21,10 @@ int record_exit_status(const struct run_result *result)
     case OUTCOME_TIMED_OUT:
         return EXIT_TIMED_OUT;
     case OUTCOME_OUT_OF_MEMORY:
+    case OUTCOME_PROCESS_LIMIT:
         return EXIT_SIGNALED + SIGKILL;
+    case OUTCOME_CPU_LIMIT:
+        return EXIT_SIGNALED + SIGXCPU;
     case OUTCOME_OUTPUT_LIMIT:
         return EXIT_SIGNALED + SIGXFSZ;
     case OUTCOME_CANCELLED:
@@ -32,44 +34,18 @@ int record_exit_status(const struct run_result *result)
     return EXIT_SIGNALED + SIGTERM;
 }
 
-static int describe_size(uint64_t bytes, struct buffer *text)
-{
-    if (bytes >= MEBIBYTE && bytes % MEBIBYTE == 0)
-        return buffer_format(text, "%" PRIu64 " MiB", bytes / MEBIBYTE);
-    if (bytes >= KIBIBYTE && bytes % KIBIBYTE == 0)
-        return buffer_format(text, "%" PRIu64 " KiB", bytes / KIBIBYTE);
-    return buffer_format(text, "%" PRIu64 " bytes", bytes);
-}
-
-static int describe_limit(const char *before, uint64_t bytes, const char *after,
-                          struct buffer *text)
-{
-    int r = buffer_append_text(text, before);
-    if (r == 0)
-        r = describe_size(bytes, text);
-    return r < 0 ? r : buffer_append_text(text, after);
-}
-
-int record_describe_end(const struct run_result *result, struct buffer *text)
-{
-    switch (result->outcome) {
-    case OUTCOME_EXITED:
-        return buffer_format(text, "exit code: %d", result->exit_code);
-    case OUTCOME_SIGNALED:
-        return buffer_format(text, "killed by %s", signal_name(result->signal));
-    case OUTCOME_TIMED_OUT:
-        return buffer_format(text, "timed out after %g s", (double)result->wall_limit_ms / 1000);
-    case OUTCOME_OUT_OF_MEMORY:
-        return describe_limit("out of memory (limit ", result->memory_limit_bytes, ")", text);
-    case OUTCOME_OUTPUT_LIMIT:
-        return describe_limit("stopped, because it printed more than ", result->output_limit_bytes,
-                              "", text);
-    case OUTCOME_CANCELLED:
-    case OUTCOME_COUNT:
-        break;
-    }
-    return buffer_append_text(text, "cancelled");
-}
+static const struct {
+    enum limit_reached limit;
+    const char *name;
+} limit_names[] = {
+    {REACHED_MEMORY, "memory"},
+    {REACHED_PROCESSES, "processes"},
+    {REACHED_CPU, "cpu"},
+    {REACHED_DISK, "disk"},
+    {REACHED_OUTPUT, "output"},
+    {REACHED_TIME, "time"},
+    {REACHED_MACHINE_MEMORY, "machine_memory"},
+};
 
 static void write_milliseconds(struct json_writer *writer, const char *key, int64_t nanoseconds)
 {
@@ -80,6 +56,39 @@ static void write_milliseconds(struct json_writer *writer, const char *key, int6
 static void write_count(struct json_writer *writer, const char *key, uint64_t count)
 {
     json_number_member(writer, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+/* null where nothing was counted. */
+static void write_if_known(struct json_writer *writer, const char *key, int64_t count)
+{
+    json_key(writer, key);
+    if (count > 0)
+        json_number(writer, count);
+    else
+        json_null(writer);
+}
+
+void record_write_enforcement(struct json_writer *writer, const struct enforcement *enforced)
+{
+    json_text_member(writer, "memory", enforcer_name(enforced->memory));
+    json_text_member(writer, "processes", enforcer_name(enforced->processes));
+    json_text_member(writer, "cpu", enforcer_name(enforced->cpu));
+}
+
+static void write_limits(struct json_writer *writer, const struct run_result *result)
+{
+    json_text_member(writer, "limits", enforcement_tier(&result->enforced));
+    json_key(writer, "enforced");
+    json_begin_object(writer);
+    record_write_enforcement(writer, &result->enforced);
+    json_end_object(writer);
+    json_key(writer, "limits_reached");
+    json_begin_array(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(limit_names); i++) {
+        if (result->limits_reached & limit_names[i].limit)
+            json_text(writer, limit_names[i].name);
+    }
+    json_end_array(writer);
 }
 
 void record_write_members(struct json_writer *writer, const struct record *record)
@@ -99,13 +108,10 @@ void record_write_members(struct json_writer *writer, const struct record *recor
     write_count(writer, "stderr_cut", record->stderr_cut);
     write_milliseconds(writer, "duration_ms", result->duration_ns);
     write_milliseconds(writer, "cpu_ms", result->cpu_ns);
-    json_key(writer, "peak_memory_bytes");
-    if (result->peak_memory_bytes > 0)
-        json_number(writer, result->peak_memory_bytes);
-    else
-        json_null(writer);
+    write_if_known(writer, "peak_memory_bytes", result->peak_memory_bytes);
+    write_if_known(writer, "peak_processes", result->peak_processes);
     json_text_member(writer, "isolation", result->isolation);
-    json_text_member(writer, "limits", result->limits);
+    write_limits(writer, result);
     json_text_member(writer, "image", record->image);
     json_key(writer, "files");
     json_begin_array(writer);

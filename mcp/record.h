@@ -19,13 +19,10 @@ struct record {
 /* The members of the record; the caller has begun the object, and ends it. */
 void record_write_members(struct json_writer *writer, const struct record *record);
 
-/*
- * How the run ended, in words for people: "exit code: 1", "killed by SIGSEGV", "timed out after
- * 30 s", "out of memory (limit 512 MiB)". 0 or a negative errno of buffer_append().
- */
-int record_describe_end(const struct run_result *result, struct buffer *text);
+/* Members that tell who holds which limit, for an object that the caller has begun and ends. */
+void record_write_enforcement(struct json_writer *writer, const struct enforcement *enforced);
 
-/* The same as a shell tells it: the exit code; 128 + signal; 124 for a time-out. */
+/* How it ended as a shell tells it: the exit code; 128 + signal; 124 for a time-out. */
 int record_exit_status(const struct run_result *result);
 
 /* Whether the program ended by itself with exit code 0. */

@@ -1,5 +1,6 @@
 #include "mcp/result_text.h"
 #include "mcp/bounds.h"
+#include "mcp/ending.h"
 #include "mcp/record.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
@@ -159,7 +160,13 @@ static int append_lines(struct buffer *text, const struct buffer *lines)
     return r < 0 || lines->length == 0 ? r : buffer_append(text, "\n", 1);
 }
 
-/* stdout, stderr, and how it ended. */
+static int append_advice(const struct result_view *view, struct buffer *text)
+{
+    const struct ending_reader reader = {.is_model = true, .wall_max_ms = view->wall_max_ms};
+    return ending_advise(view->result, &reader, text);
+}
+
+/* stdout, stderr, what to do about the limits that it reached, and how it ended. */
 static int compose_failure(const struct result_view *view, struct buffer *text)
 {
     int r = append_lines(text, &view->shown->out.text);
@@ -167,20 +174,34 @@ static int compose_failure(const struct result_view *view, struct buffer *text)
         r = append_lines(text, &view->shown->err.text);
     if (r == 0 && text->length == 0)
         r = buffer_append_text(text, "no output\n");
-    return r < 0 ? r : record_describe_end(view->result, text);
+    if (r == 0)
+        r = append_advice(view, text);
+    return r < 0 ? r : ending_describe(view->result, text);
 }
 
-/* The object that the server of old gave: how a program ended without an exit code is in stderr. */
+/* stderr, and in it what else there is to say: the object of old has no other place for it. */
+static int compose_stderr(const struct result_view *view, struct buffer *text)
+{
+    const struct buffer *err = &view->shown->err.text;
+    OWNED(buffer_release) struct buffer more = BUFFER(TEXT_MAX);
+    int r = append_advice(view, &more);
+    if (r == 0 && view->result->outcome != OUTCOME_EXITED)
+        r = ending_describe(view->result, &more);
+    if (r == 0 && more.length == 0)
+        return buffer_append(text, err->data, err->length);
+    if (r == 0)
+        r = append_lines(text, err);
+    if (r < 0)
+        return r;
+    const struct span rest = strip_back((struct span){more.data, more.length});
+    return buffer_append(text, rest.data, rest.length);
+}
+
+/* The object that the server of old gave. */
 static int compose_failure_json(const struct result_view *view, struct buffer *text)
 {
     OWNED(buffer_release) struct buffer err = BUFFER(TEXT_MAX);
-    int r = buffer_append(&err, view->shown->err.text.data, view->shown->err.text.length);
-    if (r == 0 && view->result->outcome != OUTCOME_EXITED) {
-        if (err.length > 0)
-            r = buffer_append(&err, "\n", 1);
-        if (r == 0)
-            r = record_describe_end(view->result, &err);
-    }
+    int r = compose_stderr(view, &err);
     struct json_writer *writer = NULL;
     if (r == 0)
         r = json_writer_open(text, &writer);
@@ -270,54 +291,73 @@ void result_text_write_error(struct json_writer *writer, const void *message)
     json_end_object(writer);
 }
 
+/* A member of structuredContent. */
+struct schema_member {
+    const char *name, *type, *description;
+    bool nullable;
+};
+
+static const struct schema_member schema_members[] = {
+    {"stdout", "string", "What the program printed, its middle cut if it is long", false},
+    {"stderr", "string", "What it printed to stderr, likewise", false},
+    {"outcome", "string",
+     "How it ended: exited, signaled, timed_out, cpu_limit, out_of_memory, process_limit, "
+     "output_limit or cancelled",
+     false},
+    {"exit_code", "integer", "0 is success; null unless it exited", true},
+    {"signal", "string", "The signal that killed it; null unless it was signaled", true},
+    {"stdout_bytes", "integer", "Bytes that it wrote to stdout", false},
+    {"stderr_bytes", "integer", "Bytes that it wrote to stderr", false},
+    {"stdout_cut", "integer", "How many of them are not shown", false},
+    {"stderr_cut", "integer", "How many of them are not shown", false},
+    {"duration_ms", "number", "From its start to its end", false},
+    {"cpu_ms", "number", "Processor time that it used", false},
+    {"peak_memory_bytes", "integer", "The most memory that it used, its files among it", true},
+    {"peak_processes", "integer", "The most processes and threads that it had at once", true},
+    {"isolation", "string", "What kept it apart from this computer", false},
+    {"limits", "string", "What kept it within its limits: cgroup or, less strictly, rlimit", false},
+    {"enforced", "object",
+     "The same for each of memory, processes and cpu: cgroup, rlimit or watched", false},
+    {"limits_reached", "array",
+     "Limits that it came up against: memory, processes, cpu, disk, output, time", false},
+    {"image", "string", "The image that it ran on", false},
+};
+
+static void write_schema_member(struct json_writer *writer, const struct schema_member *member)
+{
+    json_key(writer, member->name);
+    json_begin_object(writer);
+    json_key(writer, "type");
+    if (member->nullable)
+        json_begin_array(writer);
+    json_text(writer, member->type);
+    if (member->nullable) {
+        json_text(writer, "null");
+        json_end_array(writer);
+    }
+    if (strcmp(member->type, "array") == 0) {
+        json_key(writer, "items");
+        json_begin_object(writer);
+        json_text_member(writer, "type", "string");
+        json_end_object(writer);
+    }
+    json_text_member(writer, "description", member->description);
+    json_end_object(writer);
+}
+
 void result_text_write_schema(struct json_writer *writer)
 {
-    static const struct {
-        const char *name, *type, *description;
-        bool nullable;
-    } members[] = {
-        {"stdout", "string", "What the program printed, its middle cut if it is long", false},
-        {"stderr", "string", "What it printed to stderr, likewise", false},
-        {"outcome", "string",
-         "How it ended: exited, signaled, timed_out, out_of_memory, "
-         "output_limit or cancelled",
-         false},
-        {"exit_code", "integer", "0 is success; null unless it exited", true},
-        {"signal", "string", "The signal that killed it; null unless it was signaled", true},
-        {"stdout_bytes", "integer", "Bytes that it wrote to stdout", false},
-        {"stderr_bytes", "integer", "Bytes that it wrote to stderr", false},
-        {"stdout_cut", "integer", "How many of them are not shown", false},
-        {"stderr_cut", "integer", "How many of them are not shown", false},
-        {"duration_ms", "number", "From its start to its end", false},
-        {"cpu_ms", "number", "Processor time that it used", false},
-        {"peak_memory_bytes", "integer", "The largest memory of one process", true},
-        {"isolation", "string", "What kept it apart from this computer", false},
-        {"limits", "string", "What kept its use of resources within limits", false},
-        {"image", "string", "The image that it ran on", false},
-    };
     json_begin_object(writer);
     json_text_member(writer, "type", "object");
     json_key(writer, "properties");
     json_begin_object(writer);
-    for (size_t i = 0; i < ARRAY_LENGTH(members); i++) {
-        json_key(writer, members[i].name);
-        json_begin_object(writer);
-        json_key(writer, "type");
-        if (members[i].nullable)
-            json_begin_array(writer);
-        json_text(writer, members[i].type);
-        if (members[i].nullable) {
-            json_text(writer, "null");
-            json_end_array(writer);
-        }
-        json_text_member(writer, "description", members[i].description);
-        json_end_object(writer);
-    }
+    for (size_t i = 0; i < ARRAY_LENGTH(schema_members); i++)
+        write_schema_member(writer, &schema_members[i]);
     json_end_object(writer);
     json_key(writer, "required");
     json_begin_array(writer);
-    for (size_t i = 0; i < ARRAY_LENGTH(members); i++)
-        json_text(writer, members[i].name);
+    for (size_t i = 0; i < ARRAY_LENGTH(schema_members); i++)
+        json_text(writer, schema_members[i].name);
     json_end_array(writer);
     json_end_object(writer);
 }

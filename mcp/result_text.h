@@ -32,6 +32,7 @@ struct result_view {
     const struct run_result *result;  /* all borrowed */
     const struct shown_result *shown;
     const char *image;
+    int64_t wall_max_ms;     /* the most time that the model may ask for */
     const char *silent_hint; /* said when a program printed nothing: how to print in its language */
     enum result_format format;
 };

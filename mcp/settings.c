@@ -1,23 +1,32 @@
 #include "mcp/settings.h"
 #include "images/store.h"
+#include "mcp/bounds.h"
+#include "mcp/configuration.h"
 #include "mcp/log.h"
 #include "mcp/options.h"
+#include "mcp/setting.h"
+#include "mcp/small_file.h"
 #include "mcp/spelling.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/filter.h"
 #include "sandbox/limits.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PASS_THROUGH_MAX 256
-#define PARALLEL_MAX 256
+
+/* One option of the command line, as it was given. */
+struct said {
+    const struct option *option;
+    const char *value; /* borrowed from argv */
+};
 
 struct settings settings_default(void)
 {
-    return (struct settings){.wall_ms = RUN_WALL_DEFAULT_MS};
+    return (struct settings){.limits = run_limits_default()};
 }
 
 void settings_release(struct settings *settings)
@@ -26,44 +35,34 @@ void settings_release(struct settings *settings)
         free(settings->environment[i]);
     free(settings->environment);
     free(settings->bound_image);
-    *settings = settings_default();
+    free(settings->profile_path);
+    free(settings->profile);
+    free(settings->configuration_read);
+    free(settings->said);
+    *settings = (struct settings){0};
 }
 
-int settings_apply_timeout(void *data, const char *value, struct fault *fault)
+int settings_remember(void *data, const struct option *option, const char *value,
+                      struct fault *fault)
 {
     struct settings *settings = data;
-    long long milliseconds;
-    int r = option_seconds(value, "--timeout", RUN_WALL_MAX_MS, &milliseconds, fault);
-    if (r == 0)
-        settings->wall_ms = milliseconds;
-    return r;
+    struct said *grown =
+        reallocarray(settings->said, settings->said_count + 1, sizeof(*settings->said));
+    if (grown == NULL)
+        return fault_set(fault, ENOMEM, "reading the command line: %m");
+    settings->said = grown;
+    settings->said[settings->said_count++] = (struct said){option, value};
+    return 0;
 }
 
-int settings_apply_parallel(void *data, const char *value, struct fault *fault)
+int settings_name_configuration(void *data, const struct option *option, const char *value,
+                                struct fault *fault)
 {
+    (void)option;
+    (void)fault;
     struct settings *settings = data;
-    long long parallel;
-    int r = option_integer(value, "--parallel", 1, PARALLEL_MAX, &parallel, fault);
-    if (r == 0)
-        settings->parallel = (unsigned)parallel;
-    return r;
-}
-
-int settings_apply_result_format(void *data, const char *value, struct fault *fault)
-{
-    static const struct {
-        const char *name;
-        enum result_format format;
-    } formats[] = {{"text", RESULT_TEXT}, {"json", RESULT_JSON}, {"structured", RESULT_STRUCTURED}};
-    struct settings *settings = data;
-    for (size_t i = 0; i < ARRAY_LENGTH(formats); i++) {
-        if (strcmp(formats[i].name, value) == 0) {
-            settings->result_format = formats[i].format;
-            return 0;
-        }
-    }
-    return fault_set(fault, EINVAL,
-                     "--result-format must be text, json or structured, not \"%.40s\"", value);
+    settings->configuration = value;
+    return 0;
 }
 
 static bool is_variable_name(const char *name, size_t length)
@@ -73,10 +72,14 @@ static bool is_variable_name(const char *name, size_t length)
     return length > 0 && strchr(letters, name[0]) != NULL && strspn(name, rest) >= length;
 }
 
-/* Adds NAME=VALUE once, with the value that this process has; a variable it lacks is left out. */
-static int pass_variable(struct settings *settings, const char *name, size_t length,
-                         struct fault *fault)
+int settings_pass_variable(struct settings *settings, const char *name, size_t length,
+                           struct fault *fault)
 {
+    if (!is_variable_name(name, length))
+        return fault_set(fault, EINVAL,
+                         "\"%.*s\" is no name of an environment variable: give names only (the "
+                         "values are taken from this program's own environment)",
+                         length < 40 ? (int)length : 40, name);
     OWNED_MEMORY char *key = strndup(name, length);
     if (key == NULL)
         return fault_set(fault, ENOMEM, "reading the environment: %m");
@@ -98,27 +101,6 @@ static int pass_variable(struct settings *settings, const char *name, size_t len
     if (asprintf(&grown[settings->environment_count], "%s=%s", key, value) < 0)
         return fault_set(fault, ENOMEM, "reading the environment: %m");
     settings->environment_count++;
-    return 0;
-}
-
-int settings_apply_pass_through(void *data, const char *value, struct fault *fault)
-{
-    for (const char *name = value; *name != '\0';) {
-        name += strspn(name, ", \t");
-        size_t length = strcspn(name, ", \t");
-        if (length == 0)
-            break;
-        if (!is_variable_name(name, length))
-            return fault_set(fault, EINVAL,
-                             "\"%.*s\" is no name of an environment variable: give names only, "
-                             "separated by commas (the values are taken from this program's own "
-                             "environment)",
-                             length < 40 ? (int)length : 40, name);
-        int r = pass_variable(data, name, length, fault);
-        if (r < 0)
-            return r;
-        name += length;
-    }
     return 0;
 }
 
@@ -168,18 +150,99 @@ static int bind_image(struct settings *settings, struct fault *fault)
     return 0;
 }
 
-int settings_read_environment(struct settings *settings, struct fault *fault)
+/* An empty variable counts as none: that is how many a launcher unsets one. */
+static int read_variable(struct settings *settings, const struct setting *setting,
+                         struct fault *fault)
 {
+    const char *value = getenv(setting->variable);
+    if (value == NULL || value[0] == '\0')
+        return 0;
+    struct fault own = {0};
+    int r = setting_set(settings, setting, setting->variable, value, &own);
+    if (r == -EINVAL && setting->is_shared_variable) {
+        log_note("%s; from there on it is not heeded", own.text);
+        return 0;
+    }
+    return r < 0 ? fault_set(fault, -r, "%s", own.text) : 0;
+}
+
+static int read_variables(struct settings *settings, struct fault *fault)
+{
+    int r = 0;
+    for (const struct option *const *table = setting_tables; *table != NULL; table++) {
+        for (const struct option *option = *table; r == 0 && option->name != NULL; option++) {
+            if (option->setting != NULL)
+                r = read_variable(settings, option->setting, fault);
+        }
+    }
     if (getenv("BACKEND") != NULL)
         log_note("BACKEND is ignored: snippets run in namespaces, without a container engine");
-    const char *names = getenv("PASSTHROUGH_ENV");
-    struct fault ignored = {0};
-    int r = names != NULL ? settings_apply_pass_through(settings, names, &ignored) : 0;
-    if (r == -ENOMEM)
-        return fault_set(fault, ENOMEM, "reading PASSTHROUGH_ENV: %m");
+    return r < 0 ? r : bind_image(settings, fault);
+}
+
+static int read_said(struct settings *settings, struct fault *fault)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < settings->said_count; i++) {
+        const struct option *option = settings->said[i].option;
+        const char *value = settings->said[i].value;
+        /* A flag has no value there: to say it is to set it. */
+        r = setting_set(settings, option->setting, option->name, value != NULL ? value : "1",
+                        fault);
+    }
+    return r;
+}
+
+/* Read and compiled at once: a mistake in it is not to wait for the first snippet. */
+static int read_profile(struct settings *settings, struct fault *fault)
+{
+    if (settings->profile_path == NULL)
+        return 0;
+    OWNED(buffer_release) struct buffer text = BUFFER(PROFILE_MAX * 2);
+    int r =
+        small_file_read(settings->profile_path, "the seccomp profile", PROFILE_MAX, &text, fault);
     if (r < 0)
-        log_note("PASSTHROUGH_ENV is not heeded from there on: %s", ignored.text);
-    return bind_image(settings, fault);
+        return fault_set(fault, -r, "the seccomp profile %s: %m", settings->profile_path);
+    const char *json = buffer_string(&text);
+    OWNED(filter_release) struct filter filter = {0};
+    r = json == NULL ? fault_set(fault, ENOMEM, "no memory for it")
+                     : filter_compile(json, text.length, NULL, &filter, fault);
+    if (r < 0) {
+        fault_prefix(fault, "%s", settings->profile_path);
+        return r;
+    }
+    settings->profile = pointer_take(&text.data);
+    return 0;
+}
+
+int settings_complete(struct settings *settings, struct fault *fault)
+{
+    int r = configuration_read(settings, fault);
+    if (r == 0)
+        r = read_variables(settings, fault);
+    if (r == 0)
+        r = read_said(settings, fault);
+    if (r == 0)
+        r = read_profile(settings, fault);
+    if (r < 0)
+        return r;
+    if (settings->wall_max_ms == 0)
+        settings->wall_max_ms = settings->limits.wall_ms;
+    if (settings->require_cgroup && settings->no_cgroup)
+        return fault_set(fault, EINVAL,
+                         "--require-cgroup and --no-cgroup (or their variables and keys) exclude "
+                         "each other: take one of them back");
+    return 0;
+}
+
+int settings_check_server(const struct settings *settings, struct fault *fault)
+{
+    if (settings->wall_max_ms >= settings->limits.wall_ms)
+        return 0;
+    return fault_set(fault, EINVAL,
+                     "--timeout-max is %g s, less than the %g s that --timeout gives to a call "
+                     "which asks for nothing: raise the one or lower the other",
+                     (double)settings->wall_max_ms / 1000, (double)settings->limits.wall_ms / 1000);
 }
 
 const char *settings_image(const struct settings *settings, const struct language *language)

@@ -1,6 +1,6 @@
 #include "mcp/tools.h"
 #include "mcp/bounds.h"
-#include "mcp/log.h"
+#include "mcp/quantity.h"
 #include "mcp/record.h"
 #include "mcp/result_text.h"
 #include "sandbox/base/owned.h"
@@ -57,6 +57,11 @@ struct call {
     struct run *run; /* the engine's */
 };
 
+static double seconds_of(int64_t milliseconds)
+{
+    return (double)milliseconds / 1000;
+}
+
 static void write_description(struct json_writer *writer, const struct tool *tool,
                               const struct settings *settings)
 {
@@ -66,17 +71,40 @@ static void write_description(struct json_writer *writer, const struct tool *too
     buffer_format(&text,
                   "%s %s Each call is a fresh process in an empty directory: nothing is kept "
                   "between calls, there is no network and no access to this computer's files, and "
-                  "it is stopped after %g seconds.",
+                  "it is stopped after %.8g seconds",
                   tool->description,
                   own_image
                       ? tool->libraries
                       : "The resource sandbox://environments tells which libraries there are.",
-                  (double)settings->wall_ms / 1000);
+                  seconds_of(settings->limits.wall_ms));
+    if (settings->wall_max_ms > settings->limits.wall_ms)
+        buffer_format(&text, " unless timeout_seconds says otherwise (at most %.8g)",
+                      seconds_of(settings->wall_max_ms));
+    buffer_append_text(&text, ".");
     json_key(writer, "description");
     json_string(writer, text.data, text.length);
 }
 
-static void write_input_schema(struct json_writer *writer, const struct tool *tool)
+/* "minimum" and not "exclusiveMinimum", which the APIs of some models refuse in a schema. */
+static void write_timeout_schema(struct json_writer *writer, const struct settings *settings)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(256);
+    buffer_format(&text,
+                  "How many seconds the program may run: %.8g if this is left out, at most %.8g.",
+                  seconds_of(settings->limits.wall_ms), seconds_of(settings->wall_max_ms));
+    json_begin_object(writer);
+    json_text_member(writer, "type", "number");
+    json_key(writer, "description");
+    json_string(writer, text.data, text.length);
+    json_key(writer, "minimum");
+    json_double(writer, seconds_of(1));
+    json_key(writer, "maximum");
+    json_double(writer, seconds_of(settings->wall_max_ms));
+    json_end_object(writer);
+}
+
+static void write_input_schema(struct json_writer *writer, const struct tool *tool,
+                               const struct settings *settings)
 {
     json_key(writer, "inputSchema");
     json_begin_object(writer);
@@ -88,6 +116,8 @@ static void write_input_schema(struct json_writer *writer, const struct tool *to
     json_text_member(writer, "type", "string");
     json_text_member(writer, "description", tool->code);
     json_end_object(writer);
+    json_key(writer, "timeout_seconds");
+    write_timeout_schema(writer, settings);
     json_end_object(writer);
     json_key(writer, "required");
     json_begin_array(writer);
@@ -121,7 +151,7 @@ static void write_tools(struct json_writer *writer, const void *data)
         json_text_member(writer, "name", tools[i].name);
         json_text_member(writer, "title", tools[i].title);
         write_description(writer, &tools[i], settings);
-        write_input_schema(writer, &tools[i]);
+        write_input_schema(writer, &tools[i], settings);
         if (settings->result_format == RESULT_STRUCTURED) {
             json_key(writer, "outputSchema");
             result_text_write_schema(writer);
@@ -177,6 +207,7 @@ static void answer_run(struct call *call, const struct run_result *result)
         .result = result,
         .shown = &shown,
         .image = settings_image(settings, call->language),
+        .wall_max_ms = settings->wall_max_ms,
         .silent_hint = call->tool->silent_hint,
         .format = settings->result_format,
     };
@@ -194,34 +225,70 @@ static void run_done(void *data, int status, struct run_result *result, const st
     end_call(call);
 }
 
-/* The arguments' mistakes, in a sentence that tells the model what to do; fault empty: none. */
-static void check_arguments(const struct tool *tool, const struct json_value *arguments,
-                            struct fault *fault)
+/* From the client: untrusted. As read_arguments(). */
+static int read_code(const struct tool *tool, const struct json_value *arguments,
+                     struct snippet *snippet, struct fault *fault)
+{
+    const struct json_value *code = json_member(arguments, "code");
+    if (code == NULL)
+        return fault_set(fault, EINVAL,
+                         "the argument \"code\" is missing: give %s the program as a string",
+                         tool->name);
+    if (code->type != JSON_STRING)
+        return fault_set(fault, EINVAL,
+                         "the argument \"code\" must be a string: the program's text");
+    if (code->length > CODE_MAX)
+        return fault_set(fault, EINVAL, "the code is longer than %s, the most that is accepted",
+                         size_text(CODE_MAX).text);
+    snippet->code = code->text;
+    snippet->length = code->length;
+    return 0;
+}
+
+static int read_timeout(const struct settings *settings, const struct json_value *arguments,
+                        struct snippet *snippet, struct fault *fault)
+{
+    const struct json_value *timeout = json_member(arguments, "timeout_seconds");
+    /* Clients that fill in every argument have null for none. */
+    if (timeout == NULL || timeout->type == JSON_NULL)
+        return 0;
+    const struct quantity quantity = {
+        .what = "the argument \"timeout_seconds\"",
+        .unit = "seconds",
+        .low = 1,
+        .high = (uint64_t)settings->wall_max_ms,
+    };
+    if (timeout->type != JSON_NUMBER)
+        return fault_set(fault, EINVAL, "%s must be a JSON number (no quotes), at most %.8g",
+                         quantity.what, seconds_of(settings->wall_max_ms));
+    uint64_t milliseconds = 0;
+    int r = quantity_read_thousandths(&quantity, timeout->text, &milliseconds, fault);
+    snippet->wall_ms = (int64_t)milliseconds;
+    return r;
+}
+
+/* 0, or -EINVAL with a sentence that tells the model what to do. */
+static int read_arguments(const struct tool *tool, const struct settings *settings,
+                          const struct json_value *arguments, struct snippet *snippet,
+                          struct fault *fault)
 {
     size_t count = arguments != NULL ? arguments->count : 0;
     const struct json_value *argument = count > 0 ? arguments->first : NULL;
     for (; argument != NULL; argument = argument->next) {
-        if (argument->key_length != strlen("code") || strcmp(argument->key, "code") != 0)
-            fault_set(fault, EINVAL,
-                      "%s has no argument \"%.100s\": its one argument is \"code\", a string",
-                      tool->name, argument->key);
+        if (!json_key_is(argument, "code") && !json_key_is(argument, "timeout_seconds"))
+            return fault_set(fault, EINVAL,
+                             "%s has no argument \"%.100s\": it has \"code\", a string, and "
+                             "\"timeout_seconds\", a number that may be left out",
+                             tool->name, argument->key);
     }
-    const struct json_value *code = json_member(arguments, "code");
-    if (code == NULL)
-        fault_set(fault, EINVAL,
-                  "the argument \"code\" is missing: give %s the program as a string", tool->name);
-    else if (code->type != JSON_STRING)
-        fault_set(fault, EINVAL, "the argument \"code\" must be a string: the program's text");
-    else if (code->length > CODE_MAX)
-        fault_set(fault, EINVAL, "the code is longer than %llu MiB, the most that is accepted",
-                  (unsigned long long)(CODE_MAX / MEBIBYTE));
+    int r = read_code(tool, arguments, snippet, fault);
+    return r < 0 ? r : read_timeout(settings, arguments, snippet, fault);
 }
 
-static int start_call(struct server *server, const struct tool *tool, const struct json_value *code,
+static int start_call(struct server *server, const struct tool *tool, const struct snippet *snippet,
                       struct rpc_answer *answer, struct fault *fault)
 {
-    const struct language *language = language_find(tool->language);
-    if (language == NULL)
+    if (snippet->language == NULL)
         return fault_set(fault, ENOENT, "%s is not known to this build", tool->language);
     struct call *call = calloc(1, sizeof(*call));
     if (call == NULL)
@@ -229,13 +296,12 @@ static int start_call(struct server *server, const struct tool *tool, const stru
     *call = (struct call){
         .server = server,
         .tool = tool,
-        .language = language,
+        .language = snippet->language,
         .answer = answer,
     };
     link_call(call);
     const struct run_observer observer = {.done = run_done, .data = call};
-    const struct snippet snippet = {language, code->text, code->length};
-    int r = launcher_start(&server->launcher, &snippet, &observer, &call->run, fault);
+    int r = launcher_start(&server->launcher, snippet, &observer, &call->run, fault);
     if (r < 0)
         end_call(call);
     return r;
@@ -270,11 +336,12 @@ void tools_call(struct server *server, const struct rpc_message *message, struct
                          name->text);
         return;
     }
+    struct snippet snippet = {.language = language_find(tool->language)};
     struct fault fault = {0};
-    check_arguments(tool, arguments, &fault);
-    if (fault.text[0] == '\0')
-        start_call(server, tool, json_member(arguments, "code"), answer, &fault);
-    if (fault.text[0] != '\0')
+    int r = read_arguments(tool, server->settings, arguments, &snippet, &fault);
+    if (r == 0)
+        r = start_call(server, tool, &snippet, answer, &fault);
+    if (r < 0)
         rpc_answer_result(answer, result_text_write_error, fault.text);
 }
 

@@ -1,0 +1,148 @@
+"""The guest's kernels and its root file system, made from Debian packages and kept for the next time.
+
+Nothing here needs root: apt runs on directories of its own, mmdebstrap and make-disk.sh in a user
+namespace. The mirror is the one that the host's apt has been using, and what comes from it is
+verified with Debian's keyring.
+"""
+
+import hashlib
+import os
+import pathlib
+import platform
+import pwd
+import re
+import struct
+import subprocess
+import tempfile
+
+from support import debian
+from support.debian import PrivateApt, Unavailable, archives, locked, run, source_lines
+
+HERE = pathlib.Path(__file__).resolve().parent
+KERNEL_RELEASES = {"6.1": "bookworm", "6.12": "trixie"}  # the kernel of each Debian release
+PACKAGES = [
+    "systemd-sysv", "libpam-systemd", "dbus", "dbus-user-session",  # a login with a user manager
+    "login", "passwd", "util-linux", "python3-pytest",
+    "libseccomp2", "libcap2", "libyajl2", "libsystemd0",  # what the programs of the build load
+]
+FIRST_SECTOR = 2048  # make-disk.sh puts the file system there
+DISK_SIGNATURE = 0x5A4D7E57
+ROOT = f"PARTUUID={DISK_SIGNATURE:08x}-01"
+LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"]
+
+
+class Image:
+    """What a guest boots from: `disk`, and `kernels` by their version."""
+
+    def __init__(self, directory):
+        self.disk = directory / "root.ext4"
+        self.kernels = {version: directory / f"vmlinuz-{version}" for version in KERNEL_RELEASES}
+
+
+def in_namespace(*command):
+    """The command line that runs a command as root of a user namespace: root is who runs this,
+    and the other ids are those of /etc/subuid."""
+    return ["unshare", "--map-root-user", "--map-auto", "--", *map(str, command)]
+
+
+def host_release():
+    """The code name of the Debian release that this host runs."""
+    name = debian.host_release()
+    if name not in KERNEL_RELEASES.values():
+        raise Unavailable("the guest runs what was built here, so it has to be of the release that "
+                          f"this host is of, and that is neither Debian 12 nor 13 but {name!r}")
+    return name
+
+
+def make_kernel(scratch, archive, release, target):
+    """The newest kernel of that release, for virtual machines."""
+    directory = scratch / release
+    directory.mkdir()
+    apt = PrivateApt(directory, source_lines(archive, release))
+    shown = apt("apt-cache", "show", "--no-all-versions", "linux-image-cloud-amd64")
+    package = re.search(r"^Depends: (linux-image-\S+)", shown, re.MULTILINE)
+    if not package:
+        raise Unavailable(f"linux-image-cloud-amd64 of Debian {release} names no kernel")
+    files = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", apt.download(package[1])],
+                             stdout=subprocess.PIPE)
+    with files, open(target, "wb") as kernel:
+        subprocess.run(["tar", "--extract", "--to-stdout", "--wildcards", "./boot/vmlinuz-*"],
+                       stdin=files.stdout, stdout=kernel, check=True)
+
+
+def make_disk(scratch, archive, release, target):
+    """The guest's root file system, of the same Debian release as this host."""
+    settings = scratch / "acquire.conf"
+    settings.write_text(run("apt-config", "dump", "Acquire"))
+    tree = scratch / "root.tar"
+    run("mmdebstrap", "--quiet", "--mode=unshare", "--variant=essential", "--format=tar",
+        f"--include={','.join(PACKAGES)}", f"--aptopt={settings}",
+        *(f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT),
+        release, tree, *source_lines(archive, release))
+    run(*in_namespace(HERE / "make-disk.sh", tree, HERE / "root", scratch / "root", target))
+    write_partition_table(target)
+
+
+def write_partition_table(disk):
+    """One partition from FIRST_SECTOR on. A kernel without initramfs finds its root file system by
+    the table's signature; the names of several NVMe disks are a matter of chance."""
+    sectors = disk.stat().st_size // 512 - FIRST_SECTOR
+    partition = struct.pack("<B3xB3xII", 0, 0x83, FIRST_SECTOR, sectors)
+    with open(disk, "r+b") as file:
+        file.seek(440)
+        file.write(struct.pack("<I2x", DISK_SIGNATURE) + partition + bytes(48) + b"\x55\xaa")
+
+
+def recipe_hash(release):
+    """What an image depends on: a change makes a new one."""
+    digest = hashlib.sha256(release.encode())
+    for path in [HERE / "image.py", HERE / "make-disk.sh", *sorted((HERE / "root").rglob("*"))]:
+        if path.is_file():
+            digest.update(str(path.relative_to(HERE)).encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def check_host():
+    if platform.machine() != "x86_64":
+        raise Unavailable(f"the guest is an x86-64 machine and this one is {platform.machine()}, so "
+                          "what was built here would not run in it")
+    user = pwd.getpwuid(os.getuid()).pw_name
+    if not run("getsubids", user).strip():
+        raise Unavailable(f"user {user} has no range of ids in /etc/subuid, which making a root file "
+                          f"system needs; as root: usermod --add-subuids 100000-165535 "
+                          f"--add-subgids 100000-165535 {user}")
+
+
+def remove_tree(path):
+    run(*in_namespace("rm", "-rf", path))
+
+
+def make(directory, release):
+    print(f"Making the guest's image and kernels from Debian packages, for {directory}", flush=True)
+    archive = archives(release)
+    aside = pathlib.Path(tempfile.mkdtemp(prefix="making-", dir=directory.parent))
+    try:
+        for version, kernel_release in KERNEL_RELEASES.items():
+            make_kernel(aside, archive, kernel_release, aside / f"vmlinuz-{version}")
+        make_disk(aside, archive, release, aside / "root.ext4")
+        for entry in aside.iterdir():
+            if entry.name != "root.ext4" and not entry.name.startswith("vmlinuz-"):
+                remove_tree(entry)
+        aside.rename(directory)
+    finally:
+        remove_tree(aside)
+
+
+def provide():
+    """The image, made if it is not there. Unavailable says why it cannot be."""
+    check_host()
+    release = host_release()
+    cache = debian.cache_directory()
+    cache.mkdir(parents=True, exist_ok=True)
+    directory = cache / f"guest-{recipe_hash(release)}"
+    with locked(cache):
+        if not directory.is_dir():
+            for old in [*cache.glob("guest-*"), *cache.glob("making-*")]:
+                remove_tree(old)
+            make(directory, release)
+    return Image(directory)

@@ -1,0 +1,161 @@
+"""Boots the scenes and runs their tests in them: run_scenes.py BUILD REPORT [SCENE...]
+
+REPORT is a JUnit file whose test cases are named SCENE/PART: TEST. A guest that does not report
+what it should have is a failed test. With CODE_SANDBOX_WHOLE=1 every part of a scene is done.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import xml.etree.ElementTree
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TESTS))  # where "support" is
+
+import image
+import machine
+import scenes
+from support import debian
+
+WHOLE = os.environ.get("CODE_SANDBOX_WHOLE") == "1"
+GUESTS_MAX = 2
+SCENE_SECONDS = 3600 if WHOLE else 1200
+BOOT_TRIES = 2
+CONSOLE_LINES = 40
+PASSED_ON = ("MUST_WORK", "CODE_SANDBOX_WHOLE")
+IMAGE = "python-slim"
+
+
+def image_store():
+    base = os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
+    return pathlib.Path(base) / "code-sandbox-mcp" / "images"
+
+
+def make_input_disk(build, scratch):
+    """The tests, the programs, and the small image under the name of Python's usual one."""
+    tree, disk = scratch / "input", scratch / "input.ext4"
+    shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    for program in build.rglob("code-sandbox-mcp*"):
+        if program.is_file() and os.access(program, os.X_OK):
+            target = tree / "project" / "build" / program.relative_to(build)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(program, target)
+    images = tree / "store" / "code-sandbox-mcp" / "images"
+    images.mkdir(parents=True)
+    subprocess.run(["cp", "-r", "--preserve=mode,links,timestamps", image_store() / IMAGE,
+                    images / "python"], check=True)
+    (tree / "settings.json").write_text(json.dumps({
+        "whole": WHOLE, "part_seconds": SCENE_SECONDS,
+        "environment": {key: os.environ[key] for key in PASSED_ON if key in os.environ}}))
+    # All of it belongs to the guest's user, whose number this user has for as long as that takes.
+    debian.run("unshare", "--map-user=1000", "--map-group=1000", "--",
+               "mke2fs", "-q", "-t", "ext4", "-L", "tests", "-O", "^has_journal", "-d", tree, disk, "1G")
+    shutil.rmtree(tree)
+    return disk
+
+
+def run_scene(guest_image, scene, input_disk, scratch):
+    for _ in range(BOOT_TRIES):
+        directory = pathlib.Path(tempfile.mkdtemp(prefix=f"{scene.name}-", dir=scratch))
+        outcome = machine.boot(guest_image, scene, input_disk, directory, SCENE_SECONDS)
+        if "./began" in outcome.files:
+            break
+    return outcome
+
+
+class Report:
+    """Collects test cases of all scenes, and tells what happened as it comes in."""
+
+    def __init__(self):
+        self.suite = xml.etree.ElementTree.Element("testsuite", name="vm")
+        self.lock = threading.Lock()
+
+    def add_failure(self, name, text):
+        case = xml.etree.ElementTree.SubElement(self.suite, "testcase", name=name)
+        xml.etree.ElementTree.SubElement(case, "failure", message=text)
+        print(f"FAILED {name}: {text}")
+
+    def add_part(self, scene, part, files):
+        """Returns whether the part reported its tests."""
+        title = f"{scene.name}/{part.name}"
+        log = files.get(f"./{part.name}/log", b"").decode(errors="replace").strip()
+        report = files.get(f"./{part.name}/report.xml")
+        trouble = files.get(f"./{part.name}/trouble", b"the guest did not get to its end").decode()
+        seconds = files.get(f"./{part.name}/seconds", b"?").decode()
+        print(f"--- {title} ({seconds} s)", log, sep="\n")
+        cases = list(xml.etree.ElementTree.fromstring(report).iter("testcase")) if report else []
+        for case in cases:
+            case.set("name", f"{title}: {case.get('name')}")
+            self.suite.append(case)
+        if trouble or not cases:
+            self.add_failure(f"{title}: reports", trouble or "it ran no test")
+        return bool(cases)
+
+    def add(self, scene, outcome, seconds):
+        with self.lock:
+            began = outcome.files.get("./began", b"never").decode()
+            print(f"\n=== {scene.name} (up after {began} s, {seconds:.0f} s in all)")
+            parts = scene.parts_now(WHOLE)
+            if len(parts) < len(scene.parts):
+                print(f"sampled; make test-all also takes: {', '.join(scene.left_out)}")
+            reported = [self.add_part(scene, part, outcome.files) for part in parts]
+            if not all(reported):
+                print(f"{scene.name}: {outcome.end}. The end of its console:",
+                      *outcome.console.splitlines()[-CONSOLE_LINES:], sep="\n    ")
+            sys.stdout.flush()
+
+    def write(self, path):
+        xml.etree.ElementTree.ElementTree(self.suite).write(path)
+
+    def failed(self):
+        return any(case.find("failure") is not None or case.find("error") is not None
+                   for case in self.suite)
+
+
+def run_all(chosen, build, scratch, report):
+    guest_image = image.provide()
+    input_disk = make_input_disk(build, scratch)
+
+    def job(scene):
+        begin = time.monotonic()
+        outcome = run_scene(guest_image, scene, input_disk, scratch)
+        report.add(scene, outcome, time.monotonic() - begin)
+
+    with concurrent.futures.ThreadPoolExecutor(GUESTS_MAX) as pool:
+        for done in [pool.submit(job, scene) for scene in chosen]:
+            done.result()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("report", type=pathlib.Path)
+    parser.add_argument("scenes", nargs="*", metavar="SCENE",
+                        help=", ".join(scene.name for scene in scenes.SCENES))
+    arguments = parser.parse_args()
+    known = {scene.name: scene for scene in scenes.SCENES}
+    for name in arguments.scenes:
+        if name not in known:
+            parser.error(f"there is no scene {name!r}")
+    chosen = [known[name] for name in arguments.scenes] or scenes.SCENES
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix="code-sandbox-vm-", dir="/var/tmp") as scratch:
+        try:
+            run_all(chosen, arguments.build.resolve(), pathlib.Path(scratch), report)
+        except debian.Unavailable as error:
+            report.add_failure("the guest can be made", str(error))
+    report.write(arguments.report)
+    return 1 if report.failed() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

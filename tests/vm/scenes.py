@@ -1,0 +1,135 @@
+"""The machines that the tests are run on, and what is done on each: one boot a scene.
+
+A scene is a kernel, with systemd or without, and its command line. Its parts are situations that
+one boot can offer one after the other: what root prepares, how the user gets in, which tests.
+"""
+
+import dataclasses
+
+TIER = ("vm/guest/test_tier.py",)
+LIMITS = (*TIER, "vm/guest/test_limits.py")
+# How runs end and what they may use up, as on any host. No image of Node is in the guest; and what is
+# about hundreds of processes, gigabytes or a single second is in test_tier.py in sizes that suit an
+# emulated machine.
+ENDS = ("jail/test_ends.py", "jail/test_limits.py", "-k",
+        "not javascript and not bomb and not gigabytes and not flood and not loop and not stopping")
+LIFETIME = ("vm/guest/test_lifetime.py",)
+SCOPES = ("vm/guest/test_scopes.py",)
+OWN = ("vm/guest/test_own_cgroup.py",)
+
+# What `doctor` is to say; `reason` is a piece of its sentence.
+CGROUP = {"tier": "cgroup", "memory": "cgroup", "processes": "cgroup", "cpu": "cgroup",
+          "reason": ""}
+BY_SYSTEMD = {**CGROUP, "source": "systemd"}
+BY_ITSELF = {**CGROUP, "source": "own"}
+NONE = {"tier": "rlimit", "source": "none", "memory": "watched", "processes": "rlimit",
+        "cpu": "watched"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    name: str
+    tests: tuple
+    expect: dict
+    # How the tests are started: see `WAYS` in guest/agent.py.
+    way: str = "login"
+    # A shell script that root runs before, with $user and $uid.
+    prepare: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Scene:
+    name: str
+    kernel: str
+    parts: tuple
+    systemd: bool = True
+    append: str = ""
+    memory_mb: int = 1536
+    # Names of parts that only a whole run does: much the same is done in another scene.
+    left_out: tuple = ()
+
+    def parts_now(self, whole):
+        return [part for part in self.parts if whole or part.name not in self.left_out]
+
+
+RESTART_MANAGER = "systemctl restart user@$uid\n"
+
+SYSTEMD_PARTS = (
+    Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN), BY_SYSTEMD),
+    # From here on the user's service manager is always there.
+    Part("no-bus", TIER, BY_SYSTEMD, prepare="""
+        loginctl enable-linger $user
+        systemctl start user@$uid
+        runuser -u $user -- env XDG_RUNTIME_DIR=/run/user/$uid \\
+            systemctl --user stop dbus.socket dbus.service
+        rm -f /run/user/$uid/bus
+    """),
+    Part("no-private-socket", TIER, BY_SYSTEMD, prepare=RESTART_MANAGER + """
+        mv /run/user/$uid/systemd/private /run/user/$uid/systemd/elsewhere
+    """),
+    Part("no-runtime-directory", TIER, BY_SYSTEMD, way="login without variables",
+         prepare=RESTART_MANAGER),
+    Part("no-session", TIER, BY_SYSTEMD, way="bare"),
+    Part("root", TIER, BY_SYSTEMD, way="root"),
+    Part("container", (*LIMITS, *LIFETIME), BY_ITSELF, way="container"),
+    Part("no-cpu-delegated", TIER, {
+        **BY_SYSTEMD, "tier": "rlimit", "cpu": "watched", "reason": "no controller for cpu",
+    }, prepare="""
+        mkdir -p /run/systemd/system/user@.service.d
+        printf '[Service]\\nDelegate=\\nDelegate=pids\\n' \\
+            >/run/systemd/system/user@.service.d/delegate.conf
+        systemctl daemon-reload
+    """ + RESTART_MANAGER),
+    Part("no-manager", TIER, {**NONE, "reason": "enable-linger"}, way="bare", prepare="""
+        loginctl disable-linger $user
+        systemctl stop user@$uid
+    """),
+)
+
+# Where the release's systemd is unwilling to use version 1, this makes it.
+VERSION_1 = "systemd.unified_cgroup_hierarchy=0 SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"
+
+# As much memory as the tests of the jail expect of a host.
+LARGE = 2304
+
+
+def weak_parts(expect):
+    """On a machine with few cgroups or none."""
+    return Part("login", TIER, expect), Part("ends", ENDS, expect)
+
+
+SCENES = (
+    Scene("6.12-systemd", "6.12", SYSTEMD_PARTS),
+    Scene("6.1-systemd", "6.1", SYSTEMD_PARTS, left_out=(
+        "no-private-socket", "no-runtime-directory", "no-session", "root", "container",
+        "no-cpu-delegated")),
+    Scene("no-memory-controller", "6.12", weak_parts(
+        {**BY_SYSTEMD, "tier": "rlimit", "memory": "watched",
+         "reason": "no controller for memory"}),
+          append="cgroup_disable=memory", memory_mb=LARGE, left_out=("ends",)),
+    Scene("version-1", "6.1", weak_parts({**NONE, "reason": "no cgroup v2 hierarchy"}),
+          append=f"{VERSION_1} systemd.legacy_systemd_cgroup_controller=1",
+          memory_mb=LARGE, left_out=("ends",)),
+    Scene("hybrid", "6.1", weak_parts({**NONE, "reason": "a hybrid set-up"}),
+          append=f"{VERSION_1} systemd.legacy_systemd_cgroup_controller=0",
+          memory_mb=LARGE, left_out=("ends",)),
+    Scene("no-systemd", "6.12", (
+        Part("no-cgroups", TIER, {**NONE, "reason": "no cgroup v2 hierarchy"}, way="bare"),
+        Part("read-only", TIER, {**NONE, "reason": "Read-only file system"}, way="bare",
+             prepare="mount -t cgroup2 -o ro cgroup2 /sys/fs/cgroup"),
+        Part("not-the-users", TIER, {**NONE, "reason": "Permission denied"}, way="bare",
+             prepare="mount -o remount,rw /sys/fs/cgroup"),
+        Part("ends", ENDS, {}, way="bare"),
+        Part("root", TIER, BY_ITSELF, way="root"),
+        Part("root-limits", ("vm/guest/test_limits.py",), BY_ITSELF, way="root"),
+        Part("version-1", TIER, {**NONE, "reason": "not mounted where this program runs"},
+             way="bare", prepare="""
+            umount /sys/fs/cgroup
+            mount -t tmpfs tmpfs /sys/fs/cgroup
+            for controller in pids cpu freezer; do
+                mkdir /sys/fs/cgroup/$controller
+                mount -t cgroup -o $controller cgroup /sys/fs/cgroup/$controller
+            done
+        """),
+    ), systemd=False, memory_mb=LARGE, left_out=("ends", "root-limits")),
+)

@@ -1,14 +1,19 @@
 """However a snippet ends, the record says so exactly, what it printed is there, and it is gone."""
 
+import json
 import os
 import signal
 import time
 
 import pytest
 
+from support import sanitizer
 from support.sandbox import descendants_of
 
 MEBIBYTE = 1 << 20
+MACHINE_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+# More than a run may have; as much as a process may ask for, where the machine is small.
+MUCH = min(10 << 30, MACHINE_MEMORY * 9 // 10)
 
 
 def test_exit_code_is_passed_on(sandbox):
@@ -81,6 +86,7 @@ print("parent is done")
 
 
 def test_output_flood_is_stopped_and_memory_stays_flat(sandbox):
+    sanitizer.skip_if_in_use("it takes memory of its own")
     process = sandbox.start()
     process.stdin.write("block = 'x' * 65536\nfor _ in range(10 * 2**30 // 65536): print(block)\n")
     process.stdin.close()
@@ -127,26 +133,45 @@ def resident_of(pid):
         return 0
 
 
-def test_fork_bomb_ends_in_time(sandbox):
-    process = sandbox.start("--timeout", "2")
-    begin = time.monotonic()
-    out, err = process.communicate("""
+FORK_BOMB = """
 import os
 while True:
     try:
         os.fork()
     except OSError:
         pass
-""", timeout=60)
-    assert '"timed_out"' in out, err
-    assert time.monotonic() - begin < 30
+"""
+THREAD_BOMB = """
+import threading, time
+while True:
+    threading.Thread(target=time.sleep, args=(100,)).start()
+"""
+ZOMBIES = """
+import os, time
+try:
+    while True:
+        if os.fork() == 0:
+            os._exit(0)
+except BlockingIOError:
+    time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize("bomb", [FORK_BOMB, THREAD_BOMB, ZOMBIES], ids=["fork", "thread", "zombies"])
+def test_bomb_ends_as_too_many_processes(sandbox, bomb):
+    begin = time.monotonic()
+    process = sandbox.start()
+    out, err = process.communicate(bomb, timeout=60)
+    record = json.loads(out)
+    assert record["outcome"] == "process_limit", (record, err)
+    assert time.monotonic() - begin < 20  # and not the 30 s of the wall clock
     assert descendants_of(process.pid) == []
 
 
 def test_number_of_processes_is_bounded(sandbox):
     code = """
 import os, time
-count = 0
+count = 1  # this one
 try:
     while count < 2000:
         if os.fork() == 0:
@@ -155,14 +180,14 @@ try:
 except BlockingIOError:
     print(count)
 """
-    assert int(sandbox.print(code)) == 255  # and the snippet itself
+    assert int(sandbox.print(code)) in (256, 257)  # one more where wanting it is seen by counting
 
 
 def test_threads_count_as_processes(sandbox):
     code = """
 import threading
 wait = threading.Event()
-count = 0
+count = 1
 try:
     while count < 2000:
         threading.Thread(target=wait.wait, daemon=True).start()
@@ -170,37 +195,87 @@ try:
 except RuntimeError:
     print(count)
 """
-    assert int(sandbox.print(code)) <= 255
+    assert int(sandbox.print(code)) in (256, 257)
 
 
-def test_large_allocation_is_an_error_inside(sandbox):
-    record = sandbox.run("print('before')\nblock = bytearray(10 << 30)\n")
-    assert (record["outcome"], record["exit_code"]) == ("exited", 1)
-    assert record["stdout"] == "before\n" and record["stderr"].endswith("MemoryError\n")
-
-
-def test_allocation_bit_by_bit_is_bounded_too(sandbox):
+def test_as_many_processes_as_allowed_may_stay(sandbox):
     record = sandbox.run("""
-blocks = []
-try:
-    while True:
-        blocks.append(bytes(64 << 20))
-except MemoryError:
-    print(len(blocks))
+import threading, time
+for _ in range(255):
+    threading.Thread(target=time.sleep, args=(2,)).start()
 """)
-    assert 20 <= int(record["stdout"]) <= 32
+    assert (record["outcome"], record["exit_code"]) == ("exited", 0)
 
 
-def test_shared_memory_of_a_process_is_bounded(sandbox):
-    code = """
-import mmap
-try:
-    mmap.mmap(-1, 10 << 30)
-    print("mapped")
-except OSError as error:
-    print(error.errno)
+ONE_PROCESS = f"block = b'x' * {MUCH}\n"
+BIT_BY_BIT = "blocks = []\nwhile True: blocks.append(b'x' * (16 << 20))\n"
+MANY_PROCESSES = """
+import os, time
+for _ in range(64):
+    if os.fork() == 0:
+        block = b'x' * (160 << 20)
+        time.sleep(100)
+time.sleep(100)
 """
-    assert sandbox.print(code) == "12"
+SHARED = f"import mmap\nblock = mmap.mmap(-1, {MUCH})\nwhile True: block.write(b'x' * (1 << 20))\n"
+
+WITHOUT_FIRST_THREAD = """
+import ctypes, threading, time
+def use():
+    time.sleep(0.2)
+    blocks = []
+    while True: blocks.append(b'x' * (16 << 20))
+threading.Thread(target=use).start()
+ctypes.CDLL(None).syscall(60 if __import__('platform').machine() == 'x86_64' else 93, 0)
+"""
+NOT_DUMPABLE = "import ctypes\nctypes.CDLL(None).prctl(4, 0)\n" + BIT_BY_BIT
+
+
+@pytest.mark.parametrize(
+    "code", [ONE_PROCESS, BIT_BY_BIT, MANY_PROCESSES, SHARED, WITHOUT_FIRST_THREAD, NOT_DUMPABLE],
+    ids=["one process", "bit by bit", "64 processes", "shared", "without its first thread",
+         "not dumpable"])
+def test_ten_gigabytes_end_as_out_of_memory(sandbox, code):
+    record = sandbox.run("print('before', flush=True)\n" + code)
+    assert record["outcome"] == "out_of_memory", record
+    assert record["stdout"] == "before\n"
+    assert record["peak_memory_bytes"] > 0.9 * min(2 << 30, MACHINE_MEMORY / 2)
+
+
+def test_files_count_as_memory(sandbox):
+    record = sandbox.run("""
+with open('/tmp/file', 'wb') as file:
+    file.write(bytes(200 << 20))
+print('written', flush=True)
+blocks = []
+while True: blocks.append(b'x' * (16 << 20))
+""")
+    assert (record["outcome"], record["stdout"]) == ("out_of_memory", "written\n")
+
+
+def test_memory_that_is_only_reserved_costs_nothing(sandbox):
+    assert sandbox.print(f"""
+import mmap
+mmap.mmap(-1, {MUCH}, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+print('reserved')
+""") == "reserved"
+
+
+def test_shared_pages_are_counted_once(sandbox):
+    """400 MB in eight processes that share them are not 3.2 GB."""
+    assert sandbox.print("""
+import os, time
+block = b'x' * (400 << 20)
+children = []
+for _ in range(8):
+    pid = os.fork()
+    if pid == 0:
+        sum(block[i] for i in range(0, len(block), 4096))
+        time.sleep(1)
+        os._exit(0)
+    children.append(pid)
+print([os.waitpid(pid, 0)[1] for pid in children] == [0] * 8)
+""") == "True"
 
 
 def test_endless_loop_is_timed_out_with_its_output_and_its_cpu_time(sandbox):
@@ -332,7 +407,10 @@ def test_javascript_modules_and_top_level_await_work(node):
     assert node.print(code) == "awaited function"
 
 
-def test_javascript_large_allocation_ends_with_an_error(node):
+def test_javascript_large_allocation_ends(node):
     record = node.run("const all = []; for (;;) all.push(new Array(1 << 20).fill(Math.random()))")
-    assert record["outcome"] in ("exited", "signaled") and record["exit_code"] != 0
-    assert "heap" in record["stderr"] or "memory" in record["stderr"]
+    # V8 may give up before the limit is reached: its heap is bounded by the machine's memory.
+    assert record["outcome"] in ("out_of_memory", "exited", "signaled")
+    assert record["exit_code"] != 0
+    if record["outcome"] != "out_of_memory":
+        assert "heap" in record["stderr"] or "memory" in record["stderr"]

@@ -208,7 +208,7 @@ for line in open("/proc/self/mounts"):
     print(where, *options.split(","))
 """
     flags = {line.split()[0]: set(line.split()[1:]) for line in sandbox.print(code).splitlines()}
-    expected = {"/proc": {"nosuid", "nodev", "noexec"}, "/dev": {"ro", "nosuid", "noexec"},
+    expected = {"/proc": {"ro", "nosuid", "nodev", "noexec"}, "/dev": {"ro", "nosuid", "noexec"},
                 "/dev/shm": {"nosuid", "nodev", "noexec"}}
     assert expected.get(path, {"nosuid", "nodev"}) <= flags[path]
 

@@ -21,9 +21,10 @@ WALLS = {
     "an ipc namespace": (
         "sandbox/spawn.c", "CLONE_NEWIPC |", "", "test_namespace_is_its_own"),
     "a uts namespace": (
-        "sandbox/spawn.c", "CLONE_NEWUTS |", "", "test_namespace_is_its_own"),
+        "sandbox/spawn.c", "CLONE_NEWIPC | CLONE_NEWUTS)", "CLONE_NEWIPC)",
+        "test_namespace_is_its_own"),
     "a cgroup namespace": (
-        "sandbox/spawn.c", "CLONE_NEWCGROUP)", "0)", "test_namespace_is_its_own"),
+        "sandbox/child/jail.c", "    step_hide_cgroups,\n", "", "test_namespace_is_its_own"),
     "a command line of its own": (
         "sandbox/child/jail.c", "    step_name_init,\n", "",
         "test_command_line_of_the_server_is_not_there"),
@@ -75,8 +76,9 @@ WALLS = {
         "test_system_call_filter_is_installed"),
     "sockets of few families": (
         "seccomp-profiles/default.json",
-        'AF_UNIX",\n            "names": ["socket"],\n            "action": "SCMP_ACT_ALLOW",\n'
-        '            "args": [{"index": 0, "value": 4294967295, "valueTwo": 1,',
+        'AF_INET: the default protocol; others would load modules of the kernel",\n'
+        '            "names": ["socket"],\n            "action": "SCMP_ACT_ALLOW",\n'
+        '            "args": [{"index": 0, "value": 4294967295, "valueTwo": 2,',
         '",\n            "names": ["socket"],\n            "action": "SCMP_ACT_ALLOW",\n'
         '            "args": [{"index": 0, "value": 4294967295, "valueTwo": 16,',
         "test_system_call_is_refused"),

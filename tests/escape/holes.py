@@ -1,0 +1,123 @@
+"""The walls that a twin takes away: each the changes to the source without which it stands.
+
+(file, what stands there, what stands there without the wall). The filter is not here:
+a profile takes it away for the system calls that an attempt makes, and no others.
+
+Never here: the pid namespace. Without it, init would kill every process of the user at the end of a
+run.
+"""
+
+FILTER = "filter"
+
+WALLS = {
+    # Not being root inside, no capability by being it, none kept.
+    "privileges": (
+        ("sandbox/idmap.h", "#define JAIL_UID 1000", "#define JAIL_UID 0"),
+        ("sandbox/child/jail.c", "    step_lock_securebits,\n", ""),
+        ("sandbox/child/jail.c", "    step_drop_capabilities,\n", ""),
+    ),
+    "an id that is not root's": (
+        ("sandbox/idmap.h", "#define JAIL_UID 1000", "#define JAIL_UID 0"),
+    ),
+    "no new privileges": (
+        ("sandbox/child/jail.c", "    step_no_new_privileges,\n", ""),
+    ),
+    "no new privileges for the server": (
+        ("sandbox/engine.c", "prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL)", "0"),
+    ),
+    "securebits": (
+        ("sandbox/child/jail.c", "    step_lock_securebits,\n", ""),
+    ),
+    "every system call filtered": (
+        ("sandbox/child/privileges.c", "SECCOMP_SET_MODE_FILTER, 0, &jail->plan->filter)",
+         "SECCOMP_GET_ACTION_AVAIL, 0, &(unsigned){SECCOMP_RET_ALLOW})"),
+    ),
+    "Landlock": (
+        ("sandbox/child/jail.c", "    step_restrict_paths,\n", ""),
+    ),
+    "descriptors closed first": (
+        ("sandbox/child/jail.c", "    step_close_descriptors,\n", ""),
+    ),
+    "descriptors closed on exec": (
+        ("sandbox/child/init.c",
+         "return syscall(SYS_close_range, 3, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;",
+         "return 0;"),
+    ),
+    "the host's root left": (
+        ("sandbox/child/mounts.c", 'syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || ', ""),
+    ),
+    "a read-only root": (
+        ("sandbox/child/mounts.c", "MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,",
+         "MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,"),
+    ),
+    "a read-only /dev": (
+        ("sandbox/child/mounts.c", "int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);",
+         "int r = 0;"),
+    ),
+    "a read-only /proc": (
+        ("sandbox/child/mounts.c", "int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);",
+         "int r = 0;"),
+    ),
+    "no programs in /dev/shm": (
+        ("sandbox/plan.c", '{"shm", "/dev/shm", 01777, false}', '{"shm", "/dev/shm", 01777, true}'),
+    ),
+    "a proc of its own": (
+        ("sandbox/child/mounts.c",
+         '    int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);\n',
+         '    if (AT_RECURSIVE != 0)\n        return mount_copy(AT_FDCWD, "/proc", AT_RECURSIVE);\n'
+         '    int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);\n'),
+        # Else the server would count all the processes of the host as the run's, and end it.
+        ("sandbox/guard.c", "        arm_look(guard, 0);\n", "        (void)0;\n"),
+    ),
+    "covered files": (
+        ("sandbox/child/jail.c", "    step_mask_files,\n", ""),
+    ),
+    "a command line of its own": (
+        ("sandbox/child/jail.c", "    step_name_init,\n", ""),
+    ),
+    "an init that is not dumpable": (
+        ("sandbox/child/process.c", " || prctl(PR_SET_DUMPABLE, 0UL) < 0", ""),
+    ),
+    "an environment of its own": (
+        ("sandbox/child/init.c", "execve(plan->argv[0], plan->argv, plan->environment);",
+         "execve(plan->argv[0], plan->argv, environ);"),
+    ),
+    "limits of the user namespace": (
+        ("sandbox/child/jail.c", "    step_limit_user_namespace,\n", ""),
+    ),
+    "resource limits": (
+        ("sandbox/child/jail.c", "    step_set_rlimits,\n", ""),
+    ),
+    "a bound on bytes": (
+        ("sandbox/child/mounts.c", 'filesystem_set(context, "size", size)', "0"),
+    ),
+    "a bound on files": (
+        ("sandbox/child/mounts.c", 'filesystem_set(context, "nr_inodes", inodes)', "0"),
+    ),
+    "a network namespace": (
+        ("sandbox/spawn.c", "CLONE_NEWNET |", ""),
+        ("sandbox/child/jail.c", "    step_raise_loopback,\n", ""),
+    ),
+    "an ipc namespace": (
+        ("sandbox/spawn.c", "CLONE_NEWIPC |", ""),
+    ),
+    "a uts namespace": (
+        ("sandbox/spawn.c", "CLONE_NEWIPC | CLONE_NEWUTS)", "CLONE_NEWIPC)"),
+        ("sandbox/child/jail.c", "    step_name_host,\n", ""),
+    ),
+    "a cgroup namespace": (
+        ("sandbox/child/jail.c", "    step_hide_cgroups,\n", ""),
+    ),
+    "a keyring of its own": (
+        ("sandbox/child/jail.c", "    step_leave_keyring,\n", ""),
+    ),
+    "speculation switched off": (
+        ("sandbox/child/jail.c", "    step_control_speculation,\n", ""),
+    ),
+    "a session of its own": (
+        ("sandbox/child/init.c", "|| setsid() < 0", ""),
+    ),
+    "the server's signals reset": (
+        ("sandbox/child/jail.c", "    step_reset_signals,\n", ""),
+    ),
+}

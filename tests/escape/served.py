@@ -1,0 +1,28 @@
+"""A server with bait beside it, to make attempts through."""
+
+from attempt import snippet_of
+
+from support.mcp_client import RECORD, Server
+
+IMAGE = "python-slim"  # has all that the attempts need, and is a sixth of the other to copy
+LANGUAGE = {"CONTAINER_IMAGE": IMAGE, "CONTAINER_LANGUAGE": "python"}
+
+
+class Jail:
+    """A server beside the bait, as a function from an attempt to what it said."""
+
+    def __init__(self, bait, program, *arguments, environment=None):
+        self.bait = bait
+        self.server = Server(*arguments, program=program, **bait.server_options(),
+                             environment={**bait.environment(), **LANGUAGE, **(environment or {})})
+        self.server.initialize()
+
+    def say(self, attempt, twin=False):
+        """The word that it printed, from a run that ended as it should."""
+        result = self.server.call("run_python_code", snippet_of(attempt, self.bait.known(), twin))
+        if result["isError"]:
+            return "no sandbox"
+        record = result["_meta"][RECORD]
+        assert (record["outcome"], record["exit_code"]) == ("exited", 0), result
+        assert len(result["content"]) == 1, result  # nothing on stderr
+        return result["content"][0]["text"]

@@ -1,0 +1,169 @@
+"""The system calls that set a run up, by who makes them, and the words that tell of their failure.
+
+A call that is not here is new: test_faults.py says so, and has it fail when it is.
+"""
+
+from typing import NamedTuple
+
+MAPPING, CODE = "get the user mapping from the server", "receive the code"
+DEV, SCRATCH, COVER = "fill /dev", "divide the writable tmpfs", "cover the file"
+LANDLOCK = "restrict files once more (Landlock)"
+PIPES, WATCH = "cannot make the pipes of a sandbox", "cannot watch a sandbox"
+IDS, MAP = "become the sandbox's user", "cannot map the sandbox's user to one outside"
+ROOT, FILTER = "open the root file system", "seccomp"
+IMAGE = ["cannot open the image", "is not usable", "is not there yet", ROOT]
+
+INIT = {
+    "close_range": ["close the server's descriptors"],
+    "rt_sigaction": ["reset the signals"],
+    "rt_sigprocmask": ["reset the signals", "watch the program's processes"],
+    "read": [MAPPING, CODE],
+    "setresgid": [IDS],
+    "setresuid": [IDS],
+    "prctl": ["tie the sandbox's life to the server's", "name its init", "lock the securebits",
+              "drop the capabilities", "set no_new_privs", "switch speculation off"],
+    "poll": ["tie the sandbox's life to the server's"],
+    "sethostname": ["set the host name"],
+    "setdomainname": ["set the host name"],
+    "unshare": ["make a cgroup namespace"],
+    "socket": ["start the loopback interface"],
+    "ioctl": ["start the loopback interface"],
+    "mount": ["make the mounts private"],
+    "open_tree": ["open the root file system", "open the device", COVER, SCRATCH],
+    "newfstatat": ["open the root file system"],
+    "mount_setattr": ["make the root file system read-only", "open the device", SCRATCH,
+                      "make /proc read-only", "make /dev read-only"],
+    "fsopen": ["make a /proc of its own", "make the writable tmpfs", "make /dev"],
+    "fsconfig": ["make a /proc of its own", "make the writable tmpfs", "make /dev"],
+    "fsmount": ["make a /proc of its own", "make the writable tmpfs", "make /dev"],
+    "move_mount": ["pivot into the root file system", "mount /proc", DEV, COVER, SCRATCH,
+                   "mount the writable directory"],
+    "fchdir": ["pivot into the root file system"],
+    "pivot_root": ["pivot into the root file system"],
+    "umount2": ["leave the host's root", SCRATCH],
+    "chdir": ["leave the host's root", "fill the home directory", "enter the work directory"],
+    "mkdirat": [DEV, SCRATCH],
+    "symlinkat": [DEV],
+    "openat": ["set the limit of the user namespace", DEV, LANDLOCK,
+               "write the code into the work directory"],
+    "write": ["set the limit of the user namespace", "report to the server"],
+    "prlimit64": ["set the resource limit"],
+    "keyctl": ["leave the session keyring"],
+    "capset": ["drop the capabilities"],
+    "landlock_create_ruleset": [LANDLOCK],
+    "landlock_add_rule": [LANDLOCK],
+    "landlock_restrict_self": [LANDLOCK],
+    "signalfd4": ["watch the program's processes"],
+    "seccomp": ["install the system call filter"],
+    "sendfile": ["write the code into the work directory"],
+    "clone": ["start the program's process"],
+    "wait4": [],
+    "close": ["make /proc read-only", "make /dev read-only"],  # what stays open is busy
+}
+
+PROGRAM = {
+    "rt_sigprocmask": ["start a session"],
+    "setsid": ["start a session"],
+    "openat": ["connect the standard streams"],
+    "dup2": ["connect the standard streams"],
+    "close_range": ["connect the standard streams"],
+    "write": ["execute"],
+    "execve": ["execute"],
+}
+
+SERVER = {
+    "epoll_wait": [],
+    "epoll_ctl": [WATCH],
+    "read": IMAGE,
+    "openat": [*IMAGE, MAP, "oom_score_adj"],
+    "newfstatat": [ROOT],
+    "openat2": [],
+    "open_tree": ["cannot copy the mount"],
+    "pipe2": [PIPES],
+    "fcntl": [PIPES, "code for a sandbox"],
+    "socketpair": [PIPES],
+    "memfd_create": [PIPES],
+    "clone3": ["cannot make the namespaces of a sandbox"],
+    "write": [MAP, "oom_score_adj", "code for a sandbox"],
+    "sendto": ["cannot start the set-up of a sandbox", "cannot hand the code to a sandbox"],
+    "recvfrom": [],
+    "prlimit64": [],
+    "sysinfo": [],
+    "close": [],
+}
+TABLES = {"server": SERVER, "init": INIT, "program": PROGRAM}
+
+# Made by some machines, some images or some compilers, or by root, or by the first run alone.
+SOMETIMES = {
+    "server": {
+        "openat": ["/proc/self/stat", "_map"], "read": ["/proc/self/stat", "_map"],
+        "prctl": ["cannot set no_new_privs"],
+        "write": [FILTER], "memfd_create": [FILTER], "newfstatat": [FILTER], "pread64": [FILTER],
+        "fstat": [ROOT], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],
+        "setgroups": ["cannot leave root's supplementary groups"],
+        "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
+        "readlink": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
+    },
+    "init": {"fstat": [ROOT], "mkdir": ["fill the home directory"],
+             "symlink": ["fill the home directory"]},
+    "program": {"dup3": ["connect the standard streams"], "fcntl": ["connect the standard streams"]},
+}
+
+NOT_TRIED = {
+    "umask": "it cannot fail", "geteuid": "it cannot fail", "getegid": "it cannot fail",
+    "brk": "it does not tell of failure by an errno",
+    "munmap": "it cannot fail", "restart_syscall": "the kernel makes it go on with another",
+    "server seccomp": "libseccomp asks once which features there are, and keeps the answer",
+}
+
+
+def words_of(call):
+    """What may tell of the failure of a call."""
+    return [*TABLES[call.role].get(call.name, []), *SOMETIMES[call.role].get(call.name, [])]
+
+
+def is_tried(call):
+    return not {call.name, f"{call.role} {call.name}"} & set(NOT_TRIED)
+
+
+class Harmless(NamedTuple):
+    """Calls that may fail so, and the snippet runs all the same, as it should."""
+    roles: tuple
+    names: tuple
+    errors: tuple  # () for any
+    reason: str
+
+
+ALL = ("server", "init", "program")
+HARMLESS = (
+    Harmless(ALL, ("close",), (), "what stays open is closed by the program's execve, or by the end"),
+    Harmless(ALL, ("read", "write", "sendfile", "wait4", "poll", "epoll_wait"),
+             ("EINTR",),
+             "they are made again"),
+    Harmless(("init",), ("wait4", "poll"), (), "the program lives already; init looks again"),
+    Harmless(("init",), ("keyctl",), ("ENOSYS",), "a kernel without keyrings has none to leave"),
+    Harmless(("init",), ("openat", "write"), ("ENOENT",), "a limit that this kernel does not know"),
+    Harmless(("init",), ("move_mount",), ("ENOENT",), "there is nothing to cover"),
+    Harmless(("server",), ("openat2", "newfstatat", "fstat"), (),
+             "the program is looked for in the next directory of PATH"),
+    Harmless(("server",), ("open_tree",), ("EPERM",), "the child opens the image by its path instead"),
+    Harmless(("server",), ("prlimit64",), (), "the child may then not set a limit, and says so"),
+    Harmless(("server",), ("sysinfo", "sched_getaffinity"), (), "then the smaller number counts"),
+    Harmless(("server",), ("recvfrom",), (), "the record stays where it is, and is read again"),
+    Harmless(("server",), ("epoll_ctl",), ("EPERM",), "it means a file, which is always ready"),
+    Harmless(("server",), ("rt_sigaction",), (), "SIGCHLD was not ignored"),
+    Harmless(("server",), ("access", "readlink"), (),
+             "where its other programs lie, which this run does not need"),
+    Harmless(("server",), ("landlock_create_ruleset",), (),
+             "no version is told: the kernel has no Landlock, or what runs this program hides it"),
+    Harmless(("server",), ("unlinkat",), (), "the run has ended before its control group is removed"),
+)
+# Without which a server cannot go on. Of its reads, only the one of stdin is such.
+ENDS_THE_SERVER = ("epoll_wait", "read")
+# Of these there are as many as events come one by one: a run may do with one less.
+AS_EVENTS_COME = ("epoll_wait", "epoll_ctl", "recvfrom")
+
+
+def is_harmless(call, error):
+    return any(call.role in row.roles and call.name in row.names and
+               (not row.errors or error in row.errors) for row in HARMLESS)

@@ -1,0 +1,192 @@
+"""Each system call of the set-up, in the server, in init and in what becomes the program, made to fail,
+one at a time: nothing of the snippet runs, the answer names the step and the cause, nothing is left,
+and the server goes on.
+
+What runs all the same, and why it may, is a table in set_up.py.
+"""
+
+import errno
+import os
+import signal
+
+import pytest
+from attempt import call_numbers
+from served import LANGUAGE
+from set_up import AS_EVENTS_COME, ENDS_THE_SERVER, SOMETIMES, TABLES, is_harmless, is_tried, words_of
+
+from support import sample
+from support.mcp_client import Server
+from support.sandbox import descendants_of, left_after
+from support.tracer import CAN_INJECT, Fault, Tracer
+
+MARK = "it runs"
+CODE = f"print('it ' + '{MARK.split()[1]}')"
+# libseccomp and stdio have errors of their own; an image that is not there is told in plain words.
+TOLD_OTHERWISE = ("seccomp", "_map to choose", "not there yet")
+OTHER_ERRORS = ("ENOMEM", "EMFILE", "ENOSYS", "ENOENT", "EINTR")
+DEADLINE = 60  # seconds, for a traced run
+
+pytestmark = pytest.mark.skipif(not CAN_INJECT, reason="the numbers of registers are x86-64's")
+
+
+def give_up(*_):
+    raise AssertionError(f"a traced run has not ended in {DEADLINE} s")
+
+
+class Traced:
+    """A server whose runs are followed call by call; a new one in the place of one that has ended."""
+
+    def __init__(self, program):
+        self.program = program
+        self.names = {number: name for name, number in call_numbers().items()}
+        self.server = None
+        self.calls = self.fresh().run(None)[0].calls  # of a run that is not the first
+        self.first_calls = self.fresh(warm=False).run(None)[0].calls
+
+    def fresh(self, warm=True):
+        self.stop()
+        # Where cgroups are looked for, what is not found is done without, which the results say.
+        options = [] if warm else ["--no-cgroup"]
+        self.server = Server(*options, program=self.program, environment={**os.environ, **LANGUAGE})
+        self.server.initialize()
+        self.server.result("ping")  # behind the end of initialisation, which has no answer
+        if warm:
+            self.server.call("run_python_code", "")
+        return self
+
+    def stop(self):
+        if self.server is not None:
+            self.server.stop()
+
+    def run(self, fault):
+        """The tracer, and the result, or None if the server has ended instead."""
+        tracer = Tracer(self.server.process.pid, self.names, fault)
+        request = self.server.start_call("run_python_code", CODE)
+        signal.signal(signal.SIGALRM, give_up)
+        signal.alarm(DEADLINE)
+        try:
+            status = tracer.run(self.server.process.pid)
+        finally:
+            signal.alarm(0)
+        if status is not None:
+            self.server.process.returncode = status
+            return tracer, None
+        return tracer, self.server.answer(request)["result"]
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
+
+
+@pytest.fixture(scope="module")
+def traced(server_path):
+    traced = Traced(server_path)
+    yield traced
+    traced.stop()
+
+
+def text_of(result):
+    return " ".join(block["text"] for block in result["content"])
+
+
+def complaint_of_answer(tracer, fault, result):
+    """What is wrong with the answer to a call that failed so, or None."""
+    text = text_of(result)
+    if is_harmless(fault.call, fault.error) and not result["isError"]:
+        return None if text == MARK else f"an answer of another kind: {text}"
+    if not tracer.injected:
+        return None if fault.call.name in AS_EVENTS_COME else "the call was not made"
+    if MARK in text or tracer.begun or not result["isError"]:
+        return f"FAILED OPEN: {text}"
+    if is_harmless(fault.call, fault.error):
+        return None
+    cause = os.strerror(getattr(errno, fault.error))
+    if not any(word in text for word in words_of(fault.call)):
+        return f"the step is not named: {text}"
+    if cause not in text and not any(word in text for word in TOLD_OTHERWISE):
+        return f"the cause is not named: {text}"
+    return None
+
+
+def complaint_of(traced, fault):
+    """What is wrong after a run in which that call fails, or None."""
+    pid, descriptors = traced.server.process.pid, traced.descriptors()
+    tracer, result = traced.run(fault)
+    if result is None:
+        ends = fault.call.role == "server" and fault.call.name in ENDS_THE_SERVER
+        # While the server waits for events, the program may begin before the server's end takes it.
+        in_order = not tracer.begun or fault.call.name in AS_EVENTS_COME
+        traced.fresh()
+        return None if ends and in_order else "the server ended"
+    complaint = complaint_of_answer(tracer, fault, result)
+    if left_after(5, lambda: descendants_of(pid)):
+        return f"processes are left; {complaint}"
+    if traced.descriptors() != descriptors and fault.call.name != "close":
+        return f"descriptors are left; {complaint}"
+    if text_of(traced.server.call("run_python_code", "print(6 * 7)")) != "42":
+        return f"the next call is not served; {complaint}"
+    if fault.call.name == "close":  # of the server, which has one more open now
+        traced.fresh()
+    return complaint
+
+
+def faults_of(calls):
+    """What to have fail, of the calls of one name: in the whole each once, and some in other ways too."""
+    calls = [call for call in calls if is_tried(call)]
+    if not calls:
+        return []
+    some = [calls[number] for number in sorted({0, len(calls) // 2, len(calls) - 1})]
+    faults = [Fault(call, "EPERM") for call in (calls if sample.WHOLE else some)]
+    if sample.WHOLE:
+        faults += [Fault(call, error) for call in some for error in OTHER_ERRORS]
+    return faults
+
+
+def complaints_of(traced, faults):
+    found = []
+    for fault in faults:
+        complaint = complaint_of(traced, fault)
+        if complaint is not None:
+            found.append(f"{fault.call} {fault.error}: {complaint}")
+    return found
+
+
+def by_name(calls):
+    """Calls in lists of one role and name."""
+    found = {}
+    for call in calls:
+        found.setdefault((call.role, call.name), []).append(call)
+    return found
+
+
+def test_every_call_of_the_set_up_is_in_the_tables(traced):
+    made = by_name(filter(is_tried, traced.calls + traced.first_calls))
+    known = {(role, name) for tables in (TABLES, SOMETIMES) for role, table in tables.items()
+             for name in table}
+    assert set(made) - known == set()
+    sample.sample_of("calls of the set-up made to fail", len(traced.calls), 3 * len(made))
+
+
+@pytest.mark.parametrize("role, name", [(role, name) for role, table in TABLES.items()
+                                        for name in table])
+def test_call_that_fails_is_told_and_nothing_runs(traced, role, name):
+    faults = faults_of(by_name(traced.calls).get((role, name), []))
+    assert faults, "the call is not made any more: take it from the table"
+    assert complaints_of(traced, faults) == []
+
+
+def test_call_of_some_machines_that_fails_is_told_and_nothing_runs(traced):
+    found = []
+    for (role, name), calls in by_name(traced.calls).items():
+        if name not in TABLES[role]:
+            found += complaints_of(traced, faults_of(calls))
+    assert found == []
+
+
+def test_call_of_the_first_run_that_fails_is_told_and_nothing_runs(traced):
+    """The first run finds out what the machine has, and compiles the filter."""
+    later, found = by_name(traced.calls), []
+    for (role, name), calls in by_name(traced.first_calls).items():
+        if len(calls) > len(later.get((role, name), [])):
+            for fault in faults_of(calls):
+                found += complaints_of(traced.fresh(warm=False), [fault])
+    assert found == []

@@ -1,0 +1,145 @@
+"""Watches the system calls of a server and of the jail that it makes, and has one of them fail.
+
+By ptrace(2) rather than with strace, whose count of a call goes on separately in each process, so that
+it cannot be told to fail in one of them: server, init or program.
+"""
+
+import collections
+import ctypes
+import errno
+import os
+import pathlib
+import platform
+import signal
+import struct
+from typing import NamedTuple
+
+CAN_INJECT = platform.machine() == "x86_64"  # the registers below are its
+ORIG_RAX, RAX = 15 * 8, 10 * 8  # sys/user.h
+POKEUSER, CONT, DETACH, SYSCALL = 6, 7, 17, 24
+SEIZE, INTERRUPT, GET_SYSCALL_INFO = 0x4206, 0x4207, 0x420E
+OPTIONS = 0x01 | 0x02 | 0x04 | 0x08 | 0x10  # SYSGOOD, FORK, VFORK, CLONE, EXEC
+EVENT_EXEC, EVENT_STOP = 4, 128
+ENTRY, EXIT = 1, 2
+WALL = 0x40000000
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.restype = ctypes.c_long
+
+
+class Call(NamedTuple):
+    """The so-many-th call of that name by the server, init or the program, counted from 1."""
+    role: str
+    name: str
+    number: int
+
+    def __str__(self):
+        return f"{self.role} {self.name} {self.number}"
+
+
+class Fault(NamedTuple):
+    call: Call
+    error: str  # EPERM ...
+
+
+def ptrace(request, pid, address=0, data=0):
+    result = libc.ptrace(request, pid, ctypes.c_void_p(address), ctypes.c_void_p(data))
+    if result == -1:
+        raise OSError(ctypes.get_errno(), f"ptrace {request:#x}")
+    return result
+
+
+def syscall_info(pid):
+    """Whether it is about to enter or to leave a system call, which, and its arguments."""
+    buffer = ctypes.create_string_buffer(128)
+    ptrace(GET_SYSCALL_INFO, pid, len(buffer), ctypes.addressof(buffer))
+    return buffer.raw[0], *struct.unpack_from("7Q", buffer.raw, 24)
+
+
+def parent_of(pid):
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line.split()[1] for line in lines if line.startswith("PPid:")))
+
+
+class Tracer:
+    """Attached to a server that waits for input; `run()` follows it through one run."""
+
+    def __init__(self, server, names, fault=None):
+        self.names = names  # of system calls by number
+        self.fault = fault
+        self.calls = []  # of the set-up, in the order in which they were seen
+        self.injected = False
+        self.asked = False  # whether the server has begun to read the request
+        self.begun = False  # whether the program's execve has succeeded
+        self.answered = False
+        self.roles = {server: "server"}
+        self.counts = collections.Counter()
+        self.failing = set()  # processes inside the call that is to fail
+        ptrace(SEIZE, server, data=OPTIONS)
+        ptrace(INTERRUPT, server)
+
+    def role_of(self, pid):
+        if pid not in self.roles:
+            parent = self.roles.get(parent_of(pid))
+            self.roles[pid] = {"server": "init", "init": "program"}.get(parent, "other")
+        return self.roles[pid]
+
+    def enter(self, pid, number, first):
+        role, name = self.role_of(pid), self.names.get(number, str(number))
+        self.asked = self.asked or (role, name, first) == ("server", "read", 0)
+        if self.begun or not self.asked:
+            return
+        self.counts[role, name] += 1
+        call = Call(role, name, self.counts[role, name])
+        self.calls.append(call)
+        if self.fault and call == self.fault.call:
+            ptrace(POKEUSER, pid, ORIG_RAX, 2**64 - 1)
+            self.failing.add(pid)
+            self.injected = True
+
+    def leave(self, pid):
+        if pid in self.failing:
+            self.failing.remove(pid)
+            error = getattr(errno, self.fault.error)
+            ptrace(POKEUSER, pid, RAX, 2**64 - error)
+
+    def at_syscall(self, pid):
+        kind, number, *arguments = syscall_info(pid)
+        if kind == ENTRY:
+            self.enter(pid, number, arguments[0])
+            if self.role_of(pid) == "server":
+                self.writing = self.names.get(number) == "write" and arguments[0] == 1
+        elif kind == EXIT:
+            self.leave(pid)
+            if self.role_of(pid) == "server" and self.writing:
+                self.answered = True
+
+    def step(self, pid, status):
+        """Looks at one stop, and lets the process go on."""
+        number, event = os.WSTOPSIG(status), status >> 16
+        deliver = 0
+        if number == signal.SIGTRAP | 0x80:
+            self.at_syscall(pid)
+        elif event == EVENT_EXEC and self.role_of(pid) == "program":
+            self.begun = True
+        elif event == 0:
+            deliver = number
+        if self.answered:
+            ptrace(DETACH, pid)
+            return
+        followed = not self.begun or self.role_of(pid) == "server"
+        ptrace(SYSCALL if followed else CONT, pid, data=deliver)
+
+    def run(self, server):
+        """Until the server has written a line, or is gone."""
+        self.writing = False
+        while not self.answered:
+            pid, status = os.waitpid(-1, WALL)
+            if os.WIFSTOPPED(status):
+                try:
+                    self.step(pid, status)
+                except ProcessLookupError:
+                    pass  # killed meanwhile
+            elif pid == server:
+                return os.waitstatus_to_exitcode(status)
+        return None

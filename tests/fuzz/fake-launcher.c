@@ -1,0 +1,126 @@
+#include "tests/fuzz/fake-launcher.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/capture.h"
+#include "sandbox/limits.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+static void unlink_run(struct run *run)
+{
+    struct run **at = &run->launcher->engine->first;
+    while (*at != run)
+        at = &(*at)->next;
+    *at = run->next;
+    if (run->end.armed)
+        loop_disarm(run->launcher->loop, &run->end);
+}
+
+static void free_run(struct run *run)
+{
+    unlink_run(run);
+    free(run->code);
+    free(run);
+}
+
+static struct run_result make_result(const struct run *run)
+{
+    unsigned char first = run->length > 0 ? (unsigned char)run->code[0] : 0;
+    struct run_result result = {
+        .outcome = first % OUTCOME_COUNT,
+        .exit_code = first % OUTCOME_COUNT == OUTCOME_EXITED ? first & 1 : -1,
+        .signal = first % OUTCOME_COUNT == OUTCOME_SIGNALED ? 9 : 0,
+        .limits = run->launcher->settings->limits,
+        .isolation = "none",
+    };
+    capture_open(&result.out, result.limits.output_kept);
+    capture_open(&result.err, result.limits.output_kept);
+    FUZZ_CHECK(capture_add(&result.out, run->code, run->length) == 0);
+    return result;
+}
+
+static void end_run(struct run *run)
+{
+    const struct fault fault = {"it failed"};
+    OWNED(run_result_release) struct run_result result = make_result(run);
+    bool has_failed = run->length > 0 && run->code[0] == FAKE_FAILED;
+    struct run_observer observer = run->observer;
+    observer.done(observer.data, has_failed ? -EIO : 0, has_failed ? NULL : &result, &fault);
+    free_run(run);
+}
+
+static void on_end(struct loop_timer *timer)
+{
+    end_run(container_of(timer, struct run, end));
+}
+
+void fake_launcher_end_runs(struct launcher *launcher)
+{
+    while (launcher->engine != NULL && launcher->engine->first != NULL)
+        end_run(launcher->engine->first);
+}
+
+struct launcher launcher_of(struct loop *loop, const struct settings *settings)
+{
+    return (struct launcher){.loop = loop, .settings = settings};
+}
+
+void launcher_release(struct launcher *launcher)
+{
+    while (launcher->engine != NULL && launcher->engine->first != NULL)
+        free_run(launcher->engine->first);
+    free(launcher->engine);
+    launcher->engine = NULL;
+}
+
+int launcher_start(struct launcher *launcher, const struct snippet *snippet,
+                   const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+{
+    FUZZ_CHECK(snippet->language != NULL && snippet->length <= CODE_MAX);
+    FUZZ_CHECK(snippet->code[snippet->length] == '\0');
+    FUZZ_CHECK(snippet->wall_ms >= 0 && snippet->wall_ms <= launcher->settings->wall_max_ms);
+    if (snippet->length > 0 && snippet->code[0] == FAKE_REFUSED)
+        return fault_set(fault, EAGAIN, "refused: %m");
+    if (launcher->engine == NULL)
+        launcher->engine = calloc(1, sizeof(*launcher->engine));
+    struct run *run = calloc(1, sizeof(*run));
+    char *code = malloc(snippet->length + 1);
+    FUZZ_CHECK(launcher->engine != NULL && run != NULL && code != NULL);
+    memcpy(code, snippet->code, snippet->length + 1);
+    *run = (struct run){
+        .next = launcher->engine->first,
+        .launcher = launcher,
+        .observer = *observer,
+        .end = {.fire = on_end},
+        .code = code,
+        .length = snippet->length,
+        .wall_ms = snippet->wall_ms,
+    };
+    launcher->engine->first = run;
+    if (launcher->loop != NULL)
+        loop_arm(launcher->loop, &run->end, clock_now());
+    *ret_run = run;
+    return 0;
+}
+
+void run_cancel(struct run *run)
+{
+    free_run(run);
+}
+
+/* The same on every machine. */
+struct run_limits run_limits_default(void)
+{
+    return (struct run_limits){
+        .wall_ms = RUN_WALL_DEFAULT_MS,
+        .memory_bytes = RUN_MEMORY_DEFAULT,
+        .disk_bytes = RUN_DISK_DEFAULT,
+        .inodes = RUN_INODES_DEFAULT,
+        .processes = RUN_PROCESSES_DEFAULT,
+        .millicpus = RUN_MILLICPUS_DEFAULT,
+        .descriptors = RUN_DESCRIPTORS_DEFAULT,
+        .output_kept = RUN_OUTPUT_KEPT_DEFAULT,
+        .output_total = RUN_OUTPUT_TOTAL_DEFAULT,
+    };
+}

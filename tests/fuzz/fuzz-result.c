@@ -1,0 +1,133 @@
+/*
+ * Any bytes as the output of a run, in pieces of any size, with any end: the answer is valid JSON of
+ * a bounded length; what is shown and what is said to be cut add up; and success is told from
+ * failure. The bytes: limits, outcome, sizes, then the two streams.
+ */
+#include "mcp/bounds.h"
+#include "mcp/ending.h"
+#include "mcp/record.h"
+#include "mcp/result_text.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/capture.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+/* One stream of the input, written some times over, so that the caps are reached. */
+static uint64_t fill(struct capture *capture, struct fuzz_input *input, size_t length, size_t times)
+{
+    size_t piece = 1 + fuzz_byte(input) * 16U;
+    length = length < input->size ? length : input->size;
+    for (size_t i = 0; i < times; i++) {
+        for (size_t at = 0; at < length; at += piece) {
+            size_t left = length - at;
+            FUZZ_CHECK(capture_add(capture, (const char *)input->data + at,
+                                   left < piece ? left : piece) == 0);
+        }
+    }
+    input->data += length;
+    input->size -= length;
+    return (uint64_t)length * times;
+}
+
+static void check_capture(const struct capture *capture, uint64_t written, uint64_t kept)
+{
+    FUZZ_CHECK(capture->total == written);
+    FUZZ_CHECK(capture->head.length + capture->tail.length + capture->cut == written);
+    uint64_t end = kept / 4 < RUN_OUTPUT_TAIL ? kept / 4 : RUN_OUTPUT_TAIL;
+    FUZZ_CHECK(capture->head.length <= kept - end && capture->tail.length <= 2 * end);
+    FUZZ_CHECK(written > kept || capture->cut == 0);
+    FUZZ_CHECK(capture->cut == 0 || capture->tail.length >= end);
+}
+
+static struct run_result read_result(struct fuzz_input *input)
+{
+    struct run_result result = {
+        .outcome = fuzz_byte(input) % OUTCOME_COUNT,
+        .duration_ns = (int64_t)fuzz_number(input) & INT64_MAX >> 1,
+        .cpu_ns = (int64_t)fuzz_number(input) & INT64_MAX >> 1,
+        .peak_memory_bytes = (int64_t)fuzz_number(input) & INT64_MAX,
+        .peak_processes = (int64_t)fuzz_number(input) & INT64_MAX,
+        .limits_reached = fuzz_byte(input),
+        .isolation = "none",
+    };
+    result.exit_code = result.outcome == OUTCOME_EXITED ? fuzz_byte(input) : -1;
+    result.signal = result.outcome == OUTCOME_SIGNALED ? fuzz_byte(input) % 128 : 0;
+    result.limits.wall_ms = 1 + (int64_t)(fuzz_number(input) % RUN_WALL_MAX_MS);
+    result.limits.memory_bytes = fuzz_number(input) % RUN_MEMORY_MAX;
+    result.limits.millicpus = fuzz_byte(input) * 100U;
+    result.limits.output_total = fuzz_number(input);
+    result.limits.output_kept = RUN_OUTPUT_KEPT_MIN + fuzz_byte(input) * 512U;
+    return result;
+}
+
+static void check_shown(const struct shown_stream *shown, const struct capture *capture)
+{
+    FUZZ_CHECK(shown->cut >= capture->cut && shown->cut <= capture->total);
+    FUZZ_CHECK(shown->text.length <= SHOWN_MAX + 64); /* and the line that tells of the cut */
+}
+
+/* However much was printed, the last line of a failure says how it ended. */
+static void check_ending(const struct run_result *result, const struct json_value *text)
+{
+    OWNED(buffer_release) struct buffer ending = BUFFER(1024);
+    FUZZ_CHECK(ending_describe(result, &ending) == 0 && ending.length <= text->length);
+    const char *end = text->text + text->length;
+    FUZZ_CHECK(memcmp(end - ending.length, ending.data, ending.length) == 0);
+}
+
+static void check_answer(const struct run_result *result, const struct shown_result *shown,
+                         enum result_format format)
+{
+    const struct result_view view = {
+        .result = result,
+        .shown = shown,
+        .image = "image",
+        .wall_max_ms = 60000,
+        .silent_hint = "Print it.",
+        .format = format,
+    };
+    OWNED(buffer_release) struct buffer text = BUFFER(LINE_OUT_MAX);
+    struct json_writer *writer = NULL;
+    FUZZ_CHECK(json_writer_open(&text, &writer) == 0);
+    result_text_write(writer, &view);
+    FUZZ_CHECK(json_writer_close(writer) == 0);
+    OWNED(json_release) struct json *json = fuzz_parse(&text);
+    const struct json_value *root = json_root(json);
+    const struct json_value *content = json_member(root, "content");
+    bool has_err = shown->err.text.length > 0;
+    FUZZ_CHECK(content->count == (record_is_success(result) && has_err ? 2 : 1));
+    for (const struct json_value *block = content->first; block != NULL; block = block->next)
+        FUZZ_CHECK(json_member(block, "text")->length > 0);
+    if (!record_is_success(result) && format != RESULT_JSON)
+        check_ending(result, json_member(content->first, "text"));
+    FUZZ_CHECK(!json_member(root, "isError")->boolean);
+    const struct json_value *record =
+        json_member(json_member(root, "_meta"), "code-sandbox/result");
+    FUZZ_CHECK(json_is(json_member(record, "outcome"), run_outcome_name(result->outcome)));
+    FUZZ_CHECK((json_member(root, "structuredContent") != NULL) == (format == RESULT_STRUCTURED));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_input input = {data, size};
+    OWNED(run_result_release) struct run_result result = read_result(&input);
+    capture_open(&result.out, result.limits.output_kept);
+    capture_open(&result.err, result.limits.output_kept);
+    size_t out_share = input.size * fuzz_byte(&input) / 255;
+    /* Seldom long, which is slow. */
+    size_t out_times = fuzz_byte(&input) < 250 ? 1 : 64;
+    size_t err_times = fuzz_byte(&input) < 250 ? 1 : 64;
+    enum result_format format = fuzz_byte(&input) % 3;
+    uint64_t out = fill(&result.out, &input, out_share, out_times);
+    uint64_t err = fill(&result.err, &input, input.size, err_times);
+    check_capture(&result.out, out, result.limits.output_kept);
+    check_capture(&result.err, err, result.limits.output_kept);
+    OWNED(shown_result_release) struct shown_result shown = {0};
+    FUZZ_CHECK(shown_result_make(&result, &shown) == 0);
+    check_shown(&shown.out, &result.out);
+    check_shown(&shown.err, &result.err);
+    FUZZ_CHECK(shown.out.text.length + shown.err.text.length <= SHOWN_MAX + 128);
+    check_answer(&result, &shown, format);
+    return 0;
+}

@@ -1,0 +1,12 @@
+/*
+ * What any way of setting things must keep to: for the harnesses of settings.
+ */
+#ifndef TESTS_FUZZ_LIMITS_CHECK_H
+#define TESTS_FUZZ_LIMITS_CHECK_H
+
+#include "mcp/setting.h"
+
+/* A member of `settings` is as it is by default, or within what the table allows; or aborts. */
+void limits_check(const struct settings *settings);
+
+#endif

@@ -1,0 +1,106 @@
+"""Builds the fuzz harnesses with clang and lets libFuzzer work on each in turn: run_fuzz.py [REPORT]
+
+FUZZ=NAME          only that harness (several, separated by commas)
+FUZZ_SECONDS=60    how long each is worked on
+FUZZ_RUNS=N        until each has been called N times instead, however long that takes
+
+What libFuzzer learns is kept below build-fuzz/corpus and used by the next time; tests/fuzz/corpus
+is only read. The bytes of a find go to build-fuzz/finds. REPORT is a JUnit file.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "build-fuzz"
+HARNESSES = ROOT / "tests" / "fuzz"
+ONE_INPUT_SECONDS_MAX = 20
+# More bytes make slower calls, not other ones.
+LENGTH_MAX = 1024
+LENGTHS_MAX = {"member": 512, "package": 6144, "tar": 4096}
+ENVIRONMENT = {
+    # What is freed need not be kept back for longer than one call lasts.
+    "ASAN_OPTIONS": "quarantine_size_mb=8:malloc_context_size=8",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "ASAN_SYMBOLIZER_PATH": "/usr/lib/llvm-19/bin/llvm-symbolizer",
+}
+
+
+def choose():
+    known = sorted(path.stem.removeprefix("fuzz-") for path in HARNESSES.glob("fuzz-*.c"))
+    wanted = [name for name in os.environ.get("FUZZ", "").split(",") if name]
+    for name in wanted:
+        if name not in known:
+            raise SystemExit(f"run_fuzz.py: no harness {name!r}; there are: {', '.join(known)}")
+    return wanted or known
+
+
+def build(names):
+    if not (BUILD / "build.ninja").exists():
+        environment = {**os.environ, "CC": "clang-19", "CFLAGS": "-fsanitize=fuzzer-no-link"}
+        subprocess.run(["meson", "setup", "-Dwerror=true", "-Db_sanitize=address,undefined",
+                        "-Db_lundef=false", BUILD], cwd=ROOT, env=environment, check=True)
+    subprocess.run(["ninja", "-C", BUILD, *(f"tests/fuzz/{kind}-{name}" for name in names
+                                            for kind in ("fuzz", "replay"))], check=True)
+
+
+def command_for(name):
+    corpus = BUILD / "corpus" / name
+    for directory in (corpus, BUILD / "finds", BUILD / "logs"):
+        directory.mkdir(parents=True, exist_ok=True)
+    runs = os.environ.get("FUZZ_RUNS")
+    bound = f"-runs={runs}" if runs else f"-max_total_time={os.environ.get('FUZZ_SECONDS') or 60}"
+    return [BUILD / "tests" / "fuzz" / f"fuzz-{name}", bound, "-print_final_stats=1",
+            f"-max_len={LENGTHS_MAX.get(name, LENGTH_MAX)}", f"-timeout={ONE_INPUT_SECONDS_MAX}",
+            f"-artifact_prefix={BUILD}/finds/{name}-", corpus, HARNESSES / "corpus" / name]
+
+
+def number(pattern, text):
+    found = re.findall(pattern, text)
+    return int(found[-1]) if found else 0
+
+
+def fuzz(name):
+    """Whether the harness ended without a find."""
+    log = BUILD / "logs" / f"{name}.log"
+    command = command_for(name)
+    begin = time.monotonic()
+    with open(log, "wb") as output:
+        status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output,
+                                stderr=subprocess.STDOUT, env={**os.environ, **ENVIRONMENT},
+                                check=False).returncode
+    seconds = time.monotonic() - begin
+    text = log.read_text(errors="replace")
+    runs = number(r"number_of_executed_units: (\d+)", text)
+    places = number(r" cov: (\d+)", text)
+    print(f"{'ok' if status == 0 else 'FOUND':6} {name:16} {runs:>11,} runs "
+          f"{runs / max(seconds, 1):>8,.0f}/s {places:>6} places reached "
+          f"{seconds:>6.0f} s", flush=True)
+    if status != 0:
+        print(*text.splitlines()[-60:], sep="\n        ")
+        print(f"The whole of it: {log}")
+        for find in re.findall(r"Test unit written to (\S+)", text):
+            print(f"To see it again: {BUILD}/tests/fuzz/replay-{name} {find}")
+    return status == 0
+
+
+def main():
+    names = choose()
+    build(names)
+    suite = xml.etree.ElementTree.Element("testsuite", name="fuzz")
+    for name in names:
+        case = xml.etree.ElementTree.SubElement(suite, "testcase", name=name)
+        if not fuzz(name):
+            xml.etree.ElementTree.SubElement(case, "failure", message="see above")
+    if len(sys.argv) > 1:
+        xml.etree.ElementTree.ElementTree(suite).write(sys.argv[1])
+    return 1 if suite.findall("testcase/failure") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,19 @@
+/*
+ * What any client may rely on in the lines that a server sends, and the notes it writes: for the
+ * harnesses that feed one.
+ */
+#ifndef TESTS_FUZZ_WIRE_H
+#define TESTS_FUZZ_WIRE_H
+
+#include <stddef.h>
+
+/* Aborts unless the line is an answer of JSON-RPC 2.0, or an array of them; how many it is. */
+size_t wire_check_line(const char *line, size_t length);
+
+/*
+ * How many answers JSON-RPC owes to a line of a client, when arrays are accepted or refused whole.
+ * Told from the specification, not from mcp/rpc.c.
+ */
+size_t wire_answers_owed(const char *line, size_t length, int batches);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * A root file system with one program in it and nothing else, made for a benchmark.
+ *
+ * Side: parent.
+ */
+#ifndef TESTS_BENCH_ROOTFS_H
+#define TESTS_BENCH_ROOTFS_H
+
+#include "sandbox/base/fault.h"
+
+/* Where the program is in it. */
+#define BENCH_PROGRAM "/program"
+
+/*
+ * Makes it in a new directory below $TMPDIR, else /tmp, with a copy of the file `program`. 0 and
+ * its path, which bench_rootfs_remove() removes; or a negative errno with its fault.
+ */
+int bench_rootfs_make(const char *program, char **ret_path, struct fault *fault);
+
+/* Removes the directory and frees its path; empties *path. */
+void bench_rootfs_remove(char **path);
+
+#endif

@@ -1,0 +1,5 @@
+/* The shortest program, to measure what it costs to run one. */
+int main(void)
+{
+    return 0;
+}

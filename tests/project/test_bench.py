@@ -1,0 +1,69 @@
+"""The benchmark runs, tells what it measured, and leaves nothing behind. Its numbers are not judged."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+DEADLINE = 120
+ROUNDS = "3"
+
+
+@pytest.fixture(scope="session")
+def bench_path(build_directory):
+    path = build_directory / "tests" / "bench" / "bench-runs"
+    assert path.exists(), f"{path} was not built; is there a static C library?"
+    return path
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """With a directory of its own for temporary files, which everybody may enter."""
+    return {**os.environ, "TMPDIR": str(tmp_path)}
+
+
+def test_the_report_has_every_row_and_says_what_holds_the_limits(bench_path, environment,
+                                                                 tmp_path_factory):
+    file = tmp_path_factory.mktemp("report") / "bench.json"
+    done = subprocess.run([bench_path, "--rounds", ROUNDS, "--json", file], env=environment,
+                          text=True, capture_output=True, check=False, stdin=subprocess.DEVNULL,
+                          timeout=DEADLINE)
+    assert done.returncode == 0 and done.stderr == "", done
+    report = json.loads(file.read_text())
+    rows = {row["name"]: row for row in report["rows"]}
+    assert list(rows) == ["bare", "jail", "jail_with_cgroup", "cgroup", "cgroup_cost"]
+    assert report["rounds"] == 3 and report["limits"] in ("cgroup", "rlimit")
+    assert rows["bare"]["ratio"] == 1
+    for name, row in rows.items():
+        measured = name in ("bare", "jail") or report["cgroup"] != "none"
+        assert row["measured"] == measured, row
+        assert row["label"] in done.stdout
+        if measured:
+            assert row["lower_quartile_ns"] <= row["median_ns"] <= row["upper_quartile_ns"]
+            assert name == "cgroup_cost" or row["minimum_ns"] > 0
+    assert report["limits"] == "cgroup" or report["weakness"] in done.stdout
+    assert not os.listdir(environment["TMPDIR"])
+
+
+def test_interrupted_it_leaves_nothing(bench_path, environment):
+    process = subprocess.Popen([bench_path, "--rounds", "100000"], env=environment, text=True,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               stdin=subprocess.DEVNULL)
+    end = time.monotonic() + DEADLINE
+    while not os.listdir(environment["TMPDIR"]) and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    _, words = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 1 and words == "bench-runs: stopped by SIGTERM\n"
+    assert not os.listdir(environment["TMPDIR"])
+
+
+@pytest.mark.parametrize("arguments", [["--rounds", "0"], ["--rounds", "x"], ["--what"], ["more"],
+                                       ["--json"]])
+def test_wrong_usage_is_told(bench_path, arguments):
+    done = subprocess.run([bench_path, *arguments], text=True, capture_output=True, check=False,
+                          stdin=subprocess.DEVNULL, timeout=DEADLINE)
+    assert done.returncode == 2 and done.stderr.startswith("Usage:") and done.stdout == ""

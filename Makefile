@@ -33,18 +33,35 @@ demo: packages-demo build
 	@$(BUILD)/mcp/code-sandbox-mcp fetch python node
 	@$(PYTHON) tests/demo/demo.py $(BUILD)/mcp/code-sandbox-mcp
 
-# Everything, the heavy suites in small samples; test-all takes no samples. STAGES picks some.
+# Everything, the heavy suites in small samples; test-all takes no samples. STAGES picks some, and
+# WITHOUT_VM=1 leaves out the emulated machines. WHOLE_STAGES take no sample when asked for by name.
 STAGES =
-ALL_STAGES = unit project protocol images jail clients demo root
+WHOLE_STAGES = interpreters
+ALL_STAGES = analyze unit valgrind project protocol images jail escape interpreters asan vm clients demo root
 .PHONY: test test-all lint $(ALL_STAGES:%=test-%)
 test: packages-test
 	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)
 test-all: packages-test
 	@$(PYTHON) tests/run.py --whole $(STAGES)
 $(ALL_STAGES:%=test-%): test-%: packages-test
-	@$(PYTHON) tests/run.py build $*
+	@$(PYTHON) tests/run.py $(if $(filter $*,$(WHOLE_STAGES)),--whole) build $*
 lint: packages-lint
 	@$(PYTHON) tests/run.py build lint
+
+# Each harness of tests/fuzz for FUZZ_SECONDS, or FUZZ_RUNS calls; FUZZ=NAME picks one.
+FUZZ =
+FUZZ_SECONDS = 60
+FUZZ_RUNS =
+.PHONY: fuzz
+fuzz: packages-fuzz
+	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_RUNS='$(FUZZ_RUNS)' \
+		$(PYTHON) tests/run.py fuzz
+
+.PHONY: bench
+bench: build
+	@$(BUILD)/tests/bench/bench-runs --json $(BUILD)/bench.json
+	@echo
+	@$(BUILD)/tests/bench/bench-steps $(BUILD)/tests/bench/nothing
 
 .PHONY: install
 install: build
@@ -52,27 +69,36 @@ install: build
 
 .PHONY: clean
 clean:
-	rm -rf $(BUILD) build-test
+	rm -rf $(BUILD) build-test build-asan build-fuzz
 
-.PHONY: packages-build packages-demo packages-lint packages-test
+.PHONY: packages-build packages-demo packages-fuzz packages-lint packages-test
 packages-build:
 	@.ci/install-packages build
 packages-demo:
 	@.ci/install-packages build demo
+packages-fuzz:
+	@.ci/install-packages build fuzz
 packages-lint:
 	@.ci/install-packages build lint
 packages-test:
-	@.ci/install-packages build demo lint test
+	@.ci/install-packages build demo lint test $(if $(filter 1,$(WITHOUT_VM)),,vm) \
+		$(filter fuzz,$(STAGES))
 
 .PHONY: help
 help:
 	@echo 'make demo      install what is missing, build, fetch two images, run some snippets'
 	@echo 'make test      install what is missing, check everything, heavy suites in samples'
 	@echo 'make test-all  the same with the heavy suites whole'
+	@echo 'make bench     what a jail costs, beside the bare program; also into $(BUILD)/bench.json'
 	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
 	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR are heeded'
 	@echo 'make lint      formatting, static analysis, the rules of the house'
 	@echo 'make test-S    one stage of the tests, S being one of: $(ALL_STAGES)'
+	@echo '               interpreters: the own tests of CPython and Node, all of them, in an hour'
+	@echo '               analyze, valgrind, asan: what other checkers say; asan is sampled'
+	@echo '               WITHOUT_VM=1 leaves out the stage that boots emulated machines'
+	@echo 'make fuzz      libFuzzer on every reader of outside bytes, a minute each; FUZZ=NAME,'
+	@echo '               FUZZ_SECONDS=N, or FUZZ_RUNS=N for so many calls'
 	@echo 'make clean     remove what was built; fetched images stay'
 	@echo
 	@echo 'As root, the tests run as the user code-sandbox-test, made for it, in a copy of this'

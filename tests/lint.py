@@ -27,6 +27,7 @@ LAYERS = {
     "sandbox": ("sandbox", "seccomp-profiles"),  # the profile that is compiled in
     "sandbox/base": ("sandbox/base",),
     "sandbox/child": ("sandbox/child",),
+    "sandbox/scope": ("sandbox/scope", "sandbox/base"),
 }
 
 

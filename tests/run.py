@@ -1,6 +1,6 @@
 """Runs the stages of the test suite and sums them up: run.py [--whole] [STAGE...]
 
-Without stages: all of them, the quick ones first. The last line is always
+Without stages: all but "fuzz", the quick ones first. The last line is always
 "N passed, N failed, N skipped"; the exit status is 1 if anything failed.
 
 Started by root, everything runs as the user code-sandbox-test in a copy of the source (the checkout
@@ -9,6 +9,7 @@ stage "root" is skipped.
 
 --whole        heavy suites in full instead of in samples (sets CODE_SANDBOX_WHOLE=1)
 MUST_WORK=1    a skip is a failure, apart from those that tests/conftest.py lists; CI=true sets it
+WITHOUT_VM=1   leaves out the stage "vm", which boots emulated machines; it counts as a skip
 """
 
 import argparse
@@ -30,6 +31,13 @@ SERVER = BUILD / "mcp" / "code-sandbox-mcp"
 TEST_USER = "code-sandbox-test"
 IMAGES = ["python", "python-slim", "node"]
 STAGE_SECONDS_MAX = 1800
+EMULATED_SECONDS_MAX = 2 * 3600
+# What a server with AddressSanitizer in it is put through.
+ASAN_WHOLE = ["protocol", "jail"]
+ASAN_SAMPLE = ["protocol/test_framing.py", "protocol/test_tools.py",
+               "protocol/test_limits_reached.py", "jail/test_walls.py", "jail/test_limits.py",
+               "jail/test_system_calls.py"]
+INTERPRETERS_SECONDS_MAX = 4 * 3600  # thousands of tests of others, each done twice
 
 
 class Tally:
@@ -52,13 +60,13 @@ class Tally:
         return cls(*map(int, re.findall(r"\d+", text)))
 
 
-def run(command, **options):
+def run(command, seconds=STAGE_SECONDS_MAX, **options):
     """The exit status of a command whose output goes where ours goes."""
     try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL, timeout=STAGE_SECONDS_MAX,
-                              check=False, **options).returncode
+        return subprocess.run(command, stdin=subprocess.DEVNULL, timeout=seconds, check=False,
+                              **options).returncode
     except subprocess.TimeoutExpired:
-        print(f"gave up after {STAGE_SECONDS_MAX} s: {' '.join(map(str, command))}")
+        print(f"gave up after {seconds} s: {' '.join(map(str, command))}")
         return 1
 
 
@@ -99,22 +107,76 @@ def stage_lint():
     return tally_of_report(report, status)
 
 
-def stage_unit():
-    report = BUILD / "meson-logs" / "testlog.junit.xml"
+def stage_analyze():
+    report = BUILD / "report-analyze.xml"
     report.unlink(missing_ok=True)
-    status = run(["meson", "test", "-C", BUILD, "--no-rebuild", "--print-errorlogs"], cwd=ROOT)
+    status = run([sys.executable, ROOT / "tests" / "analyze.py", BUILD, report], cwd=ROOT)
     return tally_of_report(report, status)
 
 
-def stage_pytest(*folders, options=()):
-    report = BUILD / f"report-{folders[0]}.xml"
+def stage_unit(build=BUILD, options=(), log="testlog"):
+    """The unit tests, and the fuzz harnesses on their corpora."""
+    report = build / "meson-logs" / f"{log}.junit.xml"
+    report.unlink(missing_ok=True)
+    status = run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", *options],
+                 cwd=ROOT)
+    return tally_of_report(report, status)
+
+
+def stage_valgrind():
+    """The same, but for the few whose system calls valgrind does not know."""
+    wrapper = ("valgrind --quiet --error-exitcode=99 --child-silent-after-fork=yes "
+               "--leak-check=full --errors-for-leak-kinds=definite,indirect,possible")
+    return stage_unit(options=["--no-suite=beyond-valgrind", f"--wrapper={wrapper}",
+                               "--timeout-multiplier=10"], log="testlog-valgrind")
+
+
+def stage_asan():
+    """Those again, and suites of the built server, with AddressSanitizer and UBSan in all of it.
+
+    What the sanitizers report goes to files: a process of a test may have an stderr that nobody
+    reads. Any such file is a failure.
+    """
+    build = ROOT / "build-asan"
+    if not (build / "build.ninja").exists():
+        status = run(["meson", "setup", "-Dwerror=true", "-Db_sanitize=address,undefined",
+                      "-Dc_args=-fno-sanitize-recover=all", build], cwd=ROOT)
+        if status != 0:
+            return Tally(failed=1)
+    tally = tally_of_command(["ninja", "-C", build])
+    if tally.failed:
+        return tally
+    whole = os.environ.get("CODE_SANDBOX_WHOLE") == "1"
+    if not whole:
+        print("A sample of the suites of the server; make test-all takes the whole.")
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="code-sandbox-asan-") as reports:
+        os.environ["CODE_SANDBOX_SANITIZED"] = "1"
+        os.environ["CODE_SANDBOX_BUILD"] = str(build)
+        os.environ["ASAN_OPTIONS"] = f"log_path={reports}/asan"
+        os.environ["UBSAN_OPTIONS"] = f"print_stacktrace=1:log_path={reports}/ubsan"
+        tally.add(stage_unit(build))
+        # The walls are taken away in a build of their own.
+        ignored = f"--ignore={ROOT / 'tests' / 'jail' / 'test_walls_removed.py'}"
+        tally.add(stage_pytest(*(ASAN_WHOLE if whole else ASAN_SAMPLE), name="asan",
+                               options=[ignored]))
+        for report in sorted(pathlib.Path(reports).iterdir()):
+            print(report.read_text(errors="replace"))
+            tally.add(Tally(failed=1))
+    os.environ.clear()
+    os.environ.update(before)
+    return tally
+
+
+def stage_pytest(*folders, options=(), seconds=STAGE_SECONDS_MAX, name=None):
+    report = BUILD / f"report-{name or folders[0]}.xml"
     report.unlink(missing_ok=True)
     # pytest would keep the directories of three runs, and there are images in them.
     with tempfile.TemporaryDirectory(prefix="code-sandbox-tests-",
                                      ignore_cleanup_errors=True) as scratch:
         status = run([sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
                       f"--basetemp={scratch}/pytest", *options, f"--junitxml={report}",
-                      *(ROOT / "tests" / folder for folder in folders)], cwd=ROOT)
+                      *(ROOT / "tests" / folder for folder in folders)], seconds=seconds, cwd=ROOT)
     return tally_of_report(report, status)
 
 
@@ -126,6 +188,28 @@ def stage_fetch():
     if tally.failed:
         print("Most tests need these images; fetching them needs apt's mirror to be reachable.")
     return tally
+
+
+def stage_vm():
+    if os.environ.get("WITHOUT_VM") == "1":
+        print("skipped: WITHOUT_VM=1 leaves out the tests in emulated machines, so nothing has been "
+              "tested with cgroups, unless this machine hands them to its users")
+        return Tally(skipped=1)
+    report = BUILD / "report-vm.xml"
+    report.unlink(missing_ok=True)
+    status = run([sys.executable, "-B", ROOT / "tests" / "vm" / "run_scenes.py", BUILD, report],
+                 seconds=EMULATED_SECONDS_MAX, cwd=ROOT)
+    return tally_of_report(report, status)
+
+
+def stage_fuzz():
+    """As long as was asked for: see tests/fuzz/run_fuzz.py."""
+    report = BUILD / "report-fuzz.xml"
+    report.parent.mkdir(exist_ok=True)
+    report.unlink(missing_ok=True)
+    status = run([sys.executable, ROOT / "tests" / "fuzz" / "run_fuzz.py", report], seconds=None,
+                 cwd=ROOT)
+    return tally_of_report(report, status)
 
 
 def stage_demo():
@@ -147,24 +231,33 @@ def stage_root():
                 run(["cp", "-r", "--preserve=mode,links,timestamps", fetched / name, images])
         os.environ["XDG_DATA_HOME"] = store
         # What holds for a user holds for root too. The walls are taken away once, not twice.
-        return stage_pytest("root", "jail", "protocol", options=[
-            f"--ignore={ROOT / 'tests' / 'jail' / 'test_walls_removed.py'}"])
+        return stage_pytest("root", "jail", "escape", "protocol", options=[
+            f"--ignore={ROOT / 'tests' / 'jail' / 'test_walls_removed.py'}",
+            f"--ignore={ROOT / 'tests' / 'escape' / 'test_twins.py'}"])
 
 
 STAGES = {
     "build": stage_build,
     "lint": stage_lint,
+    "analyze": stage_analyze,
     "unit": stage_unit,
+    "valgrind": stage_valgrind,
     "fetch": stage_fetch,
     "project": lambda: stage_pytest("project"),
     "demo": stage_demo,
     "protocol": lambda: stage_pytest("protocol"),
     "images": lambda: stage_pytest("images"),
     "jail": lambda: stage_pytest("jail"),
+    "escape": lambda: stage_pytest("escape"),
+    "interpreters": lambda: stage_pytest("interpreters", seconds=INTERPRETERS_SECONDS_MAX),
+    "asan": stage_asan,
+    "vm": stage_vm,
     "clients": lambda: stage_pytest("clients"),
     "root": stage_root,
+    "fuzz": stage_fuzz,
 }
-NEED_IMAGES = {"demo", "protocol", "images", "jail", "clients"}
+ONLY_BY_NAME = {"fuzz"}
+NEED_IMAGES = {"demo", "protocol", "images", "jail", "escape", "asan", "vm", "clients"}
 
 
 def run_stages(names):
@@ -238,7 +331,8 @@ def run_as_test_user(names):
     print(f"The tests run as user {user.pw_name} in {copy}.", flush=True)
     tally = copy / "build-test-tally"
     tally.unlink(missing_ok=True)
-    run(as_test_user(user, [sys.executable, copy / "tests" / "run.py", "--tally", tally, *names]))
+    run(as_test_user(user, [sys.executable, copy / "tests" / "run.py", "--tally", tally, *names]),
+        seconds=None)  # each stage has its own limit
     try:
         return Tally.parse(tally.read_text())
     except OSError:
@@ -267,7 +361,7 @@ def main():
         os.environ["CODE_SANDBOX_WHOLE"] = "1"
     if os.environ.get("CI") == "true":
         os.environ.setdefault("MUST_WORK", "1")
-    names = arguments.stages or list(STAGES)
+    names = arguments.stages or [name for name in STAGES if name not in ONLY_BY_NAME]
     if (NEED_IMAGES | {"root"}) & set(names) and "fetch" not in names:
         names.insert(names.index("build") + 1 if "build" in names else 0, "fetch")
     if os.geteuid() == 0:

@@ -16,8 +16,9 @@ def installed(build_directory, tmp_path_factory):
             for path in destination.rglob("*") if path.is_file()}
 
 
-def test_both_programs_are_installed_executable(installed):
-    for name in ("bin/code-sandbox-mcp", "libexec/code-sandbox-mcp/code-sandbox-mcp-image"):
+def test_the_programs_are_installed_executable(installed):
+    for name in ("bin/code-sandbox-mcp", "libexec/code-sandbox-mcp/code-sandbox-mcp-image",
+                 "libexec/code-sandbox-mcp/code-sandbox-mcp-scope"):
         assert stat.S_IMODE(installed[name].stat().st_mode) == 0o755, name
 
 

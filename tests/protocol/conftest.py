@@ -54,6 +54,17 @@ def python_server(start, python_settings):
 
 
 @pytest.fixture
+def start_python(start, python_settings):
+    """Starts servers that run Python, with these options and variables."""
+    def start_server(*arguments, **variables):
+        started = start(*arguments, environment={**python_settings, **variables})
+        started.initialize()
+        return started
+
+    return start_server
+
+
+@pytest.fixture
 def javascript_server(start, images):
     """A server after the handshake that runs JavaScript."""
     if "node" not in images:

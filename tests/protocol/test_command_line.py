@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -11,7 +12,7 @@ import pytest
 from support import mcp_client
 from support.mcp_client import run_program
 
-COMMANDS = ["serve", "run", "images"]
+COMMANDS = ["serve", "run", "images", "doctor"]
 
 
 @pytest.mark.parametrize("arguments", [
@@ -36,6 +37,19 @@ def test_version_is_one_line(arguments):
     assert done.stdout.count(b"\n") == 1
 
 
+def test_the_readme_has_a_row_for_every_setting():
+    readme = (mcp_client.ROOT / "README.md").read_text(encoding="utf-8")
+    settings = re.findall(r"^  (--\S+)(?: ([A-Z]+))?", run_program("--help").stdout.decode(), re.M)
+    assert len(settings) > 10
+    for option, _ in settings:
+        key = option.removeprefix("--").replace("-", "_")
+        variable = "PASSTHROUGH_ENV" if key == "pass_through_env" else f"SANDBOX_{key.upper()}"
+        if option == "--config":
+            assert f"\n| `{option} " in readme
+        elif option not in ("--help", "--version"):
+            assert re.search(rf"^\| `{option}[ `].* \| `{variable}` \| `{key}` \| ", readme, re.M)
+
+
 @pytest.mark.parametrize(("arguments", "hint"), [
     (["--timeuot", "5"], "--timeout"),
     (["--time=5"], "--timeout"),
@@ -54,17 +68,67 @@ def test_version_is_one_line(arguments):
     (["--parallel", "0"], "--parallel"), (["--parallel", "1.5"], "--parallel"),
     (["--result-format", "xml"], "structured"),
     (["--pass-through-env", "A=B"], "names only"),
+    (["--memory", "512"], "16 MiB to 1 TiB"), (["--memory=1.5G"], "--memory"),
+    (["--memroy=1G"], "--memory"), (["--cpus", "0"], "0.01 to 1024"), (["--pids", "x"], "--pids"),
+    (["--disk", "1K"], "64 KiB"), (["--output", "1G"], "64 MiB"),
+    (["--timeout-max", "10"], "--timeout gives"), (["--require-cgroup=1"], "takes no value"),
+    (["--require-cgroup", "--no-cgroup"], "exclude each other"),
+    (["--config", "/nowhere.json"], "/nowhere.json"), (["--config"], "FILE"),
+    (["run", "--memory", "512", "x.py"], "--memory"),
+    (["run", "--parallel", "2", "x.py"], "unknown option --parallel"),
     (["serve", "x"], "not expected"),
     (["run", "--json=1", "x.py"], "takes no value"),
     (["run", "--language", "cobol", "x"], "python or javascript"),
     (["run", "a.py", "b.py"], "only one FILE"),
     (["run", "-"], "--language"), (["run"], "--language"), (["run", "x.cob"], "--language"),
+    (["doctor", "python"], "not expected"), (["docter"], "did you mean doctor"),
+    (["doctor", "--memory", "1"], "--memory"),
     (["images", "remove"], "NAME"), (["images", "x"], "list"),
 ])
 def test_a_wrong_command_line_is_told_what_would_be_right(arguments, hint):
     done = run_program(*arguments)
     assert done.returncode == 2 and done.stdout == b""
     assert hint in done.stderr.decode()
+
+
+@pytest.mark.parametrize("command", [[], ["run", "--language", "python"]])
+@pytest.mark.parametrize(("variable", "value", "hint"), [
+    ("SANDBOX_MEMORY", "512", "SANDBOX_MEMORY must be a size"),
+    ("SANDBOX_CPUS", "many", "processors"), ("SANDBOX_REQUIRE_CGROUP", "perhaps", "1 or 0"),
+    ("SANDBOX_PARALLEL", "0", "SANDBOX_PARALLEL"),
+])
+def test_a_wrong_variable_is_told_before_anything_is_served(command, variable, value, hint):
+    done = run_program(*command, env=mcp_client.environment_of(**{variable: value}))
+    assert done.returncode == 2 and done.stdout == b""
+    assert hint in done.stderr.decode()
+
+
+@pytest.mark.parametrize("command", [[], ["run", "--language", "python"]])
+def test_a_wrong_configuration_is_told_with_its_path(tmp_path, command):
+    path = tmp_path / "code-sandbox-mcp" / "config.json"
+    path.parent.mkdir()
+    path.write_text('{"memroy": "1G"}', encoding="utf-8")
+    done = run_program(*command, env=mcp_client.environment_of(XDG_CONFIG_HOME=str(tmp_path)))
+    assert done.returncode == 2 and done.stdout == b""
+    assert str(path) in done.stderr.decode() and 'did you mean "memory"' in done.stderr.decode()
+
+
+def test_an_unreadable_configuration_is_an_error(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text("{}", encoding="utf-8")
+    path.chmod(0)
+    done = run_program("--config", path)
+    if os.geteuid() == 0:  # who reads every file
+        assert done.returncode == 0
+    else:
+        assert done.returncode == 2 and b"Permission denied" in done.stderr
+
+
+def test_an_empty_variable_and_an_absent_configuration_are_fine(tmp_path):
+    environment = mcp_client.environment_of(
+        SANDBOX_MEMORY="", SANDBOX_NO_CGROUP="", XDG_CONFIG_HOME=str(tmp_path))
+    done = run_program(env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_a_missing_image_program_is_told(tmp_path):
@@ -130,7 +194,42 @@ def test_run_tells_a_signal_as_a_shell_does(program):
 def test_run_tells_a_time_out(program):
     done = program("import time; print('begun'); time.sleep(600)", "--timeout", "0.5")
     assert (done.returncode, done.stdout) == (124, b"begun\n")
-    assert b"timed out after 0.5 s" in done.stderr
+    assert done.stderr.decode().splitlines() == [
+        "code-sandbox-mcp: --timeout gives it more time.",
+        "code-sandbox-mcp: timed out after 0.5 s"]
+
+
+def test_run_tells_a_limit_that_made_a_program_fail_and_no_other(program):
+    code = "import os\nopen('x', 'wb', buffering=0).write(bytes(1 << 16)); os._exit({})"
+    done = program(code.format(1), "--disk", "64K")
+    assert done.returncode == 1 and b"no room left for files" in done.stderr
+    done = program(code.format(0), "--disk", "64K")
+    assert done.returncode == 0 and done.stderr == b""
+
+
+def test_run_heeds_limits_from_everywhere(program, tmp_path):
+    """The size of the files from the option, their number from nowhere, the time from the file."""
+    (tmp_path / "config.json").write_text('{"disk": "1M", "timeout": 0.5}', encoding="utf-8")
+    code = """
+import shutil, time
+print(shutil.disk_usage("/work").total, flush=True)
+time.sleep(600)
+"""
+    done = program(code, "--disk", "2M", "--config", tmp_path / "config.json")
+    assert (done.returncode, done.stdout) == (124, b"2097152\n")
+
+
+def test_run_keeps_as_much_output_as_it_is_told(program):
+    for size, least, most in (("1K", 900, 1300), ("8M", 3_000_001, 3_000_001)):
+        record = json.loads(program("print('x' * 3_000_000)", "--json", "--output", size).stdout)
+        assert least <= record["stdout_bytes"] - record["stdout_cut"] <= most
+
+
+def test_a_record_of_the_longest_json_is_whole(program):
+    """A NUL needs six bytes."""
+    code = "import os\nfor fd in (1, 2):\n    for _ in range(8): os.write(fd, bytes(1 << 20))"
+    record = json.loads(program(code, "--json", "--output", "8M").stdout)
+    assert record["stdout"] == record["stderr"] == "\0" * (8 << 20)
 
 
 def test_run_prints_a_record(program):

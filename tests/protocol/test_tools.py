@@ -21,7 +21,7 @@ def test_tools_have_what_clients_look_for(server):
         assert "outputSchema" not in tool
         schema = tool["inputSchema"]
         assert schema["type"] == "object" and schema["required"] == ["code"]
-        assert list(schema["properties"]) == ["code"]
+        assert list(schema["properties"]) == ["code", "timeout_seconds"]
         assert schema["properties"]["code"]["type"] == "string"
         hints = {key: value for key, value in tool["annotations"].items() if key != "title"}
         assert hints == {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False,
@@ -32,6 +32,46 @@ def test_the_description_tells_the_time_limit(start):
     server = start("--timeout", "2.5")
     server.initialize()
     assert "2.5 seconds" in server.result("tools/list")["tools"][0]["description"]
+
+
+@pytest.mark.parametrize(("options", "default", "most"), [
+    ([], 30, 30), (["--timeout", "2.5"], 2.5, 2.5), (["--timeout-max", "300"], 30, 300),
+    (["--timeout", "0.5", "--timeout-max=86400"], 0.5, 86400),
+])
+def test_the_schema_tells_what_time_can_be_asked_for(start, options, default, most):
+    server = start(*options)
+    server.initialize()
+    for tool in server.result("tools/list")["tools"]:
+        schema = tool["inputSchema"]["properties"]["timeout_seconds"]
+        assert schema["type"] == "number"
+        assert (schema["minimum"], schema["maximum"]) == (0.001, most)
+        assert f"{default:g} if this is left out, at most {most:g}." in schema["description"]
+        told = f"stopped after {default:g} seconds"
+        told += f" unless timeout_seconds says otherwise (at most {most:g})." * (default != most)
+        assert told in tool["description"]
+
+
+@pytest.mark.parametrize("timeout", [
+    "0", "-1", "-0", "0.0001", "120.001", "1e308", "1e-400", "1e5", "1" * 100_000, '"5"', '""',
+    "true", "[5]", "{}",
+], ids=lambda text: text[:20])
+def test_a_wrong_timeout_is_told_with_its_range(start, timeout):
+    server = start("--timeout-max", "120")
+    server.initialize()
+    server.send_bytes(b'{"jsonrpc":"2.0","id":900,"method":"tools/call","params":{"name":'
+                      b'"run_python_code","arguments":{"code":"1","timeout_seconds":%s}}}\n'
+                      % timeout.encode())
+    result = server.answer(900)["result"]
+    assert result["isError"] is True
+    assert '"timeout_seconds" must be' in server.text_of(result) and "120" in server.text_of(result)
+
+
+@pytest.mark.parametrize("timeout", ["nan", "NaN", "Infinity", "5s", "0x5", ".5", "+5"])
+def test_a_timeout_that_is_no_json_is_a_parse_error(server, timeout):
+    server.send_bytes(b'{"jsonrpc":"2.0","id":900,"method":"tools/call","params":{"name":'
+                      b'"run_python_code","arguments":{"code":"1","timeout_seconds":%s}}}\n'
+                      % timeout.encode())
+    assert server.next_message()["error"]["code"] == -32700
 
 
 @pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list"])
@@ -51,7 +91,7 @@ def test_malformed_calls_are_invalid_params(server, params):
 
 @pytest.mark.parametrize(("arguments", "named"), [
     ({}, "code"), ({"code": 1}, "string"), ({"code": None}, "string"), ({"code": ["x"]}, "string"),
-    ({"code": "x", "timeout": 5}, "timeout"), ({"code": "x", "code\0": "y"}, "argument"),
+    ({"code": "x", "timeout": 5}, '"timeout_seconds"'), ({"code": "x", "code\0": "y"}, "argument"),
     ({"Code": "x"}, "Code"), ({"code": "x" * (12 * 1024 * 1024 + 1)}, "12 MiB"),
 ], ids=lambda value: repr(value)[:40])
 def test_wrong_arguments_are_told_to_the_model(server, arguments, named):

@@ -5,11 +5,12 @@ never root of this machine. The store in XDG_DATA_HOME is below a directory of m
 import os
 import pathlib
 import stat
+import subprocess
 import time
 
 import pytest
 
-from support.sandbox import Sandbox, descendants_of
+from support.sandbox import DEADLINE, Sandbox, descendants_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, whose server is tested here")
 
@@ -27,6 +28,13 @@ def test_store_is_where_only_root_may_go():
 def test_snippets_of_both_languages_run(server_path):
     assert Sandbox(server_path).print("print(6 * 7)") == "42"
     assert Sandbox(server_path, "javascript").print("console.log(6 * 7)") == "42"
+
+
+def test_it_works_where_mounts_are_shared_as_systemd_has_them(server_path):
+    done = subprocess.run(["unshare", "--mount", "--propagation", "shared",
+                           server_path, "run", "--language", "python", "-"], input="print(6 * 7)",
+                          text=True, capture_output=True, check=False, timeout=DEADLINE)
+    assert done.stdout == "42\n", done
 
 
 def test_id_is_mapped_to_one_that_is_not_root(sandbox):

@@ -20,6 +20,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 NEWEST_HANDSHAKE = "2025-11-25"
+RECORD = "code-sandbox/result"  # the key of a result's _meta
+WAIT_LONG = "import time; print('begun', flush=True); time.sleep(600)"
 PATIENCE = 30  # seconds: how long an answer may take before a test fails
 
 
@@ -55,10 +57,10 @@ def available_images():
 class Server:
     """A server process. Everything that it writes to stdout is kept in `lines`."""
 
-    def __init__(self, *arguments, environment=None, **options):
+    def __init__(self, *arguments, program=None, environment=None, **options):
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [program_path(), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [program or program_path(), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self.errors, env=environment or environment_of(), bufsize=0, **options)
         self.lines = []  # as bytes, in order
         self.version = None
@@ -200,3 +202,10 @@ class Server:
         self.process.stdout.close()
         self.process.wait()
         self.errors.close()
+
+
+def run(server, code):
+    """Text blocks and record of a Python snippet; the tool must have done its work."""
+    result = server.call("run_python_code", code)
+    assert result["isError"] is False, result
+    return [block["text"] for block in result["content"]], result["_meta"][RECORD]

@@ -4,25 +4,34 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 
 DEADLINE = 60  # seconds: generous, for a busy machine
 
 
 class Sandbox:
-    """A server binary, as a function from code to the record of its run."""
+    """A server binary, as a function from code to the record of its run.
 
-    def __init__(self, server, language="python"):
+    `before` is the beginning of the command line: a program that starts it in some other place.
+    """
+
+    def __init__(self, server, language="python", before=()):
         self.server = server
         self.language = language
+        self.before = before
 
     def start(self, *options, **popen):
-        command = [self.server, "run", "--json", "--language", self.language, *options, "-"]
+        command = [*self.before, self.server, "run", "--json", "--language", self.language, *options, "-"]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, **popen)
 
     def run(self, code, *options, **popen):
         """The record; the caller looks at outcome, exit_code, stdout ..."""
-        process = self.start(*options, **popen)
+        return self.record_of(self.start(*options, **popen), code)
+
+    @staticmethod
+    def record_of(process, code=None):
+        """Waits for the end of what start() has started."""
         out, err = process.communicate(code, timeout=DEADLINE)
         assert process.returncode != 125, f"the sandbox could not run it: {err}"
         return json.loads(out)
@@ -59,6 +68,14 @@ def still_alive(pids):
         if state not in "ZX":
             alive.append(pid)
     return alive
+
+
+def left_after(seconds, look):
+    """What `look` still finds after that time at the latest."""
+    end = time.monotonic() + seconds
+    while (found := look()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
 
 
 def descendants_of(pid):

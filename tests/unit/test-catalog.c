@@ -52,6 +52,7 @@ static void every_language_runs_its_code_file(void **state)
             last++;
         assert_string_equal(languages[i].argv[last], languages[i].code_name);
         assert_string_equal(strrchr(languages[i].code_name, '.'), languages[i].extensions[0]);
+        assert_non_null(strstr(languages[i].probe, "'ok'"));
     }
 }
 

@@ -116,7 +116,8 @@ static void refuses_what_is_not_json(void **state)
         "+1",        ".5",         "1.",
         "{1:2}",     "\\u0020",    "[1]]",
         "\"\\x\"",   "-",          "\xef\xbb\xbf{}",
-        "\"a\tb\"",
+        "\"a\tb\"",  "\v1",        "1\f",
+        "1 \"",
     };
     for (size_t i = 0; i < ARRAY_LENGTH(texts); i++)
         assert_refused(texts[i], strlen(texts[i]), -EINVAL);

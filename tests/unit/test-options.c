@@ -18,8 +18,10 @@ struct seen {
     int flags;
 };
 
-static int apply_name(void *data, const char *value, struct fault *fault)
+static int apply_name(void *data, const struct option *option, const char *value,
+                      struct fault *fault)
 {
+    assert_string_equal(option->name, "--name");
     if (strcmp(value, "bad") == 0)
         return fault_set(fault, EINVAL, "a bad name");
     struct seen *seen = data;
@@ -27,8 +29,10 @@ static int apply_name(void *data, const char *value, struct fault *fault)
     return 0;
 }
 
-static int apply_flag(void *data, const char *value, struct fault *fault)
+static int apply_flag(void *data, const struct option *option, const char *value,
+                      struct fault *fault)
 {
+    (void)option;
     (void)fault;
     assert_null(value);
     struct seen *seen = data;
@@ -37,8 +41,12 @@ static int apply_flag(void *data, const char *value, struct fault *fault)
 }
 
 static const struct option options[] = {
-    {"--name", "NAME", "a name", apply_name},
-    {"--flag", NULL, "a flag\nof two lines", apply_flag},
+    {"--name", "NAME", "a name", apply_name, NULL},
+    {0},
+};
+
+static const struct option more_options[] = {
+    {"--flag", NULL, "a flag\nof two lines", apply_flag, NULL},
     {0},
 };
 
@@ -49,7 +57,8 @@ static int read_arguments(const char *const *arguments, char **ret_argv, struct 
     int count = 0;
     for (; arguments[count] != NULL; count++)
         ret_argv[count] = (char *)arguments[count];
-    return options_read(options, count, ret_argv, seen, ret_operands, fault);
+    const struct option_table tables[] = {{options, seen}, {more_options, seen}, {0}};
+    return options_read(tables, count, ret_argv, ret_operands, fault);
 }
 
 static void reads_values_in_both_forms(void **state)
@@ -153,46 +162,14 @@ static void prints_a_table(void **state)
     FILE *stream = fmemopen(text, sizeof(text), "w");
     assert_non_null(stream);
     options_print(options, stream);
+    options_print(more_options, stream);
+    options_print_common(stream);
     fclose(stream);
-    assert_string_equal(text, "Options:\n"
-                              "  --name NAME                 a name\n"
+    assert_string_equal(text, "  --name NAME                 a name\n"
                               "  --flag                      a flag\n"
                               "                              of two lines\n"
                               "  --help                      this text\n"
                               "  --version                   the version\n");
-}
-
-static void numbers_are_whole_and_within_bounds(void **state)
-{
-    (void)state;
-    long long number = 0;
-    assert_int_equal(option_integer("7", "it", 1, 9, &number, NULL), 0);
-    assert_int_equal(number, 7);
-    static const char *const wrong[] = {"", "x", "7x", "0", "10", "1.5", "99999999999999999999"};
-    for (size_t i = 0; i < ARRAY_LENGTH(wrong); i++) {
-        struct fault fault = {0};
-        assert_int_equal(option_integer(wrong[i], "it", 1, 9, &number, &fault), -EINVAL);
-        assert_non_null(strstr(fault.text, "from 1 to 9"));
-        assert_int_equal(number, 7);
-    }
-}
-
-static void seconds_become_milliseconds(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        long long milliseconds; /* -1: refused */
-    } cases[] = {{"1", 1000}, {"2.5", 2500}, {"0.001", 1},   {"60", 60000}, {"1e1", 10000},
-                 {"0", -1},   {"-1", -1},    {"0.0001", -1}, {"60.1", -1},  {"nan", -1},
-                 {"inf", -1}, {"1e308", -1}, {"1s", -1},     {"", -1},      {"0.0015", 2}};
-    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        long long milliseconds = -1;
-        struct fault fault = {0};
-        int r = option_seconds(cases[i].text, "it", 60000, &milliseconds, &fault);
-        if (r != (cases[i].milliseconds < 0 ? -EINVAL : 0) || milliseconds != cases[i].milliseconds)
-            fail_msg("\"%s\": %d, %lld", cases[i].text, r, milliseconds);
-    }
 }
 
 static void the_nearest_word_is_offered(void **state)
@@ -235,8 +212,6 @@ int main(void)
         cmocka_unit_test(help_and_version_are_known_everywhere),
         cmocka_unit_test(faults_name_the_argument_and_what_would_be_right),
         cmocka_unit_test(prints_a_table),
-        cmocka_unit_test(numbers_are_whole_and_within_bounds),
-        cmocka_unit_test(seconds_become_milliseconds),
         cmocka_unit_test(the_nearest_word_is_offered),
         cmocka_unit_test(long_words_are_near_to_nothing),
     };

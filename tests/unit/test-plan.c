@@ -18,7 +18,6 @@
 
 /* A root file system with /usr/bin/tool, and two links to programs that lead out of it. */
 static char root[] = "/tmp/test-plan-XXXXXX";
-static struct filter filter; /* empty: a plan only carries it */
 
 static void make_path(char *path, size_t size, const char *name)
 {
@@ -76,7 +75,7 @@ static void plan_release(struct plan **plan)
 
 static int build(const struct run_spec *spec, struct plan **ret_plan, struct fault *fault)
 {
-    const struct plan_inputs inputs = {.spec = spec, .filter = &filter, .last_capability = 40};
+    const struct plan_inputs inputs = {.spec = spec, .last_capability = 40};
     return plan_build(&inputs, ret_plan, fault);
 }
 
@@ -182,7 +181,7 @@ static void limits_become_rlimits_and_tmpfs_options(void **state)
     (void)state;
     const char *const argv[] = {"tool", NULL};
     struct run_spec spec = spec_for(argv);
-    spec.limits.memory_bytes = 12345;
+    spec.limits.processes = 12345;
     spec.limits.disk_bytes = 67890;
     spec.limits.inodes = 11;
     struct fault fault = {""};
@@ -193,8 +192,8 @@ static void limits_become_rlimits_and_tmpfs_options(void **state)
     assert_string_equal(jail->scratch_inodes, "11");
     bool seen = false;
     for (size_t i = 0; i < jail->rlimit_count; i++) {
-        if (jail->rlimits[i].resource == RLIMIT_DATA) {
-            assert_int_equal(jail->rlimits[i].limit, 12345);
+        if (jail->rlimits[i].resource == RLIMIT_NPROC) {
+            assert_int_equal(jail->rlimits[i].limit, 12345 + 2); /* init, and one too many */
             seen = true;
         }
     }

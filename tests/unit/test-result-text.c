@@ -17,11 +17,13 @@ static struct run_result result_of(const char *out, const char *err)
         .out = {.head = BUFFER(MEBIBYTE), .tail = BUFFER(MEBIBYTE), .total = strlen(out)},
         .err = {.head = BUFFER(MEBIBYTE), .tail = BUFFER(MEBIBYTE), .total = strlen(err)},
         .duration_ns = 1234567,
-        .wall_limit_ms = 2500,
-        .memory_limit_bytes = 512 * MEBIBYTE,
-        .output_limit_bytes = 3 * KIBIBYTE,
+        .limits = {.wall_ms = 2500,
+                   .memory_bytes = 512 * MEBIBYTE,
+                   .millicpus = 1500,
+                   .processes = 256,
+                   .output_total = 3 * KIBIBYTE},
+        .enforced = {ENFORCER_WATCHED, ENFORCER_RLIMIT, ENFORCER_WATCHED},
         .isolation = "namespaces",
-        .limits = "rlimit",
     };
     assert_int_equal(buffer_append_text(&result.out.head, out), 0);
     assert_int_equal(buffer_append_text(&result.err.head, err), 0);
@@ -37,6 +39,7 @@ static struct json *write_result(const struct run_result *result, enum result_fo
         .result = result,
         .shown = &shown,
         .image = "python",
+        .wall_max_ms = 60000,
         .silent_hint = "Print it.",
         .format = format,
     };
@@ -114,6 +117,9 @@ static void failure_is_one_text_with_its_end(void **state)
         {OUTCOME_OUT_OF_MEMORY, -1, 0, "a", "", "a\nout of memory (limit 512 MiB)", 137},
         {OUTCOME_OUTPUT_LIMIT, -1, 0, "a", "", "a\nstopped, because it printed more than 3 KiB",
          153},
+        {OUTCOME_CPU_LIMIT, -1, 0, "", "b",
+         "b\nused more than 3.75 s of processor time (limit: 2.5 s of 1.5 processors)", 152},
+        {OUTCOME_PROCESS_LIMIT, -1, 0, "a", "", "a\ntoo many processes (limit 256)", 137},
         {OUTCOME_CANCELLED, -1, 0, "a", "", "a\ncancelled", 143},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
@@ -130,6 +136,19 @@ static void failure_is_one_text_with_its_end(void **state)
     }
 }
 
+static void advice_stands_before_the_end_and_only_in_failures(void **state)
+{
+    (void)state;
+    OWNED(run_result_release) struct run_result result = result_of("a", "");
+    result.limits_reached = REACHED_TIME;
+    OWNED(json_release) struct json *success = write_result(&result, RESULT_TEXT);
+    assert_text(content_of(success)->first, "a");
+    result.outcome = OUTCOME_TIMED_OUT;
+    OWNED(json_release) struct json *failure = write_result(&result, RESULT_TEXT);
+    assert_text(content_of(failure)->first,
+                "a\ntimeout_seconds can give it more time: at most 60.\ntimed out after 2.5 s");
+}
+
 static void the_record_is_always_there(void **state)
 {
     (void)state;
@@ -137,6 +156,8 @@ static void the_record_is_always_there(void **state)
     result.outcome = OUTCOME_SIGNALED;
     result.exit_code = -1;
     result.signal = 9;
+    result.peak_processes = 3;
+    result.limits_reached = REACHED_TIME | REACHED_MEMORY | REACHED_DISK;
     OWNED(json_release) struct json *json = write_result(&result, RESULT_TEXT);
     OWNED(buffer_release) struct buffer text = BUFFER(4096);
     struct json_writer *writer = NULL;
@@ -147,7 +168,9 @@ static void the_record_is_always_there(void **state)
         buffer_string(&text),
         "{\"outcome\":\"signaled\",\"exit_code\":null,\"signal\":\"SIGKILL\",\"stdout_bytes\":2,"
         "\"stderr_bytes\":1,\"stdout_cut\":0,\"stderr_cut\":0,\"duration_ms\":1.235,\"cpu_ms\":0,"
-        "\"peak_memory_bytes\":null,\"isolation\":\"namespaces\",\"limits\":\"rlimit\","
+        "\"peak_memory_bytes\":null,\"peak_processes\":3,\"isolation\":\"namespaces\","
+        "\"limits\":\"rlimit\",\"enforced\":{\"memory\":\"watched\",\"processes\":\"rlimit\","
+        "\"cpu\":\"watched\"},\"limits_reached\":[\"memory\",\"disk\",\"time\"],"
         "\"image\":\"python\",\"files\":[]}");
 }
 
@@ -174,6 +197,13 @@ static void json_format_gives_an_object_for_a_failure(void **state)
     result.outcome = OUTCOME_TIMED_OUT;
     OWNED(json_release) struct json *timed_out = write_result(&result, RESULT_JSON);
     assert_json_failure(timed_out, 124, "out", "err\ntimed out after 2.5 s");
+    result.outcome = OUTCOME_EXITED;
+    result.limits_reached = REACHED_OUTPUT;
+    result.limits.output_kept = MEBIBYTE;
+    OWNED(json_release) struct json *cut = write_result(&result, RESULT_JSON);
+    assert_json_failure(cut, 3, "out",
+                        "err\nOf stdout and of stderr no more than 1 MiB each is kept. Print less, "
+                        "or only a summary.");
 }
 
 static void structured_format_has_the_members_of_its_schema(void **state)
@@ -292,6 +322,7 @@ int main(void)
         cmocka_unit_test(stderr_of_a_success_is_a_second_text),
         cmocka_unit_test(silence_is_said_with_a_hint),
         cmocka_unit_test(failure_is_one_text_with_its_end),
+        cmocka_unit_test(advice_stands_before_the_end_and_only_in_failures),
         cmocka_unit_test(the_record_is_always_there),
         cmocka_unit_test(json_format_gives_an_object_for_a_failure),
         cmocka_unit_test(structured_format_has_the_members_of_its_schema),

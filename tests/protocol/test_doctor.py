@@ -1,0 +1,132 @@
+"""code-sandbox-mcp doctor: what it says of this machine is what a run then meets."""
+
+import json
+
+import pytest
+
+from support import mcp_client
+from support.mcp_client import run_program
+
+TIERS = {"cgroup": "ok", "rlimit": "weak"}
+
+
+@pytest.fixture
+def doctor(python_settings):
+    """The report of a machine that has an image for Python, and the exit status."""
+
+    def examine(*options, **variables):
+        done = run_program("doctor", "--json", *options, env={**python_settings, **variables})
+        assert done.stderr == b"" or b"CONTAINER_IMAGE" in done.stderr
+        return json.loads(done.stdout), done.returncode
+
+    return examine
+
+
+def language_of(report, name):
+    return next(language for language in report["languages"] if language["name"] == name)
+
+
+def test_a_snippet_is_run_and_the_limits_are_those_of_a_run(doctor, python_settings):
+    report, status = doctor()
+    assert status == 0 and report["ok"] is True
+    assert report["version"] and report["kernel"][0].isdigit() and report["configuration"] is None
+    python = language_of(report, "python")
+    assert python["ok"] is True and python["run_ms"] > 0 and "Python 3" in python["message"]
+    record = json.loads(run_program("run", "--json", "--language", "python", input=b"print(1)",
+                                    env=python_settings).stdout)
+    assert report["limits"]["tier"] == record["limits"]
+    assert {name: report["limits"][name] for name in record["enforced"]} == record["enforced"]
+    assert (report["limits"]["reason"] is None) == (record["limits"] == "cgroup")
+    assert (report["limits"]["source"] == "none") <= (record["limits"] == "rlimit")
+
+
+def test_people_get_lines_that_begin_with_a_verdict(doctor, python_settings):
+    report, _ = doctor()
+    done = run_program("doctor", "--timeout-max", "60", env=python_settings)
+    lines = done.stdout.decode().splitlines()
+    assert done.returncode == 0 and lines[-1] == "Snippets can run."
+    assert lines[0].startswith("ok    kernel ") and lines[1].startswith("ok    python      ran in ")
+    limits = next(line for line in lines if " limits " in line)
+    assert limits.startswith(TIERS[report["limits"]["tier"]])
+    assert report["limits"]["reason"] is None or report["limits"]["reason"] in limits
+    assert "      files       256 MiB, all writable directories together" in lines
+    assert "      time        30 s, at most 60 s where a call asks for it" in lines
+
+
+def test_the_values_are_those_that_a_server_would_have(doctor, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"pids": 99, "disk": "1M", "output": 2048}', encoding="utf-8")
+    report, _ = doctor("--config", path, "--cpus", "0.5", "--timeout", "2.5", "--timeout-max=7",
+                       SANDBOX_MEMORY="256M", SANDBOX_DISK="2M")
+    assert report["configuration"] == str(path)
+    assert report["limits"]["values"] == {
+        "memory_bytes": 256 << 20, "processes": 99, "cpus": 0.5, "timeout_seconds": 2.5,
+        "timeout_max_seconds": 7, "disk_bytes": 2 << 20, "output_bytes": 2048}
+
+
+def test_cgroups_that_are_required_or_refused(doctor):
+    report, status = doctor("--no-cgroup")
+    assert status == 0 and report["limits"]["tier"] == "rlimit"
+    assert "--no-cgroup" in report["limits"]["reason"] and report["limits"]["source"] == "none"
+    tier = doctor()[0]["limits"]["tier"]
+    report, status = doctor("--require-cgroup")
+    assert (status, report["ok"]) == ((0, True) if tier == "cgroup" else (1, False))
+    assert language_of(report, "python")["ok"] is report["ok"]
+
+
+def test_without_images_it_says_how_to_get_them(tmp_path):
+    environment = mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path))
+    done = run_program("doctor", env=environment)
+    assert done.returncode == 1
+    for image in ("python", "node"):
+        assert f"code-sandbox-mcp fetch {image}\n" in done.stdout.decode()
+    assert done.stdout.endswith(b"with: code-sandbox-mcp fetch python node\n")
+    report = json.loads(run_program("doctor", "--json", env=environment).stdout)
+    assert report["ok"] is False and report["limits"]["tier"] in TIERS
+    assert [language["run_ms"] for language in report["languages"]] == [None, None]
+
+
+def test_an_image_that_is_missing_leaves_the_other_language_fine(doctor, images):
+    environment = {"CONTAINER_IMAGE": "absent", "CONTAINER_LANGUAGE": "python"}
+    if "node" not in images:
+        pytest.skip("no image for JavaScript: code-sandbox-mcp fetch node")
+    report, status = doctor(**environment)
+    assert status == 0 and report["ok"] is True
+    assert language_of(report, "python")["ok"] is False
+    assert "there is no image absent" in language_of(report, "python")["message"]
+
+
+def test_an_image_that_is_there_and_does_not_run_is_a_failure(doctor, tmp_path):
+    image = tmp_path / "code-sandbox-mcp" / "images" / "python"
+    (image / "rootfs").mkdir(parents=True)
+    (image / "image.json").write_text(json.dumps({
+        "name": "python", "source": "", "created": "2026-01-01T00:00:00Z", "summary": "",
+        "size_bytes": 0, "file_count": 0, "home": {}, "environment": {}}))
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        path.chmod(0o755)
+    report, status = doctor(XDG_DATA_HOME=str(tmp_path), CONTAINER_IMAGE="python")
+    assert status == 1 and report["ok"] is False
+    assert "python3" in language_of(report, "python")["message"]
+
+
+def test_one_language_that_does_not_run_is_a_failure_though_the_other_does(doctor, images):
+    if "node" not in images:
+        pytest.skip("no image for JavaScript: code-sandbox-mcp fetch node")
+    report, status = doctor(CONTAINER_IMAGE="node", CONTAINER_LANGUAGE="python")
+    assert status == 1 and report["ok"] is False
+    assert language_of(report, "javascript")["ok"] is True
+    assert "python3" in language_of(report, "python")["message"]
+
+
+def test_a_program_that_ends_badly_is_told_with_its_end(doctor):
+    report, status = doctor("--timeout", "0.001")
+    assert status == 1
+    assert "timed out after 0.001 s" in language_of(report, "python")["message"]
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_wrong_settings_are_told_before_anything_is_tried(options):
+    done = run_program("doctor", *options, env=mcp_client.environment_of(SANDBOX_PIDS="none"))
+    assert done.returncode == 2 and done.stdout == b"" and b"SANDBOX_PIDS" in done.stderr
+    done = run_program("doctor", *options, "--timeout-max", "1")
+    assert done.returncode == 2 and b"--timeout-max" in done.stderr

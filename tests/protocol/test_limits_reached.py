@@ -1,0 +1,94 @@
+"""What a call may ask for, what it is held to, and what a model is told of it."""
+
+import re
+
+import pytest
+
+from support.mcp_client import RECORD, WAIT_LONG, run
+
+
+def test_a_time_out_keeps_what_was_printed(start_python):
+    server = start_python("--timeout", "0.5")
+    texts, record = run(server, WAIT_LONG)
+    assert texts == ["begun\nThat is all the time that a call can have: do less in one, or find a "
+                     "faster way.\ntimed out after 0.5 s"]
+    assert record["limits_reached"] == ["time"]
+    assert record["outcome"] == "timed_out" and record["exit_code"] is None
+
+
+def test_a_call_may_ask_for_another_time(start_python):
+    server = start_python("--timeout", "20", "--timeout-max", "60")
+    for timeout, told in ((0.3, 0.3), (1e-3, 0.001), (5e-1, 0.5)):
+        result = call_with_timeout(server, WAIT_LONG, timeout)
+        assert server.text_of(result).splitlines()[-2:] == [
+            "timeout_seconds can give it more time: at most 60.", f"timed out after {told:g} s"]
+        assert result["_meta"][RECORD]["outcome"] == "timed_out"
+
+
+@pytest.mark.parametrize("timeout", [60, 60.0, 59.9999, None])
+def test_the_most_time_and_none_are_accepted(start_python, timeout):
+    server = start_python("--timeout", "20", "--timeout-max", "60")
+    assert server.text_of(call_with_timeout(server, "print(1)", timeout)) == "1"
+
+
+def call_with_timeout(server, code, timeout):
+    return server.result("tools/call", {
+        "name": "run_python_code", "arguments": {"code": code, "timeout_seconds": timeout}})
+
+
+LIMITS = [
+    (["--memory", "64M"], "block = b'x' * (256 << 20)", "out_of_memory", "memory",
+     r"Work on smaller pieces, .*\nout of memory \(limit 64 MiB\)$"),
+    (["--memory", "64M"], "import os\nif os.fork() == 0:\n    block = b'x' * (256 << 20)\n"
+     "os.wait()", "out_of_memory", "memory", r"\nout of memory \(limit 64 MiB\)$"),
+    # Where the server has to count, it needs a moment to see it.
+    (["--pids", "8"], "import os, time\ntry:\n    for _ in range(20):\n        if os.fork() == 0:\n"
+     "            time.sleep(600)\nexcept OSError:\n    time.sleep(0.5)\n    os._exit(1)", "exited",
+     "processes",
+     r"more than the 8 processes and threads that it may have: .*\nexit code: 1$"),
+    (["--pids", "8"], "import os, time\nwhile True:\n    try:\n        os.fork()\n"
+     "    except OSError:\n        pass", "process_limit", "processes",
+     r"Start fewer processes and threads at a time, .*\ntoo many processes \(limit 8\)$"),
+    (["--disk", "1M"], "with open('x', 'wb') as file: file.write(bytes(2 << 20))", "exited", "disk",
+     r"no room left for files \(limit 1 MiB, in \d+ files\): write less, .*\nexit code: 1$"),
+    (["--output", "1K"], "print('x' * 5000); raise SystemExit(1)", "exited", "output",
+     r"no more than 1 KiB each is kept. Print less.*\nexit code: 1$"),
+    ([], "while True: print('x' * 65536)", "output_limit", "output",
+     r"Print less.*\nstopped, because it printed more than 256 MiB$"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "outcome", "limit", "told"), LIMITS,
+                         ids=[f"{limit}-{outcome}" for _, _, outcome, limit, _ in LIMITS])
+def test_a_limit_is_told_with_what_to_do(start_python, options, code, outcome, limit, told):
+    texts, record = run(start_python(*options), code)
+    assert record["outcome"] == outcome and limit in record["limits_reached"]
+    assert re.search(told, texts[0]), texts[0][-500:]
+
+
+def test_a_success_says_nothing_of_limits_but_in_its_record(start_python):
+    server = start_python("--disk", "64K", "--output", "1K")
+    texts, record = run(server, """
+try:
+    open("x", "wb").write(bytes(1 << 20))
+except OSError:
+    print("full")
+print("x" * 5000, end="")
+""")
+    assert len(texts) == 1 and texts[0].startswith("full\nxxx") and texts[0].endswith("x")
+    assert record["limits_reached"] == ["disk", "output"]
+
+
+def test_the_record_tells_who_holds_the_limits(python_server):
+    code = "import os, time\nif os.fork() == 0: time.sleep(0.3)\nelse: os.wait()"
+    _, record = run(python_server, code)
+    assert set(record["enforced"]) == {"memory", "processes", "cpu"}
+    assert set(record["enforced"].values()) <= {"cgroup", "rlimit", "watched"}
+    strong = set(record["enforced"].values()) == {"cgroup"}
+    assert record["limits"] == ("cgroup" if strong else "rlimit")
+    assert record["limits_reached"] == [] and record["peak_processes"] == 2
+
+
+def test_cgroups_are_not_used_where_the_operator_wants_none(start_python):
+    _, record = run(start_python("--no-cgroup"), "print(1)")
+    assert record["limits"] == "rlimit" and "cgroup" not in record["enforced"].values()

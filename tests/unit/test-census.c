@@ -1,0 +1,63 @@
+#include "sandbox/base/owned.h"
+#include "sandbox/census.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Fields 3 to 23 with 200 ticks of its own, 100 of its children's, 5 threads. */
+#define FIELDS " S 1 1 1 0 -1 4194304 9 0 0 0 150 50 60 40 20 0 5 0 1234 9999\n"
+
+static void stat_is_read_whatever_the_name(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "2 (python3)" FIELDS,
+        "2 (a b)" FIELDS,
+        "2 (1) R 9 9 9)" FIELDS,
+        "2 ()" FIELDS,
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+        struct census_count count = {.processes = 1};
+        assert_true(census_parse_stat(texts[i], &count));
+        assert_int_equal(count.processes, 1 + 5);
+        assert_int_equal(count.cpu_ns, 300 * (1000000000 / sysconf(_SC_CLK_TCK)));
+    }
+}
+
+static void status_adds_page_tables_and_swap(void **state)
+{
+    (void)state;
+    struct census_count count = {.resident_bytes = 1};
+    assert_true(census_parse_status("Name:\tVmRSS:\nVmPeak:\t  99 kB\nVmRSS:\t  100 kB\n"
+                                    "RssAnon:\t  60 kB\nVmPTE:\t   20 kB\nVmSwap:\t    3 kB\n",
+                                    &count));
+    assert_int_equal(count.resident_bytes, 1 + 123 * 1024);
+    assert_false(census_parse_status("Name:\tzombie\nState:\tZ (zombie)\n", &count));
+    assert_int_equal(count.resident_bytes, 1 + 123 * 1024);
+}
+
+static void other_text_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "2", "2 (x", "2 (x) S 1 1", "2 (x) S 1 1 1 0 -1 a b"};
+    for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+        struct census_count count = {0};
+        assert_false(census_parse_stat(texts[i], &count));
+        assert_int_equal(count.processes + count.resident_bytes, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stat_is_read_whatever_the_name),
+        cmocka_unit_test(status_adds_page_tables_and_swap),
+        cmocka_unit_test(other_text_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -25,5 +25,7 @@ class Comparison:
             names = [text.rpartition(": ")[0] for text in self.unexplained]
             outside, inside, _ = run_both(names)
             again = differences.between(outside, inside)
+            # What cannot be run on its own, such as the set-up of a module, is no chance for that.
+            again.update((name, found[name]) for name in names if name not in {*outside, *inside})
             self.unexplained = differences.unexplained(
                 {name: again[name] for name in names if name in again}, listed)

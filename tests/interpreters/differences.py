@@ -2,23 +2,27 @@
 
 One line each: PATTERN OUTCOME REASON, where the pattern is the name of a test, in which * stands for
 anything, and the outcome is that in the jail. A line whose reason begins with "without cgroups:"
-holds only where cgroups do not hold the limits. Empty lines and # are for people.
+holds only where cgroups do not hold the limits; one that begins with "perhaps:" depends on what the
+machine has, and need not explain anything. What is listed as absent is not run there. Empty lines
+and # are for people.
 """
 
 import fnmatch
 import pathlib
 
 WITHOUT_CGROUPS = "without cgroups:"
+PERHAPS = "perhaps:"
+ABSENT = "absent"
 
 
 class Difference:
     """One line of a list."""
 
-    def __init__(self, number, line):
+    def __init__(self, line):
         try:
             self.pattern, self.outcome, self.reason = line.split(maxsplit=2)
         except ValueError:
-            raise SystemExit(f"line {number} is not PATTERN OUTCOME REASON: {line}") from None
+            raise SystemExit(f"not PATTERN OUTCOME REASON: {line}") from None
 
     def explains(self, name, outcome):
         return self.outcome == outcome and fnmatch.fnmatchcase(name, self.pattern)
@@ -30,16 +34,19 @@ class Difference:
         return f"{self.pattern} {self.outcome}"
 
 
-def read(path):
-    lines = pathlib.Path(path).read_text().splitlines()
-    return [Difference(number, line) for number, line in enumerate(lines, 1)
+def lines_of(path):
+    return [line for line in pathlib.Path(path).read_text().splitlines()
             if line.strip() and not line.startswith("#")]
+
+
+def read(path):
+    return [Difference(line) for line in lines_of(path)]
 
 
 def between(outside, inside):
     """{name of a test: (outcome outside, outcome inside)} of the tests that differ."""
     names = sorted({*outside, *inside})
-    both = {name: (outside.get(name, "absent"), inside.get(name, "absent")) for name in names}
+    both = {name: (outside.get(name, ABSENT), inside.get(name, ABSENT)) for name in names}
     return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
 
 
@@ -52,4 +59,5 @@ def unexplained(found, differences):
 def gone(found, differences):
     """Lines that explain nothing that was found."""
     return [f"{line}: no such difference any more" for line in differences
-            if not any(line.explains(name, inside) for name, (_, inside) in found.items())]
+            if not line.reason.startswith(PERHAPS)
+            and not any(line.explains(name, inside) for name, (_, inside) in found.items())]

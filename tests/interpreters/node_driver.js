@@ -1,7 +1,7 @@
 // Runs tests of Node's own suite, and prints one JSON object: what became of each.
 //
-// This is the code of a run; a line that sets ARGUMENTS stands before it: {group, match, seconds}, where the
-// group is the directory and the beginning of the names of the tests.
+// This is the code of a run; a line that sets ARGUMENTS stands before it: {group, match, ignore,
+// seconds}, where the group is the directory and the beginning of the names of the tests.
 // A test is a program that ends with 0 when it passes; what is to stand on its command line, it says
 // in a comment. Source: test/README.md of Node, tools/test.py.
 'use strict';
@@ -38,14 +38,20 @@ function run(name) {
     timeout: ARGUMENTS.seconds * 1000,
   });
   fs.rmSync(temporary, { recursive: true, force: true, maxRetries: 3 });
-  return { outcome: outcomeOf(done), log: (done.stdout + done.stderr).slice(-LOG_KEPT) };
+  return [outcomeOf(done), (done.stdout + done.stderr).slice(-LOG_KEPT)];
 }
 
 const [directory, beginning] = ARGUMENTS.group.split('/');
 const names = fs.readdirSync(path.join(TESTS, directory))
   .filter((name) => /\.m?js$/.test(name) && name.startsWith(beginning))
   .map((name) => `${directory}/${name}`)
+  .filter((name) => !ARGUMENTS.ignore.includes(name))
   .filter((name) => ARGUMENTS.match.length === 0 || ARGUMENTS.match.includes(name));
-const results = {};
-for (const name of names) results[name] = run(name);
-process.stdout.write(JSON.stringify(results));
+const cases = {};
+let log = '';
+for (const name of names) {
+  const [outcome, text] = run(name);
+  cases[name] = outcome;
+  if (outcome !== 'passed') log += `--- ${name}: ${outcome}\n${text}\n`;
+}
+process.stdout.write(JSON.stringify({ cases, log }));

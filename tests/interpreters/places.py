@@ -79,8 +79,9 @@ class Places:
     def __init__(self, server, image):
         self.server, self.image = server, image
 
-    def inside(self, language, code, seconds):
-        process = start([self.server, "run", "--json", "--language", language, "--timeout", seconds, *LIMITS,
+    def inside(self, language, code, seconds, before=()):
+        """`before` stands in front of the command line of the server."""
+        process = start([*before, self.server, "run", "--json", "--language", language, "--timeout", seconds, *LIMITS,
                          "-"], stdin=subprocess.PIPE,
                         env={**os.environ, **self.image.environment(language)})
         process.stdin.write(code)
@@ -98,9 +99,9 @@ class Places:
                         stdin=subprocess.DEVNULL)
         return Run(process, "outside", seconds + GRACE_SECONDS, directory)
 
-    def both(self, language, code, seconds):
-        """What the code printed, outside and inside, and what held the limits; both run at once."""
-        runs = [self.outside(language, code, seconds), self.inside(language, code, seconds)]
+    def both(self, language, codes, seconds):
+        """What the codes printed, outside and inside, and what held the limits; both run at once."""
+        runs = [self.outside(language, codes[0], seconds), self.inside(language, codes[1], seconds)]
         try:
             return *[run.result() for run in runs], runs[1].limits
         finally:

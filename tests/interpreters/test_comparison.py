@@ -4,8 +4,8 @@ import comparison
 import differences
 import pytest
 
-LISTED = [differences.Difference(1, "test.test_os.Pty.* error no terminals"),
-          differences.Difference(2, "test.test_os.test_memfd error without cgroups: unbounded")]
+LISTED = [differences.Difference("test.test_os.Pty.* error no terminals"),
+          differences.Difference("test.test_os.test_memfd error without cgroups: unbounded")]
 OUTSIDE = {"test.test_os.Pty.one": "passed", "test.test_os.test_memfd": "passed",
            "test.test_os.test_same": "passed"}
 INSIDE = {**OUTSIDE, "test.test_os.Pty.one": "error", "test.test_os.test_memfd": "error"}
@@ -39,6 +39,12 @@ def test_line_that_explains_nothing_is_told():
         "test.test_os.Pty.* error: no such difference any more"]
 
 
+def test_line_that_depends_on_the_machine_may_explain_nothing():
+    perhaps = differences.Difference("test.test_os.test_same skipped perhaps: the machine lacks it")
+    assert differences.gone({}, [perhaps]) == []
+    assert differences.unexplained({"test.test_os.test_same": ("passed", "skipped")}, [perhaps]) == []
+
+
 def test_line_about_no_cgroups_says_nothing_where_there_are():
     found = compare(OUTSIDE, {**INSIDE, "test.test_os.test_memfd": "passed"}, "cgroup")
     assert (found.unexplained, found.gone) == ([], [])
@@ -55,3 +61,10 @@ def test_difference_that_does_not_come_again_is_chance():
 
     assert comparison.Comparison(run_both, LISTED).unexplained == []
     assert asked == [[], ["test.test_os.test_same"]]
+
+
+def test_difference_that_cannot_be_run_again_is_no_chance():
+    results = [(OUTSIDE, {**INSIDE, "setUpModule (test.test_os)": "error"}), ({}, {}), ({}, {})]
+    found = comparison.Comparison(lambda names: (*results.pop(0), "rlimit"), LISTED)
+    assert found.unexplained == ["setUpModule (test.test_os): absent outside, error inside"]
+    assert results == []

@@ -16,6 +16,7 @@
 #include "images/confine.h"
 #include "images/debian.h"
 #include "images/finish.h"
+#include "images/import.h"
 #include "images/interrupt.h"
 #include "images/member.h"
 #include "images/npm.h"
@@ -148,17 +149,13 @@ static int recipe_make(const struct debian_recipe *recipe, const struct workplac
     return r;
 }
 
-static int archive_make(const char *path, const struct workplace *place, struct progress *progress,
-                        struct fault *fault)
+/* From a file, a directory or a registry. */
+static int import_make(const struct build *build, const struct workplace *place,
+                       struct provenance *provenance, struct progress *progress,
+                       struct fault *fault)
 {
-    OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) < 0)
-        return fault_set(fault, errno, "cannot open the archive %s: %m", path);
-    if (!S_ISREG(status.st_mode))
-        return fault_set(fault, EINVAL, "the archive %s is not a regular file", path);
-    progress_step(progress, "unpacking");
-    int r = unpack_tar(place->rootfs, fd, progress, fault);
+    const struct building_site site = {place->rootfs, place->scratch};
+    int r = import_path(build->path, &site, provenance, progress, fault);
     return r == 0 ? finish_archive(place->rootfs, fault) : r;
 }
 
@@ -172,29 +169,57 @@ static char *time_now(void)
     return strdup(text);
 }
 
-/* The name of a file without its directories, for the record. */
-static char *archive_source(const char *path)
+/* Where it came from, for the record; the name of a file without its directories. Owned. */
+static char *source_of(const struct build *build, const struct debian_recipe *recipe)
 {
-    const char *slash = strrchr(path, '/');
     char *source = NULL;
     char shown[256];
-    name_for_people(slash != NULL ? slash + 1 : path, shown);
+    if (recipe != NULL)
+        return strdup(recipe->node ? "Debian " DEBIAN_SUITE " packages and npm packages"
+                                   : "Debian " DEBIAN_SUITE " packages");
+    const char *slash = strrchr(build->path, '/');
+    name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : build->path, shown);
     return asprintf(&source, "the archive %s", shown) < 0 ? NULL : source;
 }
 
-static int record_make(const struct build *build, const struct debian_recipe *recipe,
-                       const struct workplace *place, struct image *image, struct fault *fault)
+/* One image on its way. */
+struct making {
+    const struct build *build;
+    const struct debian_recipe *recipe; /* or NULL */
+    struct workplace place;
+    struct provenance provenance;
+    struct image image;
+};
+
+static void making_release(struct making *making)
 {
-    image->name = strdup(build->name);
+    image_release(&making->image);
+    provenance_release(&making->provenance);
+    workplace_release(&making->place);
+}
+
+static int records_write(struct making *making, int directory_fd, struct fault *fault)
+{
+    const struct build *build = making->build;
+    char reference[REFERENCE_TEXT_MAX] = "";
+    if (build->reference != NULL)
+        reference_format(build->reference, reference);
+    int r = lock_write(directory_fd, &making->provenance.lock,
+                       build->reference != NULL ? reference : making->image.source, fault);
+    return r == 0 ? record_write(directory_fd, &making->image, fault) : r;
+}
+
+static int record_make(struct making *making, struct fault *fault)
+{
+    struct image *image = &making->image;
+    const struct workplace *place = &making->place;
+    image->name = strdup(making->build->name);
     image->created = time_now();
-    if (recipe == NULL)
-        image->source = archive_source(build->archive);
-    else
-        image->source = strdup(recipe->node ? "Debian " DEBIAN_SUITE " packages and npm packages"
-                                            : "Debian " DEBIAN_SUITE " packages");
+    image->source = source_of(making->build, making->recipe);
+    image->environment = pointer_take(&making->provenance.configuration.environment);
     if (image->name == NULL || image->created == NULL || image->source == NULL)
         return fault_set(fault, ENOMEM, "no memory for the record of the image");
-    int r = finish_inspect(place->rootfs, recipe, image, fault);
+    int r = finish_inspect(place->rootfs, making->recipe, image, fault);
     if (r == 0 && image->summary == NULL)
         r = fault_set(fault, ENOMEM, "no memory for the record of the image");
     if (r < 0)
@@ -206,39 +231,52 @@ static int record_make(const struct build *build, const struct debian_recipe *re
     r = tree_remove(fd, "scratch");
     if (r < 0)
         return fault_set(fault, -r, "cannot remove what the fetch downloaded: %m");
-    return record_write(fd, image, fault);
+    return records_write(making, fd, fault);
+}
+
+static int making_run(struct making *making, const struct store_lock *lock,
+                      struct progress *progress, struct fault *fault)
+{
+    struct workplace *place = &making->place;
+    int r = workplace_open(making->build, lock, place, fault);
+    if (r == 0)
+        r = confined_probe(place->rootfs, fault);
+    if (r == 0)
+        r = making->recipe != NULL
+                ? recipe_make(making->recipe, place, progress, fault)
+                : import_make(making->build, place, &making->provenance, progress, fault);
+    if (r == 0)
+        r = record_make(making, fault);
+    if (r == 0 && interrupt_signal() != 0)
+        r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
+    if (r == 0)
+        r = store_publish(lock, place->name, fault);
+    if (r == 0)
+        place->name[0] = '\0';
+    return r;
 }
 
 static int image_make(const struct build *build, const struct store_lock *lock,
                       struct progress *progress, struct fault *fault)
 {
-    OWNED(workplace_release) struct workplace place = {0};
-    OWNED(image_release) struct image image = {0};
-    const struct debian_recipe *recipe =
-        build->archive == NULL ? debian_recipe_find(build->name) : NULL;
-    if (recipe == NULL && build->archive == NULL)
+    const bool imported = build->path != NULL || build->reference != NULL;
+    OWNED(making_release)
+    struct making making = {
+        .build = build,
+        .recipe = imported ? NULL : debian_recipe_find(build->name),
+    };
+    if (making.recipe == NULL && !imported)
         return fault_set(fault, ENOENT, "there is no recipe for the image %s", build->name);
-    int r = workplace_open(build, lock, &place, fault);
-    if (r == 0)
-        r = confined_probe(place.rootfs, fault);
-    if (r == 0)
-        r = recipe != NULL ? recipe_make(recipe, &place, progress, fault)
-                           : archive_make(build->archive, &place, progress, fault);
-    if (r == 0)
-        r = record_make(build, recipe, &place, &image, fault);
-    if (r == 0 && interrupt_signal() != 0)
-        r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
-    if (r == 0)
-        r = store_publish(lock, place.name, fault);
+    int r = making_run(&making, lock, progress, fault);
     if (r < 0)
         return r;
-    place.name[0] = '\0';
     char size[32];
     int64_t seconds = (clock_now() - progress->started) / NANOSECONDS_PER_SECOND;
     progress_close(progress);
-    const char *summary = image.summary != NULL ? image.summary : "";
-    progress_note(progress, "done: %s in %lld s%s%s", size_for_people(image.size_bytes, size),
-                  (long long)seconds, summary[0] != '\0' ? "; " : "", summary);
+    const char *summary = making.image.summary != NULL ? making.image.summary : "";
+    progress_note(progress, "done: %s in %lld s%s%s",
+                  size_for_people(making.image.size_bytes, size), (long long)seconds,
+                  summary[0] != '\0' ? "; " : "", summary);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #ifndef IMAGES_BUILD_H
 #define IMAGES_BUILD_H
 
+#include "images/registry/reference.h"
 #include "sandbox/base/fault.h"
 
 #include <stdbool.h>
@@ -11,8 +12,9 @@
 struct build {
     const char *store;   /* where images are kept */
     const char *name;    /* of the image, checked */
-    const char *archive; /* path of the tar of a root file system; NULL: the recipe `name` */
-    bool force;          /* make it again if it is there */
+    const char *path;    /* to make it from (import.h), or NULL */
+    const struct reference *reference; /* to fetch it from a registry, or NULL; neither: a recipe */
+    bool force; /* make it again if it is there */
 };
 
 /*

@@ -139,8 +139,8 @@ static void child_attend(struct child *child, const struct pollfd watches[WATCHE
     }
 }
 
-/* Waits up to a tick and attends to what came. 0, or -EINTR when a signal asks us to stop. */
-static int children_turn(struct child *children, size_t count,
+/* Waits that long at most and attends to what came. 0, or -EINTR when a signal asks us to stop. */
+static int children_turn(struct child *children, size_t count, long nanoseconds,
                          const struct child_observer *observer)
 {
     struct pollfd watches[CHILDREN_MAX * WATCHES_PER_CHILD];
@@ -148,7 +148,7 @@ static int children_turn(struct child *children, size_t count,
         child_watch(&children[i], &watches[i * WATCHES_PER_CHILD]);
     sigset_t mask;
     interrupt_mask(&mask);
-    const struct timespec tick = {.tv_nsec = TICK_NANOSECONDS};
+    const struct timespec tick = {.tv_nsec = nanoseconds};
     int ready = ppoll(watches, count * WATCHES_PER_CHILD, &tick, &mask);
     if (interrupt_signal() != 0)
         return -EINTR;
@@ -176,20 +176,34 @@ static bool children_are_done(const struct child *children, size_t count)
     return true;
 }
 
+static int interrupted(struct fault *fault)
+{
+    return fault_set(fault, EINTR, "interrupted by SIG%s; nothing of it was kept",
+                     sigabbrev_np(interrupt_signal()));
+}
+
+int children_look(struct child *children, size_t count, struct fault *fault)
+{
+    int r = children_turn(children, count, 0, NULL);
+    const struct child *failed = child_at_fault(children, count);
+    if (r < 0)
+        return interrupted(fault);
+    return failed != NULL ? fault_set(fault, failed->error, "%s", failed->fault.text) : 0;
+}
+
 int children_wait(struct child *children, size_t count, const struct child_observer *observer,
                   struct fault *fault)
 {
     const struct child *failed = NULL;
     int r = 0;
     while (r == 0 && failed == NULL && !children_are_done(children, count)) {
-        r = children_turn(children, count, observer);
+        r = children_turn(children, count, TICK_NANOSECONDS, observer);
         failed = child_at_fault(children, count);
     }
     for (size_t i = 0; i < count; i++)
         child_kill(&children[i]);
     if (r < 0)
-        return fault_set(fault, -r, "interrupted by SIG%s; nothing of it was kept",
-                         sigabbrev_np(interrupt_signal()));
+        return interrupted(fault);
     if (failed != NULL)
         return fault_set(fault, failed->error, "%s", failed->fault.text);
     return 0;

@@ -83,6 +83,9 @@ struct child_observer {
 int children_wait(struct child *children, size_t count, const struct child_observer *observer,
                   struct fault *fault);
 
+/* Attends to what came from the children, without waiting. 0, -EINTR or a reported fault. */
+int children_look(struct child *children, size_t count, struct fault *fault);
+
 struct program {
     const char *const *argv;        /* NULL-terminated; argv[0] is looked up in PATH */
     const char *const *environment; /* NULL-terminated NAME=VALUE to set beside our own, or NULL */

@@ -1,5 +1,6 @@
 #include "images/confine.h"
 
+#include "images/confine_filter.h"
 #include "images/interrupt.h"
 #include "sandbox/base/owned.h"
 
@@ -237,7 +238,10 @@ static int child_confine(const struct start *start, struct fault *fault)
         r = mounts_set_up(start->confined, fault);
     if (r == 0)
         r = privileges_drop(fault);
-    return r == 0 ? limits_set(start->confined->programs, fault) : r;
+    if (r == 0)
+        r = limits_set(start->confined->programs, fault);
+    /* Programs of the image read no archives, and need more. */
+    return r == 0 && !start->confined->programs ? confine_filter_install(fault) : r;
 }
 
 static void child_main(const struct start *start)

@@ -4,7 +4,8 @@
  * A confined child is a fork of ours in new user, mount, pid, IPC, UTS and (unless told) network
  * namespaces, whose root is the root file system that is being made. So the kernel keeps every
  * path, symbolic link and ".." inside; and the child has no capability, cannot gain one, and has no
- * descriptor but those it was given. Our own uid is mapped to 0 there: nothing else is.
+ * descriptor but those it was given. Our own uid is mapped to 0 there: nothing else is. One that
+ * runs no programs of the image has a system call filter besides (confine_filter.h).
  *
  * Side: parent; `body` runs in the child.  Source: user_namespaces(7), pivot_root(2).
  */

@@ -208,8 +208,8 @@ static int members_unpack(struct archive *archive, struct tree_writer *writer, s
         int r = member_next(archive, &member, fault);
         if (r <= 0)
             return r;
-        r = writer->merges ? package_member_unpack(archive, writer, &member, fault)
-                           : member_unpack(archive, writer, &member, fault);
+        r = writer->kind == TREE_PACKAGES ? package_member_unpack(archive, writer, &member, fault)
+                                          : member_unpack(archive, writer, &member, fault);
         if (r < 0)
             return r;
     }
@@ -222,6 +222,7 @@ static int members_unpack(struct archive *archive, struct tree_writer *writer, s
  */
 struct stream {
     struct archive *archive;
+    struct digest_stream *digest; /* of all of it, or NULL */
     uint64_t bytes;
 };
 
@@ -234,7 +235,8 @@ static la_ssize_t stream_read(struct archive *tar, void *data, const void **ret_
     if (r == ARCHIVE_EOF)
         return 0;
     stream->bytes += went_well(r) ? length : 0;
-    if (went_well(r) && stream->bytes <= STREAM_BYTES_MAX)
+    if (went_well(r) && stream->bytes <= STREAM_BYTES_MAX &&
+        (stream->digest == NULL || digest_update(stream->digest, *ret_bytes, length) == 0))
         return (la_ssize_t)length;
     const char *why = archive_error_string(stream->archive);
     archive_set_error(tar, EIO, "%s", why != NULL ? why : "it is damaged");
@@ -254,28 +256,61 @@ static int stream_open(struct stream *stream, int fd, struct fault *fault)
     return 0;
 }
 
-int tar_unpack(int fd, struct tree_usage *usage, struct fault *fault)
+/* Opens both readers, that of the compression and that of the tar, and unpacks. */
+static int stream_unpack(struct stream *stream, struct archive *tar,
+                         const struct tar_source *source, struct tree_usage *usage,
+                         struct fault *fault)
 {
-    OWNED(archive_close) struct archive *compressed = stream_reader();
-    OWNED(archive_close) struct archive *archive = plain_tar_reader();
-    if (compressed == NULL || archive == NULL)
-        return reader_absent(fault);
-    struct stream stream = {.archive = compressed};
-    int r = stream_open(&stream, fd, fault);
+    int r = stream_open(stream, source->fd, fault);
     if (r < 0)
         return r;
-    if (archive_read_open(archive, &stream, NULL, stream_read, NULL) != ARCHIVE_OK)
-        return archive_fault(archive, fault);
+    if (archive_read_open(tar, stream, NULL, stream_read, NULL) != ARCHIVE_OK)
+        return archive_fault(tar, fault);
     OWNED(tree_writer_close) struct tree_writer writer;
-    tree_writer_open(&writer, usage, false);
+    tree_writer_open(&writer, usage, source->kind);
+    return members_unpack(tar, &writer, fault);
+}
+
+/* Reads what stands behind the end of the tar, and compares the digest of all. */
+static int stream_check(struct stream *stream, struct archive *tar, const struct digest *wanted,
+                        struct fault *fault)
+{
+    const void *bytes;
+    la_ssize_t got = 1;
+    struct digest found;
+    while (got > 0)
+        got = stream_read(tar, stream, &bytes);
+    if (got < 0)
+        return archive_fault(tar, fault);
+    if (digest_finish(stream->digest, &found) < 0)
+        return fault_set(fault, EIO, "cannot compute the digest of a layer");
+    if (digest_equal(wanted, &found))
+        return 0;
+    return fault_set(fault, EBADMSG,
+                     "a layer is refused: it expands to %s, but the image's configuration says %s",
+                     found.text, wanted->text);
+}
+
+int tar_unpack(const struct tar_source *source, struct tree_usage *usage, struct fault *fault)
+{
+    OWNED(archive_close) struct archive *compressed = stream_reader();
+    OWNED(archive_close) struct archive *tar = plain_tar_reader();
+    OWNED(digest_release) struct digest_stream *digest = NULL;
+    if (compressed == NULL || tar == NULL)
+        return reader_absent(fault);
+    if (source->expanded != NULL && digest_open(source->expanded, &digest) < 0)
+        return fault_set(fault, ENOTSUP, "cannot compute the digest of a layer");
+    struct stream stream = {.archive = compressed, .digest = digest};
     struct fault cause = {0};
-    r = members_unpack(archive, &writer, &cause);
+    int r = stream_unpack(&stream, tar, source, usage, &cause);
+    if (r == 0 && source->expanded != NULL)
+        r = stream_check(&stream, tar, source->expanded, &cause);
     if (stream.bytes > STREAM_BYTES_MAX)
         return fault_set(fault, EFBIG, "the archive is refused: it expands to more than %d GiB",
                          (int)(STREAM_BYTES_MAX >> 30));
     if (r < 0)
         return fault_set(fault, -r, "%s", cause.text);
-    if (atomic_load(&usage->members) == 0)
+    if (source->kind == TREE_WHOLE && atomic_load(&usage->members) == 0)
         return fault_set(fault, EBADMSG, "the archive holds nothing");
     return 0;
 }

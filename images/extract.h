@@ -10,18 +10,26 @@
 #define IMAGES_EXTRACT_H
 
 #include "images/member.h"
+#include "images/registry/digest.h"
 #include "sandbox/base/fault.h"
 
 #include <stddef.h>
 
-/*
- * Unpacks a tar, counting into `usage`. 0; -EBADMSG for a damaged or hostile archive; -EFBIG for one
- * over the maxima of member.h; or another negative errno.
- */
-int tar_unpack(int fd, struct tree_usage *usage, struct fault *fault);
+/* A tar: of a whole root file system, or one layer of an image. */
+struct tar_source {
+    int fd; /* borrowed, read from where it stands */
+    enum tree_kind kind;
+    const struct digest *expanded; /* of what it expands to, borrowed; NULL: not known */
+};
 
 /*
- * Unpacks a package with a writer that merges, and keeps its control file and postinst script as
+ * Unpacks a tar, counting into `usage`. 0; -EBADMSG for a damaged or hostile archive, or one that
+ * expands to something else; -EFBIG for one over the maxima of member.h; or another negative errno.
+ */
+int tar_unpack(const struct tar_source *source, struct tree_usage *usage, struct fault *fault);
+
+/*
+ * Unpacks a package with a writer of TREE_PACKAGES, and keeps its control file and postinst script as
  * those of `number` in SETUP_DIRECTORY, which is there. As tar_unpack().
  */
 int package_unpack(int fd, size_t number, struct tree_writer *writer, struct fault *fault);

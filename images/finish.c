@@ -124,18 +124,12 @@ int finish_packages(const char *root, const struct debian_recipe *recipe, struct
     return r == 0 && recipe->fonts ? fonts_list(root, progress, fault) : r;
 }
 
-/* What `docker save` and the like write is layers, not a tree. */
 static int check_is_root(struct fault *fault)
 {
     if (file_exists("usr") || file_exists("bin"))
         return 0;
-    if (file_exists("manifest.json") || file_exists("oci-layout"))
-        return fault_set(fault, EBADMSG,
-                         "the archive holds the layers of a container image, not a root file "
-                         "system: make one of it with `docker export` or `podman export` of a "
-                         "container");
     return fault_set(fault, EBADMSG,
-                     "the archive is no root file system: there is neither /usr nor /bin in it");
+                     "that is no root file system: there is neither /usr nor /bin in it");
 }
 
 static int archive_body(void *data, struct fault *fault)

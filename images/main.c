@@ -5,6 +5,7 @@
 #include "images/build.h"
 #include "images/catalog.h"
 #include "images/interrupt.h"
+#include "images/registry/digest.h"
 #include "images/store.h"
 #include "sandbox/base/owned.h"
 
@@ -23,8 +24,10 @@
 #define OPEN_FILES 4096 /* each package is open from its download to its unpacking */
 
 struct arguments {
-    const char *archive; /* --from */
-    const char *name;    /* --name */
+    const char *from; /* --from: a file or directory, or a reference */
+    const char *name; /* --name, or the one name that is left beside --from */
+    struct reference reference;
+    bool from_registry;
     bool force, help, version;
     char **names; /* the rest: NULL-terminated */
 };
@@ -45,7 +48,7 @@ static void help_print(void)
     size_t count;
     const struct recipe *recipes = recipe_list(&count);
     puts("Usage: " PROGRAM " [--force] NAME...\n"
-         "       " PROGRAM " [--force] --from FILE --name NAME\n"
+         "       " PROGRAM " [--force] NAME --from SOURCE\n"
          "\n"
          "Makes the root file systems that snippets run on. Each is complete or absent; one that\n"
          "is there is left as it is.\n"
@@ -54,9 +57,14 @@ static void help_print(void)
     for (size_t i = 0; i < count; i++)
         printf("  %-14s %s\n", recipes[i].name, recipes[i].summary);
     puts("\n"
+         "SOURCE is one of:\n"
+         "  an archive     the tar of a root file system, an OCI layout or what docker save wrote\n"
+         "                 (gzip, zstd, xz or plain)\n"
+         "  a directory    a root file system, or an OCI layout\n"
+         "\n"
          "Options:\n"
-         "  --from FILE    make it from the tar of a root file system (gzip, zstd, xz or plain)\n"
-         "  --name NAME    what that image is called\n"
+         "  --from SOURCE  make it from that\n"
+         "  --name NAME    what that image is called, as NAME before --from\n"
          "  --force        make it again if it is there\n"
          "  --help         show this\n"
          "  --version      show the version\n"
@@ -82,7 +90,7 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
     for (int option; (option = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
         switch (option) {
         case OPTION_FROM:
-            arguments.archive = optarg;
+            arguments.from = optarg;
             break;
         case OPTION_NAME:
             arguments.name = optarg;
@@ -111,20 +119,34 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
     return 0;
 }
 
+/* What image is meant: a name beside --from is as good as --name. 0 or the exit code. */
+static int name_settle(struct arguments *arguments)
+{
+    char **names = arguments->names;
+    if (arguments->from == NULL && arguments->name != NULL)
+        return usage_fault("--name goes with --from SOURCE; images of the catalog are named bare");
+    if (arguments->from == NULL)
+        return names[0] != NULL ? 0 : usage_fault("name the image to be made");
+    if (arguments->name == NULL && names[0] != NULL) {
+        arguments->name = names[0];
+        names++;
+    }
+    if (arguments->name == NULL)
+        return usage_fault("--from needs a NAME, what the image is to be called");
+    if (names[0] != NULL)
+        return usage_fault("%s cannot be made in the same call as --from", names[0]);
+    return 0;
+}
+
 /* Whether the arguments ask for one thing that can be done: 0 or the exit code. */
-static int arguments_check(const struct arguments *arguments)
+static int arguments_check(struct arguments *arguments)
 {
     struct fault fault = {0};
-    if (arguments->archive != NULL && arguments->name == NULL)
-        return usage_fault("--from needs --name NAME, what the image is to be called");
-    if (arguments->archive == NULL && arguments->name != NULL)
-        return usage_fault("--name goes with --from FILE; images of the catalog are named bare");
-    if (arguments->archive != NULL && arguments->names[0] != NULL)
-        return usage_fault("%s cannot be made in the same call as --from", arguments->names[0]);
-    if (arguments->archive == NULL && arguments->names[0] == NULL)
-        return usage_fault("name the image to be made");
-    if (arguments->name != NULL && image_name_check(arguments->name, &fault) < 0)
-        return usage_fault("%s", fault.text);
+    int status = name_settle(arguments);
+    if (status != 0)
+        return status;
+    if (arguments->name != NULL)
+        return image_name_check(arguments->name, &fault) < 0 ? usage_fault("%s", fault.text) : 0;
     for (char **name = arguments->names; *name != NULL; name++)
         if (recipe_find(*name) == NULL)
             return usage_fault("there is no image %s in the catalog", *name);
@@ -136,7 +158,8 @@ static int build_one(const char *store, const struct arguments *arguments, const
     const struct build build = {
         .store = store,
         .name = name,
-        .archive = arguments->archive,
+        .path = arguments->from_registry ? NULL : arguments->from,
+        .reference = arguments->from_registry ? &arguments->reference : NULL,
         .force = arguments->force,
     };
     struct fault fault = {0};
@@ -154,7 +177,7 @@ static int build_all(const struct arguments *arguments)
         fprintf(stderr, PROGRAM ": %s\n", fault.text);
         return EXIT_FAILURE;
     }
-    if (arguments->archive != NULL)
+    if (arguments->from != NULL)
         return build_one(store, arguments, arguments->name);
     for (char **name = arguments->names; *name != NULL; name++) {
         int status = build_one(store, arguments, *name);
@@ -174,6 +197,15 @@ static void locale_prepare(void)
     iconv_t converter = iconv_open("UTF-8", "UTF-8");
     if (converter != (iconv_t)-1)
         iconv_close(converter);
+}
+
+/* Here for the same reason. 0 or the exit code. */
+static int digests_prepare(void)
+{
+    if (digest_prepare() == 0)
+        return 0;
+    fprintf(stderr, PROGRAM ": this libcrypto cannot compute sha256 and sha512\n");
+    return EXIT_FAILURE;
 }
 
 static void limits_prepare(void)
@@ -209,6 +241,9 @@ int main(int argc, char **argv)
         return status;
     umask(022);
     locale_prepare();
+    status = digests_prepare();
+    if (status != 0)
+        return status;
     limits_prepare();
     interrupt_install();
     return build_all(&arguments);

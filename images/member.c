@@ -1,5 +1,7 @@
 #include "images/member.h"
 
+#include "images/tree.h"
+#include "images/whiteout.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
@@ -8,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+
+#define LINKS_MAX 40 /* to follow in one name, as the kernel does: path_resolution(7) */
 
 const char *name_for_people(const char *name, char buffer[256])
 {
@@ -74,69 +78,154 @@ int member_name_normalize(const char *name, char ret_plain[PATH_MAX], struct fau
     return 0;
 }
 
-void tree_writer_open(struct tree_writer *writer, struct tree_usage *usage, bool merges)
+void tree_writer_open(struct tree_writer *writer, struct tree_usage *usage, enum tree_kind kind)
 {
     writer->usage = usage;
-    writer->merges = merges;
+    writer->kind = kind;
+    writer->names = (struct name_set){0};
     writer->parent_fd = -1;
+    writer->parent_inode = 0;
     writer->parent[0] = '\0';
 }
 
 void tree_writer_close(struct tree_writer *writer)
 {
     fd_close(&writer->parent_fd);
+    name_set_clear(&writer->names);
 }
 
-/* Opens a directory of the tree by a plain name, "" being the top, through no symbolic link. */
-static int directory_open(const char *name)
+/* Opens a directory of the tree by its name, "" being the top. A descriptor or a negative errno. */
+static int directory_resolve(const char *name, uint64_t resolve)
 {
     const struct open_how how = {
         .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+        .resolve = resolve,
     };
     long fd = syscall(SYS_openat2, AT_FDCWD, name[0] != '\0' ? name : ".", &how, sizeof(how));
     return fd < 0 ? -errno : (int)fd;
 }
 
-/* Opens it, making what is missing of it. A descriptor, or a negative errno. */
-static int directory_provide(char *name)
+/* Whether a directory of the tree is not too far down, however the links went. 0 or -ELOOP. */
+static int depth_check(int directory_fd)
 {
-    int fd = directory_open(name);
+    struct stat top, status;
+    OWNED_FD int fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0 || stat(".", &top) < 0)
+        return -errno;
+    for (int depth = 0; depth <= TREE_DEPTH_MAX; depth++) {
+        if (fstat(fd, &status) < 0)
+            return -errno;
+        if (status.st_ino == top.st_ino && status.st_dev == top.st_dev)
+            return 0;
+        int above = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (above < 0)
+            return -errno;
+        fd_close(&fd);
+        fd = above;
+    }
+    return -ELOOP;
+}
+
+/* Opens a directory of the tree; through symbolic links, which stay inside it, only in layers. */
+static int directory_open(const struct tree_writer *writer, const char *name)
+{
+    int plain_fd = directory_resolve(name, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+    /* A link, or what it says of "..". */
+    if ((plain_fd != -ELOOP && plain_fd != -EXDEV) || writer->kind != TREE_LAYERS)
+        return plain_fd;
+    OWNED_FD int fd = directory_resolve(name, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+    int r = fd < 0 ? fd : depth_check(fd);
+    return r < 0 ? r : fd_take(&fd);
+}
+
+static int directory_provide(const struct tree_writer *writer, char *name, int *links);
+
+/*
+ * What is there in the place of a directory: where it is a link of a layer that leads nowhere, makes
+ * the directory that it leads to. 0, or a negative errno.
+ */
+static int link_target_provide(const struct tree_writer *writer, const char *name, int *links)
+{
+    char target[PATH_MAX], path[PATH_MAX];
+    if (writer->kind != TREE_LAYERS)
+        return 0;
+    const char *slash = strrchr(name, '/');
+    OWNED_MEMORY char *parent = strndup(name, slash != NULL ? (size_t)(slash - name) : 0);
+    OWNED_FD int parent_fd = parent != NULL ? directory_open(writer, parent) : -ENOMEM;
+    if (parent_fd < 0)
+        return fd_take(&parent_fd);
+    ssize_t length =
+        readlinkat(parent_fd, slash != NULL ? slash + 1 : name, target, sizeof(target) - 1);
+    if (length <= 0)
+        return 0; /* no link */
+    if (++*links > LINKS_MAX)
+        return -ELOOP;
+    target[length] = '\0';
+    int total = target[0] == '/' ? snprintf(path, sizeof(path), "%s", target + 1)
+                                 : snprintf(path, sizeof(path), "%s%s%s", parent,
+                                            parent[0] != '\0' ? "/" : "", target);
+    if (total < 0 || (size_t)total >= sizeof(path))
+        return -ENAMETOOLONG;
+    OWNED_FD int fd = directory_provide(writer, path, links);
+    return fd < 0 ? fd_take(&fd) : 0;
+}
+
+/*
+ * Opens a directory, making what is missing of it. `links` counts those that were followed. A
+ * descriptor, or a negative errno.
+ */
+static int directory_provide(const struct tree_writer *writer, char *name, int *links)
+{
+    int fd = directory_open(writer, name);
     if (fd != -ENOENT || name[0] == '\0')
         return fd;
     char *slash = strrchr(name, '/');
     if (slash != NULL)
         *slash = '\0';
-    OWNED_FD int parent_fd = slash != NULL ? directory_provide(name) : directory_open("");
+    OWNED_FD int parent_fd =
+        slash != NULL ? directory_provide(writer, name, links) : directory_open(writer, "");
     if (slash != NULL)
         *slash = '/';
     if (parent_fd < 0)
         return fd_take(&parent_fd);
-    if (mkdirat(parent_fd, slash != NULL ? slash + 1 : name, 0755) < 0 && errno != EEXIST)
-        return -errno;
-    return directory_open(name);
+    if (mkdirat(parent_fd, slash != NULL ? slash + 1 : name, 0755) < 0) {
+        int r = errno == EEXIST ? link_target_provide(writer, name, links) : -errno;
+        if (r < 0)
+            return r;
+    }
+    return directory_open(writer, name);
+}
+
+static const char *name_split(char *name)
+{
+    char *slash = strrchr(name, '/');
+    if (slash == NULL)
+        return name;
+    *slash = '\0';
+    return slash + 1;
 }
 
 /*
- * The directory of a member: kept open, since members of one directory mostly follow each other.
- * Splits `name` in place; the last part goes to ret_base.
+ * The directory of a member, made unless it is there: kept open, since members of one directory
+ * mostly follow each other. Splits `name` in place; the last part goes to ret_base.
  */
 static int parent_find(struct tree_writer *writer, char *name, const char **ret_base)
 {
-    char *slash = strrchr(name, '/');
-    const char *parent = "";
-    if (slash != NULL) {
-        *slash = '\0';
-        parent = name;
-    }
-    *ret_base = slash != NULL ? slash + 1 : name;
+    const char *base = name_split(name);
+    char *parent = base == name ? (char[]){""} : name;
+    int links = 0;
+    *ret_base = base;
     if (writer->parent_fd >= 0 && strcmp(parent, writer->parent) == 0)
         return 0;
     fd_close(&writer->parent_fd);
-    int fd = slash != NULL ? directory_provide(name) : directory_open("");
+    OWNED_FD int fd = directory_provide(writer, parent, &links);
     if (fd < 0)
-        return fd;
-    writer->parent_fd = fd;
+        return fd_take(&fd);
+    struct stat status = {0};
+    if (writer->kind == TREE_LAYERS && fstat(fd, &status) < 0)
+        return -errno;
+    writer->parent_inode = status.st_ino;
+    writer->parent_fd = fd_take(&fd);
     memcpy(writer->parent, parent, strlen(parent) + 1);
     return 0;
 }
@@ -156,6 +245,18 @@ static bool leads_to_directory(int parent_fd, const char *base)
     return fstatat(parent_fd, base, &status, 0) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* Makes the place free for a member that is no directory, or that takes the place of none. */
+static int place_clear(const struct tree_writer *writer, const char *base,
+                       const struct member *member, struct fault *fault)
+{
+    if (unlinkat(writer->parent_fd, base, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno == EISDIR && writer->kind != TREE_LAYERS)
+        return refuse(fault, member->name, "takes the place of a directory");
+    int r = errno == EISDIR ? tree_remove(writer->parent_fd, base) : -errno;
+    return r < 0 ? failed(fault, -r, "replace", member->name) : 0;
+}
+
 static int add_directory(const struct tree_writer *writer, const char *base,
                          const struct member *member, struct fault *fault)
 {
@@ -168,20 +269,15 @@ static int add_directory(const struct tree_writer *writer, const char *base,
     if (fstatat(writer->parent_fd, base, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISDIR(status.st_mode))
         return 0;
-    if (writer->merges && leads_to_directory(writer->parent_fd, base))
+    if (writer->kind == TREE_PACKAGES && leads_to_directory(writer->parent_fd, base))
         return 0;
+    if (writer->kind == TREE_LAYERS) {
+        int r = place_clear(writer, base, member, fault);
+        if (r < 0 || mkdirat(writer->parent_fd, base, mode) == 0)
+            return r;
+        return failed(fault, errno, "make the directory", member->name);
+    }
     return refuse(fault, member->name, "is a directory in the place of another member");
-}
-
-/* Makes the place free for a member that is no directory. */
-static int place_clear(const struct tree_writer *writer, const char *base,
-                       const struct member *member, struct fault *fault)
-{
-    if (unlinkat(writer->parent_fd, base, 0) == 0 || errno == ENOENT)
-        return 0;
-    if (errno == EISDIR)
-        return refuse(fault, member->name, "takes the place of a directory");
-    return failed(fault, errno, "replace", member->name);
 }
 
 static int add_file(const struct tree_writer *writer, const char *base, const struct member *member,
@@ -205,26 +301,42 @@ static int add_symbolic_link(const struct tree_writer *writer, const char *base,
     return 0;
 }
 
+/* The name without what an absolute one begins with, which in a layer is the top of the tree. */
+static const char *name_in_tree(const struct tree_writer *writer, const char *name)
+{
+    return writer->kind == TREE_LAYERS ? name + strspn(name, "/") : name;
+}
+
+static int hard_link_fault(int error, const struct member *member, struct fault *fault)
+{
+    if (error == ENOSPC || error == EDQUOT || error == EMLINK)
+        return failed(fault, error, "make the hard link", member->name);
+    return refuse_link(fault, member->name, member->link, "links to what is no earlier member");
+}
+
 static int add_hard_link(const struct tree_writer *writer, const char *base,
                          const struct member *member, struct fault *fault)
 {
     char target[PATH_MAX] = "";
-    if (member->link == NULL || member_name_normalize(member->link, target, NULL) < 0 ||
-        target[0] == '\0')
+    const char *link = member->link != NULL ? name_in_tree(writer, member->link) : "";
+    if (member_name_normalize(link, target, NULL) < 0 || target[0] == '\0')
         return refuse_link(fault, member->name, member->link != NULL ? member->link : "",
                            "links to no place in the root file system");
-    char *slash = strrchr(target, '/');
-    if (slash != NULL)
-        *slash = '\0';
-    OWNED_FD int target_fd = directory_open(slash != NULL ? target : "");
-    if (target_fd < 0 ||
-        linkat(target_fd, slash != NULL ? slash + 1 : target, writer->parent_fd, base, 0) < 0) {
-        int error = target_fd < 0 ? -target_fd : errno;
-        if (error == ENOSPC || error == EDQUOT || error == EMLINK)
-            return failed(fault, error, "make the hard link", member->name);
-        return refuse_link(fault, member->name, member->link, "links to what is no earlier member");
-    }
-    return 0;
+    const char *last = name_split(target);
+    OWNED_FD int target_fd = directory_open(writer, last == target ? "" : target);
+    struct stat status, former;
+    if (target_fd < 0)
+        return hard_link_fault(-target_fd, member, fault);
+    if (fstatat(target_fd, last, &status, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(status.st_mode))
+        return hard_link_fault(errno, member, fault);
+    /* What is in its place may be what it is to be linked to. */
+    if (fstatat(writer->parent_fd, base, &former, AT_SYMLINK_NOFOLLOW) == 0 &&
+        former.st_ino == status.st_ino && former.st_dev == status.st_dev)
+        return 0;
+    int r = place_clear(writer, base, member, fault);
+    if (r == 0 && linkat(target_fd, last, writer->parent_fd, base, 0) < 0)
+        r = hard_link_fault(errno, member, fault);
+    return r;
 }
 
 /* Counts the member against the maxima. */
@@ -245,8 +357,12 @@ static int usage_add(struct tree_usage *usage, const struct member *member, stru
     return 0;
 }
 
-static int parent_fault(int error, const struct member *member, struct fault *fault)
+static int parent_fault(const struct tree_writer *writer, int error, const struct member *member,
+                        struct fault *fault)
 {
+    if (error == ELOOP && writer->kind == TREE_LAYERS)
+        return refuse(fault, member->name,
+                      "goes through symbolic links in a circle, or deeper than 64 directories");
     if (error == ELOOP)
         return refuse(fault, member->name, "goes through a symbolic link");
     if (error == ENOTDIR)
@@ -254,29 +370,68 @@ static int parent_fault(int error, const struct member *member, struct fault *fa
     return failed(fault, error, "make the directory of", member->name);
 }
 
+/* Removes what the whiteout names of the layers below. A directory that is not there has nothing. */
+static int add_whiteout(struct tree_writer *writer, char *name, const struct whiteout *whiteout,
+                        const struct member *member, struct fault *fault)
+{
+    if (whiteout->kind == WHITEOUT_BAD)
+        return refuse(fault, member->name, "is a whiteout of no name");
+    if (whiteout->kind == WHITEOUT_IGNORED)
+        return 0;
+    const char *base = name_split(name);
+    OWNED_FD int path_fd = directory_open(writer, base == name ? "" : name);
+    if (path_fd == -ENOENT || path_fd == -ENOTDIR)
+        return 0;
+    if (path_fd < 0)
+        return parent_fault(writer, -path_fd, member, fault);
+    /* It may be, or be below, what is removed. */
+    fd_close(&writer->parent_fd);
+    int r = whiteout->kind == WHITEOUT_NAME
+                ? whiteout_remove(path_fd, whiteout->name, &writer->names)
+                : whiteout_empty(path_fd, &writer->names);
+    return r < 0 ? failed(fault, -r, "remove what is below the whiteout", member->name) : 0;
+}
+
+/* Makes a member in its directory. */
+static int add_here(const struct tree_writer *writer, const char *base, const struct member *member,
+                    int *ret_fd, struct fault *fault)
+{
+    if (!member->hard_link && member->type == S_IFDIR)
+        return add_directory(writer, base, member, fault);
+    if (member->hard_link)
+        return add_hard_link(writer, base, member, fault);
+    int r = place_clear(writer, base, member, fault);
+    if (r < 0)
+        return r;
+    if (member->type == S_IFLNK)
+        return add_symbolic_link(writer, base, member, fault);
+    return member->type == S_IFREG ? add_file(writer, base, member, ret_fd, fault) : 0;
+}
+
 int tree_writer_add(struct tree_writer *writer, const struct member *member, int *ret_fd,
                     struct fault *fault)
 {
     *ret_fd = -1;
     char name[PATH_MAX] = "";
-    int r = member_name_normalize(member->name, name, fault);
+    int r = member_name_normalize(name_in_tree(writer, member->name), name, fault);
     if (r == 0)
         r = usage_add(writer->usage, member, fault);
     bool known = member->hard_link || member->type == S_IFREG || member->type == S_IFDIR ||
                  member->type == S_IFLNK;
-    if (r < 0 || name[0] == '\0' || !known)
+    const bool layer = writer->kind == TREE_LAYERS;
+    if (r < 0 || name[0] == '\0' || (!known && !layer))
         return r;
+    const struct whiteout whiteout = whiteout_read(name);
+    if (layer && whiteout.kind != WHITEOUT_NONE)
+        return add_whiteout(writer, name, &whiteout, member, fault);
     const char *base = NULL;
     r = parent_find(writer, name, &base);
     if (r < 0)
-        return parent_fault(-r, member, fault);
-    if (!member->hard_link && member->type == S_IFDIR)
-        return add_directory(writer, base, member, fault);
-    r = place_clear(writer, base, member, fault);
+        return parent_fault(writer, -r, member, fault);
+    r = add_here(writer, base, member, ret_fd, fault);
+    if (r == 0 && layer && known && name_set_add(&writer->names, writer->parent_inode, base) < 0)
+        r = fault_set(fault, ENOMEM, "no memory for the names in a layer");
     if (r < 0)
-        return r;
-    if (member->hard_link)
-        return add_hard_link(writer, base, member, fault);
-    return member->type == S_IFLNK ? add_symbolic_link(writer, base, member, fault)
-                                   : add_file(writer, base, member, ret_fd, fault);
+        fd_close(ret_fd);
+    return r;
 }

@@ -1,7 +1,8 @@
 /*
  * Writes the members of an archive into the tree at the working directory, by rules of our own:
  *
- * - names are relative, without ".."; no member goes through a symbolic link;
+ * - names are relative, without ".."; no member goes through a symbolic link, but in layers, where
+ *   links lead on inside the tree and absolute names mean its top;
  * - only directories, regular files, symbolic and hard links are made; devices, FIFOs and sockets
  *   are passed over;
  * - no owners, no setuid or setgid, no ACLs, attributes or flags; everybody may read, and run what
@@ -11,11 +12,12 @@
  * The process has the tree as its root already (confine.h): these rules are the second wall, and
  * they give the clear message.
  *
- * Side: confined child.  Source: openat2(2), tar(5).
+ * Side: confined child.  Source: openat2(2), tar(5); OCI image-spec, layer.md.
  */
 #ifndef IMAGES_MEMBER_H
 #define IMAGES_MEMBER_H
 
+#include "images/name_set.h"
 #include "sandbox/base/fault.h"
 
 #include <limits.h>
@@ -45,15 +47,24 @@ struct member {
     struct timespec time; /* of its last change; tv_sec 0 unknown */
 };
 
-struct tree_writer {
-    struct tree_usage *usage;   /* borrowed */
-    bool merges;                /* several packages make one tree: a directory may be there as a
-                                   link to one already */
-    int parent_fd;              /* the directory of the last member */
-    char parent[PATH_MAX];      /* and its name */
+/* What the archives are that one tree is made from. */
+enum tree_kind {
+    TREE_WHOLE,    /* one, with everything */
+    TREE_PACKAGES, /* several that do not know of each other: a directory may be there as a link */
+    TREE_LAYERS, /* each changes what those before it made: replaces, and removes by whiteouts */
 };
 
-void tree_writer_open(struct tree_writer *writer, struct tree_usage *usage, bool merges);
+struct tree_writer {
+    struct tree_usage *usage; /* borrowed */
+    enum tree_kind kind;
+    struct name_set names; /* owned: what this layer has made so far */
+    int parent_fd; /* the directory of the last member */
+    ino_t parent_inode; /* of TREE_LAYERS */
+    char parent[PATH_MAX]; /* and its name */
+};
+
+/* One writer writes one archive of TREE_LAYERS, any number of the others. */
+void tree_writer_open(struct tree_writer *writer, struct tree_usage *usage, enum tree_kind kind);
 void tree_writer_close(struct tree_writer *writer);
 
 /*

@@ -1,6 +1,7 @@
 #include "images/unpack.h"
 
 #include "images/confine.h"
+#include "images/copy.h"
 #include "images/extract.h"
 #include "sandbox/base/owned.h"
 
@@ -24,7 +25,8 @@ struct job {
 static int tar_body(void *data, struct fault *fault)
 {
     struct job *job = data;
-    return tar_unpack(CONFINED_FIRST_FD, &job->shared->usage, fault);
+    const struct tar_source source = {.fd = CONFINED_FIRST_FD, .kind = TREE_WHOLE};
+    return tar_unpack(&source, &job->shared->usage, fault);
 }
 
 /* One worker: takes packages until there is none left. */
@@ -32,7 +34,7 @@ static int packages_body(void *data, struct fault *fault)
 {
     struct job *job = data;
     OWNED(tree_writer_close) struct tree_writer writer;
-    tree_writer_open(&writer, &job->shared->usage, true);
+    tree_writer_open(&writer, &job->shared->usage, TREE_PACKAGES);
     for (;;) {
         size_t number = atomic_fetch_add(&job->shared->next, 1);
         if (number >= job->count)
@@ -94,6 +96,29 @@ int unpack_tar(const char *root, int archive_fd, struct progress *progress, stru
     struct tar_progress at = {progress, archive_fd, (uint64_t)status.st_size};
     const struct child_observer observer = {.tick = tar_tick, .data = &at};
     return confined_run(&confined, &observer, fault);
+}
+
+static int directory_body(void *data, struct fault *fault)
+{
+    struct job *job = data;
+    return directory_copy(CONFINED_FIRST_FD, &job->shared->usage, fault);
+}
+
+int unpack_directory(const char *root, int directory_fd, struct fault *fault)
+{
+    OWNED(shared_release) struct shared *shared = NULL;
+    int r = shared_make(&shared, fault);
+    if (r < 0)
+        return r;
+    struct job job = {.shared = shared};
+    const struct confined confined = {
+        .root = root,
+        .body = directory_body,
+        .data = &job,
+        .fds = &directory_fd,
+        .fd_count = 1,
+    };
+    return confined_run(&confined, NULL, fault);
 }
 
 struct packages_progress {

@@ -1,6 +1,6 @@
 /*
  * Unpacks archives into the root file system that is being made: a tar of a whole one, or Debian
- * packages. Archives are read in confined children only (extract.h), by descriptors opened before.
+ * packages; layers.h does those of container images. Archives are read in confined children only (extract.h), by descriptors opened before.
  *
  * Side: parent.
  */
@@ -21,6 +21,9 @@
  * for a damaged or hostile archive; -EFBIG for one over the maxima of member.h; or another errno.
  */
 int unpack_tar(const char *root, int archive_fd, struct progress *progress, struct fault *fault);
+
+/* Copies a directory there (copy.h). */
+int unpack_directory(const char *root, int directory_fd, struct fault *fault);
 
 /* Unpacks the packages, in two processes. `fds` is borrowed. */
 int unpack_packages(const char *root, const int *fds, size_t count, struct progress *progress,

@@ -2,7 +2,8 @@
  * Members of an archive, one a line, without the archive: a letter for the type, permissions in
  * octal digits, the size of a file in bytes, a blank, the name, and for a link a tab and what it
  * names. Whatever they say, the tree stays a tree of plain files, and what lies beside it is left
- * alone. A first line "merge" makes it a tree of packages.
+ * alone. A first line "merge" makes it a tree of packages, "layer" one of layers, in which a line "next"
+ * begins another one.
  */
 #include "images/member.h"
 #include "images/package.h"
@@ -81,13 +82,22 @@ static struct member parse_member(char *line)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
-    bool merges = size >= 5 && memcmp(data, "merge", 5) == 0;
+    enum tree_kind kind = TREE_WHOLE;
+    if (size >= 5 && memcmp(data, "merge", 5) == 0)
+        kind = TREE_PACKAGES;
+    if (size >= 5 && memcmp(data, "layer", 5) == 0)
+        kind = TREE_LAYERS;
     struct tree_usage usage = {0};
     OWNED(tree_writer_close) struct tree_writer writer;
     tree_check_begin();
-    tree_writer_open(&writer, &usage, merges);
+    tree_writer_open(&writer, &usage, kind);
     for (char *line; (line = fuzz_line(&input)) != NULL;) {
         OWNED_MEMORY char *owned = line;
+        if (kind == TREE_LAYERS && strcmp(line, "next") == 0) {
+            tree_writer_close(&writer);
+            tree_writer_open(&writer, &usage, kind);
+            continue;
+        }
         const struct member member = parse_member(line);
         check_name(member.name);
         OWNED_FD int fd = -1;

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tree_check_begin();
     FUZZ_CHECK(mkdir(SETUP_DIRECTORY, 0755) == 0);
     OWNED(tree_writer_close) struct tree_writer writer;
-    tree_writer_open(&writer, &usage, true);
+    tree_writer_open(&writer, &usage, TREE_PACKAGES);
     int r = package_unpack(fuzz_file(package.data, package.length), 7, &writer, &fault);
     fuzz_check_fault(r, &fault);
     tree_check_end();

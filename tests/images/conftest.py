@@ -87,6 +87,12 @@ def image_program(build_directory):
     return path
 
 
+@pytest.fixture(scope="session")
+def machine_architecture():
+    """As OCI names it."""
+    return {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+
+
 @pytest.fixture
 def store(image_program, tmp_path):
     directory = tmp_path / "data"

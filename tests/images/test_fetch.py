@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import stat
 import subprocess
@@ -52,6 +53,15 @@ def test_signal_leaves_nothing(store, begun, number):
     assert begun.returncode == 128 + number
     assert "interrupted" in message
     assert store.entries() == []
+
+
+def test_reader_of_an_archive_has_a_filter_and_no_capability(begun):
+    states = [path.read_text() for path in pathlib.Path("/proc").glob("[0-9]*/status")
+              if f"\nPPid:\t{begun.pid}\n" in path.read_text()]
+    assert len(states) == 1
+    assert "\nSeccomp:\t2\n" in states[0] and "\nNoNewPrivs:\t1\n" in states[0]
+    assert "\nCapEff:\t0000000000000000\n" in states[0]
+    assert "\nCapBnd:\t0000000000000000\n" in states[0]
 
 
 def test_killed_fetch_is_absent_and_swept_by_the_next(store, begun, small_archive):
@@ -224,10 +234,12 @@ def test_strict_umask_does_not_shut_the_image(store, small_archive):
     (["--colour"], ["no option --colour", "--help"]),
     ([], ["name the image"]),
     (["ruby"], ["no image ruby"]),
-    (["--from", "x"], ["--name"]),
+    (["--from", "x"], ["NAME"]),
+    (["one", "two", "--from", "x"], ["two", "--from"]),
+    (["--name", "one", "two", "--from", "x"], ["two", "--from"]),
     (["--name", "x"], ["--from"]),
     (["--from", "x", "--name", "A/b"], ['"A/b" is no image name']),
-    (["--from", "x", "--name", "a", "python"], ["python"]),
+    (["--from", "x", "--name", "a", "python"], ["python", "--from"]),
     (["--from"], ["--from needs a value"]),
     (["-xy"], ["no option -x"]),
 ])

@@ -279,9 +279,10 @@ def test_keeps_an_account_that_has_the_id(unpack):
     assert (root / "etc" / "passwd").read_bytes() == line
 
 
-def test_layers_of_a_container_image_are_told_apart(unpack):
+def test_archive_of_no_layers_is_told_apart(unpack):
     unpack.refuse(file("manifest.json", b"[]") + directory("blobs") + tar_bytes.END,
-                  "layers of a container image", "docker export")
+                  "names no image")
+    unpack.refuse(file("oci-layout", b"{}") + tar_bytes.END, "index.json", "No such file")
 
 
 def test_archive_without_a_system_is_told_apart(unpack):

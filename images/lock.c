@@ -1,0 +1,80 @@
+#include "images/lock.h"
+
+#include "sandbox/base/buffer.h"
+#include "sandbox/base/json.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define LOCK_MAX (4 << 20) /* bytes */
+
+int lock_add(struct lock *lock, enum lock_kind kind, const char *url,
+             const struct descriptor *descriptor, struct fault *fault)
+{
+    struct lock_entry *grown = reallocarray(lock->entries, lock->count + 1, sizeof(*grown));
+    if (grown == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the list of what was fetched");
+    lock->entries = grown;
+    char *copy = url != NULL ? strdup(url) : NULL;
+    if (url != NULL && copy == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the list of what was fetched");
+    grown[lock->count++] = (struct lock_entry){kind, copy, *descriptor};
+    return 0;
+}
+
+static void write_entry(struct json_writer *writer, const struct lock_entry *entry)
+{
+    static const char *const kinds[] = {"manifest", "configuration", "layer"};
+    json_begin_object(writer);
+    json_text_member(writer, "kind", kinds[entry->kind]);
+    if (entry->url != NULL)
+        json_text_member(writer, "url", entry->url);
+    json_text_member(writer, "digest", entry->descriptor.digest.text);
+    json_number_member(writer, "size", (int64_t)entry->descriptor.size);
+    json_end_object(writer);
+}
+
+int lock_write(int directory_fd, const struct lock *lock, const char *reference,
+               struct fault *fault)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(LOCK_MAX);
+    struct json_writer *writer;
+    if (lock->count == 0)
+        return 0;
+    int r = json_writer_open(&text, &writer);
+    if (r == 0) {
+        json_begin_object(writer);
+        json_text_member(writer, "reference", reference);
+        json_key(writer, "fetched");
+        json_begin_array(writer);
+        for (size_t i = 0; i < lock->count; i++)
+            write_entry(writer, &lock->entries[i]);
+        json_end_array(writer);
+        json_end_object(writer);
+        r = json_writer_close(writer);
+    }
+    if (r == 0)
+        r = buffer_append_text(&text, "\n");
+    if (r < 0)
+        return fault_set(fault, -r, "cannot compose " LOCK_FILE ": %m");
+    OWNED_FD int fd =
+        openat(directory_fd, LOCK_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return fault_set(fault, errno, "cannot create " LOCK_FILE ": %m");
+    for (size_t done = 0; done < text.length;) {
+        ssize_t put = write(fd, text.data + done, text.length - done);
+        if (put < 0 && errno != EINTR)
+            return fault_set(fault, errno, "cannot write " LOCK_FILE ": %m");
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return 0;
+}
+
+void lock_release(struct lock *lock)
+{
+    for (size_t i = 0; i < lock->count; i++)
+        free(lock->entries[i].url);
+    free(lock->entries);
+    *lock = (struct lock){0};
+}

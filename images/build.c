@@ -25,6 +25,7 @@
 #include "images/publish.h"
 #include "images/recipes.h"
 #include "images/record.h"
+#include "images/registry/pull.h"
 #include "images/tree.h"
 #include "images/unpack.h"
 #include "sandbox/base/loop.h"
@@ -155,7 +156,9 @@ static int import_make(const struct build *build, const struct workplace *place,
                        struct fault *fault)
 {
     const struct building_site site = {place->rootfs, place->scratch};
-    int r = import_path(build->path, &site, provenance, progress, fault);
+    const struct pull pull = {build->store, build->reference, place->rootfs, progress};
+    int r = build->reference != NULL ? pull_image(&pull, provenance, fault)
+                                     : import_path(build->path, &site, provenance, progress, fault);
     return r == 0 ? finish_archive(place->rootfs, fault) : r;
 }
 
@@ -177,6 +180,11 @@ static char *source_of(const struct build *build, const struct debian_recipe *re
     if (recipe != NULL)
         return strdup(recipe->node ? "Debian " DEBIAN_SUITE " packages and npm packages"
                                    : "Debian " DEBIAN_SUITE " packages");
+    if (build->reference != NULL) {
+        char text[REFERENCE_TEXT_MAX];
+        reference_format(build->reference, text);
+        return strdup(text);
+    }
     const char *slash = strrchr(build->path, '/');
     name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : build->path, shown);
     return asprintf(&source, "the archive %s", shown) < 0 ? NULL : source;
@@ -200,12 +208,7 @@ static void making_release(struct making *making)
 
 static int records_write(struct making *making, int directory_fd, struct fault *fault)
 {
-    const struct build *build = making->build;
-    char reference[REFERENCE_TEXT_MAX] = "";
-    if (build->reference != NULL)
-        reference_format(build->reference, reference);
-    int r = lock_write(directory_fd, &making->provenance.lock,
-                       build->reference != NULL ? reference : making->image.source, fault);
+    int r = lock_write(directory_fd, &making->provenance.lock, making->image.source, fault);
     return r == 0 ? record_write(directory_fd, &making->image, fault) : r;
 }
 

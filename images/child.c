@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -227,17 +228,16 @@ int program_fault(const struct child *child, const char *what, struct fault *fau
 }
 
 /* In the new child: becomes the program, or exits with 127 (no such program) or 126. */
-static void program_become(const struct program *program, int out_fd, int err_fd, pid_t parent)
+static void program_become(const struct program *program, const int standard[3], pid_t parent)
 {
     interrupt_reset();
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(126); /* it died before the line above could tell us */
-    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null_fd < 0 || out_fd < 0 || err_fd < 0 || dup2(null_fd, 0) < 0 || dup2(out_fd, 1) < 0 ||
-        dup2(err_fd, 2) < 0)
-        _exit(126);
+    for (int fd = 0; fd < 3; fd++)
+        if (standard[fd] < 0 || dup2(standard[fd], fd) < 0)
+            _exit(126);
     for (const char *const *pair = program->environment; pair != NULL && *pair != NULL; pair++)
         putenv((char *)*pair);
     if (program->directory != NULL && chdir(program->directory) < 0) {
@@ -250,8 +250,25 @@ static void program_become(const struct program *program, int out_fd, int err_fd
     _exit(error == ENOENT ? 127 : 126);
 }
 
+/* What a program reads as its stdin: /dev/null, or a text. The descriptor is the caller's. */
+static int input_open(const char *text, struct fault *fault)
+{
+    if (text == NULL) {
+        int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        return fd < 0 ? fault_set(fault, errno, "cannot open /dev/null: %m") : fd;
+    }
+    OWNED_FD int fd = memfd_create("stdin", MFD_CLOEXEC);
+    size_t length = strlen(text);
+    if (fd < 0 || pwrite(fd, text, length, 0) != (ssize_t)length)
+        return fault_set(fault, errno, "cannot make the input of a program: %m");
+    return fd_take(&fd);
+}
+
 static int program_start(const struct program *program, struct child *child, struct fault *fault)
 {
+    OWNED_FD int in_fd = input_open(program->input, fault);
+    if (in_fd < 0)
+        return in_fd;
     OWNED_FD int out_fd = -1;
     OWNED_FD int err_fd = -1;
     int r = child_pipes(child, &out_fd, &err_fd, fault);
@@ -262,7 +279,7 @@ static int program_start(const struct program *program, struct child *child, str
     if (pid < 0)
         return fault_set(fault, errno, "cannot start %s: %m", program->argv[0]);
     if (pid == 0)
-        program_become(program, out_fd, err_fd, parent);
+        program_become(program, (const int[3]){in_fd, out_fd, err_fd}, parent);
     setpgid(pid, pid); /* in both, so that it is done whoever comes first */
     child->pid = pid;
     child->group = true;

@@ -1,8 +1,8 @@
 /*
  * Children of a fetch: programs of the host, and confined ones (confine.h). One way to wait for all.
  *
- * A child has /dev/null as stdin; what it prints is kept, up to a cap; a confined child also
- * reports in messages. It dies with us (PR_SET_PDEATHSIG), and child_release() kills and reaps it
+ * A child has /dev/null as stdin unless it is given something to read; what it prints is kept, up to
+ * a cap; a confined child also reports in messages. It dies with us (PR_SET_PDEATHSIG), and child_release() kills and reaps it
  * with its process group.  Side: parent, but report_send().
  */
 #ifndef IMAGES_CHILD_H
@@ -90,6 +90,7 @@ struct program {
     const char *const *argv;        /* NULL-terminated; argv[0] is looked up in PATH */
     const char *const *environment; /* NULL-terminated NAME=VALUE to set beside our own, or NULL */
     const char *directory; /* to start in, or NULL */
+    const char *input; /* what it reads from stdin, or NULL: nothing */
 };
 
 /*

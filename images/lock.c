@@ -35,8 +35,7 @@ static void write_entry(struct json_writer *writer, const struct lock_entry *ent
     json_end_object(writer);
 }
 
-int lock_write(int directory_fd, const struct lock *lock, const char *reference,
-               struct fault *fault)
+int lock_write(int directory_fd, const struct lock *lock, const char *source, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(LOCK_MAX);
     struct json_writer *writer;
@@ -45,7 +44,7 @@ int lock_write(int directory_fd, const struct lock *lock, const char *reference,
     int r = json_writer_open(&text, &writer);
     if (r == 0) {
         json_begin_object(writer);
-        json_text_member(writer, "reference", reference);
+        json_text_member(writer, "source", source);
         json_key(writer, "fetched");
         json_begin_array(writer);
         for (size_t i = 0; i < lock->count; i++)

@@ -1,7 +1,7 @@
 /*
  * lock.json, beside the record of an image that came in pieces with digests: just what was fetched.
  *
- *     {"reference":"docker.io/library/python:3.13","fetched":[
+ *     {"source":"docker.io/library/python:3.13","fetched":[
  *       {"kind":"manifest","url":"https://...","digest":"sha256:...","size":1}, ...]}
  *
  * Side: parent.
@@ -39,8 +39,7 @@ int lock_add(struct lock *lock, enum lock_kind kind, const char *url,
              const struct descriptor *descriptor, struct fault *fault);
 
 /* Writes the file into the directory, unless nothing was noted. 0 or a negative errno. */
-int lock_write(int directory_fd, const struct lock *lock, const char *reference,
-               struct fault *fault);
+int lock_write(int directory_fd, const struct lock *lock, const char *source, struct fault *fault);
 
 void lock_release(struct lock *lock);
 

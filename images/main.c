@@ -61,6 +61,8 @@ static void help_print(void)
          "  an archive     the tar of a root file system, an OCI layout or what docker save wrote\n"
          "                 (gzip, zstd, xz or plain)\n"
          "  a directory    a root file system, or an OCI layout\n"
+         "  a reference    an image in a registry: docker.io/library/python:3.13-slim,\n"
+         "                 HOST[:PORT]/NAME[:TAG][@DIGEST]; logins are those of podman and docker\n"
          "\n"
          "Options:\n"
          "  --from SOURCE  make it from that\n"
@@ -119,6 +121,20 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
     return 0;
 }
 
+/* Whether --from means something on this machine: what is there, or is written like a path. */
+static bool is_path(const char *from)
+{
+    static const char *const endings[] = {".tar",     ".tar.gz",   ".tgz",     ".tar.xz",
+                                          ".tar.zst", ".tar.gzip", ".tar.zstd"};
+    size_t length = strlen(from);
+    for (size_t i = 0; i < ARRAY_LENGTH(endings); i++) {
+        size_t size = strlen(endings[i]);
+        if (length >= size && strcmp(from + length - size, endings[i]) == 0)
+            return true;
+    }
+    return from[0] == '/' || from[0] == '.' || access(from, F_OK) == 0;
+}
+
 /* What image is meant: a name beside --from is as good as --name. 0 or the exit code. */
 static int name_settle(struct arguments *arguments)
 {
@@ -145,8 +161,15 @@ static int arguments_check(struct arguments *arguments)
     int status = name_settle(arguments);
     if (status != 0)
         return status;
-    if (arguments->name != NULL)
-        return image_name_check(arguments->name, &fault) < 0 ? usage_fault("%s", fault.text) : 0;
+    if (arguments->name != NULL && image_name_check(arguments->name, &fault) < 0)
+        return usage_fault("%s", fault.text);
+    if (arguments->from != NULL && !is_path(arguments->from)) {
+        if (reference_parse(arguments->from, &arguments->reference, &fault) < 0)
+            return usage_fault("there is no file of that name, and %s", fault.text);
+        arguments->from_registry = true;
+    }
+    if (arguments->from != NULL)
+        return 0;
     for (char **name = arguments->names; *name != NULL; name++)
         if (recipe_find(*name) == NULL)
             return usage_fault("there is no image %s in the catalog", *name);

@@ -1,0 +1,58 @@
+/*
+ * The files in which docker and podman keep logins: which of it is for a repository.
+ *
+ *     {"auths":{"quay.io":{"auth":"BASE64 of USER:PASSWORD"}},"credHelpers":{"gcr.io":"gcloud"},
+ *      "credsStore":"secretservice"}
+ *
+ * A pure reader. Side: parent.
+ * Source: containers-auth.json(5); docker login, "Credential stores".
+ */
+#ifndef IMAGES_REGISTRY_AUTH_FILE_H
+#define IMAGES_REGISTRY_AUTH_FILE_H
+
+#include "images/registry/reference.h"
+
+#include <stddef.h>
+
+#define AUTH_FILE_MAX (1 << 20) /* bytes */
+
+/* A login. Owned: credentials_release() wipes and frees. Empty is {0}. */
+struct credentials {
+    char *user;
+    char *password;
+    char *identity_token; /* in their place: what an OAuth server takes for a login, or NULL */
+};
+
+void credentials_release(struct credentials *credentials);
+
+enum auth_kind {
+    AUTH_NONE,
+    AUTH_LOGIN,  /* it is in the file */
+    AUTH_HELPER, /* docker-credential-HELPER knows it */
+};
+
+struct auth {
+    enum auth_kind kind;
+    struct credentials credentials; /* of AUTH_LOGIN; owned */
+    char helper[64];                /* of AUTH_HELPER: letters, digits, '-', '_', '.' */
+};
+
+void auth_release(struct auth *auth);
+
+/*
+ * Looks for the reference: its repository, then the folders above it, then its host. What is not
+ * well-formed is passed over. 0; -EINVAL when the file is no JSON object; -ENOMEM.
+ */
+int auth_file_read(const char *json, size_t length, const struct reference *reference,
+                   struct auth *ret_auth);
+
+/* What to ask a helper about, and how "https://index.docker.io/v1/" is kept: as a key of the file. */
+const char *auth_file_host(const struct reference *reference);
+
+/*
+ * Reads what `docker-credential-X get` printed. 0; -EINVAL when it is not an object with Username and
+ * Secret; -ENOMEM.
+ */
+int helper_answer_read(const char *json, size_t length, struct credentials *ret_credentials);
+
+#endif

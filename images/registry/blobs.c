@@ -1,0 +1,270 @@
+#include "images/registry/blobs.h"
+
+#include "images/interrupt.h"
+#include "images/registry/download.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TRIES_MAX 5      /* that bring nothing, one after the other */
+#define LOGINS_MAX 2     /* likewise */
+#define TURN_MILLISECONDS 100
+
+enum blob_state {
+    BLOB_WAITING, /* for its turn, or for the time of its next try */
+    BLOB_COMING,
+    BLOB_WHOLE,
+    BLOB_GIVEN,
+};
+
+struct blob {
+    enum blob_state state;
+    struct download download;
+    struct transfer transfer;
+    char url[HTTP_URL_MAX];
+    unsigned failures, refusals; /* since something came */
+    unsigned logins;             /* the login that the try shows */
+    int64_t not_before;          /* clock_now() */
+    uint64_t at_start;           /* bytes that were there when the try began */
+};
+
+struct blobs {
+    const struct blobs_request *request;
+    struct blob *items; /* owned */
+    size_t count;
+    size_t given;
+    uint64_t total; /* bytes */
+};
+
+static void blobs_release(struct blobs *blobs)
+{
+    for (size_t i = 0; i < blobs->count; i++) {
+        http_stop(blobs->request->session->http, &blobs->items[i].transfer);
+        download_release(&blobs->items[i].download);
+    }
+    free(blobs->items);
+}
+
+/* Opens the file of each; what is whole already is not asked for. */
+static int blobs_prepare(const struct blobs_request *request, struct blobs *blobs,
+                         struct fault *fault)
+{
+    const struct document *document = request->document;
+    blobs->request = request;
+    blobs->items = calloc(document->layer_count + 1, sizeof(*blobs->items));
+    if (blobs->items == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the layers of an image");
+    for (size_t i = 0; i < document->layer_count; i++) {
+        struct blob *blob = &blobs->items[i];
+        *blob = (struct blob){.download = DOWNLOAD_NONE};
+        blobs->count++;
+        int r = download_begin(request->downloads_fd, &document->layers[i], &blob->download, fault);
+        if (r < 0)
+            return r;
+        blobs->total += document->layers[i].size;
+    }
+    return 0;
+}
+
+static int on_begin(void *data, long status, uint64_t offset)
+{
+    struct blob *blob = data;
+    if (status == 206 && offset == blob->download.have)
+        return 0;
+    /* The whole from its start, or a part that nobody asked for. */
+    return status == 200 ? download_restart(&blob->download) : -EPROTO;
+}
+
+static int on_bytes(void *data, const void *bytes, size_t length)
+{
+    struct blob *blob = data;
+    return download_write(&blob->download, bytes, length);
+}
+
+static int blob_start(struct blobs *blobs, struct blob *blob, struct fault *fault)
+{
+    struct session *session = blobs->request->session;
+    session_blob_url(session, &blob->download.wanted.digest, blob->url);
+    const struct http_request request = {
+        .url = blob->url,
+        .authorization = session->authorization,
+        .offset = blob->download.have,
+        .loopback = session->loopback,
+        .sink = on_bytes,
+        .begin = on_begin,
+        .data = blob,
+        .body_max = HTTP_ERROR_MAX,
+    };
+    blob->logins = session->logins;
+    blob->at_start = blob->download.have;
+    blob->state = BLOB_COMING;
+    return http_start(session->http, &blob->transfer, &request, fault);
+}
+
+/* It has all its bytes: are they the right ones? 0, or a fault. */
+static int blob_settle(struct blobs *blobs, struct blob *blob, struct fault *fault)
+{
+    int r = download_check(&blob->download);
+    if (r == 0) {
+        blob->state = BLOB_WHOLE;
+        return 0;
+    }
+    bool again = blob->download.resumed;
+    r = again ? download_restart(&blob->download) : r;
+    if (again && r == 0) {
+        blob->state = BLOB_WAITING;
+        return 0;
+    }
+    download_remove(&blob->download);
+    return fault_set(fault, r == -EBADMSG ? EBADMSG : EIO,
+                     "%s sends a layer that is not %s: refused",
+                     blobs->request->session->reference->host, blob->download.wanted.digest.text);
+}
+
+static int blob_wait(struct blob *blob, int64_t milliseconds)
+{
+    blob->state = BLOB_WAITING;
+    blob->not_before = clock_now() + milliseconds * NANOSECONDS_PER_MILLISECOND;
+    return 0;
+}
+
+/* The answer is a 401. */
+static int blob_login(struct blobs *blobs, struct blob *blob, struct fault *fault)
+{
+    struct session *session = blobs->request->session;
+    if (blob->refusals++ == LOGINS_MAX)
+        return session_refusal(session, &blob->transfer, fault);
+    int r = session_authorize(session, blob->transfer.answer.challenge, blob->logins, fault);
+    return r < 0 ? r : blob_wait(blob, 0);
+}
+
+/* What becomes of a try that has ended. 0 or a fault. */
+static int blob_judge(struct blobs *blobs, struct blob *blob, struct fault *fault)
+{
+    const struct transfer *transfer = &blob->transfer;
+    struct download *download = &blob->download;
+    long status = transfer->answer.status;
+    bool answered = transfer->code == CURLE_OK && transfer->sink_error == 0;
+    if (download->have > blob->at_start)
+        blob->failures = blob->refusals = 0;
+    if (transfer->sink_error == -EMSGSIZE) {
+        download_remove(download);
+        return fault_set(fault, EBADMSG,
+                         "%s sends more of a layer than the %llu bytes of %s: refused",
+                         blobs->request->session->reference->host,
+                         (unsigned long long)download->wanted.size, download->wanted.digest.text);
+    }
+    if (answered && (status == 200 || status == 206)) {
+        if (download->have == download->wanted.size)
+            return blob_settle(blobs, blob, fault);
+        download_remove(download);
+        return fault_set(fault, EBADMSG,
+                         "%s sends %llu bytes of a layer instead of the %llu of %s: "
+                         "refused",
+                         blobs->request->session->reference->host,
+                         (unsigned long long)download->have,
+                         (unsigned long long)download->wanted.size, download->wanted.digest.text);
+    }
+    if (answered && status == 401)
+        return blob_login(blobs, blob, fault);
+    if (answered && status == 416 && download->have > 0) {
+        int r = download_restart(download);
+        return r < 0 ? fault_set(fault, -r, "cannot begin a download anew: %m")
+                     : blob_wait(blob, 0);
+    }
+    if (transfer_may_retry(transfer) && ++blob->failures < TRIES_MAX)
+        return blob_wait(blob, transfer_delay(transfer, blob->failures));
+    return answered ? session_refusal(blobs->request->session, transfer, fault)
+                    : transfer_fault(transfer, fault);
+}
+
+/* Gives on what is whole, in order. */
+static int blobs_give(struct blobs *blobs, struct fault *fault)
+{
+    int r = 0;
+    while (r == 0 && blobs->given < blobs->count &&
+           blobs->items[blobs->given].state == BLOB_WHOLE) {
+        struct blob *blob = &blobs->items[blobs->given];
+        r = layers_give(blobs->request->layers, blob->download.fd,
+                        &blobs->request->diff_ids[blobs->given], fault);
+        blob->state = BLOB_GIVEN;
+        blobs->given++;
+    }
+    return r;
+}
+
+/* Starts what may come now, the lowest first. */
+static int blobs_start(struct blobs *blobs, struct fault *fault)
+{
+    size_t coming = 0;
+    int64_t now = clock_now();
+    for (size_t i = 0; i < blobs->count; i++)
+        coming += blobs->items[i].state == BLOB_COMING;
+    for (size_t i = blobs->given; i < blobs->count && coming < BLOBS_AT_ONCE; i++) {
+        struct blob *blob = &blobs->items[i];
+        if (blob->state != BLOB_WAITING || blob->not_before > now)
+            continue;
+        bool whole = blob->download.have == blob->download.wanted.size;
+        int r = whole ? blob_settle(blobs, blob, fault) : blob_start(blobs, blob, fault);
+        if (r < 0)
+            return r;
+        coming += blob->state == BLOB_COMING;
+    }
+    return 0;
+}
+
+static int blobs_collect(struct blobs *blobs, struct fault *fault)
+{
+    int r = 0;
+    for (size_t i = blobs->given; r == 0 && i < blobs->count; i++) {
+        struct blob *blob = &blobs->items[i];
+        if (blob->state != BLOB_COMING || !blob->transfer.done)
+            continue;
+        r = blob_judge(blobs, blob, fault);
+        http_stop(blobs->request->session->http, &blob->transfer);
+    }
+    return r;
+}
+
+static void blobs_show(const struct blobs *blobs)
+{
+    uint64_t have = 0;
+    for (size_t i = 0; i < blobs->count; i++)
+        have += blobs->items[i].download.have;
+    progress_amount(blobs->request->progress, have, blobs->total);
+}
+
+static int blobs_turn(struct blobs *blobs, struct fault *fault)
+{
+    int r = blobs_start(blobs, fault);
+    if (r == 0)
+        r = blobs_give(blobs, fault);
+    if (r < 0 || blobs->given == blobs->count)
+        return r;
+    if (http_turn(blobs->request->session->http, TURN_MILLISECONDS) < 0)
+        return interrupt_signal() != 0
+                   ? fault_set(fault, EINTR,
+                               "interrupted by SIG%s; what came of the layers is "
+                               "kept for the next time",
+                               sigabbrev_np(interrupt_signal()))
+                   : fault_set(fault, EIO, "libcurl cannot go on");
+    r = blobs_collect(blobs, fault);
+    if (r == 0)
+        r = layers_attend(blobs->request->layers, fault);
+    blobs_show(blobs);
+    return r;
+}
+
+int blobs_fetch(const struct blobs_request *request, struct fault *fault)
+{
+    OWNED(blobs_release) struct blobs blobs = {.request = request};
+    int r = blobs_prepare(request, &blobs, fault);
+    while (r == 0 && blobs.given < blobs.count)
+        r = blobs_turn(&blobs, fault);
+    /* A full disk is not to stay full because of us. */
+    for (size_t i = 0; (r == -ENOSPC || r == -EDQUOT) && i < blobs.count; i++)
+        download_remove(&blobs.items[i].download);
+    return r;
+}

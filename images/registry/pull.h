@@ -1,0 +1,29 @@
+/*
+ * Makes a root file system of an image in a registry.
+ *
+ * Side: parent; layers are unpacked in a confined child.
+ * Source: OCI distribution-spec 1.1, "Pull".
+ */
+#ifndef IMAGES_REGISTRY_PULL_H
+#define IMAGES_REGISTRY_PULL_H
+
+#include "images/import.h"
+#include "images/progress.h"
+#include "images/registry/reference.h"
+#include "sandbox/base/fault.h"
+
+struct pull {
+    const char *store; /* where downloads are kept */
+    const struct reference *reference;
+    const char *rootfs; /* host path of an empty directory */
+    struct progress *progress;
+};
+
+/*
+ * 0; -ENOENT for an image that the registry does not have, or not for this machine; -EACCES without
+ * the right to it; -EHOSTUNREACH; -EBADMSG for damaged or hostile content; -EINTR; or another
+ * negative errno. Each fault says what to do.
+ */
+int pull_image(const struct pull *pull, struct provenance *provenance, struct fault *fault);
+
+#endif

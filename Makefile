@@ -61,7 +61,7 @@ fuzz: packages-fuzz
 bench: build
 	@$(BUILD)/tests/bench/bench-runs --json $(BUILD)/bench.json
 	@echo
-	@$(BUILD)/tests/bench/bench-steps $(BUILD)/tests/bench/nothing
+	@$(BUILD)/tests/bench/bench-steps $(BUILD)/tests/bench/nothing $(BUILD)/bench-steps.json
 
 .PHONY: install
 install: build
@@ -89,7 +89,7 @@ help:
 	@echo 'make demo      install what is missing, build, fetch two images, run some snippets'
 	@echo 'make test      install what is missing, check everything, heavy suites in samples'
 	@echo 'make test-all  the same with the heavy suites whole'
-	@echo 'make bench     what a jail costs, beside the bare program; also into $(BUILD)/bench.json'
+	@echo 'make bench     what a jail costs, beside the bare program; also into $(BUILD)/bench*.json'
 	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
 	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR are heeded'
 	@echo 'make lint      formatting, static analysis, the rules of the house'

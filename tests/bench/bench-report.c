@@ -69,9 +69,8 @@ int bench_report_print(const struct bench_report *report, struct fault *fault)
 {
     const struct engine_enforcement *enforcement = report->enforcement;
     struct spread unit;
-    printf("A program that does nothing, %zu rounds of each in turn; milliseconds\n\n"
-           "%-38s %9s %20s %9s\n",
-           report->rounds, "", "median", "quartiles", "ratio");
+    printf("%s, %zu rounds; milliseconds\n\n%-38s %9s %20s %9s\n", report->title, report->rounds,
+           "", "median", "quartiles", "ratio");
     int r = spread_of(report->rows[0].samples, report->rounds, &unit);
     for (size_t i = 0; r == 0 && i < report->row_count; i++)
         r = print_row(&report->rows[i], report->rounds, unit.median);
@@ -121,6 +120,7 @@ static void write_machine(struct json_writer *writer, const struct bench_report 
     const struct engine_enforcement *enforcement = report->enforcement;
     struct utsname system;
     cpu_set_t processors;
+    json_text_member(writer, "title", report->title);
     json_text_member(writer, "version", PROJECT_VERSION);
     json_text_member(writer, "kernel", uname(&system) == 0 ? system.release : NULL);
     json_text_member(writer, "machine", uname(&system) == 0 ? system.machine : NULL);

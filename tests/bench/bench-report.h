@@ -20,6 +20,7 @@ struct bench_row {
 };
 
 struct bench_report {
+    const char *title; /* what was done in each round */
     const struct bench_row *rows; /* the first is what the others are multiples of */
     size_t row_count;
     size_t rounds;

@@ -1,8 +1,11 @@
 /*
  * bench-runs: what it costs to run a program in a jail, with a cgroup of its own and without, side
  * by side with running it bare. In each round everything is measured once, so that whatever else the
- * machine does meanwhile meets all of it alike; every other round backwards, because the kernel is
- * still busy with the end of one jail when the next begins.
+ * machine does meanwhile meets all of it alike; and each after a bare run that is not counted, because
+ * the kernel is still busy with the end of one jail when the next begins.
+ *
+ * A run is measured to its answer. What is done after that for the next one, where nobody waits, is
+ * in the row of the empty cgroup.
  */
 #include "sandbox/base/owned.h"
 #include "sandbox/cgroup.h"
@@ -32,7 +35,8 @@ struct bench {
     struct engine *grouping; /* does where they can be had */
     char *rootfs;
     char scope_program[PATH_MAX];
-    int status; /* of the run that has ended last */
+    int status; /* of the run that has ended last, and clock_now() then */
+    int64_t ended_at;
     struct fault *fault;
 };
 
@@ -49,6 +53,7 @@ static void on_interrupt(int signal_number)
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct bench *bench = data;
+    bench->ended_at = clock_now();
     if (status < 0)
         bench->status = fault_set(bench->fault, -status, "%s", fault->text);
     else if (result->outcome != OUTCOME_EXITED || result->exit_code != 0)
@@ -59,7 +64,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
     loop_stop(&bench->loop);
 }
 
-/* From handing it in to when nothing is left of it. */
+/* From handing it in to its answer. */
 static int run_in(struct bench *bench, struct engine *engine, int64_t *ret_ns)
 {
     static const char *const argv[] = {BENCH_PROGRAM, NULL};
@@ -80,7 +85,7 @@ static int run_in(struct bench *bench, struct engine *engine, int64_t *ret_ns)
             return fault_set(bench->fault, -r, "waiting for a run: %m");
         r = bench->status;
     }
-    *ret_ns = clock_now() - begin;
+    *ret_ns = bench->ended_at - begin;
     return r;
 }
 
@@ -122,6 +127,7 @@ static int make_cgroup(struct bench *bench, int64_t *ret_ns)
     int64_t begin = clock_now();
     int r = cgroup_make(&bench->grouping->home, &limits, &cgroup, bench->fault);
     cgroup_remove(&cgroup);
+    cgroup_make_ahead(&bench->grouping->home, &limits); /* instead of the one that was taken */
     *ret_ns = clock_now() - begin;
     return r;
 }
@@ -138,18 +144,38 @@ static const struct subject {
     {"cgroup", "an empty cgroup: make, remove", make_cgroup, true},
 };
 
-enum { ROW_BARE, ROW_JAIL, ROW_JAIL_WITH_CGROUP, ROW_CGROUP, ROW_CGROUP_COST, ROW_COUNT };
-_Static_assert(ARRAY_LENGTH(subjects) == ROW_CGROUP_COST, "a row for each subject, then the rest");
+enum {
+    ROW_BARE,
+    ROW_JAIL,
+    ROW_JAIL_WITH_CGROUP,
+    ROW_CGROUP,
+    ROW_JAIL_COST,
+    ROW_CGROUP_COST,
+    ROW_COUNT
+};
+_Static_assert(ARRAY_LENGTH(subjects) == ROW_JAIL_COST, "a row for each subject, then the rest");
+
+/* What is worked out from two of them, round by round. */
+static const struct difference {
+    const char *name, *label;
+    size_t row, with, without;
+} differences[] = {
+    {"jail_cost", "a jail: in one - bare", ROW_JAIL_COST, ROW_JAIL, ROW_BARE},
+    {"cgroup_cost", "a cgroup for a run: with - without", ROW_CGROUP_COST, ROW_JAIL_WITH_CGROUP,
+     ROW_JAIL},
+};
 
 static int measure_round(struct bench *bench, const struct bench_row rows[ROW_COUNT], size_t round)
 {
     if (interrupted != 0)
         return fault_set(bench->fault, EINTR, "stopped by %s", signal_name(interrupted));
-    for (size_t k = 0; k < ARRAY_LENGTH(subjects); k++) {
-        size_t i = round % 2 == 0 ? k : ARRAY_LENGTH(subjects) - 1 - k;
+    for (size_t i = 0; i < ARRAY_LENGTH(subjects); i++) {
         if (rows[i].samples == NULL)
             continue;
-        int r = subjects[i].once(bench, &rows[i].samples[round]);
+        int64_t not_counted;
+        int r = run_bare(bench, &not_counted);
+        if (r == 0)
+            r = subjects[i].once(bench, &rows[i].samples[round]);
         if (r < 0) {
             fault_prefix(bench->fault, "%s", subjects[i].label);
             return r;
@@ -165,11 +191,12 @@ static int measure_all(struct bench *bench, const struct bench_row rows[ROW_COUN
         r = measure_round(bench, rows, 0); /* measured again below */
     for (size_t i = 0; r == 0 && i < rounds; i++)
         r = measure_round(bench, rows, i);
-    if (rows[ROW_CGROUP_COST].samples == NULL)
-        return r;
-    for (size_t i = 0; r == 0 && i < rounds; i++)
-        rows[ROW_CGROUP_COST].samples[i] =
-            rows[ROW_JAIL_WITH_CGROUP].samples[i] - rows[ROW_JAIL].samples[i];
+    for (size_t k = 0; k < ARRAY_LENGTH(differences); k++) {
+        const struct difference *difference = &differences[k];
+        int64_t *samples = rows[difference->row].samples;
+        for (size_t i = 0; r == 0 && samples != NULL && i < rounds; i++)
+            samples[i] = rows[difference->with].samples[i] - rows[difference->without].samples[i];
+    }
     return r;
 }
 
@@ -178,10 +205,12 @@ static int rows_make(bool has_cgroups, size_t rounds, struct bench_row rows[ROW_
 {
     for (size_t i = 0; i < ARRAY_LENGTH(subjects); i++)
         rows[i] = (struct bench_row){.name = subjects[i].name, .label = subjects[i].label};
-    rows[ROW_CGROUP_COST] =
-        (struct bench_row){.name = "cgroup_cost", .label = "a cgroup for a run: with - without"};
+    for (size_t i = 0; i < ARRAY_LENGTH(differences); i++)
+        rows[differences[i].row] =
+            (struct bench_row){.name = differences[i].name, .label = differences[i].label};
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        bool needs_cgroup = i == ROW_CGROUP_COST || subjects[i].needs_cgroup;
+        bool needs_cgroup =
+            i == ROW_CGROUP_COST || (i < ARRAY_LENGTH(subjects) && subjects[i].needs_cgroup);
         if (needs_cgroup && !has_cgroups)
             continue;
         rows[i].samples = calloc(rounds, sizeof(*rows[i].samples));
@@ -271,7 +300,8 @@ static int bench_runs(const struct options *options, struct fault *fault)
     r = rows_make(enforcement->source != CGROUP_NONE, options->rounds, rows, fault);
     if (r == 0)
         r = measure_all(&bench, rows, options->rounds);
-    const struct bench_report report = {rows, ROW_COUNT, options->rounds, enforcement};
+    const struct bench_report report = {"A program that does nothing, each way in turn", rows,
+                                        ROW_COUNT, options->rounds, enforcement};
     if (r == 0)
         r = bench_report_print(&report, fault);
     if (r == 0 && options->json != NULL)

@@ -8,6 +8,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/engine.h"
+#include "tests/bench/bench-report.h"
 #include "tests/bench/bench-rootfs.h"
 
 #include <dlfcn.h>
@@ -82,19 +83,6 @@ static int run_once(struct bench *bench, struct engine *engine, const char *root
     return r == 0 ? bench->status : r;
 }
 
-static int compare_times(const void *one, const void *other)
-{
-    int64_t a = *(const int64_t *)one;
-    int64_t b = *(const int64_t *)other;
-    return (a > b) - (a < b);
-}
-
-static double median_us(int64_t *samples)
-{
-    qsort(samples, ROUNDS, sizeof(*samples), compare_times);
-    return (double)samples[ROUNDS / 2] / 1000;
-}
-
 static const char *step_name(size_t i)
 {
     Dl_info info;
@@ -103,7 +91,9 @@ static const char *step_name(size_t i)
     return dladdr(address, &info) != 0 && info.dli_sname != NULL ? info.dli_sname : "?";
 }
 
-static int64_t samples[STEPS + 2][ROUNDS];
+enum { ROW_TOTAL, ROW_BEFORE, ROW_FIRST_STEP, ROW_COUNT = ROW_FIRST_STEP + STEPS };
+
+static int64_t samples[ROW_COUNT][ROUNDS];
 
 static int measure(struct bench *bench, struct engine *engine, const char *rootfs)
 {
@@ -112,23 +102,29 @@ static int measure(struct bench *bench, struct engine *engine, const char *rootf
         r = run_once(bench, engine, rootfs);
         if (round < 0)
             continue;
-        samples[STEPS][round] = times->began_at - times->cloned_at;
-        samples[STEPS + 1][round] = 0;
+        samples[ROW_BEFORE][round] = times->began_at - times->cloned_at;
+        samples[ROW_TOTAL][round] = samples[ROW_BEFORE][round];
         for (size_t i = 0; i < STEPS; i++) {
-            samples[i][round] = times->taken[i];
-            samples[STEPS + 1][round] += times->taken[i];
+            samples[ROW_FIRST_STEP + i][round] = times->taken[i];
+            samples[ROW_TOTAL][round] += times->taken[i];
         }
     }
     return r;
 }
 
-static void print(void)
+static int report(const struct engine *engine, const char *json, struct fault *fault)
 {
-    printf("The steps of a jail, median of %d; microseconds\n\n", ROUNDS);
-    printf("%-32s %8.1f\n", "plan, pipes, clone3", median_us(samples[STEPS]));
+    struct bench_row rows[ROW_COUNT] = {
+        [ROW_TOTAL] = {"all", "all of it", samples[ROW_TOTAL]},
+        [ROW_BEFORE] = {"before", "plan, pipes, clone3", samples[ROW_BEFORE]},
+    };
     for (size_t i = 0; i < STEPS; i++)
-        printf("%-32s %8.1f\n", step_name(i), median_us(samples[i]));
-    printf("%-32s %8.1f\n", "all steps", median_us(samples[STEPS + 1]));
+        rows[ROW_FIRST_STEP + i] =
+            (struct bench_row){step_name(i), step_name(i), samples[ROW_FIRST_STEP + i]};
+    const struct bench_report report = {"The steps of a jail, until its program begins", rows,
+                                        ROW_COUNT, ROUNDS, engine_enforcement(engine)};
+    int r = bench_report_print(&report, fault);
+    return r == 0 && json != NULL ? bench_report_write(&report, json, fault) : r;
 }
 
 int main(int argc, char **argv)
@@ -138,8 +134,8 @@ int main(int argc, char **argv)
     char *rootfs = NULL;
     const struct engine_options options = {.parallel = 1, .cgroup = CGROUP_NEVER};
     times = mmap(NULL, sizeof(*times), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (argc != 2 || times == MAP_FAILED) {
-        fprintf(stderr, "Usage: bench-steps PROGRAM\n");
+    if (argc < 2 || argc > 3 || times == MAP_FAILED) {
+        fprintf(stderr, "Usage: bench-steps PROGRAM [JSON-FILE]\n");
         return 2;
     }
     int r = loop_open(&bench.loop);
@@ -149,12 +145,12 @@ int main(int argc, char **argv)
         r = engine_new(&bench.loop, &options, &engine, &bench.fault);
     if (r == 0)
         r = measure(&bench, engine, rootfs);
+    if (r == 0)
+        r = report(engine, argv[2], &bench.fault);
     engine_free(engine);
     bench_rootfs_remove(&rootfs);
     loop_close(&bench.loop);
-    if (r == 0)
-        print();
-    else
+    if (r < 0)
         fprintf(stderr, "bench-steps: %s\n", bench.fault.text);
     return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -34,18 +34,29 @@ def test_the_report_has_every_row_and_says_what_holds_the_limits(bench_path, env
     assert done.returncode == 0 and done.stderr == "", done
     report = json.loads(file.read_text())
     rows = {row["name"]: row for row in report["rows"]}
-    assert list(rows) == ["bare", "jail", "jail_with_cgroup", "cgroup", "cgroup_cost"]
+    assert list(rows) == ["bare", "jail", "jail_with_cgroup", "cgroup", "jail_cost", "cgroup_cost"]
     assert report["rounds"] == 3 and report["limits"] in ("cgroup", "rlimit")
     assert rows["bare"]["ratio"] == 1
     for name, row in rows.items():
-        measured = name in ("bare", "jail") or report["cgroup"] != "none"
+        measured = name in ("bare", "jail", "jail_cost") or report["cgroup"] != "none"
         assert row["measured"] == measured, row
         assert row["label"] in done.stdout
         if measured:
             assert row["lower_quartile_ns"] <= row["median_ns"] <= row["upper_quartile_ns"]
-            assert name == "cgroup_cost" or row["minimum_ns"] > 0
+            assert name.endswith("_cost") or row["minimum_ns"] > 0
     assert report["limits"] == "cgroup" or report["weakness"] in done.stdout
     assert not os.listdir(environment["TMPDIR"])
+
+
+def test_every_step_of_the_jail_is_measured(build_directory, environment, tmp_path_factory):
+    file = tmp_path_factory.mktemp("report") / "steps.json"
+    programs = build_directory / "tests" / "bench"
+    subprocess.run([programs / "bench-steps", programs / "nothing", file], env=environment,
+                   check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   timeout=DEADLINE)
+    rows = {row["name"]: row for row in json.loads(file.read_text())["rows"]}
+    for wall in ("pivot_root", "mask_files", "drop_capabilities", "restrict_paths", "install_filter"):
+        assert 0 < rows[f"step_{wall}"]["median_ns"] < rows["all"]["median_ns"]
 
 
 def test_interrupted_it_leaves_nothing(bench_path, environment):

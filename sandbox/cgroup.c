@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define CPU_PERIOD_US 100000
@@ -19,50 +20,63 @@ static void name_of(uint64_t number, char name[32])
 struct setting {
     const char *file;
     enum cgroup_controller controller;
-    bool optional; /* a kernel built without swap has no limit of it */
     char value[48];
 };
 
 static int apply(const struct cgroup *cgroup, const struct setting *setting, struct fault *fault)
 {
-    if ((cgroup->home->subtree.controllers & setting->controller) == 0)
+    if ((cgroup->home->subtree.controllers & setting->controller) == 0 ||
+        strcmp(setting->value, "max") == 0) /* as a new one has it */
         return 0;
     int r = cgroup_write(cgroup->fd, setting->file, setting->value);
-    if (r == 0 || (r == -ENOENT && setting->optional))
+    if (r == 0)
         return 0;
     return fault_set(fault, -r, "cannot set %s of a run's cgroup to %s: %m", setting->file,
                      setting->value);
+}
+
+/* A rate that the machine does not reach anyway needs no accounting. */
+static void cpu_value(const struct cgroup *cgroup, const struct run_limits *limits, char *value,
+                      size_t size)
+{
+    if (cgroup->home->processors > 0 &&
+        limits->millicpus >= (uint64_t)cgroup->home->processors * 1000)
+        snprintf(value, size, "max");
+    else
+        snprintf(value, size, "%" PRIu64 " %d", (uint64_t)limits->millicpus * CPU_PERIOD_US / 1000,
+                 CPU_PERIOD_US);
 }
 
 static int apply_limits(const struct cgroup *cgroup, const struct run_limits *limits,
                         struct fault *fault)
 {
     struct setting settings[] = {
-        {"memory.max", CONTROLLER_MEMORY, false, ""},
-        {"memory.swap.max", CONTROLLER_MEMORY, true, "0"},
+        {"memory.max", CONTROLLER_MEMORY, ""},
         /* One process out of memory means all of them: what is left would be half a program. */
-        {"memory.oom.group", CONTROLLER_MEMORY, false, "1"},
-        {"pids.max", CONTROLLER_PIDS, false, ""},
-        {"cpu.max", CONTROLLER_CPU, false, ""},
+        {"memory.oom.group", CONTROLLER_MEMORY, "1"},
+        {"pids.max", CONTROLLER_PIDS, ""},
+        {"cpu.max", CONTROLLER_CPU, ""},
     };
     const size_t size = sizeof(settings[0].value);
     snprintf(settings[0].value, size, "%" PRIu64, limits->memory_bytes);
-    snprintf(settings[3].value, size, "%" PRIu64, limits->processes + 1);
-    snprintf(settings[4].value, size, "%" PRIu64 " %d",
-             (uint64_t)limits->millicpus * CPU_PERIOD_US / 1000, CPU_PERIOD_US);
+    snprintf(settings[2].value, size, "%" PRIu64, limits->processes + 1);
+    cpu_value(cgroup, limits, settings[3].value, size);
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(settings); i++)
         r = apply(cgroup, &settings[i], fault);
     return r;
 }
 
-int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
-                struct cgroup *ret_cgroup, struct fault *fault)
+static bool has_limits(const struct cgroup_spare *spare, const struct run_limits *limits)
 {
-    if (home->untidy) {
-        home->untidy = false;
-        cgroup_subtree_tidy(&home->subtree);
-    }
+    return spare->limits.memory_bytes == limits->memory_bytes &&
+           spare->limits.processes == limits->processes &&
+           spare->limits.millicpus == limits->millicpus;
+}
+
+static int make_new(struct cgroup_home *home, const struct run_limits *limits,
+                    struct cgroup *ret_cgroup, struct fault *fault)
+{
     struct cgroup cgroup = {.fd = -1, .home = home, .number = ++home->runs_made};
     char name[32];
     name_of(cgroup.number, name);
@@ -77,6 +91,32 @@ int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
     }
     *ret_cgroup = cgroup;
     return 0;
+}
+
+int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
+                struct cgroup *ret_cgroup, struct fault *fault)
+{
+    struct cgroup spare = {.fd = home->spare.fd, .home = home, .number = home->spare.number};
+    home->spare.fd = -1;
+    if (spare.fd >= 0 && has_limits(&home->spare, limits)) {
+        *ret_cgroup = spare;
+        return 0;
+    }
+    if (spare.fd >= 0)
+        cgroup_remove(&spare);
+    return make_new(home, limits, ret_cgroup, fault);
+}
+
+void cgroup_make_ahead(struct cgroup_home *home, const struct run_limits *limits)
+{
+    struct cgroup cgroup = CGROUP_EMPTY;
+    if (home->untidy && home->spare.fd < 0) {
+        home->untidy = false;
+        cgroup_subtree_tidy(&home->subtree);
+    }
+    if (home->spare.fd >= 0 || make_new(home, limits, &cgroup, NULL) < 0)
+        return;
+    home->spare = (struct cgroup_spare){cgroup.fd, cgroup.number, *limits};
 }
 
 void cgroup_kill(const struct cgroup *cgroup)
@@ -105,9 +145,12 @@ void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage)
         .cpu_ns = (int64_t)key_in(cgroup, "cpu.stat", "usage_usec") * 1000,
         .peak_memory_bytes = (int64_t)number_in(cgroup, "memory.peak"),
         .peak_processes = processes > 0 ? (int64_t)processes - 1 : 0,
-        .memory_kills = key_in(cgroup, "memory.events", "oom_kill"),
-        .processes_refused = key_in(cgroup, "pids.events", "max"),
     };
+}
+
+uint64_t cgroup_memory_kills(const struct cgroup *cgroup)
+{
+    return key_in(cgroup, "memory.events", "oom_kill");
 }
 
 bool cgroup_is_full(const struct cgroup *cgroup)

@@ -25,13 +25,12 @@ struct cgroup_usage {
     int64_t cpu_ns;
     int64_t peak_memory_bytes; /* 0: this kernel does not tell */
     int64_t peak_processes;    /* 0: likewise */
-    uint64_t memory_kills;     /* how often the kernel killed for want of memory */
-    uint64_t processes_refused; /* how often a fork or clone failed */
 };
 
 /*
- * Makes a cgroup with these limits, as far as the home has the controllers. Its processes are
- * limits->processes and init. 0, or a negative errno with its fault and nothing left.
+ * Makes a cgroup with these limits, as far as the home has the controllers, or takes the one made
+ * ahead. Its processes are limits->processes and init. 0, or a negative errno with its fault and
+ * nothing left.
  */
 int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
                 struct cgroup *ret_cgroup, struct fault *fault);
@@ -39,8 +38,14 @@ int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
 /* Kills every process in it at once. Nothing when there is none. */
 void cgroup_kill(const struct cgroup *cgroup);
 
+/* Makes one ahead for the next run, which likely has the same limits. Failure is left to that run. */
+void cgroup_make_ahead(struct cgroup_home *home, const struct run_limits *limits);
+
 /* What its processes have used so far; also after their end. */
 void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage);
+
+/* How often the kernel killed all of it for want of memory. */
+uint64_t cgroup_memory_kills(const struct cgroup *cgroup);
 
 /* Whether it has as many processes as it may. */
 bool cgroup_is_full(const struct cgroup *cgroup);

@@ -49,12 +49,8 @@ int cgroup_read_number(int directory_fd, const char *file, uint64_t *ret_number)
     return r < 0 ? r : parse_number(text, ret_number);
 }
 
-int cgroup_read_key(int directory_fd, const char *file, const char *key, uint64_t *ret_number)
+int cgroup_find_key(const char *text, const char *key, uint64_t *ret_number)
 {
-    char text[KEYED_FILE_MAX];
-    int r = cgroup_read(directory_fd, file, text, sizeof(text));
-    if (r < 0)
-        return r;
     size_t length = strlen(key);
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n';
@@ -62,6 +58,13 @@ int cgroup_read_key(int directory_fd, const char *file, const char *key, uint64_
             return parse_number(line + length + 1, ret_number);
     }
     return -ENOENT;
+}
+
+int cgroup_read_key(int directory_fd, const char *file, const char *key, uint64_t *ret_number)
+{
+    char text[KEYED_FILE_MAX];
+    int r = cgroup_read(directory_fd, file, text, sizeof(text));
+    return r < 0 ? r : cgroup_find_key(text, key, ret_number);
 }
 
 unsigned cgroup_read_controllers(int directory_fd, const char *file)

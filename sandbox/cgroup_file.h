@@ -33,6 +33,9 @@ int cgroup_read_number(int directory_fd, const char *file, uint64_t *ret_number)
 /* The number behind `key` in a file of "KEY NUMBER" lines. As above; -ENOENT: no such key. */
 int cgroup_read_key(int directory_fd, const char *file, const char *key, uint64_t *ret_number);
 
+/* As that, of the text of such a file. */
+int cgroup_find_key(const char *text, const char *key, uint64_t *ret_number);
+
 /* The controllers that a file such as cgroup.controllers lists; 0 when it cannot be read. */
 unsigned cgroup_read_controllers(int directory_fd, const char *file);
 

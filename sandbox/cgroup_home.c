@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Names the controllers that are missing: "memory and pids". */
 static const char *name_missing(unsigned controllers, char *text, size_t size)
@@ -89,6 +90,7 @@ void cgroup_home_settle(struct cgroup_home *home, struct loop *loop, const char 
                         void (*settled)(struct cgroup_home *home))
 {
     home->settled = settled;
+    home->processors = sysconf(_SC_NPROCESSORS_CONF);
     home->request.answered = on_answer;
     struct cgroup_place place = {0};
     int r = find_place(home, &place, &home->weakness);
@@ -116,5 +118,6 @@ void cgroup_home_settle(struct cgroup_home *home, struct loop *loop, const char 
 void cgroup_home_release(struct cgroup_home *home)
 {
     scope_request_release(&home->request);
+    fd_close(&home->spare.fd);
     cgroup_subtree_release(&home->subtree);
 }

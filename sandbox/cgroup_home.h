@@ -22,19 +22,29 @@
 #include "sandbox/cgroup_file.h"
 #include "sandbox/cgroup_subtree.h"
 #include "sandbox/enforcement.h"
+#include "sandbox/result.h"
 #include "sandbox/scope_request.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A cgroup for the next run (sandbox/cgroup.h), and the limits that it has. */
+struct cgroup_spare {
+    int fd; /* -1: none */
+    uint64_t number;
+    struct run_limits limits;
+};
+
 struct cgroup_home {
     struct cgroup_subtree subtree;
+    struct cgroup_spare spare;
     enum cgroup_source source;
     struct fault weakness; /* why there is none, or not every controller; else "" */
     uint64_t memory_ceiling;    /* of cgroups around this process: no run can have more */
     uint64_t processes_ceiling;
     uint64_t runs_made;    /* names them */
     bool untidy;           /* a run's cgroup could not be removed at once */
+    long processors;       /* of the machine */
     void (*settled)(struct cgroup_home *home);
     bool was_refused;      /* systemd was asked, and there is none: it may be asked again */
     struct scope_request request; /* while the service manager is asked */
@@ -42,6 +52,7 @@ struct cgroup_home {
 
 #define CGROUP_HOME_NONE                                                                           \
     ((struct cgroup_home){.subtree = CGROUP_SUBTREE_NONE,                                          \
+                          .spare = {.fd = -1},                                                     \
                           .request = SCOPE_REQUEST_NONE,                                           \
                           .memory_ceiling = UINT64_MAX,                                            \
                           .processes_ceiling = UINT64_MAX})

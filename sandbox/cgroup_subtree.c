@@ -193,6 +193,15 @@ static int take_controllers(struct cgroup_subtree *subtree, bool must_leave,
     return 0;
 }
 
+/* For all runs at once: what is over a run's memory limit shall not go to the disk. */
+static int forbid_swap(const struct cgroup_subtree *subtree, struct fault *fault)
+{
+    int r = cgroup_write(subtree->fd, "memory.swap.max", "0");
+    if (r == 0 || r == -ENOENT) /* a kernel built without swap, or no controller for memory */
+        return 0;
+    return fault_set(fault, -r, "cannot set memory.swap.max in it to 0: %m");
+}
+
 /* Root may write everywhere, but what systemd manages and has not handed over is not to be changed. */
 static bool belongs_to_systemd(int fd)
 {
@@ -253,6 +262,8 @@ int cgroup_subtree_take(const struct cgroup_place *place, enum cgroup_demand dem
     r = make_own(&subtree, fault);
     if (r == 0)
         r = take_controllers(&subtree, must_leave, demand, fault);
+    if (r == 0)
+        r = forbid_swap(&subtree, fault);
     if (r < 0) {
         if (must_leave)
             cgroup_write(subtree.parent_fd, "cgroup.procs", "0");

@@ -167,15 +167,24 @@ static void look_whether_full(struct loop_timer *timer)
         exceed(guard, REACHED_PROCESSES, OUTCOME_PROCESS_LIMIT);
 }
 
+/* Whether a fork or clone has failed. Reading makes the watched descriptor quiet again. */
+static bool was_refused(const struct guard *guard)
+{
+    char text[256];
+    uint64_t refused = 0;
+    ssize_t length =
+        guard->refusals_fd < 0 ? -1 : pread(guard->refusals_fd, text, sizeof(text) - 1, 0);
+    if (length <= 0)
+        return false;
+    text[length] = '\0';
+    return cgroup_find_key(text, "max", &refused) == 0 && refused > 0;
+}
+
 static void on_refusal(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
     struct guard *guard = container_of(watch, struct guard, refusals);
-    char text[256];
-    uint64_t refused = 0;
-    /* Reading through this very descriptor is what makes it quiet again. */
-    if (pread(guard->refusals_fd, text, sizeof(text), 0) <= 0 ||
-        cgroup_read_key(guard->cgroup.fd, "pids.events", "max", &refused) < 0 || refused == 0)
+    if (!was_refused(guard))
         return;
     guard->reached |= REACHED_PROCESSES;
     if (!guard->still_full.armed)
@@ -186,11 +195,10 @@ static void on_refusal(struct loop_watch *watch, uint32_t events)
 /* The kernel tells of refusals by EPOLLPRI, so nothing is looked at while there are none. */
 static void watch_refusals(struct guard *guard)
 {
-    char text[256];
     guard->refusals.ready = on_refusal;
     guard->still_full.fire = look_whether_full;
     guard->refusals_fd = openat(guard->cgroup.fd, "pids.events", O_RDONLY | O_CLOEXEC);
-    if (guard->refusals_fd >= 0 && pread(guard->refusals_fd, text, sizeof(text), 0) > 0)
+    if (guard->refusals_fd >= 0 && !was_refused(guard)) /* none yet: the program has not begun */
         loop_watch(guard->loop, &guard->refusals, guard->refusals_fd, EPOLLPRI);
 }
 
@@ -213,8 +221,19 @@ bool guard_kill(const struct guard *guard)
     return guard->cgroup.fd >= 0;
 }
 
-bool guard_account(struct guard *guard, const struct rusage *usage, struct run_result *result)
+static void stop_looking(struct guard *guard)
 {
+    if (guard->loop == NULL)
+        return;
+    loop_disarm(guard->loop, &guard->look);
+    loop_disarm(guard->loop, &guard->still_full);
+    loop_unwatch(guard->loop, &guard->refusals);
+}
+
+bool guard_account(struct guard *guard, const struct rusage *usage, bool killed,
+                   struct run_result *result)
+{
+    stop_looking(guard);
     result->enforced = guard->enforced;
     result->cpu_ns = (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * NANOSECONDS_PER_SECOND +
                      (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
@@ -224,7 +243,8 @@ bool guard_account(struct guard *guard, const struct rusage *usage, struct run_r
         larger(usage->ru_maxrss * INT64_C(1024), (int64_t)guard->peak_memory_bytes);
     result->peak_processes = (int64_t)guard->peak_processes;
     struct cgroup_usage counted = {0};
-    if (guard->cgroup.fd >= 0)
+    bool has_cgroup = guard->cgroup.fd >= 0;
+    if (has_cgroup)
         cgroup_measure(&guard->cgroup, &counted);
     if (counted.cpu_ns > 0)
         result->cpu_ns = counted.cpu_ns;
@@ -232,23 +252,24 @@ bool guard_account(struct guard *guard, const struct rusage *usage, struct run_r
         result->peak_memory_bytes = counted.peak_memory_bytes;
     if (counted.peak_processes > 0)
         result->peak_processes = counted.peak_processes;
-    if (counted.memory_kills > 0)
+    /* Where memory runs out, init is killed with the rest (memory.oom.group). */
+    bool out_of_memory = has_cgroup && killed && cgroup_memory_kills(&guard->cgroup) > 0;
+    if (out_of_memory)
         guard->reached |= REACHED_MEMORY;
-    if (counted.processes_refused > 0)
+    if (was_refused(guard))
         guard->reached |= REACHED_PROCESSES;
     result->limits_reached |= guard->reached;
-    return counted.memory_kills > 0;
+    return out_of_memory;
 }
 
 void guard_release(struct guard *guard)
 {
-    if (guard->loop != NULL) {
-        loop_disarm(guard->loop, &guard->look);
-        loop_disarm(guard->loop, &guard->still_full);
-        loop_unwatch(guard->loop, &guard->refusals);
-    }
+    stop_looking(guard);
     memory_sum_release(&guard->sum);
     fd_close(&guard->refusals_fd);
     census_close(&guard->census);
+    struct cgroup_home *home = guard->cgroup.home;
     cgroup_remove(&guard->cgroup);
+    if (home != NULL && guard->loop != NULL) /* one of a run that has begun */
+        cgroup_make_ahead(home, &guard->limits);
 }

@@ -59,7 +59,9 @@ def key_in(cgroup, file, key):
 
 
 def runs_of(server_pid):
-    """The cgroups of the runs that a server has going. In the root of all, it needs no leaf."""
+    """Cgroups of a server: of the runs that it has going, and at most one for the next.
+
+    In the root of all, it needs no leaf."""
     cgroup = cgroup_of(server_pid)
     home = cgroup.parent if cgroup.name == LEAF else cgroup
     return sorted(home.glob(f"{NAME}{server_pid}-*/run-*"))
@@ -122,8 +124,8 @@ def nothing_left():
 
 def running(server, count):
     """The cgroups of a server's runs, once that many have a program."""
-    runs = runs_of(server.process.pid)
-    return runs if len([run for run in runs if len(processes_of(run)) >= 2]) == count else None
+    runs = [run for run in runs_of(server.process.pid) if len(processes_of(run)) >= 2]
+    return runs if len(runs) == count else None
 
 
 def record_of_run(server, code="print(1)"):

@@ -18,7 +18,7 @@ def test_many_runs_leave_no_cgroup():
                  for number in range(count)]
         for number, call in enumerate(calls):
             assert server.text_of(server.answer(call, 60 + count)["result"]) == str(number)
-        await_that(lambda: runs_of(server.process.pid) == [])
+        await_that(lambda: len(runs_of(server.process.pid)) <= 1)  # the next one's
         assert leftovers()  # the server's own
     await_that(nothing_left)
 

@@ -79,6 +79,8 @@ struct run {
     bool ended;                 /* `exit_status` came from init */
     int exit_status;            /* as wait4(2) gives it */
     bool disk_full;             /* and this */
+    struct rusage usage;        /* and this */
+    bool answered;              /* done has been called; only the end of init is awaited */
     bool stopped;               /* we killed it; result.outcome says why */
     int status;                 /* 0, or the negative errno of our failure */
     struct fault fault;

@@ -19,8 +19,9 @@
  * is our failure: nothing of the snippet has run. After READY whatever happens is the snippet's
  * result. When the program ends, or past a limit where there is no cgroup to kill, init kills and
  * reaps what is left, reports ENDED and exits; should that take long, the server kills init, and the
- * kernel the rest. Then the pidfd ends the run: what is still in the pipes is read, init reaped, and
- * done called.
+ * kernel the rest. On ENDED, or where that does not come when the pidfd tells that init is gone, what
+ * is still in the pipes is read, and done called. The pidfd ends the run: init is reaped, and the
+ * place is free for the next one.
  *
  * Should the server die, however it dies, its death signal kills init, and init's death the rest.
  */
@@ -203,6 +204,7 @@ static void read_reports(struct run *run)
             run->ended = !run->stopped;
             run->exit_status = report.status;
             run->disk_full = report.disk_full != 0;
+            run->usage = report.usage;
             run_ended(run);
             break;
         case REPORT_FAILED:
@@ -215,18 +217,10 @@ static void read_reports(struct run *run)
     }
 }
 
-static void on_control(struct loop_watch *watch, uint32_t events)
-{
-    struct run *run = container_of(watch, struct run, control);
-    read_reports(run);
-    if ((events & (EPOLLHUP | EPOLLERR)) != 0)
-        loop_unwatch(run->engine->loop, watch);
-}
-
 /* Takes one piece of output. Positive: bytes read; 0: the end; -EAGAIN: nothing there now. */
 static ssize_t read_output(struct run *run, enum output_stream stream)
 {
-    char bytes[READ_SIZE];
+    static char bytes[READ_SIZE]; /* not on the stack, whose pages each clone makes to be copied */
     int fd = stream == OUTPUT_STDOUT ? run->sandbox.stdout_fd : run->sandbox.stderr_fd;
     struct capture *capture = stream == OUTPUT_STDOUT ? &run->result.out : &run->result.err;
     ssize_t length = read(fd, bytes, sizeof(bytes));
@@ -298,29 +292,50 @@ static int explain_early_end(struct run *run, bool out_of_memory)
                      "is the machine out of memory?");
 }
 
-static void on_end(struct loop_watch *watch, uint32_t events)
+/* All of the sandbox is dead, but for init perhaps, which has done its work. */
+static void run_answer(struct run *run)
 {
-    (void)events;
-    struct run *run = container_of(watch, struct run, end);
-    read_reports(run);
-    run_ended(run);
     /* Every writer is dead, so each pipe holds at most what fits into it, and then its end. */
     while (read_output(run, OUTPUT_STDOUT) > 0)
         ;
     while (read_output(run, OUTPUT_STDERR) > 0)
         ;
-    struct rusage usage;
-    sandbox_reap(&run->sandbox, &usage);
+    loop_unwatch(run->engine->loop, &run->out);
+    loop_unwatch(run->engine->loop, &run->err);
     run->result.limits = run->limits;
-    bool out_of_memory = guard_account(&run->guard, &usage, &run->result);
+    bool out_of_memory = guard_account(&run->guard, &run->usage, !run->ended, &run->result);
     if (run->stage != STAGE_ENDING && run->status == 0)
         run->status = explain_early_end(run, out_of_memory);
-    struct engine *engine = run->engine;
-    struct run_observer observer = run->observer;
     describe_end(run, out_of_memory);
-    if (observer.done != NULL) /* else it was cancelled */
-        observer.done(observer.data, run->status, run->status == 0 ? &run->result : NULL,
-                      &run->fault);
+    run->answered = true;
+    if (run->observer.done != NULL) /* else it was cancelled */
+        run->observer.done(run->observer.data, run->status, run->status == 0 ? &run->result : NULL,
+                           &run->fault);
+}
+
+static void on_control(struct loop_watch *watch, uint32_t events)
+{
+    struct run *run = container_of(watch, struct run, control);
+    read_reports(run);
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0)
+        loop_unwatch(run->engine->loop, watch);
+    if (run->ended && !run->answered)
+        run_answer(run);
+}
+
+static void on_end(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct run *run = container_of(watch, struct run, end);
+    struct engine *engine = run->engine;
+    read_reports(run);
+    run_ended(run);
+    struct rusage usage;
+    sandbox_reap(&run->sandbox, &usage);
+    if (!run->ended)
+        run->usage = usage;
+    if (!run->answered)
+        run_answer(run);
     run_free(run);
     engine_wake(engine);
 }

@@ -79,6 +79,7 @@ struct child_report {
     int32_t index;    /* which object of the step, or -1 */
     int32_t status;   /* as wait4(2) gives it */
     uint32_t disk_full; /* REPORT_ENDED: nothing more could be written, or no file more made */
+    struct rusage usage; /* REPORT_ENDED: of the program and all that it started */
 };
 
 struct plan_device {

@@ -56,8 +56,7 @@ INIT = {
     "signalfd4": ["watch the program's processes"],
     "seccomp": ["install the system call filter"],
     "sendfile": ["write the code into the work directory"],
-    "clone": ["start the program's process"],
-    "wait4": [],
+    "vfork": ["start the program's process"],
     "close": ["make /proc read-only", "make /dev read-only"],  # what stays open is busy
 }
 
@@ -140,7 +139,7 @@ HARMLESS = (
     Harmless(ALL, ("read", "write", "sendfile", "wait4", "poll", "epoll_wait"),
              ("EINTR",),
              "they are made again"),
-    Harmless(("init",), ("wait4", "poll"), (), "the program lives already; init looks again"),
+    Harmless(("init",), ("poll",), (), "the program lives already; init looks again"),
     Harmless(("init",), ("keyctl",), ("ENOSYS",), "a kernel without keyrings has none to leave"),
     Harmless(("init",), ("openat", "write"), ("ENOENT",), "a limit that this kernel does not know"),
     Harmless(("init",), ("move_mount",), ("ENOENT",), "there is nothing to cover"),

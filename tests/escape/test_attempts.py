@@ -11,7 +11,7 @@ import pathlib
 import pytest
 from registry import ATTEMPTS
 
-from support.sandbox import descendants_of
+from support.sandbox import descendants_of, left_after, mounts_but_of_others
 
 OUTSIDE_ID_OF_ROOTS = 1900000000  # sandbox/idmap.c
 
@@ -42,13 +42,6 @@ def files_of_ours(but):
     return sorted(found)
 
 
-def mounts_but_of_others():
-    """Without those that other programs make meanwhile, in the places where they do."""
-    elsewhere = ("/tmp/", "/var/tmp/", "/run/", "/media/", "/mnt/")
-    lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
-    return [line for line in lines if not line.split()[4].startswith(elsewhere)]
-
-
 class Host:
     """What must be the same before and after."""
 
@@ -75,6 +68,8 @@ def test_attempt_is_denied(before, jail, name):
 def test_host_and_server_are_as_before(before, bait, jail, image_path):
     bait.whole()
     assert jail.server.process.poll() is None
+    left_after(5, lambda: descendants_of(jail.server.process.pid))
+    jail.server.result("ping")  # so it has seen the end of the last of them
     after = Host(bait, jail.server, image_path)
     for what in vars(before):
         assert getattr(after, what) == getattr(before, what), what

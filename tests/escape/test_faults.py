@@ -60,6 +60,7 @@ class Traced:
 
     def run(self, fault):
         """The tracer, and the result, or None if the server has ended instead."""
+        self.descriptors()  # so that nothing of the run before is in it
         tracer = Tracer(self.server.process.pid, self.names, fault)
         request = self.server.start_call("run_python_code", CODE)
         signal.signal(signal.SIGALRM, give_up)
@@ -74,6 +75,9 @@ class Traced:
         return tracer, self.server.answer(request)["result"]
 
     def descriptors(self):
+        """Of the server, once it has seen the end of every run."""
+        left_after(5, lambda: descendants_of(self.server.process.pid))
+        self.server.result("ping")
         return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
 
 

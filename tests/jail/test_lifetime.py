@@ -11,7 +11,8 @@ import time
 import pytest
 
 from support import sample, sanitizer
-from support.sandbox import descendants_of, left_after, processes_with, still_alive
+from support.sandbox import (descendants_of, left_after, mounts_but_of_others, processes_with,
+                             still_alive)
 
 HELLO = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",' \
         '"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
@@ -37,7 +38,16 @@ def traces():
     files = {str(path) for place in places if os.path.isdir(place)
              for path in pathlib.Path(place).iterdir() if os.access(path, os.R_OK)
              and path.stat().st_uid == os.geteuid()}
-    return pathlib.Path("/proc/self/mountinfo").read_text(), files
+    return mounts_but_of_others(), files
+
+
+def descriptors_of(server):
+    """Once it has seen the end of every run."""
+    assert left_after(5, lambda: descendants_of(server.pid)) == []
+    server.stdin.write('{"jsonrpc":"2.0","id":"end","method":"ping"}\n')
+    server.stdin.flush()
+    assert json.loads(server.stdout.readline())["id"] == "end"
+    return os.listdir(f"/proc/{server.pid}/fd")
 
 
 def test_many_runs_leave_nothing_behind(server_path):
@@ -54,14 +64,13 @@ def test_many_runs_leave_nothing_behind(server_path):
             while answers < number:
                 assert "1" in json.loads(server.stdout.readline())["result"]["content"][0]["text"]
                 answers += 1
-            now = os.listdir(f"/proc/{server.pid}/fd")
+            now = descriptors_of(server)
             status = pathlib.Path(f"/proc/{server.pid}/statm").read_text().split()
             if descriptors is None:
                 descriptors, memory = now, int(status[1])
             assert now == descriptors
             if not sanitizer.IN_USE:  # it keeps freed memory back
                 assert int(status[1]) < memory + 256  # pages: 1 MiB
-            assert descendants_of(server.pid) == []
     server.stdin.close()
     assert server.wait(timeout=10) == 0
     assert traces() == before

@@ -73,6 +73,7 @@ class Tracer:
         self.begun = False  # whether the program's execve has succeeded
         self.answered = False
         self.roles = {server: "server"}
+        self.others = set()  # traced processes of the jail
         self.counts = collections.Counter()
         self.failing = set()  # processes inside the call that is to fail
         ptrace(SEIZE, server, data=OPTIONS)
@@ -82,6 +83,7 @@ class Tracer:
         if pid not in self.roles:
             parent = self.roles.get(parent_of(pid))
             self.roles[pid] = {"server": "init", "init": "program"}.get(parent, "other")
+            self.others.add(pid)
         return self.roles[pid]
 
     def enter(self, pid, number, first):
@@ -126,20 +128,24 @@ class Tracer:
             deliver = number
         if self.answered:
             ptrace(DETACH, pid)
+            self.others.discard(pid)
             return
         followed = not self.begun or self.role_of(pid) == "server"
         ptrace(SYSCALL if followed else CONT, pid, data=deliver)
 
     def run(self, server):
-        """Until the server has written a line, or is gone."""
+        """Until the server has written a line, and no process of the jail is traced; or it is gone."""
         self.writing = False
-        while not self.answered:
+        while not self.answered or self.others:
             pid, status = os.waitpid(-1, WALL)
             if os.WIFSTOPPED(status):
                 try:
+                    self.role_of(pid)
                     self.step(pid, status)
                 except ProcessLookupError:
                     pass  # killed meanwhile
             elif pid == server:
                 return os.waitstatus_to_exitcode(status)
+            else:
+                self.others.discard(pid)
         return None

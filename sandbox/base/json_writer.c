@@ -129,7 +129,8 @@ static void put_quoted(struct json_writer *writer, const char *data, size_t leng
         position += step;
         plain = position;
     }
-    put(writer, data + plain, position - plain);
+    if (position > plain) /* data may be NULL when there is none */
+        put(writer, data + plain, position - plain);
     put(writer, "\"", 1);
 }
 

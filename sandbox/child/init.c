@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/close_range.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define SENDFILE_CHUNK (1 << 20)
+#define PROGRAM_STACK (32 << 10)
 
 static int report_kind(const struct jail *jail, enum report_kind kind)
 {
@@ -112,21 +114,25 @@ int step_watch_children(struct jail *jail)
     return jail->children_fd < 0 ? -errno : 0;
 }
 
-/* Whatever can fail in init has been done, so that from here on only the program can. */
+static int program_main(void *data)
+{
+    struct jail *jail = data;
+    int r = become_program(jail);
+    report_failure(jail->plan, jail->step, -r, jail->index);
+}
+
+/*
+ * Whatever can fail in init has been done, so that from here on only the program can. Until its execve
+ * it shares init's memory, on a stack of its own, and init sleeps: nothing is copied that execve would
+ * throw away. Not fork(3) nor posix_spawn(3): their handlers belong to the parent's libraries.
+ */
 int step_start_program(struct jail *jail)
 {
+    static char stack[PROGRAM_STACK] __attribute__((aligned(16)));
     jail_note(jail, STEP_FORK, -1);
-    /*
-     * Not fork(3): its handlers belong to the parent's libraries; and nothing has to be copied that
-     * execve would throw away. Init sleeps meanwhile, in memory that is its own as well.
-     */
-    pid_t pid = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+    pid_t pid = clone(program_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, jail);
     if (pid < 0)
         return -errno;
-    if (pid == 0) {
-        int r = become_program(jail);
-        report_failure(jail->plan, jail->step, -r, jail->index);
-    }
     jail->program = pid;
     /* The pipes end when the program and its children have closed them. */
     close(jail->plan->stdout_fd);

@@ -56,7 +56,7 @@ INIT = {
     "signalfd4": ["watch the program's processes"],
     "seccomp": ["install the system call filter"],
     "sendfile": ["write the code into the work directory"],
-    "vfork": ["start the program's process"],
+    "clone": ["start the program's process"],
     "close": ["make /proc read-only", "make /dev read-only"],  # what stays open is busy
 }
 

@@ -1,6 +1,7 @@
 #include "sandbox/cgroup.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/cgroup_home.h"
 #include "sandbox/limits.h"
 
 #include <fcntl.h>
@@ -67,17 +68,30 @@ static int apply_limits(const struct cgroup *cgroup, const struct run_limits *li
     return r;
 }
 
-static bool has_limits(const struct cgroup_spare *spare, const struct run_limits *limits)
+static bool has_limits(const struct run_limits *one, const struct run_limits *other)
 {
-    return spare->limits.memory_bytes == limits->memory_bytes &&
-           spare->limits.processes == limits->processes &&
-           spare->limits.millicpus == limits->millicpus;
+    return one->memory_bytes == other->memory_bytes && one->processes == other->processes &&
+           one->millicpus == other->millicpus;
+}
+
+static void open_files(struct cgroup *cgroup)
+{
+    static const char *const names[CGROUP_OPEN_FILES] = {
+        [CGROUP_CPU_STAT] = "cpu.stat",
+        [CGROUP_MEMORY_PEAK] = "memory.peak",
+        [CGROUP_PIDS_PEAK] = "pids.peak",
+        [CGROUP_PIDS_EVENTS] = "pids.events",
+    };
+    for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
+        cgroup->files[i] = openat(cgroup->fd, names[i], O_RDONLY | O_CLOEXEC);
 }
 
 static int make_new(struct cgroup_home *home, const struct run_limits *limits,
                     struct cgroup *ret_cgroup, struct fault *fault)
 {
-    struct cgroup cgroup = {.fd = -1, .home = home, .number = ++home->runs_made};
+    struct cgroup cgroup = CGROUP_EMPTY;
+    cgroup.home = home;
+    cgroup.number = ++home->runs_made;
     char name[32];
     name_of(cgroup.number, name);
     if (mkdirat(home->subtree.fd, name, 0755) < 0)
@@ -89,6 +103,8 @@ static int make_new(struct cgroup_home *home, const struct run_limits *limits,
         cgroup_remove(&cgroup);
         return r;
     }
+    open_files(&cgroup);
+    cgroup_has_refused(&cgroup); /* so that only what comes is told */
     *ret_cgroup = cgroup;
     return 0;
 }
@@ -96,27 +112,26 @@ static int make_new(struct cgroup_home *home, const struct run_limits *limits,
 int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
                 struct cgroup *ret_cgroup, struct fault *fault)
 {
-    struct cgroup spare = {.fd = home->spare.fd, .home = home, .number = home->spare.number};
-    home->spare.fd = -1;
-    if (spare.fd >= 0 && has_limits(&home->spare, limits)) {
+    struct cgroup spare = home->spare;
+    home->spare = CGROUP_EMPTY;
+    if (spare.fd >= 0 && has_limits(&home->spare_limits, limits)) {
         *ret_cgroup = spare;
         return 0;
     }
-    if (spare.fd >= 0)
-        cgroup_remove(&spare);
+    cgroup_remove(&spare);
     return make_new(home, limits, ret_cgroup, fault);
 }
 
 void cgroup_make_ahead(struct cgroup_home *home, const struct run_limits *limits)
 {
-    struct cgroup cgroup = CGROUP_EMPTY;
-    if (home->untidy && home->spare.fd < 0) {
+    if (home->spare.fd >= 0)
+        return;
+    if (home->untidy) {
         home->untidy = false;
         cgroup_subtree_tidy(&home->subtree);
     }
-    if (home->spare.fd >= 0 || make_new(home, limits, &cgroup, NULL) < 0)
-        return;
-    home->spare = (struct cgroup_spare){cgroup.fd, cgroup.number, *limits};
+    home->spare_limits = *limits;
+    make_new(home, limits, &home->spare, NULL);
 }
 
 void cgroup_kill(const struct cgroup *cgroup)
@@ -125,38 +140,45 @@ void cgroup_kill(const struct cgroup *cgroup)
         cgroup_write(cgroup->fd, "cgroup.kill", "1");
 }
 
-/* Numbers that a kernel or a missing controller does not give stay 0. */
-static uint64_t number_in(const struct cgroup *cgroup, const char *file)
+/* What a kernel or a missing controller does not give stays 0. */
+static uint64_t number_in(const struct cgroup *cgroup, enum cgroup_open_file file, const char *key)
 {
+    char text[1024];
     uint64_t number = 0;
-    return cgroup_read_number(cgroup->fd, file, &number) == 0 ? number : 0;
-}
-
-static uint64_t key_in(const struct cgroup *cgroup, const char *file, const char *key)
-{
-    uint64_t number = 0;
-    return cgroup_read_key(cgroup->fd, file, key, &number) == 0 ? number : 0;
+    int fd = cgroup->files[file];
+    if (fd < 0 || cgroup_read_open(fd, text, sizeof(text)) < 0)
+        return 0;
+    int r = key == NULL ? cgroup_parse_number(text, &number) : cgroup_find_key(text, key, &number);
+    return r == 0 ? number : 0;
 }
 
 void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage)
 {
-    uint64_t processes = number_in(cgroup, "pids.peak");
+    uint64_t processes = number_in(cgroup, CGROUP_PIDS_PEAK, NULL);
     *ret_usage = (struct cgroup_usage){
-        .cpu_ns = (int64_t)key_in(cgroup, "cpu.stat", "usage_usec") * 1000,
-        .peak_memory_bytes = (int64_t)number_in(cgroup, "memory.peak"),
+        .cpu_ns = (int64_t)number_in(cgroup, CGROUP_CPU_STAT, "usage_usec") * 1000,
+        .peak_memory_bytes = (int64_t)number_in(cgroup, CGROUP_MEMORY_PEAK, NULL),
         .peak_processes = processes > 0 ? (int64_t)processes - 1 : 0,
     };
 }
 
+bool cgroup_has_refused(const struct cgroup *cgroup)
+{
+    return number_in(cgroup, CGROUP_PIDS_EVENTS, "max") > 0;
+}
+
 uint64_t cgroup_memory_kills(const struct cgroup *cgroup)
 {
-    return key_in(cgroup, "memory.events", "oom_kill");
+    uint64_t kills = 0;
+    return cgroup_read_key(cgroup->fd, "memory.events", "oom_kill", &kills) == 0 ? kills : 0;
 }
 
 bool cgroup_is_full(const struct cgroup *cgroup)
 {
-    uint64_t maximum = number_in(cgroup, "pids.max");
-    return maximum > 0 && number_in(cgroup, "pids.current") >= maximum;
+    uint64_t maximum = 0;
+    uint64_t current = 0;
+    return cgroup_read_number(cgroup->fd, "pids.max", &maximum) == 0 &&
+           cgroup_read_number(cgroup->fd, "pids.current", &current) == 0 && current >= maximum;
 }
 
 void cgroup_remove(struct cgroup *cgroup)
@@ -166,6 +188,8 @@ void cgroup_remove(struct cgroup *cgroup)
     char name[32];
     name_of(cgroup->number, name);
     fd_close(&cgroup->fd);
+    for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
+        fd_close(&cgroup->files[i]);
     if (unlinkat(cgroup->home->subtree.fd, name, AT_REMOVEDIR) < 0)
         cgroup->home->untidy = true;
     *cgroup = CGROUP_EMPTY;

@@ -8,18 +8,30 @@
 #define SANDBOX_CGROUP_H
 
 #include "sandbox/base/fault.h"
-#include "sandbox/cgroup_home.h"
 #include "sandbox/result.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
+struct cgroup_home;
+
+/* Files that are read while somebody waits for an answer, so they are opened with the cgroup. */
+enum cgroup_open_file {
+    CGROUP_CPU_STAT,
+    CGROUP_MEMORY_PEAK,
+    CGROUP_PIDS_PEAK,
+    CGROUP_PIDS_EVENTS,
+    CGROUP_OPEN_FILES,
+};
+
 struct cgroup {
-    int fd;                   /* of its directory, for CLONE_INTO_CGROUP; -1: none */
-    struct cgroup_home *home; /* borrowed */
+    int fd;                       /* of its directory, for CLONE_INTO_CGROUP; -1: none */
+    int files[CGROUP_OPEN_FILES]; /* -1: this kernel or the missing controller has none */
+    struct cgroup_home *home;     /* borrowed */
     uint64_t number;
 };
 
-#define CGROUP_EMPTY ((struct cgroup){.fd = -1})
+#define CGROUP_EMPTY ((struct cgroup){.fd = -1, .files = {-1, -1, -1, -1}})
 
 struct cgroup_usage {
     int64_t cpu_ns;
@@ -43,6 +55,9 @@ void cgroup_make_ahead(struct cgroup_home *home, const struct run_limits *limits
 
 /* What its processes have used so far; also after their end. */
 void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage);
+
+/* Whether a fork or clone in it has failed. Reading makes its CGROUP_PIDS_EVENTS quiet again. */
+bool cgroup_has_refused(const struct cgroup *cgroup);
 
 /* How often the kernel killed all of it for want of memory. */
 uint64_t cgroup_memory_kills(const struct cgroup *cgroup);

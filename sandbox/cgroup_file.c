@@ -26,14 +26,19 @@ int cgroup_write(int directory_fd, const char *file, const char *text)
 int cgroup_read(int directory_fd, const char *file, char *ret_text, size_t size)
 {
     OWNED_FD int fd = openat(directory_fd, file, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, ret_text, size - 1);
+    return fd < 0 ? -errno : cgroup_read_open(fd, ret_text, size);
+}
+
+int cgroup_read_open(int fd, char *ret_text, size_t size)
+{
+    ssize_t length = pread(fd, ret_text, size - 1, 0);
     if (length < 0)
         return -errno;
     ret_text[length] = '\0';
     return 0;
 }
 
-static int parse_number(const char *text, uint64_t *ret_number)
+int cgroup_parse_number(const char *text, uint64_t *ret_number)
 {
     if (strncmp(text, "max", 3) == 0) {
         *ret_number = UINT64_MAX;
@@ -46,7 +51,7 @@ int cgroup_read_number(int directory_fd, const char *file, uint64_t *ret_number)
 {
     char text[64];
     int r = cgroup_read(directory_fd, file, text, sizeof(text));
-    return r < 0 ? r : parse_number(text, ret_number);
+    return r < 0 ? r : cgroup_parse_number(text, ret_number);
 }
 
 int cgroup_find_key(const char *text, const char *key, uint64_t *ret_number)
@@ -55,7 +60,7 @@ int cgroup_find_key(const char *text, const char *key, uint64_t *ret_number)
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (strncmp(line, key, length) == 0 && line[length] == ' ')
-            return parse_number(line + length + 1, ret_number);
+            return cgroup_parse_number(line + length + 1, ret_number);
     }
     return -ENOENT;
 }

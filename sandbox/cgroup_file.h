@@ -27,13 +27,17 @@ int cgroup_write(int directory_fd, const char *file, const char *text);
 /* The file's text, NUL-terminated, cut at `size` - 1. 0 or a negative errno. */
 int cgroup_read(int directory_fd, const char *file, char *ret_text, size_t size);
 
+/* The same of an open file, from its beginning. */
+int cgroup_read_open(int fd, char *ret_text, size_t size);
+
 /* A file with one number; "max" is UINT64_MAX. 0, -EPROTO for anything else, a negative errno. */
 int cgroup_read_number(int directory_fd, const char *file, uint64_t *ret_number);
 
 /* The number behind `key` in a file of "KEY NUMBER" lines. As above; -ENOENT: no such key. */
 int cgroup_read_key(int directory_fd, const char *file, const char *key, uint64_t *ret_number);
 
-/* As that, of the text of such a file. */
+/* As those, of the text of such a file. */
+int cgroup_parse_number(const char *text, uint64_t *ret_number);
 int cgroup_find_key(const char *text, const char *key, uint64_t *ret_number);
 
 /* The controllers that a file such as cgroup.controllers lists; 0 when it cannot be read. */

@@ -118,6 +118,6 @@ void cgroup_home_settle(struct cgroup_home *home, struct loop *loop, const char 
 void cgroup_home_release(struct cgroup_home *home)
 {
     scope_request_release(&home->request);
-    fd_close(&home->spare.fd);
+    cgroup_remove(&home->spare);
     cgroup_subtree_release(&home->subtree);
 }

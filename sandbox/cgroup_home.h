@@ -19,25 +19,19 @@
 #define SANDBOX_CGROUP_HOME_H
 
 #include "sandbox/base/loop.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/cgroup_file.h"
 #include "sandbox/cgroup_subtree.h"
 #include "sandbox/enforcement.h"
-#include "sandbox/result.h"
 #include "sandbox/scope_request.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A cgroup for the next run (sandbox/cgroup.h), and the limits that it has. */
-struct cgroup_spare {
-    int fd; /* -1: none */
-    uint64_t number;
-    struct run_limits limits;
-};
-
 struct cgroup_home {
     struct cgroup_subtree subtree;
-    struct cgroup_spare spare;
+    struct cgroup spare; /* for the next run, and the limits that it has */
+    struct run_limits spare_limits;
     enum cgroup_source source;
     struct fault weakness; /* why there is none, or not every controller; else "" */
     uint64_t memory_ceiling;    /* of cgroups around this process: no run can have more */
@@ -52,7 +46,7 @@ struct cgroup_home {
 
 #define CGROUP_HOME_NONE                                                                           \
     ((struct cgroup_home){.subtree = CGROUP_SUBTREE_NONE,                                          \
-                          .spare = {.fd = -1},                                                     \
+                          .spare = CGROUP_EMPTY,                                                   \
                           .request = SCOPE_REQUEST_NONE,                                           \
                           .memory_ceiling = UINT64_MAX,                                            \
                           .processes_ceiling = UINT64_MAX})

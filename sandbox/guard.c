@@ -167,24 +167,11 @@ static void look_whether_full(struct loop_timer *timer)
         exceed(guard, REACHED_PROCESSES, OUTCOME_PROCESS_LIMIT);
 }
 
-/* Whether a fork or clone has failed. Reading makes the watched descriptor quiet again. */
-static bool was_refused(const struct guard *guard)
-{
-    char text[256];
-    uint64_t refused = 0;
-    ssize_t length =
-        guard->refusals_fd < 0 ? -1 : pread(guard->refusals_fd, text, sizeof(text) - 1, 0);
-    if (length <= 0)
-        return false;
-    text[length] = '\0';
-    return cgroup_find_key(text, "max", &refused) == 0 && refused > 0;
-}
-
 static void on_refusal(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
     struct guard *guard = container_of(watch, struct guard, refusals);
-    if (!was_refused(guard))
+    if (!cgroup_has_refused(&guard->cgroup))
         return;
     guard->reached |= REACHED_PROCESSES;
     if (!guard->still_full.armed)
@@ -197,9 +184,9 @@ static void watch_refusals(struct guard *guard)
 {
     guard->refusals.ready = on_refusal;
     guard->still_full.fire = look_whether_full;
-    guard->refusals_fd = openat(guard->cgroup.fd, "pids.events", O_RDONLY | O_CLOEXEC);
-    if (guard->refusals_fd >= 0 && !was_refused(guard)) /* none yet: the program has not begun */
-        loop_watch(guard->loop, &guard->refusals, guard->refusals_fd, EPOLLPRI);
+    if (guard->cgroup.files[CGROUP_PIDS_EVENTS] >= 0)
+        loop_watch(guard->loop, &guard->refusals, guard->cgroup.files[CGROUP_PIDS_EVENTS],
+                   EPOLLPRI);
 }
 
 void guard_begin(struct guard *guard, struct loop *loop, pid_t init)
@@ -256,7 +243,7 @@ bool guard_account(struct guard *guard, const struct rusage *usage, bool killed,
     bool out_of_memory = has_cgroup && killed && cgroup_memory_kills(&guard->cgroup) > 0;
     if (out_of_memory)
         guard->reached |= REACHED_MEMORY;
-    if (was_refused(guard))
+    if (cgroup_has_refused(&guard->cgroup))
         guard->reached |= REACHED_PROCESSES;
     result->limits_reached |= guard->reached;
     return out_of_memory;
@@ -266,7 +253,6 @@ void guard_release(struct guard *guard)
 {
     stop_looking(guard);
     memory_sum_release(&guard->sum);
-    fd_close(&guard->refusals_fd);
     census_close(&guard->census);
     struct cgroup_home *home = guard->cgroup.home;
     cgroup_remove(&guard->cgroup);

@@ -10,7 +10,7 @@
 
 #include "sandbox/base/loop.h"
 #include "sandbox/census.h"
-#include "sandbox/cgroup.h"
+#include "sandbox/cgroup_home.h"
 #include "sandbox/enforcement.h"
 #include "sandbox/memory_sum.h"
 #include "sandbox/result.h"
@@ -34,7 +34,6 @@ struct guard {
     uint64_t bound_then;
     int64_t full_ns;            /* how long, of late, more processes were there than allowed */
     struct loop_watch refusals; /* pids.events of the cgroup */
-    int refusals_fd;
     struct loop_timer still_full; /* whether it is, a while after a refusal */
     uint64_t peak_memory_bytes; /* as counted */
     uint64_t peak_processes;
@@ -49,8 +48,7 @@ struct guard {
     ((struct guard){.cgroup = CGROUP_EMPTY,                                                        \
                     .census = CENSUS_NONE,                                                         \
                     .sum = MEMORY_SUM_NONE,                                                        \
-                    .refusals = {.fd = -1},                                                        \
-                    .refusals_fd = -1})
+                    .refusals = {.fd = -1}})
 
 /*
  * Before the run's first process: makes its cgroup, if `home` has any. `enforced` says who holds

@@ -24,6 +24,7 @@
 #define ROUNDS_DEFAULT 200
 #define ROUNDS_MAX 100000
 #define ROUNDS_BEFORE 5 /* not counted: caches are filled meanwhile */
+#define IDLE_LOOK_NS 100000
 #define EXIT_USAGE 2
 
 /* Asked to stop early: then what has been made is removed first. */
@@ -37,6 +38,8 @@ struct bench {
     char scope_program[PATH_MAX];
     int status; /* of the run that has ended last, and clock_now() then */
     int64_t ended_at;
+    struct engine *busy; /* whose run it was */
+    struct loop_timer idle; /* looks whether nothing of it is left */
     struct fault *fault;
 };
 
@@ -61,10 +64,20 @@ static void run_done(void *data, int status, struct run_result *result, const st
                                   run_outcome_name(result->outcome), result->exit_code);
     else
         bench->status = 0;
-    loop_stop(&bench->loop);
+    loop_arm(&bench->loop, &bench->idle, bench->ended_at + IDLE_LOOK_NS);
 }
 
-/* From handing it in to its answer. */
+/* Answered, a run still has its end before it. */
+static void stop_when_idle(struct loop_timer *timer)
+{
+    struct bench *bench = container_of(timer, struct bench, idle);
+    if (engine_running(bench->busy) == 0)
+        loop_stop(&bench->loop);
+    else
+        loop_arm(&bench->loop, timer, clock_now() + IDLE_LOOK_NS);
+}
+
+/* From handing it in to its answer. Nothing of it is left when this returns. */
 static int run_in(struct bench *bench, struct engine *engine, int64_t *ret_ns)
 {
     static const char *const argv[] = {BENCH_PROGRAM, NULL};
@@ -77,6 +90,8 @@ static int run_in(struct bench *bench, struct engine *engine, int64_t *ret_ns)
         .limits = run_limits_default(),
     };
     const struct run_observer observer = {.done = run_done, .data = bench};
+    bench->busy = engine;
+    bench->idle.fire = stop_when_idle;
     int64_t begin = clock_now();
     int r = run_submit(engine, &spec, &observer, NULL, bench->fault);
     if (r == 0) {

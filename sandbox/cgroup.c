@@ -84,6 +84,7 @@ static void open_files(struct cgroup *cgroup)
     };
     for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
         cgroup->files[i] = openat(cgroup->fd, names[i], O_RDONLY | O_CLOEXEC);
+    cgroup_has_refused(cgroup); /* so that only what comes is told */
 }
 
 static int make_new(struct cgroup_home *home, const struct run_limits *limits,
@@ -97,14 +98,17 @@ static int make_new(struct cgroup_home *home, const struct run_limits *limits,
     if (mkdirat(home->subtree.fd, name, 0755) < 0)
         return fault_set(fault, errno, "cannot make a cgroup for a run: %m");
     cgroup.fd = openat(home->subtree.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = cgroup.fd < 0 ? fault_set(fault, errno, "cannot open a run's cgroup: %m")
-                          : apply_limits(&cgroup, limits, fault);
+    if (cgroup.fd < 0) {
+        int r = fault_set(fault, errno, "cannot open a run's cgroup: %m");
+        cgroup_remove(&cgroup);
+        return r;
+    }
+    int r = apply_limits(&cgroup, limits, fault);
     if (r < 0) {
         cgroup_remove(&cgroup);
         return r;
     }
     open_files(&cgroup);
-    cgroup_has_refused(&cgroup); /* so that only what comes is told */
     *ret_cgroup = cgroup;
     return 0;
 }

@@ -91,7 +91,8 @@ static const char *step_name(size_t i)
     return dladdr(address, &info) != 0 && info.dli_sname != NULL ? info.dli_sname : "?";
 }
 
-enum { ROW_TOTAL, ROW_BEFORE, ROW_FIRST_STEP, ROW_COUNT = ROW_FIRST_STEP + STEPS };
+enum { ROW_TOTAL, ROW_BEFORE, ROW_FIRST_STEP };
+#define ROW_COUNT (ROW_FIRST_STEP + STEPS)
 
 static int64_t samples[ROW_COUNT][ROUNDS];
 

@@ -57,7 +57,8 @@ class NodeSuite(Suite):
 PYTHON = PythonSuite("python", "python-modules", "python-differences", "python_driver.py", "ARGUMENTS",
                      1200, ["test_os", "test_subprocess", "test_mmap", "test_signal"])
 NODE = NodeSuite("javascript", "node-groups", "node-differences", "node_driver.js", "const ARGUMENTS",
-                 60, ["parallel/test-child-process-"])
+                 60, ["parallel/test-os", "parallel/test-pipe", "parallel/test-signal",
+                      "parallel/test-stdin"])
 ALL = {"python": PYTHON, "node": NODE}
 
 

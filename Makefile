@@ -63,6 +63,11 @@ bench: build
 	@echo
 	@$(BUILD)/tests/bench/bench-steps $(BUILD)/tests/bench/nothing $(BUILD)/bench-steps.json
 
+# Images from a registry, beside skopeo and umoci. Not by root.
+.PHONY: bench-pull
+bench-pull: packages-test build
+	@$(PYTHON) tests/bench/bench_pull.py $(BUILD)
+
 .PHONY: install
 install: build
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))')
@@ -90,6 +95,7 @@ help:
 	@echo 'make test      install what is missing, check everything, heavy suites in samples'
 	@echo 'make test-all  the same with the heavy suites whole'
 	@echo 'make bench     what a jail costs, beside the bare program; also into $(BUILD)/bench*.json'
+	@echo 'make bench-pull  an image from a registry, by us and by skopeo and umoci; not by root'
 	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
 	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR are heeded'
 	@echo 'make lint      formatting, static analysis, the rules of the house'

@@ -8,6 +8,7 @@
 #include "images/registry/digest.h"
 #include "images/store.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spelling.h"
 
 #include <getopt.h>
 #include <iconv.h>
@@ -154,6 +155,21 @@ static int name_settle(struct arguments *arguments)
     return 0;
 }
 
+static int name_unknown(const char *name)
+{
+    size_t count;
+    const struct recipe *recipes = recipe_list(&count);
+    struct spelling spelling = spelling_of(name);
+    for (size_t i = 0; i < count; i++)
+        spelling_offer(&spelling, recipes[i].name);
+    if (spelling.nearest != NULL)
+        return usage_fault("there is no image %s in the catalog: did you mean %s?", name,
+                           spelling.nearest);
+    return usage_fault("there is no image %s in the catalog; one of a registry is fetched with "
+                       "%s --from HOST/NAME:TAG",
+                       name, name);
+}
+
 /* Whether the arguments ask for one thing that can be done: 0 or the exit code. */
 static int arguments_check(struct arguments *arguments)
 {
@@ -172,7 +188,7 @@ static int arguments_check(struct arguments *arguments)
         return 0;
     for (char **name = arguments->names; *name != NULL; name++)
         if (recipe_find(*name) == NULL)
-            return usage_fault("there is no image %s in the catalog", *name);
+            return name_unknown(*name);
     return 0;
 }
 

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #define BAR_WIDTH 24
-#define CLEAR_LINE "\r\033[K"
+#define PART_WIDTH 12
+#define CLEAR "\r\033[J" /* this line, and what was drawn below it */
+#define DRAW_EVERY (100 * NANOSECONDS_PER_MILLISECOND)
+#define RATE_AFTER NANOSECONDS_PER_SECOND /* before, it says nothing */
 
 void progress_open(struct progress *progress, const char *name)
 {
@@ -32,18 +35,23 @@ const char *size_for_people(uint64_t bytes, char buffer[32])
     return buffer;
 }
 
+static void bar_fill(char *bar, int width, int shown)
+{
+    int filled = shown * width / 1000;
+    for (int i = 0; i < width; i++)
+        bar[i] = i < filled ? '#' : '.';
+    bar[width] = '\0';
+}
+
 static void bar_draw(const struct progress *progress)
 {
     char bar[BAR_WIDTH + 1];
-    int filled = progress->shown * BAR_WIDTH / 1000;
-    for (int i = 0; i < BAR_WIDTH; i++)
-        bar[i] = i < filled ? '#' : '.';
-    bar[BAR_WIDTH] = '\0';
+    bar_fill(bar, BAR_WIDTH, progress->shown);
     if (progress->shown >= 0)
-        fprintf(stderr, CLEAR_LINE "%s: %s [%s] %3d %%", progress->name, progress->step, bar,
+        fprintf(stderr, CLEAR "%s: %s [%s] %3d %%", progress->name, progress->step, bar,
                 progress->shown / 10);
     else
-        fprintf(stderr, CLEAR_LINE "%s: %s ...", progress->name, progress->step);
+        fprintf(stderr, CLEAR "%s: %s ...", progress->name, progress->step);
 }
 
 void progress_step(struct progress *progress, const char *format, ...)
@@ -53,21 +61,62 @@ void progress_step(struct progress *progress, const char *format, ...)
     vsnprintf(progress->step, sizeof(progress->step), format, arguments);
     va_end(arguments);
     progress->shown = -1;
+    progress->step_started = clock_now();
+    progress->drawn = 0;
     if (progress->terminal)
         bar_draw(progress);
     else
         fprintf(stderr, "%s: %s\n", progress->name, progress->step);
 }
 
+static int share_of(uint64_t done, uint64_t total)
+{
+    return done >= total ? 1000 : (int)((double)done * 1000 / (double)total);
+}
+
 void progress_amount(struct progress *progress, uint64_t done, uint64_t total)
 {
     if (!progress->terminal || total == 0 || progress->step[0] == '\0')
         return;
-    int share = done >= total ? 1000 : (int)((double)done * 1000 / (double)total);
+    int share = share_of(done, total);
     if (share == progress->shown)
         return;
     progress->shown = share;
     bar_draw(progress);
+}
+
+static void rate_draw(const struct progress *progress, uint64_t done, uint64_t total)
+{
+    char rate[32];
+    int64_t elapsed = clock_now() - progress->step_started;
+    double come = done > progress->first ? (double)(done - progress->first) : 0;
+    double each = come / ((double)elapsed / (double)NANOSECONDS_PER_SECOND);
+    if (elapsed < RATE_AFTER || each < 1 || done >= total)
+        return;
+    fprintf(stderr, ", %s/s, %.0f s left", size_for_people((uint64_t)each, rate),
+            (double)(total - done) / each);
+}
+
+void progress_bytes(struct progress *progress, uint64_t done, uint64_t total,
+                    const struct progress_part *parts, size_t count)
+{
+    int64_t now = clock_now();
+    if (!progress->terminal || total == 0 || now - progress->drawn < DRAW_EVERY)
+        return;
+    if (progress->drawn == 0)
+        progress->first = done;
+    progress->drawn = now;
+    progress->shown = share_of(done, total);
+    bar_draw(progress);
+    rate_draw(progress, done, total);
+    for (size_t i = 0; i < count; i++) {
+        char bar[PART_WIDTH + 1], have[32], size[32];
+        bar_fill(bar, PART_WIDTH, share_of(parts[i].done, parts[i].total));
+        fprintf(stderr, "\n    layer %zu [%s] %s of %s", parts[i].number, bar,
+                size_for_people(parts[i].done, have), size_for_people(parts[i].total, size));
+    }
+    if (count > 0)
+        fprintf(stderr, "\033[%zuA\r", count);
 }
 
 void progress_note(struct progress *progress, const char *format, ...)
@@ -77,7 +126,7 @@ void progress_note(struct progress *progress, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    fprintf(stderr, "%s%s: %s\n", progress->terminal ? CLEAR_LINE : "", progress->name, text);
+    fprintf(stderr, "%s%s: %s\n", progress->terminal ? CLEAR : "", progress->name, text);
     if (progress->terminal && progress->step[0] != '\0')
         bar_draw(progress);
 }
@@ -85,6 +134,6 @@ void progress_note(struct progress *progress, const char *format, ...)
 void progress_close(struct progress *progress)
 {
     if (progress->terminal && progress->step[0] != '\0')
-        fputs(CLEAR_LINE, stderr);
+        fputs(CLEAR, stderr);
     progress->step[0] = '\0';
 }

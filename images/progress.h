@@ -1,11 +1,12 @@
 /*
- * Tells people how a fetch comes along, on stderr: one line that is redrawn with a bar on a
- * terminal, plain lines otherwise.  Side: parent.
+ * Tells people how a fetch comes along, on stderr: a line that is redrawn with a bar on a terminal,
+ * with a line for each layer that comes; plain lines otherwise.  Side: parent.
  */
 #ifndef IMAGES_PROGRESS_H
 #define IMAGES_PROGRESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct progress {
@@ -14,6 +15,9 @@ struct progress {
     char step[160]; /* what is being done; "" nothing */
     int shown;      /* tenths of a percent that the bar shows */
     int64_t started; /* clock_now() */
+    int64_t step_started;
+    int64_t drawn;  /* when the parts were last drawn */
+    uint64_t first; /* bytes that were there when the step began */
 };
 
 void progress_open(struct progress *progress, const char *name);
@@ -24,6 +28,16 @@ void progress_step(struct progress *progress, const char *format, ...)
 
 /* How much of the step is done; total 0: unknown. */
 void progress_amount(struct progress *progress, uint64_t done, uint64_t total);
+
+/* One of several things that come at the same time. */
+struct progress_part {
+    size_t number; /* from 1 */
+    uint64_t done, total; /* bytes */
+};
+
+/* A step that is counted in bytes: a bar with rate and time left, and one for each part. */
+void progress_bytes(struct progress *progress, uint64_t done, uint64_t total,
+                    const struct progress_part *parts, size_t count);
 
 /* A line that stays, beside the steps: a note, or the end. */
 void progress_note(struct progress *progress, const char *format, ...)

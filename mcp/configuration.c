@@ -2,9 +2,9 @@
 #include "mcp/bounds.h"
 #include "mcp/setting.h"
 #include "mcp/small_file.h"
-#include "mcp/spelling.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spelling.h"
 #include "sandbox/base/xdg.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
  */
 #include "mcp/command.h"
 #include "mcp/log.h"
-#include "mcp/spelling.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spelling.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 #include "mcp/options.h"
-#include "mcp/spelling.h"
+#include "sandbox/base/spelling.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -6,8 +6,8 @@
 #include "mcp/options.h"
 #include "mcp/setting.h"
 #include "mcp/small_file.h"
-#include "mcp/spelling.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spelling.h"
 #include "sandbox/filter.h"
 #include "sandbox/limits.h"
 

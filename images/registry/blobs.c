@@ -230,10 +230,17 @@ static int blobs_collect(struct blobs *blobs, struct fault *fault)
 
 static void blobs_show(const struct blobs *blobs)
 {
+    struct progress_part parts[BLOBS_AT_ONCE];
+    size_t count = 0;
     uint64_t have = 0;
-    for (size_t i = 0; i < blobs->count; i++)
-        have += blobs->items[i].download.have;
-    progress_amount(blobs->request->progress, have, blobs->total);
+    for (size_t i = 0; i < blobs->count; i++) {
+        const struct blob *blob = &blobs->items[i];
+        have += blob->download.have;
+        if (blob->state == BLOB_COMING && count < BLOBS_AT_ONCE)
+            parts[count++] =
+                (struct progress_part){i + 1, blob->download.have, blob->download.wanted.size};
+    }
+    progress_bytes(blobs->request->progress, have, blobs->total, parts, count);
 }
 
 static int blobs_turn(struct blobs *blobs, struct fault *fault)
@@ -263,8 +270,5 @@ int blobs_fetch(const struct blobs_request *request, struct fault *fault)
     int r = blobs_prepare(request, &blobs, fault);
     while (r == 0 && blobs.given < blobs.count)
         r = blobs_turn(&blobs, fault);
-    /* A full disk is not to stay full because of us. */
-    for (size_t i = 0; (r == -ENOSPC || r == -EDQUOT) && i < blobs.count; i++)
-        download_remove(&blobs.items[i].download);
     return r;
 }

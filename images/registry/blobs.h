@@ -27,7 +27,7 @@ struct blobs_request {
 
 /*
  * 0: all were given on. -EBADMSG for one that has not its digest or size; -EINTR; or another negative
- * errno. What came so far is kept for the next time, unless the disk was full or a blob is damaged.
+ * errno. Of what came, only a damaged blob is removed.
  */
 int blobs_fetch(const struct blobs_request *request, struct fault *fault);
 

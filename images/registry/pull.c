@@ -6,6 +6,7 @@
 #include "images/registry/session.h"
 #include "sandbox/base/owned.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define INDEXES_MAX 4 /* that lead to one another */
@@ -83,6 +84,15 @@ static int layers_note(const struct session *session, const struct document *doc
     return r;
 }
 
+/*
+ * Whether what came is of use to the next fetch: not when it is unpacked, is damaged or hostile, or
+ * fills the disk.
+ */
+static bool is_worth_keeping(int r)
+{
+    return r < 0 && r != -EBADMSG && r != -EFBIG && r != -ENOSPC && r != -EDQUOT;
+}
+
 static int layers_get(const struct pull *pull, struct session *session,
                       const struct document *document, const struct digest *diff_ids,
                       struct layers *layers, struct fault *fault)
@@ -106,11 +116,11 @@ static int layers_get(const struct pull *pull, struct session *session,
         .progress = pull->progress,
     };
     r = blobs_fetch(&request, fault);
-    if (r < 0)
-        return r;
-    progress_step(pull->progress, "unpacking");
-    r = layers_finish(layers, pull->progress, fault);
-    for (size_t i = 0; r == 0 && i < document->layer_count; i++)
+    if (r == 0) {
+        progress_step(pull->progress, "unpacking");
+        r = layers_finish(layers, pull->progress, fault);
+    }
+    for (size_t i = 0; !is_worth_keeping(r) && i < document->layer_count; i++)
         downloads_forget(downloads_fd, &document->layers[i].digest);
     return r;
 }

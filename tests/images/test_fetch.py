@@ -233,7 +233,9 @@ def test_strict_umask_does_not_shut_the_image(store, small_archive):
 @pytest.mark.parametrize("arguments, words", [
     (["--colour"], ["no option --colour", "--help"]),
     ([], ["name the image"]),
-    (["ruby"], ["no image ruby"]),
+    (["ruby"], ["no image ruby", "ruby --from HOST/NAME:TAG"]),
+    (["pyton"], ["no image pyton", "did you mean python?"]),
+    (["python-slm"], ["did you mean python-slim?"]),
     (["--from", "x"], ["NAME"]),
     (["one", "two", "--from", "x"], ["two", "--from"]),
     (["--name", "one", "two", "--from", "x"], ["two", "--from"]),

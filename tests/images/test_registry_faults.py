@@ -1,8 +1,10 @@
 """What goes wrong between a registry and us: breaks, redirects, wrong answers."""
 
+import contextlib
 import os
 import random
 import signal
+import socket
 import ssl
 import subprocess
 import threading
@@ -348,3 +350,107 @@ def test_certificate_of_another_host_is_refused(store, front, image, certificate
     named = {**CERTIFICATE_VARIABLES, "SSL_CERT_FILE": str(certificate)}
     done = store.fetch("mine", "--from", f"localhost:{secure.port}/x", **named)
     assert done.returncode == 1 and "is not trusted" in done.stderr_text
+
+
+def test_proxy_is_heeded(store, registry, image, certificate, front):
+    """A registry of another host, behind a proxy that leads all connections to our own."""
+    secure = front(certificate=certificate)
+    proxy = Tunnel(secure.port)
+    named = {**CERTIFICATE_VARIABLES, "SSL_CERT_FILE": str(certificate), "NO_PROXY": "",
+             "no_proxy": "", "HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}",
+             "https_proxy": f"http://127.0.0.1:{proxy.port}"}
+    done = store.fetch("mine", "--from", "registry.test/x", **named)
+    proxy.close()
+    assert done.returncode == 0, done.stderr_text
+    check_tree(store)
+    assert set(proxy.asked) == {"registry.test:443"}
+
+
+def test_this_machine_is_reached_without_a_proxy(store, registry, image):
+    named = {name: "http://127.0.0.1:1" for name in ("HTTPS_PROXY", "https_proxy", "http_proxy",
+                                                     "ALL_PROXY")}
+    done = store.fetch("mine", "--from", f"{registry.host}/x", **named, NO_PROXY="", no_proxy="")
+    assert done.returncode == 0, done.stderr_text
+
+
+class Tunnel:
+    """A proxy that answers CONNECT to whomever with a connection to one port of this machine."""
+
+    def __init__(self, port):
+        self.target, self.asked = port, []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.socket.accept()
+                threading.Thread(target=self.connect, args=(client,), daemon=True).start()
+
+    def connect(self, client):
+        request = b""
+        while b"\r\n\r\n" not in request:
+            request += client.recv(4096)
+        self.asked.append(request.split()[1].decode())
+        server = socket.create_connection(("127.0.0.1", self.target))
+        client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        threading.Thread(target=self.copy, args=(client, server), daemon=True).start()
+        self.copy(server, client)
+
+    @staticmethod
+    def copy(source, target):
+        with contextlib.suppress(OSError):
+            while content := source.recv(65536):
+                target.sendall(content)
+            target.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.socket.close()
+
+
+@pytest.mark.parametrize("size", ["6m", "18m"])
+def test_full_disk_is_said_and_leaves_nothing(registry, image, image_program, tmp_path, size):
+    """Full while layers come, and full while they are unpacked."""
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    script = ('mount -t tmpfs -o size="$4" none "$1" && export XDG_DATA_HOME="$1" && '
+              '{ "$2" fetch mine --from "$3"; echo "status $?"; '
+              'ls -A "$1/code-sandbox-mcp/images" | sed "s/^/left /"; '
+              'find "$1/code-sandbox-mcp/downloads" -type f -size +0 | sed "s/^/left /"; }')
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script,
+                           "sh", mount, image_program, f"{registry.host}/x", size],
+                          capture_output=True, text=True, check=False, timeout=120)
+    assert "No space left" in done.stderr and "XDG_DATA_HOME" in done.stderr, done.stderr
+    assert done.stdout.splitlines() == ["status 1"]
+
+
+def test_terminal_gets_a_line_for_each_layer(store, front, image):
+    """Layers come slowly, as from afar; a pipe gets plain lines."""
+    def trickle(handler):
+        if not handler.is_blob():
+            return False
+        body = handler.fetch()[2]
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        for at in range(0, len(body), len(body) // 20 + 1):
+            handler.wfile.write(body[at:at + len(body) // 20 + 1])
+            time.sleep(0.1)
+        return True
+    slow = front(trickle)
+    leader, follower = os.openpty()
+    process = subprocess.Popen([store.program, "fetch", "mine", "--from", f"{slow.host}/x"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=follower, env=store.environment(TERM="xterm"))
+    os.close(follower)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while content := os.read(leader, 4096):
+            shown += content
+    os.close(leader)
+    assert process.wait(timeout=60) == 0
+    for words in (b"layer 2 [", b"layer 4 [", b" of 3.", b" MB/s, ", b" s left", b"[#"):
+        assert words in shown, shown
+    plain = store.fetch("--force", "mine", "--from", f"{slow.host}/x").stderr_text
+    assert "\x1b" not in plain and "mine: downloading 5 layers, 13 MB\n" in plain

@@ -1,6 +1,6 @@
 #include "mcp/options.h"
-#include "mcp/spelling.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spelling.h"
 
 #include <errno.h>
 #include <setjmp.h>

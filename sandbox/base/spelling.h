@@ -3,8 +3,8 @@
  *
  * Side: parent.
  */
-#ifndef MCP_SPELLING_H
-#define MCP_SPELLING_H
+#ifndef SANDBOX_BASE_SPELLING_H
+#define SANDBOX_BASE_SPELLING_H
 
 #include <stddef.h>
 

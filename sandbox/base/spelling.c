@@ -1,4 +1,4 @@
-#include "mcp/spelling.h"
+#include "sandbox/base/spelling.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -7,8 +7,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define LOCK_MAX (4 << 20) /* bytes */
-
 int lock_add(struct lock *lock, enum lock_kind kind, const char *url,
              const struct descriptor *descriptor, struct fault *fault)
 {
@@ -67,6 +65,29 @@ int lock_write(int directory_fd, const struct lock *lock, const char *source, st
             return fault_set(fault, errno, "cannot write " LOCK_FILE ": %m");
         done += put > 0 ? (size_t)put : 0;
     }
+    return 0;
+}
+
+int lock_read(const char *json, size_t length, struct reference *ret_reference, struct fault *fault)
+{
+    OWNED(json_release) struct json *parsed = NULL;
+    int r = json_parse(json, length, &parsed, fault);
+    if (r < 0) {
+        fault_prefix(fault, "the lock is damaged");
+        return r == -ENOMEM ? r : -EINVAL;
+    }
+    const struct json_value *source = json_member(json_root(parsed), "source");
+    const struct json_value *fetched = json_member(json_root(parsed), "fetched");
+    const struct json_value *first =
+        fetched != NULL && fetched->type == JSON_ARRAY ? fetched->first : NULL;
+    const struct json_value *digest = json_member(first, "digest");
+    struct reference reference = {0};
+    if (source == NULL || source->type != JSON_STRING || strlen(source->text) != source->length ||
+        json_member(first, "url") == NULL || digest == NULL || digest->type != JSON_STRING ||
+        reference_parse(source->text, &reference, NULL) < 0 ||
+        digest_parse(digest->text, digest->length, &reference.digest) < 0)
+        return fault_set(fault, EINVAL, "that is no lock of an image from a registry");
+    *ret_reference = reference;
     return 0;
 }
 

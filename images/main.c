@@ -4,7 +4,9 @@
  */
 #include "images/build.h"
 #include "images/catalog.h"
+#include "images/files.h"
 #include "images/interrupt.h"
+#include "images/lock.h"
 #include "images/registry/digest.h"
 #include "images/store.h"
 #include "sandbox/base/owned.h"
@@ -26,6 +28,7 @@
 
 struct arguments {
     const char *from; /* --from: a file or directory, or a reference */
+    const char *lock; /* --locked: a file */
     const char *name; /* --name, or the one name that is left beside --from */
     struct reference reference;
     bool from_registry;
@@ -67,6 +70,7 @@ static void help_print(void)
          "\n"
          "Options:\n"
          "  --from SOURCE  make it from that\n"
+         "  --locked FILE  make it from just what that lock.json of another image lists\n"
          "  --name NAME    what that image is called, as NAME before --from\n"
          "  --force        make it again if it is there\n"
          "  --help         show this\n"
@@ -79,9 +83,17 @@ static void help_print(void)
 /* 0, or the exit code for a wrong command line. */
 static int arguments_read(int argc, char **argv, struct arguments *ret_arguments)
 {
-    enum { OPTION_FROM = 256, OPTION_NAME, OPTION_FORCE, OPTION_HELP, OPTION_VERSION };
+    enum {
+        OPTION_FROM = 256,
+        OPTION_LOCKED,
+        OPTION_NAME,
+        OPTION_FORCE,
+        OPTION_HELP,
+        OPTION_VERSION
+    };
     static const struct option options[] = {
         {"from", required_argument, NULL, OPTION_FROM},
+        {"locked", required_argument, NULL, OPTION_LOCKED},
         {"name", required_argument, NULL, OPTION_NAME},
         {"force", no_argument, NULL, OPTION_FORCE},
         {"help", no_argument, NULL, OPTION_HELP},
@@ -94,6 +106,9 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
         switch (option) {
         case OPTION_FROM:
             arguments.from = optarg;
+            break;
+        case OPTION_LOCKED:
+            arguments.lock = optarg;
             break;
         case OPTION_NAME:
             arguments.name = optarg;
@@ -140,9 +155,12 @@ static bool is_path(const char *from)
 static int name_settle(struct arguments *arguments)
 {
     char **names = arguments->names;
-    if (arguments->from == NULL && arguments->name != NULL)
+    const bool named = arguments->from != NULL || arguments->lock != NULL;
+    if (arguments->from != NULL && arguments->lock != NULL)
+        return usage_fault("--from and --locked exclude each other");
+    if (!named && arguments->name != NULL)
         return usage_fault("--name goes with --from SOURCE; images of the catalog are named bare");
-    if (arguments->from == NULL)
+    if (!named)
         return names[0] != NULL ? 0 : usage_fault("name the image to be made");
     if (arguments->name == NULL && names[0] != NULL) {
         arguments->name = names[0];
@@ -170,6 +188,28 @@ static int name_unknown(const char *name)
                        name, name);
 }
 
+/* Where it comes from: a path, a registry, or a registry as a lock says. 0 or the exit code. */
+static int source_settle(struct arguments *arguments)
+{
+    struct fault fault = {0};
+    if (arguments->lock != NULL) {
+        OWNED(buffer_release) struct buffer text = BUFFER(LOCK_MAX);
+        int r = file_read(arguments->lock, &text, &fault);
+        if (r == -ENOENT)
+            return usage_fault("there is no file %s", arguments->lock);
+        if (r == 0)
+            r = lock_read(text.data, text.length, &arguments->reference, &fault);
+        arguments->from_registry = true;
+        return r < 0 ? usage_fault("%s: %s", arguments->lock, fault.text) : 0;
+    }
+    if (is_path(arguments->from))
+        return 0;
+    arguments->from_registry = true;
+    if (reference_parse(arguments->from, &arguments->reference, &fault) < 0)
+        return usage_fault("there is no file of that name, and %s", fault.text);
+    return 0;
+}
+
 /* Whether the arguments ask for one thing that can be done: 0 or the exit code. */
 static int arguments_check(struct arguments *arguments)
 {
@@ -179,13 +219,8 @@ static int arguments_check(struct arguments *arguments)
         return status;
     if (arguments->name != NULL && image_name_check(arguments->name, &fault) < 0)
         return usage_fault("%s", fault.text);
-    if (arguments->from != NULL && !is_path(arguments->from)) {
-        if (reference_parse(arguments->from, &arguments->reference, &fault) < 0)
-            return usage_fault("there is no file of that name, and %s", fault.text);
-        arguments->from_registry = true;
-    }
-    if (arguments->from != NULL)
-        return 0;
+    if (arguments->from != NULL || arguments->lock != NULL)
+        return source_settle(arguments);
     for (char **name = arguments->names; *name != NULL; name++)
         if (recipe_find(*name) == NULL)
             return name_unknown(*name);
@@ -216,7 +251,7 @@ static int build_all(const struct arguments *arguments)
         fprintf(stderr, PROGRAM ": %s\n", fault.text);
         return EXIT_FAILURE;
     }
-    if (arguments->from != NULL)
+    if (arguments->name != NULL)
         return build_one(store, arguments, arguments->name);
     for (char **name = arguments->names; *name != NULL; name++) {
         int status = build_one(store, arguments, *name);

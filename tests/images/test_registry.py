@@ -82,6 +82,32 @@ def test_record_and_lock_say_what_it_is(store, registry, image):
         f"{base}/blobs/{piece['digest']}" for piece in [image.manifest["config"], *image.layers]]
 
 
+def test_lock_brings_the_same_again(store, registry, image, machine_architecture):
+    """Also when the tag has come to mean something else."""
+    reference = registry.push("locked", image)
+    assert store.fetch("mine", "--from", reference).returncode == 0
+    lock = store.images / "mine" / "lock.json"
+    registry.push("locked", oci.Image(oci.BASE, architecture=machine_architecture))
+    done = store.fetch("again", "--locked", lock)
+    assert done.returncode == 0, done.stderr_text
+    check_tree(store, "again")
+    first, again = (json.loads((store.images / name / "lock.json").read_text())
+                    for name in ("mine", "again"))
+    assert [(piece["digest"], piece["size"]) for piece in first["fetched"]] == [
+        (piece["digest"], piece["size"]) for piece in again["fetched"]]
+    assert again["source"] == f"{reference}@{image.digest}"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"source":"x","fetched":[]}',
+                                  '{"source":"x","fetched":[{"digest":"sha256:0","url":"u"}]}',
+                                  '{"source":7,"fetched":[{"digest":"x","url":"u"}]}'])
+def test_what_is_no_lock_is_told(store, tmp_path, text):
+    (tmp_path / "lock.json").write_text(text)
+    done = store.fetch("mine", "--locked", tmp_path / "lock.json")
+    assert done.returncode == 2 and "lock" in done.stderr_text
+    assert "there is no file" in store.fetch("mine", "--locked", "/nowhere").stderr_text
+
+
 def test_unknown_image_and_tag_are_told(store, registry, image):
     registry.push("known", image)
     for name in ("unknown:latest", "known:missing", f"known@{oci.digest_of(b'')}"):

@@ -13,6 +13,7 @@
  */
 #include "images/build.h"
 
+#include "images/catalog.h"
 #include "images/confine.h"
 #include "images/debian.h"
 #include "images/finish.h"
@@ -150,18 +151,6 @@ static int recipe_make(const struct debian_recipe *recipe, const struct workplac
     return r;
 }
 
-/* From a file, a directory or a registry. */
-static int import_make(const struct build *build, const struct workplace *place,
-                       struct provenance *provenance, struct progress *progress,
-                       struct fault *fault)
-{
-    const struct building_site site = {place->rootfs, place->scratch};
-    const struct pull pull = {build->store, build->reference, place->rootfs, progress};
-    int r = build->reference != NULL ? pull_image(&pull, provenance, fault)
-                                     : import_path(build->path, &site, provenance, progress, fault);
-    return r == 0 ? finish_archive(place->rootfs, fault) : r;
-}
-
 static char *time_now(void)
 {
     char text[32];
@@ -172,28 +161,12 @@ static char *time_now(void)
     return strdup(text);
 }
 
-/* Where it came from, for the record; the name of a file without its directories. Owned. */
-static char *source_of(const struct build *build, const struct debian_recipe *recipe)
-{
-    char *source = NULL;
-    char shown[256];
-    if (recipe != NULL)
-        return strdup(recipe->node ? "Debian " DEBIAN_SUITE " packages and npm packages"
-                                   : "Debian " DEBIAN_SUITE " packages");
-    if (build->reference != NULL) {
-        char text[REFERENCE_TEXT_MAX];
-        reference_format(build->reference, text);
-        return strdup(text);
-    }
-    const char *slash = strrchr(build->path, '/');
-    name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : build->path, shown);
-    return asprintf(&source, "the archive %s", shown) < 0 ? NULL : source;
-}
-
 /* One image on its way. */
 struct making {
     const struct build *build;
-    const struct debian_recipe *recipe; /* or NULL */
+    const struct debian_recipe *recipe; /* that it is made by, or NULL */
+    const struct reference *reference; /* that it is pulled by, or NULL */
+    struct reference of_catalog;
     struct workplace place;
     struct provenance provenance;
     struct image image;
@@ -204,6 +177,72 @@ static void making_release(struct making *making)
     image_release(&making->image);
     provenance_release(&making->provenance);
     workplace_release(&making->place);
+}
+
+/* Where it came from, for the record; the name of a file without its directories. Owned. */
+static char *source_of(const struct making *making)
+{
+    char *source = NULL;
+    char shown[256], reference[REFERENCE_TEXT_MAX];
+    const char *path = making->build->path;
+    if (making->reference != NULL) {
+        reference_format(making->reference, reference);
+        return strdup(reference);
+    }
+    if (making->recipe != NULL)
+        return strdup(making->recipe->node ? "Debian " DEBIAN_SUITE " packages and npm packages"
+                                           : "Debian " DEBIAN_SUITE " packages");
+    const char *slash = strrchr(path, '/');
+    name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : path, shown);
+    return asprintf(&source, "the archive %s", shown) < 0 ? NULL : source;
+}
+
+/* From a registry. */
+static int pull_make(struct making *making, struct progress *progress, struct fault *fault)
+{
+    const char *root = making->place.rootfs;
+    const struct pull pull = {making->build->store, making->reference, root, progress};
+    int r = pull_image(&pull, &making->provenance, fault);
+    return r == 0 ? finish_archive(root, fault) : r;
+}
+
+/* From a file or directory. */
+static int import_make(struct making *making, struct progress *progress, struct fault *fault)
+{
+    const struct building_site site = {making->place.rootfs, making->place.scratch};
+    int r = import_path(making->build->path, &site, &making->provenance, progress, fault);
+    return r == 0 ? finish_archive(site.rootfs, fault) : r;
+}
+
+/* An image of the catalog, from the registry's equal of its packages. */
+static int equal_make(struct making *making, struct progress *progress, struct fault *fault)
+{
+    int r = reference_parse(making->recipe->reference, &making->of_catalog, fault);
+    if (r < 0)
+        return r;
+    making->reference = &making->of_catalog;
+    making->recipe = NULL;
+    const struct recipe *recipe = recipe_find(making->build->name);
+    making->image.summary = strdup(recipe != NULL ? recipe->summary : "");
+    return pull_make(making, progress, fault);
+}
+
+/* An image of the catalog: from the first of its sources that this host has. */
+static int catalog_make(struct making *making, struct progress *progress, struct fault *fault)
+{
+    const struct debian_recipe *recipe = making->recipe;
+    if (making->build->source == SOURCE_REGISTRY)
+        return equal_make(making, progress, fault);
+    struct fault absent = {0};
+    int r = recipe_make(recipe, &making->place, progress, &absent);
+    /* No apt, or no Debian for it: not a network that is down, and not a signature that is wrong. */
+    const char *root = making->place.rootfs;
+    bool may_go_on = r == -ENOENT && making->build->source == SOURCE_ANY &&
+                     recipe->reference != NULL && rmdir(root) == 0 && mkdir(root, 0755) == 0;
+    if (!may_go_on)
+        return r < 0 ? fault_set(fault, -r, "%s", absent.text) : 0;
+    progress_note(progress, "note: %s; trying %s", absent.text, recipe->reference);
+    return equal_make(making, progress, fault);
 }
 
 static int records_write(struct making *making, int directory_fd, struct fault *fault)
@@ -218,7 +257,7 @@ static int record_make(struct making *making, struct fault *fault)
     const struct workplace *place = &making->place;
     image->name = strdup(making->build->name);
     image->created = time_now();
-    image->source = source_of(making->build, making->recipe);
+    image->source = source_of(making);
     image->environment = pointer_take(&making->provenance.configuration.environment);
     if (image->name == NULL || image->created == NULL || image->source == NULL)
         return fault_set(fault, ENOMEM, "no memory for the record of the image");
@@ -244,10 +283,11 @@ static int making_run(struct making *making, const struct store_lock *lock,
     int r = workplace_open(making->build, lock, place, fault);
     if (r == 0)
         r = confined_probe(place->rootfs, fault);
-    if (r == 0)
-        r = making->recipe != NULL
-                ? recipe_make(making->recipe, place, progress, fault)
-                : import_make(making->build, place, &making->provenance, progress, fault);
+    if (r == 0 && making->recipe != NULL)
+        r = catalog_make(making, progress, fault);
+    else if (r == 0)
+        r = making->reference != NULL ? pull_make(making, progress, fault)
+                                      : import_make(making, progress, fault);
     if (r == 0)
         r = record_make(making, fault);
     if (r == 0 && interrupt_signal() != 0)
@@ -267,6 +307,7 @@ static int image_make(const struct build *build, const struct store_lock *lock,
     struct making making = {
         .build = build,
         .recipe = imported ? NULL : debian_recipe_find(build->name),
+        .reference = build->reference,
     };
     if (making.recipe == NULL && !imported)
         return fault_set(fault, ENOENT, "there is no recipe for the image %s", build->name);

@@ -9,11 +9,19 @@
 
 #include <stdbool.h>
 
+/* Where an image of the catalog comes from. */
+enum build_source {
+    SOURCE_ANY, /* Debian packages; where the host has none, a registry that has an equal */
+    SOURCE_DEBIAN,
+    SOURCE_REGISTRY,
+};
+
 struct build {
     const char *store;   /* where images are kept */
     const char *name;    /* of the image, checked */
     const char *path;    /* to make it from (import.h), or NULL */
     const struct reference *reference; /* to fetch it from a registry, or NULL; neither: a recipe */
+    enum build_source source; /* of a recipe */
     bool force; /* make it again if it is there */
 };
 

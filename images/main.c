@@ -7,6 +7,7 @@
 #include "images/files.h"
 #include "images/interrupt.h"
 #include "images/lock.h"
+#include "images/recipes.h"
 #include "images/registry/digest.h"
 #include "images/store.h"
 #include "sandbox/base/owned.h"
@@ -32,6 +33,7 @@ struct arguments {
     const char *name; /* --name, or the one name that is left beside --from */
     struct reference reference;
     bool from_registry;
+    enum build_source source; /* --source, for images of the catalog */
     bool force, help, version;
     char **names; /* the rest: NULL-terminated */
 };
@@ -72,12 +74,22 @@ static void help_print(void)
          "  --from SOURCE  make it from that\n"
          "  --locked FILE  make it from just what that lock.json of another image lists\n"
          "  --name NAME    what that image is called, as NAME before --from\n"
+         "  --source WHAT  debian or registry: where an image of the catalog is to come from;\n"
+         "                 unless told, packages, or where the host has none, a registry\n"
          "  --force        make it again if it is there\n"
          "  --help         show this\n"
          "  --version      show the version\n"
          "\n"
          "Images are kept in $XDG_DATA_HOME/code-sandbox-mcp/images, else in\n"
          "~/.local/share/code-sandbox-mcp/images.");
+}
+
+static bool source_read(const char *text, enum build_source *ret_source)
+{
+    if (strcmp(text, "debian") != 0 && strcmp(text, "registry") != 0)
+        return false;
+    *ret_source = text[0] == 'd' ? SOURCE_DEBIAN : SOURCE_REGISTRY;
+    return true;
 }
 
 /* 0, or the exit code for a wrong command line. */
@@ -87,6 +99,7 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
         OPTION_FROM = 256,
         OPTION_LOCKED,
         OPTION_NAME,
+        OPTION_SOURCE,
         OPTION_FORCE,
         OPTION_HELP,
         OPTION_VERSION
@@ -95,6 +108,7 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
         {"from", required_argument, NULL, OPTION_FROM},
         {"locked", required_argument, NULL, OPTION_LOCKED},
         {"name", required_argument, NULL, OPTION_NAME},
+        {"source", required_argument, NULL, OPTION_SOURCE},
         {"force", no_argument, NULL, OPTION_FORCE},
         {"help", no_argument, NULL, OPTION_HELP},
         {"version", no_argument, NULL, OPTION_VERSION},
@@ -112,6 +126,10 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
             break;
         case OPTION_NAME:
             arguments.name = optarg;
+            break;
+        case OPTION_SOURCE:
+            if (!source_read(optarg, &arguments.source))
+                return usage_fault("--source is debian or registry, not %s", optarg);
             break;
         case OPTION_FORCE:
             arguments.force = true;
@@ -221,9 +239,14 @@ static int arguments_check(struct arguments *arguments)
         return usage_fault("%s", fault.text);
     if (arguments->from != NULL || arguments->lock != NULL)
         return source_settle(arguments);
-    for (char **name = arguments->names; *name != NULL; name++)
-        if (recipe_find(*name) == NULL)
+    for (char **name = arguments->names; *name != NULL; name++) {
+        const struct debian_recipe *recipe = debian_recipe_find(*name);
+        if (recipe == NULL)
             return name_unknown(*name);
+        if (arguments->source == SOURCE_REGISTRY && recipe->reference == NULL)
+            return usage_fault("no registry has an equal of %s; it is made of packages only",
+                               *name);
+    }
     return 0;
 }
 
@@ -234,6 +257,7 @@ static int build_one(const char *store, const struct arguments *arguments, const
         .name = name,
         .path = arguments->from_registry ? NULL : arguments->from,
         .reference = arguments->from_registry ? &arguments->reference : NULL,
+        .source = arguments->source,
         .force = arguments->force,
     };
     struct fault fault = {0};

@@ -51,6 +51,7 @@ static const struct debian_recipe recipes[] = {
         .left_out = WORDS(SYSTEM),
         .summary = (const struct summary_item[]){{"Python", "python3", NULL}, {NULL, NULL, NULL}},
         .python = true,
+        .reference = "docker.io/library/python:3.13-slim",
     },
     {
         .name = "node",
@@ -64,6 +65,7 @@ static const struct debian_recipe recipes[] = {
                 {NULL, NULL, NULL},
             },
         .node = true,
+        .reference = "docker.io/library/node:" NODE_MAJOR "-slim",
     },
 };
 

@@ -22,6 +22,7 @@ struct debian_recipe {
     bool python; /* compile its modules */
     bool fonts;  /* make matplotlib's list of them */
     bool node;                   /* add Node.js and npm packages */
+    const char *reference; /* an image of a registry, for hosts without Debian packages; or NULL */
 };
 
 /* NULL when there is none of that name; each recipe of the catalog has one. */

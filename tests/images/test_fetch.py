@@ -243,6 +243,8 @@ def test_strict_umask_does_not_shut_the_image(store, small_archive):
     (["--from", "x", "--name", "A/b"], ['"A/b" is no image name']),
     (["--from", "x", "--name", "a", "python"], ["python", "--from"]),
     (["--from"], ["--from needs a value"]),
+    (["--source", "snap", "python"], ["debian or registry"]),
+    (["--source", "registry", "python"], ["made of packages only"]),
     (["-xy"], ["no option -x"]),
 ])
 def test_wrong_command_lines_are_told(store, arguments, words):
@@ -303,7 +305,7 @@ def test_host_without_user_namespaces_gets_a_remedy(store, small_archive):
 
 
 def test_host_without_apt_gets_a_remedy(store):
-    done = store.fetch("python-slim", PATH="/nonexistent")
+    done = store.fetch("--source", "debian", "python-slim", PATH="/nonexistent")
     assert done.returncode == 1
     assert "no apt-get" in done.stderr_text and "fetch --from FILE" in done.stderr_text
     assert store.entries() == []
@@ -313,7 +315,7 @@ def test_host_without_debian_sources_gets_a_remedy(store, tmp_path):
     configuration = tmp_path / "apt.conf"
     configuration.write_text('Dir::Etc::sourcelist "/dev/null";\n'
                              f'Dir::Etc::sourceparts "{tmp_path}/none";\n')
-    done = store.fetch("python-slim", APT_CONFIG=str(configuration))
+    done = store.fetch("--source", "debian", "python-slim", APT_CONFIG=str(configuration))
     assert done.returncode == 1
     assert "no archive of Debian" in done.stderr_text and "--from FILE" in done.stderr_text
     assert store.entries() == []

@@ -1,6 +1,7 @@
 """What goes wrong between a registry and us: breaks, redirects, wrong answers."""
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -314,10 +315,10 @@ def test_long_wait_is_for_people_to_decide_on(store, front, image):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """Of 127.0.0.1 and registry.test, signed by itself; with its key in the same file."""
+    """Of this machine and of other hosts, signed by itself; with its key in the same file."""
     directory = tmp_path_factory.mktemp("certificate")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-                    "-subj", "/CN=tests", "-addext", "subjectAltName=IP:127.0.0.1,DNS:registry.test",
+                    "-subj", "/CN=tests", "-addext", "subjectAltName=IP:127.0.0.1,DNS:registry.test,DNS:registry-1.docker.io",
                     "-keyout", directory / "key", "-out", directory / "certificate"],
                    check=True, capture_output=True)
     both = directory / "both"
@@ -352,18 +353,41 @@ def test_certificate_of_another_host_is_refused(store, front, image, certificate
     assert done.returncode == 1 and "is not trusted" in done.stderr_text
 
 
-def test_proxy_is_heeded(store, registry, image, certificate, front):
-    """A registry of another host, behind a proxy that leads all connections to our own."""
-    secure = front(certificate=certificate)
-    proxy = Tunnel(secure.port)
-    named = {**CERTIFICATE_VARIABLES, "SSL_CERT_FILE": str(certificate), "NO_PROXY": "",
-             "no_proxy": "", "HTTPS_PROXY": f"http://127.0.0.1:{proxy.port}",
-             "https_proxy": f"http://127.0.0.1:{proxy.port}"}
-    done = store.fetch("mine", "--from", "registry.test/x", **named)
-    proxy.close()
+@pytest.fixture
+def proxy(certificate, front):
+    """Leads all connections to our own registry, which has a certificate for them."""
+    tunnel = Tunnel(front(certificate=certificate).port)
+    address = f"http://127.0.0.1:{tunnel.port}"
+    tunnel.variables = {**CERTIFICATE_VARIABLES, "SSL_CERT_FILE": str(certificate), "NO_PROXY": "",
+                        "no_proxy": "", "HTTPS_PROXY": address, "https_proxy": address}
+    yield tunnel
+    tunnel.close()
+
+
+def test_proxy_is_heeded(store, image, proxy):
+    done = store.fetch("mine", "--from", "registry.test/x", **proxy.variables)
     assert done.returncode == 0, done.stderr_text
     check_tree(store)
     assert set(proxy.asked) == {"registry.test:443"}
+
+
+@pytest.mark.parametrize("name, arguments", [("python-slim", []), ("node", ["--source", "registry"])])
+def test_catalog_leads_to_a_registry_where_there_are_no_packages(store, registry, image, proxy, name,
+                                                                 arguments):
+    registry.push("library/python", image, "3.13-slim")
+    registry.push("library/node", image, "24-slim")
+    done = store.fetch(name, *arguments, PATH="/nonexistent", **proxy.variables)
+    assert done.returncode == 0, done.stderr_text
+    assert ("no apt-get" in done.stderr_text) == (name == "python-slim")
+    assert set(proxy.asked) == {"registry-1.docker.io:443"}
+    record = json.loads((store.images / name / "image.json").read_text())
+    assert record["source"].startswith("docker.io/library/") and record["summary"] != ""
+
+
+def test_image_without_an_equal_is_of_packages_only(store):
+    done = store.fetch("python", PATH="/nonexistent")
+    assert done.returncode == 1 and "no apt-get" in done.stderr_text
+    assert store.entries() == []
 
 
 def test_this_machine_is_reached_without_a_proxy(store, registry, image):

@@ -212,7 +212,8 @@ static const char *name_split(char *name)
 static int parent_find(struct tree_writer *writer, char *name, const char **ret_base)
 {
     const char *base = name_split(name);
-    char *parent = base == name ? (char[]){""} : name;
+    char top[] = "";
+    char *parent = base == name ? top : name;
     int links = 0;
     *ret_base = base;
     if (writer->parent_fd >= 0 && strcmp(parent, writer->parent) == 0)

@@ -5,19 +5,25 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #define SHOWN_MAX 96 /* of a text of the document, in a message: ASCII */
 #define OFFERS_MAX 512
 
 struct platform platform_host(void)
 {
-#if defined(__x86_64__)
-    return (struct platform){"linux", "amd64", NULL};
-#elif defined(__aarch64__)
-    return (struct platform){"linux", "arm64", "v8"};
-#else
-#error "the name of this architecture in OCI indexes is not known yet"
-#endif
+    static const struct {
+        const char *machine;
+        struct platform platform;
+    } known[] = {
+        {"x86_64", {"linux", "amd64", NULL}},
+        {"aarch64", {"linux", "arm64", "v8"}},
+    };
+    struct utsname names;
+    for (size_t i = 0; uname(&names) == 0 && i < ARRAY_LENGTH(known); i++)
+        if (strcmp(names.machine, known[i].machine) == 0)
+            return known[i].platform;
+    return (struct platform){"linux", "this machine", NULL};
 }
 
 /* A text of the document in a form that a terminal may see; "nothing" for none. */
@@ -25,7 +31,7 @@ static const char *shown(const struct json_value *value, char buffer[SHOWN_MAX])
 {
     const char *text = value != NULL && value->type == JSON_STRING ? value->text : "nothing";
     size_t length = 0;
-    for (; text[length] != '\0' && length < SHOWN_MAX - 1; length++) {
+    for (; length < SHOWN_MAX - 1 && text[length] != '\0'; length++) {
         buffer[length] = text[length];
         if ((unsigned char)text[length] < 0x20 || (unsigned char)text[length] >= 0x7f)
             buffer[length] = '?';

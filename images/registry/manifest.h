@@ -35,7 +35,7 @@ struct platform {
     const char *variant; /* "v8", or NULL: any */
 };
 
-/* That of this machine. */
+/* That of this machine; source: uname(2). */
 struct platform platform_host(void);
 
 struct descriptor {

@@ -112,7 +112,7 @@ static void message_read(const struct buffer *body, char message[256])
     if (text == NULL || text->type != JSON_STRING)
         return;
     size_t length = 0;
-    for (; text->text[length] != '\0' && length < 255; length++) {
+    for (; length < 255 && text->text[length] != '\0'; length++) {
         message[length] = text->text[length];
         if ((unsigned char)message[length] < 0x20 || message[length] == 0x7f)
             message[length] = '?';

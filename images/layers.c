@@ -5,11 +5,14 @@
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+
+#define FULL_MILLISECONDS 50
 
 /* Seen by both. */
 struct layers_shared {
@@ -98,7 +101,7 @@ static int layer_send(int socket_fd, int fd, const struct digest *diff_id)
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(fd));
     memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-    return sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+    return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 int layers_give(struct layers *layers, int fd, const struct digest *diff_id, struct fault *fault)
@@ -113,6 +116,14 @@ int layers_give(struct layers *layers, int fd, const struct digest *diff_id, str
     if (own_fd < 0 || fstat(own_fd, &status) < 0)
         return fault_set(fault, errno, "cannot open a layer to read it: %m");
     int r = layer_send(layers->socket_fd, own_fd, diff_id);
+    /* Hundreds wait already. */
+    while (r == -EAGAIN) {
+        r = layers_attend(layers, fault);
+        if (r < 0)
+            return r;
+        poll(NULL, 0, FULL_MILLISECONDS);
+        r = layer_send(layers->socket_fd, own_fd, diff_id);
+    }
     if (r == -EPIPE || r == -ECONNRESET)
         r = children_wait(&layers->child, 1, NULL, fault); /* it says why it is gone */
     if (r == 0 && layers->child.ended)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from support import tar_bytes
+from support import oci, tar_bytes
 
 FETCH_SECONDS_MAX = 120
 
@@ -89,8 +89,7 @@ def image_program(build_directory):
 
 @pytest.fixture(scope="session")
 def machine_architecture():
-    """As OCI names it."""
-    return {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+    return oci.MACHINE
 
 
 @pytest.fixture

@@ -212,6 +212,19 @@ def test_limits_count_all_layers_together(layered):
     layered.refuse([sparse("a")], [sparse("b")], [sparse("c")], words=["more than 16 GiB"])
 
 
+def test_more_layers_than_a_socket_holds_come(store, tmp_path, machine_architecture):
+    """The first takes so long that all others have to wait for it."""
+    slow = oci.tar(*(file(f"d/{number}", b"x" * 2000) for number in range(20000)))
+    layers = [oci.tar(file("n", b"%d" % number)) for number in range(254)]
+    image = oci.Image(oci.BASE, (slow, ""), *layers, architecture=machine_architecture)
+    done = store.fetch("mine", "--from", oci.write_layout(tmp_path / "layout", image))
+    assert done.returncode == 0, done.stderr_text
+    assert (store.images / "mine" / "rootfs" / "n").read_bytes() == b"253"
+    over = oci.Image(oci.BASE, *layers, *layers, architecture=machine_architecture)
+    done = store.fetch("over", "--from", oci.write_layout(tmp_path / "over", over))
+    assert done.returncode == 1 and "more than 256" in done.stderr_text
+
+
 def test_damage_is_found(layered, store, tmp_path):
     """A blob of another content, of another size, a layer that expands to something else."""
     image = oci.Image(oci.BASE, oci.tar(file("a")))

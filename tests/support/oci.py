@@ -5,13 +5,16 @@ Source: OCI image-spec 1.1; moby, image/spec/v1.2.md.
 
 import gzip
 import hashlib
+import io
 import json
+import os
 import pathlib
 import tarfile
-import io
 
 from support import tar_bytes
 
+# As OCI names the processor of this machine.
+MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 CONFIGURATION = "application/vnd.oci.image.config.v1+json"
@@ -42,7 +45,7 @@ def compact(document):
 class Image:
     """One image: its layers as tars, each with a compression."""
 
-    def __init__(self, *layers, compression="+gzip", architecture="amd64", variables=(), **changes):
+    def __init__(self, *layers, compression="+gzip", architecture=MACHINE, variables=(), **changes):
         self.blobs = {}
         self.tars = [layer if isinstance(layer, bytes) else layer[0] for layer in layers]
         kinds = [compression if isinstance(layer, bytes) else layer[1] for layer in layers]

@@ -17,6 +17,27 @@ static void name_of(uint64_t number, char name[32])
     snprintf(name, 32, "run-%" PRIu64, number);
 }
 
+static bool remove_directory(const struct cgroup_home *home, uint64_t number)
+{
+    char name[32];
+    name_of(number, name);
+    return unlinkat(home->subtree.fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+/*
+ * Those of ended runs, and no others: the kernel lets any cgroup go whose processes are dead, also
+ * one that its run has yet to be read from.
+ */
+static void remove_left(struct cgroup_home *home)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < home->left_count; i++) {
+        if (!remove_directory(home, home->left[i]))
+            home->left[count++] = home->left[i];
+    }
+    home->left_count = count;
+}
+
 /* One file of a new cgroup, and what it is set to. */
 struct setting {
     const char *file;
@@ -113,12 +134,20 @@ static int make_new(struct cgroup_home *home, const struct run_limits *limits,
     return 0;
 }
 
+/* It may have waited long, where whoever tidies up might take an empty cgroup away. */
+static bool is_still_there(const struct cgroup *spare)
+{
+    char name[32];
+    name_of(spare->number, name);
+    return spare->fd >= 0 && faccessat(spare->home->subtree.fd, name, F_OK, 0) == 0;
+}
+
 int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
                 struct cgroup *ret_cgroup, struct fault *fault)
 {
     struct cgroup spare = home->spare;
     home->spare = CGROUP_EMPTY;
-    if (spare.fd >= 0 && has_limits(&home->spare_limits, limits)) {
+    if (is_still_there(&spare) && has_limits(&home->spare_limits, limits)) {
         *ret_cgroup = spare;
         return 0;
     }
@@ -130,10 +159,7 @@ void cgroup_make_ahead(struct cgroup_home *home, const struct run_limits *limits
 {
     if (home->spare.fd >= 0)
         return;
-    if (home->untidy) {
-        home->untidy = false;
-        cgroup_subtree_tidy(&home->subtree);
-    }
+    remove_left(home);
     home->spare_limits = *limits;
     make_new(home, limits, &home->spare, NULL);
 }
@@ -187,14 +213,13 @@ bool cgroup_is_full(const struct cgroup *cgroup)
 
 void cgroup_remove(struct cgroup *cgroup)
 {
-    if (cgroup->home == NULL)
+    struct cgroup_home *home = cgroup->home;
+    if (home == NULL)
         return;
-    char name[32];
-    name_of(cgroup->number, name);
     fd_close(&cgroup->fd);
     for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
         fd_close(&cgroup->files[i]);
-    if (unlinkat(cgroup->home->subtree.fd, name, AT_REMOVEDIR) < 0)
-        cgroup->home->untidy = true;
+    if (!remove_directory(home, cgroup->number) && home->left_count < CGROUPS_LEFT_MAX)
+        home->left[home->left_count++] = cgroup->number;
     *cgroup = CGROUP_EMPTY;
 }

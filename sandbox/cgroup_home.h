@@ -23,9 +23,11 @@
 #include "sandbox/cgroup_file.h"
 #include "sandbox/cgroup_subtree.h"
 #include "sandbox/enforcement.h"
+#include "sandbox/limits.h"
 #include "sandbox/scope_request.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct cgroup_home {
@@ -37,10 +39,11 @@ struct cgroup_home {
     uint64_t memory_ceiling;    /* of cgroups around this process: no run can have more */
     uint64_t processes_ceiling;
     uint64_t runs_made;    /* names them */
-    bool untidy;           /* a run's cgroup could not be removed at once */
-    long processors;       /* of the machine */
+    uint64_t left[CGROUPS_LEFT_MAX]; /* of ended runs, whose cgroups could not be removed at once */
+    size_t left_count;
+    long processors; /* of the machine */
     void (*settled)(struct cgroup_home *home);
-    bool was_refused;      /* systemd was asked, and there is none: it may be asked again */
+    bool was_refused; /* systemd was asked, and there is none: it may be asked again */
     struct scope_request request; /* while the service manager is asked */
 };
 

@@ -275,15 +275,6 @@ int cgroup_subtree_take(const struct cgroup_place *place, enum cgroup_demand dem
     return 0;
 }
 
-void cgroup_subtree_tidy(const struct cgroup_subtree *subtree)
-{
-    OWNED(directory_release) DIR *entries = directory_open(subtree->fd, ".");
-    for (struct dirent *entry; (entry = directory_next(entries)) != NULL;) {
-        if (is_numbered(entry->d_name, "run-", ""))
-            unlinkat(subtree->fd, entry->d_name, AT_REMOVEDIR); /* one in use refuses */
-    }
-}
-
 void cgroup_subtree_release(struct cgroup_subtree *subtree)
 {
     if (subtree->fd >= 0) {

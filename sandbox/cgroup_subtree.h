@@ -37,9 +37,6 @@ enum cgroup_demand {
 int cgroup_subtree_take(const struct cgroup_place *place, enum cgroup_demand demand,
                         struct cgroup_subtree *ret_subtree, struct fault *fault);
 
-/* Removes the cgroups of ended runs that the kernel would not let go at once. */
-void cgroup_subtree_tidy(const struct cgroup_subtree *subtree);
-
 /* Removes this server's directory and unlocks it. Its runs must have ended. */
 void cgroup_subtree_release(struct cgroup_subtree *subtree);
 

@@ -56,6 +56,9 @@
 #define PROCESS_LIST_MAX (4 * KIBIBYTE)
 #define PROCESSES_MOVED_MAX 64
 
+/* Cgroups of ended runs that are tried again; more of them go when the server does. */
+#define CGROUPS_LEFT_MAX 64
+
 /* How long the service manager may take to give a scope; where it takes longer, there is none. */
 #define SCOPE_MAX_MS 7000
 

@@ -1,0 +1,150 @@
+#include "sandbox/base/owned.h"
+#include "sandbox/cgroup_home.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct run_limits limits = {.memory_bytes = 1, .processes = 2, .millicpus = 3};
+
+/*
+ * A directory without controllers stands in for the server's. As the kernel's it lets a cgroup go
+ * in which nothing lives, and no other: here, one with a file in it.
+ */
+static int open_home(void **state)
+{
+    static struct cgroup_home home;
+    char path[] = "/tmp/code-sandbox-test-XXXXXX";
+    home = CGROUP_HOME_NONE;
+    assert_non_null(mkdtemp(path));
+    assert_true(strlen(path) < sizeof(home.subtree.name));
+    snprintf(home.subtree.name, sizeof(home.subtree.name), "%s", path);
+    home.subtree.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(home.subtree.fd >= 0);
+    *state = &home;
+    return 0;
+}
+
+static int close_home(void **state)
+{
+    struct cgroup_home *home = *state;
+    cgroup_remove(&home->spare);
+    fd_close(&home->subtree.fd);
+    return rmdir(home->subtree.name); /* nothing was left in it */
+}
+
+static struct cgroup make(struct cgroup_home *home)
+{
+    struct cgroup cgroup = CGROUP_EMPTY;
+    assert_int_equal(cgroup_make(home, &limits, &cgroup, NULL), 0);
+    return cgroup;
+}
+
+static bool is_there(const struct cgroup_home *home, uint64_t number)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "run-%llu", (unsigned long long)number);
+    return faccessat(home->subtree.fd, name, F_OK, 0) == 0;
+}
+
+static void set_busy(const struct cgroup *cgroup)
+{
+    OWNED_FD int fd = openat(cgroup->fd, "process", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+}
+
+static void the_one_made_ahead_is_taken(void **state)
+{
+    struct cgroup_home *home = *state;
+    cgroup_make_ahead(home, &limits);
+    uint64_t number = home->spare.number;
+    struct cgroup cgroup = make(home);
+    assert_int_equal(cgroup.number, number);
+    assert_int_equal(home->spare.fd, -1);
+    struct cgroup other = make(home);
+    assert_true(other.number != number);
+    cgroup_remove(&cgroup);
+    cgroup_remove(&other);
+}
+
+static void one_with_other_limits_is_not_taken(void **state)
+{
+    struct cgroup_home *home = *state;
+    struct run_limits others[] = {limits, limits, limits};
+    others[0].memory_bytes++;
+    others[1].processes++;
+    others[2].millicpus++;
+    for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
+        cgroup_make_ahead(home, &others[i]);
+        uint64_t number = home->spare.number;
+        struct cgroup cgroup = make(home);
+        assert_true(cgroup.number != number);
+        assert_false(is_there(home, number));
+        cgroup_remove(&cgroup);
+    }
+}
+
+static void one_that_somebody_has_removed_is_not_taken(void **state)
+{
+    struct cgroup_home *home = *state;
+    cgroup_make_ahead(home, &limits);
+    assert_int_equal(unlinkat(home->subtree.fd, "run-1", AT_REMOVEDIR), 0);
+    struct cgroup cgroup = make(home);
+    assert_true(is_there(home, cgroup.number));
+    cgroup_remove(&cgroup);
+}
+
+static void one_that_is_busy_is_removed_later(void **state)
+{
+    struct cgroup_home *home = *state;
+    struct cgroup busy = make(home);
+    uint64_t number = busy.number;
+    OWNED_FD int fd = fcntl(busy.fd, F_DUPFD_CLOEXEC, 0);
+    set_busy(&busy);
+    cgroup_remove(&busy);
+    cgroup_make_ahead(home, &limits);
+    assert_true(is_there(home, number));
+    cgroup_remove(&home->spare);
+    assert_int_equal(unlinkat(fd, "process", 0), 0);
+    cgroup_make_ahead(home, &limits);
+    assert_false(is_there(home, number));
+}
+
+/* All that its run has yet to learn, that memory ran out among it, would go with it. */
+static void one_of_a_run_whose_end_was_not_seen_yet_stays(void **state)
+{
+    struct cgroup_home *home = *state;
+    struct cgroup dead = make(home);
+    struct cgroup busy = make(home);
+    OWNED_FD int fd = fcntl(busy.fd, F_DUPFD_CLOEXEC, 0);
+    set_busy(&busy);
+    cgroup_remove(&busy);
+    cgroup_make_ahead(home, &limits);
+    assert_true(is_there(home, dead.number));
+    cgroup_remove(&dead);
+    cgroup_remove(&home->spare);
+    assert_int_equal(unlinkat(fd, "process", 0), 0);
+    cgroup_make_ahead(home, &limits);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_home, close_home)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_one_made_ahead_is_taken),
+        TEST(one_with_other_limits_is_not_taken),
+        TEST(one_that_somebody_has_removed_is_not_taken),
+        TEST(one_that_is_busy_is_removed_later),
+        TEST(one_of_a_run_whose_end_was_not_seen_yet_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

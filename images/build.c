@@ -3,7 +3,7 @@
  * makes the image in a directory aside:
  *
  *     images/.building-NAME.XXXXXX/scratch/     apt's state and downloads, npm's cache
- *     images/.building-NAME.XXXXXX/rootfs/      becomes the image
+ *     images/.building-NAME.XXXXXX/rootfs/      becomes layers/ID/tree
  *     images/.building-NAME.XXXXXX/image.json   written last
  *
  * Programs of the host (apt-get, npm) run as we do and only download, verified, into it. Archives
@@ -164,6 +164,7 @@ static char *time_now(void)
 /* One image on its way. */
 struct making {
     const struct build *build;
+    struct layer layer;
     const struct debian_recipe *recipe; /* that it is made by, or NULL */
     const struct reference *reference; /* that it is pulled by, or NULL */
     struct reference of_catalog;
@@ -174,6 +175,7 @@ struct making {
 
 static void making_release(struct making *making)
 {
+    layer_release(&making->layer);
     image_release(&making->image);
     provenance_release(&making->provenance);
     workplace_release(&making->place);
@@ -251,6 +253,39 @@ static int records_write(struct making *making, int directory_fd, struct fault *
     return r == 0 ? record_write(directory_fd, &making->image, fault) : r;
 }
 
+/* All that was made becomes one layer. The link is for people, and for programs that know no layers. */
+static int layer_make(struct making *making, int directory_fd, struct fault *fault)
+{
+    struct image *image = &making->image;
+    const struct workplace *place = &making->place;
+    int r = layer_begin(place->lock->images_fd, &making->layer, fault);
+    if (r == 0)
+        r = store_keep_tree(place->lock, place->name, "rootfs", &making->layer, fault);
+    if (r < 0)
+        return r;
+    char target[64];
+    snprintf(target, sizeof(target), "../../layers/%s/" LAYER_TREE, making->layer.id);
+    if (symlinkat(target, directory_fd, "rootfs") < 0)
+        return fault_set(fault, errno, "cannot make a link to the new layer: %m");
+    image->layers = calloc(1, sizeof(*image->layers));
+    char *origin = strdup(image->source);
+    char *created = strdup(image->created);
+    if (image->layers == NULL || origin == NULL || created == NULL) {
+        free(origin);
+        free(created);
+        return fault_set(fault, ENOMEM, "no memory for the record of the image");
+    }
+    image->layers[0] = (struct image_layer){
+        .origin = origin,
+        .created = created,
+        .size_bytes = image->size_bytes,
+        .file_count = image->file_count,
+    };
+    memcpy(image->layers[0].id, making->layer.id, sizeof(making->layer.id));
+    image->layer_count = 1;
+    return 0;
+}
+
 static int record_make(struct making *making, struct fault *fault)
 {
     struct image *image = &making->image;
@@ -273,7 +308,8 @@ static int record_make(struct making *making, struct fault *fault)
     r = tree_remove(fd, "scratch");
     if (r < 0)
         return fault_set(fault, -r, "cannot remove what the fetch downloaded: %m");
-    return records_write(making, fd, fault);
+    r = layer_make(making, fd, fault);
+    return r == 0 ? records_write(making, fd, fault) : r;
 }
 
 static int making_run(struct making *making, const struct store_lock *lock,
@@ -306,6 +342,7 @@ static int image_make(const struct build *build, const struct store_lock *lock,
     OWNED(making_release)
     struct making making = {
         .build = build,
+        .layer = LAYER_NONE,
         .recipe = imported ? NULL : debian_recipe_find(build->name),
         .reference = build->reference,
     };
@@ -345,6 +382,18 @@ static int lock_wait(const struct build *build, struct store_lock *lock, struct 
     }
 }
 
+/* Those of the former image, and what failed or was killed; a run may still need some. */
+static void layers_clear(const char *store, struct progress *progress)
+{
+    struct sweep sweep = {0};
+    struct fault fault = {0};
+    if (layers_sweep(store, &sweep, &fault) < 0)
+        progress_note(progress, "note: former layers were not removed: %s", fault.text);
+    else if (sweep.held > 0)
+        progress_note(progress, "note: former layers are in use and stay; `code-sandbox-mcp "
+                                "images prune` removes them later");
+}
+
 int image_build(const struct build *build, struct fault *fault)
 {
     struct progress progress;
@@ -362,6 +411,7 @@ int image_build(const struct build *build, struct fault *fault)
         return 0;
     }
     r = image_make(build, &lock, &progress, fault);
+    layers_clear(build->store, &progress);
     progress_close(&progress);
     return r;
 }

@@ -1,9 +1,9 @@
 #include "images/publish.h"
 
 #include "images/tree.h"
+#include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -150,12 +150,6 @@ static bool entry_is_aside(const char *entry, const char *name)
            strlen(rest + length + 1) == RANDOM_LENGTH && strchr(rest + length + 1, '.') == NULL;
 }
 
-static void directory_close(DIR **directory)
-{
-    if (*directory != NULL)
-        closedir(*directory);
-}
-
 /* The next entry aside of this image; NULL at the end. */
 static const char *aside_next(DIR *directory, const char *name)
 {
@@ -172,14 +166,13 @@ static bool aside_exists(const char *store, const char *name)
     OWNED_MEMORY char *path = NULL;
     if (asprintf(&path, "%s/images", store) < 0)
         path = NULL;
-    OWNED(directory_close) DIR *directory = path != NULL ? opendir(path) : NULL;
+    OWNED(directory_release) DIR *directory = path != NULL ? directory_open(AT_FDCWD, path) : NULL;
     return directory != NULL && aside_next(directory, name) != NULL;
 }
 
 int store_sweep(const struct store_lock *lock, struct fault *fault)
 {
-    int fd = openat(lock->images_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    OWNED(directory_close) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    OWNED(directory_release) DIR *directory = directory_open(lock->images_fd, ".");
     if (directory == NULL)
         return fault_set(fault, errno, "cannot read the image store: %m");
     const char *entry;
@@ -212,6 +205,16 @@ int store_begin(const struct store_lock *lock, char name[STORE_ASIDE_MAX], struc
     aside_name(BUILDING, lock->name, name);
     if (mkdirat(lock->images_fd, name, 0755) < 0)
         return fault_set(fault, errno, "cannot make %s in the image store: %m", name);
+    return 0;
+}
+
+int store_keep_tree(const struct store_lock *lock, const char *aside, const char *tree,
+                    const struct layer *layer, struct fault *fault)
+{
+    char from[STORE_ASIDE_MAX + 32];
+    snprintf(from, sizeof(from), "%s/%s", aside, tree);
+    if (renameat(lock->images_fd, from, layer->fd, LAYER_TREE) < 0)
+        return fault_set(fault, errno, "cannot put a layer into its place: %m");
     return 0;
 }
 
@@ -264,7 +267,48 @@ int image_remove(const char *store, const char *name, struct fault *fault)
     if (r < 0)
         return r;
     r = image_take_away(&lock);
-    if (r == -ENOENT && absent)
+    if (r < 0 && !(r == -ENOENT && absent))
+        return fault_set(fault, -r, "cannot remove the image %s in %s: %m", name, store);
+    struct sweep sweep = {0};
+    /* Where another image is damaged, no layer can be told to be nobody's: they wait as well. */
+    return layers_sweep(store, &sweep, NULL) < 0 || sweep.held > 0 ? 1 : 0;
+}
+
+/* Sweeps what killed commands left aside of one image, unless one is at work on it. */
+static int prune_aside(const char *store, const char *entry, struct fault *fault)
+{
+    const char *start = strchr(entry, '-');
+    const char *end = strrchr(entry, '.');
+    if (start == NULL || end == NULL || end <= start)
         return 0;
-    return r < 0 ? fault_set(fault, -r, "cannot remove the image %s in %s: %m", name, store) : 0;
+    OWNED_MEMORY char *name = strndup(start + 1, (size_t)(end - start - 1));
+    if (name == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the name of an image");
+    if (image_name_check(name, NULL) < 0 || !entry_is_aside(entry, name))
+        return 0;
+    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    pid_t holder = 0;
+    int r = store_lock(store, name, &lock, &holder, fault);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    return store_sweep(&lock, fault);
+}
+
+int image_prune(const char *store, struct pruned *ret_pruned, struct fault *fault)
+{
+    OWNED_MEMORY char *path = NULL;
+    if (asprintf(&path, "%s/images", store) < 0) {
+        path = NULL;
+        return fault_set(fault, ENOMEM, "no memory for the path of the image store");
+    }
+    int r = 0;
+    OWNED(directory_release) DIR *directory = directory_open(AT_FDCWD, path);
+    struct dirent *entry;
+    while (r == 0 && (entry = directory_next(directory)) != NULL)
+        r = prune_aside(store, entry->d_name, fault);
+    struct sweep sweep = {0};
+    if (r == 0)
+        r = layers_sweep(store, &sweep, fault);
+    *ret_pruned = (struct pruned){sweep.removed, sweep.bytes, sweep.held};
+    return r;
 }

@@ -5,12 +5,14 @@
  *     STORE/images/.building-NAME.XXXXXX   an image that is being made
  *     STORE/images/.removing-NAME.XXXXXX   an image that is being removed
  *
- * What a killed process leaves of the last two is swept by whoever has the lock of the name next.
- * image_remove() of store.h is the third user of this.  Side: parent.
+ * What a killed process leaves of the last two is swept by whoever has the lock of the name next,
+ * layers by any command that changes the store. image_remove() and image_prune() of store.h are
+ * users of this too.  Side: parent.
  */
 #ifndef IMAGES_PUBLISH_H
 #define IMAGES_PUBLISH_H
 
+#include "images/layer_store.h"
 #include "images/store.h"
 
 #include <sys/types.h>
@@ -42,6 +44,12 @@ int store_sweep(const struct store_lock *lock, struct fault *fault);
  * its name goes to `name`. 0 or a negative errno.
  */
 int store_begin(const struct store_lock *lock, char name[STORE_ASIDE_MAX], struct fault *fault);
+
+/*
+ * Makes `tree`, a directory in the directory aside, the tree of the layer. 0 or a negative errno.
+ */
+int store_keep_tree(const struct store_lock *lock, const char *aside, const char *tree,
+                    const struct layer *layer, struct fault *fault);
 
 /*
  * Puts the image made in the directory aside in the place of its name; an image that was there is

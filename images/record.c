@@ -1,5 +1,6 @@
 #include "images/record.h"
 
+#include "images/layer_store.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
@@ -118,6 +119,42 @@ static int read_environment(const struct json_value *record, struct image *image
     return 0;
 }
 
+static int read_layer(const struct json_value *value, struct image_layer *layer)
+{
+    OWNED_MEMORY char *id = NULL;
+    if (value->type != JSON_OBJECT)
+        return -EINVAL;
+    int r = read_text(value, "id", &id);
+    if (r == 0 && !layer_id_is_valid(id))
+        r = -EINVAL;
+    if (r == 0)
+        memcpy(layer->id, id, sizeof(layer->id));
+    if (r == 0)
+        r = read_text(value, "origin", &layer->origin);
+    if (r == 0)
+        r = read_text(value, "created", &layer->created);
+    if (r == 0)
+        r = read_count(value, "size_bytes", &layer->size_bytes);
+    return r == 0 ? read_count(value, "file_count", &layer->file_count) : r;
+}
+
+static int read_layers(const struct json_value *record, struct image *image)
+{
+    const struct json_value *layers = json_member(record, "layers");
+    if (layers == NULL)
+        return 0;
+    if (layers->type != JSON_ARRAY || layers->count == 0 || layers->count > IMAGE_LAYERS_MAX)
+        return -EINVAL;
+    image->layers = calloc(layers->count, sizeof(*image->layers));
+    if (image->layers == NULL)
+        return -ENOMEM;
+    int r = 0;
+    const struct json_value *value = layers->first;
+    for (; r == 0 && value != NULL; value = value->next)
+        r = read_layer(value, &image->layers[image->layer_count++]);
+    return r;
+}
+
 static int read_members(const struct json_value *record, struct image *image)
 {
     if (record->type != JSON_OBJECT)
@@ -133,7 +170,9 @@ static int read_members(const struct json_value *record, struct image *image)
         r = read_count(record, "file_count", &image->file_count);
     if (r == 0)
         r = read_home(record, image);
-    return r == 0 ? read_environment(record, image) : r;
+    if (r == 0)
+        r = read_environment(record, image);
+    return r == 0 ? read_layers(record, image) : r;
 }
 
 int record_read(int directory_fd, struct image *image, struct fault *fault)
@@ -157,6 +196,23 @@ int record_read(int directory_fd, struct image *image, struct fault *fault)
     if (r < 0)
         return fault_set(fault, -r, "a member of " RECORD_FILE " is not what it should be: %m");
     return 0;
+}
+
+static void write_layers(struct json_writer *writer, const struct image *image)
+{
+    json_key(writer, "layers");
+    json_begin_array(writer);
+    for (size_t i = 0; i < image->layer_count; i++) {
+        const struct image_layer *layer = &image->layers[i];
+        json_begin_object(writer);
+        json_text_member(writer, "id", layer->id);
+        json_text_member(writer, "origin", layer->origin);
+        json_text_member(writer, "created", layer->created);
+        json_number_member(writer, "size_bytes", (int64_t)layer->size_bytes);
+        json_number_member(writer, "file_count", (int64_t)layer->file_count);
+        json_end_object(writer);
+    }
+    json_end_array(writer);
 }
 
 static void write_members(struct json_writer *writer, const struct image *image)
@@ -183,6 +239,8 @@ static void write_members(struct json_writer *writer, const struct image *image)
                          *pair + length + ((*pair)[length] == '='));
     }
     json_end_object(writer);
+    if (image->layer_count > 0)
+        write_layers(writer, image);
     json_end_object(writer);
 }
 

@@ -2,7 +2,8 @@
  * image.json, the record of one image: written last when an image is made, read when it is opened.
  *
  *     {"name":"python","source":"...","created":"...","summary":"...","size_bytes":1,"file_count":1,
- *      "home":{".cache/x":"/usr/share/x"},"environment":{"NAME":"VALUE"}}
+ *      "home":{".cache/x":"/usr/share/x"},"environment":{"NAME":"VALUE"},
+ *      "layers":[{"id":"...","origin":"...","created":"...","size_bytes":1,"file_count":1}]}
  *
  * The store belongs to the user, but images may come from elsewhere: what is read is checked.
  * Side: parent.
@@ -16,7 +17,7 @@
 #define RECORD_MAX (1 << 20) /* bytes */
 
 /*
- * Reads the record in `directory_fd` into everything of the image but name, directory and rootfs.
+ * Reads the record in `directory_fd` into everything of the image but what tells paths and name.
  * 0; -ENOENT without a fault when there is none; -EINVAL when it is damaged. On failure the image
  * may be half filled: image_release() it.
  */

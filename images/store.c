@@ -1,11 +1,12 @@
 #include "images/store.h"
 
 #include "images/catalog.h"
+#include "images/layer_store.h"
 #include "images/record.h"
+#include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/xdg.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,6 +23,14 @@ void image_release(struct image *image)
     }
     for (char **pair = image->environment; pair != NULL && *pair != NULL; pair++)
         free(*pair);
+    for (size_t i = 0; i < image->layer_count; i++) {
+        free(image->layers[i].origin);
+        free(image->layers[i].created);
+    }
+    for (char **name = image->layer_names; name != NULL && *name != NULL; name++)
+        free(*name);
+    free(image->layers);
+    free(image->layer_names);
     free(image->home_links);
     free(image->environment);
     free(image->name);
@@ -96,9 +105,33 @@ static int image_fill_paths(const char *store, const char *name, struct image *i
     image->name = strdup(name);
     if (asprintf(&image->directory, "%s/images/%s", store, name) < 0)
         image->directory = NULL;
-    if (asprintf(&image->rootfs, "%s/images/%s/rootfs", store, name) < 0)
+    return image->name && image->directory ? 0 : -ENOMEM;
+}
+
+/* Where the files are, now that the record has told of what layers. */
+static int image_fill_rootfs(const char *store, struct image *image)
+{
+    int r;
+    if (image->layer_count == 0)
+        r = asprintf(&image->rootfs, "%s/rootfs", image->directory);
+    else if (image->layer_count == 1)
+        r = asprintf(&image->rootfs, "%s/layers/%s/" LAYER_TREE, store, image->layers[0].id);
+    else
+        r = asprintf(&image->rootfs, "%s/layers", store);
+    if (r < 0) {
         image->rootfs = NULL;
-    return image->name && image->directory && image->rootfs ? 0 : -ENOMEM;
+        return -ENOMEM;
+    }
+    if (image->layer_count < 2)
+        return 0;
+    image->layer_names = calloc(image->layer_count + 1, sizeof(*image->layer_names));
+    for (size_t i = 0; image->layer_names != NULL && i < image->layer_count; i++) {
+        if (asprintf(&image->layer_names[i], "%s/" LAYER_TREE, image->layers[i].id) < 0) {
+            image->layer_names[i] = NULL;
+            return -ENOMEM;
+        }
+    }
+    return image->layer_names != NULL ? 0 : -ENOMEM;
 }
 
 /* As image_open(); -ENOENT without a fault when the image is absent. */
@@ -124,6 +157,9 @@ static int image_load(int images_fd, const char *store, const char *name, struct
                          " fetch --force %s%s",
                          image.directory, cause.text,
                          recipe_find(name) != NULL ? "" : "--from FILE --name ", name);
+    r = image_fill_rootfs(store, &image);
+    if (r < 0)
+        return fault_set(fault, -r, "no memory for the image %s", name);
     *ret_image = image;
     image = (struct image){0};
     return 0;
@@ -157,49 +193,69 @@ static void image_array_release(struct image_array *array)
     image_list_free(array->images, array->count);
 }
 
-/* Adds the image if the name is that of a complete one. */
+/* Adds the image if the name is that of a complete one. 0 or a negative errno. */
 static int image_array_add(struct image_array *array, int images_fd, const char *store,
-                           const char *name)
+                           const char *name, struct fault *fault)
 {
     struct image image = {0};
-    if (image_name_check(name, NULL) < 0 || image_load(images_fd, store, name, &image, NULL) < 0)
+    if (image_name_check(name, NULL) < 0)
         return 0;
+    int r = image_load(images_fd, store, name, &image, fault);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
     struct image *grown = reallocarray(array->images, array->count + 1, sizeof(*grown));
     if (grown == NULL) {
         image_release(&image);
-        return -ENOMEM;
+        return fault_set(fault, ENOMEM, "no memory for the list of images");
     }
     array->images = grown;
     array->images[array->count++] = image;
     return 0;
 }
 
-static void directory_close(DIR **directory)
+static int list_images(const char *store, bool strict, struct image_array *array,
+                       struct fault *fault)
 {
-    if (*directory != NULL)
-        closedir(*directory);
-}
-
-int image_list(const char *store, struct image **ret_images, size_t *ret_count, struct fault *fault)
-{
-    OWNED(image_array_release) struct image_array array = {0};
     OWNED_FD int images_fd = -1;
     int r = images_open(store, &images_fd, fault);
-    if (r < 0 && r != -ENOENT)
-        return r;
-    OWNED(directory_close) DIR *directory = NULL;
-    if (r == 0 && (directory = fdopendir(dup(images_fd))) == NULL)
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    OWNED(directory_release) DIR *directory = directory_open(images_fd, ".");
+    if (directory == NULL)
         return fault_set(fault, errno, "cannot read the image store %s: %m", store);
     struct dirent *entry;
-    while (directory != NULL && (entry = readdir(directory)) != NULL)
-        if (image_array_add(&array, images_fd, store, entry->d_name) < 0)
-            return fault_set(fault, ENOMEM, "no memory for the list of images");
-    if (array.count > 0)
-        qsort(array.images, array.count, sizeof(*array.images), compare_images);
+    while ((entry = directory_next(directory)) != NULL) {
+        r = image_array_add(array, images_fd, store, entry->d_name, strict ? fault : NULL);
+        if (r < 0 && (strict || r == -ENOMEM))
+            return fault_set(fault, -r, "cannot list the images: %m");
+    }
+    if (array->count > 0)
+        qsort(array->images, array->count, sizeof(*array->images), compare_images);
+    return 0;
+}
+
+static int list_take(const char *store, bool strict, struct image **ret_images, size_t *ret_count,
+                     struct fault *fault)
+{
+    OWNED(image_array_release) struct image_array array = {0};
+    int r = list_images(store, strict, &array, fault);
+    if (r < 0)
+        return r;
     *ret_images = pointer_take(&array.images);
     *ret_count = array.count;
     array.count = 0;
     return 0;
+}
+
+int image_list(const char *store, struct image **ret_images, size_t *ret_count, struct fault *fault)
+{
+    return list_take(store, false, ret_images, ret_count, fault);
+}
+
+int image_list_strict(const char *store, struct image **ret_images, size_t *ret_count,
+                      struct fault *fault)
+{
+    return list_take(store, true, ret_images, ret_count, fault);
 }
 
 void image_list_free(struct image *images, size_t count)

@@ -34,6 +34,11 @@ static const struct option own_options[] = {
     {0},
 };
 
+static uint64_t megabytes(uint64_t bytes)
+{
+    return (bytes + MEGABYTE - 1) / MEGABYTE;
+}
+
 static void print_table(const struct image *images, size_t count, const char *store)
 {
     if (count == 0) {
@@ -46,8 +51,26 @@ static void print_table(const struct image *images, size_t count, const char *st
     for (size_t i = 0; i < count; i++) {
         const char *contents = images[i].summary[0] != '\0' ? images[i].summary : images[i].source;
         printf("%-16s %5" PRIu64 " MB  %-20s  %s\n", images[i].name,
-               (images[i].size_bytes + MEGABYTE - 1) / MEGABYTE, images[i].created, contents);
+               megabytes(images[i].size_bytes), images[i].created, contents);
     }
+}
+
+/* "rootfs" where there is one directory; "layers", bottom to top, where there are several. */
+static void write_directories(struct json_writer *writer, const struct image *image)
+{
+    if (image->layer_names == NULL) {
+        json_text_member(writer, "rootfs", image->rootfs);
+        return;
+    }
+    json_key(writer, "layers");
+    json_begin_array(writer);
+    for (char **name = image->layer_names; *name != NULL; name++) {
+        OWNED_MEMORY char *path = NULL;
+        if (asprintf(&path, "%s/%s", image->rootfs, *name) < 0)
+            path = NULL;
+        json_text(writer, path != NULL ? path : *name);
+    }
+    json_end_array(writer);
 }
 
 static int print_json(const struct image *images, size_t count)
@@ -64,7 +87,7 @@ static int print_json(const struct image *images, size_t count)
         json_text_member(writer, "summary", images[i].summary);
         json_text_member(writer, "source", images[i].source);
         json_text_member(writer, "created", images[i].created);
-        json_text_member(writer, "rootfs", images[i].rootfs);
+        write_directories(writer, &images[i]);
         json_number_member(writer, "size_bytes", (int64_t)images[i].size_bytes);
         json_number_member(writer, "file_count", (int64_t)images[i].file_count);
         json_end_object(writer);
@@ -97,14 +120,85 @@ static int remove_images(const char *store, int count, char **names)
     int status = EXIT_DONE;
     for (int i = 0; i < count; i++) {
         struct fault fault = {0};
-        if (image_remove(store, names[i], &fault) == 0) {
-            printf("removed %s\n", names[i]);
+        int r = image_remove(store, names[i], &fault);
+        if (r >= 0) {
+            printf("removed %s%s\n", names[i],
+                   r > 0 ? "; a run still uses layers that no image has any more, and `images "
+                           "prune` removes those later"
+                         : "");
         } else {
             log_note("%s", fault.text);
             status = EXIT_FAILED;
         }
     }
     return status;
+}
+
+static int prune_images(const char *store, struct fault *fault)
+{
+    struct pruned pruned = {0};
+    int r = image_prune(store, &pruned, fault);
+    if (r < 0)
+        return r;
+    printf("removed %zu layer%s that no image has, %" PRIu64 " MB\n", pruned.layers,
+           pruned.layers == 1 ? "" : "s", megabytes(pruned.bytes));
+    if (pruned.held > 0)
+        printf("left %zu more in use by runs or other commands; prune again after them\n",
+               pruned.held);
+    return 0;
+}
+
+/* The layers of one image, the first at the bottom. */
+static int show_history(const char *store, const char *name, struct fault *fault)
+{
+    OWNED(image_release) struct image image = {0};
+    int r = image_open(store, name, &image, fault);
+    if (r < 0)
+        return r;
+    printf("%-16s  %9s  %-20s  %s\n", "LAYER", "SIZE", "CREATED", "MADE BY");
+    for (size_t i = 0; i < image.layer_count; i++) {
+        const struct image_layer *layer = &image.layers[i];
+        printf("%-16s  %6" PRIu64 " MB  %-20s  %s\n", layer->id, megabytes(layer->size_bytes),
+               layer->created, layer->origin);
+    }
+    if (image.layer_count == 0)
+        printf("%-16s  %6" PRIu64 " MB  %-20s  %s\n", "-", megabytes(image.size_bytes),
+               image.created, image.source);
+    return 0;
+}
+
+/* Whether an image before this one has the layer too. */
+static bool is_counted(const struct image *images, size_t before, const char *id)
+{
+    for (size_t i = 0; i < before; i++)
+        for (size_t j = 0; j < images[i].layer_count; j++)
+            if (strcmp(images[i].layers[j].id, id) == 0)
+                return true;
+    return false;
+}
+
+/* What each image takes, alone and beside those above it in the table. */
+static int show_disk_use(const char *store, struct fault *fault)
+{
+    struct image *images = NULL;
+    size_t count = 0;
+    int r = image_list(store, &images, &count, fault);
+    if (r < 0)
+        return r;
+    uint64_t total = 0;
+    printf("%-16s %6s  %9s  %9s\n", "NAME", "LAYERS", "SIZE", "ADDITION");
+    for (size_t i = 0; i < count; i++) {
+        uint64_t added = images[i].layer_count == 0 ? images[i].size_bytes : 0;
+        for (size_t j = 0; j < images[i].layer_count; j++)
+            if (!is_counted(images, i, images[i].layers[j].id))
+                added += images[i].layers[j].size_bytes;
+        total += added;
+        printf("%-16s %6zu  %6" PRIu64 " MB  %6" PRIu64 " MB\n", images[i].name,
+               images[i].layer_count, megabytes(images[i].size_bytes), megabytes(added));
+    }
+    printf("%-16s %6s  %9s  %6" PRIu64 " MB\n", "together", "", "", megabytes(total));
+    image_list_free(images, count);
+    return 0;
 }
 
 static int images(const struct command *command, int argc, char **argv)
@@ -116,16 +210,28 @@ static int images(const struct command *command, int argc, char **argv)
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
         return status;
     struct fault fault = {0};
-    bool list = operands == 0 || (operands == 1 && strcmp(argv[0], "list") == 0);
-    bool remove = operands >= 2 && strcmp(argv[0], "remove") == 0;
-    if (!list && !remove) {
-        fault_set(&fault, EINVAL, "say `images list`, or `images remove NAME...`");
+    const char *word = operands > 0 ? argv[0] : "list";
+    bool list = strcmp(word, "list") == 0 && operands <= 1;
+    bool prune = strcmp(word, "prune") == 0 && operands == 1;
+    bool disk_use = strcmp(word, "du") == 0 && operands == 1;
+    bool history = strcmp(word, "history") == 0 && operands == 2;
+    bool remove = strcmp(word, "remove") == 0 && operands >= 2;
+    if (!list && !prune && !disk_use && !history && !remove) {
+        fault_set(&fault, EINVAL,
+                  "say `images list`, `images remove NAME...`, `images history NAME`, `images du`, "
+                  "`images prune`, or `images add NAME ...`");
         return command_refuse(command, &fault);
     }
     OWNED_MEMORY char *store = NULL;
     int r = store_path(&store, &fault);
     if (r == 0 && list)
         r = list_images(store, options.json, &fault);
+    else if (r == 0 && prune)
+        r = prune_images(store, &fault);
+    else if (r == 0 && disk_use)
+        r = show_disk_use(store, &fault);
+    else if (r == 0 && history)
+        r = show_history(store, argv[1], &fault);
     else if (r == 0)
         return remove_images(store, operands - 1, argv + 1);
     if (r < 0)

@@ -1,5 +1,4 @@
 #include "mcp/launcher.h"
-#include "images/store.h"
 #include "mcp/programs.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits.h"
@@ -19,9 +18,10 @@ void launcher_release(struct launcher *launcher)
     memory_release(&launcher->scope_program);
 }
 
-static int open_image(const struct settings *settings, const struct language *language,
-                      struct image *ret_image, struct fault *fault)
+static int open_image(struct launcher *launcher, const struct language *language,
+                      struct used_image **ret_used, struct fault *fault)
 {
+    const struct settings *settings = launcher->settings;
     const char *name = settings_image(settings, language);
     if (settings->bound_language == language && image_name_check(name, NULL) < 0)
         return fault_set(fault, EINVAL,
@@ -31,7 +31,7 @@ static int open_image(const struct settings *settings, const struct language *la
                          name);
     OWNED_MEMORY char *store = NULL;
     int r = store_path(&store, fault);
-    return r < 0 ? r : image_open(store, name, ret_image, fault);
+    return r < 0 ? r : image_use(&launcher->used, store, name, ret_used, fault);
 }
 
 /*
@@ -81,26 +81,34 @@ int launcher_settle(struct launcher *launcher, void (*settled)(void *data), void
     return r;
 }
 
+static void used_image_release(struct used_image **used)
+{
+    image_unuse(*used);
+}
+
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
                    const struct run_observer *observer, struct run **ret_run, struct fault *fault)
 {
     const struct language *language = snippet->language;
-    OWNED(image_release) struct image image = {0};
-    int r = open_image(launcher->settings, language, &image, fault);
+    OWNED(used_image_release) struct used_image *used = NULL;
+    int r = open_image(launcher, language, &used, fault);
     if (r == 0)
         r = ensure_engine(launcher, fault);
-    if (r < 0)
+    if (r < 0 || used == NULL)
         return r;
-    OWNED_MEMORY const char **environment = merge_environment(launcher->settings, &image);
+    const struct image *image = &used->image;
+    OWNED_MEMORY const char **environment = merge_environment(launcher->settings, image);
     if (environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
     struct run_spec spec = {
-        .image = image.name,
-        .rootfs = image.rootfs,
+        .image = image->name,
+        .rootfs = image->rootfs,
+        .layers = (const char *const *)image->layer_names,
+        .hold = {image_unuse, used},
         .argv = language->argv,
         .environment = environment,
-        .home_links = image.home_links,
-        .home_link_count = image.home_link_count,
+        .home_links = image->home_links,
+        .home_link_count = image->home_link_count,
         .code_name = language->code_name,
         .code = snippet->code,
         .code_length = snippet->length,
@@ -109,5 +117,8 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     if (snippet->wall_ms > 0)
         spec.limits.wall_ms = snippet->wall_ms;
     r = run_submit(launcher->engine, &spec, observer, ret_run, fault);
-    return r < 0 ? fault_set(fault, -r, "starting a run: %m") : 0;
+    if (r < 0)
+        return fault_set(fault, -r, "starting a run: %m");
+    used = NULL; /* the run's, which may have been the first of many or the last */
+    return 0;
 }

@@ -8,6 +8,7 @@
 #define MCP_LAUNCHER_H
 
 #include "images/catalog.h"
+#include "images/image_use.h"
 #include "mcp/settings.h"
 #include "sandbox/run.h"
 
@@ -18,6 +19,7 @@ struct launcher {
     struct loop *loop;               /* borrowed */
     const struct settings *settings; /* borrowed */
     struct engine *engine;           /* owned; NULL before the first run */
+    struct used_images used;         /* by runs that go on */
     char *scope_program;             /* owned; NULL: not looked for yet, or not there */
 };
 

@@ -339,6 +339,8 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
         run_cancel(run);
         return r;
     }
+    run->hold_release = spec->hold.release;
+    run->hold_data = spec->hold.data;
     engine_wake(engine);
     if (ret_run != NULL)
         *ret_run = run;

@@ -69,6 +69,8 @@ struct run {
     size_t code_length;
     struct run_limits limits;
     struct run_observer observer;
+    void (*hold_release)(void *data); /* or NULL: as run_spec.hold */
+    void *hold_data;
 
     struct sandbox sandbox;
     struct guard guard;

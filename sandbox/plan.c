@@ -1,5 +1,6 @@
 #include "sandbox/plan.h"
 
+#include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/idmap.h"
 #include "sandbox/limits.h"
@@ -14,6 +15,7 @@
 #define JAIL_INIT "sandbox-init"
 #define JAIL_HOME "/home/sandbox"
 #define JAIL_WORK "/work"
+#define MOUNT_OPTIONS_MAX 4095 /* a page with its NUL: mount(2) */
 
 static const struct plan_scratch scratch[] = {
     {"work", JAIL_WORK, 0755, true},
@@ -82,6 +84,7 @@ struct plan {
     struct plan_rlimit rlimits[12];
     struct plan_link *home_links; /* owned */
     char **argv;                  /* owned; the strings are texts */
+    char **programs;
     char **environment;
     const char *image;
 };
@@ -150,6 +153,34 @@ static int plan_environment(struct plan *plan, const struct run_spec *spec)
     return r;
 }
 
+/*
+ * The program is looked for here where there is one directory; in layers, whose sum only the jail
+ * sees, all places where it may be are left to the child.
+ */
+static int plan_programs(struct plan *plan, const char *name, const struct rootfs *rootfs,
+                         struct fault *fault)
+{
+    static const char *const directories[] = {ROOTFS_PROGRAM_DIRECTORIES};
+    plan->programs = calloc(ARRAY_LENGTH(directories) + 1, sizeof(char *));
+    if (plan->programs == NULL)
+        return -ENOMEM;
+    plan->jail.programs = plan->programs;
+    if (plan->jail.root_layers == NULL || name[0] == '/') {
+        OWNED_MEMORY char *program = NULL;
+        int r =
+            plan->jail.root_layers != NULL ? 0 : rootfs_find_program(rootfs, name, &program, fault);
+        if (r == 0)
+            plan->programs[0] = plan_text(plan, "%s", program != NULL ? program : name);
+        return r < 0 ? r : (plan->programs[0] != NULL ? 0 : -ENOMEM);
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+        plan->programs[i] = plan_text(plan, "%s/%s", directories[i], name);
+        if (plan->programs[i] == NULL)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 static int plan_arguments(struct plan *plan, const struct run_spec *spec,
                           const struct rootfs *rootfs, struct fault *fault)
 {
@@ -157,17 +188,18 @@ static int plan_arguments(struct plan *plan, const struct run_spec *spec,
     if (count == 0 || count > ARGUMENTS_MAX)
         return fault_set(fault, E2BIG, "a program needs 1 to %d arguments, not %zu", ARGUMENTS_MAX,
                          count);
-    OWNED_MEMORY char *program = NULL;
-    int r = rootfs_find_program(rootfs, spec->argv[0], &program, fault);
+    int r = plan_programs(plan, spec->argv[0], rootfs, fault);
     if (r < 0) {
         fault_prefix(fault, "image %s", spec->image);
         return r;
     }
+    _Static_assert(ARGUMENTS_MAX <= PLAN_ARGUMENTS_MAX, "the child could not pass on all");
     plan->argv = calloc(count + 1, sizeof(char *));
     if (plan->argv == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        plan->argv[i] = plan_text(plan, "%s", i == 0 ? program : spec->argv[i]);
+        const char *text = i == 0 && plan->programs[1] == NULL ? plan->programs[0] : spec->argv[i];
+        plan->argv[i] = plan_text(plan, "%s", text);
         if (plan->argv[i] == NULL)
             return -ENOMEM;
     }
@@ -261,6 +293,26 @@ static void plan_rlimits(struct plan *plan, const struct run_limits *limits)
     plan->jail.rlimit_count = ARRAY_LENGTH(rlimits);
 }
 
+/* The options of an overlayfs, whose first directory is the top. */
+static int plan_layers(struct plan *plan, const struct run_spec *spec, struct fault *fault)
+{
+    OWNED(buffer_release) struct buffer options = BUFFER(MOUNT_OPTIONS_MAX);
+    size_t count = list_length(spec->layers);
+    int r = buffer_append_text(&options, "userxattr,lowerdir=");
+    for (size_t i = count; r == 0 && i > 0; i--) {
+        const char *layer = spec->layers[i - 1];
+        if (layer[0] == '\0' || layer[0] == '/' || strpbrk(layer, ",:\\") != NULL)
+            return fault_set(fault, EINVAL, "image %s has a layer of the strange name \"%s\"",
+                             spec->image, layer);
+        r = buffer_format(&options, "%s%s", layer, i > 1 ? ":" : "");
+    }
+    if (r == -ENOBUFS)
+        return fault_set(fault, E2BIG, "image %s has more layers than can be mounted", spec->image);
+    const char *text = r == 0 ? buffer_string(&options) : NULL;
+    plan->jail.root_layers = text != NULL ? plan_text(plan, "%s", text) : NULL;
+    return plan->jail.root_layers != NULL ? 0 : -ENOMEM;
+}
+
 static int plan_files(struct plan *plan, const struct run_spec *spec, const struct rootfs *rootfs)
 {
     struct jail_plan *jail = &plan->jail;
@@ -306,6 +358,8 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
         return -ENOMEM;
     OWNED(rootfs_close) struct rootfs rootfs = ROOTFS_NONE;
     int r = rootfs_open(spec->rootfs, &rootfs, fault);
+    if (r == 0 && spec->layers != NULL)
+        r = plan_layers(plan, spec, fault);
     if (r == 0)
         r = plan_files(plan, spec, &rootfs);
     if (r == 0)
@@ -343,6 +397,7 @@ void plan_free(struct plan *plan)
     }
     free(plan->home_links);
     free(plan->argv);
+    free(plan->programs);
     free(plan->environment);
     free(plan);
 }

@@ -45,9 +45,7 @@ static int check_program(const struct rootfs *rootfs, const char *path)
 int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **ret_path,
                         struct fault *fault)
 {
-    static const char *const directories[] = {
-        "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin",
-    };
+    static const char *const directories[] = {ROOTFS_PROGRAM_DIRECTORIES};
     if (name[0] == '/') {
         int r = check_program(rootfs, name);
         if (r < 0)

@@ -39,6 +39,8 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
 int rootfs_detach(const char *path, int *ret_fd, struct fault *fault);
 
 /* Where programs are looked for, and PATH of the program. */
+#define ROOTFS_PROGRAM_DIRECTORIES                                                                 \
+    "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"
 #define JAIL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 #endif

@@ -353,6 +353,8 @@ void run_free(struct run *run)
     run_list_remove(run);
     run_result_release(&run->result);
     plan_free(run->plan);
+    if (run->hold_release != NULL)
+        run->hold_release(run->hold_data);
     free(run->code);
     free(run);
 }

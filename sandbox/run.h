@@ -26,7 +26,17 @@ struct home_link {
 /* What to run. Everything is borrowed for the call of run_submit() only. */
 struct run_spec {
     const char *image;               /* name, for messages and the result */
-    const char *rootfs;              /* host path of the image's root file system */
+    const char *rootfs; /* host path of the image's root file system */
+    /*
+     * NULL; or, bottom to top, paths below `rootfs` of two and more directories in overlayfs form
+     * that are the root file system together. They must stay as they are until hold.release.
+     */
+    const char *const *layers;
+    /* Called once when nothing of the run is left, if run_submit() succeeded; may be NULL. */
+    struct {
+        void (*release)(void *data);
+        void *data;
+    } hold;
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in the image's PATH */
     /* NULL-terminated NAME=VALUE beside the jail's own, or NULL; the last of a name counts. */
     const char *const *environment;

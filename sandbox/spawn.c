@@ -167,7 +167,9 @@ int sandbox_spawn(struct plan *plan, const struct id_map *map, int cgroup_fd,
 {
     OWNED(channels_close) struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, -1, -1};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
-    int r = rootfs_detach(plan_jail(plan)->root_path, &channels.root_tree, fault);
+    int r = 0;
+    if (plan_jail(plan)->root_layers == NULL) /* those it reaches before it leaves our ids */
+        r = rootfs_detach(plan_jail(plan)->root_path, &channels.root_tree, fault);
     if (r == 0)
         r = channels_open(&channels, map, fault);
     if (r < 0)

@@ -12,6 +12,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_CLOSE_DESCRIPTORS] = "close the server's descriptors",
     [STEP_SIGNALS] = "reset the signals",
     [STEP_WAIT_FOR_ID_MAP] = "get the user mapping from the server",
+    [STEP_ENTER_LAYERS] = "enter the directory of the image's layers",
     [STEP_TAKE_IDS] = "become the sandbox's user",
     [STEP_DIE_WITH_PARENT] = "tie the sandbox's life to the server's",
     [STEP_NAME_INIT] = "name its init",
@@ -20,6 +21,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_LOOPBACK] = "start the loopback interface",
     [STEP_PRIVATE_MOUNTS] = "make the mounts private",
     [STEP_OPEN_ROOT] = "open the root file system",
+    [STEP_MOUNT_LAYERS] = "mount the layers of the image (overlayfs)",
     [STEP_SEAL_ROOT] = "make the root file system read-only",
     [STEP_MAKE_PROC] = "make a /proc of its own",
     [STEP_MAKE_SCRATCH] = "make the writable tmpfs",
@@ -98,6 +100,7 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
 {
     size_t index = report->index < 0 ? SIZE_MAX : (size_t)report->index;
     switch ((enum jail_step)report->step) {
+    case STEP_ENTER_LAYERS:
     case STEP_OPEN_ROOT:
     case STEP_SEAL_ROOT:
         return plan->root_path;
@@ -150,6 +153,14 @@ static const char *step_remedy(enum jail_step step, int error)
         return error == ESTALE   ? "the image was replaced meanwhile: run again"
                : error == EACCES ? "may this user enter every directory above it?"
                                  : IMAGE_HELP;
+    case STEP_ENTER_LAYERS:
+        return error == EACCES ? "may this user enter every directory above it?" : IMAGE_HELP;
+    case STEP_MOUNT_LAYERS:
+        return error == ENOENT || error == ENOTDIR ? IMAGE_HELP
+                                                   : "images with added layers need overlayfs in a "
+                                                     "user namespace (Linux 5.11, `modprobe "
+                                                     "overlay`), and a store on a file system "
+                                                     "that it can read";
     case STEP_MOUNT_PROC:
     case STEP_MOUNT_SCRATCH:
     case STEP_EXECUTE:

@@ -25,6 +25,8 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
+from support import images
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-test"
 SERVER = BUILD / "mcp" / "code-sandbox-mcp"
@@ -224,11 +226,9 @@ def stage_root():
     fetched = home / ".local" / "share" / "code-sandbox-mcp" / "images"
     # mkdtemp makes it 0700: an image that only root can reach by path.
     with tempfile.TemporaryDirectory(prefix="code-sandbox-root-", dir="/var/tmp") as store:
-        images = pathlib.Path(store) / "code-sandbox-mcp" / "images"
-        images.mkdir(parents=True)
         for name in IMAGES:
             if (fetched / name).is_dir():
-                run(["cp", "-r", "--preserve=mode,links,timestamps", fetched / name, images])
+                images.copy_image(fetched / name, pathlib.Path(store) / "code-sandbox-mcp" / "images")
         os.environ["XDG_DATA_HOME"] = store
         # What holds for a user holds for root too. The walls are taken away once, not twice.
         return stage_pytest("root", "jail", "escape", "protocol", options=[

@@ -79,6 +79,28 @@ static int take_standard_streams(struct jail *jail)
     return syscall(SYS_close_range, 3, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
 }
 
+/*
+ * The first of the programs that is there; execve looks, in the root as it is, whatever layers it is
+ * made of. Returns only when none could be executed.
+ */
+static int execute(const struct jail_plan *plan)
+{
+    char *argv[PLAN_ARGUMENTS_MAX + 1];
+    size_t count = 0;
+    for (; plan->argv[count] != NULL && count < PLAN_ARGUMENTS_MAX; count++)
+        argv[count] = plan->argv[count];
+    argv[count] = NULL;
+    int r = -ENOENT;
+    for (char *const *program = plan->programs; *program != NULL; program++) {
+        argv[0] = *program;
+        execve(*program, argv, plan->environment);
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+            return -errno;
+        r = errno == EACCES ? -EACCES : r;
+    }
+    return r;
+}
+
 /* Pid 2 becomes the program. Returns only when that failed. */
 static int become_program(struct jail *jail)
 {
@@ -97,8 +119,7 @@ static int become_program(struct jail *jail)
     r = report_kind(jail, REPORT_READY);
     if (r < 0)
         return r;
-    execve(plan->argv[0], plan->argv, plan->environment);
-    return -errno;
+    return execute(plan);
 }
 
 /* Init hears of dead children by a descriptor, beside the control socket. */

@@ -4,7 +4,8 @@
 #include "sandbox/child/steps.h"
 
 /*
- * The order matters. Descriptors go first, so that nothing of the server is at hand later. Ids come
+ * The order matters. Descriptors go first, so that nothing of the server is at hand later. Layers may
+ * be where only root's ids lead. Ids come
  * before the parent-death signal, because a change of ids clears it (prctl(2)). File systems are
  * made while the host's are still in view (a fresh proc may only be mounted where a whole one is
  * visible), and attached after pivot_root, when every path can only lead into the image. What takes
@@ -17,6 +18,7 @@ static int (*const steps[])(struct jail *) = {
     step_close_descriptors,
     step_reset_signals,
     step_wait_for_id_map,
+    step_enter_layers,
     step_take_ids,
     step_die_with_parent,
     step_name_init,

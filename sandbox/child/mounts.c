@@ -11,11 +11,16 @@
 
 /*
  * <linux/mount.h> and <sys/mount.h> cannot be included together before glibc 2.37, and glibc 2.36
- * is what Debian 12 has: so the two flags of the old interface that are used, and raw calls.
+ * is what Debian 12 has: so the flags of the old interface that are used, and raw calls.
  */
 #define OLD_MS_REC 0x4000
 #define OLD_MS_PRIVATE (1 << 18)
 #define OLD_MNT_DETACH 2
+#define OLD_MS_RDONLY 1
+#define OLD_MS_NOSUID 2
+#define OLD_MS_NODEV 4
+/* A place for the new root: there wherever we got this far. */
+#define ROOT_PLACE "/proc"
 
 #define DEV_TMPFS_SIZE "65536"
 #define DEV_TMPFS_INODES "64"
@@ -54,9 +59,26 @@ static int mount_copy(int directory_fd, const char *path, unsigned flags)
     return fd < 0 ? -errno : fd;
 }
 
+/*
+ * By the old interface, since one string with all layers works on every kernel; fsconfig(2) takes 256
+ * bytes of a string, and layers one by one since Linux 6.8 only. No layer is ever changed or replaced,
+ * so there is nothing to compare. Source: the kernel's filesystems/overlayfs.rst.
+ */
+static int mount_layers(struct jail *jail)
+{
+    jail_note(jail, STEP_MOUNT_LAYERS, -1);
+    if (syscall(SYS_mount, "overlay", ROOT_PLACE, "overlay",
+                OLD_MS_RDONLY | OLD_MS_NOSUID | OLD_MS_NODEV, jail->plan->root_layers) < 0)
+        return -errno;
+    jail->root_fd = open(ROOT_PLACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return jail->root_fd < 0 ? -errno : 0;
+}
+
 int step_open_root(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
+    if (plan->root_layers != NULL)
+        return mount_layers(jail);
     jail_note(jail, STEP_OPEN_ROOT, -1);
     if (jail->root_fd < 0) {
         jail->root_fd = mount_copy(AT_FDCWD, plan->root_path, AT_RECURSIVE);
@@ -151,9 +173,9 @@ int step_open_devices(struct jail *jail)
 
 int step_pivot_root(struct jail *jail)
 {
-    /* /proc serves as the place to hang the new root on: it is there wherever we got this far. */
     jail_note(jail, STEP_PIVOT_ROOT, -1);
-    int r = mount_attach(jail->root_fd, AT_FDCWD, "/proc");
+    /* Layers were mounted there from the start. */
+    int r = jail->plan->root_layers != NULL ? 0 : mount_attach(jail->root_fd, AT_FDCWD, ROOT_PLACE);
     if (r < 0)
         return r;
     if (fchdir(jail->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)

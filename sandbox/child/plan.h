@@ -20,6 +20,7 @@ enum jail_step {
     STEP_CLOSE_DESCRIPTORS,
     STEP_SIGNALS,
     STEP_WAIT_FOR_ID_MAP,
+    STEP_ENTER_LAYERS,  /* object: the directory of the layers */
     STEP_TAKE_IDS,
     STEP_DIE_WITH_PARENT,
     STEP_NAME_INIT,
@@ -28,6 +29,7 @@ enum jail_step {
     STEP_LOOPBACK,
     STEP_PRIVATE_MOUNTS,
     STEP_OPEN_ROOT,     /* object: the root file system */
+    STEP_MOUNT_LAYERS,
     STEP_SEAL_ROOT,     /* object: the root file system */
     STEP_MAKE_PROC,
     STEP_MAKE_SCRATCH,
@@ -124,6 +126,7 @@ struct plan_rlimit {
 };
 
 #define PLAN_DESCRIPTORS_MAX 8
+#define PLAN_ARGUMENTS_MAX 256
 
 struct jail_plan {
     /* Descriptors that the child inherits; all other ones are closed first. */
@@ -142,6 +145,8 @@ struct jail_plan {
     size_t command_line_size;
 
     const char *root_path; /* on the host; used when root_tree_fd is -1 */
+    /* NULL; or mount options of an overlayfs, its layers being relative to root_path. */
+    const char *root_layers;
     uint64_t root_device; /* st_dev and st_ino that root_path must still have */
     uint64_t root_inode;
 
@@ -177,7 +182,8 @@ struct jail_plan {
 
     const char *work_directory; /* absolute; one of the scratch targets */
     const char *code_name; /* file below it that receives the code */
-    char *const *argv; /* argv[0] is an absolute path in the root */
+    char *const *argv; /* argv[0] is for messages: the program gets its path there */
+    char *const *programs; /* NULL-terminated absolute paths in the root; the first there is runs */
     char *const *environment;
 };
 

@@ -67,6 +67,17 @@ int step_wait_for_id_map(struct jail *jail)
     }
 }
 
+/*
+ * Layers are named relative to their directory, so that the mount options, which the snippet can
+ * read, tell nothing of the host. Root's own store is out of reach once its ids are left behind.
+ */
+int step_enter_layers(struct jail *jail)
+{
+    jail_note(jail, STEP_ENTER_LAYERS, -1);
+    const struct jail_plan *plan = jail->plan;
+    return plan->root_layers != NULL && chdir(plan->root_path) < 0 ? -errno : 0;
+}
+
 int step_take_ids(struct jail *jail)
 {
     /* Raw calls: glibc's wrappers would signal threads that exist in the parent only. */

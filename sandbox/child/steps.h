@@ -39,6 +39,7 @@ static inline void jail_note(struct jail *jail, enum jail_step step, int index)
 int step_close_descriptors(struct jail *jail);
 int step_reset_signals(struct jail *jail);
 int step_wait_for_id_map(struct jail *jail);
+int step_enter_layers(struct jail *jail);
 int step_take_ids(struct jail *jail);
 int step_die_with_parent(struct jail *jail);
 int step_name_init(struct jail *jail);

@@ -12,6 +12,11 @@
 /* What the jail mounts over, each after the one that it is in. */
 static const char *const directories[] = {"proc", "dev", "tmp", "work", "home", "home/sandbox"};
 
+const char *const bench_layers[BENCH_LAYERS + 2] = {
+    "0",  "1",  "2",  "3",  "4",  "5",  "6",  "7",  "8",  "9",  "10",
+    "11", "12", "13", "14", "15", "16", "17", "18", "19", "20", NULL,
+};
+
 static int copy_program(const char *program, int root_fd)
 {
     OWNED_FD int source = open(program, O_RDONLY | O_CLOEXEC);
@@ -28,11 +33,22 @@ static int copy_program(const char *program, int root_fd)
     return 0;
 }
 
+static int make_layers(const char *top, struct fault *fault)
+{
+    OWNED_FD int top_fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* mkdtemp(3) keeps everybody else out, and the user inside the jail may be another. */
+    if (top_fd < 0 || fchmod(top_fd, 0755) < 0)
+        return fault_set(fault, errno, "opening %s: %m", top);
+    for (size_t i = 0; bench_layers[i] != NULL; i++)
+        if (mkdirat(top_fd, bench_layers[i], 0755) < 0)
+            return fault_set(fault, errno, "making %s/%s: %m", top, bench_layers[i]);
+    return 0;
+}
+
 static int fill(const char *path, const char *program, struct fault *fault)
 {
     OWNED_FD int root_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* mkdtemp(3) keeps everybody else out, and the user inside the jail may be another. */
-    if (root_fd < 0 || fchmod(root_fd, 0755) < 0)
+    if (root_fd < 0)
         return fault_set(fault, errno, "opening %s: %m", path);
     for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
         if (mkdirat(root_fd, directories[i], 0755) < 0)
@@ -53,8 +69,15 @@ int bench_rootfs_make(const char *program, char **ret_path, struct fault *fault)
     }
     if (mkdtemp(template) == NULL)
         return fault_set(fault, errno, "making the directory %s: %m", template);
-    path = pointer_take(&template);
-    int r = fill(path, program, fault);
+    int r = asprintf(&path, "%s/%s", template, bench_layers[0]);
+    if (r < 0) {
+        path = NULL;
+        rmdir(template);
+        return fault_set(fault, ENOMEM, "out of memory for a path");
+    }
+    r = make_layers(template, fault);
+    if (r == 0)
+        r = fill(path, program, fault);
     if (r < 0)
         return r;
     *ret_path = pointer_take(&path);
@@ -69,6 +92,10 @@ void bench_rootfs_remove(char **path)
     unlinkat(root_fd, &BENCH_PROGRAM[1], 0);
     for (size_t i = ARRAY_LENGTH(directories); i > 0; i--)
         unlinkat(root_fd, directories[i - 1], AT_REMOVEDIR);
+    *strrchr(*path, '/') = '\0';
+    OWNED_FD int top_fd = open(*path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; bench_layers[i] != NULL; i++)
+        unlinkat(top_fd, bench_layers[i], AT_REMOVEDIR);
     rmdir(*path);
     memory_release(path);
 }

@@ -11,9 +11,13 @@
 /* Where the program is in it. */
 #define BENCH_PROGRAM "/program"
 
+/* That, and empty layers over it: paths in the directory above, for run_spec.layers. */
+#define BENCH_LAYERS 20
+extern const char *const bench_layers[BENCH_LAYERS + 2];
+
 /*
  * Makes it in a new directory below $TMPDIR, else /tmp, with a copy of the file `program`. 0 and
- * its path, which bench_rootfs_remove() removes; or a negative errno with its fault.
+ * its path, which ends with "/0", and which bench_rootfs_remove() removes; or a negative errno with its fault.
  */
 int bench_rootfs_make(const char *program, char **ret_path, struct fault *fault);
 

@@ -35,6 +35,7 @@ struct bench {
     struct engine *plain;    /* never uses cgroups */
     struct engine *grouping; /* does where they can be had */
     char *rootfs;
+    char *layers; /* the directory above it */
     char scope_program[PATH_MAX];
     int status; /* of the run that has ended last, and clock_now() then */
     int64_t ended_at;
@@ -78,12 +79,13 @@ static void stop_when_idle(struct loop_timer *timer)
 }
 
 /* From handing it in to its answer. Nothing of it is left when this returns. */
-static int run_in(struct bench *bench, struct engine *engine, int64_t *ret_ns)
+static int run_in(struct bench *bench, struct engine *engine, bool layered, int64_t *ret_ns)
 {
     static const char *const argv[] = {BENCH_PROGRAM, NULL};
     const struct run_spec spec = {
         .image = "bench",
-        .rootfs = bench->rootfs,
+        .rootfs = layered ? bench->layers : bench->rootfs,
+        .layers = layered ? bench_layers : NULL,
         .argv = argv,
         .code_name = "main",
         .code = "",
@@ -106,12 +108,17 @@ static int run_in(struct bench *bench, struct engine *engine, int64_t *ret_ns)
 
 static int run_plain(struct bench *bench, int64_t *ret_ns)
 {
-    return run_in(bench, bench->plain, ret_ns);
+    return run_in(bench, bench->plain, false, ret_ns);
+}
+
+static int run_layered(struct bench *bench, int64_t *ret_ns)
+{
+    return run_in(bench, bench->plain, true, ret_ns);
 }
 
 static int run_grouping(struct bench *bench, int64_t *ret_ns)
 {
-    return run_in(bench, bench->grouping, ret_ns);
+    return run_in(bench, bench->grouping, false, ret_ns);
 }
 
 /* The same file, seen from the host. */
@@ -155,6 +162,7 @@ static const struct subject {
 } subjects[] = {
     {"bare", "bare: spawn, wait", run_bare, false},
     {"jail", "in a jail", run_plain, false},
+    {"jail_of_layers", "in a jail of 20 more layers", run_layered, false},
     {"jail_with_cgroup", "in a jail with a cgroup", run_grouping, true},
     {"cgroup", "an empty cgroup: make, remove", make_cgroup, true},
 };
@@ -162,6 +170,7 @@ static const struct subject {
 enum {
     ROW_BARE,
     ROW_JAIL,
+    ROW_LAYERS,
     ROW_JAIL_WITH_CGROUP,
     ROW_CGROUP,
     ROW_JAIL_COST,
@@ -293,6 +302,11 @@ static int bench_open(struct bench *bench)
                         bench->fault);
     if (r == 0)
         r = bench_rootfs_make(program, &bench->rootfs, bench->fault);
+    if (r == 0) {
+        bench->layers = strndup(bench->rootfs, strlen(bench->rootfs) - strlen("/0"));
+        if (bench->layers == NULL)
+            return fault_set(bench->fault, ENOMEM, "out of memory for a path");
+    }
     return r < 0 ? r : engines_open(bench);
 }
 
@@ -301,6 +315,7 @@ static void bench_close(struct bench *bench)
     engine_free(bench->plain);
     engine_free(bench->grouping);
     bench_rootfs_remove(&bench->rootfs);
+    memory_release(&bench->layers);
     loop_close(&bench->loop);
 }
 

@@ -6,6 +6,8 @@ import pytest
 from bait import Bait
 from served import IMAGE, Jail
 
+from support.images import user_images
+
 
 @pytest.fixture(scope="package")
 def bait(tmp_path_factory):
@@ -23,5 +25,4 @@ def jail(bait, server_path):
 
 @pytest.fixture(scope="session")
 def image_path():
-    home = os.environ.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    return os.path.join(home, "code-sandbox-mcp", "images", IMAGE)
+    return os.path.realpath(user_images() / IMAGE / "rootfs")

@@ -11,7 +11,8 @@ LANDLOCK = "restrict files once more (Landlock)"
 PIPES, WATCH = "cannot make the pipes of a sandbox", "cannot watch a sandbox"
 IDS, MAP = "become the sandbox's user", "cannot map the sandbox's user to one outside"
 ROOT, FILTER = "open the root file system", "seccomp"
-IMAGE = ["cannot open the image", "is not usable", "is not there yet", ROOT]
+LAYER = ["cannot open layer", "lacks one of its layers"]
+IMAGE = ["cannot open the image", "is not usable", "is not there yet", *LAYER, ROOT]
 
 INIT = {
     "close_range": ["close the server's descriptors"],
@@ -75,7 +76,7 @@ SERVER = {
     "epoll_ctl": [WATCH],
     "read": IMAGE,
     "openat": [*IMAGE, MAP, "oom_score_adj"],
-    "newfstatat": [ROOT],
+    "newfstatat": [ROOT, *LAYER],
     "openat2": [],
     "open_tree": ["cannot copy the mount"],
     "pipe2": [PIPES],
@@ -98,7 +99,7 @@ SOMETIMES = {
         "openat": ["/proc/self/stat", "_map"], "read": ["/proc/self/stat", "_map"],
         "prctl": ["cannot set no_new_privs"],
         "write": [FILTER], "memfd_create": [FILTER], "newfstatat": [FILTER], "pread64": [FILTER],
-        "fstat": [ROOT], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],
+        "flock": LAYER, "fstat": [ROOT, *LAYER], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],
         "setgroups": ["cannot leave root's supplementary groups"],
         "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
         "readlink": [], "mmap": ["out of memory"], "mremap": ["out of memory"],

@@ -47,6 +47,10 @@ class Store:
             raise
         return process
 
+    def layers(self):
+        layers = self.images.parent / "layers"
+        return sorted(os.listdir(layers)) if layers.exists() else []
+
     def entries(self):
         """Everything in the directory of images: images, and what should not have been left."""
         return sorted(os.listdir(self.images)) if self.images.exists() else []
@@ -67,14 +71,14 @@ class Unpacking:
         """The root file system that it makes."""
         done = self(archive)
         assert done.returncode == 0, done.stderr_text
-        assert self.store.entries() == ["mine"]
+        assert self.store.entries() == ["mine"] and len(self.store.layers()) == 1
         return self.store.images / "mine" / "rootfs"
 
     def refuse(self, archive, *words):
         """The message, which says `words`; nothing of the archive is left."""
         done = self(archive)
         assert done.returncode == 1, done.stderr_text
-        assert self.store.entries() == []
+        assert self.store.entries() == [] and self.store.layers() == []
         for word in words:
             assert word in done.stderr_text
         return done.stderr_text

@@ -8,13 +8,10 @@ import subprocess
 
 import pytest
 
+from support.images import user_images
+
 RUN_SECONDS_MAX = 120
 NAMES = ["python", "python-slim", "node"]
-
-
-def store_images():
-    home = os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
-    return pathlib.Path(home) / "code-sandbox-mcp" / "images"
 
 
 @pytest.fixture(params=NAMES)
@@ -24,7 +21,7 @@ def name(request):
 
 @pytest.fixture
 def image(name):
-    path = store_images() / name
+    path = user_images() / name
     if not (path / "image.json").exists():
         pytest.skip(f"the image {name} is not there: code-sandbox-mcp fetch {name}")
     return path
@@ -34,7 +31,7 @@ def image(name):
 def run(server_path):
     """What a snippet prints in an image."""
     def run_code(image_name, language, code):
-        if not (store_images() / image_name / "image.json").exists():
+        if not (user_images() / image_name / "image.json").exists():
             pytest.skip(f"the image {image_name} is not there: code-sandbox-mcp fetch {image_name}")
         done = subprocess.run(
             [server_path, "run", "--language", language, "-"], input=code, text=True,

@@ -13,14 +13,11 @@ import sys
 import pytest
 from walls import WALLS
 
+from support import images
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WALL_TESTS = ("test_walls.py", "test_limits.py", "test_system_calls.py")
 IMAGE = "python-slim"  # enough for these tests, and a sixth of the other to copy
-
-
-def image_store():
-    home = os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
-    return pathlib.Path(home) / "code-sandbox-mcp" / "images"
 
 
 class Copy:
@@ -30,9 +27,7 @@ class Copy:
         self.source = path / "source"
         self.build = path / "build"
         self.data = path / "data"
-        images = self.data / "code-sandbox-mcp" / "images"
-        images.mkdir(parents=True)
-        self.call("cp", "--archive", "--reflink=auto", image_store() / IMAGE, images)
+        images.copy_image(images.user_images() / IMAGE, self.data / "code-sandbox-mcp" / "images")
         shutil.copytree(ROOT, self.source, ignore=lambda folder, names: [
             name for name in names if folder == str(ROOT) and (name == ".git" or
                                                                name.startswith("build"))])

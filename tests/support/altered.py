@@ -4,18 +4,14 @@ What is built from it may let a snippet do what it must not, so it runs on a cop
 """
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 
+from support import images
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DEFAULT_PROFILE = ROOT / "seccomp-profiles" / "default.json"
-
-
-def image_store():
-    home = os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
-    return pathlib.Path(home) / "code-sandbox-mcp" / "images"
 
 
 def allow(profile, names):
@@ -51,10 +47,9 @@ class Altered:
         assert done.returncode == 0, done.stdout
 
     def renew_image(self):
-        images = self.data / "code-sandbox-mcp" / "images"
-        shutil.rmtree(images, ignore_errors=True)
-        images.mkdir(parents=True)
-        self.call("cp", "--archive", "--reflink=auto", image_store() / self.image, images)
+        shutil.rmtree(self.data, ignore_errors=True)
+        images.copy_image(images.user_images() / self.image,
+                          self.data / "code-sandbox-mcp" / "images")
 
     def change(self, changes):
         """Each change is (file, what stands there once, what stands there instead)."""

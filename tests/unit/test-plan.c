@@ -123,6 +123,43 @@ static void finds_the_program_and_follows_links_inside_only(void **state)
     }
 }
 
+static void layers_are_mounted_from_the_top_and_the_program_is_looked_for_in_all(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"tool", "argument", NULL};
+    static const char *const layers[] = {"bottom/tree", "middle/tree", "top/tree", NULL};
+    struct run_spec spec = spec_for(argv);
+    spec.layers = layers;
+    OWNED(plan_release) struct plan *plan = NULL;
+    assert_int_equal(build(&spec, &plan, NULL), 0);
+    const struct jail_plan *jail = plan_jail(plan);
+    assert_string_equal(jail->root_layers, "userxattr,lowerdir=top/tree:middle/tree:bottom/tree");
+    assert_string_equal(jail->programs[0], "/usr/local/sbin/tool");
+    assert_string_equal(jail->programs[5], "/bin/tool");
+    assert_null(jail->programs[6]);
+    assert_string_equal(jail->argv[0], "tool");
+    assert_string_equal(jail->argv[1], "argument");
+}
+
+static void layers_of_strange_names_and_too_many_are_refused(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"tool", NULL};
+    static const char *const bad[] = {"", "/etc", "a:b", "a,upperdir=b", "a\\b"};
+    struct run_spec spec = spec_for(argv);
+    OWNED(plan_release) struct plan *plan = NULL;
+    for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+        const char *const layers[] = {"a", bad[i], NULL};
+        spec.layers = layers;
+        assert_int_equal(build(&spec, &plan, NULL), -EINVAL);
+    }
+    const char *many[202] = {NULL};
+    for (size_t i = 0; i < 201; i++)
+        many[i] = "abcdefghijklmnop/tree";
+    spec.layers = many;
+    assert_int_equal(build(&spec, &plan, NULL), -E2BIG);
+}
+
 static void links_may_not_leave_the_home_directory(void **state)
 {
     (void)state;
@@ -216,6 +253,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_program_and_follows_links_inside_only),
+        cmocka_unit_test(layers_are_mounted_from_the_top_and_the_program_is_looked_for_in_all),
+        cmocka_unit_test(layers_of_strange_names_and_too_many_are_refused),
         cmocka_unit_test(links_may_not_leave_the_home_directory),
         cmocka_unit_test(later_variables_replace_earlier_ones),
         cmocka_unit_test(limits_become_rlimits_and_tmpfs_options),

@@ -1,3 +1,4 @@
+#include "images/image_use.h"
 #include "images/publish.h"
 #include "images/record.h"
 #include "images/store.h"
@@ -161,11 +162,92 @@ static void reads_back_what_it_wrote(void **state)
     assert_int_equal(strncmp(read.rootfs, path, strlen(path)), 0);
 }
 
+static void reads_back_the_layers_it_wrote(void **state)
+{
+    make_image(store_of(state), "mine", NULL);
+    struct image_layer layers[] = {
+        {"aaaabbbbccccdddd", (char *)"packages", (char *)"2026-01-02T03:04:05Z", 5, 2},
+        {"2222333344445555", (char *)"images add --pip six", (char *)"2026-01-02T03:04:06Z", 6, 3},
+    };
+    struct image written = {
+        .name = (char *)"mine",
+        .source = (char *)"",
+        .created = (char *)"",
+        .summary = (char *)"",
+        .layers = layers,
+        .layer_count = 1,
+    };
+    char path[512];
+    snprintf(path, sizeof(path), "%s/images/mine", store_of(state));
+    OWNED_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(record_write(fd, &written, NULL), 0);
+    OWNED(image_release) struct image one = {0};
+    assert_int_equal(image_open(store_of(state), "mine", &one, NULL), 0);
+    snprintf(path, sizeof(path), "%s/layers/aaaabbbbccccdddd/tree", store_of(state));
+    assert_string_equal(one.rootfs, path);
+    assert_null(one.layer_names);
+    assert_int_equal(unlinkat(fd, RECORD_FILE, 0), 0);
+    written.layer_count = 2;
+    assert_int_equal(record_write(fd, &written, NULL), 0);
+    OWNED(image_release) struct image two = {0};
+    assert_int_equal(image_open(store_of(state), "mine", &two, NULL), 0);
+    snprintf(path, sizeof(path), "%s/layers", store_of(state));
+    assert_string_equal(two.rootfs, path);
+    assert_string_equal(two.layer_names[0], "aaaabbbbccccdddd/tree");
+    assert_string_equal(two.layer_names[1], "2222333344445555/tree");
+    assert_null(two.layer_names[2]);
+    assert_string_equal(two.layers[1].origin, "images add --pip six");
+    assert_int_equal(two.layers[1].size_bytes, 6);
+    assert_int_equal(two.layers[1].file_count, 3);
+}
+
+static void an_image_is_held_once_however_many_use_it(void **state)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s/layers", store_of(state));
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof(path), "%s/layers/aaaabbbbccccdddd", store_of(state));
+    assert_int_equal(mkdir(path, 0755), 0);
+    make_image(store_of(state), "mine", "{\"layers\":[{\"id\":\"aaaabbbbccccdddd\"}]}");
+    struct used_images used = {0};
+    struct used_image *first = NULL, *second = NULL;
+    assert_int_equal(image_use(&used, store_of(state), "mine", &first, NULL), 0);
+    assert_int_equal(image_use(&used, store_of(state), "mine", &second, NULL), 0);
+    assert_ptr_equal(first, second);
+    assert_int_equal(image_remove(store_of(state), "mine", NULL), 1);
+    image_unuse(first);
+    struct pruned pruned = {0};
+    assert_int_equal(image_prune(store_of(state), &pruned, NULL), 0);
+    assert_int_equal(pruned.held, 1);
+    image_unuse(second);
+    assert_null(used.first);
+    assert_int_equal(image_prune(store_of(state), &pruned, NULL), 0);
+    assert_int_equal(pruned.held, 0);
+    assert_int_equal(pruned.layers, 1);
+    assert_int_equal(rmdir(path), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
+static void an_image_without_its_layer_tells_how_to_mend_it(void **state)
+{
+    make_image(store_of(state), "mine", "{\"layers\":[{\"id\":\"aaaabbbbccccdddd\"}]}");
+    struct used_images used = {0};
+    struct used_image *one = NULL;
+    struct fault fault = {0};
+    assert_int_equal(image_use(&used, store_of(state), "mine", &one, &fault), -ENOENT);
+    assert_non_null(strstr(fault.text, "fetch --force mine"));
+    assert_null(used.first);
+}
+
 static void refuses_a_damaged_record(void **state)
 {
     static const char *const records[] = {
         "",
         "[]",
+        "{\"layers\":[]}",
+        "{\"layers\":[{\"id\":\"../../../../etc/\"}]}",
+        "{\"layers\":[{\"id\":\"aaaabbbbccccdddd/\"}]}",
+        "{\"layers\":{}}",
         "{",
         "{\"source\":1}",
         "{\"source\":\"a\\u0000b\"}",
@@ -348,6 +430,9 @@ int main(void)
         cmocka_unit_test(path_comes_from_xdg_then_home),
         STORE_TEST(absent_image_names_the_command_that_fetches_it),
         STORE_TEST(reads_back_what_it_wrote),
+        STORE_TEST(reads_back_the_layers_it_wrote),
+        STORE_TEST(an_image_is_held_once_however_many_use_it),
+        STORE_TEST(an_image_without_its_layer_tells_how_to_mend_it),
         STORE_TEST(refuses_a_damaged_record),
         STORE_TEST(damaged_image_of_the_catalog_is_fetched_again_by_its_name),
         STORE_TEST(lists_complete_images_by_name),

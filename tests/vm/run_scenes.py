@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -23,7 +22,7 @@ sys.path.insert(0, str(TESTS))  # where "support" is
 import image
 import machine
 import scenes
-from support import debian
+from support import debian, images
 
 WHOLE = os.environ.get("CODE_SANDBOX_WHOLE") == "1"
 GUESTS_MAX = 2
@@ -32,11 +31,6 @@ BOOT_TRIES = 2
 CONSOLE_LINES = 40
 PASSED_ON = ("MUST_WORK", "CODE_SANDBOX_WHOLE")
 IMAGE = "python-slim"
-
-
-def image_store():
-    base = os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
-    return pathlib.Path(base) / "code-sandbox-mcp" / "images"
 
 
 def make_input_disk(build, scratch):
@@ -48,10 +42,8 @@ def make_input_disk(build, scratch):
             target = tree / "project" / "build" / program.relative_to(build)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(program, target)
-    images = tree / "store" / "code-sandbox-mcp" / "images"
-    images.mkdir(parents=True)
-    subprocess.run(["cp", "-r", "--preserve=mode,links,timestamps", image_store() / IMAGE,
-                    images / "python"], check=True)
+    images.copy_image(images.user_images() / IMAGE,
+                      tree / "store" / "code-sandbox-mcp" / "images", "python")
     (tree / "settings.json").write_text(json.dumps({
         "whole": WHOLE, "part_seconds": SCENE_SECONDS,
         "environment": {key: os.environ[key] for key in PASSED_ON if key in os.environ}}))

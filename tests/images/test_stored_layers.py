@@ -1,0 +1,248 @@
+"""Layers in the store: what runs see of them, and who may remove which, when."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+
+import pytest
+
+from support import images
+from support.sandbox import left_after
+
+SECONDS_MAX = 60
+SLEEP = "import time; print('up', flush=True); time.sleep(300)"
+
+
+class Layered:
+    """A store with the image `base`, and the server that runs on it."""
+
+    def __init__(self, server, program, directory):
+        self.server, self.program, self.directory = server, program, directory
+        self.images = directory / "code-sandbox-mcp" / "images"
+        self.layers = directory / "code-sandbox-mcp" / "layers"
+
+    def environment(self, image):
+        return {**os.environ, "XDG_DATA_HOME": str(self.directory), "CONTAINER_IMAGE": image,
+                "CONTAINER_LANGUAGE": "python"}
+
+    def start(self, image, code, *options):
+        process = subprocess.Popen([self.server, "run", "--language", "python", *options, "-"],
+                                   env=self.environment(image), text=True, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(code)
+        process.stdin.close()
+        return process
+
+    def run(self, image, code):
+        process = self.start(image, code)
+        out, err = process.stdout.read(), process.stderr.read()
+        assert process.wait(SECONDS_MAX) == 0, err
+        return out.strip()
+
+    def command(self, *arguments, program=None):
+        return subprocess.run([program or self.server, *map(str, arguments)], text=True,
+                              capture_output=True, check=False, timeout=SECONDS_MAX,
+                              env={**os.environ, "XDG_DATA_HOME": str(self.directory)})
+
+    def fetch(self, *arguments):
+        return self.command("fetch", *arguments, program=self.program)
+
+    def ids(self):
+        return sorted(os.listdir(self.layers))
+
+
+@pytest.fixture(scope="session")
+def base_store(image_program, tmp_path_factory):
+    """A store with one image of one layer, made of the user's python-slim."""
+    source = images.user_images() / "python-slim" / "rootfs"
+    if not source.exists():
+        pytest.skip("the image python-slim is not there: code-sandbox-mcp fetch python-slim")
+    directory = tmp_path_factory.mktemp("base")
+    done = subprocess.run([image_program, "fetch", "base", "--from", f"{source}/"], text=True,
+                          env={**os.environ, "XDG_DATA_HOME": str(directory)}, check=False,
+                          stderr=subprocess.PIPE, timeout=SECONDS_MAX)
+    assert done.returncode == 0, done.stderr
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def layered(server_path, image_program, base_store, tmp_path):
+    images.link_store(base_store, tmp_path / "data")
+    yield Layered(server_path, image_program, tmp_path / "data")
+    shutil.rmtree(tmp_path / "data")
+
+
+def put(tree, path, text, mode=0o644):
+    (tree / path).parent.mkdir(parents=True, exist_ok=True)
+    (tree / path).write_text(text)
+    (tree / path).chmod(mode)
+
+
+def test_an_image_is_one_layer_and_a_link_to_it(layered):
+    (layer,) = images.layers_of(layered.images / "base")
+    assert layered.ids() == [layer.name]
+    assert os.path.samefile(layered.images / "base" / "rootfs", layer / "tree")
+    assert os.readlink(layered.images / "base" / "rootfs").startswith("../../layers/")
+
+
+def test_upper_layers_add_replace_and_hide(layered):
+    first, tree = images.new_layer(layered.images)
+    put(tree, "opt/one", "from the first")
+    put(tree, "opt/two", "from the first")
+    put(tree, "srv/hidden/below", "")
+    second, tree = images.new_layer(layered.images)
+    put(tree, "opt/two", "from the second")
+    os.mknod(tree / "opt" / "one", stat.S_IFCHR, 0)
+    put(tree, "srv/hidden/above", "")
+    os.setxattr(tree / "srv" / "hidden", "user.overlay.opaque", b"y")
+    images.stack(layered.images, "base", "mine", [first, second])
+    assert json.loads(layered.run("mine", """
+import json, os
+print(json.dumps([os.listdir("/opt"), open("/opt/two").read(), os.listdir("/srv/hidden")]))
+""")) == [["two"], "from the second", ["above"]]
+
+
+def test_layers_are_read_only_and_tell_nothing_of_the_host(layered):
+    top, tree = images.new_layer(layered.images)
+    put(tree, "opt/file", "")
+    os.chmod(tree / "opt" / "file", 0o4777)
+    images.stack(layered.images, "base", "mine", [top])
+    shown = layered.run("mine", """
+import os
+for name in ("/opt/file", "/opt/new", "/usr/new"):
+    try:
+        open(name, "w")
+    except OSError as error:
+        print(error.errno)
+root = [line for line in open("/proc/self/mountinfo") if line.split()[4] == "/"]
+print(len(root), root[0].split()[5].split(",")[:3], root[0].split(" - ")[1].split()[0])
+print(open("/proc/self/mountinfo").read())
+""")
+    lines = shown.splitlines()
+    assert lines[:4] == ["30"] * 3 + ["1 ['ro', 'nosuid', 'nodev'] overlay"]
+    for part in (str(layered.directory), "code-sandbox-mcp", "pytest", "/layers"):
+        assert part not in shown
+
+
+def test_a_program_is_found_across_layers(layered):
+    """It is a link of the upper layer to one of the lower, in a directory that is a link there."""
+    top, tree = images.new_layer(layered.images)
+    (tree / "usr" / "local" / "sbin").mkdir(parents=True)
+    (tree / "usr" / "local" / "sbin" / "python3").symlink_to("/bin/python3")
+    images.stack(layered.images, "base", "mine", [top])
+    assert layered.run("mine", "import sys; print(sys.executable)") == "/usr/local/sbin/python3"
+    os.unlink(tree / "usr" / "local" / "sbin" / "python3")
+    (tree / "usr" / "bin").mkdir()
+    os.mknod(tree / "usr" / "bin" / "python3", stat.S_IFCHR, 0)
+    process = layered.start("mine", "")
+    assert "execute python3: No such file" in process.stderr.read() and process.wait() == 125
+
+
+def test_a_hundred_layers_are_the_most(layered):
+    ids = []
+    for number in range(99):
+        layer, tree = images.new_layer(layered.images)
+        put(tree, f"opt/{number}", "")
+        ids.append(layer)
+    images.stack(layered.images, "base", "mine", ids)
+    assert layered.run("mine", "import os; print(len(os.listdir('/opt')))") == "99"
+    images.stack(layered.images, "mine", "more", ids[:1])
+    process = layered.start("more", "")
+    assert "not usable" in process.stderr.read() and process.wait() == 125
+
+
+def test_images_share_a_layer_until_the_last_is_removed(layered):
+    top, _ = images.new_layer(layered.images)
+    images.stack(layered.images, "base", "mine", [top])
+    assert layered.command("images", "remove", "base").stdout == "removed base\n"
+    assert len(layered.ids()) == 2 and layered.run("mine", "print(1)") == "1"
+    assert layered.command("images", "remove", "mine").returncode == 0
+    assert layered.ids() == []
+
+
+@pytest.mark.parametrize("layer_count", [0, 1])
+def test_what_a_run_uses_stays_until_a_prune_after_it(layered, layer_count):
+    name = ["base", "mine"][layer_count]
+    if layer_count:
+        top, tree = images.new_layer(layered.images)
+        put(tree, "opt/file", "kept")
+        images.stack(layered.images, "base", "mine", [top])
+    run = layered.start(name, SLEEP, "--timeout", "300")
+    try:
+        assert run.stdout.readline() == "up\n", run.stderr.read()
+        before = layered.ids()
+        done = layered.command("images", "remove", "base", name) if layer_count else \
+            layered.command("images", "remove", name)
+        assert done.returncode == 0 and "a run still uses layers" in done.stdout
+        assert layered.ids() == before and os.listdir(layered.images) == []
+        assert "in use" in layered.command("images", "prune").stdout
+        assert layered.ids() == before
+    finally:
+        run.kill()
+        run.wait()
+    assert left_after(SECONDS_MAX, lambda: layered.command("images", "prune") and layered.ids()) == []
+
+
+def test_replacing_an_image_leaves_its_runs_their_files(layered, tmp_path):
+    run = layered.start("base", """
+import os, time
+print("up", flush=True)
+while not os.path.exists("/never"):
+    import json.tool
+    assert os.path.exists("/usr/bin/python3") and open("/etc/passwd").read()
+    time.sleep(0.01)
+""", "--timeout", "300")
+    try:
+        assert run.stdout.readline() == "up\n", run.stderr.read()
+        former = layered.ids()
+        (tmp_path / "new" / "usr").mkdir(parents=True)
+        done = layered.fetch("--force", "base", "--from", f"{tmp_path}/new/")
+        assert done.returncode == 0 and "images prune" in done.stderr, done.stderr
+        assert len(layered.ids()) == 2 and set(former) < set(layered.ids())
+        assert run.poll() is None
+    finally:
+        run.kill()
+        run.wait()
+    (now,) = images.layers_of(layered.images / "base")
+    assert left_after(SECONDS_MAX, lambda: layered.command("images", "prune") and
+                      layered.ids() != [now.name]) is False
+
+
+def test_what_killed_commands_left_is_swept_by_the_next(layered, small_archive):
+    orphan, tree = images.new_layer(layered.images)
+    put(tree, "a/b", "")
+    (tree / "a").chmod(0)
+    (layered.images / ".building-other.abcdef" / "rootfs").mkdir(parents=True)
+    done = layered.fetch("--from", small_archive, "--name", "small")
+    assert done.returncode == 0 and orphan not in layered.ids() and len(layered.ids()) == 2
+    assert layered.command("images", "prune").returncode == 0
+    assert sorted(os.listdir(layered.images)) == ["base", "small"]
+
+
+def test_nothing_is_swept_while_a_record_cannot_be_read(layered):
+    orphan, _ = images.new_layer(layered.images)
+    record = layered.images / "base" / "image.json"
+    text = record.read_text()
+    record.unlink()
+    record.write_text(text[:-5])
+    done = layered.command("images", "prune")
+    assert done.returncode == 1 and "not usable" in done.stderr
+    assert orphan in layered.ids() and len(layered.ids()) == 2
+    assert layered.command("images", "remove", "base").returncode == 0
+    assert layered.ids() == []
+
+
+def test_an_image_of_before_layers_still_runs(layered):
+    image = layered.images / "base"
+    record = images.record_of(image)
+    (layer,) = images.layers_of(image)
+    (image / "rootfs").unlink()
+    (layer / "tree").rename(image / "rootfs")
+    del record["layers"]
+    (image / "image.json").unlink()
+    (image / "image.json").write_text(json.dumps(record))
+    assert layered.command("images", "prune").returncode == 0 and layered.ids() == []
+    assert layered.run("base", "print(1)") == "1"

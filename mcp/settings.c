@@ -206,7 +206,9 @@ static int read_profile(struct settings *settings, struct fault *fault)
     const char *json = buffer_string(&text);
     OWNED(filter_release) struct filter filter = {0};
     r = json == NULL ? fault_set(fault, ENOMEM, "no memory for it")
-                     : filter_compile(json, text.length, NULL, &filter, fault);
+                     : filter_try(json, text.length, fault);
+    if (r == 0)
+        r = filter_compile(json, text.length, NULL, &filter, fault);
     if (r < 0) {
         fault_prefix(fault, "%s", settings->profile_path);
         return r;

@@ -2,15 +2,18 @@
 
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/limits.h"
 #include "seccomp-profiles/default-profile.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define FILTER_ARGUMENTS_MAX 6
@@ -262,6 +265,32 @@ int filter_compile(const char *json, size_t length, const char *without, struct 
             return r;
     }
     return export_program(context, ret_filter, fault);
+}
+
+int filter_try(const char *json, size_t length, struct fault *fault)
+{
+    signal(SIGCHLD,
+           SIG_DFL); /* a client may have ignored it, and then no end could be waited for */
+    pid_t pid = fork();
+    if (pid < 0)
+        return fault_set(fault, errno, "cannot start a process to try the seccomp profile in: %m");
+    if (pid == 0) {
+        struct filter filter;
+        signal(SIGALRM, SIG_DFL);
+        alarm(PROFILE_COMPILE_MAX_S);
+        filter_compile(json, length, NULL, &filter, NULL); /* what is wrong, the parent will see */
+        _exit(0);
+    }
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(status))
+        return 0;
+    return fault_set(
+        fault, ETIME,
+        "seccomp profile: libseccomp does not come to an end with it (%d s). Do two entries "
+        "for one system call look at two arguments each? Then have them look at one",
+        PROFILE_COMPILE_MAX_S);
 }
 
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault)

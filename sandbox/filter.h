@@ -25,6 +25,13 @@ struct filter {
 int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
                    struct fault *fault);
 
+/*
+ * Whether libseccomp comes to an end with a profile that somebody brought: up to 2.5.5 it goes round in
+ * circles over some pairs of rules that each look at two arguments. Tried in a process of its own. 0, or
+ * -ETIME with a fault that says what to do.
+ */
+int filter_try(const char *json, size_t length, struct fault *fault);
+
 /* The profile that is part of the program: seccomp-profiles/default.json. */
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault);
 

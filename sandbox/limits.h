@@ -58,6 +58,8 @@
 
 /* Cgroups of ended runs that are tried again; more of them go when the server does. */
 #define CGROUPS_LEFT_MAX 64
+/* How long a seccomp profile may take to compile, which takes milliseconds. */
+#define PROFILE_COMPILE_MAX_S 5
 
 /* How long the service manager may take to give a scope; where it takes longer, there is none. */
 #define SCOPE_MAX_MS 7000

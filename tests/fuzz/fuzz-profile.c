@@ -143,10 +143,31 @@ static void check_shape(const char *text, size_t length)
     }
 }
 
+/*
+ * Two rules for one system call with two arguments each: with some of them libseccomp 2.5.4 does not
+ * come to an end, which filter_try() finds out for the program.
+ */
+static bool may_go_in_circles(const char *text, size_t length)
+{
+    OWNED(json_release) struct json *json = NULL;
+    if (json_parse(text, length, &json, NULL) < 0)
+        return false;
+    size_t rules_of_two = 0;
+    const struct json_value *rules = json_member(json_root(json), "syscalls");
+    const struct json_value *rule = rules != NULL ? rules->first : NULL;
+    for (; rule != NULL; rule = rule->next) {
+        const struct json_value *args = json_member(rule, "args");
+        rules_of_two += args != NULL && args->count > 1;
+    }
+    return rules_of_two > 1;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     OWNED(filter_release) struct filter filter = {0};
     struct fault fault = {0};
+    if (may_go_in_circles((const char *)data, size))
+        return -1;
     int r = filter_compile((const char *)data, size, "memfd_create", &filter, &fault);
     fuzz_check_fault(r, &fault);
     FUZZ_CHECK((filter.code != NULL) == (r == 0));

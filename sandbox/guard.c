@@ -239,7 +239,7 @@ bool guard_account(struct guard *guard, const struct rusage *usage, bool killed,
         result->peak_memory_bytes = counted.peak_memory_bytes;
     if (counted.peak_processes > 0)
         result->peak_processes = counted.peak_processes;
-    /* Where memory runs out, init is killed with the rest (memory.oom.group). */
+    /* Where memory runs out, all is killed (memory.oom.group), though init may see it yet. */
     bool out_of_memory = has_cgroup && killed && cgroup_memory_kills(&guard->cgroup) > 0;
     if (out_of_memory)
         guard->reached |= REACHED_MEMORY;
@@ -254,8 +254,11 @@ void guard_release(struct guard *guard)
     stop_looking(guard);
     memory_sum_release(&guard->sum);
     census_close(&guard->census);
-    struct cgroup_home *home = guard->cgroup.home;
     cgroup_remove(&guard->cgroup);
-    if (home != NULL && guard->loop != NULL) /* one of a run that has begun */
-        cgroup_make_ahead(home, &guard->limits);
+}
+
+void guard_prepare_next(const struct guard *guard)
+{
+    if (guard->cgroup.home != NULL && guard->loop != NULL) /* one of a run that has begun */
+        cgroup_make_ahead(guard->cgroup.home, &guard->limits);
 }

@@ -71,17 +71,17 @@ void guard_check(struct guard *guard);
 bool guard_kill(const struct guard *guard);
 
 /*
- * After its last process but init; all of them left `usage`: stops looking, fills in what the run used, the limits that it reached,
- * and who enforced them. `killed`: init did not end by itself. Whether the kernel killed it for want
- * of memory.
+ * After its last process but init; all of them left `usage`: stops looking, fills in what the run
+ * used, the limits that it reached, and who enforced them. `killed`: init or the program was, by
+ * SIGKILL. Whether the kernel did it for want of memory.
  */
 bool guard_account(struct guard *guard, const struct rusage *usage, bool killed,
                    struct run_result *result);
 
-/*
- * Removes the cgroup, and makes one for the next run: the answer has been given, so
- * nobody waits for it. The run's processes must have been reaped.
- */
+/* Makes the cgroup of the next run ahead: the answer has been given, so nobody waits for it. */
+void guard_prepare_next(const struct guard *guard);
+
+/* Removes the cgroup. The run's processes must have been reaped. */
 void guard_release(struct guard *guard);
 
 #endif

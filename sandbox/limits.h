@@ -58,6 +58,7 @@
 
 /* Cgroups of ended runs that are tried again; more of them go when the server does. */
 #define CGROUPS_LEFT_MAX 64
+
 /* How long a seccomp profile may take to compile, which takes milliseconds. */
 #define PROFILE_COMPILE_MAX_S 5
 

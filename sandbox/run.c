@@ -303,7 +303,8 @@ static void run_answer(struct run *run)
     loop_unwatch(run->engine->loop, &run->out);
     loop_unwatch(run->engine->loop, &run->err);
     run->result.limits = run->limits;
-    bool out_of_memory = guard_account(&run->guard, &run->usage, !run->ended, &run->result);
+    bool killed = !run->ended || run->exit_status == SIGKILL; /* as wait4(2) gives a signal */
+    bool out_of_memory = guard_account(&run->guard, &run->usage, killed, &run->result);
     if (run->stage != STAGE_ENDING && run->status == 0)
         run->status = explain_early_end(run, out_of_memory);
     describe_end(run, out_of_memory);
@@ -336,6 +337,7 @@ static void on_end(struct loop_watch *watch, uint32_t events)
         run->usage = usage;
     if (!run->answered)
         run_answer(run);
+    guard_prepare_next(&run->guard);
     run_free(run);
     engine_wake(engine);
 }

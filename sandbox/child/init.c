@@ -87,7 +87,7 @@ static int execute(const struct jail_plan *plan)
 {
     char *argv[PLAN_ARGUMENTS_MAX + 1];
     size_t count = 0;
-    for (; plan->argv[count] != NULL && count < PLAN_ARGUMENTS_MAX; count++)
+    for (; count < PLAN_ARGUMENTS_MAX && plan->argv[count] != NULL; count++)
         argv[count] = plan->argv[count];
     argv[count] = NULL;
     int r = -ENOENT;

@@ -79,8 +79,8 @@ WALLS = {
         ("sandbox/child/process.c", " || prctl(PR_SET_DUMPABLE, 0UL) < 0", ""),
     ),
     "an environment of its own": (
-        ("sandbox/child/init.c", "execve(plan->argv[0], plan->argv, plan->environment);",
-         "execve(plan->argv[0], plan->argv, environ);"),
+        ("sandbox/child/init.c", "execve(*program, argv, plan->environment);",
+         "execve(*program, argv, environ);"),
     ),
     "limits of the user namespace": (
         ("sandbox/child/jail.c", "    step_limit_user_namespace,\n", ""),

@@ -85,7 +85,7 @@ WALLS = {
     "a session of its own": (
         "sandbox/child/init.c", "if (setsid() < 0)", "if (0)", "test_session_is_its_own"),
     "the environment is the plan's": (
-        "sandbox/child/init.c", "execve(plan->argv[0], plan->argv, plan->environment);",
-        "execve(plan->argv[0], plan->argv, environ);",
+        "sandbox/child/init.c", "execve(*program, argv, plan->environment);",
+        "execve(*program, argv, environ);",
         "test_environment_of_the_host_is_not_there"),
 }

@@ -187,10 +187,9 @@ def test_server_that_runs_snippets_is_sealed(server_path):
         assert "runs" in server.stdout.readline()
         proc = pathlib.Path(f"/proc/{server.pid}")
         assert "NoNewPrivs:\t1" in (proc / "status").read_text()
-        for descriptor in (proc / "fdinfo").iterdir():
-            flags = int(descriptor.read_text().split("flags:")[1].split()[0], 8)
-            assert int(descriptor.name) <= 2 or flags & os.O_CLOEXEC, \
-                os.readlink(proc / "fd" / descriptor.name)
+        for number in descriptors_of(server):
+            flags = int((proc / "fdinfo" / number).read_text().split("flags:")[1].split()[0], 8)
+            assert int(number) <= 2 or flags & os.O_CLOEXEC, os.readlink(proc / "fd" / number)
     finally:
         server.stdin.close()
         server.wait(timeout=60)

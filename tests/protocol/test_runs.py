@@ -236,7 +236,7 @@ def test_a_limit_of_file_size_does_not_end_the_server(server):
 
 
 def test_a_limit_of_file_size_below_the_filter_is_named(server):
-    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1024, 1024))
     result = server.call("run_python_code", "print(1)")
     assert result["isError"] and "ulimit -f" in server.text_of(result)
 

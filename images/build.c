@@ -29,58 +29,16 @@
 #include "images/registry/pull.h"
 #include "images/tree.h"
 #include "images/unpack.h"
+#include "images/workplace.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-#define LOCK_POLL_NANOSECONDS 200000000L
-#define REMOVE_TRIES 5
-
-/* The directory aside; removed on release unless it was published. */
-struct workplace {
-    const struct store_lock *lock;
-    char name[STORE_ASIDE_MAX]; /* "" none */
-    char rootfs[PATH_MAX];
-    char scratch[PATH_MAX];
-};
-
-static void workplace_release(struct workplace *place)
-{
-    if (place->name[0] == '\0')
-        return;
-    /* A killed program's own children may still be writing their last file. */
-    for (int i = 0; i < REMOVE_TRIES; i++) {
-        if (tree_remove(place->lock->images_fd, place->name) == 0)
-            return;
-        poll(NULL, 0, 100);
-    }
-}
-
-static int workplace_open(const struct build *build, const struct store_lock *lock,
-                          struct workplace *place, struct fault *fault)
-{
-    place->lock = lock;
-    int r = store_begin(lock, place->name, fault);
-    if (r < 0) {
-        place->name[0] = '\0';
-        return r;
-    }
-    int length =
-        snprintf(place->rootfs, PATH_MAX, "%s/images/%s/rootfs", build->store, place->name);
-    snprintf(place->scratch, PATH_MAX, "%s/images/%s/scratch", build->store, place->name);
-    if (length + 64 >= PATH_MAX)
-        return fault_set(fault, ENAMETOOLONG, "the path of the image store is too long");
-    if (mkdir(place->rootfs, 0755) < 0 || mkdir(place->scratch, 0755) < 0)
-        return fault_set(fault, errno, "cannot make directories in the image store: %m");
-    return 0;
-}
+#define STATUS_MAX (64 << 10) /* bytes */
 
 /* The links of usrmerge and the place for control data, before any package comes. */
 static int tree_prepare(const char *root, struct fault *fault)
@@ -122,9 +80,12 @@ static int packages_fetch(const struct debian_recipe *recipe, bool debian_node,
     package_names_add(&wanted, recipe->packages);
     if (debian_node)
         package_names_add(&wanted, debian_node_packages);
+    OWNED(buffer_release) struct buffer status = BUFFER(STATUS_MAX);
     OWNED(debian_download_release) struct debian_download download = {0};
-    int r =
-        debian_download(place->scratch, wanted.names, recipe->left_out, progress, &download, fault);
+    const struct debian_request request = {wanted.names, DEBIAN_SUITE, &status};
+    int r = debian_status_of(recipe->left_out, &status, fault);
+    if (r == 0)
+        r = debian_download(place->scratch, &request, progress, &download, fault);
     if (r == 0)
         r = tree_prepare(place->rootfs, fault);
     if (r < 0)
@@ -149,16 +110,6 @@ static int recipe_make(const struct debian_recipe *recipe, const struct workplac
     if (r == 0 && without_npm > 0)
         r = npm_install_inside(place->rootfs, progress, fault);
     return r;
-}
-
-static char *time_now(void)
-{
-    char text[32];
-    time_t now = time(NULL);
-    struct tm parts;
-    gmtime_r(&now, &parts);
-    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return strdup(text);
 }
 
 /* One image on its way. */
@@ -291,7 +242,7 @@ static int record_make(struct making *making, struct fault *fault)
     struct image *image = &making->image;
     const struct workplace *place = &making->place;
     image->name = strdup(making->build->name);
-    image->created = time_now();
+    image->created = workplace_time();
     image->source = source_of(making);
     image->environment = pointer_take(&making->provenance.configuration.environment);
     if (image->name == NULL || image->created == NULL || image->source == NULL)
@@ -316,7 +267,7 @@ static int making_run(struct making *making, const struct store_lock *lock,
                       struct progress *progress, struct fault *fault)
 {
     struct workplace *place = &making->place;
-    int r = workplace_open(making->build, lock, place, fault);
+    int r = workplace_open(place, making->build->store, lock, fault);
     if (r == 0)
         r = confined_probe(place->rootfs, fault);
     if (r == 0 && making->recipe != NULL)
@@ -361,47 +312,12 @@ static int image_make(const struct build *build, const struct store_lock *lock,
     return 0;
 }
 
-/* Takes the lock, waiting for another fetch of the name to end. */
-static int lock_wait(const struct build *build, struct store_lock *lock, struct progress *progress,
-                     struct fault *fault)
-{
-    sigset_t mask;
-    interrupt_mask(&mask);
-    for (bool told = false;; told = true) {
-        pid_t holder = 0;
-        int r = store_lock(build->store, build->name, lock, &holder, fault);
-        if (r <= 0)
-            return r;
-        if (!told)
-            progress_note(progress, "process %ld is fetching it already; waiting for that",
-                          (long)holder);
-        const struct timespec pause = {.tv_nsec = LOCK_POLL_NANOSECONDS};
-        ppoll(NULL, 0, &pause, &mask);
-        if (interrupt_signal() != 0)
-            return fault_set(fault, EINTR, "interrupted while another process fetches the image");
-    }
-}
-
-/* Those of the former image, and what failed or was killed; a run may still need some. */
-static void layers_clear(const char *store, struct progress *progress)
-{
-    struct sweep sweep = {0};
-    struct fault fault = {0};
-    if (layers_sweep(store, &sweep, &fault) < 0)
-        progress_note(progress, "note: former layers were not removed: %s", fault.text);
-    else if (sweep.held > 0)
-        progress_note(progress, "note: former layers are in use and stay; `code-sandbox-mcp "
-                                "images prune` removes them later");
-}
-
 int image_build(const struct build *build, struct fault *fault)
 {
     struct progress progress;
     progress_open(&progress, build->name);
     OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
-    int r = lock_wait(build, &lock, &progress, fault);
-    if (r == 0)
-        r = store_sweep(&lock, fault);
+    int r = workplace_lock(build->store, build->name, &lock, &progress, fault);
     if (r < 0)
         return r;
     OWNED(image_release) struct image present = {0};
@@ -411,7 +327,7 @@ int image_build(const struct build *build, struct fault *fault)
         return 0;
     }
     r = image_make(build, &lock, &progress, fault);
-    layers_clear(build->store, &progress);
+    workplace_clear_layers(build->store, &progress);
     progress_close(&progress);
     return r;
 }

@@ -1,12 +1,14 @@
 #include "images/confine.h"
 
 #include "images/confine_filter.h"
+#include "images/files.h"
 #include "images/interrupt.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -99,15 +101,32 @@ static int proc_make(struct fault *fault)
     return tree_copy("/proc", AT_RECURSIVE, PROC_ATTRIBUTES, fault);
 }
 
-/* Makes `root` the root, and lets go of everything else. Source: pivot_root(2), NOTES. */
-static int root_enter(const char *root, struct fault *fault)
+static int overlay_mount(const struct confined *confined, struct fault *fault)
 {
+    const struct confined_overlay *overlay = confined->overlay;
+    if (chdir(overlay->directory) < 0)
+        return fault_set(fault, errno, "cannot enter %s: %m", overlay->directory);
+    if (mount("overlay", confined->root, "overlay", MS_NOSUID | MS_NODEV, overlay->options) < 0)
+        return fault_set(fault, errno,
+                         "cannot mount the layers of the image: %m; overlayfs is needed in a user "
+                         "namespace (Linux 5.11, `modprobe overlay`), and an image store on a file "
+                         "system that it can write");
+    return 0;
+}
+
+/* Makes the root of the spec the root, and lets go of everything else. Source: pivot_root(2). */
+static int root_enter(const struct confined *confined, struct fault *fault)
+{
+    const char *root = confined->root;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return fault_set(fault, errno, "cannot make the mounts private: %m");
+    int r = confined->overlay != NULL ? overlay_mount(confined, fault) : 0;
+    if (r < 0)
+        return r;
     OWNED_FD int tree_fd = tree_copy(root, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, fault);
     if (tree_fd < 0)
         return tree_fd;
-    int r = tree_attach(tree_fd, root, fault);
+    r = tree_attach(tree_fd, root, fault);
     if (r < 0)
         return r;
     if (fchdir(tree_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
@@ -120,7 +139,7 @@ static int root_enter(const char *root, struct fault *fault)
 struct host_mounts {
     int proc_fd;
     int device_fds[ARRAY_LENGTH(device_paths)];
-    int file_fds[8];
+    int file_fds[CONFINED_FILES_MAX];
 };
 
 static int host_mounts_take(const struct confined *confined, struct host_mounts *mounts,
@@ -145,14 +164,36 @@ static int host_mounts_take(const struct confined *confined, struct host_mounts 
     return 0;
 }
 
+/* The place of a file of the host: in an image from elsewhere it may be missing. */
+static int place_provide(int tree_fd, const char *path, struct fault *fault)
+{
+    struct stat status;
+    if (fstat(tree_fd, &status) < 0)
+        return fault_set(fault, errno, "cannot look at a file of the host: %m");
+    if (S_ISDIR(status.st_mode))
+        return directory_provide(path, 0755, fault);
+    OWNED_MEMORY char *parent = strdup(path);
+    if (parent == NULL)
+        return fault_set(fault, ENOMEM, "no memory for a path");
+    *strrchr(parent, '/') = '\0';
+    int r = parent[0] != '\0' ? directory_provide(parent, 0755, fault) : 0;
+    if (r < 0)
+        return r;
+    OWNED_FD int fd = open(path, O_RDONLY | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0644);
+    return fd < 0 ? fault_set(fault, errno, "cannot make %s in the image: %m", path) : 0;
+}
+
 static int host_mounts_attach(const struct confined *confined, const struct host_mounts *mounts,
                               struct fault *fault)
 {
-    static const char *const temporary[] = {"/dev", "/tmp"};
+    /* Only root may write into /dev: in a sticky directory of all, nobody may create over a file. */
+    static const struct {
+        const char *path, *mode;
+    } temporary[] = {{"/dev", "mode=0755"}, {"/tmp", "mode=1777"}};
     for (size_t i = 0; i < ARRAY_LENGTH(temporary); i++)
-        if (mount("tmpfs", temporary[i], "tmpfs", MS_NOSUID, "mode=1777") < 0)
+        if (mount("tmpfs", temporary[i].path, "tmpfs", MS_NOSUID, temporary[i].mode) < 0)
             return fault_set(fault, errno, "cannot mount a tmpfs on %s in the image: %m",
-                             temporary[i]);
+                             temporary[i].path);
     if (mkdir("/dev/shm", 01777) < 0)
         return fault_set(fault, errno, "cannot make /dev/shm: %m");
     int r = tree_attach(mounts->proc_fd, "/proc", fault);
@@ -161,19 +202,22 @@ static int host_mounts_attach(const struct confined *confined, const struct host
         fd_close(&fd);
         r = tree_attach(mounts->device_fds[i], device_paths[i], fault);
     }
-    for (size_t i = 0; r == 0 && i < confined->file_count; i++)
-        r = tree_attach(mounts->file_fds[i], confined->files[i].image_path, fault);
+    for (size_t i = 0; r == 0 && i < confined->file_count; i++) {
+        r = place_provide(mounts->file_fds[i], confined->files[i].image_path, fault);
+        if (r == 0)
+            r = tree_attach(mounts->file_fds[i], confined->files[i].image_path, fault);
+    }
     return r;
 }
 
 static int mounts_set_up(const struct confined *confined, struct fault *fault)
 {
     if (!confined->programs)
-        return root_enter(confined->root, fault);
+        return root_enter(confined, fault);
     struct host_mounts mounts;
     int r = host_mounts_take(confined, &mounts, fault);
     if (r == 0)
-        r = root_enter(confined->root, fault);
+        r = root_enter(confined, fault);
     return r == 0 ? host_mounts_attach(confined, &mounts, fault) : r;
 }
 
@@ -241,7 +285,12 @@ static int child_confine(const struct start *start, struct fault *fault)
     if (r == 0)
         r = limits_set(start->confined->programs, fault);
     /* Programs of the image read no archives, and need more. */
-    return r == 0 && !start->confined->programs ? confine_filter_install(fault) : r;
+    if (r == 0 && !start->confined->programs)
+        r = confine_filter_install(fault);
+    const struct sock_fprog *filter = start->confined->program_filter;
+    if (r == 0 && filter != NULL && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0) < 0)
+        r = fault_set(fault, errno, "cannot install the system call filter: %m");
+    return r;
 }
 
 static void child_main(const struct start *start)
@@ -345,7 +394,8 @@ int confined_probe(const char *root, struct fault *fault)
 static int program_body(void *data, struct fault *fault)
 {
     const struct image_program *program = data;
-    execve(program->argv[0], (char *const *)program->argv, (char *const *)program->environment);
+    environ = (char **)program->environment; /* where execvp(3) finds PATH, too */
+    execvp(program->argv[0], (char *const *)program->argv);
     if (errno == ENOENT)
         _exit(127);
     return fault_set(fault, errno, "cannot execute %s in the image: %m", program->argv[0]);

@@ -14,18 +14,33 @@
 
 #include "images/child.h"
 
+#include <linux/filter.h>
+
 /* Where the descriptors of confined_spec.fds are in the child, the first of them. */
 #define CONFINED_REPORT_FD 3
 #define CONFINED_FIRST_FD 4
 
-/* A file of the host to be seen, read-only, in place of one of the image, which must exist. */
+/* A file or directory of the host to be seen, read-only, in the image; its place is made there. */
 struct confined_file {
     const char *host_path;
     const char *image_path;
 };
 
+#define CONFINED_FILES_MAX 32
+
+/*
+ * Layers as one root file system: an overlayfs, mounted on confined.root. Its options name
+ * directories relative to `directory`. Source: the kernel's filesystems/overlayfs.rst.
+ */
+struct confined_overlay {
+    const char *directory;
+    const char *options; /* "userxattr,lowerdir=...,upperdir=...,workdir=..." */
+};
+
 struct confined {
     const char *root; /* host path of the root file system */
+    const struct confined_overlay *overlay;  /* or NULL */
+    const struct sock_fprog *program_filter; /* for programs of the image, or NULL */
     /*
      * What to do there. Working directory and root are `root`; `data` is a copy of ours. 0, or a
      * negative errno with a fault, both of which reach the parent.
@@ -55,7 +70,7 @@ int confined_probe(const char *root, struct fault *fault);
 
 /* A program of the image. */
 struct image_program {
-    const char *const *argv;        /* argv[0] is a path in the image */
+    const char *const *argv;        /* argv[0] is a path, or looked up in PATH of environment */
     const char *const *environment; /* the whole environment, NULL-terminated */
 };
 

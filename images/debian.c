@@ -137,9 +137,9 @@ static int directories_make(const char *scratch, struct fault *fault)
     return r;
 }
 
-/* Finds the host's Debian archive and writes the sources that offer DEBIAN_SUITE from there. */
-static int sources_prepare(const char *scratch, const struct host *host, struct progress *progress,
-                           struct fault *fault)
+/* Finds the host's Debian archive and writes the sources that offer the suite from there. */
+static int sources_prepare(const char *scratch, const struct host *host, const char *suite,
+                           struct progress *progress, struct fault *fault)
 {
     OWNED(source_list_release) struct source_list list = {0};
     int r = sources_read(host, &list, fault);
@@ -154,27 +154,22 @@ static int sources_prepare(const char *scratch, const struct host *host, struct 
         progress_note(progress, "note: this host's package sources name no security archive of "
                                 "Debian, so the image has no security updates");
     OWNED(buffer_release) struct buffer text = BUFFER(CONFIGURATION_MAX);
-    r = sources_write(&archive, DEBIAN_SUITE, host->architecture, &text);
+    r = sources_write(&archive, suite, host->architecture, &text);
     if (r < 0)
         return fault_set(fault, -r, "cannot compose the package sources: %m");
     return scratch_write(scratch, "image.sources", &text, fault);
 }
 
-/* Stanzas of packages that count as there: their dependants need them only on a whole system. */
-static int status_prepare(const char *scratch, const struct host *host, const char *const *left_out,
-                          struct fault *fault)
+int debian_status_of(const char *const *left_out, struct buffer *status, struct fault *fault)
 {
-    OWNED(buffer_release) struct buffer text = BUFFER(CONFIGURATION_MAX);
     int r = 0;
     for (; r == 0 && *left_out != NULL; left_out++)
-        r = buffer_format(&text,
+        r = buffer_format(status,
                           "Package: %s\nStatus: install ok installed\nVersion: 99:0\n"
-                          "Architecture: %s\nMulti-Arch: foreign\nMaintainer: none\n"
+                          "Architecture: all\nMulti-Arch: foreign\nMaintainer: none\n"
                           "Description: left out of the image\n\n",
-                          *left_out, host->architecture);
-    if (r < 0)
-        return fault_set(fault, -r, "cannot compose a package status: %m");
-    return scratch_write(scratch, "state/status", &text, fault);
+                          *left_out);
+    return r < 0 ? fault_set(fault, -r, "cannot compose a package status: %m") : 0;
 }
 
 /*
@@ -350,19 +345,19 @@ static int packages_open(const char *scratch, struct debian_download *ret_downlo
     return 0;
 }
 
-int debian_download(const char *scratch, const char *const *packages, const char *const *left_out,
+int debian_download(const char *scratch, const struct debian_request *request,
                     struct progress *progress, struct debian_download *ret_download,
                     struct fault *fault)
 {
-    progress_step(progress, "resolving packages of Debian " DEBIAN_SUITE);
+    progress_step(progress, "resolving packages of Debian %s", request->suite);
     OWNED(host_release) struct host host = {0};
     int r = host_ask(&host, fault);
     if (r == 0)
         r = directories_make(scratch, fault);
     if (r == 0)
-        r = sources_prepare(scratch, &host, progress, fault);
+        r = sources_prepare(scratch, &host, request->suite, progress, fault);
     if (r == 0)
-        r = status_prepare(scratch, &host, left_out, fault);
+        r = scratch_write(scratch, "state/status", request->status, fault);
     if (r == 0)
         r = configuration_prepare(scratch, &host, fault);
     if (r < 0)
@@ -375,12 +370,15 @@ int debian_download(const char *scratch, const char *const *packages, const char
     struct fault cause = {0};
     r = apt_run(configuration, update, none, NULL, &child, &cause);
     if (r < 0)
-        return fault_set(fault, -r, "%s%s", cause.text,
+        return fault_set(fault, -r, "%s%s%s%s", cause.text,
                          strstr(cause.text, "NO_PUBKEY") != NULL
-                             ? "\nthe keyring of this host does not know Debian " DEBIAN_SUITE
-                               ": install a newer debian-archive-keyring"
+                             ? "\nthe keyring of this host does not know Debian "
+                             : "",
+                         strstr(cause.text, "NO_PUBKEY") != NULL ? request->suite : "",
+                         strstr(cause.text, "NO_PUBKEY") != NULL
+                             ? ": install a newer debian-archive-keyring"
                              : "");
     if (r == 0)
-        r = packages_download(scratch, configuration, packages, progress, fault);
+        r = packages_download(scratch, configuration, request->packages, progress, fault);
     return r == 0 ? packages_open(scratch, ret_download, fault) : r;
 }

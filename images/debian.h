@@ -9,6 +9,7 @@
 #define IMAGES_DEBIAN_H
 
 #include "images/progress.h"
+#include "sandbox/base/buffer.h"
 #include "sandbox/base/fault.h"
 
 #include <stddef.h>
@@ -23,12 +24,24 @@ struct debian_download {
 
 void debian_download_release(struct debian_download *download);
 
+/* What is to be downloaded; borrowed. */
+struct debian_request {
+    const char *const *packages; /* names; ends with NULL */
+    const char *suite;           /* "trixie" */
+    const struct buffer *status; /* of the packages that count as there, as dpkg writes it */
+};
+
 /*
- * Downloads packages with all they depend on, into `scratch`, an absolute path of an empty
- * directory. Packages of `left_out` count as there already. Both arrays end with NULL. 0, -EINTR or
- * another negative errno.
+ * Stanzas of packages that are left out: they count as there, whatever version of them is wanted.
+ * The list ends with NULL. 0 or a negative errno.
  */
-int debian_download(const char *scratch, const char *const *packages, const char *const *left_out,
+int debian_status_of(const char *const *left_out, struct buffer *status, struct fault *fault);
+
+/*
+ * Downloads packages with all they depend on, into `scratch`/cache/archives, `scratch` being an
+ * absolute path of an empty directory. 0, -EINTR or another negative errno.
+ */
+int debian_download(const char *scratch, const struct debian_request *request,
                     struct progress *progress, struct debian_download *ret_download,
                     struct fault *fault);
 

@@ -1,7 +1,8 @@
 /*
  * code-sandbox-mcp-image: makes images for code-sandbox-mcp, which executes this program for its
- * command `fetch`. The only program that reads archives and talks to a network.
+ * commands `fetch` and `images add`. The only program that reads archives and talks to a network.
  */
+#include "images/add.h"
 #include "images/build.h"
 #include "images/catalog.h"
 #include "images/files.h"
@@ -315,14 +316,21 @@ static void limits_prepare(void)
     }
 }
 
-int main(int argc, char **argv)
+/* Readies the process for its work. 0 or the exit code. */
+static int process_prepare(void)
 {
-    /* The command word is there for the sake of the front end: "fetch" is the only one. */
-    if (argc > 1 && strcmp(argv[1], "fetch") == 0) {
-        argv[1] = argv[0];
-        argc--;
-        argv++;
-    }
+    umask(022);
+    locale_prepare();
+    int status = digests_prepare();
+    if (status != 0)
+        return status;
+    limits_prepare();
+    interrupt_install();
+    return 0;
+}
+
+static int fetch_main(int argc, char **argv)
+{
     struct arguments arguments = {.names = argv};
     int status = arguments_read(argc, argv, &arguments);
     if (status != 0)
@@ -335,14 +343,19 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     status = arguments_check(&arguments);
-    if (status != 0)
-        return status;
-    umask(022);
-    locale_prepare();
-    status = digests_prepare();
-    if (status != 0)
-        return status;
-    limits_prepare();
-    interrupt_install();
-    return build_all(&arguments);
+    if (status == 0)
+        status = process_prepare();
+    return status != 0 ? status : build_all(&arguments);
+}
+
+int main(int argc, char **argv)
+{
+    /* The command word comes from the front end; without one it is "fetch". */
+    if (argc > 1 && strcmp(argv[1], "add") == 0)
+        return add_main(argc - 1, argv + 1, process_prepare);
+    if (argc > 1 && strcmp(argv[1], "fetch") == 0) {
+        argc--;
+        argv++;
+    }
+    return fetch_main(argc, argv);
 }

@@ -1,5 +1,6 @@
 #include "images/store.h"
 #include "mcp/command.h"
+#include "mcp/image_program.h"
 #include "mcp/log.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
@@ -203,6 +204,9 @@ static int show_disk_use(const char *store, struct fault *fault)
 
 static int images(const struct command *command, int argc, char **argv)
 {
+    /* Its options are the image program's. */
+    if (argc > 0 && strcmp(argv[0], "add") == 0)
+        return image_program_execute("add", argc - 1, argv + 1);
     struct images_options options = {0};
     int operands = 0;
     int status = EXIT_DONE;
@@ -243,11 +247,18 @@ static const struct option *const images_options[] = {own_options, NULL};
 
 const struct command command_images = {
     .name = "images",
-    .usage = "images [list [--json] | remove NAME...]",
-    .summary = "list the images that are there, or remove some",
-    .help = "Lists the images that have been fetched, or removes them. They are kept in\n"
-            "$XDG_DATA_HOME/code-sandbox-mcp/images, else in\n"
-            "$HOME/.local/share/code-sandbox-mcp/images.\n",
+    .usage = "images [list [--json] | add NAME ... | history NAME | du | remove NAME... | prune]",
+    .summary = "list the images that are there, add libraries to them, remove some",
+    .help = "list       the images that have been fetched\n"
+            "add        libraries or tools as a layer over an image: see `images add --help`\n"
+            "history    the layers of an image, the lowest first\n"
+            "du         what each image takes on disk beside those above it, with which it may\n"
+            "           share layers\n"
+            "remove     images, with the layers that no other has\n"
+            "prune      layers that no image has any more, and what killed commands left\n"
+            "\n"
+            "They are kept in $XDG_DATA_HOME/code-sandbox-mcp, else in\n"
+            "$HOME/.local/share/code-sandbox-mcp.\n",
     .options = images_options,
     .run = images,
 };

@@ -3,6 +3,7 @@
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits.h"
+#include "seccomp-profiles/build-profile.h"
 #include "seccomp-profiles/default-profile.h"
 
 #include <inttypes.h>
@@ -297,6 +298,11 @@ int filter_compile_default(const char *without, struct filter *ret_filter, struc
 {
     return filter_compile(default_profile_json, sizeof(default_profile_json), without, ret_filter,
                           fault);
+}
+
+int filter_compile_build(struct filter *ret_filter, struct fault *fault)
+{
+    return filter_compile(build_profile_json, sizeof(build_profile_json), NULL, ret_filter, fault);
 }
 
 void filter_release(struct filter *filter)

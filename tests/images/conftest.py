@@ -2,12 +2,14 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
 import pytest
 
-from support import oci, tar_bytes
+from support import images, oci, tar_bytes
+from support.layered import SECONDS_MAX, Layered
 
 FETCH_SECONDS_MAX = 120
 
@@ -138,3 +140,25 @@ def slow_archive(tmp_path_factory):
             file.write(tar_bytes.file(f"usr/{number % 100}/{number}", body))
         file.write(tar_bytes.END)
     return path
+
+
+@pytest.fixture(scope="session")
+def base_store(image_program, tmp_path_factory):
+    """A store with one image of one layer, made of the user's python-slim."""
+    source = images.user_images() / "python-slim" / "rootfs"
+    if not source.exists():
+        pytest.skip("the image python-slim is not there: code-sandbox-mcp fetch python-slim")
+    directory = tmp_path_factory.mktemp("base")
+    done = subprocess.run([image_program, "fetch", "base", "--from", f"{source}/"], text=True,
+                          env={**os.environ, "XDG_DATA_HOME": str(directory)}, check=False,
+                          stderr=subprocess.PIPE, timeout=SECONDS_MAX)
+    assert done.returncode == 0, done.stderr
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def layered(server_path, image_program, base_store, tmp_path):
+    images.link_store(base_store, tmp_path / "data")
+    yield Layered(server_path, image_program, tmp_path / "data")
+    shutil.rmtree(tmp_path / "data")

@@ -129,7 +129,7 @@ def test_signal_that_was_ignored_at_the_start_stays_ignored(store, slow_archive)
 def test_second_fetch_waits_and_finds_it(store, begun, small_archive):
     second = store.start("--from", small_archive, "--name", "mine")
     line = second.stderr.readline()
-    assert f"process {begun.pid} is fetching it already" in line
+    assert f"process {begun.pid} is fetching or changing it already" in line
     _, rest = second.communicate(timeout=WAIT_SECONDS_MAX)
     assert second.returncode == 0
     assert "is there already" in rest

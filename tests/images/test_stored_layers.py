@@ -2,83 +2,15 @@
 
 import json
 import os
-import shutil
 import stat
-import subprocess
 
 import pytest
 
 from support import images
+from support.layered import SECONDS_MAX, put
 from support.sandbox import left_after
 
-SECONDS_MAX = 60
 SLEEP = "import time; print('up', flush=True); time.sleep(300)"
-
-
-class Layered:
-    """A store with the image `base`, and the server that runs on it."""
-
-    def __init__(self, server, program, directory):
-        self.server, self.program, self.directory = server, program, directory
-        self.images = directory / "code-sandbox-mcp" / "images"
-        self.layers = directory / "code-sandbox-mcp" / "layers"
-
-    def environment(self, image):
-        return {**os.environ, "XDG_DATA_HOME": str(self.directory), "CONTAINER_IMAGE": image,
-                "CONTAINER_LANGUAGE": "python"}
-
-    def start(self, image, code, *options):
-        process = subprocess.Popen([self.server, "run", "--language", "python", *options, "-"],
-                                   env=self.environment(image), text=True, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        process.stdin.write(code)
-        process.stdin.close()
-        return process
-
-    def run(self, image, code):
-        process = self.start(image, code)
-        out, err = process.stdout.read(), process.stderr.read()
-        assert process.wait(SECONDS_MAX) == 0, err
-        return out.strip()
-
-    def command(self, *arguments, program=None):
-        return subprocess.run([program or self.server, *map(str, arguments)], text=True,
-                              capture_output=True, check=False, timeout=SECONDS_MAX,
-                              env={**os.environ, "XDG_DATA_HOME": str(self.directory)})
-
-    def fetch(self, *arguments):
-        return self.command("fetch", *arguments, program=self.program)
-
-    def ids(self):
-        return sorted(os.listdir(self.layers))
-
-
-@pytest.fixture(scope="session")
-def base_store(image_program, tmp_path_factory):
-    """A store with one image of one layer, made of the user's python-slim."""
-    source = images.user_images() / "python-slim" / "rootfs"
-    if not source.exists():
-        pytest.skip("the image python-slim is not there: code-sandbox-mcp fetch python-slim")
-    directory = tmp_path_factory.mktemp("base")
-    done = subprocess.run([image_program, "fetch", "base", "--from", f"{source}/"], text=True,
-                          env={**os.environ, "XDG_DATA_HOME": str(directory)}, check=False,
-                          stderr=subprocess.PIPE, timeout=SECONDS_MAX)
-    assert done.returncode == 0, done.stderr
-    yield directory
-    shutil.rmtree(directory)
-
-
-@pytest.fixture
-def layered(server_path, image_program, base_store, tmp_path):
-    images.link_store(base_store, tmp_path / "data")
-    yield Layered(server_path, image_program, tmp_path / "data")
-    shutil.rmtree(tmp_path / "data")
-
-
-def put(tree, path, text, mode=0o644):
-    (tree / path).parent.mkdir(parents=True, exist_ok=True)
-    (tree / path).write_text(text)
-    (tree / path).chmod(mode)
 
 
 def test_an_image_is_one_layer_and_a_link_to_it(layered):

@@ -1,0 +1,278 @@
+/*
+ * Theory of operation. Under the lock of the result's name, with the layers of the image held:
+ *
+ *     images/.building-NAME.XXXXXX/upper/      what installers write; becomes layers/ID/tree
+ *     images/.building-NAME.XXXXXX/work/       overlayfs' own
+ *     images/.building-NAME.XXXXXX/rootfs/     where it is mounted, in the child's mount namespace
+ *     images/.building-NAME.XXXXXX/scratch/    what the host's apt downloads
+ *
+ * Each installer is a confined child (confine.h): new namespaces, the overlay its root, no capability,
+ * one uid that is called 0; behind the build profile and with the host's network. It sees of the host
+ * its settings of package indexes (host_settings.h), read-only. Afterwards the upper directory is
+ * cleaned by a child of its own (capture.h), made a layer, and named by the new record.
+ */
+#include "images/add.h"
+
+#include "images/capture.h"
+#include "images/image_use.h"
+#include "images/interrupt.h"
+#include "images/record.h"
+#include "images/system.h"
+#include "images/tree.h"
+#include "images/workplace.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/filter.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define OPTIONS_MAX 4095 /* a page with its NUL: mount(2) */
+
+static void used_release(struct used_image **used)
+{
+    image_unuse(*used);
+}
+
+/* One addition on its way. */
+struct adding {
+    const struct addition *addition;
+    struct workplace place;
+    struct host_settings settings;
+    struct filter filter;
+    struct layer layer;
+    struct buffer options;
+    char upper[PATH_MAX];
+    struct image result; /* borrows all of the image, and of what is here */
+    struct image_layer *layers; /* owned; the texts are those of the image, and these */
+    char *origin, *created, *summary;
+    uint64_t added_bytes;
+};
+
+static void adding_release(struct adding *adding)
+{
+    layer_release(&adding->layer);
+    filter_release(&adding->filter);
+    host_settings_release(&adding->settings);
+    buffer_release(&adding->options);
+    free(adding->layers);
+    free(adding->origin);
+    free(adding->created);
+    free(adding->summary);
+    workplace_release(&adding->place);
+}
+
+static int options_compose(struct adding *adding, const struct image *image, struct fault *fault)
+{
+    struct buffer *options = &adding->options;
+    int r = buffer_append_text(options, "userxattr,lowerdir=");
+    for (size_t i = image->layer_count; r == 0 && i > 0; i--)
+        r = buffer_format(options, "layers/%s/" LAYER_TREE "%s", image->layers[i - 1].id,
+                          i > 1 ? ":" : "");
+    if (r == 0)
+        r = buffer_format(options, ",upperdir=images/%1$s/upper,workdir=images/%1$s/work",
+                          adding->place.name);
+    if (r == 0 && buffer_string(options) == NULL)
+        r = -ENOMEM;
+    return r < 0 ? fault_set(fault, -r, "image %s has more layers than can be mounted", image->name)
+                 : 0;
+}
+
+static int directories_make(struct adding *adding, struct fault *fault)
+{
+    static const char *const names[] = {"upper", "work"};
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof(path), "%s/images/%s/%s", adding->addition->store,
+                              adding->place.name, names[i]);
+        if (length >= PATH_MAX || mkdir(path, 0755) < 0)
+            return fault_set(fault, errno, "cannot make directories in the image store: %m");
+        if (i == 0)
+            memcpy(adding->upper, path, sizeof(path));
+    }
+    return 0;
+}
+
+/* Runs need their places: what installers made of them is a fault of theirs. */
+static int places_body(void *data, struct fault *fault)
+{
+    (void)data;
+    return system_provide_directories(fault);
+}
+
+static int install(struct adding *adding, const struct image *image, struct progress *progress,
+                   struct fault *fault)
+{
+    const struct confined_overlay overlay = {
+        .directory = adding->addition->store,
+        .options = buffer_string(&adding->options),
+    };
+    const struct sock_fprog filter = {adding->filter.length, adding->filter.code};
+    struct confined confined = {
+        .root = adding->place.rootfs,
+        .overlay = &overlay,
+        .program_filter = &filter,
+        .network = true,
+    };
+    const struct install_site site = {
+        .image = image,
+        .upper = adding->upper,
+        .scratch = adding->place.scratch,
+        .confined = &confined,
+        .settings = &adding->settings,
+        .progress = progress,
+    };
+    int r = install_all(&adding->addition->installation, &site, fault);
+    if (r < 0)
+        return r;
+    confined.program_filter = NULL;
+    confined.network = false;
+    confined.body = places_body;
+    return confined_run(&confined, NULL, fault);
+}
+
+/* The record of the result: that of the image, and one layer more. */
+static int result_compose(struct adding *adding, const struct image *image, struct fault *fault)
+{
+    const struct addition *addition = adding->addition;
+    struct image *result = &adding->result;
+    size_t count = image->layer_count;
+    adding->layers = calloc(count + 1, sizeof(*adding->layers));
+    if (adding->layers == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the record of the image");
+    memcpy(adding->layers, image->layers, count * sizeof(*adding->layers));
+    struct image_layer *layer = &adding->layers[count];
+    *result = *image;
+    result->name = (char *)addition->result;
+    result->layers = adding->layers;
+    result->layer_count = count + 1;
+    layer->origin = adding->origin = strdup(addition->origin);
+    layer->created = adding->created = workplace_time();
+    static const char command[] = "images add ";
+    const char *added = addition->origin;
+    if (strncmp(added, command, strlen(command)) == 0)
+        added += strlen(command);
+    if (asprintf(&adding->summary, "%s%sadded: %s", image->summary,
+                 image->summary[0] != '\0' ? "; " : "", added) < 0)
+        adding->summary = NULL;
+    if (layer->origin == NULL || layer->created == NULL || adding->summary == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the record of the image");
+    result->summary = adding->summary;
+    result->created = layer->created;
+    return 0;
+}
+
+/* What was installed becomes a layer, and the directory aside the image. */
+static int result_publish(struct adding *adding, const struct store_lock *lock, struct fault *fault)
+{
+    static const char *const meanwhile[] = {"work", "rootfs", "scratch"};
+    struct image *result = &adding->result;
+    struct image_layer *layer = &result->layers[result->layer_count - 1];
+    int r = layer_begin(lock->images_fd, &adding->layer, fault);
+    if (r == 0)
+        r = store_keep_tree(lock, adding->place.name, "upper", &adding->layer, fault);
+    if (r < 0)
+        return r;
+    memcpy(layer->id, adding->layer.id, sizeof(layer->id));
+    adding->added_bytes = layer->size_bytes;
+    result->size_bytes += layer->size_bytes;
+    result->file_count += layer->file_count;
+    OWNED_FD int fd =
+        openat(lock->images_fd, adding->place.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fault_set(fault, errno, "cannot open the directory of the new image: %m");
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(meanwhile); i++)
+        r = tree_remove(fd, meanwhile[i]);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot remove what was needed meanwhile: %m");
+    r = record_write(fd, result, fault);
+    if (r == 0 && interrupt_signal() != 0)
+        r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
+    if (r == 0)
+        r = store_publish(lock, adding->place.name, fault);
+    if (r == 0)
+        adding->place.name[0] = '\0';
+    return r;
+}
+
+static int add_to(struct adding *adding, const struct image *image, const struct store_lock *lock,
+                  struct progress *progress, struct fault *fault)
+{
+    if (image->layer_count == 0)
+        return fault_set(fault, EINVAL,
+                         "the image %s is of an older version, which knew no layers; make it again "
+                         "with: code-sandbox-mcp fetch --force %s",
+                         image->name, image->name);
+    if (image->layer_count == IMAGE_LAYERS_MAX)
+        return fault_set(fault, E2BIG, "the image %s has %d layers, and more cannot be mounted",
+                         image->name, IMAGE_LAYERS_MAX);
+    int r = workplace_open(&adding->place, adding->addition->store, lock, fault);
+    if (r == 0)
+        r = directories_make(adding, fault);
+    if (r == 0)
+        r = options_compose(adding, image, fault);
+    if (r == 0)
+        r = host_settings_read(&adding->settings, fault);
+    if (r == 0)
+        r = filter_compile_build(&adding->filter, fault);
+    if (r == 0)
+        r = install(adding, image, progress, fault);
+    if (r == 0)
+        r = result_compose(adding, image, fault);
+    if (r < 0)
+        return r;
+    progress_step(progress, "keeping the layer");
+    r = capture_clean(adding->upper, adding->settings.files, adding->settings.file_count,
+                      &adding->layers[adding->result.layer_count - 1], fault);
+    return r == 0 ? result_publish(adding, lock, fault) : r;
+}
+
+static int add_locked(const struct addition *addition, const struct store_lock *lock,
+                      struct progress *progress, struct fault *fault)
+{
+    OWNED(image_release) struct image other = {0};
+    if (strcmp(addition->name, addition->result) != 0 &&
+        image_open(addition->store, addition->result, &other, NULL) == 0)
+        return fault_set(fault, EEXIST,
+                         "there is an image %s already: add to that one, or remove it with: "
+                         "code-sandbox-mcp images remove %s",
+                         addition->result, addition->result);
+    struct used_images list = {0};
+    OWNED(used_release) struct used_image *used = NULL;
+    int r = image_use(&list, addition->store, addition->name, &used, fault);
+    if (r < 0)
+        return r;
+    OWNED(adding_release)
+    struct adding adding = {
+        .addition = addition, .layer = LAYER_NONE, .options = BUFFER(OPTIONS_MAX)};
+    r = add_to(&adding, &used->image, lock, progress, fault);
+    if (r < 0)
+        return r;
+    char size[32];
+    progress_close(progress);
+    progress_note(progress, "done: a layer of %s in %lld s",
+                  size_for_people(adding.added_bytes, size),
+                  (long long)((clock_now() - progress->started) / NANOSECONDS_PER_SECOND));
+    return 0;
+}
+
+int image_add(const struct addition *addition, struct fault *fault)
+{
+    int r = image_name_check(addition->name, fault);
+    if (r == 0)
+        r = image_name_check(addition->result, fault);
+    if (r < 0)
+        return r;
+    struct progress progress;
+    progress_open(&progress, addition->result);
+    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    r = workplace_lock(addition->store, addition->result, &lock, &progress, fault);
+    if (r < 0)
+        return r;
+    r = add_locked(addition, &lock, &progress, fault);
+    workplace_clear_layers(addition->store, &progress);
+    progress_close(&progress);
+    return r;
+}

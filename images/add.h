@@ -1,0 +1,27 @@
+/*
+ * Adds libraries and tools to an image, as one more layer over those it has.  Side: parent.
+ */
+#ifndef IMAGES_ADD_H
+#define IMAGES_ADD_H
+
+#include "images/install.h"
+
+struct addition {
+    const char *store;
+    const char *name;   /* of the image that is added to */
+    const char *result; /* of the image that comes of it, which may be the same */
+    const char *origin; /* the command, for the record */
+    struct installation installation;
+};
+
+/*
+ * Installs, and records the new image, telling people on stderr how it comes along. 0; -EEXIST the
+ * result is another image that is there; -EPROTO an installer failed, with its words; -EINTR; or
+ * another negative errno. On failure the store is as it was.
+ */
+int image_add(const struct addition *addition, struct fault *fault);
+
+/* The command `add`: argv[0] is the program. Returns the exit status; `prepare` readies the process. */
+int add_main(int argc, char **argv, int (*prepare)(void));
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * Makes a layer of what installers wrote: the upper directory of an overlayfs, as hostile as they.
+ *
+ * What belongs to the running of a sandbox and not to the image is taken out; of files only modes
+ * that a layer may have stay, of special ones only the whiteouts of overlayfs.
+ * Side: parent; the work is done in a confined child.
+ */
+#ifndef IMAGES_CAPTURE_H
+#define IMAGES_CAPTURE_H
+
+#include "images/confine.h"
+#include "images/store.h"
+
+/*
+ * Cleans the directory `upper`, and gives its size to `layer`. The places of `files`, if they are
+ * empty, go as well. 0; -EFBIG over the maxima of member.h; or another negative errno.
+ */
+int capture_clean(const char *upper, const struct confined_file *files, size_t file_count,
+                  struct image_layer *layer, struct fault *fault);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * Where an image is made: a directory aside in the store, under the lock of the image's name.
+ *
+ * Side: parent.
+ */
+#ifndef IMAGES_WORKPLACE_H
+#define IMAGES_WORKPLACE_H
+
+#include "images/progress.h"
+#include "images/publish.h"
+
+#include <limits.h>
+
+struct workplace {
+    const struct store_lock *lock; /* borrowed */
+    char name[STORE_ASIDE_MAX];    /* below STORE/images; "" none */
+    char rootfs[PATH_MAX];         /* empty directories in it: absolute host paths */
+    char scratch[PATH_MAX];
+};
+
+/*
+ * Takes the lock of the name, waiting while another process has it, and sweeps what dead ones left.
+ * 0; -EINTR; or another negative errno.
+ */
+int workplace_lock(const char *store, const char *name, struct store_lock *lock,
+                   struct progress *progress, struct fault *fault);
+
+/* Makes the directories. 0 or a negative errno. */
+int workplace_open(struct workplace *place, const char *store, const struct store_lock *lock,
+                   struct fault *fault);
+
+/* Removes the directory aside; of one that was published the name is "" before. */
+void workplace_release(struct workplace *place);
+
+/* Sweeps the layers: those of the former image, of what failed, or was killed; notes what stays. */
+void workplace_clear_layers(const char *store, struct progress *progress);
+
+/* Now, in UTC, as RFC 3339 writes it; owned, NULL: no memory. */
+char *workplace_time(void);
+
+#endif

@@ -1,0 +1,64 @@
+"""A store whose images have layers, and the programs that work on it."""
+
+import os
+import subprocess
+
+SECONDS_MAX = 300  # generous: an installer on a busy machine
+
+
+class Layered:
+    """A store with the image `base`, and the server that runs on it."""
+
+    def __init__(self, server, program, directory):
+        self.server, self.program, self.directory = server, program, directory
+        self.images = directory / "code-sandbox-mcp" / "images"
+        self.layers = directory / "code-sandbox-mcp" / "layers"
+
+    def environment(self, image, language="python"):
+        return {**os.environ, "XDG_DATA_HOME": str(self.directory), "CONTAINER_IMAGE": image,
+                "CONTAINER_LANGUAGE": language}
+
+    def start(self, image, code, *options, language="python"):
+        process = subprocess.Popen([self.server, "run", "--language", language, *options, "-"],
+                                   env=self.environment(image, language), text=True, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(code)
+        process.stdin.close()
+        return process
+
+    def run(self, image, code, language="python"):
+        process = self.start(image, code, language=language)
+        out, err = process.stdout.read(), process.stderr.read()
+        assert process.wait(SECONDS_MAX) == 0, err
+        return out.strip()
+
+    def command(self, *arguments, program=None, **variables):
+        return subprocess.run([program or self.server, *map(str, arguments)], text=True,
+                              capture_output=True, check=False, timeout=SECONDS_MAX,
+                              env={**os.environ, "XDG_DATA_HOME": str(self.directory), **variables})
+
+    def start_add(self, *arguments):
+        return subprocess.Popen([self.server, "images", "add", *arguments], text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE,
+                                env={**os.environ, "XDG_DATA_HOME": str(self.directory)})
+
+    def add(self, *arguments, **variables):
+        return self.command("images", "add", *arguments, **variables)
+
+    def must_add(self, *arguments, **variables):
+        done = self.add(*arguments, **variables)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def fetch(self, *arguments):
+        return self.command("fetch", *arguments, program=self.program)
+
+    def ids(self):
+        return sorted(os.listdir(self.layers))
+
+
+def put(tree, path, text, mode=0o644):
+    (tree / path).parent.mkdir(parents=True, exist_ok=True)
+    (tree / path).write_text(text)
+    (tree / path).chmod(mode)

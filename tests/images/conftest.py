@@ -9,15 +9,9 @@ import subprocess
 import pytest
 
 from support import images, oci, tar_bytes
-from support.layered import SECONDS_MAX, Layered
+from support.layered import SECONDS_MAX, Layered, heed_signals
 
 FETCH_SECONDS_MAX = 120
-
-
-def heed_signals():
-    """Whoever started the tests in the background may have them ignored, and that is inherited."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
 
 
 class Store:

@@ -1,9 +1,16 @@
 """A store whose images have layers, and the programs that work on it."""
 
 import os
+import signal
 import subprocess
 
 SECONDS_MAX = 300  # generous: an installer on a busy machine
+
+
+def heed_signals():
+    """Whoever started the tests in the background may have them ignored, and that is inherited."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Layered:
@@ -40,7 +47,7 @@ class Layered:
     def start_add(self, *arguments):
         return subprocess.Popen([self.server, "images", "add", *arguments], text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE,
+                                stderr=subprocess.PIPE, preexec_fn=heed_signals,
                                 env={**os.environ, "XDG_DATA_HOME": str(self.directory)})
 
     def add(self, *arguments, **variables):

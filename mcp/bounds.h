@@ -22,6 +22,9 @@
 /* Requests in one batch; even with the longest ids, errors for all of them fit in one line. */
 #define BATCH_MAX 256
 
+/* Requests of subscriptions/listen that are open at once. */
+#define SUBSCRIPTIONS_MAX 64
+
 /* What a result shows of stdout and stderr together; and of stderr when stdout is long too. */
 #define SHOWN_MAX (32 * KIBIBYTE)
 #define SHOWN_STDERR_SHARE (16 * KIBIBYTE)

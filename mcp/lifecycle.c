@@ -1,20 +1,8 @@
 #include "mcp/lifecycle.h"
-#include "sandbox/base/owned.h"
+#include "mcp/bounds.h"
 
-#include <string.h>
-
-struct version {
-    const char *name;
-    bool batches;
-};
-
-/* Those that begin with a handshake, the newest first. */
-static const struct version versions[] = {
-    {"2025-11-25", false},
-    {"2025-06-18", false},
-    {"2025-03-26", true},
-    {"2024-11-05", false},
-};
+#define KEY_VERSION "io.modelcontextprotocol/protocolVersion"
+#define KEY_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
 static const char instructions[] =
     "Runs Python and JavaScript in a sandbox on this computer. Each call starts afresh, in an "
@@ -22,27 +10,15 @@ static const char instructions[] =
     "programs. Print what you want to see. The resource sandbox://environments tells which "
     "libraries are there.";
 
-/* The version that was asked for if it is known, else the newest. */
-static const struct version *choose_version(const struct json_value *asked)
-{
-    for (size_t i = 0; i < ARRAY_LENGTH(versions); i++) {
-        if (json_is(asked, versions[i].name))
-            return &versions[i];
-    }
-    return &versions[0];
-}
-
 static void write_empty_object(struct json_writer *writer)
 {
     json_begin_object(writer);
     json_end_object(writer);
 }
 
-static void write_initialized(struct json_writer *writer, const void *data)
+/* What this server is and can do, as every version has it. */
+static void write_introduction(struct json_writer *writer)
 {
-    const struct version *version = data;
-    json_begin_object(writer);
-    json_text_member(writer, "protocolVersion", version->name);
     json_key(writer, "capabilities");
     json_begin_object(writer);
     json_key(writer, "tools");
@@ -50,46 +26,115 @@ static void write_initialized(struct json_writer *writer, const void *data)
     json_key(writer, "resources");
     write_empty_object(writer);
     json_end_object(writer);
-    json_key(writer, "serverInfo");
-    json_begin_object(writer);
-    json_text_member(writer, "name", "code-sandbox");
-    json_text_member(writer, "title", "Code sandbox");
-    json_text_member(writer, "version", PROJECT_VERSION);
-    json_end_object(writer);
     json_text_member(writer, "instructions", instructions);
-    json_end_object(writer);
+}
+
+static void write_initialized(struct json_writer *writer, enum version version, const void *data)
+{
+    (void)data;
+    json_text_member(writer, "protocolVersion", version_name(version));
+    json_key(writer, "serverInfo");
+    reply_write_implementation(writer, version, false);
+    write_introduction(writer);
 }
 
 void lifecycle_initialize(struct server *server, const struct rpc_message *message,
-                          struct rpc_answer *answer)
+                          const struct reply *reply)
 {
     const struct json_value *asked = json_member(message->params, "protocolVersion");
     if (message->in_batch) {
-        rpc_answer_error(answer, RPC_INVALID_REQUEST, "initialize must not be part of a batch");
+        rpc_answer_error(reply->answer, RPC_INVALID_REQUEST,
+                         "initialize must not be part of a batch");
         return;
     }
     if (asked == NULL || asked->type != JSON_STRING) {
-        rpc_answer_error(answer, RPC_INVALID_PARAMS,
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
                          "initialize needs protocolVersion, a string such as \"%s\"",
-                         versions[0].name);
+                         version_name(VERSION_NEWEST_HANDSHAKE));
         return;
     }
-    const struct version *version = choose_version(asked);
-    server->version = version->name;
-    server->rpc.batches = version->batches;
-    rpc_answer_result(answer, write_initialized, version);
-}
-
-static void write_pong(struct json_writer *writer, const void *data)
-{
-    (void)data;
-    write_empty_object(writer);
+    enum version version = version_find(asked);
+    if (version == VERSION_NONE || version > VERSION_NEWEST_HANDSHAKE)
+        version = VERSION_NEWEST_HANDSHAKE;
+    server->version = version;
+    server->rpc.batches = version == VERSION_2025_03_26;
+    server->rpc.null_ids = version < VERSION_2025_11_25;
+    const struct reply agreed = {reply->answer, version, TTL_NONE};
+    reply_result(&agreed, &(struct result_body){.write = write_initialized});
 }
 
 void lifecycle_ping(struct server *server, const struct rpc_message *message,
-                    struct rpc_answer *answer)
+                    const struct reply *reply)
 {
     (void)server;
     (void)message;
-    rpc_answer_result(answer, write_pong, NULL);
+    reply_nothing(reply);
+}
+
+/* Only versions that a request can be in: those of the handshake are asked for otherwise. */
+static void write_supported(struct json_writer *writer, const char *member)
+{
+    json_key(writer, member);
+    json_begin_array(writer);
+    json_text(writer, version_name(VERSION_STATELESS));
+    json_end_array(writer);
+}
+
+static void write_discovered(struct json_writer *writer, enum version version, const void *data)
+{
+    (void)version;
+    (void)data;
+    write_supported(writer, "supportedVersions");
+    write_introduction(writer);
+}
+
+void lifecycle_discover(struct server *server, const struct rpc_message *message,
+                        const struct reply *reply)
+{
+    (void)server;
+    (void)message;
+    reply_result(reply, &(struct result_body){.write = write_discovered});
+}
+
+bool lifecycle_is_stateless(const struct rpc_message *message)
+{
+    const struct json_value *meta = json_member(message->params, "_meta");
+    return json_member(meta, KEY_VERSION) != NULL || json_member(meta, KEY_CAPABILITIES) != NULL;
+}
+
+static void write_unsupported(struct json_writer *writer, const void *data)
+{
+    const struct json_value *requested = data;
+    json_begin_object(writer);
+    write_supported(writer, "supported");
+    json_key(writer, "requested");
+    json_string(writer, requested->text, requested->length < ID_MAX ? requested->length : ID_MAX);
+    json_end_object(writer);
+}
+
+int lifecycle_read_version(const struct rpc_message *message, struct rpc_answer *answer,
+                           enum version *ret_version)
+{
+    const struct json_value *meta = json_member(message->params, "_meta");
+    const struct json_value *name = json_member(meta, KEY_VERSION);
+    const struct json_value *capabilities = json_member(meta, KEY_CAPABILITIES);
+    enum version version = version_find(name);
+    if (name == NULL || name->type != JSON_STRING)
+        rpc_answer_error(answer, RPC_INVALID_PARAMS,
+                         "_meta needs \"" KEY_VERSION "\", a string such as \"%s\"",
+                         version_name(VERSION_STATELESS));
+    else if (version < VERSION_STATELESS)
+        rpc_answer_error_with(answer, RPC_UNSUPPORTED_VERSION, "this version is not supported",
+                              write_unsupported, name);
+    else if (capabilities == NULL || capabilities->type != JSON_OBJECT)
+        rpc_answer_error(answer, RPC_INVALID_PARAMS,
+                         "_meta needs \"" KEY_CAPABILITIES "\", an object");
+    else if (message->in_batch)
+        rpc_answer_error(answer, RPC_INVALID_REQUEST, "version %s has no batches",
+                         version_name(version));
+    else {
+        *ret_version = version;
+        return 0;
+    }
+    return 1;
 }

@@ -1,5 +1,6 @@
 #include "mcp/resources.h"
 #include "images/store.h"
+#include "mcp/bounds.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -10,16 +11,16 @@
 /* Not found, as the handshake versions number it. */
 #define RESOURCE_NOT_FOUND (-32002)
 
-static void write_resources(struct json_writer *writer, const void *data)
+static void write_resources(struct json_writer *writer, enum version version, const void *data)
 {
     (void)data;
-    json_begin_object(writer);
     json_key(writer, "resources");
     json_begin_array(writer);
     json_begin_object(writer);
     json_text_member(writer, "uri", ENVIRONMENTS_URI);
     json_text_member(writer, "name", "environments");
-    json_text_member(writer, "title", "Sandbox environments");
+    if (version >= VERSION_2025_06_18)
+        json_text_member(writer, "title", "Sandbox environments");
     json_text_member(
         writer, "description",
         "For each language: the image it runs on, the libraries in it, and whether it has "
@@ -27,42 +28,40 @@ static void write_resources(struct json_writer *writer, const void *data)
     json_text_member(writer, "mimeType", "application/json");
     json_end_object(writer);
     json_end_array(writer);
-    json_end_object(writer);
 }
 
-static void write_no_templates(struct json_writer *writer, const void *data)
+static void write_no_templates(struct json_writer *writer, enum version version, const void *data)
 {
+    (void)version;
     (void)data;
-    json_begin_object(writer);
     json_key(writer, "resourceTemplates");
     json_begin_array(writer);
     json_end_array(writer);
-    json_end_object(writer);
 }
 
-static bool refuse_cursor(const struct rpc_message *message, struct rpc_answer *answer)
+static bool refuse_cursor(const struct rpc_message *message, const struct reply *reply)
 {
     const struct json_value *cursor = json_member(message->params, "cursor");
     if (cursor == NULL || cursor->type == JSON_NULL)
         return false;
-    rpc_answer_error(answer, RPC_INVALID_PARAMS, "unknown cursor: the list has one page");
+    rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "unknown cursor: the list has one page");
     return true;
 }
 
 void resources_list(struct server *server, const struct rpc_message *message,
-                    struct rpc_answer *answer)
+                    const struct reply *reply)
 {
     (void)server;
-    if (!refuse_cursor(message, answer))
-        rpc_answer_result(answer, write_resources, NULL);
+    if (!refuse_cursor(message, reply))
+        reply_result(reply, &(struct result_body){.write = write_resources});
 }
 
 void resources_list_templates(struct server *server, const struct rpc_message *message,
-                              struct rpc_answer *answer)
+                              const struct reply *reply)
 {
     (void)server;
-    if (!refuse_cursor(message, answer))
-        rpc_answer_result(answer, write_no_templates, NULL);
+    if (!refuse_cursor(message, reply))
+        reply_result(reply, &(struct result_body){.write = write_no_templates});
 }
 
 /* image and installed_libraries are what the server of old had; the rest tells how to get there. */
@@ -114,10 +113,10 @@ static int compose_environments(const struct settings *settings, struct buffer *
     return r < 0 ? fault_set(fault, -r, "describing the environments: %m") : 0;
 }
 
-static void write_contents(struct json_writer *writer, const void *data)
+static void write_contents(struct json_writer *writer, enum version version, const void *data)
 {
+    (void)version;
     const struct buffer *text = data;
-    json_begin_object(writer);
     json_key(writer, "contents");
     json_begin_array(writer);
     json_begin_object(writer);
@@ -127,25 +126,41 @@ static void write_contents(struct json_writer *writer, const void *data)
     json_string(writer, text->data, text->length);
     json_end_object(writer);
     json_end_array(writer);
+}
+
+static void write_uri(struct json_writer *writer, const void *data)
+{
+    json_begin_object(writer);
+    json_key(writer, "uri");
+    json_copy(writer, data);
     json_end_object(writer);
 }
 
+/* The client knows what it sent: a long URI is not sent back. */
+static void answer_not_found(const struct reply *reply, const struct json_value *uri)
+{
+    int code = reply->version >= VERSION_STATELESS ? RPC_INVALID_PARAMS : RESOURCE_NOT_FOUND;
+    rpc_answer_error_with(reply->answer, code, "no such resource",
+                          uri->length <= ID_MAX ? write_uri : NULL, uri);
+}
+
 void resources_read(struct server *server, const struct rpc_message *message,
-                    struct rpc_answer *answer)
+                    const struct reply *reply)
 {
     const struct json_value *uri = json_member(message->params, "uri");
     if (uri == NULL || uri->type != JSON_STRING) {
-        rpc_answer_error(answer, RPC_INVALID_PARAMS, "resources/read needs \"uri\", a string");
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
+                         "resources/read needs \"uri\", a string");
         return;
     }
     if (!json_is(uri, ENVIRONMENTS_URI)) {
-        rpc_answer_error_about(answer, RESOURCE_NOT_FOUND, "no such resource", "uri", uri);
+        answer_not_found(reply, uri);
         return;
     }
     struct fault fault = {0};
     OWNED(buffer_release) struct buffer text = BUFFER(ENVIRONMENTS_MAX);
     if (compose_environments(server->settings, &text, &fault) < 0)
-        rpc_answer_error(answer, RPC_INTERNAL_ERROR, "%s", fault.text);
+        rpc_answer_error(reply->answer, RPC_INTERNAL_ERROR, "%s", fault.text);
     else
-        rpc_answer_result(answer, write_contents, &text);
+        reply_result(reply, &(struct result_body){.write = write_contents, .data = &text});
 }

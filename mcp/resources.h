@@ -6,14 +6,15 @@
 #ifndef MCP_RESOURCES_H
 #define MCP_RESOURCES_H
 
+#include "mcp/reply.h"
 #include "mcp/server.h"
 
 /* Handlers of requests: each takes over the answer. */
 void resources_list(struct server *server, const struct rpc_message *message,
-                    struct rpc_answer *answer);
+                    const struct reply *reply);
 void resources_list_templates(struct server *server, const struct rpc_message *message,
-                              struct rpc_answer *answer);
+                              const struct reply *reply);
 void resources_read(struct server *server, const struct rpc_message *message,
-                    struct rpc_answer *answer);
+                    const struct reply *reply);
 
 #endif

@@ -251,11 +251,9 @@ static void write_structured(struct json_writer *writer, const struct result_vie
     json_end_object(writer);
 }
 
-void result_text_write(struct json_writer *writer, const void *data)
+void result_text_write(struct json_writer *writer, enum version version, const void *data)
 {
     const struct result_view *view = data;
-    const struct record record = record_of(view);
-    json_begin_object(writer);
     json_key(writer, "content");
     json_begin_array(writer);
     if (record_is_success(view->result))
@@ -263,23 +261,24 @@ void result_text_write(struct json_writer *writer, const void *data)
     else
         write_failure(writer, view);
     json_end_array(writer);
-    if (view->format == RESULT_STRUCTURED)
+    if (view->format == RESULT_STRUCTURED && version >= VERSION_2025_06_18)
         write_structured(writer, view);
     json_key(writer, "isError");
     json_boolean(writer, false); /* the snippet may have failed; the tool did not */
-    json_key(writer, "_meta");
-    json_begin_object(writer);
+}
+
+void result_text_write_meta(struct json_writer *writer, const void *data)
+{
+    const struct record record = record_of(data);
     json_key(writer, "code-sandbox/result");
     json_begin_object(writer);
     record_write_members(writer, &record);
     json_end_object(writer);
-    json_end_object(writer);
-    json_end_object(writer);
 }
 
-void result_text_write_error(struct json_writer *writer, const void *message)
+void result_text_write_error(struct json_writer *writer, enum version version, const void *message)
 {
-    json_begin_object(writer);
+    (void)version;
     json_key(writer, "content");
     json_begin_array(writer);
     json_begin_object(writer);
@@ -288,7 +287,6 @@ void result_text_write_error(struct json_writer *writer, const void *message)
     json_end_object(writer);
     json_end_array(writer);
     json_boolean_member(writer, "isError", true);
-    json_end_object(writer);
 }
 
 /* A member of structuredContent. */

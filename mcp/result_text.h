@@ -7,6 +7,7 @@
 #define MCP_RESULT_TEXT_H
 
 #include "mcp/settings.h"
+#include "mcp/version.h"
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 
@@ -37,11 +38,15 @@ struct result_view {
     enum result_format format;
 };
 
-/* Writes the result of tools/call: content, isError, structuredContent if wanted, and _meta. */
-void result_text_write(struct json_writer *writer, const void *view);
+/*
+ * Of a struct result_body, for the result of tools/call: content, isError, and where it is wanted
+ * structuredContent; and the record of the run, in _meta.
+ */
+void result_text_write(struct json_writer *writer, enum version version, const void *view);
+void result_text_write_meta(struct json_writer *writer, const void *view);
 
-/* Writes the result of a tool that could not do its work: one text, isError true. */
-void result_text_write_error(struct json_writer *writer, const void *message);
+/* The same of a tool that could not do its work: one text, isError true. */
+void result_text_write_error(struct json_writer *writer, enum version version, const void *message);
 
 /* The JSON schema of structuredContent. */
 void result_text_write_schema(struct json_writer *writer);

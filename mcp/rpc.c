@@ -74,22 +74,29 @@ void rpc_answer_drop(struct rpc_answer *answer)
         batch_settle(batch);
 }
 
-static void begin_answer(struct json_writer *writer, const struct rpc_answer *answer)
+void rpc_answer_write_id(const struct rpc_answer *answer, struct json_writer *writer)
 {
-    json_begin_object(writer);
-    json_text_member(writer, "jsonrpc", "2.0");
-    json_key(writer, "id");
     if (answer->id.length > 0)
         json_raw(writer, answer->id.data, answer->id.length);
     else
         json_null(writer);
 }
 
+static void begin_answer(struct json_writer *writer, const struct rpc_answer *answer)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "jsonrpc", "2.0");
+    if (answer->id.length == 0 && !answer->rpc->null_ids)
+        return;
+    json_key(writer, "id");
+    rpc_answer_write_id(answer, writer);
+}
+
 struct error_body {
     int code;
     const char *message;
-    const char *member; /* of data, or NULL for none */
-    const struct json_value *value;
+    void (*write)(struct json_writer *writer, const void *data); /* its data, or NULL for none */
+    const void *data;
 };
 
 static int write_error(struct buffer *message, const struct rpc_answer *answer,
@@ -104,12 +111,9 @@ static int write_error(struct buffer *message, const struct rpc_answer *answer,
     json_begin_object(writer);
     json_number_member(writer, "code", error->code);
     json_text_member(writer, "message", error->message);
-    if (error->member != NULL) {
+    if (error->write != NULL) {
         json_key(writer, "data");
-        json_begin_object(writer);
-        json_key(writer, error->member);
-        json_copy(writer, error->value);
-        json_end_object(writer);
+        error->write(writer, error->data);
     }
     json_end_object(writer);
     json_end_object(writer);
@@ -137,12 +141,28 @@ void rpc_answer_error(struct rpc_answer *answer, int code, const char *format, .
     answer_error(answer, &(struct error_body){.code = code, .message = text});
 }
 
-void rpc_answer_error_about(struct rpc_answer *answer, int code, const char *message,
-                            const char *member, const struct json_value *value)
+void rpc_answer_error_with(struct rpc_answer *answer, int code, const char *message,
+                           void (*write)(struct json_writer *writer, const void *data),
+                           const void *data)
 {
-    if (value->length > ID_MAX)
-        member = NULL; /* the client knows what it sent */
-    answer_error(answer, &(struct error_body){code, message, member, value});
+    answer_error(answer, &(struct error_body){code, message, write, data});
+}
+
+void rpc_notify(struct rpc *rpc, const char *method,
+                void (*write)(struct json_writer *writer, const void *data), const void *data)
+{
+    OWNED(buffer_release) struct buffer message = BUFFER(LINE_OUT_MAX - 1);
+    struct json_writer *writer = NULL;
+    if (json_writer_open(&message, &writer) < 0)
+        return;
+    json_begin_object(writer);
+    json_text_member(writer, "jsonrpc", "2.0");
+    json_text_member(writer, "method", method);
+    json_key(writer, "params");
+    write(writer, data);
+    json_end_object(writer);
+    if (json_writer_close(writer) == 0)
+        rpc->observer->send(rpc->observer->data, message.data, message.length);
 }
 
 void rpc_answer_result(struct rpc_answer *answer,

@@ -18,6 +18,7 @@ enum rpc_error {
     RPC_METHOD_NOT_FOUND = -32601,
     RPC_INVALID_PARAMS = -32602,
     RPC_INTERNAL_ERROR = -32603,
+    RPC_UNSUPPORTED_VERSION = -32022, /* MCP 2026-07-28 */
 };
 
 /* An answer that is owed to a request; who holds it gives it by one of the rpc_answer_*(). */
@@ -42,6 +43,7 @@ struct rpc_observer {
 struct rpc {
     const struct rpc_observer *observer; /* borrowed */
     bool batches;                        /* arrays of messages are accepted */
+    bool null_ids; /* errors about what has no id have the id null, else none at all */
 };
 
 /* One line; blank ones are ignored. Answers what is no message with the error it deserves. */
@@ -62,9 +64,17 @@ void rpc_answer_result(struct rpc_answer *answer,
 void rpc_answer_error(struct rpc_answer *answer, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As rpc_answer_error(), with one member in the error's data, unless that is long. */
-void rpc_answer_error_about(struct rpc_answer *answer, int code, const char *message,
-                            const char *member, const struct json_value *value);
+/* As rpc_answer_error(), with data: `write` writes one value. */
+void rpc_answer_error_with(struct rpc_answer *answer, int code, const char *message,
+                           void (*write)(struct json_writer *writer, const void *data),
+                           const void *data);
+
+/* Sends a notification; `write` writes its params, an object. One without memory for it is lost. */
+void rpc_notify(struct rpc *rpc, const char *method,
+                void (*write)(struct json_writer *writer, const void *data), const void *data);
+
+/* Writes the id of the request, one value. */
+void rpc_answer_write_id(const struct rpc_answer *answer, struct json_writer *writer);
 
 /* No answer is wanted any more; frees it. */
 void rpc_answer_drop(struct rpc_answer *answer);

@@ -3,6 +3,7 @@
 #include "mcp/lifecycle.h"
 #include "mcp/log.h"
 #include "mcp/resources.h"
+#include "mcp/subscriptions.h"
 #include "mcp/tools.h"
 #include "sandbox/base/owned.h"
 
@@ -14,51 +15,81 @@
 /* Blocks of memory from this size on go back to the system when they are freed. */
 #define LARGE_BLOCK (128 * 1024)
 
+/* When a method is known: before a handshake, after it, in requests of a version without one. */
+#define BEFORE 1
+#define HANDSHAKE 2
+#define STATELESS 4
+
+/* How long a client may keep what seldom changes, and what an image that is fetched changes. */
+#define TTL_LONG_MS 3600000
+#define TTL_SHORT_MS 60000
+
 struct method {
     const char *name;
-    bool before_initialize; /* may come before the handshake */
+    unsigned eras;
+    int32_t ttl_ms;
     /* Takes over the answer. */
     void (*handle)(struct server *server, const struct rpc_message *message,
-                   struct rpc_answer *answer);
+                   const struct reply *reply);
 };
 
 static const struct method methods[] = {
-    {"initialize", true, lifecycle_initialize},
-    {"ping", true, lifecycle_ping},
-    {"tools/list", false, tools_list},
-    {"tools/call", false, tools_call},
-    {"resources/list", false, resources_list},
-    {"resources/templates/list", false, resources_list_templates},
-    {"resources/read", false, resources_read},
+    {"initialize", BEFORE | HANDSHAKE, TTL_NONE, lifecycle_initialize},
+    {"ping", BEFORE | HANDSHAKE, TTL_NONE, lifecycle_ping},
+    {"server/discover", STATELESS, TTL_LONG_MS, lifecycle_discover},
+    {"tools/list", HANDSHAKE | STATELESS, TTL_SHORT_MS, tools_list},
+    {"tools/call", HANDSHAKE | STATELESS, TTL_NONE, tools_call},
+    {"resources/list", HANDSHAKE | STATELESS, TTL_SHORT_MS, resources_list},
+    {"resources/templates/list", HANDSHAKE | STATELESS, TTL_LONG_MS, resources_list_templates},
+    {"resources/read", HANDSHAKE | STATELESS, TTL_SHORT_MS, resources_read},
+    {"subscriptions/listen", STATELESS, TTL_NONE, subscriptions_listen},
 };
+
+static const struct method *find_method(const struct json_value *name)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+        if (json_is(name, methods[i].name))
+            return &methods[i];
+    }
+    return NULL;
+}
 
 static void handle_request(void *data, const struct rpc_message *message, struct rpc_answer *answer)
 {
     struct server *server = data;
-    const struct method *method = NULL;
-    for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
-        if (json_is(message->method, methods[i].name))
-            method = &methods[i];
+    struct reply reply = {answer, server->version, TTL_NONE};
+    unsigned era = server->version == VERSION_NONE ? BEFORE : HANDSHAKE;
+    if (lifecycle_is_stateless(message)) {
+        if (lifecycle_read_version(message, answer, &reply.version) != 0)
+            return;
+        era = STATELESS;
     }
-    if (method == NULL)
+    const struct method *method = find_method(message->method);
+    if (method == NULL || (era != BEFORE && (method->eras & era) == 0)) {
         rpc_answer_error(answer, RPC_METHOD_NOT_FOUND, "no such method: %.100s",
                          message->method->text);
-    else if (server->version == NULL && !method->before_initialize)
+    } else if ((method->eras & era) == 0) {
         rpc_answer_error(answer, RPC_INVALID_PARAMS,
-                         "%s came before initialize: send an initialize request first",
+                         "%s came before initialize, and without \"_meta\" that tells "
+                         "\"io.modelcontextprotocol/protocolVersion\": send one or the other",
                          method->name);
-    else if (tools_is_live(server, answer))
+    } else if (tools_is_live(server, answer) || subscriptions_is_live(server, answer)) {
         rpc_answer_error(answer, RPC_INVALID_REQUEST,
                          "a request with this id has not been answered yet");
-    else
-        method->handle(server, message, answer);
+    } else {
+        reply.ttl_ms = method->ttl_ms;
+        method->handle(server, message, &reply);
+    }
 }
 
 static void handle_notification(void *data, const struct rpc_message *message)
 {
     /* Of the others, notifications/initialized among them, there is nothing to learn. */
-    if (json_is(message->method, "notifications/cancelled"))
-        tools_cancel(data, json_member(message->params, "requestId"));
+    if (!json_is(message->method, "notifications/cancelled"))
+        return;
+    const struct json_value *id = json_member(message->params, "requestId");
+    tools_cancel(data, id);
+    subscriptions_cancel(data, id);
 }
 
 static void send_line(void *data, const char *line, size_t length)
@@ -83,6 +114,7 @@ static void finish_now(struct loop_timer *timer)
         channel_stop_reading(&server->channel);
         launcher_release(&server->launcher);
         tools_forget_all(server);
+        subscriptions_end_all(server);
         if (!channel_is_drained(&server->channel)) {
             loop_arm(&server->loop, timer,
                      clock_now() + FLUSH_MAX_MS * NANOSECONDS_PER_MILLISECOND);
@@ -162,6 +194,7 @@ static void server_close(struct server *server)
 {
     launcher_release(&server->launcher);
     tools_forget_all(server);
+    subscriptions_end_all(server);
     channel_close(&server->channel);
     interrupts_close(&server->interrupts);
     loop_close(&server->loop);

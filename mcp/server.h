@@ -2,7 +2,7 @@
  * The MCP server: one client on stdin and stdout, from the first line to the last.
  *
  * Everything that may take time is a run of the engine; every other request is answered at once.
- * Side: parent.  Source: MCP 2024-11-05, 2025-03-26, 2025-06-18 and 2025-11-25.
+ * Side: parent.  Source: MCP, the versions of version.h.
  */
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
@@ -12,11 +12,13 @@
 #include "mcp/launcher.h"
 #include "mcp/rpc.h"
 #include "mcp/settings.h"
+#include "mcp/version.h"
 #include "sandbox/base/loop.h"
 
 #include <stddef.h>
 
 struct call;
+struct subscription;
 
 struct server {
     struct loop loop;
@@ -26,8 +28,9 @@ struct server {
     struct rpc_observer rpc_observer;
     const struct settings *settings; /* borrowed */
     struct launcher launcher;
-    const char *version; /* of the protocol, as negotiated; NULL before initialize */
-    struct call *calls;  /* owned: tools/call requests whose runs have not ended; see tools.h */
+    enum version version; /* that the handshake chose; VERSION_NONE before it */
+    struct call *calls;   /* owned: tools/call requests whose runs have not ended; see tools.h */
+    struct subscription *subscriptions; /* owned: open ones; see subscriptions.h */
     struct interrupts interrupts;
     struct loop_timer finish; /* armed when it is time to end */
     bool finishing;

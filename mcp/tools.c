@@ -53,7 +53,7 @@ struct call {
     struct server *server;
     const struct tool *tool;
     const struct language *language;
-    struct rpc_answer *answer; /* owned */
+    struct reply reply;
     struct run *run; /* the engine's */
 };
 
@@ -140,37 +140,41 @@ static void write_annotations(struct json_writer *writer, const struct tool *too
     json_end_object(writer);
 }
 
-static void write_tools(struct json_writer *writer, const void *data)
+static void write_tool(struct json_writer *writer, enum version version, const struct tool *tool,
+                       const struct settings *settings)
 {
-    const struct settings *settings = data;
     json_begin_object(writer);
-    json_key(writer, "tools");
-    json_begin_array(writer);
-    for (size_t i = 0; i < ARRAY_LENGTH(tools); i++) {
-        json_begin_object(writer);
-        json_text_member(writer, "name", tools[i].name);
-        json_text_member(writer, "title", tools[i].title);
-        write_description(writer, &tools[i], settings);
-        write_input_schema(writer, &tools[i], settings);
-        if (settings->result_format == RESULT_STRUCTURED) {
-            json_key(writer, "outputSchema");
-            result_text_write_schema(writer);
-        }
-        write_annotations(writer, &tools[i]);
-        json_end_object(writer);
+    json_text_member(writer, "name", tool->name);
+    if (version >= VERSION_2025_06_18)
+        json_text_member(writer, "title", tool->title);
+    write_description(writer, tool, settings);
+    write_input_schema(writer, tool, settings);
+    if (version >= VERSION_2025_06_18 && settings->result_format == RESULT_STRUCTURED) {
+        json_key(writer, "outputSchema");
+        result_text_write_schema(writer);
     }
-    json_end_array(writer);
+    if (version >= VERSION_2025_03_26)
+        write_annotations(writer, tool);
     json_end_object(writer);
 }
 
-void tools_list(struct server *server, const struct rpc_message *message, struct rpc_answer *answer)
+static void write_tools(struct json_writer *writer, enum version version, const void *data)
+{
+    json_key(writer, "tools");
+    json_begin_array(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(tools); i++)
+        write_tool(writer, version, &tools[i], data);
+    json_end_array(writer);
+}
+
+void tools_list(struct server *server, const struct rpc_message *message, const struct reply *reply)
 {
     const struct json_value *cursor = json_member(message->params, "cursor");
     if (cursor != NULL && cursor->type != JSON_NULL)
-        rpc_answer_error(answer, RPC_INVALID_PARAMS,
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
                          "unknown cursor: the list of tools has one page");
     else
-        rpc_answer_result(answer, write_tools, server->settings);
+        reply_result(reply, &(struct result_body){.write = write_tools, .data = server->settings});
 }
 
 static void link_call(struct call *call)
@@ -200,7 +204,7 @@ static void answer_run(struct call *call, const struct run_result *result)
     const struct settings *settings = call->server->settings;
     struct shown_result shown;
     if (shown_result_make(result, &shown) < 0) {
-        rpc_answer_error(call->answer, RPC_INTERNAL_ERROR, "no memory for the result");
+        rpc_answer_error(call->reply.answer, RPC_INTERNAL_ERROR, "no memory for the result");
         return;
     }
     const struct result_view view = {
@@ -211,15 +215,23 @@ static void answer_run(struct call *call, const struct run_result *result)
         .silent_hint = call->tool->silent_hint,
         .format = settings->result_format,
     };
-    rpc_answer_result(call->answer, result_text_write, &view);
+    reply_result(&call->reply,
+                 &(struct result_body){result_text_write, result_text_write_meta, &view});
     shown_result_release(&shown);
+}
+
+/* The tool could not do its work: the model is told why. */
+static void answer_refusal(const struct reply *reply, const struct fault *fault)
+{
+    reply_result(reply,
+                 &(struct result_body){.write = result_text_write_error, .data = fault->text});
 }
 
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct call *call = data;
     if (status < 0)
-        rpc_answer_result(call->answer, result_text_write_error, fault->text);
+        answer_refusal(&call->reply, fault);
     else
         answer_run(call, result);
     end_call(call);
@@ -286,7 +298,7 @@ static int read_arguments(const struct tool *tool, const struct settings *settin
 }
 
 static int start_call(struct server *server, const struct tool *tool, const struct snippet *snippet,
-                      struct rpc_answer *answer, struct fault *fault)
+                      const struct reply *reply, struct fault *fault)
 {
     if (snippet->language == NULL)
         return fault_set(fault, ENOENT, "%s is not known to this build", tool->language);
@@ -297,7 +309,7 @@ static int start_call(struct server *server, const struct tool *tool, const stru
         .server = server,
         .tool = tool,
         .language = snippet->language,
-        .answer = answer,
+        .reply = *reply,
     };
     link_call(call);
     const struct run_observer observer = {.done = run_done, .data = call};
@@ -316,21 +328,21 @@ static const struct tool *find_tool(const struct json_value *name)
     return NULL;
 }
 
-void tools_call(struct server *server, const struct rpc_message *message, struct rpc_answer *answer)
+void tools_call(struct server *server, const struct rpc_message *message, const struct reply *reply)
 {
     const struct json_value *name = json_member(message->params, "name");
     const struct json_value *arguments = json_member(message->params, "arguments");
     if (name == NULL || name->type != JSON_STRING) {
-        rpc_answer_error(answer, RPC_INVALID_PARAMS, "tools/call needs \"name\", a string");
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "tools/call needs \"name\", a string");
         return;
     }
     if (arguments != NULL && arguments->type != JSON_OBJECT) {
-        rpc_answer_error(answer, RPC_INVALID_PARAMS, "\"arguments\" must be an object");
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "\"arguments\" must be an object");
         return;
     }
     const struct tool *tool = find_tool(name);
     if (tool == NULL) {
-        rpc_answer_error(answer, RPC_INVALID_PARAMS,
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
                          "unknown tool: %.100s (tools/list has those "
                          "there are)",
                          name->text);
@@ -340,18 +352,18 @@ void tools_call(struct server *server, const struct rpc_message *message, struct
     struct fault fault = {0};
     int r = read_arguments(tool, server->settings, arguments, &snippet, &fault);
     if (r == 0)
-        r = start_call(server, tool, &snippet, answer, &fault);
+        r = start_call(server, tool, &snippet, reply, &fault);
     if (r < 0)
-        rpc_answer_result(answer, result_text_write_error, fault.text);
+        answer_refusal(reply, &fault);
 }
 
 void tools_cancel(struct server *server, const struct json_value *id)
 {
     for (struct call *call = server->calls; call != NULL; call = call->next) {
-        if (!rpc_answer_is_for(call->answer, id))
+        if (!rpc_answer_is_for(call->reply.answer, id))
             continue;
         run_cancel(call->run);
-        rpc_answer_drop(call->answer);
+        rpc_answer_drop(call->reply.answer);
         end_call(call);
         return;
     }
@@ -360,7 +372,7 @@ void tools_cancel(struct server *server, const struct json_value *id)
 bool tools_is_live(const struct server *server, const struct rpc_answer *answer)
 {
     for (const struct call *call = server->calls; call != NULL; call = call->next) {
-        if (rpc_answer_same_id(call->answer, answer))
+        if (rpc_answer_same_id(call->reply.answer, answer))
             return true;
     }
     return false;
@@ -369,7 +381,7 @@ bool tools_is_live(const struct server *server, const struct rpc_answer *answer)
 void tools_forget_all(struct server *server)
 {
     while (server->calls != NULL) {
-        rpc_answer_drop(server->calls->answer);
+        rpc_answer_drop(server->calls->reply.answer);
         end_call(server->calls);
     }
 }

@@ -6,13 +6,14 @@
 #ifndef MCP_TOOLS_H
 #define MCP_TOOLS_H
 
+#include "mcp/reply.h"
 #include "mcp/server.h"
 
 /* Handlers of requests: each takes over the answer. */
 void tools_list(struct server *server, const struct rpc_message *message,
-                struct rpc_answer *answer);
+                const struct reply *reply);
 void tools_call(struct server *server, const struct rpc_message *message,
-                struct rpc_answer *answer);
+                const struct reply *reply);
 
 /* Kills the run of that request and owes it no answer; an unknown, ended or odd id is ignored. */
 void tools_cancel(struct server *server, const struct json_value *id);

@@ -90,7 +90,13 @@ static void check_answer(const struct run_result *result, const struct shown_res
     OWNED(buffer_release) struct buffer text = BUFFER(LINE_OUT_MAX);
     struct json_writer *writer = NULL;
     FUZZ_CHECK(json_writer_open(&text, &writer) == 0);
-    result_text_write(writer, &view);
+    json_begin_object(writer);
+    result_text_write(writer, VERSION_2025_11_25, &view);
+    json_key(writer, "_meta");
+    json_begin_object(writer);
+    result_text_write_meta(writer, &view);
+    json_end_object(writer);
+    json_end_object(writer);
     FUZZ_CHECK(json_writer_close(writer) == 0);
     OWNED(json_release) struct json *json = fuzz_parse(&text);
     const struct json_value *root = json_root(json);

@@ -28,9 +28,14 @@ static void write_manner(struct json_writer *writer, const void *data)
     json_number(writer, peer->manner);
 }
 
+static void write_about(struct json_writer *writer, const void *data)
+{
+    (void)data;
+    json_string(writer, "\n\0\xff", 3);
+}
+
 static void give(struct peer *peer, struct rpc_answer *answer, unsigned manner)
 {
-    static const struct json_value about = {.type = JSON_STRING, .text = "\n\0\xff", .length = 3};
     switch (manner % 4) {
     case 0:
         rpc_answer_result(answer, write_manner, peer);
@@ -39,7 +44,7 @@ static void give(struct peer *peer, struct rpc_answer *answer, unsigned manner)
         rpc_answer_error(answer, RPC_INTERNAL_ERROR, "no %s", "\xff\"\\way");
         break;
     case 2:
-        rpc_answer_error_about(answer, RPC_INVALID_PARAMS, "about", "it", &about);
+        rpc_answer_error_with(answer, RPC_INVALID_PARAMS, "about", write_about, NULL);
         break;
     default:
         rpc_answer_drop(answer);
@@ -56,6 +61,8 @@ static void take_request(void *data, const struct rpc_message *message, struct r
     FUZZ_CHECK(rpc_answer_same_id(answer, answer));
     FUZZ_CHECK(!message->in_batch || peer->rpc.batches);
     peer->taken++;
+    if ((peer->manner & 32) != 0)
+        rpc_notify(&peer->rpc, "x", write_about, NULL);
     if ((peer->manner & 4) != 0 && peer->owed_count < OWED_MAX)
         peer->owed[peer->owed_count++] = answer;
     else
@@ -81,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     struct peer peer = {.manner = fuzz_byte(&input)};
     peer.observer = (struct rpc_observer){take_request, take_notification, take_line, &peer};
-    peer.rpc = (struct rpc){&peer.observer, (peer.manner & 8) != 0};
+    peer.rpc = (struct rpc){&peer.observer, (peer.manner & 8) != 0, (peer.manner & 16) != 0};
     size_t due = 0;
     while (input.size > 0) {
         const uint8_t *newline = memchr(input.data, '\n', input.size);

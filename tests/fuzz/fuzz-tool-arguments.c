@@ -68,7 +68,7 @@ static void take_line(void *data, const char *line, size_t length)
 static void take_call(void *data, const struct rpc_message *message, struct rpc_answer *answer)
 {
     struct client *client = data;
-    tools_call(&client->server, message, answer);
+    tools_call(&client->server, message, &(struct reply){answer, VERSION_2025_11_25, TTL_NONE});
 }
 
 static void call_tool(struct client *client, const struct json_value *arguments)

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* Aborts unless the line is an answer of JSON-RPC 2.0, or an array of them; how many it is. */
+/* Aborts unless the line is a notification of JSON-RPC 2.0, an answer, or an array of them; how many answers it is. */
 size_t wire_check_line(const char *line, size_t length);
 
 /*

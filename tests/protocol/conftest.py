@@ -7,7 +7,7 @@ from support import mcp_client
 
 @pytest.fixture
 def start():
-    """Starts servers that end with the test; every line that they wrote must be one message."""
+    """Starts servers that end with the test; all that they wrote must be as the schemas say."""
     servers = []
 
     def start_server(*arguments, **options):
@@ -17,9 +17,7 @@ def start():
     yield start_server
     for server in servers:
         server.stop()
-        for line in server.lines:
-            assert line.endswith(b"\n"), "half a message"
-            mcp_client.json.loads(line)
+        assert not server.complaints
 
 
 @pytest.fixture
@@ -28,6 +26,12 @@ def server(start):
     started = start()
     started.initialize()
     return started
+
+
+@pytest.fixture
+def stateless_server(start):
+    """A server of which every request is one of the version without handshake."""
+    return start(stateless=True)
 
 
 @pytest.fixture(scope="session")

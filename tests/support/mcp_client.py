@@ -18,10 +18,13 @@ import tempfile
 import threading
 import time
 
+from . import mcp_schema
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 NEWEST_HANDSHAKE = "2025-11-25"
 RECORD = "code-sandbox/result"  # the key of a result's _meta
 WAIT_LONG = "import time; print('begun', flush=True); time.sleep(600)"
+STATELESS_META = {mcp_schema.VERSION_KEY: mcp_schema.STATELESS, mcp_schema.CAPABILITIES_KEY: {}}
 PATIENCE = 30  # seconds: how long an answer may take before a test fails
 
 
@@ -55,15 +58,21 @@ def available_images():
 
 
 class Server:
-    """A server process. Everything that it writes to stdout is kept in `lines`."""
+    """A server process. Everything that it writes to stdout is kept in `lines`.
 
-    def __init__(self, *arguments, program=None, environment=None, **options):
+    Requests are those of a version with a handshake; with `stateless` those of one without.
+    """
+
+    def __init__(self, *arguments, program=None, environment=None, stateless=False, **options):
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [program or program_path(), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self.errors, env=environment or environment_of(), bufsize=0, **options)
         self.lines = []  # as bytes, in order
         self.version = None
+        self.stateless = stateless
+        self.checker = mcp_schema.Checker()
+        self.complaints = []  # about lines that no client need understand
         self._ids = itertools.count(1)
         self._incoming = queue.Queue()
         self._unclaimed = []  # parsed messages that nobody has asked for yet
@@ -79,8 +88,16 @@ class Server:
     def _read(self):
         for line in self.process.stdout:
             self.lines.append(line)
+            self._check(line)
             self._incoming.put(line)
         self._incoming.put(None)
+
+    def _check(self, line):
+        try:
+            assert line.endswith(b"\n"), "half a message"
+            self.checker.came(json.loads(line))
+        except (AssertionError, ValueError, KeyError) as fault:
+            self.complaints.append(f"{type(fault).__name__}: {fault}")
 
     # Sending
 
@@ -91,6 +108,8 @@ class Server:
             view = view[self.process.stdin.write(view):]
 
     def send(self, message):
+        for one in message if isinstance(message, list) else [message]:
+            self.checker.sent(one)
         self.send_bytes(json.dumps(message).encode() + b"\n")
 
     def notify(self, method, params=None):
@@ -100,13 +119,16 @@ class Server:
         """Sends a request and returns its id without waiting for the answer."""
         request_id = next(self._ids) if request_id is None else request_id
         message = {"jsonrpc": "2.0", "id": request_id, "method": method}
+        if self.stateless:
+            params = {**(params or {}), "_meta": {**STATELESS_META, **(params or {}).get("_meta", {})}}
         if params is not None:
             message["params"] = params
         self.send(message)
         return request_id
 
-    def start_call(self, tool, code, request_id=None):
-        return self.start("tools/call", {"name": tool, "arguments": {"code": code}}, request_id)
+    def start_call(self, tool, code, request_id=None, **params):
+        return self.start("tools/call", {"name": tool, "arguments": {"code": code}, **params},
+                          request_id)
 
     # Receiving
 

@@ -46,7 +46,13 @@ static struct json *write_result(const struct run_result *result, enum result_fo
     OWNED(buffer_release) struct buffer text = BUFFER(LINE_OUT_MAX);
     struct json_writer *writer = NULL;
     assert_int_equal(json_writer_open(&text, &writer), 0);
-    result_text_write(writer, &view);
+    json_begin_object(writer);
+    result_text_write(writer, VERSION_2025_11_25, &view);
+    json_key(writer, "_meta");
+    json_begin_object(writer);
+    result_text_write_meta(writer, &view);
+    json_end_object(writer);
+    json_end_object(writer);
     assert_int_equal(json_writer_close(writer), 0);
     struct json *json = NULL;
     assert_int_equal(json_parse(text.data, text.length, &json, NULL), 0);

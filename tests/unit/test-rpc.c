@@ -112,10 +112,9 @@ static void errors_carry_code_message_and_data(void **state)
     assert_sent(&peer,
                 "{\"jsonrpc\":\"2.0\",\"id\":-0,\"error\":{\"code\":-1,\"message\":\"no way\"}}\n");
     receive(&peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"}");
-    const struct json_value value = {.type = JSON_STRING, .text = "x", .length = 1};
-    rpc_answer_error_about(take_owed(&peer), -2, "about", "uri", &value);
+    rpc_answer_error_with(take_owed(&peer), -2, "about", write_text, "x");
     assert_sent(&peer, "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-2,\"message\":\"about\","
-                       "\"data\":{\"uri\":\"x\"}}}\n");
+                       "\"data\":\"x\"}}\n");
 }
 
 static void blank_lines_notifications_and_answers_get_none(void **state)

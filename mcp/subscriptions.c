@@ -1,0 +1,87 @@
+#include "mcp/subscriptions.h"
+#include "mcp/bounds.h"
+#include "sandbox/base/owned.h"
+
+#include <stdlib.h>
+
+struct subscription {
+    struct subscription *next;
+    struct reply reply;
+};
+
+static void write_meta(struct json_writer *writer, const void *data)
+{
+    const struct reply *reply = data;
+    json_key(writer, "io.modelcontextprotocol/subscriptionId");
+    rpc_answer_write_id(reply->answer, writer);
+}
+
+static void write_acknowledgement(struct json_writer *writer, const void *data)
+{
+    json_begin_object(writer);
+    json_key(writer, "_meta");
+    json_begin_object(writer);
+    write_meta(writer, data);
+    json_end_object(writer);
+    json_key(writer, "notifications");
+    json_begin_object(writer);
+    json_end_object(writer);
+    json_end_object(writer);
+}
+
+void subscriptions_listen(struct server *server, const struct rpc_message *message,
+                          const struct reply *reply)
+{
+    const struct json_value *wanted = json_member(message->params, "notifications");
+    if (wanted == NULL || wanted->type != JSON_OBJECT) {
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
+                         "subscriptions/listen needs \"notifications\", an object");
+        return;
+    }
+    size_t count = 0;
+    for (struct subscription *open = server->subscriptions; open != NULL; open = open->next)
+        count++;
+    struct subscription *subscription =
+        count < SUBSCRIPTIONS_MAX ? malloc(sizeof(*subscription)) : NULL;
+    if (subscription == NULL) {
+        rpc_answer_error(reply->answer, RPC_INTERNAL_ERROR,
+                         "%zu subscriptions are open already: cancel one first", count);
+        return;
+    }
+    *subscription = (struct subscription){.next = server->subscriptions, .reply = *reply};
+    server->subscriptions = subscription;
+    rpc_notify(&server->rpc, "notifications/subscriptions/acknowledged", write_acknowledgement,
+               reply);
+}
+
+void subscriptions_cancel(struct server *server, const struct json_value *id)
+{
+    for (struct subscription **at = &server->subscriptions; *at != NULL; at = &(*at)->next) {
+        struct subscription *subscription = *at;
+        if (!rpc_answer_is_for(subscription->reply.answer, id))
+            continue;
+        *at = subscription->next;
+        rpc_answer_drop(subscription->reply.answer);
+        free(subscription);
+        return;
+    }
+}
+
+bool subscriptions_is_live(const struct server *server, const struct rpc_answer *answer)
+{
+    for (const struct subscription *open = server->subscriptions; open != NULL; open = open->next) {
+        if (rpc_answer_same_id(open->reply.answer, answer))
+            return true;
+    }
+    return false;
+}
+
+void subscriptions_end_all(struct server *server)
+{
+    while (server->subscriptions != NULL) {
+        OWNED_MEMORY struct subscription *subscription = server->subscriptions;
+        server->subscriptions = subscription->next;
+        const struct result_body body = {.write_meta = write_meta, .data = &subscription->reply};
+        reply_result(&subscription->reply, &body);
+    }
+}

@@ -22,6 +22,8 @@
 /* Requests in one batch; even with the longest ids, errors for all of them fit in one line. */
 #define BATCH_MAX 256
 
+/* What a notification of progress shows of the lines that were printed. */
+#define PROGRESS_LINES_MAX (4 * KIBIBYTE)
 /* Requests of subscriptions/listen that are open at once. */
 #define SUBSCRIPTIONS_MAX 64
 

@@ -193,16 +193,6 @@ void rpc_answer_result(struct rpc_answer *answer,
         rpc_answer_error(answer, RPC_INTERNAL_ERROR, "writing the answer: %s", strerror(-r));
 }
 
-static int write_id(struct buffer *text, const struct json_value *id)
-{
-    struct json_writer *writer = NULL;
-    int r = json_writer_open(text, &writer);
-    if (r < 0)
-        return r;
-    json_copy(writer, id);
-    return json_writer_close(writer);
-}
-
 /* An id is a string or an integer, of any size that one can still echo. */
 static bool id_is_valid(const struct json_value *id)
 {
@@ -211,12 +201,22 @@ static bool id_is_valid(const struct json_value *id)
     return id->type == JSON_STRING || (id->type == JSON_NUMBER && strpbrk(id->text, ".eE") == NULL);
 }
 
-bool rpc_answer_is_for(const struct rpc_answer *answer, const struct json_value *id)
+int rpc_id_write(const struct json_value *id, struct buffer *text)
 {
     if (!id_is_valid(id))
-        return false;
+        return -EINVAL;
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    json_copy(writer, id);
+    return json_writer_close(writer);
+}
+
+bool rpc_answer_is_for(const struct rpc_answer *answer, const struct json_value *id)
+{
     OWNED(buffer_release) struct buffer text = BUFFER(8 * ID_MAX);
-    return write_id(&text, id) == 0 && text.length == answer->id.length &&
+    return rpc_id_write(id, &text) == 0 && text.length == answer->id.length &&
            memcmp(text.data, answer->id.data, text.length) == 0;
 }
 
@@ -234,7 +234,7 @@ static struct rpc_answer *answer_new(struct rpc *rpc, struct rpc_batch *batch,
     if (answer == NULL)
         goto lost;
     *answer = (struct rpc_answer){.rpc = rpc, .batch = batch, .id = BUFFER(8 * ID_MAX)};
-    if (id != NULL && write_id(&answer->id, id) < 0)
+    if (id != NULL && rpc_id_write(id, &answer->id) < 0)
         goto lost;
     if (batch != NULL)
         batch->owed++;

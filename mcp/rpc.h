@@ -79,6 +79,12 @@ void rpc_answer_write_id(const struct rpc_answer *answer, struct json_writer *wr
 /* No answer is wanted any more; frees it. */
 void rpc_answer_drop(struct rpc_answer *answer);
 
+/*
+ * Writes an id, or what must look like one, as JSON text: a string or an integer. 0; -EINVAL when it
+ * is none, or longer than ID_MAX; -ENOMEM. `id` may be NULL (-EINVAL).
+ */
+int rpc_id_write(const struct json_value *id, struct buffer *text);
+
 /* Whether this answer is owed to the request of that id: type and value are the same. */
 bool rpc_answer_is_for(const struct rpc_answer *answer, const struct json_value *id);
 

@@ -1,5 +1,6 @@
 #include "mcp/tools.h"
 #include "mcp/bounds.h"
+#include "mcp/progress.h"
 #include "mcp/quantity.h"
 #include "mcp/record.h"
 #include "mcp/result_text.h"
@@ -55,6 +56,7 @@ struct call {
     const struct language *language;
     struct reply reply;
     struct run *run; /* the engine's */
+    struct progress progress;
 };
 
 static double seconds_of(int64_t milliseconds)
@@ -190,6 +192,7 @@ static void link_call(struct call *call)
 static void end_call(struct call *call)
 {
     struct server *server = call->server;
+    progress_close(&call->progress);
     if (call->previous != NULL)
         call->previous->next = call->next;
     else
@@ -230,11 +233,19 @@ static void answer_refusal(const struct reply *reply, const struct fault *fault)
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct call *call = data;
+    progress_close(&call->progress);
     if (status < 0)
         answer_refusal(&call->reply, fault);
     else
         answer_run(call, result);
     end_call(call);
+}
+
+static void run_printed(void *data, enum output_stream stream, const char *bytes, size_t length)
+{
+    (void)stream;
+    struct call *call = data;
+    progress_add(&call->progress, bytes, length);
 }
 
 /* From the client: untrusted. As read_arguments(). */
@@ -297,23 +308,30 @@ static int read_arguments(const struct tool *tool, const struct settings *settin
     return r < 0 ? r : read_timeout(settings, arguments, snippet, fault);
 }
 
-static int start_call(struct server *server, const struct tool *tool, const struct snippet *snippet,
-                      const struct reply *reply, struct fault *fault)
+static struct call *begin_call(struct server *server, const struct tool *tool,
+                               const struct reply *reply, struct fault *fault)
 {
-    if (snippet->language == NULL)
-        return fault_set(fault, ENOENT, "%s is not known to this build", tool->language);
-    struct call *call = calloc(1, sizeof(*call));
+    const struct language *language = language_find(tool->language);
+    struct call *call = language != NULL ? calloc(1, sizeof(*call)) : NULL;
+    if (language == NULL)
+        fault_set(fault, ENOENT, "%s is not known to this build", tool->language);
+    else if (call == NULL)
+        fault_set(fault, ENOMEM, "starting a run: %m");
     if (call == NULL)
-        return fault_set(fault, ENOMEM, "starting a run: %m");
-    *call = (struct call){
-        .server = server,
-        .tool = tool,
-        .language = snippet->language,
-        .reply = *reply,
-    };
+        return NULL;
+    *call = (struct call){.server = server, .tool = tool, .language = language, .reply = *reply};
     link_call(call);
-    const struct run_observer observer = {.done = run_done, .data = call};
-    int r = launcher_start(&server->launcher, snippet, &observer, &call->run, fault);
+    return call;
+}
+
+static int start_call(struct call *call, struct snippet *snippet, const struct json_value *token,
+                      struct fault *fault)
+{
+    snippet->language = call->language;
+    progress_open(&call->progress, call->server, call->reply.version, token,
+                  (const struct run *const *)&call->run);
+    const struct run_observer observer = {.done = run_done, .output = run_printed, .data = call};
+    int r = launcher_start(&call->server->launcher, snippet, &observer, &call->run, fault);
     if (r < 0)
         end_call(call);
     return r;
@@ -348,12 +366,13 @@ void tools_call(struct server *server, const struct rpc_message *message, const 
                          name->text);
         return;
     }
-    struct snippet snippet = {.language = language_find(tool->language)};
+    const struct json_value *token =
+        json_member(json_member(message->params, "_meta"), "progressToken");
+    struct snippet snippet = {0};
     struct fault fault = {0};
     int r = read_arguments(tool, server->settings, arguments, &snippet, &fault);
-    if (r == 0)
-        r = start_call(server, tool, &snippet, reply, &fault);
-    if (r < 0)
+    struct call *call = r == 0 ? begin_call(server, tool, reply, &fault) : NULL;
+    if (call == NULL || start_call(call, &snippet, token, &fault) < 0)
         answer_refusal(reply, &fault);
 }
 

@@ -347,10 +347,15 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
     return 0;
 }
 
+bool run_is_queued(const struct run *run)
+{
+    return run->list == &run->engine->queued;
+}
+
 void run_cancel(struct run *run)
 {
     struct engine *engine = run->engine;
-    if (run->list == &engine->queued) {
+    if (run_is_queued(run)) {
         engine->queued_bytes -= run->code_length;
         run_free(run);
         return;

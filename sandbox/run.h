@@ -14,6 +14,7 @@
 #include "sandbox/base/loop.h"
 #include "sandbox/result.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -120,6 +121,9 @@ void engine_settle(struct engine *engine, void (*settled)(void *data), void *dat
 
 /* NULL before it is known. Borrowed from the engine. */
 const struct engine_enforcement *engine_enforcement(const struct engine *engine);
+
+/* Whether it still waits for its turn. */
+bool run_is_queued(const struct run *run);
 
 /* Runs that are going on and runs that wait. */
 size_t engine_running(const struct engine *engine);

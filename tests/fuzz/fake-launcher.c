@@ -46,6 +46,8 @@ static void end_run(struct run *run)
     OWNED(run_result_release) struct run_result result = make_result(run);
     bool has_failed = run->length > 0 && run->code[0] == FAKE_FAILED;
     struct run_observer observer = run->observer;
+    observer.output(observer.data, OUTPUT_STDOUT, run->code, run->length);
+    observer.output(observer.data, OUTPUT_STDERR, run->code, run->length / 2);
     observer.done(observer.data, has_failed ? -EIO : 0, has_failed ? NULL : &result, &fault);
     free_run(run);
 }
@@ -102,6 +104,11 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         loop_arm(launcher->loop, &run->end, clock_now());
     *ret_run = run;
     return 0;
+}
+
+bool run_is_queued(const struct run *run)
+{
+    return run->length % 2 == 0;
 }
 
 void run_cancel(struct run *run)

@@ -1,6 +1,7 @@
 /*
- * In the place of mcp/launcher.c and run_cancel(), for harnesses of what lies above: runs that end
- * without having run. The first byte of the code chooses how, the rest of it is what was printed.
+ * In the place of mcp/launcher.c, run_cancel() and run_is_queued(), for harnesses of what lies
+ * above: runs that end without having run. The first byte of the code chooses how, the rest of it
+ * is what was printed.
  */
 #ifndef TESTS_FUZZ_FAKE_LAUNCHER_H
 #define TESTS_FUZZ_FAKE_LAUNCHER_H

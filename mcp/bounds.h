@@ -13,8 +13,13 @@
 #define LINE_IN_MAX (16 * MEBIBYTE)
 /* One line to the client, its newline counted. Common clients give up at 10 MiB. */
 #define LINE_OUT_MAX (4 * MEBIBYTE)
-/* Answers that the client has not read: from the first on no more is read, at the second we end. */
+/*
+ * Answers that the client has not read: at the first of these no more lines are read and no further
+ * runs begin, until it is down to the second. At the third, which those that went on just then
+ * hardly reach, we end.
+ */
 #define OUTPUT_PAUSE (8 * MEBIBYTE)
+#define OUTPUT_RESUME (4 * MEBIBYTE)
 #define OUTPUT_MAX (64 * MEBIBYTE)
 
 /* The id of a request, as JSON text. */

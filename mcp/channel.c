@@ -60,15 +60,20 @@ static void give_up_output(struct channel *channel, enum channel_end end)
     channel->observer->ended(channel->observer->data, end);
 }
 
-/* Hands on the lines that are complete; a handler may stop the reading. */
-static void deliver_lines(struct channel *channel)
+/*
+ * Hands on the lines that are complete, but for those that wait because the client does not take
+ * its answers; a handler may stop the reading.
+ */
+static void deliver_lines(struct channel *channel, bool also_paused)
 {
     size_t start = 0;
-    while (channel->reading) {
+    bool is_all = false;
+    while (channel->reading && (also_paused || !channel->paused)) {
         const char *data = channel->incoming.data;
         const char *newline =
             memchr(data + channel->scanned, '\n', channel->incoming.length - channel->scanned);
-        if (newline == NULL)
+        is_all = newline == NULL;
+        if (is_all)
             break;
         size_t end = (size_t)(newline - data);
         channel->scanned = end + 1;
@@ -80,7 +85,7 @@ static void deliver_lines(struct channel *channel)
     if (!channel->reading)
         return;
     buffer_consume(&channel->incoming, start);
-    channel->scanned = channel->incoming.length;
+    channel->scanned = is_all ? channel->incoming.length : 0;
 }
 
 static void bound_line(struct channel *channel)
@@ -98,13 +103,23 @@ static void bound_line(struct channel *channel)
 
 static void end_input(struct channel *channel)
 {
-    if (channel->incoming.length > 0 && !channel->skipping)
+    if (channel->incoming.length > 0)
+        deliver_lines(channel, true);
+    if (channel->reading && channel->incoming.length > 0 && !channel->skipping)
         channel->observer->line(channel->observer->data, channel->incoming.data,
                                 channel->incoming.length);
     if (!channel->reading)
         return;
     channel_stop_reading(channel);
     channel->observer->ended(channel->observer->data, CHANNEL_INPUT_ENDED);
+}
+
+static void take_lines(struct channel *channel)
+{
+    if (channel->incoming.length > 0)
+        deliver_lines(channel, false);
+    if (channel->reading && !channel->paused)
+        bound_line(channel);
 }
 
 static void input_ready(struct loop_watch *watch, uint32_t events)
@@ -123,9 +138,7 @@ static void input_ready(struct loop_watch *watch, uint32_t events)
         return;
     }
     incoming->length += (size_t)count;
-    deliver_lines(channel);
-    if (channel->reading)
-        bound_line(channel);
+    take_lines(channel);
 }
 
 /* Writes as much as surely fits: poll(2) promises a pipe no more than PIPE_BUF bytes. */
@@ -153,13 +166,25 @@ static void forget_written(struct channel *channel)
     }
 }
 
-/* Waits for what there is to do: reading pauses while the client does not take its answers. */
+/* Waits for what there is to do. */
 static void wait_again(struct channel *channel)
 {
     if (channel->reading)
-        watch_side(channel, &channel->input, unsent(channel) > OUTPUT_PAUSE ? 0 : EPOLLIN);
+        watch_side(channel, &channel->input, channel->paused ? 0 : EPOLLIN);
     if (channel->writing)
         watch_side(channel, &channel->output, unsent(channel) > 0 ? EPOLLOUT : 0);
+}
+
+/* While the client does not take its answers, it gets no further ones. */
+static void pause_if_full(struct channel *channel)
+{
+    bool is_full = unsent(channel) > (channel->paused ? OUTPUT_RESUME : OUTPUT_PAUSE);
+    if (is_full == channel->paused)
+        return;
+    channel->paused = is_full;
+    channel->observer->paused(channel->observer->data, is_full);
+    if (!is_full)
+        take_lines(channel);
 }
 
 static void output_ready(struct loop_watch *watch, uint32_t events)
@@ -178,6 +203,7 @@ static void output_ready(struct loop_watch *watch, uint32_t events)
         return;
     channel->written += (size_t)count;
     forget_written(channel);
+    pause_if_full(channel);
     wait_again(channel);
     if (unsent(channel) == 0)
         channel->observer->drained(channel->observer->data);
@@ -225,6 +251,7 @@ void channel_send(struct channel *channel, const char *line, size_t length)
     }
     buffer_append(outgoing, line, length);
     buffer_append(outgoing, "\n", 1);
+    pause_if_full(channel);
     wait_again(channel);
 }
 

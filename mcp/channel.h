@@ -30,6 +30,11 @@ struct channel_observer {
     void (*oversized)(void *data);
     /* Reading or writing ended; called once for each reason at most. No line comes afterwards. */
     void (*ended)(void *data, enum channel_end end);
+    /*
+     * More than OUTPUT_PAUSE has not been read: lines wait until less than OUTPUT_RESUME is left, and
+     * so should what makes further output. Then the opposite.
+     */
+    void (*paused)(void *data, bool is_paused);
     /* Everything sent has been written. */
     void (*drained)(void *data);
     void *data;
@@ -52,6 +57,7 @@ struct channel {
     bool skipping; /* within a line that is too long */
     bool reading; /* not stopped, not at the end of input */
     bool writing; /* output is neither gone nor full */
+    bool paused; /* the client does not read: lines wait */
     bool output_no_socket; /* send(2) has refused it */
 };
 

@@ -18,6 +18,12 @@ void launcher_release(struct launcher *launcher)
     memory_release(&launcher->scope_program);
 }
 
+void launcher_hold(struct launcher *launcher, bool hold)
+{
+    if (launcher->engine != NULL)
+        engine_hold(launcher->engine, hold);
+}
+
 static int open_image(struct launcher *launcher, const struct language *language,
                       struct used_image **ret_used, struct fault *fault)
 {

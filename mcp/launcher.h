@@ -26,6 +26,9 @@ struct launcher {
 /* Cheap, without side effects: nothing is looked for before the first run. */
 struct launcher launcher_of(struct loop *loop, const struct settings *settings);
 
+/* Lets no further run begin: those that are started wait. Or lets them. */
+void launcher_hold(struct launcher *launcher, bool hold);
+
 /* Kills every run without a word to its observer. */
 void launcher_release(struct launcher *launcher);
 

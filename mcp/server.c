@@ -148,6 +148,12 @@ static void handle_end(void *data, enum channel_end end)
         finish_soon(server);
 }
 
+static void handle_paused(void *data, bool is_paused)
+{
+    struct server *server = data;
+    launcher_hold(&server->launcher, is_paused);
+}
+
 static void handle_drained(void *data)
 {
     struct server *server = data;
@@ -169,6 +175,7 @@ static int server_open(struct server *server, const struct settings *settings, i
         .channel_observer = {.line = handle_line,
                              .oversized = handle_oversized,
                              .ended = handle_end,
+                             .paused = handle_paused,
                              .drained = handle_drained,
                              .data = server},
         .rpc_observer = {.request = handle_request,

@@ -152,6 +152,11 @@ static int start_next(struct engine *engine, struct run *run)
     return r < 0 ? r : run_start(run);
 }
 
+static bool may_start(const struct engine *engine)
+{
+    return engine->queued.count > 0 && engine->running.count < engine->parallel && !engine->held;
+}
+
 static void engine_pump(struct loop_timer *timer)
 {
     struct engine *engine = container_of(timer, struct engine, pump);
@@ -163,7 +168,7 @@ static void engine_pump(struct loop_timer *timer)
     if (engine->settled != NULL)
         engine->settled(engine->settled_data);
     engine->settled = NULL;
-    while (engine->queued.count > 0 && engine->running.count < engine->parallel) {
+    while (may_start(engine)) {
         struct run *run = engine->queued.first;
         int r = start_next(engine, run);
         if (r < 0) {
@@ -175,8 +180,14 @@ static void engine_pump(struct loop_timer *timer)
 
 void engine_wake(struct engine *engine)
 {
-    if (engine->queued.count > 0 && engine->running.count < engine->parallel)
+    if (may_start(engine))
         loop_arm(engine->loop, &engine->pump, clock_now());
+}
+
+void engine_hold(struct engine *engine, bool hold)
+{
+    engine->held = hold;
+    engine_wake(engine);
 }
 
 static unsigned usable_processors(void)

@@ -36,6 +36,7 @@ struct engine {
     struct run_list running;
     struct run_list queued;
     size_t queued_bytes;        /* of code that waits */
+    bool held;                  /* no queued run may begin */
     enum cgroup_use cgroup_use;
     const char *scope_program;  /* borrowed, or NULL */
     const char *profile;        /* borrowed, or NULL */

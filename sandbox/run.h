@@ -112,6 +112,9 @@ void run_cancel(struct run *run);
  */
 void run_check_limits(struct run *run);
 
+/* Lets no queued run begin until it is called again with false. */
+void engine_hold(struct engine *engine, bool hold);
+
 /*
  * Finds out what enforces the limits here, which otherwise the first run does: it may take a second
  * where systemd has to be asked. `settled` is called once, from the loop; then, and once a run has

@@ -76,6 +76,12 @@ void launcher_release(struct launcher *launcher)
     launcher->engine = NULL;
 }
 
+void launcher_hold(struct launcher *launcher, bool hold)
+{
+    (void)launcher;
+    (void)hold;
+}
+
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
                    const struct run_observer *observer, struct run **ret_run, struct fault *fault)
 {

@@ -47,6 +47,78 @@ bool npm_record_version(const char *json, size_t length, char version[VERSION_SI
     return true;
 }
 
+bool distribution_version(const char *path, char version[VERSION_SIZE])
+{
+    static const char ending[] = ".dist-info";
+    const char *slash = strrchr(path, '/');
+    const char *start = strchr(slash != NULL ? slash : path, '-');
+    size_t length = start != NULL ? strlen(++start) : 0;
+    size_t wanted = strlen(ending);
+    if (length <= wanted || strcmp(start + length - wanted, ending) != 0)
+        return false;
+    snprintf(version, VERSION_SIZE, "%.*s", (int)(length - wanted), start);
+    return true;
+}
+
+/* Copies one line, and nothing that a terminal would take for more than text. */
+static const char *line_copy(const char *text, char line[ANSWER_LINE_SIZE])
+{
+    size_t length = strcspn(text, "\n");
+    if (length >= ANSWER_LINE_SIZE)
+        length = ANSWER_LINE_SIZE - 1;
+    for (size_t i = 0; i < length; i++)
+        line[i] = (unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i];
+    line[length] = '\0';
+    return line;
+}
+
+static const char *line_next(const char *line)
+{
+    const char *newline = strchr(line, '\n');
+    return newline != NULL && newline[1] != '\0' ? newline + 1 : NULL;
+}
+
+const char *pip_failure(const char *text, char line[ANSWER_LINE_SIZE])
+{
+    static const char start[] = "ERROR: ";
+    if (strstr(text, "connection broken by") != NULL)
+        return line_copy("its index cannot be reached", line);
+    const char *at = text;
+    for (const char *next; strncmp(at, start, strlen(start)) != 0; at = next) {
+        next = line_next(at);
+        if (next == NULL)
+            return line_copy(at, line);
+    }
+    return line_copy(at + strlen(start), line);
+}
+
+/* What npm says in the line, "" for a line of numbers; npm 9 and older begin it in another way. */
+static const char *npm_words(const char *line)
+{
+    static const char *const starts[] = {"npm error ", "npm ERR! "};
+    static const char *const numbers[] = {"code ", "errno ", "syscall "};
+    const char *words = "";
+    for (size_t i = 0; i < ARRAY_LENGTH(starts); i++)
+        if (strncmp(line, starts[i], strlen(starts[i])) == 0)
+            words = line + strlen(starts[i]);
+    for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++)
+        if (strncmp(words, numbers[i], strlen(numbers[i])) == 0)
+            words = "";
+    return words;
+}
+
+const char *npm_failure(const char *text, char line[ANSWER_LINE_SIZE])
+{
+    for (const char *at = text, *next;; at = next) {
+        const char *words = npm_words(at);
+        next = line_next(at);
+        if (words[0] != '\0' && words[0] != '\n')
+            return line_copy(words, line);
+        if (next == NULL)
+            return line_copy(at, line);
+    }
+}
+
 bool status_version(const char *status, const char *package, char version[VERSION_SIZE])
 {
     char start[128];

@@ -1,5 +1,5 @@
 /*
- * What apt, dpkg's status file and package.json say, read.  Pure functions on text, which may come
+ * What apt, dpkg's status file, pip and npm say, read.  Pure functions on text, which may come
  * from an image and is not trusted.  Side: both.
  */
 #ifndef IMAGES_ANSWERS_H
@@ -19,6 +19,15 @@ void apt_uris_sum(const char *text, size_t *ret_count, uint64_t *ret_bytes);
 
 /* The "version" of a package.json. False: there is none; version is as it was. */
 bool npm_record_version(const char *json, size_t length, char version[VERSION_SIZE]);
+
+/* The version in the name of a directory "NAME-VERSION.dist-info", as pip makes them. As above. */
+bool distribution_version(const char *path, char version[VERSION_SIZE]);
+
+#define ANSWER_LINE_SIZE 256 /* longer ones are cut */
+
+/* Why pip or npm failed, in one line, by what they wrote to stderr. Returns `line`. */
+const char *pip_failure(const char *text, char line[ANSWER_LINE_SIZE]);
+const char *npm_failure(const char *text, char line[ANSWER_LINE_SIZE]);
 
 /*
  * The upstream part of a package's version in dpkg's status: "1:2.2.4+ds-1" is "2.2.4". `status` and

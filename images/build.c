@@ -13,6 +13,7 @@
  */
 #include "images/build.h"
 
+#include "images/answers.h"
 #include "images/catalog.h"
 #include "images/confine.h"
 #include "images/debian.h"
@@ -86,28 +87,67 @@ static int packages_fetch(const struct debian_recipe *recipe, bool debian_node,
     int r = debian_status_of(recipe->left_out, &status, fault);
     if (r == 0)
         r = debian_download(place->scratch, &request, progress, &download, fault);
-    if (r == 0)
-        r = tree_prepare(place->rootfs, fault);
     if (r < 0)
         return r;
     progress_step(progress, "unpacking %zu packages", download.count);
     return unpack_packages(place->rootfs, download.fds, download.count, progress, fault);
 }
 
+/* The packages, while npm works beside. As npm_finish(), and packages_fetch(). */
+static int packages_fetch_with_npm(const struct debian_recipe *recipe,
+                                   const struct workplace *place, struct progress *progress,
+                                   int *ret_npm, struct fault *fault)
+{
+    OWNED(child_release) struct child npm = CHILD_NONE;
+    int r = npm_start(place->rootfs, place->scratch, &npm, fault);
+    if (r == 0)
+        r = packages_fetch(recipe, false, place, progress, fault);
+    if (r == 0)
+        *ret_npm = npm_finish(&npm, progress, fault);
+    return r;
+}
+
+/* Without npm, or where it fails, Node.js is that of Debian. */
+static int node_recipe_fetch(const struct debian_recipe *recipe, const struct workplace *place,
+                             struct progress *progress, bool *ret_debian_node, struct fault *fault)
+{
+    struct fault cause = {0};
+    int npm = 0;
+    int r = npm_find(fault);
+    if (r < 0)
+        return r;
+    *ret_debian_node = r > 0;
+    if (r > 0) {
+        progress_note(progress, "note: this host has no npm, so Node.js comes from Debian");
+        return packages_fetch(recipe, true, place, progress, fault);
+    }
+    r = packages_fetch_with_npm(recipe, place, progress, &npm, &cause);
+    if (r < 0 || npm == -EINTR)
+        return fault_set(fault, r < 0 ? -r : EINTR, "%s", cause.text);
+    if (npm == 0)
+        return 0;
+    char line[ANSWER_LINE_SIZE];
+    progress_note(progress, "note: Node.js comes from Debian, since npm could not bring it: %s",
+                  npm_failure(cause.text, line));
+    *ret_debian_node = true;
+    r = workplace_empty(place, fault);
+    if (r == 0)
+        r = tree_prepare(place->rootfs, fault);
+    return r == 0 ? packages_fetch(recipe, true, place, progress, fault) : r;
+}
+
 static int recipe_make(const struct debian_recipe *recipe, const struct workplace *place,
                        struct progress *progress, struct fault *fault)
 {
-    int without_npm = recipe->node ? npm_find(fault) : 0;
-    if (without_npm < 0)
-        return without_npm;
-    if (without_npm > 0)
-        progress_note(progress, "note: this host has no npm, so Node.js comes from Debian");
-    int r = packages_fetch(recipe, without_npm > 0, place, progress, fault);
-    if (r == 0 && recipe->node && without_npm == 0)
-        r = npm_install(place->rootfs, place->scratch, progress, fault);
+    bool debian_node = false;
+    int r = tree_prepare(place->rootfs, fault);
+    if (r == 0 && recipe->node)
+        r = node_recipe_fetch(recipe, place, progress, &debian_node, fault);
+    else if (r == 0)
+        r = packages_fetch(recipe, false, place, progress, fault);
     if (r == 0)
         r = finish_packages(place->rootfs, recipe, progress, fault);
-    if (r == 0 && without_npm > 0)
+    if (r == 0 && debian_node)
         r = npm_install_inside(place->rootfs, progress, fault);
     return r;
 }
@@ -189,13 +229,11 @@ static int catalog_make(struct making *making, struct progress *progress, struct
     struct fault absent = {0};
     int r = recipe_make(recipe, &making->place, progress, &absent);
     /* No apt, or no Debian for it: not a network that is down, and not a signature that is wrong. */
-    const char *root = making->place.rootfs;
-    bool may_go_on = r == -ENOENT && making->build->source == SOURCE_ANY &&
-                     recipe->reference != NULL && rmdir(root) == 0 && mkdir(root, 0755) == 0;
-    if (!may_go_on)
+    if (r != -ENOENT || making->build->source != SOURCE_ANY || recipe->reference == NULL)
         return r < 0 ? fault_set(fault, -r, "%s", absent.text) : 0;
     progress_note(progress, "note: %s; trying %s", absent.text, recipe->reference);
-    return equal_make(making, progress, fault);
+    r = workplace_empty(&making->place, fault);
+    return r == 0 ? equal_make(making, progress, fault) : r;
 }
 
 static int records_write(struct making *making, int directory_fd, struct fault *fault)

@@ -40,12 +40,12 @@ static int places_remove(struct fault *fault)
     return 0;
 }
 
-/* Empty files and directories on which files of the host were shown, and those that lead to them. */
-static void shown_remove(const struct cleaning *capture)
+/* Empty files and directories, and those that lead to them. */
+void capture_forget_shown(const struct confined_file *files, size_t file_count)
 {
-    for (size_t i = 0; i < capture->file_count; i++) {
+    for (size_t i = 0; i < file_count; i++) {
         char path[PATH_MAX];
-        snprintf(path, sizeof(path), "%s", capture->files[i].image_path + 1);
+        snprintf(path, sizeof(path), "%s", files[i].image_path + 1);
         struct stat status;
         if (lstat(path, &status) < 0)
             continue;
@@ -110,7 +110,7 @@ static int capture_body(void *data, struct fault *fault)
     int r = places_remove(fault);
     if (r < 0)
         return r;
-    shown_remove(capture);
+    capture_forget_shown(capture->files, capture->file_count);
     struct tree_size size = {0};
     r = directory_clean(AT_FDCWD, "/", 0, &size);
     if (r == -EFBIG)

@@ -18,4 +18,10 @@
 int capture_clean(const char *upper, const struct confined_file *files, size_t file_count,
                   struct image_layer *layer, struct fault *fault);
 
+/*
+ * In a confined child: removes the places of files that were shown, if they are empty, and what is
+ * empty then above them.
+ */
+void capture_forget_shown(const struct confined_file *files, size_t file_count);
+
 #endif

@@ -37,7 +37,8 @@ static const struct language languages[] = {
 static const struct recipe recipes[] = {
     {
         .name = "python",
-        .summary = "Python 3.13 with numpy, pandas, matplotlib, scikit-learn, requests and pip",
+        .summary =
+            "Python 3.13 with numpy, pandas, matplotlib, scikit-learn, requests, pip and google-genai",
     },
     {.name = "python-slim", .summary = "Python 3.13 and its standard library"},
     {.name = "node", .summary = "Node.js 24 with npm and @google/genai"},

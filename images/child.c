@@ -264,7 +264,7 @@ static int input_open(const char *text, struct fault *fault)
     return fd_take(&fd);
 }
 
-static int program_start(const struct program *program, struct child *child, struct fault *fault)
+int program_start(const struct program *program, struct child *child, struct fault *fault)
 {
     OWNED_FD int in_fd = input_open(program->input, fault);
     if (in_fd < 0)
@@ -295,15 +295,20 @@ static int program_start(const struct program *program, struct child *child, str
     return 0;
 }
 
+int program_check(const struct program *program, const struct child *child, struct fault *fault)
+{
+    if (child->status == 0)
+        return 0;
+    return child->status == 127 ? -ENOENT : program_fault(child, program->argv[0], fault);
+}
+
 int program_run(const struct program *program, const struct child_observer *observer,
                 struct child *child, struct fault *fault)
 {
     int r = program_start(program, child, fault);
     if (r == 0)
         r = children_wait(child, 1, observer, fault);
-    if (r < 0 || child->status == 0)
-        return r;
-    return child->status == 127 ? -ENOENT : program_fault(child, program->argv[0], fault);
+    return r == 0 ? program_check(program, child, fault) : r;
 }
 
 void report_send(int report_fd, enum report_kind kind, int64_t number, const char *text)

@@ -94,6 +94,15 @@ struct program {
 };
 
 /*
+ * Starts a program of the host; children_wait() tells its end, and program_check() what became of it.
+ * What it prints in the meantime has the room of a pipe. 0 or a negative errno.
+ */
+int program_start(const struct program *program, struct child *child, struct fault *fault);
+
+/* After children_wait(): as program_run(). */
+int program_check(const struct program *program, const struct child *child, struct fault *fault);
+
+/*
  * Runs a program of the host to its end. 0: it exited with 0, child->out holds what it printed;
  * -ENOENT: there is no such program (no fault is set); -EINTR; -EPROTO: it failed, and the fault
  * holds what it wrote to stderr. The child is the caller's, to release.

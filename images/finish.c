@@ -4,6 +4,7 @@
 #include "images/confine.h"
 #include "images/files.h"
 #include "images/npm.h"
+#include "images/pip.h"
 #include "images/system.h"
 #include "images/tree.h"
 #include "images/unpack.h"
@@ -73,29 +74,19 @@ static int program_pass(const char *root, const char *const *argv, struct fault 
 
 /*
  * The root of a run is read-only: without these every import would compile anew. The hash is not
- * checked against the source, which never changes.
+ * checked against the source, which never changes. `tops` is an expression: which directories.
  */
-static int python_compile(const char *root, struct progress *progress, struct fault *fault)
+static int python_compile(const char *root, const char *tops, struct progress *progress,
+                          struct fault *fault)
 {
-    static const char *const packages[] = {"/usr/bin/python3",
-                                           "-m",
-                                           "compileall",
-                                           "-q",
-                                           "-j",
-                                           "0",
-                                           "--invalidation-mode",
-                                           "unchecked-hash",
-                                           "/usr/lib/python3",
-                                           NULL};
-    static const char *const library[] = {
-        "/usr/bin/python3", "-c",
-        "import compileall, py_compile, sysconfig\n"
-        "compileall.compile_dir(sysconfig.get_path('stdlib'), quiet=2, workers=0,\n"
-        "    invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n",
-        NULL};
+    static const char script[] =
+        "import compileall, os, py_compile, site, sys, sysconfig\n"
+        "for top in filter(os.path.isdir, eval(sys.argv[1])):\n"
+        "    compileall.compile_dir(top, quiet=2, workers=0,\n"
+        "        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n";
+    const char *const compile[] = {"/usr/bin/python3", "-c", script, tops, NULL};
     progress_step(progress, "compiling Python modules");
-    int r = program_pass(root, library, fault);
-    return r == 0 ? program_pass(root, packages, fault) : r;
+    return program_pass(root, compile, fault);
 }
 
 static int fonts_list(const char *root, struct progress *progress, struct fault *fault)
@@ -120,7 +111,12 @@ int finish_packages(const char *root, const struct debian_recipe *recipe, struct
     if (r == 0)
         r = program_pass(root, ldconfig, fault);
     if (r == 0 && recipe->python)
-        r = python_compile(root, progress, fault);
+        r = python_compile(root, "[sysconfig.get_path('stdlib'), '/usr/lib/python3']", progress,
+                           fault);
+    if (r == 0 && recipe->pip != NULL)
+        r = pip_add(root, recipe->pip, progress, fault);
+    if (r == 0 && recipe->pip != NULL)
+        r = python_compile(root, "site.getsitepackages()[:1]", progress, fault);
     return r == 0 && recipe->fonts ? fonts_list(root, progress, fault) : r;
 }
 
@@ -147,11 +143,17 @@ int finish_archive(const char *root, struct fault *fault)
     return confined_run(&confined, NULL, fault);
 }
 
-static bool npm_version(const char *path, char version[VERSION_SIZE])
+/* What the record of an installer says: package.json has the version in it, .dist-info in its name. */
+static bool recorded_version(const char *pattern, char version[VERSION_SIZE])
 {
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
-    return path != NULL && file_read(path, &text, NULL) == 0 &&
-           npm_record_version(text.data, text.length, version);
+    glob_t found = {0};
+    bool is_there = pattern != NULL && glob(pattern, 0, NULL, &found) == 0 &&
+                    (distribution_version(found.gl_pathv[0], version) ||
+                     (file_read(found.gl_pathv[0], &text, NULL) == 0 &&
+                      npm_record_version(text.data, text.length, version)));
+    globfree(&found);
+    return is_there;
 }
 
 static void summary_send(const struct summary_item *item)
@@ -163,7 +165,7 @@ static void summary_send(const struct summary_item *item)
     size_t count = 0;
     for (; item->label != NULL; item++) {
         char version[VERSION_SIZE];
-        if (!npm_version(item->npm_record, version) &&
+        if (!recorded_version(item->record, version) &&
             !status_version(packages, item->package, version))
             continue;
         static const char *const between[] = {"", "; "};

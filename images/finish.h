@@ -11,7 +11,10 @@
 #include "images/store.h"
 #include "sandbox/base/fault.h"
 
-/* For a tree of Debian packages, as unpack_packages() left it. Runs programs of the image. */
+/*
+ * For a tree of Debian packages, as unpack_packages() left it. Runs programs of the image, pip among
+ * them: what the recipe wants of its index is installed if it can be.
+ */
 int finish_packages(const char *root, const struct debian_recipe *recipe, struct progress *progress,
                     struct fault *fault);
 

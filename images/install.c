@@ -34,13 +34,59 @@ int install_program(const struct install_site *site, const char *const *argv, st
     return confined_program(&confined, &program, NULL, fault);
 }
 
-static int pip_install(const char *const *requirements, const struct install_site *site,
-                       struct fault *fault)
+/*
+ * First pip tells what it would install, then it installs just that. In between: packages of Debian
+ * have no RECORD, and without one pip replaces none; with one of their metadata alone it takes them
+ * for removed, and what it puts below /usr/local is found before what stays of them.
+ */
+static const char pip_script[] =
+    "import importlib.metadata, json, os, re, subprocess, sys\n"
+    "def pip(*words):\n"
+    "    done = subprocess.run([sys.executable, '-m', 'pip', 'install', '-q', *words],\n"
+    "                          stdout=sys.stderr)\n"
+    "    if done.returncode != 0:\n"
+    "        sys.exit(done.returncode)\n"
+    "def plain(name):\n"
+    "    return re.sub('[-_.]+', '-', name or '').lower()\n"
+    "work = '/var/tmp/pip-'\n"
+    "options, wanted = sys.argv[1:sys.argv.index('--')], sys.argv[sys.argv.index('--'):]\n"
+    "pip('--dry-run', '--report', work + 'report', *options, *wanted)\n"
+    "lines, hashes, names = [], [], set()\n"
+    "for package in json.load(open(work + 'report'))['install']:\n"
+    "    about, source = package['metadata'], package['download_info']\n"
+    "    digest = source.get('archive_info', {}).get('hashes', {}).get('sha256')\n"
+    "    line = f\"{about['name']}=={about['version']}\"\n"
+    "    if package['is_direct']:\n"
+    "        line = f\"{about['name']} @ {source['url']}\"\n"
+    "        if 'vcs_info' in source:\n"
+    "            line = f\"{about['name']} @ {source['vcs_info']['vcs']}+{source['url']}\" \\\n"
+    "                   f\"@{source['vcs_info']['commit_id']}\"\n"
+    "    lines.append(line)\n"
+    "    hashes.append(f' --hash=sha256:{digest}' if digest and not package['is_direct'] else '')\n"
+    "    names.add(plain(about['name']))\n"
+    "for found in importlib.metadata.distributions():\n"
+    "    path = str(getattr(found, '_path', ''))\n"
+    "    if plain(found.metadata['Name']) not in names:\n"
+    "        continue\n"
+    "    if path.endswith('.egg-info') and os.path.isfile(path):\n"
+    "        os.unlink(path)\n"
+    "    elif path.endswith('.dist-info') and not os.path.exists(path + '/RECORD'):\n"
+    "        base = os.path.basename(path)\n"
+    "        record = [f'{base}/{name},,\\n' for name in ['RECORD', *os.listdir(path)]]\n"
+    "        open(path + '/RECORD', 'w').writelines(record)\n"
+    "if all(hashes):\n"
+    "    lines = map(str.__add__, lines, hashes)\n"
+    "open(work + 'list', 'w').write('\\n'.join(lines))\n"
+    "if hashes:\n"
+    "    pip('--no-compile', '--no-deps', *options, '-r', work + 'list')\n";
+
+int install_pip(const char *const *options, const char *const *requirements,
+                const struct install_site *site, struct fault *fault)
 {
-    static const char *const command[] = {"python3", "-m",           "pip", "install",
-                                          "-q",      "--no-compile", NULL};
     struct words words = {0};
-    int r = words_add(&words, command, fault);
+    int r = words_add(&words, (const char *const[]){"python3", "-c", pip_script, NULL}, fault);
+    if (r == 0)
+        r = words_add(&words, options, fault);
     if (r == 0)
         r = words_add(&words, (const char *const[]){"--", NULL}, fault);
     if (r == 0)
@@ -163,11 +209,12 @@ static int modules_compile(const struct install_site *site, struct fault *fault)
 int install_all(const struct installation *installation, const struct install_site *site,
                 struct fault *fault)
 {
+    static const char *const no_options[] = {NULL};
     int r = 0;
     if (installation->apt[0] != NULL)
         r = install_apt(installation->apt, site, fault);
     if (r == 0 && installation->pip[0] != NULL)
-        r = pip_install(installation->pip, site, fault);
+        r = install_pip(no_options, installation->pip, site, fault);
     if (r == 0 && installation->npm[0] != NULL)
         r = npm_install_all(installation->npm, site, fault);
     if (r == 0)

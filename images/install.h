@@ -37,4 +37,8 @@ struct install_site {
 int install_all(const struct installation *installation, const struct install_site *site,
                 struct fault *fault);
 
+/* Only what pip installs, with these options of pip; both lists end with NULL. As install_all(). */
+int install_pip(const char *const *options, const char *const *requirements,
+                const struct install_site *site, struct fault *fault);
+
 #endif

@@ -1,5 +1,6 @@
 #include "images/npm.h"
 
+#include "images/answers.h"
 #include "images/confine.h"
 #include "images/files.h"
 #include "images/tree.h"
@@ -19,7 +20,8 @@
 /* No scripts, nothing but the packages, and no word unless it fails. */
 #define NPM_OPTIONS                                                                                \
     "--ignore-scripts", "--omit=dev", "--no-bin-links", "--no-package-lock", "--no-audit",         \
-        "--no-fund", "--no-update-notifier", "--logs-max=0", "--loglevel=error"
+        "--no-fund", "--no-update-notifier", "--logs-max=0", "--loglevel=error",                   \
+        "--fetch-retries=1"
 #define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
 
 int npm_find(struct fault *fault)
@@ -44,13 +46,11 @@ static const char *node_package(void)
     return NULL;
 }
 
-int npm_install(const char *root, const char *scratch, struct progress *progress,
-                struct fault *fault)
+int npm_start(const char *root, const char *scratch, struct child *child, struct fault *fault)
 {
     const char *node = node_package();
     if (node == NULL)
         return fault_set(fault, ENOTSUP, "there is no Node.js package for this kind of machine");
-    progress_step(progress, "fetching Node.js %s, npm and " GENAI " with npm", NODE_MAJOR);
     char prefix[PATH_MAX], record[PATH_MAX], cache[PATH_MAX], temporary[PATH_MAX];
     snprintf(prefix, sizeof(prefix), "%s/" ASIDE, root);
     snprintf(record, sizeof(record), "%s/" ASIDE "/package.json", root);
@@ -73,8 +73,15 @@ int npm_install(const char *root, const char *scratch, struct progress *progress
         .environment = (const char *const[]){temporary, NULL},
         .directory = prefix,
     };
-    OWNED(child_release) struct child child = CHILD_NONE;
-    return program_run(&program, NULL, &child, fault);
+    return program_start(&program, child, fault);
+}
+
+int npm_finish(struct child *child, struct progress *progress, struct fault *fault)
+{
+    const struct program program = {.argv = (const char *const[]){"npm", NULL}};
+    progress_step(progress, "fetching Node.js %s, npm and " GENAI " with npm", NODE_MAJOR);
+    int r = children_wait(child, 1, NULL, fault);
+    return r == 0 ? program_check(&program, child, fault) : r;
 }
 
 static int move(const char *from, const char *to, struct fault *fault)
@@ -208,9 +215,10 @@ int npm_install_inside(const char *root, struct progress *progress, struct fault
     int r = inside_install(root, &cause);
     if (r == -EINTR)
         return fault_set(fault, EINTR, "%s", cause.text);
+    char line[ANSWER_LINE_SIZE];
     if (r < 0)
         progress_note(progress,
                       "note: " GENAI " could not be added, the image is made without it: %s",
-                      cause.text);
+                      npm_failure(cause.text, line));
     return 0;
 }

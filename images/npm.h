@@ -8,6 +8,7 @@
 #ifndef IMAGES_NPM_H
 #define IMAGES_NPM_H
 
+#include "images/child.h"
 #include "images/progress.h"
 #include "sandbox/base/fault.h"
 
@@ -22,11 +23,14 @@
 int npm_find(struct fault *fault);
 
 /*
- * Has the host's npm put Node.js, npm and @google/genai below `root`/SETUP_DIRECTORY/npm, where
- * npm_place() takes them from; `scratch` is an empty directory for its cache.
+ * Starts the host's npm, which is to put Node.js, npm and @google/genai below
+ * `root`/SETUP_DIRECTORY/npm, where npm_place() takes them from; `scratch` is a directory for its
+ * cache. It works while the caller does other things. 0 or a negative errno.
  */
-int npm_install(const char *root, const char *scratch, struct progress *progress,
-                struct fault *fault);
+int npm_start(const char *root, const char *scratch, struct child *child, struct fault *fault);
+
+/* Waits for it. 0; -EPROTO with npm's words; -EINTR; or another negative errno. */
+int npm_finish(struct child *child, struct progress *progress, struct fault *fault);
 
 /* In a confined child: moves what npm_install() left to its places, if it left anything. */
 int npm_place(struct fault *fault);

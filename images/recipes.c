@@ -11,6 +11,8 @@
     "base-files", "base-passwd", "bash", "coreutils", "dash", "sed", "grep", "findutils", "mawk",  \
         "tar", "gzip", "libc-bin", "ca-certificates", "netbase", "tzdata", "media-types"
 
+#define PIP_RECORD(name) "usr/local/lib/python3*/dist-packages/" name "-*.dist-info"
+
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* For installing packages and starting services: neither happens in a jail. */
@@ -27,6 +29,7 @@ static const struct debian_recipe recipes[] = {
         .left_out = WORDS(SYSTEM, "x11-common", "python3-tk", "python3-pil.imagetk", "blt",
                           "tk8.6-blt2.5", "libjs-jquery", "libjs-jquery-ui", "unicode-data",
                           "python3-pythran", "g++", "cpp", "gcc"),
+        .pip = WORDS("google-genai"),
         .summary =
             (const struct summary_item[]){
                 {"Python", "python3", NULL},
@@ -37,9 +40,10 @@ static const struct debian_recipe recipes[] = {
                 {"scikit-learn", "python3-sklearn", NULL},
                 {"sympy", "python3-sympy", NULL},
                 {"pillow", "python3-pil", NULL},
-                {"requests", "python3-requests", NULL},
+                {"requests", "python3-requests", PIP_RECORD("requests")},
                 {"pyyaml", "python3-yaml", NULL},
                 {"pip", "python3-pip", NULL},
+                {"google-genai", NULL, PIP_RECORD("google_genai")},
                 {NULL, NULL, NULL},
             },
         .python = true,

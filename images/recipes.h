@@ -11,13 +11,14 @@
 struct summary_item {
     const char *label;     /* "numpy" */
     const char *package;   /* Debian package whose version it is, or NULL */
-    const char *npm_record; /* path of a package.json in the image, looked at first; or NULL */
+    const char *record;  /* glob(7) of a package.json or .dist-info, looked at first; or NULL */
 };
 
 struct debian_recipe {
     const char *name;
     const char *const *packages;
     const char *const *left_out; /* their dependants work without them in a jail */
+    const char *const *pip; /* from pip's index, where that can be reached; or NULL */
     const struct summary_item *summary; /* ends with a label of NULL */
     bool python; /* compile its modules */
     bool fonts;  /* make matplotlib's list of them */

@@ -4,6 +4,7 @@
 #include "images/tree.h"
 #include "sandbox/base/owned.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -48,6 +49,13 @@ void workplace_release(struct workplace *place)
     }
 }
 
+static int directories_make(const struct workplace *place, struct fault *fault)
+{
+    if (mkdir(place->rootfs, 0755) < 0 || mkdir(place->scratch, 0755) < 0)
+        return fault_set(fault, errno, "cannot make directories in the image store: %m");
+    return 0;
+}
+
 int workplace_open(struct workplace *place, const char *store, const struct store_lock *lock,
                    struct fault *fault)
 {
@@ -61,9 +69,16 @@ int workplace_open(struct workplace *place, const char *store, const struct stor
     snprintf(place->scratch, PATH_MAX, "%s/images/%s/scratch", store, place->name);
     if (length + 64 >= PATH_MAX)
         return fault_set(fault, ENAMETOOLONG, "the path of the image store is too long");
-    if (mkdir(place->rootfs, 0755) < 0 || mkdir(place->scratch, 0755) < 0)
-        return fault_set(fault, errno, "cannot make directories in the image store: %m");
-    return 0;
+    return directories_make(place, fault);
+}
+
+int workplace_empty(const struct workplace *place, struct fault *fault)
+{
+    int r = tree_remove(AT_FDCWD, place->rootfs);
+    if (r == 0)
+        r = tree_remove(AT_FDCWD, place->scratch);
+    return r < 0 ? fault_set(fault, -r, "cannot empty %s: %m", place->rootfs)
+                 : directories_make(place, fault);
 }
 
 void workplace_clear_layers(const char *store, struct progress *progress)

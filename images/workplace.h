@@ -29,6 +29,9 @@ int workplace_lock(const char *store, const char *name, struct store_lock *lock,
 int workplace_open(struct workplace *place, const char *store, const struct store_lock *lock,
                    struct fault *fault);
 
+/* Empties both directories, to begin anew. 0 or a negative errno. */
+int workplace_empty(const struct workplace *place, struct fault *fault);
+
 /* Removes the directory aside; of one that was published the name is "" before. */
 void workplace_release(struct workplace *place);
 

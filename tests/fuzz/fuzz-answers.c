@@ -1,5 +1,5 @@
 /*
- * What apt, dpkg's status and package.json say: any text, and a status file as dpkg writes it, whose
+ * What apt, dpkg's status, pip and npm say: any text, and a status file as dpkg writes it, whose
  * other packages and long descriptions change nothing of the version that is looked for. The last
  * line is that version, and the first the name of another package.
  */
@@ -30,6 +30,12 @@ static void check_any(const uint8_t *data, size_t size)
     if (!status_version(text, "python3", version))
         FUZZ_CHECK(strcmp(version, "as it was") == 0);
     check_version(version);
+    if (distribution_version(text, version))
+        FUZZ_CHECK(strstr(text, ".dist-info") != NULL);
+    check_version(version);
+    char line[ANSWER_LINE_SIZE];
+    FUZZ_CHECK(strpbrk(pip_failure(text, line), "\n\r\033") == NULL);
+    FUZZ_CHECK(strpbrk(npm_failure(text, line), "\n\r\033") == NULL);
     if (npm_record_version((const char *)data, size, version))
         check_version(version);
 }

@@ -114,6 +114,19 @@ print(six.__version__[:2], os.path.exists(six.__cached__), open(six.__cached__, 
 """).split() == ["1.", "True", "1"]
 
 
+def test_a_package_of_debian_is_replaced(with_pip, tmp_path):
+    """Debian's have no RECORD, and pip replaces nothing without one."""
+    code = "import importlib.metadata, wheel; print(importlib.metadata.version('wheel'), wheel.__file__)"
+    version, place = with_pip.run("pip", code).split()
+    assert version != "1.0" and place == "/usr/lib/python3/dist-packages/wheel/__init__.py"
+    (tmp_path / "wheels").mkdir()
+    wheel(tmp_path / "wheels", "wheel")
+    with_pip.must_add("pip", "--pip", "wheel==1.0", PIP_NO_INDEX="1",
+                      PIP_FIND_LINKS=str(tmp_path / "wheels"))
+    version, place = with_pip.run("pip", code).split()
+    assert version == "1.0" and place.startswith("/usr/local/lib/")
+
+
 def test_a_source_package_is_built(with_pip):
     with_pip.must_add("pip", "--pip", "docopt==0.6.2", PIP_NO_BINARY="docopt")
     assert with_pip.run("pip", "import docopt; print(docopt.__version__)") == "0.6.2"

@@ -101,6 +101,8 @@ def test_summary_gives_real_versions(image, name, run):
     if name == "python":
         found = run(name, "python", "import numpy; print(numpy.__version__)")
         assert f"numpy {found.strip()}" in summary
+        found = run(name, "python", "from google import genai; print(genai.__version__)")
+        assert f"google-genai {found.strip()}" in summary
 
 
 @pytest.mark.parametrize("image_name", ["python", "python-slim"])
@@ -180,6 +182,15 @@ def test_node_requires_and_imports_genai(run):
 import { GoogleGenAI } from '@google/genai';
 console.log(typeof GoogleGenAI, await Promise.resolve('awaited'));
 """).strip() == "function awaited"
+
+
+def test_python_imports_genai(run):
+    """Of pip's index, which must have been reachable; `fetch --force python` makes it anew."""
+    assert run("python", "python", """
+import google.genai, os
+from google import genai
+print(genai.Client.__name__, os.path.exists(genai.__cached__))
+""").split() == ["Client", "True"]
 
 
 def test_npm_runs(run):

@@ -1,0 +1,70 @@
+#include "images/pip.h"
+
+#include "images/answers.h"
+#include "images/capture.h"
+#include "images/files.h"
+#include "images/install.h"
+#include "images/system.h"
+#include "images/tree.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/filter.h"
+
+#include <fcntl.h>
+
+#define RESOLVER "etc/resolv.conf"
+
+/* Nobody waits minutes for what an image can do without. */
+static const char *const patience[] = {"--retries=1", "--timeout=15", NULL};
+
+static int install(const char *root, const char *const *requirements,
+                   struct host_settings *settings, struct progress *progress, struct fault *fault)
+{
+    OWNED(filter_release) struct filter filter = {0};
+    int r = filter_compile_build(&filter, fault);
+    if (r < 0)
+        return r;
+    const struct sock_fprog program_filter = {filter.length, filter.code};
+    const struct confined confined = {
+        .root = root,
+        .program_filter = &program_filter,
+        .network = true,
+    };
+    const struct install_site site = {
+        .confined = &confined,
+        .settings = settings,
+        .progress = progress,
+    };
+    return install_pip(patience, requirements, &site, fault);
+}
+
+/* In a confined child: takes out what was there for pip only. */
+static int clean_body(void *data, struct fault *fault)
+{
+    const struct host_settings *settings = data;
+    capture_forget_shown(settings->files, settings->file_count);
+    int r = tree_remove(AT_FDCWD, "var/tmp");
+    if (r < 0)
+        return fault_set(fault, -r, "cannot remove what pip left in /var/tmp: %m");
+    r = system_provide_directories(fault);
+    /* The image's own is empty, as the place of the host's is. */
+    return r == 0 && !file_exists(RESOLVER) ? file_write(RESOLVER, "", 0, fault) : r;
+}
+
+int pip_add(const char *root, const char *const *requirements, struct progress *progress,
+            struct fault *fault)
+{
+    OWNED(host_settings_release) struct host_settings settings = {0};
+    struct fault cause = {0};
+    int installed = host_settings_read(&settings, &cause);
+    if (installed == 0)
+        installed = install(root, requirements, &settings, progress, &cause);
+    if (installed == -EINTR)
+        return fault_set(fault, EINTR, "%s", cause.text);
+    const struct confined clean = {.root = root, .body = clean_body, .data = &settings};
+    int r = confined_run(&clean, NULL, fault);
+    char line[ANSWER_LINE_SIZE];
+    if (r == 0 && installed < 0)
+        progress_note(progress, "note: %s could not be added, the image is made without it: %s",
+                      requirements[0], pip_failure(cause.text, line));
+    return r;
+}

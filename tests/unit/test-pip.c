@@ -1,0 +1,78 @@
+#include "images/files.h"
+#include "images/pip.h"
+#include "images/tree.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static const char *const wanted[] = {"google-genai", NULL};
+
+/* Runs it on a tree without pip, with stderr in a file; the text goes to `said`. */
+static void add_to(const char *root, struct buffer *said)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s.said", root);
+    OWNED_FD int former = dup(STDERR_FILENO);
+    OWNED_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (former < 0 || fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+        fail_msg("cannot read what is written to stderr");
+    struct progress progress;
+    progress_open(&progress, "mine");
+    struct fault fault = {0};
+    int r = pip_add(root, wanted, &progress, &fault);
+    dup2(former, STDERR_FILENO);
+    if (r < 0)
+        fail_msg("%s", fault.text);
+    assert_int_equal(file_read(path, said, NULL), 0);
+    unlink(path);
+}
+
+/* What pip's settings name is shown in the image, and was not there before. */
+static void without_pip_the_image_stays_as_it_was(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/test-pip-XXXXXX";
+    char settings[PATH_MAX], path[PATH_MAX];
+    assert_non_null(mkdtemp(root));
+    snprintf(settings, sizeof(settings), "%s.conf", root);
+    assert_int_equal(file_write(settings, "[global]\n", 9, NULL), 0);
+    setenv("PIP_CONFIG_FILE", settings, 1);
+    snprintf(path, sizeof(path), "%s/etc", root);
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof(path), "%s/tmp", root);
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof(path), "%s/dev", root);
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof(path), "%s/proc", root);
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof(path), "%s/etc/resolv.conf", root);
+    assert_int_equal(file_write(path, "", 0, NULL), 0);
+    OWNED(buffer_release) struct buffer said = BUFFER(FILE_TEXT_MAX);
+    add_to(root, &said);
+    assert_string_equal(buffer_string(&said),
+                        "mine: pip install\n"
+                        "mine: note: google-genai could not be added, the image is made without "
+                        "it: the image has no python3, so pip cannot install anything\n");
+    assert_true(file_exists(path));
+    snprintf(path, sizeof(path), "%s%s", root, settings);
+    assert_false(file_exists(path));
+    snprintf(path, sizeof(path), "%s/etc/ssl", root);
+    assert_false(file_exists(path));
+    unlink(settings);
+    assert_int_equal(tree_remove(AT_FDCWD, root), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_pip_the_image_stays_as_it_was),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,6 +1,7 @@
 #include "images/extract.h"
 
 #include "images/package.h"
+#include "images/stream.h"
 #include "images/unpack.h"
 #include "sandbox/base/owned.h"
 
@@ -12,8 +13,6 @@
 #include <sys/stat.h>
 
 #define READ_SIZE (256 << 10)
-/* Of all that a tar holds: bodies, headers, and what no member of the tree is made from. */
-#define STREAM_BYTES_MAX (TREE_BYTES_MAX + (UINT64_C(4) << 30))
 #define CONTROL_MAX (1 << 20) /* of one control file or maintainer script */
 
 static void archive_close(struct archive **archive)
@@ -22,22 +21,11 @@ static void archive_close(struct archive **archive)
         archive_read_free(*archive);
 }
 
-/*
- * archive_read_support_filter_*() answers WARN where libarchive would run a program instead: not
- * wanted here.
- */
-static bool filters_support(struct archive *archive)
-{
-    return archive_read_support_filter_gzip(archive) == ARCHIVE_OK &&
-           archive_read_support_filter_xz(archive) == ARCHIVE_OK &&
-           archive_read_support_filter_zstd(archive) == ARCHIVE_OK;
-}
-
 /* Of a package's inner tar, with its compression. */
 static struct archive *tar_reader(void)
 {
     struct archive *archive = archive_read_new();
-    if (archive == NULL || !filters_support(archive) ||
+    if (archive == NULL || !stream_support_filters(archive) ||
         archive_read_support_format_tar(archive) != ARCHIVE_OK)
         archive_close(&archive);
     return archive;
@@ -48,16 +36,6 @@ static struct archive *plain_tar_reader(void)
 {
     struct archive *archive = archive_read_new();
     if (archive == NULL || archive_read_support_format_tar(archive) != ARCHIVE_OK)
-        archive_close(&archive);
-    return archive;
-}
-
-/* Of what a compressed file holds, whatever that is. */
-static struct archive *stream_reader(void)
-{
-    struct archive *archive = archive_read_new();
-    if (archive == NULL || !filters_support(archive) ||
-        archive_read_support_format_raw(archive) != ARCHIVE_OK)
         archive_close(&archive);
     return archive;
 }
@@ -215,104 +193,135 @@ static int members_unpack(struct archive *archive, struct tree_writer *writer, s
     }
 }
 
-/*
- * The tar that a file holds, counted as it comes out of its compression. The sizes of members do
- * not bound that: bodies of what is passed over, blocks of a sparse file that lie upon each other
- * and extended headers let libarchive read on and on within one call.
- */
-struct stream {
-    struct archive *archive;
-    struct digest_stream *digest; /* of all of it, or NULL */
-    uint64_t bytes;
-};
-
-static la_ssize_t stream_read(struct archive *tar, void *data, const void **ret_bytes)
+/* Unpacks all members of a tar. */
+static int tar_read(struct archive *tar, enum tree_kind kind, struct tree_usage *usage,
+                    struct fault *fault)
 {
-    struct stream *stream = data;
-    size_t length;
-    la_int64_t offset;
-    int r = archive_read_data_block(stream->archive, ret_bytes, &length, &offset);
-    if (r == ARCHIVE_EOF)
-        return 0;
-    stream->bytes += went_well(r) ? length : 0;
-    if (went_well(r) && stream->bytes <= STREAM_BYTES_MAX &&
-        (stream->digest == NULL || digest_update(stream->digest, *ret_bytes, length) == 0))
-        return (la_ssize_t)length;
-    const char *why = archive_error_string(stream->archive);
-    archive_set_error(tar, EIO, "%s", why != NULL ? why : "it is damaged");
-    return -1;
-}
-
-static int stream_open(struct stream *stream, int fd, struct fault *fault)
-{
-    struct archive_entry *entry;
-    if (archive_read_open_fd(stream->archive, fd, READ_SIZE) != ARCHIVE_OK)
-        return archive_fault(stream->archive, fault);
-    /* The last filter is the file itself. A second one multiplies what a few bytes expand to. */
-    if (archive_filter_count(stream->archive) > 2)
-        return fault_set(fault, EBADMSG, "the archive is refused: it is compressed twice");
-    if (archive_read_next_header(stream->archive, &entry) != ARCHIVE_OK)
-        return archive_fault(stream->archive, fault);
-    return 0;
-}
-
-/* Opens both readers, that of the compression and that of the tar, and unpacks. */
-static int stream_unpack(struct stream *stream, struct archive *tar,
-                         const struct tar_source *source, struct tree_usage *usage,
-                         struct fault *fault)
-{
-    int r = stream_open(stream, source->fd, fault);
-    if (r < 0)
-        return r;
-    if (archive_read_open(tar, stream, NULL, stream_read, NULL) != ARCHIVE_OK)
-        return archive_fault(tar, fault);
     OWNED(tree_writer_close) struct tree_writer writer;
-    tree_writer_open(&writer, usage, source->kind);
+    tree_writer_open(&writer, usage, kind);
     return members_unpack(tar, &writer, fault);
 }
 
+/* A tar in a file, compressed or not. */
+struct file_source {
+    struct stream stream;
+    struct fault fault; /* of the stream, if `error` is not 0 */
+    int error;
+};
+
+static la_ssize_t file_read_block(struct archive *tar, void *data, const void **ret_bytes)
+{
+    struct file_source *source = data;
+    ssize_t got = stream_read(&source->stream, ret_bytes, &source->fault);
+    if (got >= 0)
+        return got;
+    source->error = (int)got;
+    archive_set_error(tar, EIO, "%s", source->fault.text);
+    return -1;
+}
+
+static void file_source_close(struct file_source *source)
+{
+    stream_close(&source->stream);
+}
+
+int tar_unpack(int fd, struct tree_usage *usage, struct fault *fault)
+{
+    OWNED(archive_close) struct archive *tar = plain_tar_reader();
+    OWNED(file_source_close) struct file_source source = {0};
+    if (tar == NULL)
+        return reader_absent(fault);
+    int r = stream_open(&source.stream, fd, fault);
+    if (r < 0)
+        return r;
+    struct fault cause = {0};
+    if (archive_read_open(tar, &source, NULL, file_read_block, NULL) == ARCHIVE_OK)
+        r = tar_read(tar, TREE_WHOLE, usage, &cause);
+    else
+        r = archive_fault(tar, &cause);
+    /* What is wrong with the file is the cause of what is wrong with the tar. */
+    if (source.error < 0)
+        return fault_set(fault, -source.error, "%s", source.fault.text);
+    if (r < 0)
+        return fault_set(fault, -r, "%s", cause.text);
+    if (atomic_load(&usage->members) == 0)
+        return fault_set(fault, EBADMSG, "the archive holds nothing");
+    return 0;
+}
+
+/* A plain tar in a pipe. */
+struct pipe_source {
+    const struct layer_source *layer;
+    struct digest_stream *digest; /* of all that came, or NULL */
+    char *bytes;                  /* READ_SIZE of them */
+    bool cut;                     /* the pipe ended before the layer did */
+};
+
+static la_ssize_t pipe_read_block(struct archive *tar, void *data, const void **ret_bytes)
+{
+    struct pipe_source *source = data;
+    ssize_t got;
+    do
+        got = read(source->layer->fd, source->bytes, READ_SIZE);
+    while (got < 0 && errno == EINTR);
+    source->cut = got == 0 && !atomic_load(source->layer->whole);
+    *ret_bytes = source->bytes;
+    if (got >= 0 && !source->cut &&
+        (source->digest == NULL || digest_update(source->digest, source->bytes, (size_t)got) == 0))
+        return got;
+    archive_set_error(tar, EIO, "its bytes do not come");
+    return -1;
+}
+
+static void pipe_source_close(struct pipe_source *source)
+{
+    digest_release(&source->digest);
+    free(source->bytes);
+}
+
 /* Reads what stands behind the end of the tar, and compares the digest of all. */
-static int stream_check(struct stream *stream, struct archive *tar, const struct digest *wanted,
-                        struct fault *fault)
+static int layer_check(struct pipe_source *source, struct archive *tar, struct fault *fault)
 {
     const void *bytes;
     la_ssize_t got = 1;
     struct digest found;
     while (got > 0)
-        got = stream_read(tar, stream, &bytes);
+        got = pipe_read_block(tar, source, &bytes);
     if (got < 0)
         return archive_fault(tar, fault);
-    if (digest_finish(stream->digest, &found) < 0)
+    if (source->digest == NULL)
+        return 0;
+    if (digest_finish(source->digest, &found) < 0)
         return fault_set(fault, EIO, "cannot compute the digest of a layer");
-    if (digest_equal(wanted, &found))
+    if (digest_equal(source->layer->expanded, &found))
         return 0;
     return fault_set(fault, EBADMSG,
                      "a layer is refused: it expands to %s, but the image's configuration says %s",
-                     found.text, wanted->text);
+                     found.text, source->layer->expanded->text);
 }
 
-int tar_unpack(const struct tar_source *source, struct tree_usage *usage, struct fault *fault)
+int layer_unpack(const struct layer_source *layer, struct tree_usage *usage, struct fault *fault)
 {
-    OWNED(archive_close) struct archive *compressed = stream_reader();
     OWNED(archive_close) struct archive *tar = plain_tar_reader();
-    OWNED(digest_release) struct digest_stream *digest = NULL;
-    if (compressed == NULL || tar == NULL)
+    OWNED(pipe_source_close)
+    struct pipe_source source = {.layer = layer, .bytes = malloc(READ_SIZE)};
+    if (tar == NULL)
         return reader_absent(fault);
-    if (source->expanded != NULL && digest_open(source->expanded, &digest) < 0)
+    if (source.bytes == NULL)
+        return fault_set(fault, ENOMEM, "no memory to read a layer");
+    if (layer->expanded != NULL && digest_open(layer->expanded, &source.digest) < 0)
         return fault_set(fault, ENOTSUP, "cannot compute the digest of a layer");
-    struct stream stream = {.archive = compressed, .digest = digest};
     struct fault cause = {0};
-    int r = stream_unpack(&stream, tar, source, usage, &cause);
-    if (r == 0 && source->expanded != NULL)
-        r = stream_check(&stream, tar, source->expanded, &cause);
-    if (stream.bytes > STREAM_BYTES_MAX)
-        return fault_set(fault, EFBIG, "the archive is refused: it expands to more than %d GiB",
-                         (int)(STREAM_BYTES_MAX >> 30));
-    if (r < 0)
-        return fault_set(fault, -r, "%s", cause.text);
-    if (source->kind == TREE_WHOLE && atomic_load(&usage->members) == 0)
-        return fault_set(fault, EBADMSG, "the archive holds nothing");
-    return 0;
+    int r = 0;
+    if (archive_read_open(tar, &source, NULL, pipe_read_block, NULL) == ARCHIVE_OK)
+        r = tar_read(tar, TREE_LAYERS, usage, &cause);
+    else
+        r = archive_fault(tar, &cause);
+    if (r == 0)
+        r = layer_check(&source, tar, &cause);
+    if (source.cut)
+        return -ECANCELED;
+    return r < 0 ? fault_set(fault, -r, "%s", cause.text) : 0;
 }
 
 /* libarchive reads the inner tar from the data of the outer member. */

@@ -15,18 +15,25 @@
 
 #include <stddef.h>
 
-/* A tar: of a whole root file system, or one layer of an image. */
-struct tar_source {
-    int fd; /* borrowed, read from where it stands */
-    enum tree_kind kind;
-    const struct digest *expanded; /* of what it expands to, borrowed; NULL: not known */
+/*
+ * Unpacks the tar of a whole root file system, compressed or not, from where `fd`, borrowed, stands,
+ * counting into `usage`. 0; -EBADMSG for a damaged or hostile archive; -EFBIG for one over the maxima
+ * of member.h and stream.h; or another negative errno.
+ */
+int tar_unpack(int fd, struct tree_usage *usage, struct fault *fault);
+
+/* One layer of an image, as another process expands it (stream_expand()) into a pipe. */
+struct layer_source {
+    int fd;                        /* borrowed: the end of the pipe to read from */
+    const struct digest *expanded; /* of all that comes, borrowed; NULL: not known */
+    const atomic_bool *whole;      /* set by who writes, before it closes: all came */
 };
 
 /*
- * Unpacks a tar, counting into `usage`. 0; -EBADMSG for a damaged or hostile archive, or one that
- * expands to something else; -EFBIG for one over the maxima of member.h; or another negative errno.
+ * Unpacks it upon what is there. As tar_unpack(), and -EBADMSG for one that has not its digest;
+ * -ECANCELED without a fault: who writes gave up, and says why.
  */
-int tar_unpack(const struct tar_source *source, struct tree_usage *usage, struct fault *fault);
+int layer_unpack(const struct layer_source *layer, struct tree_usage *usage, struct fault *fault);
 
 /*
  * Unpacks a package with a writer of TREE_PACKAGES, and keeps its control file and postinst script as

@@ -1,11 +1,14 @@
 /*
- * Applies the layers of an image to its root file system, in order, in one confined child: each as
- * soon as the parent has it whole, while the parent fetches the next.
+ * Applies the layers of an image to its root file system, in order, each as soon as the parent has
+ * it whole, while the parent fetches the next. In two confined children, so that two processors
+ * have work:
  *
- * The child is started before the parent talks to a network: libraries may start threads for that,
+ *     file of a layer -> expander: gzip, zstd, xz -> pipe -> applier: digest, tar -> the tree
+ *
+ * They are started before the parent talks to a network: libraries may start threads for that,
  * and a process with threads cannot make a child that goes on in libc (confine.c).
  *
- * Side: parent; the layers are read in the child.
+ * Side: parent; the layers are read in the children.
  */
 #ifndef IMAGES_LAYERS_H
 #define IMAGES_LAYERS_H
@@ -17,29 +20,31 @@
 
 struct layers_shared;
 
+enum { LAYERS_EXPANDER, LAYERS_APPLIER, LAYERS_CHILDREN };
+
 struct layers {
-    struct child child;
-    struct layers_shared *shared; /* owned */
-    int socket_fd;                /* owned: layers go to the child through it */
-    int given_fds[LAYERS_MAX];    /* owned: where the child reads, to see how far it is */
+    struct child children[LAYERS_CHILDREN];
+    struct layers_shared *shared;    /* owned */
+    int socket_fds[LAYERS_CHILDREN]; /* owned: layers go to each child through its own */
+    int given_fds[LAYERS_MAX];       /* owned: where the expander reads, to see how far it is */
     uint64_t given_bytes;
     size_t given_count;
 };
 
 /* Empty ones, for layers_release() to pass over. */
-#define LAYERS_NONE ((struct layers){.child = CHILD_NONE, .socket_fd = -1})
+#define LAYERS_NONE ((struct layers){.children = {CHILD_NONE, CHILD_NONE}, .socket_fds = {-1, -1}})
 
-/* Starts the child on `root`, an empty directory, which must stay until the release. */
+/* Starts the children on `root`, an empty directory, which must stay until the release. */
 int layers_start(struct layers *layers, const char *root, struct fault *fault);
 
 /*
- * Gives it the next layer: the file, read from its start by a descriptor of its own, and the digest
+ * Gives them the next layer: the file, read from its start by a descriptor of its own, and the digest
  * of what it expands to. 0 or a negative errno.
  */
 int layers_give(struct layers *layers, int fd, const struct digest *diff_id, struct fault *fault);
 
 /*
- * Looks how the child does, without waiting. 0; -EINTR; or the fault it reported: -EBADMSG for a
+ * Looks how they do, without waiting. 0; -EINTR; or the fault that one reported: -EBADMSG for a
  * damaged or hostile layer, -EFBIG for one over the maxima of member.h, another errno.
  */
 int layers_attend(struct layers *layers, struct fault *fault);

@@ -25,8 +25,7 @@ struct job {
 static int tar_body(void *data, struct fault *fault)
 {
     struct job *job = data;
-    const struct tar_source source = {.fd = CONFINED_FIRST_FD, .kind = TREE_WHOLE};
-    return tar_unpack(&source, &job->shared->usage, fault);
+    return tar_unpack(CONFINED_FIRST_FD, &job->shared->usage, fault);
 }
 
 /* One worker: takes packages until there is none left. */

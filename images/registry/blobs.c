@@ -15,6 +15,7 @@
 enum blob_state {
     BLOB_WAITING, /* for its turn, or for the time of its next try */
     BLOB_COMING,
+    BLOB_CHECKED, /* being so: all its bytes are there */
     BLOB_WHOLE,
     BLOB_GIVEN,
 };
@@ -68,6 +69,12 @@ static int blobs_prepare(const struct blobs_request *request, struct blobs *blob
     return 0;
 }
 
+/* In the thread of a digest. */
+static void on_digest(void *data)
+{
+    http_wake(data);
+}
+
 static int on_begin(void *data, long status, uint64_t offset)
 {
     struct blob *blob = data;
@@ -103,23 +110,25 @@ static int blob_start(struct blobs *blobs, struct blob *blob, struct fault *faul
     return http_start(session->http, &blob->transfer, &request, fault);
 }
 
-/* It has all its bytes: are they the right ones? 0, or a fault. */
-static int blob_settle(struct blobs *blobs, struct blob *blob, struct fault *fault)
+/* It has all its bytes: are they the right ones? 0, also for not known yet; or a fault. */
+static int blob_check(struct blobs *blobs, struct blob *blob, struct fault *fault)
 {
     int r = download_check(&blob->download);
+    if (r == -EAGAIN)
+        return 0;
     if (r == 0) {
         blob->state = BLOB_WHOLE;
         return 0;
     }
-    bool again = blob->download.resumed;
-    r = again ? download_restart(&blob->download) : r;
-    if (again && r == 0) {
+    if (r != -EBADMSG)
+        return fault_set(fault, -r, "cannot compute the digest of a layer: %m");
+    if (blob->download.resumed) {
         blob->state = BLOB_WAITING;
-        return 0;
+        r = download_restart(&blob->download);
+        return r < 0 ? fault_set(fault, -r, "cannot begin a download anew: %m") : 0;
     }
     download_remove(&blob->download);
-    return fault_set(fault, r == -EBADMSG ? EBADMSG : EIO,
-                     "%s sends a layer that is not %s: refused",
+    return fault_set(fault, EBADMSG, "%s sends a layer that is not %s: refused",
                      blobs->request->session->reference->host, blob->download.wanted.digest.text);
 }
 
@@ -157,8 +166,10 @@ static int blob_judge(struct blobs *blobs, struct blob *blob, struct fault *faul
                          (unsigned long long)download->wanted.size, download->wanted.digest.text);
     }
     if (answered && (status == 200 || status == 206)) {
-        if (download->have == download->wanted.size)
-            return blob_settle(blobs, blob, fault);
+        if (download_is_complete(download)) {
+            blob->state = BLOB_CHECKED;
+            return 0;
+        }
         download_remove(download);
         return fault_set(fault, EBADMSG,
                          "%s sends %llu bytes of a layer instead of the %llu of %s: "
@@ -187,12 +198,31 @@ static int blobs_give(struct blobs *blobs, struct fault *fault)
     while (r == 0 && blobs->given < blobs->count &&
            blobs->items[blobs->given].state == BLOB_WHOLE) {
         struct blob *blob = &blobs->items[blobs->given];
-        r = layers_give(blobs->request->layers, blob->download.fd,
-                        &blobs->request->diff_ids[blobs->given], fault);
+        if (blobs->request->layers != NULL)
+            r = layers_give(blobs->request->layers, blob->download.fd,
+                            &blobs->request->diff_ids[blobs->given], fault);
         blob->state = BLOB_GIVEN;
         blobs->given++;
     }
     return r;
+}
+
+/* Whether it takes up one of the places of those that come at once, each of which has a thread. */
+static bool blob_is_busy(const struct blob *blob)
+{
+    return blob->state == BLOB_COMING || blob->state == BLOB_CHECKED;
+}
+
+/* What is there already, whole, is only checked. */
+static int blob_begin(struct blobs *blobs, struct blob *blob, struct fault *fault)
+{
+    int r = download_start(&blob->download, on_digest, blobs->request->session->http);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot start to compute the digest of a layer: %m");
+    if (!download_is_complete(&blob->download))
+        return blob_start(blobs, blob, fault);
+    blob->state = BLOB_CHECKED;
+    return 0;
 }
 
 /* Starts what may come now, the lowest first. */
@@ -201,16 +231,15 @@ static int blobs_start(struct blobs *blobs, struct fault *fault)
     size_t coming = 0;
     int64_t now = clock_now();
     for (size_t i = 0; i < blobs->count; i++)
-        coming += blobs->items[i].state == BLOB_COMING;
+        coming += blob_is_busy(&blobs->items[i]);
     for (size_t i = blobs->given; i < blobs->count && coming < BLOBS_AT_ONCE; i++) {
         struct blob *blob = &blobs->items[i];
         if (blob->state != BLOB_WAITING || blob->not_before > now)
             continue;
-        bool whole = blob->download.have == blob->download.wanted.size;
-        int r = whole ? blob_settle(blobs, blob, fault) : blob_start(blobs, blob, fault);
+        int r = blob_begin(blobs, blob, fault);
         if (r < 0)
             return r;
-        coming += blob->state == BLOB_COMING;
+        coming++;
     }
     return 0;
 }
@@ -220,6 +249,8 @@ static int blobs_collect(struct blobs *blobs, struct fault *fault)
     int r = 0;
     for (size_t i = blobs->given; r == 0 && i < blobs->count; i++) {
         struct blob *blob = &blobs->items[i];
+        if (blob->state == BLOB_CHECKED)
+            r = blob_check(blobs, blob, fault);
         if (blob->state != BLOB_COMING || !blob->transfer.done)
             continue;
         r = blob_judge(blobs, blob, fault);
@@ -258,7 +289,7 @@ static int blobs_turn(struct blobs *blobs, struct fault *fault)
                                sigabbrev_np(interrupt_signal()))
                    : fault_set(fault, EIO, "libcurl cannot go on");
     r = blobs_collect(blobs, fault);
-    if (r == 0)
+    if (r == 0 && blobs->request->layers != NULL)
         r = layers_attend(blobs->request->layers, fault);
     blobs_show(blobs);
     return r;

@@ -21,7 +21,7 @@ struct blobs_request {
     const struct document *document; /* a manifest */
     const struct digest *diff_ids;   /* as many as layers */
     int downloads_fd;                /* downloads_open() */
-    struct layers *layers;           /* where they go */
+    struct layers *layers;           /* where they go; NULL: nowhere, they are only downloaded */
     struct progress *progress;
 };
 

@@ -12,7 +12,6 @@
 
 #define DIRECTORY "downloads"
 #define AGE_MAX (7 * 24 * 3600) /* seconds */
-#define READ_SIZE (256 << 10)
 
 /* Whether nobody wants the file any more: it is old, and no fetch holds its lock. */
 static bool is_forgotten(int directory_fd, const char *name)
@@ -74,22 +73,15 @@ static int file_open(int directory_fd, const char *name)
     return unnamed_fd < 0 ? -errno : unnamed_fd;
 }
 
-/* Reads what is there into the digest. 0 or a negative errno. */
+/* Sees how much is there; a file of another kind or size is not of this blob. 0 or a negative errno. */
 static int take_up(struct download *download)
 {
     struct stat status;
     if (fstat(download->fd, &status) < 0)
         return -errno;
     if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size > download->wanted.size)
-        return download_restart(download);
-    OWNED_MEMORY char *bytes = malloc(READ_SIZE);
-    if (bytes == NULL)
-        return -ENOMEM;
-    for (ssize_t got; (got = pread(download->fd, bytes, READ_SIZE, (off_t)download->have)) != 0;) {
-        if (got < 0 || digest_update(download->digest, bytes, (size_t)got) < 0)
-            return got < 0 ? -errno : -EIO;
-        download->have += (uint64_t)got;
-    }
+        return ftruncate(download->fd, 0) < 0 ? -errno : 0;
+    download->have = (uint64_t)status.st_size;
     download->resumed = download->have > 0;
     return 0;
 }
@@ -104,9 +96,7 @@ int download_begin(int directory_fd, const struct descriptor *wanted, struct dow
     download.fd = file_open(directory_fd, name);
     if (download.fd < 0)
         return fault_set(fault, -download.fd, "cannot make a file for a download: %m");
-    int r = digest_open(&wanted->digest, &download.digest);
-    if (r == 0)
-        r = take_up(&download);
+    int r = take_up(&download);
     if (r < 0)
         return fault_set(fault, -r, "cannot take up the download %s: %m", name);
     *ret_download = download;
@@ -114,13 +104,35 @@ int download_begin(int directory_fd, const struct descriptor *wanted, struct dow
     return 0;
 }
 
+static int digest_begin(struct download *download)
+{
+    const struct file_digest_request request = {
+        .fd = download->fd,
+        .like = &download->wanted.digest,
+        .on_end = download->on_digest,
+        .data = download->data,
+    };
+    int r = file_digest_start(&request, &download->digest);
+    if (r == 0)
+        file_digest_extend(download->digest, download->have, false);
+    return r;
+}
+
+int download_start(struct download *download, void (*on_digest)(void *data), void *data)
+{
+    if (download->digest != NULL)
+        return 0;
+    download->on_digest = on_digest;
+    download->data = data;
+    return digest_begin(download);
+}
+
 int download_write(struct download *download, const void *bytes, size_t length)
 {
     if (length > download->wanted.size - download->have)
         return -EMSGSIZE;
-    int r = digest_update(download->digest, bytes, length);
     const char *next = bytes;
-    while (r == 0 && length > 0) {
+    while (length > 0) {
         ssize_t put = pwrite(download->fd, next, length, (off_t)download->have);
         if (put < 0 && errno != EINTR)
             return -errno;
@@ -128,24 +140,32 @@ int download_write(struct download *download, const void *bytes, size_t length)
         length -= put > 0 ? (size_t)put : 0;
         download->have += put > 0 ? (uint64_t)put : 0;
     }
-    return r;
+    file_digest_extend(download->digest, download->have, false);
+    return 0;
 }
 
 int download_restart(struct download *download)
 {
-    digest_release(&download->digest);
+    file_digest_release(&download->digest);
     download->have = 0;
     download->resumed = false;
-    if (ftruncate(download->fd, 0) < 0)
-        return -errno;
-    return digest_open(&download->wanted.digest, &download->digest);
+    return ftruncate(download->fd, 0) < 0 ? -errno : digest_begin(download);
+}
+
+bool download_is_complete(struct download *download)
+{
+    if (download->have != download->wanted.size)
+        return false;
+    file_digest_extend(download->digest, download->have, true);
+    return true;
 }
 
 int download_check(struct download *download)
 {
     struct digest found;
-    if (download->have != download->wanted.size || digest_finish(download->digest, &found) < 0)
-        return -EIO;
+    int r = file_digest_result(download->digest, &found);
+    if (r < 0)
+        return r;
     return digest_equal(&found, &download->wanted.digest) ? 0 : -EBADMSG;
 }
 
@@ -166,6 +186,6 @@ void download_remove(struct download *download)
 
 void download_release(struct download *download)
 {
+    file_digest_release(&download->digest);
     fd_close(&download->fd);
-    digest_release(&download->digest);
 }

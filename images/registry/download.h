@@ -12,6 +12,7 @@
 #ifndef IMAGES_REGISTRY_DOWNLOAD_H
 #define IMAGES_REGISTRY_DOWNLOAD_H
 
+#include "images/registry/file_digest.h"
 #include "images/registry/manifest.h"
 #include "sandbox/base/fault.h"
 
@@ -25,15 +26,23 @@ struct download {
     int directory_fd; /* borrowed */
     int fd; /* owned */
     bool resumed; /* some of it is of an earlier fetch */
-    uint64_t have; /* bytes, all of them in the digest */
-    struct digest_stream *digest; /* owned */
+    uint64_t have; /* bytes */
+    struct file_digest *digest; /* owned: of what is there; NULL before download_start() */
+    void (*on_digest)(void *data);
+    void *data;
 };
 
 #define DOWNLOAD_NONE ((struct download){.fd = -1})
 
-/* Takes up a blob where it stands: reads what is there already. 0 or a negative errno. */
+/* Takes up a blob where it stands. 0 or a negative errno. */
 int download_begin(int directory_fd, const struct descriptor *wanted, struct download *ret_download,
                    struct fault *fault);
+
+/*
+ * Readies it for bytes, unless that was done: from now on a thread reads what is there and what comes.
+ * It calls `on_digest` when it knows the digest of the whole. 0 or a negative errno.
+ */
+int download_start(struct download *download, void (*on_digest)(void *data), void *data);
 
 /* Takes the next bytes. 0; -EMSGSIZE for more than the blob has; or another negative errno. */
 int download_write(struct download *download, const void *bytes, size_t length);
@@ -41,7 +50,11 @@ int download_write(struct download *download, const void *bytes, size_t length);
 /* Begins anew: what came is worth nothing. 0 or a negative errno. */
 int download_restart(struct download *download);
 
-/* Whether it is all there and what it should be. 0; -EBADMSG; -EIO. */
+/* Whether all that it should have is there; then no more is to be written. */
+bool download_is_complete(struct download *download);
+
+/* Of a complete one: whether it is what it should be. 0; -EAGAIN not known yet; -EBADMSG; or another
+ * negative errno. */
 int download_check(struct download *download);
 
 /* Removes the file of a blob that is not needed any more, if there is one. */

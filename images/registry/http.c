@@ -361,6 +361,11 @@ int http_turn(struct http *http, int milliseconds)
     return 0;
 }
 
+void http_wake(struct http *http)
+{
+    curl_multi_wakeup(http->multi);
+}
+
 int http_wait(struct http *http, const struct transfer *transfer)
 {
     int r = 0;

@@ -83,6 +83,9 @@ void http_stop(struct http *http, struct transfer *transfer); /* frees; may be s
 /* Waits up to so long for something to happen on any transfer. 0; -EINTR after a signal; -EIO. */
 int http_turn(struct http *http, int milliseconds);
 
+/* Ends the waiting of http_turn(), now or the next time. Any thread may call it. */
+void http_wake(struct http *http);
+
 /* Until that transfer is done. As http_turn(). */
 int http_wait(struct http *http, const struct transfer *transfer);
 

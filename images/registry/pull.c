@@ -116,11 +116,12 @@ static int layers_get(const struct pull *pull, struct session *session,
         .progress = pull->progress,
     };
     r = blobs_fetch(&request, fault);
-    if (r == 0) {
+    if (r == 0 && layers != NULL) {
         progress_step(pull->progress, "unpacking");
         r = layers_finish(layers, pull->progress, fault);
     }
-    for (size_t i = 0; !is_worth_keeping(r) && i < document->layer_count; i++)
+    bool forget = layers != NULL && !is_worth_keeping(r);
+    for (size_t i = 0; forget && i < document->layer_count; i++)
         downloads_forget(downloads_fd, &document->layers[i].digest);
     return r;
 }
@@ -144,16 +145,17 @@ static int pull_with(const struct pull *pull, struct session *session, struct la
 
 int pull_image(const struct pull *pull, struct provenance *provenance, struct fault *fault)
 {
-    /* In this order: the child must be there before libcurl may have threads. */
+    /* In this order: the children must be there before libcurl may have threads. */
     OWNED(layers_release) struct layers layers = LAYERS_NONE;
     OWNED(http_release) struct http *http = NULL;
     OWNED(session_close) struct session session = {0};
-    int r = layers_start(&layers, pull->rootfs, fault);
+    const bool unpacks = pull->rootfs != NULL;
+    int r = unpacks ? layers_start(&layers, pull->rootfs, fault) : 0;
     if (r == 0)
         r = http_open(&http, fault);
     if (r < 0)
         return r;
     session_open(&session, http, pull->reference);
     progress_step(pull->progress, "asking %s", pull->reference->host);
-    return pull_with(pull, &session, &layers, provenance, fault);
+    return pull_with(pull, &session, unpacks ? &layers : NULL, provenance, fault);
 }

@@ -15,7 +15,7 @@
 struct pull {
     const char *store; /* where downloads are kept */
     const struct reference *reference;
-    const char *rootfs; /* host path of an empty directory */
+    const char *rootfs; /* host path of an empty directory; NULL: only download, and keep that */
     struct progress *progress;
 };
 

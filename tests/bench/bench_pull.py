@@ -1,8 +1,15 @@
 """An image from a registry on this machine, by us and by skopeo and umoci: bench_pull.py BUILD
 
 The same image in turn, each into an empty place; medians of what each took, from the start of a
-program to its end. `unpack` is that of an OCI layout; `download` is until the last layer is here, while
-ours unpacks the others already, so it says little without `both`. Not by root. BENCH_ROUNDS=N takes N rounds, SIZE=N makes an image of about N MB.
+program to its end.
+
+    pull     `skopeo copy` into an OCI layout; bench-pull into our downloads. Both write and hash the
+             same bytes, so this compares how they wait and share the processors: where SHA-256 is
+             not in hardware, that is most of the time of both, and no faster way is left
+    unpack   `umoci unpack` of that layout; `fetch` of it. Both check the digest of what comes out
+    both     the two of them; `fetch` of the reference, which downloads and unpacks at once
+
+Not by root. BENCH_ROUNDS=N takes N rounds, SIZE=N makes an image of about N MB.
 """
 
 import os
@@ -74,44 +81,43 @@ class Memory(threading.Thread):
                     self.megabytes = max(self.megabytes, kilobytes / 1024)
 
 
-def timed(command, environment=None, mark=None, memory=False):
-    """Seconds until the end, seconds until a line with the mark, megabytes of memory."""
-    begin, marked = time.monotonic(), None
+def timed(command, environment=None, memory=False):
+    """Seconds until the end; or megabytes of memory, because looking takes time itself."""
+    begin = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, text=True, env=environment)
     watcher = Memory(process.pid) if memory else None
-    said = []
-    for line in process.stderr:
-        said.append(line)
-        if mark and mark in line and marked is None:
-            marked = time.monotonic() - begin
-    assert process.wait() == 0, "".join(said)
+    said = process.stderr.read()
+    assert process.wait() == 0, said
     took = time.monotonic() - begin
-    if watcher:
-        watcher.ended.set()
-        watcher.join()
-    return took, marked, watcher.megabytes if watcher else 0
+    if watcher is None:
+        return took
+    watcher.ended.set()
+    watcher.join()
+    return watcher.megabytes
 
 
-def round_of(program, registry, reference, place):
+def round_of(build, reference, place):
     """One round: what each took, by name."""
-    took = {}
-    layout, store = place / "layout", place / "store"
-    took["skopeo copy"], _, _ = timed(["skopeo", "copy", "--src-tls-verify=false",
-                                       f"docker://{reference}", f"oci:{layout}:latest"])
-    took["umoci unpack"], _, _ = timed(["umoci", "unpack", "--rootless", "--image",
-                                        f"{layout}:latest", place / "bundle"])
+    program = build / "images" / "code-sandbox-mcp-image"
+    layout, store, downloads = place / "layout", place / "store", place / "pulled"
+    downloads.mkdir()
     environment = {**os.environ, "XDG_DATA_HOME": str(store)}
-    took["fetch"], took["fetch, download"], _ = timed(
-        [program, "fetch", "pulled", "--from", reference], environment, "pulled: unpacking")
-    took["fetch, unpack"], _, _ = timed([program, "fetch", "unpacked", "--from", layout], environment)
-    again = [program, "fetch", "--force", "pulled", "--from", reference]
-    _, _, took["memory"] = timed(again, environment, memory=True)  # looking takes time itself
-    return took
+    fetch = [program, "fetch", "--force"]
+    return {
+        "skopeo copy": timed(["skopeo", "copy", "--src-tls-verify=false", f"docker://{reference}",
+                              f"oci:{layout}:latest"]),
+        "our pull": timed([build / "tests" / "bench" / "bench-pull", downloads, reference]),
+        "umoci unpack": timed(["umoci", "unpack", "--rootless", "--image", f"{layout}:latest",
+                               place / "bundle"]),
+        "our unpack": timed([*fetch, "unpacked", "--from", layout], environment),
+        "our both": timed([*fetch, "pulled", "--from", reference], environment),
+        "memory": timed([*fetch, "pulled", "--from", reference], environment, memory=True),
+    }
 
 
 def main():
-    program = pathlib.Path(sys.argv[1]).resolve() / "images" / "code-sandbox-mcp-image"
+    build = pathlib.Path(sys.argv[1]).resolve()
     scratch = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="code-sandbox-bench-", dir=scratch) as name:
         directory_of_all = pathlib.Path(name)
@@ -126,7 +132,7 @@ def main():
             for number in range(ROUNDS):
                 place = directory_of_all / f"round-{number}"
                 place.mkdir()
-                rounds.append(round_of(program, registry, reference, place))
+                rounds.append(round_of(build, reference, place))
                 subprocess.run(["chmod", "-R", "u+rwx", place], check=True)
                 shutil.rmtree(place)
         finally:
@@ -136,16 +142,15 @@ def main():
 
 def report(rounds):
     median = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
-    rows = [("download", "skopeo copy", "fetch, download"), ("unpack", "umoci unpack", "fetch, unpack")]
+    median["their both"] = median["skopeo copy"] + median["umoci unpack"]
+    rows = [("pull", "skopeo copy", "our pull"), ("unpack", "umoci unpack", "our unpack"),
+            ("both", "their both", "our both")]
     bad = False
     print(f"{'':10}{'theirs s':>10}{'ours s':>10}{'ours / theirs':>15}")
     for row, theirs, ours in rows:
         share = median[ours] / median[theirs]
-        bad |= row == "unpack" and share > SHARE_MAX
+        bad |= row != "pull" and share > SHARE_MAX
         print(f"{row:10}{median[theirs]:10.2f}{median[ours]:10.2f}{share:15.2f}")
-    both = median["skopeo copy"] + median["umoci unpack"]
-    print(f"{'both':10}{both:10.2f}{median['fetch']:10.2f}{median['fetch'] / both:15.2f}")
-    bad |= median["fetch"] / both > SHARE_MAX
     memory = max(one["memory"] for one in rounds)
     print(f"most memory of a process of ours: {memory:.0f} MB")
     bad |= memory > MEMORY_MAX_MB

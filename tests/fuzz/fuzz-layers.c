@@ -13,9 +13,10 @@
 static int apply(const uint8_t *data, size_t size, struct tree_usage *usage)
 {
     OWNED_MEMORY uint8_t *mended = tar_mend(data, size);
-    const struct tar_source source = {.fd = fuzz_file(mended, size), .kind = TREE_LAYERS};
+    const atomic_bool whole = true;
+    const struct layer_source layer = {.fd = fuzz_file(mended, size), .whole = &whole};
     struct fault fault = {0};
-    int r = tar_unpack(&source, usage, &fault);
+    int r = layer_unpack(&layer, usage, &fault);
     fuzz_check_fault(r, &fault);
     return r;
 }

@@ -36,6 +36,14 @@
 #define SHOWN_MAX (32 * KIBIBYTE)
 #define SHOWN_STDERR_SHARE (16 * KIBIBYTE)
 
+/* Of an image's libraries, how much the description of a tool names: every request has it in it. */
+#define LIBRARIES_SHOWN_MAX 300
+
+/* Output that was cut and can be read as a resource: one stream, all of them, how many results. */
+#define OUTPUT_STREAM_MAX (2 * MEBIBYTE)
+#define OUTPUTS_BYTES_MAX (16 * MEBIBYTE)
+#define OUTPUTS_MAX 32
+
 /* Runs at once that the operator may ask for. */
 #define PARALLEL_MAX 256
 /* A configuration file. */

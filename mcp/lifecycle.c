@@ -7,7 +7,8 @@
 static const char instructions[] =
     "Runs Python and JavaScript in a sandbox on this computer. Each call starts afresh, in an "
     "empty directory without network: nothing is kept from one call to the next, so send whole "
-    "programs. Print what you want to see. The resource sandbox://environments tells which "
+    "programs. Print what you want to see. What is left out of a long output is a resource that the "
+    "result names. The resource sandbox://environments tells which "
     "libraries are there.";
 
 static void write_empty_object(struct json_writer *writer)
@@ -93,7 +94,7 @@ void lifecycle_discover(struct server *server, const struct rpc_message *message
 {
     (void)server;
     (void)message;
-    reply_result(reply, &(struct result_body){.write = write_discovered});
+    reply_result(reply, &(struct result_body){.write = write_discovered, .introduces = true});
 }
 
 bool lifecycle_is_stateless(const struct rpc_message *message)

@@ -1,4 +1,5 @@
 #include "mcp/reply.h"
+#include "mcp/icon.h"
 
 struct form {
     const struct reply *reply;
@@ -12,6 +13,8 @@ void reply_write_implementation(struct json_writer *writer, enum version version
     if (!is_short && version >= VERSION_2025_06_18)
         json_text_member(writer, "title", "Code sandbox");
     json_text_member(writer, "version", PROJECT_VERSION);
+    if (!is_short)
+        icon_write_member(writer, version);
     json_end_object(writer);
 }
 
@@ -26,7 +29,7 @@ static void write_meta(struct json_writer *writer, const struct form *form)
         form->body->write_meta(writer, form->body->data);
     if (is_stateless) {
         json_key(writer, "io.modelcontextprotocol/serverInfo");
-        reply_write_implementation(writer, form->reply->version, true);
+        reply_write_implementation(writer, form->reply->version, !form->body->introduces);
     }
     json_end_object(writer);
 }

@@ -28,6 +28,7 @@ struct result_body {
     /* Writes members of its _meta; or NULL. */
     void (*write_meta)(struct json_writer *writer, const void *data);
     const void *data; /* borrowed for the call */
+    bool introduces;  /* it is how the client gets to know us */
 };
 
 /* Gives the answer, as rpc_answer_result(). */

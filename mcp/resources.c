@@ -1,9 +1,11 @@
 #include "mcp/resources.h"
 #include "images/store.h"
+#include "mcp/base64.h"
 #include "mcp/bounds.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #define ENVIRONMENTS_URI "sandbox://environments"
 #define ENVIRONMENTS_MAX 65536
@@ -30,12 +32,21 @@ static void write_resources(struct json_writer *writer, enum version version, co
     json_end_array(writer);
 }
 
-static void write_no_templates(struct json_writer *writer, enum version version, const void *data)
+static void write_templates(struct json_writer *writer, enum version version, const void *data)
 {
-    (void)version;
     (void)data;
     json_key(writer, "resourceTemplates");
     json_begin_array(writer);
+    json_begin_object(writer);
+    json_text_member(writer, "uriTemplate", OUTPUT_URI_TEMPLATE);
+    json_text_member(writer, "name", "output");
+    if (version >= VERSION_2025_06_18)
+        json_text_member(writer, "title", "Whole output of a call");
+    json_text_member(writer, "description",
+                     "stdout or stderr of a call whose result showed only a part of it. The result "
+                     "names it; of many such calls only the newest are kept");
+    json_text_member(writer, "mimeType", "text/plain");
+    json_end_object(writer);
     json_end_array(writer);
 }
 
@@ -61,7 +72,7 @@ void resources_list_templates(struct server *server, const struct rpc_message *m
 {
     (void)server;
     if (!refuse_cursor(message, reply))
-        reply_result(reply, &(struct result_body){.write = write_no_templates});
+        reply_result(reply, &(struct result_body){.write = write_templates});
 }
 
 /* image and installed_libraries are what the server of old had; the rest tells how to get there. */
@@ -144,6 +155,67 @@ static void answer_not_found(const struct reply *reply, const struct json_value 
                           uri->length <= ID_MAX ? write_uri : NULL, uri);
 }
 
+/* One stream as it was kept. */
+struct output_contents {
+    const struct json_value *uri;
+    struct buffer bytes; /* of it */
+    struct buffer quoted; /* the same as JSON text, if that fits into a line */
+};
+
+static int quote(const struct buffer *bytes, struct buffer *quoted)
+{
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(quoted, &writer);
+    if (r < 0)
+        return r;
+    json_string(writer, bytes->data, bytes->length);
+    return json_writer_close(writer);
+}
+
+static void write_output(struct json_writer *writer, enum version version, const void *data)
+{
+    (void)version;
+    const struct output_contents *contents = data;
+    json_key(writer, "contents");
+    json_begin_array(writer);
+    json_begin_object(writer);
+    json_key(writer, "uri");
+    json_copy(writer, contents->uri);
+    if (contents->quoted.length > 0) {
+        json_text_member(writer, "mimeType", "text/plain");
+        json_key(writer, "text");
+        json_raw(writer, contents->quoted.data, contents->quoted.length);
+    } else {
+        OWNED(buffer_release) struct buffer text = BUFFER(LINE_OUT_MAX);
+        base64_append(&text, contents->bytes.data, contents->bytes.length);
+        json_text_member(writer, "mimeType", "application/octet-stream");
+        json_key(writer, "blob");
+        json_string(writer, text.data, text.length);
+    }
+    json_end_object(writer);
+    json_end_array(writer);
+}
+
+static void answer_output(const struct reply *reply, const struct json_value *uri,
+                          const struct capture *capture)
+{
+    OWNED(buffer_release) struct buffer bytes = BUFFER(OUTPUT_STREAM_MAX + 256);
+    OWNED(buffer_release) struct buffer quoted = BUFFER(LINE_OUT_MAX - 8 * ID_MAX);
+    int r = buffer_append(&bytes, capture->head.data, capture->head.length);
+    if (r == 0 && capture->cut > 0)
+        r = buffer_format(&bytes, "\n[... %" PRIu64 " bytes were not kept ...]\n", capture->cut);
+    if (r == 0)
+        r = buffer_append(&bytes, capture->tail.data, capture->tail.length);
+    /* Bytes that take six each go as base64. */
+    if (r == 0 && quote(&bytes, &quoted) < 0)
+        buffer_release(&quoted);
+    const struct output_contents contents = {uri, bytes, quoted};
+    if (r < 0)
+        rpc_answer_error(reply->answer, RPC_INTERNAL_ERROR, "no memory for the output");
+    else
+        reply_result(reply, &(struct result_body){.write = write_output, .data = &contents});
+}
+
 void resources_read(struct server *server, const struct rpc_message *message,
                     const struct reply *reply)
 {
@@ -151,6 +223,11 @@ void resources_read(struct server *server, const struct rpc_message *message,
     if (uri == NULL || uri->type != JSON_STRING) {
         rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
                          "resources/read needs \"uri\", a string");
+        return;
+    }
+    const struct capture *output = outputs_find(&server->outputs, uri);
+    if (output != NULL) {
+        answer_output(reply, uri, output);
         return;
     }
     if (!json_is(uri, ENVIRONMENTS_URI)) {

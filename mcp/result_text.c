@@ -1,12 +1,14 @@
 #include "mcp/result_text.h"
 #include "mcp/bounds.h"
 #include "mcp/ending.h"
+#include "mcp/outputs.h"
 #include "mcp/record.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A shown text with its notes, and a failure that joins two of them. */
@@ -76,17 +78,32 @@ static struct span tail_of(struct span span, size_t limit)
     return (struct span){span.data + span.length - length, length};
 }
 
-static int put_cut(struct shown_stream *shown, struct span head, struct span tail)
+/* One stream, and where all of it can be read. */
+struct source {
+    const struct capture *capture;
+    uint64_t number; /* of the output, or 0 */
+    const char *stream;
+};
+
+static int put_cut(struct shown_stream *shown, const struct source *source, struct span head,
+                   struct span tail)
 {
     int r = buffer_append(&shown->text, head.data, head.length);
     if (r == 0)
-        r = buffer_format(&shown->text, "\n[... %" PRIu64 " bytes not shown ...]\n", shown->cut);
+        r = buffer_format(&shown->text, "\n[... %" PRIu64 " bytes not shown", shown->cut);
+    if (r == 0 && source->number > 0)
+        r = buffer_format(&shown->text, "; %s in the resource " OUTPUT_URI_FORMAT,
+                          source->capture->cut > 0 ? "more of them" : "they are", source->number,
+                          source->stream);
+    if (r == 0)
+        r = buffer_append_text(&shown->text, " ...]\n");
     return r < 0 ? r : buffer_append(&shown->text, tail.data, tail.length);
 }
 
-static int show_stream(const struct capture *capture, struct span (*strip)(struct span),
-                       size_t limit, struct shown_stream *ret_shown)
+static int show_stream(const struct source *source, struct span (*strip)(struct span), size_t limit,
+                       struct shown_stream *ret_shown)
 {
+    const struct capture *capture = source->capture;
     *ret_shown = (struct shown_stream){.text = BUFFER(TEXT_MAX)};
     struct span head = strip((struct span){capture->head.data, capture->head.length});
     struct span tail = strip_back((struct span){capture->tail.data, capture->tail.length});
@@ -102,7 +119,7 @@ static int show_stream(const struct capture *capture, struct span (*strip)(struc
     head = head_of(is_whole ? tail : head, limit / 2);
     tail = tail_of(tail, limit / 2);
     ret_shown->cut = kept - head.length - tail.length;
-    return put_cut(ret_shown, head, tail);
+    return put_cut(ret_shown, source, head, tail);
 }
 
 void shown_result_release(struct shown_result *shown)
@@ -111,7 +128,8 @@ void shown_result_release(struct shown_result *shown)
     buffer_release(&shown->err.text);
 }
 
-int shown_result_make(const struct run_result *result, struct shown_result *ret_shown)
+int shown_result_make(const struct run_result *result, uint64_t output_number,
+                      struct shown_result *ret_shown)
 {
     /* A stream that needs less than its share leaves the rest to the other. */
     size_t out = result->out.total < SHOWN_MAX ? (size_t)result->out.total : SHOWN_MAX;
@@ -120,9 +138,11 @@ int shown_result_make(const struct run_result *result, struct shown_result *ret_
     size_t for_out = SHOWN_MAX - err;
     size_t for_err = out < for_out ? SHOWN_MAX - out : SHOWN_MAX - for_out;
     struct shown_result shown = {0};
-    int r = show_stream(&result->out, strip_front, for_out, &shown.out);
+    const struct source source_out = {&result->out, output_number, "stdout"};
+    const struct source source_err = {&result->err, output_number, "stderr"};
+    int r = show_stream(&source_out, strip_front, for_out, &shown.out);
     if (r == 0)
-        r = show_stream(&result->err, strip_blank_lines, for_err, &shown.err);
+        r = show_stream(&source_err, strip_blank_lines, for_err, &shown.err);
     if (r < 0)
         shown_result_release(&shown);
     else
@@ -267,12 +287,25 @@ void result_text_write(struct json_writer *writer, enum version version, const v
     json_boolean(writer, false); /* the snippet may have failed; the tool did not */
 }
 
+static void write_uri(struct json_writer *writer, const char *member, uint64_t number,
+                      const char *stream)
+{
+    char uri[OUTPUT_URI_SIZE];
+    snprintf(uri, sizeof(uri), OUTPUT_URI_FORMAT, number, stream);
+    json_text_member(writer, member, uri);
+}
+
 void result_text_write_meta(struct json_writer *writer, const void *data)
 {
-    const struct record record = record_of(data);
+    const struct result_view *view = data;
+    const struct record record = record_of(view);
     json_key(writer, "code-sandbox/result");
     json_begin_object(writer);
     record_write_members(writer, &record);
+    if (view->output_number > 0 && record.stdout_cut > 0)
+        write_uri(writer, "stdout_resource", view->output_number, "stdout");
+    if (view->output_number > 0 && record.stderr_cut > 0)
+        write_uri(writer, "stderr_resource", view->output_number, "stderr");
     json_end_object(writer);
 }
 

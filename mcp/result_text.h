@@ -25,13 +25,16 @@ void shown_result_release(struct shown_result *shown);
 
 /*
  * Takes SHOWN_MAX bytes of both streams: the head and the tail of each, with a line between that
- * tells what was cut. White space around the whole is stripped. 0 or -ENOMEM.
+ * tells what was cut, and where it is: the resource of that number (outputs.h), if it is not 0.
+ * White space around the whole is stripped. 0 or -ENOMEM.
  */
-int shown_result_make(const struct run_result *result, struct shown_result *ret_shown);
+int shown_result_make(const struct run_result *result, uint64_t output_number,
+                      struct shown_result *ret_shown);
 
 struct result_view {
     const struct run_result *result;  /* all borrowed */
     const struct shown_result *shown;
+    uint64_t output_number; /* as it was given to shown_result_make() */
     const char *image;
     int64_t wall_max_ms;     /* the most time that the model may ask for */
     const char *silent_hint; /* said when a program printed nothing: how to print in its language */

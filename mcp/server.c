@@ -4,6 +4,7 @@
 #include "mcp/log.h"
 #include "mcp/resources.h"
 #include "mcp/subscriptions.h"
+#include "mcp/tool.h"
 #include "mcp/tools.h"
 #include "sandbox/base/owned.h"
 
@@ -202,6 +203,7 @@ static void server_close(struct server *server)
     launcher_release(&server->launcher);
     tools_forget_all(server);
     subscriptions_end_all(server);
+    outputs_release(&server->outputs);
     channel_close(&server->channel);
     interrupts_close(&server->interrupts);
     loop_close(&server->loop);

@@ -10,6 +10,7 @@
 #include "mcp/channel.h"
 #include "mcp/interrupts.h"
 #include "mcp/launcher.h"
+#include "mcp/outputs.h"
 #include "mcp/rpc.h"
 #include "mcp/settings.h"
 #include "mcp/version.h"
@@ -31,6 +32,7 @@ struct server {
     enum version version; /* that the handshake chose; VERSION_NONE before it */
     struct call *calls;   /* owned: tools/call requests whose runs have not ended; see tools.h */
     struct subscription *subscriptions; /* owned: open ones; see subscriptions.h */
+    struct outputs outputs;
     struct interrupts interrupts;
     struct loop_timer finish; /* armed when it is time to end */
     bool finishing;

@@ -2,51 +2,14 @@
 #include "mcp/bounds.h"
 #include "mcp/progress.h"
 #include "mcp/quantity.h"
-#include "mcp/record.h"
 #include "mcp/result_text.h"
+#include "mcp/tool.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct tool {
-    const char *name;
-    const char *title;
-    const char *language; /* of the catalog */
-    const char *description;
-    const char *libraries; /* said of the language's own image */
-    const char *code;      /* what to write into the argument */
-    const char *silent_hint;
-};
-
-/* Names and arguments are those that clients of the server of old have in their settings. */
-static const struct tool tools[] = {
-    {
-        .name = "run_python_code",
-        .title = "Run Python code",
-        .language = "python",
-        .description = "Runs a Python 3 program in a sandbox and returns what it printed. Use it "
-                       "to compute, to analyse data, or to check code by running it.",
-        .libraries = "numpy, pandas, matplotlib, scikit-learn and requests can be imported.",
-        .code = "The Python program, whole: it is run as `python3 main.py`. Use print() for what "
-                "you want to see; the value of a last expression is not shown.",
-        .silent_hint = "To see a value, print it: print(value)",
-    },
-    {
-        .name = "run_javascript_code",
-        .title = "Run JavaScript code",
-        .language = "javascript",
-        .description = "Runs a JavaScript program with Node.js in a sandbox and returns what it "
-                       "printed. Use it to compute, or to check code by running it.",
-        .libraries = "Node's own modules can be imported, and @google/genai.",
-        .code = "The JavaScript program, whole: it is run as `node main.js`. Both require() and "
-                "import work, and await at the top level of a module. Use console.log() for what "
-                "you want to see.",
-        .silent_hint = "To see a value, print it: console.log(value)",
-    },
-};
 
 /* A tools/call whose run has not ended. */
 struct call {
@@ -58,126 +21,6 @@ struct call {
     struct run *run; /* the engine's */
     struct progress progress;
 };
-
-static double seconds_of(int64_t milliseconds)
-{
-    return (double)milliseconds / 1000;
-}
-
-static void write_description(struct json_writer *writer, const struct tool *tool,
-                              const struct settings *settings)
-{
-    const struct language *language = language_find(tool->language);
-    bool own_image = language != NULL && settings->bound_language != language;
-    OWNED(buffer_release) struct buffer text = BUFFER(4096);
-    buffer_format(&text,
-                  "%s %s Each call is a fresh process in an empty directory: nothing is kept "
-                  "between calls, there is no network and no access to this computer's files, and "
-                  "it is stopped after %.8g seconds",
-                  tool->description,
-                  own_image
-                      ? tool->libraries
-                      : "The resource sandbox://environments tells which libraries there are.",
-                  seconds_of(settings->limits.wall_ms));
-    if (settings->wall_max_ms > settings->limits.wall_ms)
-        buffer_format(&text, " unless timeout_seconds says otherwise (at most %.8g)",
-                      seconds_of(settings->wall_max_ms));
-    buffer_append_text(&text, ".");
-    json_key(writer, "description");
-    json_string(writer, text.data, text.length);
-}
-
-/* "minimum" and not "exclusiveMinimum", which the APIs of some models refuse in a schema. */
-static void write_timeout_schema(struct json_writer *writer, const struct settings *settings)
-{
-    OWNED(buffer_release) struct buffer text = BUFFER(256);
-    buffer_format(&text,
-                  "How many seconds the program may run: %.8g if this is left out, at most %.8g.",
-                  seconds_of(settings->limits.wall_ms), seconds_of(settings->wall_max_ms));
-    json_begin_object(writer);
-    json_text_member(writer, "type", "number");
-    json_key(writer, "description");
-    json_string(writer, text.data, text.length);
-    json_key(writer, "minimum");
-    json_double(writer, seconds_of(1));
-    json_key(writer, "maximum");
-    json_double(writer, seconds_of(settings->wall_max_ms));
-    json_end_object(writer);
-}
-
-static void write_input_schema(struct json_writer *writer, const struct tool *tool,
-                               const struct settings *settings)
-{
-    json_key(writer, "inputSchema");
-    json_begin_object(writer);
-    json_text_member(writer, "type", "object");
-    json_key(writer, "properties");
-    json_begin_object(writer);
-    json_key(writer, "code");
-    json_begin_object(writer);
-    json_text_member(writer, "type", "string");
-    json_text_member(writer, "description", tool->code);
-    json_end_object(writer);
-    json_key(writer, "timeout_seconds");
-    write_timeout_schema(writer, settings);
-    json_end_object(writer);
-    json_key(writer, "required");
-    json_begin_array(writer);
-    json_text(writer, "code");
-    json_end_array(writer);
-    json_boolean_member(writer, "additionalProperties", false);
-    json_end_object(writer);
-}
-
-/* All four, because their defaults are the worst case and some clients refuse to call then. */
-static void write_annotations(struct json_writer *writer, const struct tool *tool)
-{
-    json_key(writer, "annotations");
-    json_begin_object(writer);
-    json_text_member(writer, "title", tool->title);
-    json_boolean_member(writer, "readOnlyHint", false);
-    json_boolean_member(writer, "destructiveHint", false);
-    json_boolean_member(writer, "idempotentHint", false);
-    json_boolean_member(writer, "openWorldHint", false);
-    json_end_object(writer);
-}
-
-static void write_tool(struct json_writer *writer, enum version version, const struct tool *tool,
-                       const struct settings *settings)
-{
-    json_begin_object(writer);
-    json_text_member(writer, "name", tool->name);
-    if (version >= VERSION_2025_06_18)
-        json_text_member(writer, "title", tool->title);
-    write_description(writer, tool, settings);
-    write_input_schema(writer, tool, settings);
-    if (version >= VERSION_2025_06_18 && settings->result_format == RESULT_STRUCTURED) {
-        json_key(writer, "outputSchema");
-        result_text_write_schema(writer);
-    }
-    if (version >= VERSION_2025_03_26)
-        write_annotations(writer, tool);
-    json_end_object(writer);
-}
-
-static void write_tools(struct json_writer *writer, enum version version, const void *data)
-{
-    json_key(writer, "tools");
-    json_begin_array(writer);
-    for (size_t i = 0; i < ARRAY_LENGTH(tools); i++)
-        write_tool(writer, version, &tools[i], data);
-    json_end_array(writer);
-}
-
-void tools_list(struct server *server, const struct rpc_message *message, const struct reply *reply)
-{
-    const struct json_value *cursor = json_member(message->params, "cursor");
-    if (cursor != NULL && cursor->type != JSON_NULL)
-        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
-                         "unknown cursor: the list of tools has one page");
-    else
-        reply_result(reply, &(struct result_body){.write = write_tools, .data = server->settings});
-}
 
 static void link_call(struct call *call)
 {
@@ -202,24 +45,29 @@ static void end_call(struct call *call)
     free(call);
 }
 
-static void answer_run(struct call *call, const struct run_result *result)
+static void answer_run(struct call *call, struct run_result *result)
 {
-    const struct settings *settings = call->server->settings;
+    struct server *server = call->server;
+    const struct settings *settings = server->settings;
+    uint64_t number = outputs_next(&server->outputs, result);
     struct shown_result shown;
-    if (shown_result_make(result, &shown) < 0) {
+    if (shown_result_make(result, number, &shown) < 0) {
         rpc_answer_error(call->reply.answer, RPC_INTERNAL_ERROR, "no memory for the result");
         return;
     }
     const struct result_view view = {
         .result = result,
         .shown = &shown,
+        .output_number = number,
         .image = settings_image(settings, call->language),
         .wall_max_ms = settings->wall_max_ms,
         .silent_hint = call->tool->silent_hint,
         .format = settings->result_format,
     };
     reply_result(&call->reply,
-                 &(struct result_body){result_text_write, result_text_write_meta, &view});
+                 &(struct result_body){result_text_write, result_text_write_meta, &view, false});
+    if (number > 0 && shown.out.cut + shown.err.cut > 0)
+        outputs_keep(&server->outputs, result);
     shown_result_release(&shown);
 }
 
@@ -283,7 +131,7 @@ static int read_timeout(const struct settings *settings, const struct json_value
     };
     if (timeout->type != JSON_NUMBER)
         return fault_set(fault, EINVAL, "%s must be a JSON number (no quotes), at most %.8g",
-                         quantity.what, seconds_of(settings->wall_max_ms));
+                         quantity.what, tool_seconds(settings->wall_max_ms));
     uint64_t milliseconds = 0;
     int r = quantity_read_thousandths(&quantity, timeout->text, &milliseconds, fault);
     snippet->wall_ms = (int64_t)milliseconds;
@@ -337,15 +185,6 @@ static int start_call(struct call *call, struct snippet *snippet, const struct j
     return r;
 }
 
-static const struct tool *find_tool(const struct json_value *name)
-{
-    for (size_t i = 0; i < ARRAY_LENGTH(tools); i++) {
-        if (json_is(name, tools[i].name))
-            return &tools[i];
-    }
-    return NULL;
-}
-
 void tools_call(struct server *server, const struct rpc_message *message, const struct reply *reply)
 {
     const struct json_value *name = json_member(message->params, "name");
@@ -358,7 +197,7 @@ void tools_call(struct server *server, const struct rpc_message *message, const 
         rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "\"arguments\" must be an object");
         return;
     }
-    const struct tool *tool = find_tool(name);
+    const struct tool *tool = tool_find(name);
     if (tool == NULL) {
         rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
                          "unknown tool: %.100s (tools/list has those "

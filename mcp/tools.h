@@ -1,5 +1,5 @@
 /*
- * The tools: one for each language, and the calls of them that are going on.
+ * Calls of the tools (tool.h) that are going on.
  *
  * Side: parent.  Source: MCP 2025-11-25, "Tools" and "Cancellation".
  */
@@ -9,9 +9,7 @@
 #include "mcp/reply.h"
 #include "mcp/server.h"
 
-/* Handlers of requests: each takes over the answer. */
-void tools_list(struct server *server, const struct rpc_message *message,
-                const struct reply *reply);
+/* Handler of the request: takes over the answer. */
 void tools_call(struct server *server, const struct rpc_message *message,
                 const struct reply *reply);
 

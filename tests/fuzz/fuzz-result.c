@@ -130,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_capture(&result.out, out, result.limits.output_kept);
     check_capture(&result.err, err, result.limits.output_kept);
     OWNED(shown_result_release) struct shown_result shown = {0};
-    FUZZ_CHECK(shown_result_make(&result, &shown) == 0);
+    FUZZ_CHECK(shown_result_make(&result, 0, &shown) == 0);
     check_shown(&shown.out, &result.out);
     check_shown(&shown.err, &result.err);
     FUZZ_CHECK(shown.out.text.length + shown.err.text.length <= SHOWN_MAX + 128);

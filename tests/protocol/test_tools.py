@@ -1,10 +1,13 @@
 """The tools and the resource as a client sees them; no image is needed here."""
 
+import base64
 import json
+import struct
 
+import jsonschema
 import pytest
 
-from support import mcp_client
+from support import mcp_client, mcp_schema
 
 TOOLS = ["run_python_code", "run_javascript_code"]
 
@@ -26,6 +29,80 @@ def test_tools_have_what_clients_look_for(server):
         hints = {key: value for key, value in tool["annotations"].items() if key != "title"}
         assert hints == {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False,
                          "openWorldHint": False}
+
+
+@pytest.mark.parametrize("options", [[], ["--timeout", "0.5"], ["--timeout-max", "300"]])
+def test_schemas_and_their_examples_are_valid(start, options):
+    server = start("--result-format", "structured", *options)
+    server.initialize()
+    for tool in server.result("tools/list")["tools"]:
+        schema = tool["inputSchema"]
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
+        examples = schema["properties"]["code"]["examples"]
+        assert examples
+        for example in examples:
+            jsonschema.Draft202012Validator(schema).validate({"code": example})
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_examples_run(start_python, images, tool):
+    if tool == "run_javascript_code" and "node" not in images:
+        pytest.skip("no image for JavaScript: code-sandbox-mcp fetch node")
+    server = start_python()
+    listed = {tool["name"]: tool for tool in server.result("tools/list")["tools"]}
+    result = server.call(tool, listed[tool]["inputSchema"]["properties"]["code"]["examples"][0])
+    assert server.text_of(result) in ("5050", "[ 1, 4, 9 ]")
+
+
+@pytest.mark.parametrize("version", mcp_schema.HANDSHAKES)
+def test_each_version_gets_the_members_that_it_knows(start, version):
+    server = start("--result-format", "structured")
+    information = server.initialize(version)["serverInfo"]
+    tool = server.result("tools/list")["tools"][0]
+    for member, since in (("annotations", "2025-03-26"), ("title", "2025-06-18"),
+                          ("outputSchema", "2025-06-18"), ("icons", "2025-11-25")):
+        assert (member in tool) == (version >= since), member
+    assert ("title" in information) == (version >= "2025-06-18")
+    assert ("icons" in information) == (version >= "2025-11-25")
+
+
+def test_icons_are_small_pictures(stateless_server):
+    for described in (stateless_server.result("server/discover")["_meta"][
+            "io.modelcontextprotocol/serverInfo"],
+                      *stateless_server.result("tools/list")["tools"]):
+        icon, = described["icons"]
+        picture = base64.b64decode(icon["src"].removeprefix("data:image/png;base64,"), validate=True)
+        assert picture.startswith(b"\x89PNG\r\n") and len(picture) < 1000
+        assert struct.unpack(">II", picture[16:24]) == (48, 48) and icon["sizes"] == ["48x48"]
+
+
+def make_image(tmp_path, name, summary):
+    image = tmp_path / "code-sandbox-mcp" / "images" / name
+    (image / "rootfs").mkdir(parents=True)
+    (image / "image.json").write_text(json.dumps({
+        "name": name, "source": "", "created": "2026-01-01T00:00:00Z", "summary": summary,
+        "size_bytes": 0, "file_count": 0, "home": {}, "environment": {}}))
+    return mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path))
+
+
+@pytest.mark.parametrize(("summary", "told"), [
+    ("Python 3.13.5; numpy 2.2.4, six 1.2", "Installed: Python 3.13.5; numpy 2.2.4, six 1.2. Each"),
+    ("; ".join(["Python 3"] + [", ".join(f"library{n} 1.{n}" for n in range(100))]), " and more. Each"),
+    ("", "environments tells"), ("x" * 5000, " and more. Each"),
+], ids=["few", "many", "unknown", "one long word"])
+def test_the_description_names_what_the_image_really_has(start, tmp_path, summary, told):
+    server = start(environment=make_image(tmp_path, "python", summary))
+    server.initialize()
+    description = server.result("tools/list")["tools"][0]["description"]
+    assert told in description and len(description) < 1000
+    assert "library99" not in description
+
+
+def test_a_missing_image_is_described_by_what_it_will_have(start, tmp_path):
+    server = start(environment=mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path)))
+    server.initialize()
+    assert "numpy" in server.result("tools/list")["tools"][0]["description"]
 
 
 def test_the_description_tells_the_time_limit(start):
@@ -156,7 +233,9 @@ def test_the_resource_is_listed_and_read(server):
     listed = server.result("resources/list")["resources"]
     assert [resource["uri"] for resource in listed] == ["sandbox://environments"]
     assert listed[0]["name"] and listed[0]["mimeType"] == "application/json"
-    assert server.result("resources/templates/list") == {"resourceTemplates": []}
+    templates = server.result("resources/templates/list")["resourceTemplates"]
+    assert [template["uriTemplate"] for template in templates] == [
+        "sandbox://output/{number}/{stream}"]
     environments = read_environments(server)
     assert list(environments) == ["python", "javascript"]
     for environment in environments.values():

@@ -34,7 +34,7 @@ static struct run_result result_of(const char *out, const char *err)
 static struct json *write_result(const struct run_result *result, enum result_format format)
 {
     OWNED(shown_result_release) struct shown_result shown = {0};
-    assert_int_equal(shown_result_make(result, &shown), 0);
+    assert_int_equal(shown_result_make(result, 0, &shown), 0);
     const struct result_view view = {
         .result = result,
         .shown = &shown,
@@ -254,7 +254,7 @@ static void a_long_stream_keeps_head_and_tail(void **state)
         OWNED(run_result_release) struct run_result result = result_of("", "");
         fill(&result.out, "0123456789", cases[i].head, cases[i].cut, cases[i].tail);
         OWNED(shown_result_release) struct shown_result shown = {0};
-        assert_int_equal(shown_result_make(&result, &shown), 0);
+        assert_int_equal(shown_result_make(&result, 0, &shown), 0);
         char note[64];
         int length = snprintf(note, sizeof(note), "\n[... %llu bytes not shown ...]\n",
                               (unsigned long long)shown.out.cut);
@@ -295,7 +295,7 @@ static void bytes_that_are_all_continuations_are_shown_all_the_same(void **state
     OWNED(run_result_release) struct run_result result = result_of("", "");
     fill(&result.out, "\x80", 100000, 0, 0);
     OWNED(shown_result_release) struct shown_result shown = {0};
-    assert_int_equal(shown_result_make(&result, &shown), 0);
+    assert_int_equal(shown_result_make(&result, 0, &shown), 0);
     assert_true(shown.out.cut >= 100000 - SHOWN_MAX && shown.out.cut < 100000 - SHOWN_MAX + 16);
 }
 
@@ -314,7 +314,7 @@ static void a_short_stream_leaves_its_room_to_the_other(void **state)
         fill(&result.out, "o", cases[i].out, 0, 0);
         fill(&result.err, "e", cases[i].err, 0, 0);
         OWNED(shown_result_release) struct shown_result shown = {0};
-        assert_int_equal(shown_result_make(&result, &shown), 0);
+        assert_int_equal(shown_result_make(&result, 0, &shown), 0);
         assert_int_equal(shown.out.cut == 0, cases[i].out_whole);
         assert_int_equal(shown.err.cut == 0, cases[i].err_whole);
         assert_true(cases[i].out - shown.out.cut + cases[i].err - shown.err.cut <= SHOWN_MAX);

@@ -16,6 +16,7 @@ struct language {
     const char *image;              /* image it runs on unless the operator names another */
     const char *code_name;          /* "main.py" */
     const char *const *argv;        /* {"python3", "-u", "main.py", NULL} */
+    bool may_be_ahead;              /* reads its code once: run_spec.may_be_ahead */
     const char *probe;              /* a program that prints "ok" and a newline */
     const char *const *extensions;  /* {".py", NULL}: how `run FILE` tells the language */
     const char *const *other_names; /* {"py", NULL}: what people also call it */

@@ -46,6 +46,7 @@
 
 /* Runs at once that the operator may ask for. */
 #define PARALLEL_MAX 256
+#define WARM_DEFAULT 2
 /* A configuration file. */
 #define CONFIGURATION_MAX (64 * KIBIBYTE)
 /* A seccomp profile. */

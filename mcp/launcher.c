@@ -1,4 +1,5 @@
 #include "mcp/launcher.h"
+#include "mcp/code_reading.h"
 #include "mcp/programs.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits.h"
@@ -74,6 +75,7 @@ static int ensure_engine(struct launcher *launcher, struct fault *fault)
                       : (settings->no_cgroup ? CGROUP_NEVER : CGROUP_IF_POSSIBLE),
         .scope_program = launcher->scope_program,
         .profile = settings->profile,
+        .ahead = launcher->ahead,
     };
     return engine_new(launcher->loop, &options, &launcher->engine, fault);
 }
@@ -118,7 +120,9 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .code_name = language->code_name,
         .code = snippet->code,
         .code_length = snippet->length,
+        .may_be_ahead = language->may_be_ahead && code_reads_once(snippet->code, snippet->length),
         .limits = launcher->settings->limits,
+        .wall_max_ms = launcher->settings->wall_max_ms,
     };
     if (snippet->wall_ms > 0)
         spec.limits.wall_ms = snippet->wall_ms;

@@ -189,6 +189,7 @@ static int server_open(struct server *server, const struct settings *settings, i
         .interrupts = INTERRUPTS(handle_signal),
         .finish = {.fire = finish_now},
     };
+    server->launcher.ahead = (unsigned)settings->warm;
     int r = loop_open(&server->loop);
     if (r == 0)
         r = interrupts_open(&server->interrupts, &server->loop);

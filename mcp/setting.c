@@ -63,6 +63,11 @@ const struct option settings_of_server[] = {
      settings_remember,
      SETTING(SETTING_COUNT, "SANDBOX_PARALLEL", "parallel", AT(parallel), .low = 1,
              .high = PARALLEL_MAX)},
+    {"--warm", "N",
+     "sandboxes that wait ready for the next call of\na language that was used (2); 0: none",
+     settings_remember,
+     SETTING(SETTING_COUNT, "SANDBOX_WARM", "warm", AT(warm), .low = 0,
+             .high = SANDBOXES_AHEAD_MAX)},
     {"--result-format", "FORMAT",
      "text: plain lines (the default);\n"
      "json: a failure is a JSON object in the text;\n"

@@ -26,7 +26,7 @@ struct said {
 
 struct settings settings_default(void)
 {
-    return (struct settings){.limits = run_limits_default()};
+    return (struct settings){.limits = run_limits_default(), .warm = WARM_DEFAULT};
 }
 
 void settings_release(struct settings *settings)

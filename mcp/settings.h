@@ -29,6 +29,7 @@ struct settings {
     struct run_limits limits; /* of each run, unless its call asks for another time */
     int64_t wall_max_ms;      /* the most that a call may ask for; 0 until settings_complete() */
     uint64_t parallel;        /* runs at once; 0: the number of processors */
+    uint64_t warm;            /* sandboxes that a server keeps ready for each kind of run */
     enum result_format result_format;
     char *profile_path;       /* owned; NULL: the profile that is part of the program */
     char *profile;            /* owned; what is in that file, checked, once complete */

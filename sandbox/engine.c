@@ -132,6 +132,7 @@ static void forget_refusal(struct engine *engine)
         engine->queued.count == 0 ||
         clock_now() - engine->settled_at < ASK_AGAIN_MS * NANOSECONDS_PER_MILLISECOND)
         return;
+    pool_drain(&engine->pool);
     cgroup_home_release(&engine->home);
     filter_release(&engine->filter);
     engine->home = CGROUP_HOME_NONE;
@@ -182,6 +183,8 @@ void engine_wake(struct engine *engine)
 {
     if (may_start(engine))
         loop_arm(engine->loop, &engine->pump, clock_now());
+    else
+        pool_wake(&engine->pool);
 }
 
 void engine_hold(struct engine *engine, bool hold)
@@ -250,6 +253,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
     engine->home = CGROUP_HOME_NONE;
+    pool_open(&engine->pool, engine, options->ahead);
     raise_soft_limit(RLIMIT_NOFILE);
     raise_soft_limit(RLIMIT_FSIZE);
     int r = id_map_choose(&engine->id_map, fault);
@@ -277,6 +281,7 @@ void engine_free(struct engine *engine)
     while (engine->queued.first != NULL)
         run_free(engine->queued.first);
     loop_disarm(engine->loop, &engine->pump);
+    pool_close(&engine->pool);
     cgroup_home_release(&engine->home);
     filter_release(&engine->filter);
     free(engine);
@@ -327,6 +332,7 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
         .engine = engine,
         .code = code,
         .code_length = spec->code_length,
+        .cold = !spec->may_be_ahead,
         .limits = spec->limits,
         .observer = *observer,
         .sandbox = SANDBOX_NONE,

@@ -10,6 +10,7 @@
 #include "sandbox/guard.h"
 #include "sandbox/idmap.h"
 #include "sandbox/plan.h"
+#include "sandbox/pool.h"
 #include "sandbox/run.h"
 #include "sandbox/spawn.h"
 
@@ -48,14 +49,15 @@ struct engine {
     void *settled_data;
     int status;                 /* of settling; why no run can begin is in `fault` */
     struct fault fault;
+    struct pool pool;
     struct loop_timer pump;     /* settles, and starts queued runs; never from a callback */
 };
 
 /* Where a run stands; each later stage is entered once. */
 enum run_stage {
     STAGE_QUEUED,
-    STAGE_SETTING_UP, /* spawned and fed; the child builds the jail */
-    STAGE_RUNNING,    /* the program was about to be executed */
+    STAGE_SETTING_UP, /* spawned or taken from the pool, and fed; the program has not begun */
+    STAGE_RUNNING,    /* the program has its code */
     STAGE_ENDING,     /* the program ended or was killed; the rest of the sandbox is dying */
 };
 
@@ -66,8 +68,11 @@ struct run {
     enum run_stage stage;
 
     struct plan *plan; /* owned */
-    char *code;        /* owned, until fed */
+    char *code;        /* owned, until the program has it */
     size_t code_length;
+    bool cold;         /* takes nothing from the pool: it may not, or has been let down */
+    bool ahead;        /* its sandbox is from there */
+    bool let_down;     /* which ended before it was of use */
     struct run_limits limits;
     struct run_observer observer;
     void (*hold_release)(void *data); /* or NULL: as run_spec.hold */

@@ -30,6 +30,13 @@
 #define RUN_OUTPUT_TAIL (16 * KIBIBYTE) /* of that, how much is the end of the stream */
 #define RUN_OUTPUT_TOTAL_DEFAULT (256 * MEBIBYTE) /* written in all: more ends the run */
 
+/* Sandboxes made ahead. */
+#define SANDBOXES_AHEAD_MAX 16
+#define POOL_KINDS_MAX 4
+#define POOL_FILL_MS 1                 /* after a run, before the first; and between two */
+#define POOL_LOOK_MS 10000             /* between looks at whether they are still wanted */
+#define POOL_UNUSED_MS (10 * 60 * 1000) /* after which they are not */
+
 /* Between what the operator may choose. Below, no interpreter would start. */
 #define RUN_MEMORY_MIN (16 * MEBIBYTE)
 #define RUN_MEMORY_MAX TEBIBYTE

@@ -262,11 +262,13 @@ static uint64_t data_bound(const struct run_limits *limits)
     return machine > limits->memory_bytes ? machine : limits->memory_bytes;
 }
 
-static void plan_rlimits(struct plan *plan, const struct run_limits *limits)
+static void plan_rlimits(struct plan *plan, const struct run_spec *spec)
 {
-    /* All the processor time that the run may have: a last resort, should the timers fail. */
+    const struct run_limits *limits = &spec->limits;
+    /* All the processor time that any run may have: a last resort, should the timers fail. */
+    int64_t wall_ms = spec->wall_max_ms > limits->wall_ms ? spec->wall_max_ms : limits->wall_ms;
     uint64_t cpu_seconds =
-        (uint64_t)(limits->wall_ms / 1000 + 1) * limits->millicpus / 1000 + RUN_CPU_GRACE_S;
+        (uint64_t)(wall_ms / 1000 + 1) * limits->millicpus / 1000 + RUN_CPU_GRACE_S;
     struct plan_rlimit rlimits[] = {
         /* Not 0: at 1 a core_pattern that is a program is not started either. core(5) */
         {RLIMIT_CORE, 1},
@@ -368,7 +370,7 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
         r = plan_environment(plan, spec);
     if (r == 0)
         r = plan_home_links(plan, spec, fault);
-    plan_rlimits(plan, &spec->limits);
+    plan_rlimits(plan, spec);
     return r;
 }
 
@@ -400,6 +402,53 @@ void plan_free(struct plan *plan)
     free(plan->programs);
     free(plan->environment);
     free(plan);
+}
+
+/* NULL equals NULL. */
+static bool same_text(const char *one, const char *other)
+{
+    return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+}
+
+static bool same_list(char *const *one, char *const *other)
+{
+    size_t i = 0;
+    while (one[i] != NULL && same_text(one[i], other[i]))
+        i++;
+    return one[i] == other[i];
+}
+
+static bool same_home_links(const struct jail_plan *one, const struct jail_plan *other)
+{
+    bool same = one->home_link_count == other->home_link_count;
+    for (size_t i = 0; same && i < one->home_link_count; i++)
+        same = same_text(one->home_links[i].path, other->home_links[i].path) &&
+               same_text(one->home_links[i].target, other->home_links[i].target);
+    return same;
+}
+
+bool plan_is_same(const struct plan *one, const struct plan *other)
+{
+    const struct jail_plan *a = &one->jail;
+    const struct jail_plan *b = &other->jail;
+    for (size_t i = 0; i < a->rlimit_count; i++) {
+        if (a->rlimits[i].resource != b->rlimits[i].resource ||
+            a->rlimits[i].limit != b->rlimits[i].limit)
+            return false;
+    }
+    return same_text(one->image, other->image) && same_text(a->root_path, b->root_path) &&
+           a->root_device == b->root_device && a->root_inode == b->root_inode &&
+           same_text(a->root_layers, b->root_layers) &&
+           same_text(a->scratch_size, b->scratch_size) &&
+           same_text(a->scratch_inodes, b->scratch_inodes) &&
+           same_text(a->code_name, b->code_name) && same_list(a->argv, b->argv) &&
+           same_list(a->programs, b->programs) && same_list(a->environment, b->environment) &&
+           same_home_links(a, b);
+}
+
+void plan_make_ahead(struct plan *plan)
+{
+    plan->jail.made_ahead = true;
 }
 
 struct jail_plan *plan_jail(struct plan *plan)

@@ -30,6 +30,15 @@ void plan_free(struct plan *plan); /* NULL is fine */
 
 struct jail_plan *plan_jail(struct plan *plan);
 
+/*
+ * Whether the two jails would be the same: all but the code, and how long it may run. What the parent
+ * alone holds a run to is not of the plan.
+ */
+bool plan_is_same(const struct plan *one, const struct plan *other);
+
+/* From now on the jails of this plan are made ahead: sandbox/child/code.h. */
+void plan_make_ahead(struct plan *plan);
+
 /* For messages: the image's name. */
 const char *plan_image(const struct plan *plan);
 

@@ -10,17 +10,19 @@
  * the plan (sandbox/child/jail.c), ends behind the filter and without capabilities, stores the code,
  * clones the program and becomes init.
  *
- * Between the two: `control`, where the child writes records (WAITING, READY, ENDED, or FAILED with
- * the step) and reads one go-ahead and, once the code is there, another; memory for the code; the
- * program's stdout and stderr, one pipe each; and a pidfd, which is readable when init, and so all of
- * its namespace, is gone.
+ * Between the two: `control`, where the child writes records (READY, ENDED, or FAILED with the step)
+ * and reads one go-ahead and, once the code is there, another; memory for the code; the program's
+ * stdout and stderr, one pipe each; and a pidfd, which is readable when init, and so all of its
+ * namespace, is gone. Where a sandbox of the kind waits already (sandbox/pool.h), all of that is there,
+ * the program too, and the run begins with the code.
  *
- * READY comes right before execve and starts the clock. A FAILED record, or an end without READY,
- * is our failure: nothing of the snippet has run. After READY whatever happens is the snippet's
- * result. When the program ends, or past a limit where there is no cgroup to kill, init kills and
- * reaps what is left, reports ENDED and exits; should that take long, the server kills init, and the
- * kernel the rest. On ENDED, or where that does not come when the pidfd tells that init is gone, what
- * is still in the pipes is read, and done called. The pidfd ends the run: init is reaped, and the
+ * READY comes right before execve, or before the code goes to a program that waits for it, and starts
+ * the clock. A FAILED record, or an end without READY, is our failure: nothing of the snippet has run,
+ * and if the sandbox had been made ahead, another one is made. After READY whatever happens is the
+ * snippet's result. When the program ends, or past a limit where there is no cgroup to kill, init kills
+ * and reaps what is left, reports ENDED and exits; should that take long, the server kills init, and
+ * the kernel the rest. On ENDED, or where that does not come when the pidfd tells that init is gone,
+ * what is still in the pipes is read, and done called. The pidfd ends the run: init is reaped, and the
  * place is free for the next one.
  *
  * Should the server die, however it dies, its death signal kills init, and init's death the rest.
@@ -77,6 +79,21 @@ static void lower_limits(struct run_limits *limits, const struct cgroup_home *ho
         limits->processes = home->processes_ceiling - 1;
 }
 
+/* A sandbox for the run: one that waits, or a new one. */
+static int get_sandbox(struct run *run)
+{
+    struct engine *engine = run->engine;
+    run->ahead = !run->cold && pool_take(&engine->pool, run);
+    if (run->ahead)
+        return 0;
+    int r = guard_open(&run->guard, &engine->home, &engine->enforcement.enforced, &run->limits,
+                       &run->fault);
+    if (r == 0)
+        r = sandbox_spawn(run->plan, &engine->id_map, run->guard.cgroup.fd, &run->sandbox,
+                          &run->fault);
+    return r;
+}
+
 /* The steps of one run, as far as the parent makes them; the rest are answers to events. */
 int run_start(struct run *run)
 {
@@ -86,24 +103,48 @@ int run_start(struct run *run)
     capture_open(&run->result.err, run->limits.output_kept);
     lower_limits(&run->limits, &engine->home);
     plan_set_filter(run->plan, &engine->filter);
+    int r = get_sandbox(run);
     run->guard.exceeded = on_exceeded;
     run->guard.blind = on_blind;
-    int r = guard_open(&run->guard, &engine->home, &engine->enforcement.enforced, &run->limits,
-                       &run->fault);
-    if (r == 0)
-        r = sandbox_spawn(run->plan, &engine->id_map, run->guard.cgroup.fd, &run->sandbox,
-                          &run->fault);
     if (r == 0)
         r = sandbox_feed(&run->sandbox, run->code, run->code_length, &run->fault);
     if (r < 0)
         return r;
-    memory_release(&run->code);
     r = watch_sandbox(run);
     if (r < 0)
         return fault_set(&run->fault, -r, "cannot watch a sandbox: %m");
     loop_arm(engine->loop, &run->deadline,
              clock_now() + SETUP_MAX_MS * NANOSECONDS_PER_MILLISECOND);
     return 0;
+}
+
+static void leave_sandbox(struct run *run)
+{
+    struct loop *loop = run->engine->loop;
+    loop_unwatch(loop, &run->control);
+    loop_unwatch(loop, &run->out);
+    loop_unwatch(loop, &run->err);
+    loop_unwatch(loop, &run->end);
+    loop_disarm(loop, &run->deadline);
+    sandbox_release(&run->sandbox);
+    guard_release(&run->guard);
+}
+
+/* A sandbox that was made ahead has ended before it was of use; in its place comes one made now. */
+static void run_start_over(struct run *run)
+{
+    leave_sandbox(run);
+    run_result_release(&run->result);
+    run->result = (struct run_result){0};
+    run->sandbox = SANDBOX_NONE;
+    run->guard = GUARD_NONE;
+    run->cold = true;
+    run->let_down = false;
+    int r = run_start(run);
+    if (r == 0)
+        return;
+    run->observer.done(run->observer.data, r, NULL, &run->fault);
+    run_free(run);
 }
 
 /* Ends the program for a reason of ours; the first one counts. */
@@ -176,6 +217,7 @@ void run_check_limits(struct run *run)
 static void run_begin(struct run *run)
 {
     run->stage = STAGE_RUNNING;
+    memory_release(&run->code);
     run->started_at = clock_now();
     loop_arm(run->engine->loop, &run->deadline,
              run->started_at + run->limits.wall_ms * NANOSECONDS_PER_MILLISECOND);
@@ -191,11 +233,21 @@ static void run_ended(struct run *run)
     loop_disarm(run->engine->loop, &run->deadline);
 }
 
+/* Whether another sandbox can still take the place of one that came to nothing. */
+static bool can_start_over(const struct run *run)
+{
+    return run->ahead && !run->cold && run->stage == STAGE_SETTING_UP && run->status == 0 &&
+           !run->stopped && run->observer.done != NULL;
+}
+
 /* Reads every record that is there. */
 static void read_reports(struct run *run)
 {
     struct child_report report;
-    while (sandbox_read_report(&run->sandbox, &report) == 0) {
+    while (!run->let_down && sandbox_read_report(&run->sandbox, &report) == 0) {
+        run->let_down = report.kind != REPORT_READY && can_start_over(run);
+        if (run->let_down)
+            break;
         switch (report.kind) {
         case REPORT_READY:
             run_begin(run);
@@ -318,6 +370,10 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 {
     struct run *run = container_of(watch, struct run, control);
     read_reports(run);
+    if (run->let_down) {
+        run_start_over(run);
+        return;
+    }
     if ((events & (EPOLLHUP | EPOLLERR)) != 0)
         loop_unwatch(run->engine->loop, watch);
     if (run->ended && !run->answered)
@@ -330,6 +386,10 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     struct run *run = container_of(watch, struct run, end);
     struct engine *engine = run->engine;
     read_reports(run);
+    if (run->let_down || can_start_over(run)) {
+        run_start_over(run);
+        return;
+    }
     run_ended(run);
     struct rusage usage;
     sandbox_reap(&run->sandbox, &usage);
@@ -338,20 +398,15 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     if (!run->answered)
         run_answer(run);
     guard_prepare_next(&run->guard);
+    if (run->status == 0 && run->started_at != 0)
+        pool_learn(&engine->pool, run);
     run_free(run);
     engine_wake(engine);
 }
 
 void run_free(struct run *run)
 {
-    struct loop *loop = run->engine->loop;
-    loop_unwatch(loop, &run->control);
-    loop_unwatch(loop, &run->out);
-    loop_unwatch(loop, &run->err);
-    loop_unwatch(loop, &run->end);
-    loop_disarm(loop, &run->deadline);
-    sandbox_release(&run->sandbox);
-    guard_release(&run->guard);
+    leave_sandbox(run);
     run_list_remove(run);
     run_result_release(&run->result);
     plan_free(run->plan);

@@ -46,7 +46,13 @@ struct run_spec {
     const char *code_name; /* file name in the work directory: "main.py" */
     const char *code;
     size_t code_length; /* <= CODE_MAX */
+    /*
+     * The program reads its code once, from the start to the end, and so may have been started before
+     * the code was there (engine_options.ahead).
+     */
+    bool may_be_ahead;
     struct run_limits limits;
+    int64_t wall_max_ms; /* the most that limits.wall_ms may be in runs like this; 0: what it is */
 };
 
 enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };
@@ -80,6 +86,11 @@ struct engine_options {
     enum cgroup_use cgroup;
     /* The program that asks systemd for a scope (sandbox/scope/main.c), borrowed; NULL: none. */
     const char *scope_program;
+    /*
+     * Sandboxes that are kept ready for each kind of run (image, program, environment, limits) of
+     * which there has been one: up to SANDBOXES_AHEAD_MAX; 0: none.
+     */
+    unsigned ahead;
     /* A seccomp profile as JSON text (sandbox/filter.h), borrowed; NULL: the program's own. */
     const char *profile;
 };

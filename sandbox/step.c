@@ -39,6 +39,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_SEAL_DEV] = "make /dev read-only",
     [STEP_FILL_HOME] = "fill the home directory",
     [STEP_WORK_DIRECTORY] = "enter the work directory",
+    [STEP_MAKE_CODE_FIFO] = "make a FIFO in the place of",
     [STEP_RLIMIT] = "set the resource limit",
     [STEP_KEYRING] = "leave the session keyring",
     [STEP_SECUREBITS] = "lock the securebits",
@@ -46,7 +47,6 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_NO_NEW_PRIVILEGES] = "set no_new_privs",
     [STEP_SPECULATION] = "switch speculation off",
     [STEP_LANDLOCK] = "restrict files once more (Landlock)",
-    [STEP_REPORT_WAITING] = "report to the server",
     [STEP_RECEIVE_CODE] = "receive the code",
     [STEP_WRITE_CODE] = "write the code into the work directory",
     [STEP_FORK] = "start the program's process",
@@ -126,6 +126,7 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
         return index < plan->rlimit_count ? rlimit_name(plan->rlimits[index].resource) : "";
     case STEP_LANDLOCK:
         return index < plan->path_rights_count ? plan->path_rights[index].path : "";
+    case STEP_MAKE_CODE_FIFO:
     case STEP_WRITE_CODE:
         return plan->code_name;
     case STEP_EXECUTE:

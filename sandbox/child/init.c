@@ -1,3 +1,4 @@
+#include "sandbox/child/code.h"
 #include "sandbox/child/report.h"
 #include "sandbox/child/steps.h"
 
@@ -9,7 +10,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,50 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SENDFILE_CHUNK (1 << 20)
 #define PROGRAM_STACK (32 << 10)
-
-static int report_kind(const struct jail *jail, enum report_kind kind)
-{
-    struct child_report report = {.kind = kind, .index = -1};
-    return report_write(jail->plan, &report);
-}
-
-/* The code comes into memory that the parent has too; one message says that it is there. */
-int step_receive_code(struct jail *jail)
-{
-    jail_note(jail, STEP_REPORT_WAITING, -1);
-    int r = report_kind(jail, REPORT_WAITING);
-    if (r < 0)
-        return r;
-
-    jail_note(jail, STEP_RECEIVE_CODE, -1);
-    char byte;
-    ssize_t length;
-    do {
-        length = read(jail->plan->control_fd, &byte, 1);
-    } while (length < 0 && errno == EINTR);
-    if (length < 0)
-        return -errno;
-    return length == 0 ? -EPIPE : 0;
-}
-
-int step_write_code(struct jail *jail)
-{
-    jail_note(jail, STEP_WRITE_CODE, -1);
-    int fd = open(jail->plan->code_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return -errno;
-    off_t offset = 0;
-    ssize_t copied;
-    do {
-        copied = sendfile(fd, jail->plan->code_fd, &offset, SENDFILE_CHUNK);
-    } while (copied > 0 || (copied < 0 && errno == EINTR));
-    int r = copied < 0 ? -errno : 0;
-    close(fd);
-    close(jail->plan->code_fd);
-    return r;
-}
 
 static int take_standard_streams(struct jail *jail)
 {
@@ -116,10 +73,8 @@ static int become_program(struct jail *jail)
     if (r < 0)
         return r;
     jail_note(jail, STEP_EXECUTE, -1);
-    r = report_kind(jail, REPORT_READY);
-    if (r < 0)
-        return r;
-    return execute(plan);
+    r = jail->code == CODE_HANDED_OVER ? report_kind(plan, REPORT_READY) : 0;
+    return r < 0 ? r : execute(plan);
 }
 
 /* Init hears of dead children by a descriptor, beside the control socket. */
@@ -179,19 +134,28 @@ static bool reap_children(struct jail *jail, int options, int *ret_status)
     }
 }
 
-/* Until a child has died (false) or the parent wants the end of all (true). */
+/*
+ * Until a child has died (false) or the parent wants the end of all (true). The parent's first word to
+ * a sandbox that was made ahead is that the code is there.
+ */
 static bool wait_for_event(struct jail *jail)
 {
     struct pollfd events[] = {
         {.fd = jail->children_fd, .events = POLLIN},
         {.fd = jail->plan->control_fd, .events = POLLIN},
+        {.fd = jail->code_fifo, .events = POLLOUT}, /* -1 is passed over */
     };
-    if (poll(events, 2, -1) < 0)
+    if (poll(events, sizeof(events) / sizeof(events[0]), code_timeout(jail)) < 0)
         return false;
     struct signalfd_siginfo ignored;
     while (read(jail->children_fd, &ignored, sizeof(ignored)) > 0)
         ;
-    return events[1].revents != 0;
+    if (events[1].revents != 0 && (jail->code != CODE_AWAITED || !code_has_come(jail)))
+        return true;
+    int r = code_hand_over(jail);
+    if (r < 0)
+        report_failure(jail->plan, jail->step, -r, jail->index);
+    return false;
 }
 
 /* Init is in the work directory, which shares its space with the other writable ones. */

@@ -11,7 +11,7 @@
  * visible), and attached after pivot_root, when every path can only lead into the image. What takes
  * capabilities comes before they are dropped; dropping the bounding set and locking the securebits
  * takes CAP_SETPCAP, so those come first. The filter is the last of the walls; what comes behind it
- * a snippet may do too. A sandbox that waits for its code waits behind all of them.
+ * a snippet may do too. A program that waits for its code waits behind all of them.
  */
 // clang-format off
 static int (*const steps[])(struct jail *) = {
@@ -39,6 +39,7 @@ static int (*const steps[])(struct jail *) = {
     step_seal_dev,
     step_fill_home,
     step_enter_work_directory,
+    step_make_code_fifo,
     step_set_rlimits,
     step_leave_keyring,
     step_lock_securebits,

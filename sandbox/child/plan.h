@@ -47,6 +47,7 @@ enum jail_step {
     STEP_SEAL_DEV,
     STEP_FILL_HOME,     /* index: of plan->home_links */
     STEP_WORK_DIRECTORY,
+    STEP_MAKE_CODE_FIFO, /* object: plan->code_name */
     STEP_RLIMIT,        /* index: of plan->rlimits */
     STEP_KEYRING,
     STEP_SECUREBITS,
@@ -56,7 +57,6 @@ enum jail_step {
     STEP_LANDLOCK,      /* index: of plan->path_rights, or -1 */
     STEP_WATCH_CHILDREN,
     STEP_FILTER,
-    STEP_REPORT_WAITING,
     STEP_RECEIVE_CODE,
     STEP_WRITE_CODE,
     STEP_FORK,
@@ -69,8 +69,7 @@ enum jail_step {
 /* One record of the control socket (SOCK_SEQPACKET), child to parent. */
 enum report_kind {
     REPORT_FAILED = 1, /* step, error, index: the snippet has not run and will not */
-    REPORT_WAITING,    /* the jail stands, no code yet */
-    REPORT_READY,      /* the very next system call is execve */
+    REPORT_READY,      /* the program begins: execve is next, or the code is on its way to it */
     REPORT_ENDED,      /* status; nothing else of the sandbox lives any more */
 };
 
@@ -182,6 +181,7 @@ struct jail_plan {
 
     const char *work_directory; /* absolute; one of the scratch targets */
     const char *code_name; /* file below it that receives the code */
+    bool made_ahead; /* the program starts before its code is there: sandbox/child/code.h */
     char *const *argv; /* argv[0] is for messages: the program gets its path there */
     char *const *programs; /* NULL-terminated absolute paths in the root; the first there is runs */
     char *const *environment;

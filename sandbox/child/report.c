@@ -19,6 +19,12 @@ int report_write(const struct jail_plan *plan, const struct child_report *report
     }
 }
 
+int report_kind(const struct jail_plan *plan, enum report_kind kind)
+{
+    struct child_report report = {.kind = kind, .index = -1};
+    return report_write(plan, &report);
+}
+
 void report_failure(const struct jail_plan *plan, enum jail_step step, int error, int index)
 {
     struct child_report report = {

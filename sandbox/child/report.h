@@ -11,6 +11,9 @@
 /* 0, or a negative errno; the parent takes the end of the stream without a record for a failure. */
 int report_write(const struct jail_plan *plan, const struct child_report *report);
 
+/* A record of that kind with nothing in it. */
+int report_kind(const struct jail_plan *plan, enum report_kind kind);
+
 /* Reports that `step` failed with `error` (positive errno) on its object `index`, and exits. */
 void report_failure(const struct jail_plan *plan, enum jail_step step, int error, int index)
     __attribute__((noreturn));

@@ -14,18 +14,29 @@
 #define JAIL_DEVICES_MAX 16
 #define JAIL_SCRATCH_MAX 8
 
+/* Where the code is, of a program that is made ahead; any other one starts when it has its code. */
+enum code_state {
+    CODE_HANDED_OVER,
+    CODE_AWAITED, /* the parent has said nothing yet */
+    CODE_WANTED, /* it is there; the program may not have come to where it reads it */
+    CODE_BEING_WRITTEN, /* into the FIFO */
+};
+
 struct jail {
     const struct jail_plan *plan;
     enum jail_step step;
-    int index;                         /* of the object of the step, or -1 */
-    int root_fd;                       /* detached mounts, until they are attached */
+    int index; /* of the object of the step, or -1 */
+    int root_fd; /* detached mounts, until they are attached */
     int proc_fd;
     int scratch_fd;
     int dev_fd;
     int device_fds[JAIL_DEVICES_MAX];
     int scratch_fds[JAIL_SCRATCH_MAX];
-    pid_t program;                     /* pid 2, once there */
-    int children_fd;                   /* readable when a child of init has died */
+    pid_t program; /* pid 2, once there */
+    int children_fd; /* readable when a child of init has died */
+    enum code_state code;
+    int code_fifo; /* what the program reads its code from; -1: not open */
+    off_t code_offset; /* of what is written next */
 };
 
 /* Notes what comes next. */
@@ -75,10 +86,13 @@ int step_install_filter(struct jail *jail);
 /* landlock.c: what it may do with files, again. */
 int step_restrict_paths(struct jail *jail);
 
-/* init.c: pid 1 and the program. */
-int step_watch_children(struct jail *jail);
+/* code.c: what the program is to run. */
+int step_make_code_fifo(struct jail *jail);
 int step_receive_code(struct jail *jail);
 int step_write_code(struct jail *jail);
+
+/* init.c: pid 1 and the program. */
+int step_watch_children(struct jail *jail);
 int step_start_program(struct jail *jail);
 /* Reaps until the program ends or the parent says so; kills the rest, reports, and exits. */
 void init_main(struct jail *jail) __attribute__((noreturn));

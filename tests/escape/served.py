@@ -13,7 +13,7 @@ class Jail:
 
     def __init__(self, bait, program, *arguments, environment=None):
         self.bait = bait
-        self.server = Server(*arguments, program=program, **bait.server_options(),
+        self.server = Server("--warm", "0", *arguments, program=program, **bait.server_options(),
                              environment={**bait.environment(), **LANGUAGE, **(environment or {})})
         self.server.initialize()
 

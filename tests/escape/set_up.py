@@ -47,7 +47,7 @@ INIT = {
     "symlinkat": [DEV],
     "openat": ["set the limit of the user namespace", DEV, LANDLOCK,
                "write the code into the work directory"],
-    "write": ["set the limit of the user namespace", "report to the server"],
+    "write": ["set the limit of the user namespace"],
     "prlimit64": ["set the resource limit"],
     "keyctl": ["leave the session keyring"],
     "capset": ["drop the capabilities"],
@@ -113,6 +113,7 @@ NOT_TRIED = {
     "umask": "it cannot fail", "geteuid": "it cannot fail", "getegid": "it cannot fail",
     "brk": "it does not tell of failure by an errno",
     "munmap": "it cannot fail", "restart_syscall": "the kernel makes it go on with another",
+    "init wait4": "it comes when the program has begun, and the trace ends about then",
     "server seccomp": "libseccomp asks once which features there are, and keeps the answer",
 }
 

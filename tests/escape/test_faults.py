@@ -47,7 +47,7 @@ class Traced:
         self.stop()
         # Where cgroups are looked for, what is not found is done without, which the results say.
         options = [] if warm else ["--no-cgroup"]
-        self.server = Server(*options, program=self.program, environment={**os.environ, **LANGUAGE})
+        self.server = Server("--warm", "0", *options, program=self.program, environment={**os.environ, **LANGUAGE})
         self.server.initialize()
         self.server.result("ping")  # behind the end of initialisation, which has no answer
         if warm:

@@ -258,7 +258,8 @@ def test_ping_is_answered_while_a_snippet_runs(server):
     server.notify("notifications/cancelled", {"requestId": call})
 
 
-def test_a_cancelled_call_ends_and_is_not_answered(server):
+def test_a_cancelled_call_ends_and_is_not_answered(start_python):
+    server = start_python("--warm", "0")
     call = server.start_call("run_python_code", WAIT_LONG)
     wait_until(lambda: sandboxes_of(server), "a sandbox")
     server.notify("notifications/cancelled", {"requestId": call, "reason": "enough"})

@@ -237,6 +237,45 @@ static void limits_become_rlimits_and_tmpfs_options(void **state)
     assert_true(seen);
 }
 
+/* Each change to what a snippet could notice must make another kind of jail. */
+static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"tool", "argument", NULL};
+    static const char *const other_argv[] = {"tool", "other", NULL};
+    static const char *const longer_argv[] = {"tool", "argument", "more", NULL};
+    static const char *const environment[] = {"NAME=value", NULL};
+    static const char *const layers[] = {"bottom/tree", "top/tree", NULL};
+    static const struct home_link link = {"path", "/target"};
+    struct run_spec specs[10];
+    for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
+        specs[i] = spec_for(argv);
+        specs[i].wall_max_ms = 60000;
+    }
+    specs[0].limits.wall_ms = 5000; /* the same */
+    specs[1].image = "other";
+    specs[2].argv = other_argv;
+    specs[3].argv = longer_argv;
+    specs[4].environment = environment;
+    specs[5].layers = layers;
+    specs[6].home_links = &link;
+    specs[6].home_link_count = 1;
+    specs[7].code_name = "main.js";
+    specs[8].limits.disk_bytes /= 2;
+    specs[9].wall_max_ms = 120000;
+    struct run_spec spec = spec_for(argv);
+    spec.wall_max_ms = 60000;
+    struct fault fault = {""};
+    OWNED(plan_release) struct plan *plan = NULL;
+    assert_int_equal(build(&spec, &plan, &fault), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
+        OWNED(plan_release) struct plan *other = NULL;
+        assert_int_equal(build(&specs[i], &other, &fault), 0);
+        if (plan_is_same(plan, other) != (i == 0) || plan_is_same(other, plan) != (i == 0))
+            fail_msg("%zu", i);
+    }
+}
+
 static void an_absent_root_is_named(void **state)
 {
     (void)state;
@@ -258,6 +297,7 @@ int main(void)
         cmocka_unit_test(links_may_not_leave_the_home_directory),
         cmocka_unit_test(later_variables_replace_earlier_ones),
         cmocka_unit_test(limits_become_rlimits_and_tmpfs_options),
+        cmocka_unit_test(plans_are_the_same_but_for_the_code_and_its_time),
         cmocka_unit_test(an_absent_root_is_named),
     };
     return cmocka_run_group_tests(tests, root_make, root_remove);

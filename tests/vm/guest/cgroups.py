@@ -113,7 +113,7 @@ class Meeting:
 
 
 def ready_server(*arguments):
-    server = Server("--timeout", "1000", *arguments)
+    server = Server("--timeout", "1000", "--warm", "0", *arguments)
     server.initialize()
     return server
 

@@ -1,0 +1,305 @@
+#include "sandbox/pool.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/engine.h"
+#include "sandbox/limits.h"
+#include "sandbox/memory_left.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One that waits. */
+struct spare {
+    struct pool_kind *kind;
+    struct spare *next;
+    struct sandbox sandbox;
+    struct guard guard;
+    struct loop_watch control, end; /* whatever they tell, it is of no use any more */
+};
+
+/* Runs that differ in nothing but their code, and sandboxes for more of them. */
+struct pool_kind {
+    struct pool *pool;
+    struct pool_kind *next;
+    struct plan *plan; /* owned */
+    struct run_limits limits;
+    void (*hold_release)(void *data); /* or NULL: as run_spec.hold */
+    void *hold_data;
+    struct spare *spares; /* owned, the oldest first */
+    size_t count;
+    int64_t used_at; /* clock_now() of the last run */
+    bool failed; /* to make one, or one died waiting: none are made until a run has ended well */
+};
+
+static void spare_free(struct spare *spare)
+{
+    struct pool_kind *kind = spare->kind;
+    struct loop *loop = kind->pool->engine->loop;
+    struct spare **place = &kind->spares;
+    while (*place != NULL && *place != spare)
+        place = &(*place)->next;
+    if (*place != NULL) {
+        *place = spare->next;
+        kind->count--;
+    }
+    loop_unwatch(loop, &spare->control);
+    loop_unwatch(loop, &spare->end);
+    sandbox_release(&spare->sandbox);
+    guard_release(&spare->guard);
+    free(spare);
+}
+
+static void kind_drain(struct pool_kind *kind)
+{
+    /* All are told to die before the first is waited for. */
+    for (struct spare *spare = kind->spares; spare != NULL; spare = spare->next)
+        sandbox_kill(&spare->sandbox);
+    while (kind->spares != NULL)
+        spare_free(kind->spares);
+}
+
+static void kind_free(struct pool_kind *kind)
+{
+    kind_drain(kind);
+    struct pool_kind **place = &kind->pool->kinds;
+    while (*place != kind)
+        place = &(*place)->next;
+    *place = kind->next;
+    plan_free(kind->plan);
+    if (kind->hold_release != NULL)
+        kind->hold_release(kind->hold_data);
+    free(kind);
+}
+
+/* It failed, or its program ended before it had its code. */
+static void on_bad_news(struct spare *spare)
+{
+    spare->kind->failed = true;
+    spare_free(spare);
+}
+
+static void on_spare_control(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    on_bad_news(container_of(watch, struct spare, control));
+}
+
+static void on_spare_end(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    on_bad_news(container_of(watch, struct spare, end));
+}
+
+static int spare_start(struct spare *spare)
+{
+    struct pool_kind *kind = spare->kind;
+    struct engine *engine = kind->pool->engine;
+    struct fault fault;
+    plan_set_filter(kind->plan, &engine->filter);
+    int r = guard_open(&spare->guard, &engine->home, &engine->enforcement.enforced, &kind->limits,
+                       &fault);
+    if (r == 0)
+        r = sandbox_spawn(kind->plan, &engine->id_map, spare->guard.cgroup.fd, &spare->sandbox,
+                          &fault);
+    if (r == 0)
+        r = loop_watch(engine->loop, &spare->control, spare->sandbox.control_fd, EPOLLIN);
+    if (r == 0)
+        r = loop_watch(engine->loop, &spare->end, spare->sandbox.pidfd, EPOLLIN);
+    return r;
+}
+
+static void kind_add(struct pool_kind *kind)
+{
+    struct spare *spare = malloc(sizeof(*spare));
+    if (spare == NULL) {
+        kind->failed = true;
+        return;
+    }
+    *spare = (struct spare){
+        .kind = kind,
+        .sandbox = SANDBOX_NONE,
+        .guard = GUARD_NONE,
+        .control = {.fd = -1, .ready = on_spare_control},
+        .end = {.fd = -1, .ready = on_spare_end},
+    };
+    struct spare **last = &kind->spares;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = spare;
+    kind->count++;
+    if (spare_start(spare) < 0)
+        on_bad_news(spare);
+}
+
+/* Who waits for a run comes first, and so do runs while there are no more processors than them. */
+static bool is_idle(const struct engine *engine)
+{
+    return engine->queued.count == 0 && engine->running.count < engine->parallel &&
+           engine->stage == ENGINE_SETTLED && engine->status == 0;
+}
+
+static struct pool_kind *wanting(const struct pool *pool)
+{
+    struct pool_kind *kind = pool->kinds;
+    while (kind != NULL && (kind->failed || kind->count >= pool->size))
+        kind = kind->next;
+    return kind;
+}
+
+static void on_fill(struct loop_timer *timer)
+{
+    struct pool *pool = container_of(timer, struct pool, fill);
+    struct pool_kind *kind = wanting(pool);
+    if (kind == NULL || !is_idle(pool->engine) || memory_is_short())
+        return;
+    kind_add(kind);
+    if (!pool->look.armed)
+        loop_arm(pool->engine->loop, &pool->look,
+                 clock_now() + POOL_LOOK_MS * NANOSECONDS_PER_MILLISECOND);
+    pool_wake(pool);
+}
+
+static void on_look(struct loop_timer *timer)
+{
+    struct pool *pool = container_of(timer, struct pool, look);
+    int64_t now = clock_now();
+    for (struct pool_kind *kind = pool->kinds, *next; kind != NULL; kind = next) {
+        next = kind->next;
+        if (now - kind->used_at >= POOL_UNUSED_MS * NANOSECONDS_PER_MILLISECOND)
+            kind_free(kind);
+    }
+    if (memory_is_short())
+        pool_drain(pool);
+    for (struct pool_kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
+        if (kind->count > 0) {
+            loop_arm(pool->engine->loop, timer, now + POOL_LOOK_MS * NANOSECONDS_PER_MILLISECOND);
+            return;
+        }
+    }
+}
+
+void pool_open(struct pool *pool, struct engine *engine, unsigned size)
+{
+    *pool = (struct pool){
+        .engine = engine, .size = size, .fill = {.fire = on_fill}, .look = {.fire = on_look}};
+}
+
+static bool is_of_kind(const struct run *run, const struct pool_kind *kind)
+{
+    const struct run_limits *one = &run->limits;
+    const struct run_limits *other = &kind->limits;
+    return one->memory_bytes == other->memory_bytes && one->processes == other->processes &&
+           one->millicpus == other->millicpus && plan_is_same(run->plan, kind->plan);
+}
+
+static struct pool_kind *find_kind(struct pool *pool, const struct run *run)
+{
+    struct pool_kind *kind = pool->kinds;
+    while (kind != NULL && !is_of_kind(run, kind))
+        kind = kind->next;
+    return kind;
+}
+
+/* Nothing has been heard of it: it stands, or is on the way. */
+static bool is_sound(const struct spare *spare)
+{
+    struct pollfd news[] = {
+        {.fd = spare->sandbox.control_fd, .events = POLLIN},
+        {.fd = spare->sandbox.pidfd, .events = POLLIN},
+    };
+    return poll(news, ARRAY_LENGTH(news), 0) == 0;
+}
+
+bool pool_take(struct pool *pool, struct run *run)
+{
+    struct pool_kind *kind = find_kind(pool, run);
+    while (kind != NULL && kind->spares != NULL) {
+        struct spare *spare = kind->spares;
+        if (!is_sound(spare)) {
+            on_bad_news(spare);
+            continue;
+        }
+        loop_unwatch(pool->engine->loop, &spare->control);
+        loop_unwatch(pool->engine->loop, &spare->end);
+        run->sandbox = spare->sandbox;
+        run->guard = spare->guard;
+        run->guard.limits = run->limits;
+        spare->sandbox = SANDBOX_NONE;
+        spare->guard = GUARD_NONE;
+        spare_free(spare);
+        return true;
+    }
+    return false;
+}
+
+static void make_room(struct pool *pool)
+{
+    size_t count = 0;
+    struct pool_kind *last = NULL;
+    for (struct pool_kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
+        last = kind;
+        count++;
+    }
+    if (count >= POOL_KINDS_MAX)
+        kind_free(last);
+}
+
+static struct pool_kind *add_kind(struct pool *pool, struct run *run)
+{
+    struct pool_kind *kind = calloc(1, sizeof(*kind));
+    if (kind == NULL)
+        return NULL;
+    make_room(pool);
+    *kind = (struct pool_kind){
+        .pool = pool,
+        .next = pool->kinds,
+        .plan = run->plan,
+        .limits = run->limits,
+        .hold_release = run->hold_release,
+        .hold_data = run->hold_data,
+    };
+    plan_make_ahead(kind->plan);
+    run->plan = NULL;
+    run->hold_release = NULL;
+    pool->kinds = kind;
+    return kind;
+}
+
+void pool_learn(struct pool *pool, struct run *run)
+{
+    if (pool->size == 0 || run->cold)
+        return;
+    struct pool_kind *kind = find_kind(pool, run);
+    if (kind == NULL)
+        kind = add_kind(pool, run);
+    if (kind == NULL)
+        return;
+    kind->used_at = clock_now();
+    kind->failed = false;
+}
+
+void pool_wake(struct pool *pool)
+{
+    /* Not at once: a request that has come meanwhile goes first. */
+    if (pool->kinds != NULL && wanting(pool) != NULL)
+        loop_arm(pool->engine->loop, &pool->fill,
+                 clock_now() + POOL_FILL_MS * NANOSECONDS_PER_MILLISECOND);
+}
+
+void pool_drain(struct pool *pool)
+{
+    for (struct pool_kind *kind = pool->kinds; kind != NULL; kind = kind->next)
+        kind_drain(kind);
+}
+
+void pool_close(struct pool *pool)
+{
+    if (pool->engine == NULL)
+        return;
+    pool_drain(pool);
+    while (pool->kinds != NULL)
+        kind_free(pool->kinds);
+    loop_disarm(pool->engine->loop, &pool->fill);
+    loop_disarm(pool->engine->loop, &pool->look);
+}

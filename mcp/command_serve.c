@@ -23,6 +23,8 @@ static int serve(const struct command *command, int argc, char **argv)
     int r = settings_complete(&settings, &fault);
     if (r == 0)
         r = settings_check_server(&settings, &fault);
+    if (r == 0)
+        r = log_open(&settings.log, &fault);
     if (r < 0)
         return command_refuse(command, &fault);
     r = server_run(&settings, STDIN_FILENO, STDOUT_FILENO, &fault);

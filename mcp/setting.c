@@ -15,6 +15,9 @@
 static const char *const result_formats[] = {
     [RESULT_TEXT] = "text", [RESULT_JSON] = "json", [RESULT_STRUCTURED] = "structured", NULL};
 
+static const char *const log_levels[] = {[LOG_WARNINGS] = "warning", [LOG_CALLS] = "info", NULL};
+static const char *const log_formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
+
 const struct option settings_of_runs[] = {
     {"--memory", "SIZE",
      "memory of a snippet, its files among it\n(2G, but at most half of the machine's)",
@@ -75,6 +78,16 @@ const struct option settings_of_server[] = {
      settings_remember,
      SETTING(SETTING_CHOICE, "SANDBOX_RESULT_FORMAT", "result_format", AT(result_format),
              .choices = result_formats)},
+    {"--log-level", "LEVEL",
+     "warning: what is wrong (the default);\ninfo: each call and its times too", settings_remember,
+     SETTING(SETTING_CHOICE, "SANDBOX_LOG_LEVEL", "log_level", AT(log.level),
+             .choices = log_levels)},
+    {"--log-format", "FORMAT", "text: plain lines (the default);\njson: an object on each line",
+     settings_remember,
+     SETTING(SETTING_CHOICE, "SANDBOX_LOG_FORMAT", "log_format", AT(log.format),
+             .choices = log_formats)},
+    {"--log-file", "FILE", "add these lines to FILE instead of stderr", settings_remember,
+     SETTING(SETTING_PATH, "SANDBOX_LOG_FILE", "log_file", AT(log.path))},
     {0},
 };
 

@@ -35,6 +35,7 @@ void settings_release(struct settings *settings)
         free(settings->environment[i]);
     free(settings->environment);
     free(settings->bound_image);
+    free(settings->log.path);
     free(settings->profile_path);
     free(settings->profile);
     free(settings->configuration_read);

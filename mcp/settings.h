@@ -11,6 +11,7 @@
 #define MCP_SETTINGS_H
 
 #include "images/catalog.h"
+#include "mcp/log.h"
 #include "mcp/options.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/run.h"
@@ -31,6 +32,7 @@ struct settings {
     uint64_t parallel;        /* runs at once; 0: the number of processors */
     uint64_t warm;            /* sandboxes that a server keeps ready for each kind of run */
     enum result_format result_format;
+    struct log_options log;   /* log.path is owned */
     char *profile_path;       /* owned; NULL: the profile that is part of the program */
     char *profile;            /* owned; what is in that file, checked, once complete */
     bool require_cgroup, no_cgroup; /* never both, once complete */

@@ -1,5 +1,6 @@
 #include "mcp/tools.h"
 #include "mcp/bounds.h"
+#include "mcp/log.h"
 #include "mcp/progress.h"
 #include "mcp/quantity.h"
 #include "mcp/result_text.h"
@@ -20,6 +21,7 @@ struct call {
     struct reply reply;
     struct run *run; /* the engine's */
     struct progress progress;
+    int64_t began; /* clock_now() */
 };
 
 static void link_call(struct call *call)
@@ -78,10 +80,16 @@ static void answer_refusal(const struct reply *reply, const struct fault *fault)
                  &(struct result_body){.write = result_text_write_error, .data = fault->text});
 }
 
+static void note_end(const struct call *call, const char *outcome, const struct run_result *result)
+{
+    log_call(&(struct log_call){call->tool->name, outcome, result, clock_now() - call->began});
+}
+
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct call *call = data;
     progress_close(&call->progress);
+    note_end(call, status < 0 ? "failed" : run_outcome_name(result->outcome), result);
     if (status < 0)
         answer_refusal(&call->reply, fault);
     else
@@ -167,7 +175,13 @@ static struct call *begin_call(struct server *server, const struct tool *tool,
         fault_set(fault, ENOMEM, "starting a run: %m");
     if (call == NULL)
         return NULL;
-    *call = (struct call){.server = server, .tool = tool, .language = language, .reply = *reply};
+    *call = (struct call){
+        .server = server,
+        .tool = tool,
+        .language = language,
+        .reply = *reply,
+        .began = clock_now(),
+    };
     link_call(call);
     return call;
 }
@@ -211,8 +225,10 @@ void tools_call(struct server *server, const struct rpc_message *message, const 
     struct fault fault = {0};
     int r = read_arguments(tool, server->settings, arguments, &snippet, &fault);
     struct call *call = r == 0 ? begin_call(server, tool, reply, &fault) : NULL;
-    if (call == NULL || start_call(call, &snippet, token, &fault) < 0)
-        answer_refusal(reply, &fault);
+    if (call != NULL && start_call(call, &snippet, token, &fault) == 0)
+        return;
+    log_call(&(struct log_call){.tool = tool->name, .outcome = "refused"});
+    answer_refusal(reply, &fault);
 }
 
 void tools_cancel(struct server *server, const struct json_value *id)
@@ -221,6 +237,7 @@ void tools_cancel(struct server *server, const struct json_value *id)
         if (!rpc_answer_is_for(call->reply.answer, id))
             continue;
         run_cancel(call->run);
+        note_end(call, "cancelled", NULL);
         rpc_answer_drop(call->reply.answer);
         end_call(call);
         return;

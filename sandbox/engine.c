@@ -349,6 +349,7 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
         .command_line = engine->command_line,
         .command_line_size = engine->command_line_size,
     };
+    run->submitted_at = clock_now();
     run_list_add(&engine->queued, run);
     engine->queued_bytes += run->code_length;
     int r = plan_build(&inputs, &run->plan, fault);

@@ -82,6 +82,7 @@ struct run {
     struct guard guard;
     struct loop_watch control, out, err, end;
     struct loop_timer deadline; /* of set-up, then of the program */
+    int64_t submitted_at;       /* clock_now() */
     int64_t started_at;         /* clock_now() when it was READY */
 
     bool ended;                 /* `exit_status` came from init */

@@ -72,6 +72,7 @@ struct run_result {
     int exit_code; /* 0..255 when EXITED, else -1 */
     int signal; /* when SIGNALED, else 0 */
     struct capture out, err;
+    int64_t queued_ns; /* from run_submit() until its turn came */
     int64_t duration_ns; /* from the start of the program to its end */
     int64_t cpu_ns; /* of all processes */
     int64_t peak_memory_bytes; /* of the whole run, as far as it was seen; 0 unknown */

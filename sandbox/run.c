@@ -99,6 +99,7 @@ int run_start(struct run *run)
 {
     struct engine *engine = run->engine;
     run->stage = STAGE_SETTING_UP;
+    run->result.queued_ns = clock_now() - run->submitted_at;
     capture_open(&run->result.out, run->limits.output_kept);
     capture_open(&run->result.err, run->limits.output_kept);
     lower_limits(&run->limits, &engine->home);

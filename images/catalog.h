@@ -1,7 +1,8 @@
 /*
  * The catalog: which images we know how to make, and which languages run on them.
  *
- * Constant data. A new language is one entry of languages[], a new image one of recipes[].
+ * Constant data. A new language is one entry of languages[], with a row of its image in the table of
+ * settings and one in that of tools; a new image one of recipes[].
  * Side: parent; linked by both programs.
  */
 #ifndef IMAGES_CATALOG_H
@@ -9,6 +10,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+enum language_id {
+    LANGUAGE_PYTHON,
+    LANGUAGE_JAVASCRIPT,
+    LANGUAGE_BASH,
+    LANGUAGE_COUNT,
+};
 
 struct language {
     const char *name;               /* "python" */
@@ -20,10 +28,12 @@ struct language {
     const char *probe;              /* a program that prints "ok" and a newline */
     const char *const *extensions;  /* {".py", NULL}: how `run FILE` tells the language */
     const char *const *other_names; /* {"py", NULL}: what people also call it */
+    bool optional; /* not spoken of where its image is not there */
 };
 
 /* All languages, in the order in which they are shown. */
 const struct language *language_list(size_t *ret_count);
+enum language_id language_id(const struct language *language); /* one of them */
 /* By name or a common other name ("py", "js", "node"); NULL when unknown. */
 const struct language *language_find(const char *name);
 

@@ -71,6 +71,25 @@ static const struct debian_recipe recipes[] = {
         .node = true,
         .reference = "docker.io/library/node:" NODE_MAJOR "-slim",
     },
+    {
+        .name = "bash",
+        .packages = WORDS(BASE, "gawk", "diffutils", "patch", "jq", "bc", "file", "procps",
+                          "bsdextrautils", "xz-utils", "bzip2", "zip", "unzip"),
+        .left_out = WORDS(SYSTEM),
+        .summary =
+            (const struct summary_item[]){
+                {"Bash", "bash", NULL},
+                {"coreutils", "coreutils", NULL},
+                {"grep", "grep", NULL},
+                {"sed", "sed", NULL},
+                {"gawk", "gawk", NULL},
+                {"findutils", "findutils", NULL},
+                {"diffutils", "diffutils", NULL},
+                {"jq", "jq", NULL},
+                {"bc", "bc", NULL},
+                {NULL, NULL, NULL},
+            },
+    },
 };
 
 const char *const debian_node_packages[] = {"nodejs", "npm", NULL};

@@ -82,7 +82,7 @@ static int apply_language(void *data, const struct option *option, const char *v
 }
 
 static const struct option own_options[] = {
-    {"--language", "LANGUAGE", "python or javascript; without it the name of\nthe file tells",
+    {"--language", "LANGUAGE", "python, javascript or bash; without it the\nname of the file tells",
      apply_language, NULL},
     {"--json", NULL, "print one JSON object with the output and\nhow it ended", apply_json, NULL},
     {0},

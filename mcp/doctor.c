@@ -161,12 +161,13 @@ static void begin(struct examination *examination, const struct settings *settin
     size_t count;
     const struct language *languages = language_list(&count);
     for (size_t i = 0; i < count && i < EXAMINED_LANGUAGES_MAX; i++) {
-        examination->languages[i] = (struct language_finding){
+        if (!settings_offer(settings, &languages[i]))
+            continue;
+        examination->languages[examination->language_count++] = (struct language_finding){
             .language = &languages[i],
             .image = settings_image(settings, &languages[i]),
             .verdict = VERDICT_NO,
         };
-        examination->language_count++;
     }
 }
 

@@ -30,7 +30,8 @@ static int open_image(struct launcher *launcher, const struct language *language
 {
     const struct settings *settings = launcher->settings;
     const char *name = settings_image(settings, language);
-    if (settings->bound_language == language && image_name_check(name, NULL) < 0)
+    /* All other sources of it are checked when they are read. */
+    if (image_name_check(name, NULL) < 0)
         return fault_set(fault, EINVAL,
                          "CONTAINER_IMAGE is \"%s\", which names no image of the store: export its "
                          "root file system as a tar, then `code-sandbox-mcp fetch --from FILE "

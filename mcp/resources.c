@@ -118,7 +118,8 @@ static int compose_environments(const struct settings *settings, struct buffer *
     const struct language *languages = language_list(&count);
     json_begin_object(writer);
     for (size_t i = 0; i < count; i++)
-        write_environment(writer, settings, &languages[i], store);
+        if (settings_offer(settings, &languages[i]))
+            write_environment(writer, settings, &languages[i], store);
     json_end_object(writer);
     r = json_writer_close(writer);
     return r < 0 ? fault_set(fault, -r, "describing the environments: %m") : 0;

@@ -1,4 +1,5 @@
 #include "mcp/setting.h"
+#include "images/store.h"
 #include "mcp/bounds.h"
 #include "mcp/quantity.h"
 #include "sandbox/base/owned.h"
@@ -51,6 +52,13 @@ const struct option settings_of_runs[] = {
      "which system calls it may make: a profile in\nthe form that Docker and runc read",
      settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_SECCOMP_PROFILE", "seccomp_profile", AT(profile_path))},
+    {"--python-image", "NAME", "the image that Python runs on (python)", settings_remember,
+     SETTING(SETTING_IMAGE, "SANDBOX_PYTHON_IMAGE", "python_image", AT(images[LANGUAGE_PYTHON]))},
+    {"--javascript-image", "NAME", "the image that JavaScript runs on (node)", settings_remember,
+     SETTING(SETTING_IMAGE, "SANDBOX_JAVASCRIPT_IMAGE", "javascript_image",
+             AT(images[LANGUAGE_JAVASCRIPT]))},
+    {"--bash-image", "NAME", "the image that Bash runs on (bash)", settings_remember,
+     SETTING(SETTING_IMAGE, "SANDBOX_BASH_IMAGE", "bash_image", AT(images[LANGUAGE_BASH]))},
     {"--config", "FILE",
      "read these settings from FILE, not from\n~/.config/code-sandbox-mcp/config.json",
      settings_name_configuration, NULL},
@@ -125,7 +133,7 @@ static int read_flag(const char *what, const char *value, bool *ret_flag, struct
                      what, value);
 }
 
-static int set_path(const char *what, const char *value, char **path, struct fault *fault)
+static int set_text(const char *what, const char *value, char **path, struct fault *fault)
 {
     char *copy = strdup(value);
     if (copy == NULL)
@@ -133,6 +141,16 @@ static int set_path(const char *what, const char *value, char **path, struct fau
     free(*path);
     *path = copy;
     return 0;
+}
+
+static int set_image(const char *what, const char *value, char **image, struct fault *fault)
+{
+    int r = image_name_check(value, fault);
+    if (r < 0) {
+        fault_prefix(fault, "%s", what);
+        return r;
+    }
+    return set_text(what, value, image, fault);
 }
 
 static int set_names(struct settings *settings, const char *what, const char *value,
@@ -183,7 +201,9 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
     case SETTING_FLAG:
         return read_flag(what, value, member, fault);
     case SETTING_PATH:
-        return set_path(what, value, member, fault);
+        return set_text(what, value, member, fault);
+    case SETTING_IMAGE:
+        return set_image(what, value, member, fault);
     case SETTING_NAMES:
         break;
     }

@@ -34,7 +34,8 @@ void settings_release(struct settings *settings)
     for (size_t i = 0; i < settings->environment_count; i++)
         free(settings->environment[i]);
     free(settings->environment);
-    free(settings->bound_image);
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        free(settings->images[i]);
     free(settings->log.path);
     free(settings->profile_path);
     free(settings->profile);
@@ -139,10 +140,11 @@ static int bind_image(struct settings *settings, struct fault *fault)
         note_unknown_language(name, image);
         return 0;
     }
-    settings->bound_image = strdup(image);
-    if (settings->bound_image == NULL)
+    char **bound = &settings->images[language_id(language)];
+    free(*bound);
+    *bound = strdup(image);
+    if (*bound == NULL)
         return fault_set(fault, ENOMEM, "reading CONTAINER_IMAGE: %m");
-    settings->bound_language = language;
     if (image_name_check(image, NULL) < 0)
         log_note("CONTAINER_IMAGE=%.80s names no image of the store, so %s snippets cannot run: "
                  "export its root file system as a tar, `code-sandbox-mcp fetch --from FILE "
@@ -169,7 +171,7 @@ static int read_variable(struct settings *settings, const struct setting *settin
 
 static int read_variables(struct settings *settings, struct fault *fault)
 {
-    int r = 0;
+    int r = bind_image(settings, fault); /* the variable of one language counts more */
     for (const struct option *const *table = setting_tables; *table != NULL; table++) {
         for (const struct option *option = *table; r == 0 && option->name != NULL; option++) {
             if (option->setting != NULL)
@@ -178,7 +180,7 @@ static int read_variables(struct settings *settings, struct fault *fault)
     }
     if (getenv("BACKEND") != NULL)
         log_note("BACKEND is ignored: snippets run in namespaces, without a container engine");
-    return r < 0 ? r : bind_image(settings, fault);
+    return r;
 }
 
 static int read_said(struct settings *settings, struct fault *fault)
@@ -250,5 +252,15 @@ int settings_check_server(const struct settings *settings, struct fault *fault)
 
 const char *settings_image(const struct settings *settings, const struct language *language)
 {
-    return settings->bound_language == language ? settings->bound_image : language->image;
+    const char *named = settings->images[language_id(language)];
+    return named != NULL ? named : language->image;
+}
+
+bool settings_offer(const struct settings *settings, const struct language *language)
+{
+    if (!language->optional || settings->images[language_id(language)] != NULL)
+        return true;
+    OWNED_MEMORY char *store = NULL;
+    OWNED(image_release) struct image image = {0};
+    return store_path(&store, NULL) == 0 && image_open(store, language->image, &image, NULL) == 0;
 }

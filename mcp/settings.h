@@ -38,8 +38,7 @@ struct settings {
     bool require_cgroup, no_cgroup; /* never both, once complete */
     char **environment; /* owned NAME=VALUE strings for snippets, environment_count of them */
     size_t environment_count;
-    const struct language *bound_language; /* runs on bound_image instead of its own; or NULL */
-    char *bound_image;                     /* owned */
+    char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
     const char *configuration; /* the file that --config names, borrowed; NULL: the usual one */
     char *configuration_read;  /* owned; the file that was read, NULL while there was none */
     struct said *said;         /* owned; what the command line says, until settings_complete() */
@@ -77,6 +76,12 @@ int settings_check_server(const struct settings *settings, struct fault *fault);
  */
 int settings_pass_variable(struct settings *settings, const char *name, size_t length,
                            struct fault *fault);
+
+/*
+ * Whether tools, doctor and the resource speak of the language: of an optional one where the operator
+ * names an image for it, or its own is there.
+ */
+bool settings_offer(const struct settings *settings, const struct language *language);
 
 /* The name of the image that the language runs on. Borrowed from settings or the catalog. */
 const char *settings_image(const struct settings *settings, const struct language *language);

@@ -34,12 +34,31 @@ static const struct tool tools[] = {
         .example = "console.log([1, 2, 3].map((x) => x * x))",
         .silent_hint = "To see a value, print it: console.log(value)",
     },
+    {
+        .name = "run_bash_code",
+        .title = "Run Bash code",
+        .language = "bash",
+        .description =
+            "Runs a Bash script in a sandbox and returns what it printed. Use it to work "
+            "on text and files with the tools of a shell, or to check a script by "
+            "running it.",
+        .libraries = "coreutils, grep, sed, gawk, find, diff, jq and bc are there.",
+        .code = "The script, whole: it is run as `bash main.sh`.",
+        .example = "seq 1 9 | paste -sd+ | bc",
+        .silent_hint = "To see a value, print it: echo \"$value\"",
+    },
 };
 
-const struct tool *tool_find(const struct json_value *name)
+static bool is_offered(const struct settings *settings, const struct tool *tool)
+{
+    const struct language *language = language_find(tool->language);
+    return language == NULL || settings_offer(settings, language);
+}
+
+const struct tool *tool_find(const struct settings *settings, const struct json_value *name)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(tools); i++) {
-        if (json_is(name, tools[i].name))
+        if (json_is(name, tools[i].name) && is_offered(settings, &tools[i]))
             return &tools[i];
     }
     return NULL;
@@ -66,7 +85,8 @@ static void describe_libraries(struct buffer *text, const struct tool *tool,
             length--;
         buffer_format(text, "Installed: %.*s%s.", (int)length, image.summary,
                       image.summary[length] != '\0' ? " and more" : "");
-    } else if (!is_there && language != NULL && settings->bound_language != language) {
+    } else if (!is_there && language != NULL &&
+               strcmp(settings_image(settings, language), language->image) == 0) {
         buffer_append_text(text, tool->libraries);
     } else {
         buffer_append_text(text, "The resource sandbox://environments tells which libraries there "
@@ -176,7 +196,8 @@ static void write_tools(struct json_writer *writer, enum version version, const 
     json_key(writer, "tools");
     json_begin_array(writer);
     for (size_t i = 0; i < ARRAY_LENGTH(tools); i++)
-        write_tool(writer, version, &tools[i], data);
+        if (is_offered(data, &tools[i]))
+            write_tool(writer, version, &tools[i], data);
     json_end_array(writer);
 }
 

@@ -20,8 +20,8 @@ struct tool {
     const char *silent_hint;
 };
 
-/* The tool of that name; NULL: unknown, or no string. */
-const struct tool *tool_find(const struct json_value *name);
+/* The tool of that name; NULL: unknown, of a language that is not offered, or no string. */
+const struct tool *tool_find(const struct settings *settings, const struct json_value *name);
 
 /* For people and models: 2500 is 2.5. */
 double tool_seconds(int64_t milliseconds);

@@ -211,7 +211,7 @@ void tools_call(struct server *server, const struct rpc_message *message, const 
         rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "\"arguments\" must be an object");
         return;
     }
-    const struct tool *tool = tool_find(name);
+    const struct tool *tool = tool_find(server->settings, name);
     if (tool == NULL) {
         rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
                          "unknown tool: %.100s (tools/list has those "

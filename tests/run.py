@@ -31,7 +31,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-test"
 SERVER = BUILD / "mcp" / "code-sandbox-mcp"
 TEST_USER = "code-sandbox-test"
-IMAGES = ["python", "python-slim", "node"]
+IMAGES = ["python", "python-slim", "node", "bash"]
 STAGE_SECONDS_MAX = 1800
 EMULATED_SECONDS_MAX = 2 * 3600
 # What a server with AddressSanitizer in it is put through.

@@ -32,6 +32,7 @@ static uint64_t number_of(const struct settings *settings, const struct setting 
         memcpy(&wide, member, sizeof(wide));
         break;
     case SETTING_PATH:
+    case SETTING_IMAGE:
     case SETTING_NAMES:
         break;
     }

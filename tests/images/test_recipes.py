@@ -11,7 +11,7 @@ import pytest
 from support.images import user_images
 
 RUN_SECONDS_MAX = 120
-NAMES = ["python", "python-slim", "node"]
+NAMES = ["python", "python-slim", "node", "bash"]
 
 
 @pytest.fixture(params=NAMES)
@@ -96,6 +96,10 @@ def test_summary_gives_real_versions(image, name, run):
         assert f"Node.js {run(name, 'javascript', 'console.log(process.versions.node)').strip()}" \
             in summary
         return
+    if name == "bash":
+        found = run(name, "bash", "echo \"Bash ${BASH_VERSION%%(*}\"; jq --version | tr - ' '")
+        assert all(line in summary for line in found.splitlines()) and found.count("\n") == 2
+        return
     found = run(name, "python", "import platform; print(platform.python_version())")
     assert f"Python {found.strip()}" in summary
     if name == "python":
@@ -173,6 +177,20 @@ print(subprocess.check_output(["bash", "-c", "echo b a | tr ' ' '\\\\n' | sort |
                                "sed s/a/c/ | grep c; find /etc -name passwd; which tar gzip"],
                               text=True))
 """).split() == ["c", "/etc/passwd", "/usr/bin/tar", "/usr/bin/gzip"]
+
+
+def test_bash_has_what_it_promises(run):
+    assert run("bash", "bash", """
+set -eu
+echo '{"a": [1, 2]}' | jq -c .a
+printf '3 4\\n' | gawk '{ print $1 * $2, PROCINFO["version"] >= 5 }'
+echo '2 ^ 64' | bc
+cd /tmp && echo one > a && echo two > b
+diff a b | sed -n 's/^> //p' | grep -c two
+zip -q c.zip a b && unzip -l c.zip | tail -n 1 | awk '{ print $2 }'
+find . -name '*.zip' | xargs file -b | cut -d ' ' -f 1
+ps -o comm= $$
+""").splitlines() == ["[1,2]", "12 1", "18446744073709551616", "1", "2", "Zip", "bash"]
 
 
 def test_node_requires_and_imports_genai(run):

@@ -78,7 +78,7 @@ def test_the_readme_has_a_row_for_every_setting():
     (["run", "--parallel", "2", "x.py"], "unknown option --parallel"),
     (["serve", "x"], "not expected"),
     (["run", "--json=1", "x.py"], "takes no value"),
-    (["run", "--language", "cobol", "x"], "python or javascript"),
+    (["run", "--language", "cobol", "x"], "python, javascript or bash"),
     (["run", "a.py", "b.py"], "only one FILE"),
     (["run", "-"], "--language"), (["run"], "--language"), (["run", "x.cob"], "--language"),
     (["doctor", "python"], "not expected"), (["docter"], "did you mean doctor"),

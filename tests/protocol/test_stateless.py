@@ -17,7 +17,7 @@ def server(stateless_server):
 
 
 def test_the_first_request_may_be_any(server):
-    assert [tool["name"] for tool in server.result("tools/list")["tools"]] == [
+    assert [tool["name"] for tool in server.result("tools/list")["tools"]][:2] == [
         "run_python_code", "run_javascript_code"]
 
 

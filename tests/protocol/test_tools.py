@@ -9,16 +9,18 @@ import pytest
 
 from support import mcp_client, mcp_schema
 
-TOOLS = ["run_python_code", "run_javascript_code"]
+IMAGES = {"run_python_code": "python", "run_javascript_code": "node", "run_bash_code": "bash"}
+TOOLS = [*IMAGES][:2]  # those that are always there
 
 
 def call_with(server, arguments, tool="run_python_code"):
     return server.result("tools/call", {"name": tool, "arguments": arguments})
 
 
-def test_tools_have_what_clients_look_for(server):
+def test_tools_have_what_clients_look_for(server, images):
     tools = server.result("tools/list")["tools"]
-    assert [tool["name"] for tool in tools] == TOOLS
+    assert [tool["name"] for tool in tools] == \
+        [name for name, image in IMAGES.items() if name in TOOLS or image in images]
     for tool in tools:
         assert tool["title"] and len(tool["description"]) > 100
         assert "outputSchema" not in tool
@@ -45,14 +47,14 @@ def test_schemas_and_their_examples_are_valid(start, options):
             jsonschema.Draft202012Validator(schema).validate({"code": example})
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", IMAGES)
 def test_examples_run(start_python, images, tool):
-    if tool == "run_javascript_code" and "node" not in images:
-        pytest.skip("no image for JavaScript: code-sandbox-mcp fetch node")
+    if tool != "run_python_code" and IMAGES[tool] not in images:
+        pytest.skip(f"no image for it: code-sandbox-mcp fetch {IMAGES[tool]}")
     server = start_python()
     listed = {tool["name"]: tool for tool in server.result("tools/list")["tools"]}
     result = server.call(tool, listed[tool]["inputSchema"]["properties"]["code"]["examples"][0])
-    assert server.text_of(result) in ("5050", "[ 1, 4, 9 ]")
+    assert server.text_of(result) in ("5050", "[ 1, 4, 9 ]", "45")
 
 
 @pytest.mark.parametrize("version", mcp_schema.HANDSHAKES)
@@ -182,10 +184,35 @@ def test_a_missing_image_is_told_with_the_command_that_fetches_it(start, tmp_pat
     server = start(environment=mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path)))
     server.initialize()
     result = server.call(tool, "1")
-    image = {"run_python_code": "python", "run_javascript_code": "node"}[tool]
     assert result["isError"] is True
-    assert f"code-sandbox-mcp fetch {image}" in server.text_of(result)
+    assert f"code-sandbox-mcp fetch {IMAGES[tool]}" in server.text_of(result)
     assert not list(tmp_path.iterdir())
+
+
+def test_bash_is_there_only_with_an_image(start, tmp_path):
+    environment = mcp_client.environment_of(XDG_DATA_HOME=str(tmp_path))
+    server = start(environment=environment)
+    server.initialize()
+    assert [tool["name"] for tool in server.result("tools/list")["tools"]] == TOOLS
+    assert "bash" not in read_environments(server)
+    assert server.request("tools/call", {"name": "run_bash_code", "arguments": {"code": "true"}})[
+        "error"]["code"] == -32602
+    named = start("--bash-image", "mine", environment=environment)
+    named.initialize()
+    assert [tool["name"] for tool in named.result("tools/list")["tools"]] == [*IMAGES]
+    assert read_environments(named)["bash"]["image"] == "mine"
+
+
+@pytest.mark.parametrize(("options", "variables"), [
+    (["--javascript-image", "mine"], {}), ([], {"SANDBOX_JAVASCRIPT_IMAGE": "mine"})])
+def test_a_language_has_an_image_of_its_own(start, tmp_path, options, variables):
+    server = start(*options, environment=mcp_client.environment_of(
+        XDG_DATA_HOME=str(tmp_path), **variables))
+    server.initialize()
+    environments = read_environments(server)
+    assert environments["javascript"]["image"] == "mine"
+    assert environments["python"]["image"] == "python"
+    assert "mine" in server.text_of(server.call("run_javascript_code", "1"))
 
 
 def test_an_image_reference_is_told_how_to_get_it(start):
@@ -229,7 +256,7 @@ def read_environments(server):
     return json.loads(contents[0]["text"])
 
 
-def test_the_resource_is_listed_and_read(server):
+def test_the_resource_is_listed_and_read(server, images):
     listed = server.result("resources/list")["resources"]
     assert [resource["uri"] for resource in listed] == ["sandbox://environments"]
     assert listed[0]["name"] and listed[0]["mimeType"] == "application/json"
@@ -237,7 +264,7 @@ def test_the_resource_is_listed_and_read(server):
     assert [template["uriTemplate"] for template in templates] == [
         "sandbox://output/{number}/{stream}"]
     environments = read_environments(server)
-    assert list(environments) == ["python", "javascript"]
+    assert list(environments) == ["python", "javascript", *(["bash"] if "bash" in images else [])]
     for environment in environments.values():
         assert {"image", "installed_libraries", "available"} <= set(environment)
 

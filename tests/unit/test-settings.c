@@ -220,6 +220,57 @@ static void the_stronger_source_counts(void **state)
     }
 }
 
+static const char *image_of(const struct settings *settings, enum language_id id)
+{
+    size_t count;
+    return settings_image(settings, &language_list(&count)[id]);
+}
+
+/* CONTAINER_IMAGE is of any language, so what names the language counts more. */
+static void a_language_runs_on_the_image_that_is_named_for_it(void **state)
+{
+    static const char *const option[] = {"--python-image", "option", NULL};
+    static const struct {
+        bool option;
+        const char *variable, *container, *key, *expected;
+    } cases[] = {
+        {true, "variable", "container", "key", "option"},
+        {false, "variable", "container", "key", "variable"},
+        {false, "", "container", "key", "container"},
+        {false, "", "", "key", "key"},
+        {false, "", "", NULL, "python"},
+    };
+    setenv("CONTAINER_LANGUAGE", "py", 1);
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        setenv("SANDBOX_PYTHON_IMAGE", cases[i].variable, 1);
+        setenv("CONTAINER_IMAGE", cases[i].container, 1);
+        write_configuration(state, cases[i].key != NULL ? "{\"python_image\": \"key\"}" : "{}");
+        OWNED(settings_release) struct settings settings = {0};
+        assert_int_equal(read_settings(cases[i].option ? option : option + 2, &settings, NULL), 0);
+        assert_string_equal(image_of(&settings, LANGUAGE_PYTHON), cases[i].expected);
+        assert_string_equal(image_of(&settings, LANGUAGE_JAVASCRIPT), "node");
+    }
+    unsetenv("CONTAINER_LANGUAGE");
+    unsetenv("CONTAINER_IMAGE");
+}
+
+/* The store is an empty one. */
+static void bash_is_offered_where_an_image_is_named_for_it(void **state)
+{
+    struct place *place = *state;
+    size_t count;
+    const struct language *languages = language_list(&count);
+    setenv("XDG_DATA_HOME", place->directory, 1);
+    for (int named = 0; named < 2; named++) {
+        const char *const arguments[] = {named ? "--bash-image=mine" : NULL, NULL};
+        OWNED(settings_release) struct settings settings = {0};
+        assert_int_equal(read_settings(arguments, &settings, NULL), 0);
+        assert_true(settings_offer(&settings, &languages[LANGUAGE_PYTHON]));
+        assert_int_equal(settings_offer(&settings, &languages[LANGUAGE_BASH]), named);
+    }
+    unsetenv("XDG_DATA_HOME");
+}
+
 static void a_variable_takes_a_flag_of_the_configuration_back(void **state)
 {
     static const char *const no[] = {"0", "false", "No"};
@@ -284,6 +335,8 @@ static void wrong_options_and_variables_are_named(void **state)
         {{"--result-format="}, NULL, NULL, "--result-format", "text, json or structured"},
         {{"--require-cgroup", "--no-cgroup"}, NULL, NULL, "--require-cgroup", "--no-cgroup"},
         {{"--no-cgroup"}, "SANDBOX_REQUIRE_CGROUP", "1", "--require-cgroup", "--no-cgroup"},
+        {{"--python-image", "docker.io/x:1"}, NULL, NULL, "--python-image", "is no image name"},
+        {{NULL}, "SANDBOX_BASH_IMAGE", "-x", "SANDBOX_BASH_IMAGE", "is no image name"},
         {{NULL}, "SANDBOX_MEMORY", "lots", "SANDBOX_MEMORY", "512M"},
         {{NULL}, "SANDBOX_CPUS", "-1", "SANDBOX_CPUS", "from 0.01"},
         {{NULL}, "SANDBOX_NO_CGROUP", "maybe", "SANDBOX_NO_CGROUP", "1 or 0"},
@@ -336,6 +389,8 @@ static void a_wrong_configuration_is_refused_with_file_key_and_remedy(void **sta
         {"{\"timeout\": 1e308}", "86400"},
         {"{\"result_format\": \"xml\"}", "text, json or structured"},
         {"{\"result_format\": 1}", "a string"},
+        {"{\"python_image\": 1}", "the name of an image"},
+        {"{\"node_image\": \"x\"}", "unknown key \"node_image\""},
         {"{\"no_cgroup\": 1}", "true or false"},
         {"{\"no_cgroup\": \"true\"}", "true or false"},
         {"{\"no_cgroup\": true, \"require_cgroup\": true}", "exclude"},
@@ -403,6 +458,8 @@ int main(void)
         PLACED(option_variable_and_key_set_the_same),
         PLACED(every_setting_has_three_names_that_follow_from_each_other),
         PLACED(the_stronger_source_counts),
+        PLACED(a_language_runs_on_the_image_that_is_named_for_it),
+        PLACED(bash_is_offered_where_an_image_is_named_for_it),
         PLACED(a_variable_takes_a_flag_of_the_configuration_back),
         PLACED(names_to_pass_through_add_up),
         PLACED(wrong_options_and_variables_are_named),

@@ -29,6 +29,8 @@
 
 /* What a notification of progress shows of the lines that were printed. */
 #define PROGRESS_LINES_MAX (4 * KIBIBYTE)
+/* While the client has not read more than this, it is not told of progress. */
+#define PROGRESS_UNSENT_MAX (16 * KIBIBYTE)
 /* Requests of subscriptions/listen that are open at once. */
 #define SUBSCRIPTIONS_MAX 64
 

@@ -12,7 +12,7 @@
 
 #define READ_SIZE (64 * KIBIBYTE)
 
-static size_t unsent(const struct channel *channel)
+size_t channel_unsent(const struct channel *channel)
 {
     return channel->outgoing.length - channel->written;
 }
@@ -157,7 +157,7 @@ static ssize_t write_some(struct channel *channel, const char *data, size_t leng
 static void forget_written(struct channel *channel)
 {
     struct buffer *outgoing = &channel->outgoing;
-    if (unsent(channel) == 0) {
+    if (channel_unsent(channel) == 0) {
         buffer_release(outgoing);
         channel->written = 0;
     } else if (channel->written > outgoing->length / 2) {
@@ -172,13 +172,13 @@ static void wait_again(struct channel *channel)
     if (channel->reading)
         watch_side(channel, &channel->input, channel->paused ? 0 : EPOLLIN);
     if (channel->writing)
-        watch_side(channel, &channel->output, unsent(channel) > 0 ? EPOLLOUT : 0);
+        watch_side(channel, &channel->output, channel_unsent(channel) > 0 ? EPOLLOUT : 0);
 }
 
 /* While the client does not take its answers, it gets no further ones. */
 static void pause_if_full(struct channel *channel)
 {
-    bool is_full = unsent(channel) > (channel->paused ? OUTPUT_RESUME : OUTPUT_PAUSE);
+    bool is_full = channel_unsent(channel) > (channel->paused ? OUTPUT_RESUME : OUTPUT_PAUSE);
     if (is_full == channel->paused)
         return;
     channel->paused = is_full;
@@ -194,7 +194,8 @@ static void output_ready(struct loop_watch *watch, uint32_t events)
         give_up_output(channel, CHANNEL_OUTPUT_GONE);
         return;
     }
-    ssize_t count = write_some(channel, channel->outgoing.data + channel->written, unsent(channel));
+    ssize_t count =
+        write_some(channel, channel->outgoing.data + channel->written, channel_unsent(channel));
     if (count < 0 && errno != EAGAIN && errno != EINTR) {
         give_up_output(channel, CHANNEL_OUTPUT_GONE);
         return;
@@ -205,7 +206,7 @@ static void output_ready(struct loop_watch *watch, uint32_t events)
     forget_written(channel);
     pause_if_full(channel);
     wait_again(channel);
-    if (unsent(channel) == 0)
+    if (channel_unsent(channel) == 0)
         channel->observer->drained(channel->observer->data);
 }
 
@@ -257,5 +258,5 @@ void channel_send(struct channel *channel, const char *line, size_t length)
 
 bool channel_is_drained(const struct channel *channel)
 {
-    return !channel->writing || unsent(channel) == 0;
+    return !channel->writing || channel_unsent(channel) == 0;
 }

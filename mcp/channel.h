@@ -72,6 +72,9 @@ void channel_send(struct channel *channel, const char *line, size_t length);
 /* Reads no more. */
 void channel_stop_reading(struct channel *channel);
 
+/* Bytes that were sent and have not been written yet. */
+size_t channel_unsent(const struct channel *channel);
+
 /* Whether everything that was sent has been written, or never can be. */
 bool channel_is_drained(const struct channel *channel);
 

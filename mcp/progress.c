@@ -5,6 +5,7 @@
 #define FIRST_AFTER NANOSECONDS_PER_SECOND
 #define NEXT_AFTER NANOSECONDS_PER_SECOND
 #define LINES_AFTER (NANOSECONDS_PER_SECOND / 2) /* where there are new lines */
+#define AGAIN_AFTER (NANOSECONDS_PER_SECOND / 4) /* where the client has much to read already */
 #define LINES_AGE (NANOSECONDS_PER_SECOND / 10) /* the last words of a program are in its result */
 
 /* Of the lines that were printed, how many bytes end in one that is complete. */
@@ -48,10 +49,12 @@ static void tell(struct loop_timer *timer)
     struct progress *progress = container_of(timer, struct progress, timer);
     struct server *server = progress->server;
     int64_t now = clock_now();
+    if (channel_unsent(&server->channel) > PROGRESS_UNSENT_MAX) {
+        loop_arm(&server->loop, timer, now + AGAIN_AFTER);
+        return;
+    }
     progress->due = now + LINES_AFTER;
     loop_arm(&server->loop, timer, now + NEXT_AFTER);
-    if (!channel_is_drained(&server->channel))
-        return;
     rpc_notify(&server->rpc, "notifications/progress", write_progress, progress);
     buffer_consume(&progress->lines, complete_length(&progress->lines));
 }

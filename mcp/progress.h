@@ -2,8 +2,8 @@
  * notifications/progress: what a client that gave a token is told while its call waits and runs, so
  * that it goes on waiting. The time that went by, and the lines that were printed since.
  *
- * Nothing is told of a call that ends within a second, nor while the client has yet to read what was
- * sent before: so it costs no memory however slow the client is.
+ * Nothing is told of a call that ends within a second, nor while the client has yet to read much of
+ * what was sent before: so it costs little memory however slow the client is.
  *
  * Side: parent.  Source: MCP 2026-07-28, "Progress".
  */

@@ -2,8 +2,10 @@
 
 import json
 import os
+import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -58,6 +60,16 @@ def test_every_step_of_the_jail_is_measured(build_directory, environment, tmp_pa
     rows = {row["name"]: row for row in json.loads(file.read_text())["rows"]}
     for wall in ("pivot_root", "mask_files", "drop_capabilities", "restrict_paths", "install_filter"):
         assert 0 < rows[f"step_{wall}"]["median_ns"] < rows["all"]["median_ns"]
+
+
+def test_starts_of_the_server_are_measured(server_path, tmp_path):
+    file = tmp_path / "start.json"
+    script = pathlib.Path(__file__).resolve().parent.parent / "bench" / "bench_start.py"
+    done = subprocess.run([sys.executable, script, server_path, file], text=True, check=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=DEADLINE)
+    report = json.loads(file.read_text())
+    assert 0 < report["minimum_ns"] <= report["median_ns"] <= report["upper_quartile_ns"]
+    assert 0 < report["resident_bytes"] < 2 ** 30 and "initialize" in done.stdout
 
 
 def test_interrupted_it_leaves_nothing(bench_path, environment):

@@ -89,6 +89,17 @@ def test_a_waiting_call_is_told_that_it_waits(start_python):
     check_order(server, "second", second)
 
 
+def test_all_of_many_calls_are_told_of(start_python):
+    """Though they are due at the same time."""
+    server = start_python("--parallel", "1")
+    calls = [call_with_token(server, WAIT_LONG, token) for token in range(300)]
+    told = set()
+    while len(told) < 300:
+        told.add(server.next_message()["params"]["progressToken"])
+    for call in calls:
+        server.notify("notifications/cancelled", {"requestId": call})
+
+
 def test_nothing_is_told_of_a_cancelled_call(python_server):
     call = call_with_token(python_server, WAIT_LONG, "t")
     assert python_server.next_message()["params"]["message"] == "begun"

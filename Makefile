@@ -64,6 +64,8 @@ bench: build
 	@$(BUILD)/tests/bench/bench-steps $(BUILD)/tests/bench/nothing $(BUILD)/bench-steps.json
 	@echo
 	@$(PYTHON) tests/bench/bench_start.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-start.json
+	@echo
+	@$(PYTHON) tests/bench/bench_calls.py $(BUILD) $(BUILD)/bench-calls.json
 
 # Images from a registry, beside skopeo and umoci. Not by root.
 .PHONY: bench-pull
@@ -96,7 +98,7 @@ help:
 	@echo 'make demo      install what is missing, build, fetch two images, run some snippets'
 	@echo 'make test      install what is missing, check everything, heavy suites in samples'
 	@echo 'make test-all  the same with the heavy suites whole'
-	@echo 'make bench     what a jail and a start of the server cost; also into $(BUILD)/bench*.json'
+	@echo 'make bench     what a jail, a start of the server and a call cost; also into $(BUILD)/bench*.json'
 	@echo 'make bench-pull  an image from a registry, by us and by skopeo and umoci; not by root'
 	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
 	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR are heeded'

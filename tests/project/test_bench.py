@@ -91,3 +91,19 @@ def test_wrong_usage_is_told(bench_path, arguments):
     done = subprocess.run([bench_path, *arguments], text=True, capture_output=True, check=False,
                           stdin=subprocess.DEVNULL, timeout=DEADLINE)
     assert done.returncode == 2 and done.stderr.startswith("Usage:") and done.stdout == ""
+
+
+def test_calls_are_measured_beside_the_bare_interpreter(build_directory, tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("it measures as an ordinary user")
+    script = pathlib.Path(__file__).resolve().parent.parent / "bench" / "bench_calls.py"
+    subprocess.run([sys.executable, script, build_directory, tmp_path / "calls.json"], check=True,
+                   env={**os.environ, "BENCH_ROUNDS": "2"}, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, timeout=3 * DEADLINE)
+    report = json.loads((tmp_path / "calls.json").read_text())
+    for language in ("Python", "Node"):
+        rows = {(row["what"], row["way"]): row for row in report[language]["rows"]}
+        assert {"bare", "cold", "warm", "run"} <= {way for _, way in rows}
+        assert all(row["median_ms"] > 0 for row in rows.values())
+        assert report[language]["memory"]["server_mb"] > 0
+        assert report[language]["memory"]["waiting_mb"] > 0

@@ -1,0 +1,186 @@
+"""Calls of the tools, beside bare interpreters: bench_calls.py BUILD [JSON-FILE]
+
+Everything in turn in each round; medians with quartiles, and as multiples of the bare interpreter that
+runs the same code in the same image without any jail (tests/bench/bare.py). Not by root.
+
+    cold    through MCP, a server with --warm 0: from writing the request to having read the answer
+    warm    through MCP, one with --warm 2, once a sandbox waits
+    run     `code-sandbox-mcp run`, from its start to its end
+    bwrap   bubblewrap with the same namespaces, where it is installed, from its start to its end
+
+BENCH_ROUNDS=N takes N rounds (50).
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from bench.bare import Bare
+from support import images, mcp_client
+from support.sandbox import descendants_of
+
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", 50))
+LANGUAGES = {
+    "Python": ("python", "run_python_code", ["/usr/bin/python3", "-u"], "main.py", "print(1)"),
+    "Node": ("node", "run_javascript_code", ["/usr/bin/node"], "main.js", "console.log(1)"),
+}
+SCIENCE = "import numpy, pandas\nprint(pandas.DataFrame(numpy.arange(4)).sum()[0])"
+MEGABYTE = "print('x' * (1 << 20))"
+READY_SECONDS_MAX = 2
+
+
+class Calls:
+    """A server, as a function from code to the seconds that the call of it takes."""
+
+    def __init__(self, tool, warm):
+        self.tool, self.warm = tool, warm
+        self.server = mcp_client.Server("--warm", str(warm), "--output", "2M")
+        self.server.initialize()
+
+    def ready(self):
+        """Until as many as are kept have come to where they wait; or a while, if that cannot be seen."""
+        end = time.monotonic() + READY_SECONDS_MAX
+        while sum(map(is_waiting, descendants_of(self.server.process.pid))) < self.warm \
+                and time.monotonic() < end:
+            time.sleep(0.005)
+
+    def seconds(self, code, times=1):
+        begin = time.perf_counter()
+        calls = [self.server.start_call(self.tool, code) for _ in range(times)]
+        answers = [self.server.answer(call, patience=600) for call in calls]
+        took = time.perf_counter() - begin
+        for answer in answers:
+            assert answer["result"]["_meta"][mcp_client.RECORD]["exit_code"] == 0, answer
+        return took
+
+
+def is_waiting(pid):
+    """For somebody to open the other end of a FIFO: fs/pipe.c."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/wchan").read_text() == "wait_for_partner"
+    except OSError:
+        return False
+
+
+def bubblewrap(tree, command, name, code, directory):
+    (directory / name).write_text(code)
+    begin = time.perf_counter()
+    subprocess.run(["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv",
+                    "--ro-bind", tree, "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+                    "--bind", directory, "/work", "--chdir", "/work",
+                    "--setenv", "PATH", "/usr/bin:/bin", *command, name],
+                   check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    return time.perf_counter() - begin
+
+
+def command_line(name, code, directory):
+    file = directory / name
+    file.write_text(code)
+    begin = time.perf_counter()
+    subprocess.run([mcp_client.program_path(), "run", file], check=True, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.PIPE, env=mcp_client.environment_of())
+    return time.perf_counter() - begin
+
+
+def tree_of(image):
+    """The one directory that the image is; bare and bubblewrap know no layers."""
+    record = json.loads((images.user_images() / image / "image.json").read_text())
+    layers = record.get("layers", [])
+    if len(layers) == 1:
+        return images.user_images().parent / "layers" / layers[0]["id"] / "tree"
+    return images.user_images() / image / "rootfs" if not layers else None
+
+
+def measure(label, ways, code, rounds):
+    """Rows of one code: each way in turn in each round."""
+    samples = {way: [] for way in ways}
+    for way, seconds in ways.items():
+        seconds(code)
+    for _ in range(rounds):
+        for way, seconds in ways.items():
+            samples[way].append(seconds(code))
+    bare = statistics.median(samples["bare"])
+    rows = []
+    for way, taken in samples.items():
+        low, middle, high = statistics.quantiles(taken, n=4)
+        rows.append({"what": label, "way": way, "median_ms": middle * 1e3, "low_ms": low * 1e3,
+                     "high_ms": high * 1e3, "ratio": middle / bare})
+        print(f"{label:24}{way:10}{middle * 1e3:10.2f}{low * 1e3:10.2f} ..{high * 1e3:8.2f}"
+              f"{middle / bare:9.2f}", flush=True)
+    return rows
+
+
+def of_language(label, directory):
+    image, tool, command, name, hello = LANGUAGES[label]
+    tree = tree_of(image)
+    assert tree, f"image {image} has several layers: fetch it anew for this"
+    bare = Bare(tree, command, name)
+    cold, warm = Calls(tool, 0), Calls(tool, 2)
+
+    def when_ready(code):
+        warm.ready()
+        return warm.seconds(code)
+
+    warm.seconds(hello)
+    ways = {"bare": bare.seconds, "cold": cold.seconds, "warm": when_ready,
+            "run": lambda code: command_line(name, code, directory)}
+    if shutil.which("bwrap"):
+        ways["bwrap"] = lambda code: bubblewrap(tree, command, name, code, directory)
+    rows = measure(f"{label} {hello}", ways, hello, ROUNDS)
+    few = {way: ways[way] for way in ("bare", "cold", "warm")}
+    if label == "Python":
+        rows += measure("Python numpy, pandas", few, SCIENCE, max(2, ROUNDS // 5))
+        rows += measure("Python 1 MB of output", few, MEGABYTE, max(2, ROUNDS // 5))
+    for together in (2, 8):
+        rows += measure(f"{label} {together} at once",
+                        {"bare": lambda code, n=together: bare.seconds(code, n),
+                         "cold": lambda code, n=together: cold.seconds(code, n)},
+                        hello, max(2, ROUNDS // 5))
+    warm.ready()
+    memory = memory_of(warm.server.process.pid)
+    print(f"{label + ' memory':24}server {memory['server_mb']:.1f} MB resident, each that waits "
+          f"{memory['waiting_mb']:.1f} MB proportional", flush=True)
+    for server in (cold, warm):
+        server.server.stop()
+    bare.close()
+    return {"rows": rows, "memory": memory}
+
+
+def memory_of(pid):
+    def number(path, key):
+        try:
+            lines = pathlib.Path(path).read_text().splitlines()
+        except OSError:
+            return 0
+        return sum(int(line.split()[1]) for line in lines if line.startswith(key)) / 1024
+
+    waiting = descendants_of(pid)
+    proportional = sum(number(f"/proc/{one}/smaps_rollup", "Pss:") for one in waiting)
+    return {"server_mb": number(f"/proc/{pid}/status", "VmRSS:"), "waiting_mb": proportional / 2}
+
+
+def main():
+    os.environ["CODE_SANDBOX_BUILD"] = str(pathlib.Path(sys.argv[1]).resolve())
+    missing = {image for image, *_ in LANGUAGES.values()} - set(mcp_client.available_images())
+    if os.geteuid() == 0 or missing:
+        print("calls of the tools are not measured:", "this is root, start it as an ordinary user"
+              if os.geteuid() == 0 else f"`code-sandbox-mcp fetch {' '.join(sorted(missing))}` first")
+        return
+    print(f"Calls of the tools and the same code in a bare interpreter, {ROUNDS} rounds")
+    print(f"{'':34}{'median ms':>10}{'quartiles':>22}{'ratio':>9}")
+    with tempfile.TemporaryDirectory(prefix="code-sandbox-bench-") as directory:
+        report = {label: of_language(label, pathlib.Path(directory)) for label in LANGUAGES}
+    if len(sys.argv) > 2:
+        pathlib.Path(sys.argv[2]).write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -14,6 +14,7 @@
 #include "images/add.h"
 
 #include "images/capture.h"
+#include "images/contents.h"
 #include "images/image_use.h"
 #include "images/interrupt.h"
 #include "images/record.h"
@@ -173,6 +174,8 @@ static int result_publish(struct adding *adding, const struct store_lock *lock, 
     int r = layer_begin(lock->images_fd, &adding->layer, fault);
     if (r == 0)
         r = store_keep_tree(lock, adding->place.name, "upper", &adding->layer, fault);
+    if (r == 0)
+        r = contents_write(adding->layer.fd, fault);
     if (r < 0)
         return r;
     memcpy(layer->id, adding->layer.id, sizeof(layer->id));

@@ -16,6 +16,7 @@
 #include "images/answers.h"
 #include "images/catalog.h"
 #include "images/confine.h"
+#include "images/contents.h"
 #include "images/debian.h"
 #include "images/finish.h"
 #include "images/import.h"
@@ -250,6 +251,8 @@ static int layer_make(struct making *making, int directory_fd, struct fault *fau
     int r = layer_begin(place->lock->images_fd, &making->layer, fault);
     if (r == 0)
         r = store_keep_tree(place->lock, place->name, "rootfs", &making->layer, fault);
+    if (r == 0)
+        r = contents_write(making->layer.fd, fault);
     if (r < 0)
         return r;
     char target[64];

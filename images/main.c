@@ -1,6 +1,6 @@
 /*
  * code-sandbox-mcp-image: makes images for code-sandbox-mcp, which executes this program for its
- * commands `fetch` and `images add`. The only program that reads archives and talks to a network.
+ * commands `fetch`, `images add` and `images verify`. The only program that reads archives and talks to a network.
  */
 #include "images/add.h"
 #include "images/build.h"
@@ -11,6 +11,7 @@
 #include "images/recipes.h"
 #include "images/registry/digest.h"
 #include "images/store.h"
+#include "images/verify.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
 
@@ -353,6 +354,8 @@ int main(int argc, char **argv)
     /* The command word comes from the front end; without one it is "fetch". */
     if (argc > 1 && strcmp(argv[1], "add") == 0)
         return add_main(argc - 1, argv + 1, process_prepare);
+    if (argc > 1 && strcmp(argv[1], "verify") == 0)
+        return verify_main(argc - 1, argv + 1, process_prepare);
     if (argc > 1 && strcmp(argv[1], "fetch") == 0) {
         argc--;
         argv++;

@@ -204,9 +204,9 @@ static int show_disk_use(const char *store, struct fault *fault)
 
 static int images(const struct command *command, int argc, char **argv)
 {
-    /* Its options are the image program's. */
-    if (argc > 0 && strcmp(argv[0], "add") == 0)
-        return image_program_execute("add", argc - 1, argv + 1);
+    /* Their options are the image program's. */
+    if (argc > 0 && (strcmp(argv[0], "add") == 0 || strcmp(argv[0], "verify") == 0))
+        return image_program_execute(argv[0], argc - 1, argv + 1);
     struct images_options options = {0};
     int operands = 0;
     int status = EXIT_DONE;
@@ -223,7 +223,7 @@ static int images(const struct command *command, int argc, char **argv)
     if (!list && !prune && !disk_use && !history && !remove) {
         fault_set(&fault, EINVAL,
                   "say `images list`, `images remove NAME...`, `images history NAME`, `images du`, "
-                  "`images prune`, or `images add NAME ...`");
+                  "`images prune`, `images verify [NAME...]`, or `images add NAME ...`");
         return command_refuse(command, &fault);
     }
     OWNED_MEMORY char *store = NULL;
@@ -247,13 +247,15 @@ static const struct option *const images_options[] = {own_options, NULL};
 
 const struct command command_images = {
     .name = "images",
-    .usage = "images [list [--json] | add NAME ... | history NAME | du | remove NAME... | prune]",
+    .usage =
+        "images [list [--json] | add NAME ... | history NAME | du | verify [NAME...] |\n       remove NAME... | prune]",
     .summary = "list the images that are there, add libraries to them, remove some",
     .help = "list       the images that have been fetched\n"
             "add        libraries or tools as a layer over an image: see `images add --help`\n"
             "history    the layers of an image, the lowest first\n"
             "du         what each image takes on disk beside those above it, with which it may\n"
             "           share layers\n"
+            "verify     whether images still are as they were made: see `images verify --help`\n"
             "remove     images, with the layers that no other has\n"
             "prune      layers that no image has any more, and what killed commands left\n"
             "\n"

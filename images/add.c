@@ -269,7 +269,7 @@ int image_add(const struct addition *addition, struct fault *fault)
     if (r < 0)
         return r;
     struct progress progress;
-    progress_open(&progress, addition->result);
+    progress_open(&progress, addition->result, false);
     OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
     r = workplace_lock(addition->store, addition->result, &lock, &progress, fault);
     if (r < 0)

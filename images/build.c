@@ -343,32 +343,33 @@ static int image_make(const struct build *build, const struct store_lock *lock,
     int r = making_run(&making, lock, progress, fault);
     if (r < 0)
         return r;
-    char size[32];
-    int64_t seconds = (clock_now() - progress->started) / NANOSECONDS_PER_SECOND;
-    progress_close(progress);
-    const char *summary = making.image.summary != NULL ? making.image.summary : "";
-    progress_note(progress, "done: %s in %lld s%s%s",
-                  size_for_people(making.image.size_bytes, size), (long long)seconds,
-                  summary[0] != '\0' ? "; " : "", summary);
+    progress_done(progress, &making.image, true);
     return 0;
+}
+
+static int build_with(const struct build *build, struct progress *progress, struct fault *fault)
+{
+    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    int r = workplace_lock(build->store, build->name, &lock, progress, fault);
+    if (r < 0)
+        return r;
+    OWNED(image_release) struct image present = {0};
+    if (!build->force && image_open(build->store, build->name, &present, NULL) == 0) {
+        progress_done(progress, &present, false);
+        return 0;
+    }
+    r = image_make(build, &lock, progress, fault);
+    workplace_clear_layers(build->store, progress);
+    return r;
 }
 
 int image_build(const struct build *build, struct fault *fault)
 {
     struct progress progress;
-    progress_open(&progress, build->name);
-    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
-    int r = workplace_lock(build->store, build->name, &lock, &progress, fault);
-    if (r < 0)
-        return r;
-    OWNED(image_release) struct image present = {0};
-    if (!build->force && image_open(build->store, build->name, &present, NULL) == 0) {
-        progress_note(&progress, "is there already, made %s%s%s; --force makes it again",
-                      present.created, present.summary[0] != '\0' ? ": " : "", present.summary);
-        return 0;
-    }
-    r = image_make(build, &lock, &progress, fault);
-    workplace_clear_layers(build->store, &progress);
+    progress_open(&progress, build->name, build->json);
+    int r = build_with(build, &progress, fault);
     progress_close(&progress);
+    if (r < 0)
+        progress_failed(&progress, fault);
     return r;
 }

@@ -23,6 +23,7 @@ struct build {
     const struct reference *reference; /* to fetch it from a registry, or NULL; neither: a recipe */
     enum build_source source; /* of a recipe */
     bool force; /* make it again if it is there */
+    bool json;  /* tell of it as programs read it: progress.h */
 };
 
 /*

@@ -36,7 +36,7 @@ struct arguments {
     struct reference reference;
     bool from_registry;
     enum build_source source; /* --source, for images of the catalog */
-    bool force, help, version;
+    bool force, json, help, version;
     char **names; /* the rest: NULL-terminated */
 };
 
@@ -79,6 +79,7 @@ static void help_print(void)
          "  --source WHAT  debian or registry: where an image of the catalog is to come from;\n"
          "                 unless told, packages, or where the host has none, a registry\n"
          "  --force        make it again if it is there\n"
+         "  --json         tell on stdout how it comes along, a JSON object in each line\n"
          "  --help         show this\n"
          "  --version      show the version\n"
          "\n"
@@ -103,6 +104,7 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
         OPTION_NAME,
         OPTION_SOURCE,
         OPTION_FORCE,
+        OPTION_JSON,
         OPTION_HELP,
         OPTION_VERSION
     };
@@ -112,6 +114,7 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
         {"name", required_argument, NULL, OPTION_NAME},
         {"source", required_argument, NULL, OPTION_SOURCE},
         {"force", no_argument, NULL, OPTION_FORCE},
+        {"json", no_argument, NULL, OPTION_JSON},
         {"help", no_argument, NULL, OPTION_HELP},
         {"version", no_argument, NULL, OPTION_VERSION},
         {NULL, 0, NULL, 0},
@@ -135,6 +138,9 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
             break;
         case OPTION_FORCE:
             arguments.force = true;
+            break;
+        case OPTION_JSON:
+            arguments.json = true;
             break;
         case 'h':
         case OPTION_HELP:
@@ -261,6 +267,7 @@ static int build_one(const char *store, const struct arguments *arguments, const
         .reference = arguments->from_registry ? &arguments->reference : NULL,
         .source = arguments->source,
         .force = arguments->force,
+        .json = arguments->json,
     };
     struct fault fault = {0};
     if (image_build(&build, &fault) == 0)

@@ -1,6 +1,8 @@
 #include "images/progress.h"
 
+#include "sandbox/base/json.h"
 #include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,16 +14,66 @@
 #define PART_WIDTH 12
 #define CLEAR "\r\033[J" /* this line, and what was drawn below it */
 #define DRAW_EVERY (100 * NANOSECONDS_PER_MILLISECOND)
+#define TELL_EVERY (500 * NANOSECONDS_PER_MILLISECOND)
+#define EVENT_MAX (64 << 10)
 #define RATE_AFTER NANOSECONDS_PER_SECOND /* before, it says nothing */
 
-void progress_open(struct progress *progress, const char *name)
+void progress_open(struct progress *progress, const char *name, bool json)
 {
     const char *kind = getenv("TERM");
     *progress = (struct progress){
         .name = name,
-        .terminal = isatty(STDERR_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0),
+        .json = json,
+        .terminal = !json && isatty(STDERR_FILENO) && (kind == NULL || strcmp(kind, "dumb") != 0),
         .started = clock_now(),
     };
+}
+
+/* An event that goes on with the text. One for which there is no memory is left out. */
+static struct json_writer *event_begin(const struct progress *progress, struct buffer *line,
+                                       const char *event)
+{
+    struct json_writer *writer;
+    if (json_writer_open(line, &writer) < 0)
+        return NULL;
+    json_begin_object(writer);
+    json_text_member(writer, "event", event);
+    json_text_member(writer, "image", progress->name);
+    return writer;
+}
+
+static void event_end(struct json_writer *writer, const struct buffer *line)
+{
+    json_end_object(writer);
+    if (json_writer_close(writer) == 0)
+        printf("%.*s\n", (int)line->length, line->data);
+    fflush(stdout);
+}
+
+static void event_text(const struct progress *progress, const char *event, const char *text)
+{
+    OWNED(buffer_release) struct buffer line = BUFFER(EVENT_MAX);
+    struct json_writer *writer = event_begin(progress, &line, event);
+    if (writer == NULL)
+        return;
+    json_text_member(writer, "text", text);
+    event_end(writer, &line);
+}
+
+/* Now and then. */
+static void event_amount(struct progress *progress, uint64_t done, uint64_t total)
+{
+    int64_t now = clock_now();
+    OWNED(buffer_release) struct buffer line = BUFFER(EVENT_MAX);
+    if (now - progress->drawn < TELL_EVERY)
+        return;
+    struct json_writer *writer = event_begin(progress, &line, "progress");
+    if (writer == NULL)
+        return;
+    progress->drawn = now;
+    json_number_member(writer, "done", (int64_t)done);
+    json_number_member(writer, "total", (int64_t)total);
+    event_end(writer, &line);
 }
 
 const char *size_for_people(uint64_t bytes, char buffer[32])
@@ -63,7 +115,9 @@ void progress_step(struct progress *progress, const char *format, ...)
     progress->shown = -1;
     progress->step_started = clock_now();
     progress->drawn = 0;
-    if (progress->terminal)
+    if (progress->json)
+        event_text(progress, "step", progress->step);
+    else if (progress->terminal)
         bar_draw(progress);
     else
         fprintf(stderr, "%s: %s\n", progress->name, progress->step);
@@ -76,6 +130,8 @@ static int share_of(uint64_t done, uint64_t total)
 
 void progress_amount(struct progress *progress, uint64_t done, uint64_t total)
 {
+    if (progress->json && total > 0)
+        event_amount(progress, done, total);
     if (!progress->terminal || total == 0 || progress->step[0] == '\0')
         return;
     int share = share_of(done, total);
@@ -101,6 +157,8 @@ void progress_bytes(struct progress *progress, uint64_t done, uint64_t total,
                     const struct progress_part *parts, size_t count)
 {
     int64_t now = clock_now();
+    if (progress->json && total > 0)
+        event_amount(progress, done, total);
     if (!progress->terminal || total == 0 || now - progress->drawn < DRAW_EVERY)
         return;
     if (progress->drawn == 0)
@@ -126,9 +184,50 @@ void progress_note(struct progress *progress, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    if (progress->json) {
+        event_text(progress, "note", text);
+        return;
+    }
     fprintf(stderr, "%s%s: %s\n", progress->terminal ? CLEAR : "", progress->name, text);
     if (progress->terminal && progress->step[0] != '\0')
         bar_draw(progress);
+}
+
+static void event_done(const struct progress *progress, const struct image *image, bool made)
+{
+    OWNED(buffer_release) struct buffer line = BUFFER(EVENT_MAX);
+    struct json_writer *writer = event_begin(progress, &line, "done");
+    if (writer == NULL)
+        return;
+    json_boolean_member(writer, "made", made);
+    json_key(writer, "seconds");
+    json_double(writer, (double)(clock_now() - progress->started) / (double)NANOSECONDS_PER_SECOND);
+    json_number_member(writer, "size_bytes", (int64_t)image->size_bytes);
+    json_text_member(writer, "created", image->created);
+    json_text_member(writer, "summary", image->summary);
+    event_end(writer, &line);
+}
+
+void progress_done(struct progress *progress, const struct image *image, bool made)
+{
+    char size[32];
+    int64_t seconds = (clock_now() - progress->started) / NANOSECONDS_PER_SECOND;
+    const char *summary = image->summary != NULL ? image->summary : "";
+    progress_close(progress);
+    if (progress->json)
+        event_done(progress, image, made);
+    else if (made)
+        progress_note(progress, "done: %s in %lld s%s%s", size_for_people(image->size_bytes, size),
+                      (long long)seconds, summary[0] != '\0' ? "; " : "", summary);
+    else
+        progress_note(progress, "is there already, made %s%s%s; --force makes it again",
+                      image->created, summary[0] != '\0' ? ": " : "", summary);
+}
+
+void progress_failed(const struct progress *progress, const struct fault *fault)
+{
+    if (progress->json)
+        event_text(progress, "error", fault->text);
 }
 
 void progress_close(struct progress *progress)

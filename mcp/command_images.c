@@ -31,7 +31,7 @@ static int apply_json(void *data, const struct option *option, const char *value
 }
 
 static const struct option own_options[] = {
-    {"--json", NULL, "list: as one JSON array", apply_json, NULL},
+    {"--json", NULL, "list, history, du: as one JSON document", apply_json, NULL},
     {0},
 };
 
@@ -74,30 +74,46 @@ static void write_directories(struct json_writer *writer, const struct image *im
     json_end_array(writer);
 }
 
-static int print_json(const struct image *images, size_t count)
+/* Images in their order; borrowed. */
+struct image_array {
+    const struct image *images;
+    size_t count;
+};
+
+/* Prints what `write` writes. */
+static int print_document(void (*write)(struct json_writer *writer, const void *data),
+                          const void *data, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(LIST_JSON_MAX);
     struct json_writer *writer = NULL;
     int r = json_writer_open(&text, &writer);
+    if (r == 0) {
+        write(writer, data);
+        r = json_writer_close(writer);
+    }
     if (r < 0)
-        return r;
+        return fault_set(fault, -r, "composing the document: %m");
+    printf("%.*s\n", (int)text.length, text.data);
+    return 0;
+}
+
+static void write_list(struct json_writer *writer, const void *data)
+{
+    const struct image_array *array = data;
     json_begin_array(writer);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < array->count; i++) {
+        const struct image *image = &array->images[i];
         json_begin_object(writer);
-        json_text_member(writer, "name", images[i].name);
-        json_text_member(writer, "summary", images[i].summary);
-        json_text_member(writer, "source", images[i].source);
-        json_text_member(writer, "created", images[i].created);
-        write_directories(writer, &images[i]);
-        json_number_member(writer, "size_bytes", (int64_t)images[i].size_bytes);
-        json_number_member(writer, "file_count", (int64_t)images[i].file_count);
+        json_text_member(writer, "name", image->name);
+        json_text_member(writer, "summary", image->summary);
+        json_text_member(writer, "source", image->source);
+        json_text_member(writer, "created", image->created);
+        write_directories(writer, image);
+        json_number_member(writer, "size_bytes", (int64_t)image->size_bytes);
+        json_number_member(writer, "file_count", (int64_t)image->file_count);
         json_end_object(writer);
     }
     json_end_array(writer);
-    r = json_writer_close(writer);
-    if (r == 0)
-        printf("%.*s\n", (int)text.length, text.data);
-    return r;
 }
 
 static int list_images(const char *store, bool json, struct fault *fault)
@@ -107,12 +123,13 @@ static int list_images(const char *store, bool json, struct fault *fault)
     int r = image_list(store, &images, &count, fault);
     if (r < 0)
         return r;
+    const struct image_array array = {images, count};
     if (json)
-        r = print_json(images, count);
+        r = print_document(write_list, &array, fault);
     else
         print_table(images, count, store);
     image_list_free(images, count);
-    return r < 0 ? fault_set(fault, -r, "listing the images: %m") : 0;
+    return r;
 }
 
 /* Goes on after one that cannot be removed; the status is of all. */
@@ -149,57 +166,121 @@ static int prune_images(const char *store, struct fault *fault)
     return 0;
 }
 
-/* The layers of one image, the first at the bottom. */
-static int show_history(const char *store, const char *name, struct fault *fault)
+static void write_history(struct json_writer *writer, const void *data)
 {
-    OWNED(image_release) struct image image = {0};
-    int r = image_open(store, name, &image, fault);
-    if (r < 0)
-        return r;
+    const struct image *image = data;
+    json_begin_object(writer);
+    json_text_member(writer, "name", image->name);
+    json_key(writer, "layers");
+    json_begin_array(writer);
+    for (size_t i = 0; i < image->layer_count; i++) {
+        const struct image_layer *layer = &image->layers[i];
+        json_begin_object(writer);
+        json_text_member(writer, "id", layer->id);
+        json_number_member(writer, "size_bytes", (int64_t)layer->size_bytes);
+        json_number_member(writer, "file_count", (int64_t)layer->file_count);
+        json_text_member(writer, "created", layer->created);
+        json_text_member(writer, "origin", layer->origin);
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+    json_end_object(writer);
+}
+
+static void print_history(const struct image *image)
+{
     printf("%-16s  %9s  %-20s  %s\n", "LAYER", "SIZE", "CREATED", "MADE BY");
-    for (size_t i = 0; i < image.layer_count; i++) {
-        const struct image_layer *layer = &image.layers[i];
+    for (size_t i = 0; i < image->layer_count; i++) {
+        const struct image_layer *layer = &image->layers[i];
         printf("%-16s  %6" PRIu64 " MB  %-20s  %s\n", layer->id, megabytes(layer->size_bytes),
                layer->created, layer->origin);
     }
-    if (image.layer_count == 0)
-        printf("%-16s  %6" PRIu64 " MB  %-20s  %s\n", "-", megabytes(image.size_bytes),
-               image.created, image.source);
-    return 0;
+    if (image->layer_count == 0)
+        printf("%-16s  %6" PRIu64 " MB  %-20s  %s\n", "-", megabytes(image->size_bytes),
+               image->created, image->source);
+}
+
+/* The layers of one image, the first at the bottom. */
+static int show_history(const char *store, const char *name, bool json, struct fault *fault)
+{
+    OWNED(image_release) struct image image = {0};
+    int r = image_open(store, name, &image, fault);
+    if (r == 0 && json)
+        return print_document(write_history, &image, fault);
+    if (r == 0)
+        print_history(&image);
+    return r;
 }
 
 /* Whether an image before this one has the layer too. */
-static bool is_counted(const struct image *images, size_t before, const char *id)
+static bool is_counted(const struct image_array *use, size_t before, const char *id)
 {
     for (size_t i = 0; i < before; i++)
-        for (size_t j = 0; j < images[i].layer_count; j++)
-            if (strcmp(images[i].layers[j].id, id) == 0)
+        for (size_t j = 0; j < use->images[i].layer_count; j++)
+            if (strcmp(use->images[i].layers[j].id, id) == 0)
                 return true;
     return false;
 }
 
+/* What an image takes beside those before it. */
+static uint64_t bytes_added(const struct image_array *use, size_t number)
+{
+    const struct image *image = &use->images[number];
+    uint64_t added = image->layer_count == 0 ? image->size_bytes : 0;
+    for (size_t i = 0; i < image->layer_count; i++)
+        if (!is_counted(use, number, image->layers[i].id))
+            added += image->layers[i].size_bytes;
+    return added;
+}
+
+static void write_disk_use(struct json_writer *writer, const void *data)
+{
+    const struct image_array *use = data;
+    uint64_t total = 0;
+    json_begin_object(writer);
+    json_key(writer, "images");
+    json_begin_array(writer);
+    for (size_t i = 0; i < use->count; i++) {
+        total += bytes_added(use, i);
+        json_begin_object(writer);
+        json_text_member(writer, "name", use->images[i].name);
+        json_number_member(writer, "layers", (int64_t)use->images[i].layer_count);
+        json_number_member(writer, "size_bytes", (int64_t)use->images[i].size_bytes);
+        json_number_member(writer, "added_bytes", (int64_t)bytes_added(use, i));
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+    json_number_member(writer, "together_bytes", (int64_t)total);
+    json_end_object(writer);
+}
+
+static void print_disk_use(const struct image_array *use)
+{
+    uint64_t total = 0;
+    printf("%-16s %6s  %9s  %9s\n", "NAME", "LAYERS", "SIZE", "ADDITION");
+    for (size_t i = 0; i < use->count; i++) {
+        const struct image *image = &use->images[i];
+        uint64_t added = bytes_added(use, i);
+        total += added;
+        printf("%-16s %6zu  %6" PRIu64 " MB  %6" PRIu64 " MB\n", image->name, image->layer_count,
+               megabytes(image->size_bytes), megabytes(added));
+    }
+    printf("%-16s %6s  %9s  %6" PRIu64 " MB\n", "together", "", "", megabytes(total));
+}
+
 /* What each image takes, alone and beside those above it in the table. */
-static int show_disk_use(const char *store, struct fault *fault)
+static int show_disk_use(const char *store, bool json, struct fault *fault)
 {
     struct image *images = NULL;
     size_t count = 0;
     int r = image_list(store, &images, &count, fault);
-    if (r < 0)
-        return r;
-    uint64_t total = 0;
-    printf("%-16s %6s  %9s  %9s\n", "NAME", "LAYERS", "SIZE", "ADDITION");
-    for (size_t i = 0; i < count; i++) {
-        uint64_t added = images[i].layer_count == 0 ? images[i].size_bytes : 0;
-        for (size_t j = 0; j < images[i].layer_count; j++)
-            if (!is_counted(images, i, images[i].layers[j].id))
-                added += images[i].layers[j].size_bytes;
-        total += added;
-        printf("%-16s %6zu  %6" PRIu64 " MB  %6" PRIu64 " MB\n", images[i].name,
-               images[i].layer_count, megabytes(images[i].size_bytes), megabytes(added));
-    }
-    printf("%-16s %6s  %9s  %6" PRIu64 " MB\n", "together", "", "", megabytes(total));
+    const struct image_array use = {images, count};
+    if (r == 0 && json)
+        r = print_document(write_disk_use, &use, fault);
+    else if (r == 0)
+        print_disk_use(&use);
     image_list_free(images, count);
-    return 0;
+    return r;
 }
 
 static int images(const struct command *command, int argc, char **argv)
@@ -233,9 +314,9 @@ static int images(const struct command *command, int argc, char **argv)
     else if (r == 0 && prune)
         r = prune_images(store, &fault);
     else if (r == 0 && disk_use)
-        r = show_disk_use(store, &fault);
+        r = show_disk_use(store, options.json, &fault);
     else if (r == 0 && history)
-        r = show_history(store, argv[1], &fault);
+        r = show_history(store, argv[1], options.json, &fault);
     else if (r == 0)
         return remove_images(store, operands - 1, argv + 1);
     if (r < 0)

@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     interrupt_install();
-    progress_open(&progress, "bench-pull");
+    progress_open(&progress, "bench-pull", false);
     const struct pull pull = {.store = argv[1], .reference = &reference, .progress = &progress};
     int r = reference_parse(argv[2], &reference, &fault);
     if (r == 0)

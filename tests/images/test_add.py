@@ -95,6 +95,20 @@ def test_a_command_becomes_a_layer(layered):
     assert used[1][:2] == ["base", "1"] and used[2][:2] == ["mine", "2"]
 
 
+def test_programs_read_history_and_disk_use_as_json(layered):
+    layered.must_add("base", "--as", "mine", "--run", "echo one > /opt/one")
+    records = {name: images.record_of(layered.images / name) for name in ("base", "mine")}
+    history = json.loads(layered.command("images", "history", "--json", "mine").stdout)
+    assert history == {"name": "mine", "layers": records["mine"]["layers"]}
+    use = json.loads(layered.command("images", "du", "--json").stdout)
+    added = records["mine"]["layers"][-1]["size_bytes"]
+    size = records["base"]["size_bytes"]
+    assert use == {"images": [
+        {"name": "base", "layers": 1, "size_bytes": size, "added_bytes": size},
+        {"name": "mine", "layers": 2, "size_bytes": size + added, "added_bytes": added},
+    ], "together_bytes": size + added}
+
+
 def test_deb_packages_are_installed_and_configured(with_pip):
     assert with_pip.run("pip", """
 import os, subprocess

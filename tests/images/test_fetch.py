@@ -169,6 +169,34 @@ def test_image_that_is_there_is_success(store, small_archive):
     assert (store.images / "mine" / "image.json").stat().st_ino == before.st_ino
 
 
+def events_of(done):
+    assert done.stdout_text.endswith("\n")
+    return [json.loads(line) for line in done.stdout_text.splitlines()]
+
+
+def test_programs_are_told_in_lines_of_json(store, slow_archive, tmp_path):
+    done = store.fetch("--json", "--from", slow_archive, "--name", "mine")
+    events = events_of(done)
+    assert done.returncode == 0 and done.stderr_text == ""
+    assert {event["image"] for event in events} == {"mine"}
+    assert events[0]["event"] == "step" and events[0]["text"] == "unpacking"
+    amounts = [event for event in events if event["event"] == "progress"]
+    assert amounts and all(0 <= event["done"] <= event["total"] for event in amounts)
+    record = json.loads((store.images / "mine" / "image.json").read_text())
+    end = events[-1]
+    assert end["event"] == "done" and end["made"] is True and end["seconds"] > 0
+    assert {key: end[key] for key in ("size_bytes", "created", "summary")} == \
+        {key: record[key] for key in ("size_bytes", "created", "summary")}
+    (again,) = events_of(store.fetch("--json", "--from", slow_archive, "--name", "mine"))
+    assert again["event"] == "done" and again["made"] is False
+    broken = tmp_path / "broken.tar"
+    broken.write_bytes(b"no archive")
+    done = store.fetch("--json", "--from", broken, "--name", "other")
+    end = events_of(done)[-1]
+    assert done.returncode == 1 and end["event"] == "error" and end["image"] == "other"
+    assert end["text"] in done.stderr_text
+
+
 def test_force_makes_it_again(store, small_archive):
     assert store.fetch("--from", small_archive, "--name", "mine").returncode == 0
     (store.images / "mine" / "rootfs" / "old").write_text("")

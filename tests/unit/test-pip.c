@@ -24,7 +24,7 @@ static void add_to(const char *root, struct buffer *said)
     if (former < 0 || fd < 0 || dup2(fd, STDERR_FILENO) < 0)
         fail_msg("cannot read what is written to stderr");
     struct progress progress;
-    progress_open(&progress, "mine");
+    progress_open(&progress, "mine", false);
     struct fault fault = {0};
     int r = pip_add(root, wanted, &progress, &fault);
     dup2(former, STDERR_FILENO);

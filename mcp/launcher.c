@@ -1,5 +1,6 @@
 #include "mcp/launcher.h"
 #include "mcp/code_reading.h"
+#include "mcp/preload.h"
 #include "mcp/programs.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits.h"
@@ -90,6 +91,12 @@ int launcher_settle(struct launcher *launcher, void (*settled)(void *data), void
     return r;
 }
 
+/* The modules that a language's sandboxes import ahead, or NULL. */
+static const char *preloaded(const struct settings *settings, const struct language *language)
+{
+    return language_id(language) == LANGUAGE_PYTHON ? settings->preload : NULL;
+}
+
 static void used_image_release(struct used_image **used)
 {
     image_unuse(*used);
@@ -109,6 +116,9 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     OWNED_MEMORY const char **environment = merge_environment(launcher->settings, image);
     if (environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
+    OWNED(preload_release) struct preload preload = {0};
+    if (preload_make(&preload, preloaded(launcher->settings, language), environment) < 0)
+        return fault_set(fault, ENOMEM, "starting a run: %m");
     struct run_spec spec = {
         .image = image->name,
         .rootfs = image->rootfs,
@@ -122,6 +132,7 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .code = snippet->code,
         .code_length = snippet->length,
         .may_be_ahead = language->may_be_ahead && code_reads_once(snippet->code, snippet->length),
+        .preparation = preload_preparation(&preload),
         .limits = launcher->settings->limits,
         .wall_max_ms = launcher->settings->wall_max_ms,
     };

@@ -1,6 +1,7 @@
 #include "mcp/setting.h"
 #include "images/store.h"
 #include "mcp/bounds.h"
+#include "mcp/preload.h"
 #include "mcp/quantity.h"
 #include "sandbox/base/owned.h"
 
@@ -79,6 +80,9 @@ const struct option settings_of_server[] = {
      settings_remember,
      SETTING(SETTING_COUNT, "SANDBOX_WARM", "warm", AT(warm), .low = 0,
              .high = SANDBOXES_AHEAD_MAX)},
+    {"--preload", "MODULES",
+     "Python's modules that those have imported\nalready: numpy,pandas (none)", settings_remember,
+     SETTING(SETTING_MODULES, "SANDBOX_PRELOAD", "preload", AT(preload))},
     {"--result-format", "FORMAT",
      "text: plain lines (the default);\n"
      "json: a failure is a JSON object in the text;\n"
@@ -202,6 +206,9 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
         return read_flag(what, value, member, fault);
     case SETTING_PATH:
         return set_text(what, value, member, fault);
+    case SETTING_MODULES:
+        r = preload_check(what, value, fault);
+        return r < 0 ? r : set_text(what, value, member, fault);
     case SETTING_IMAGE:
         return set_image(what, value, member, fault);
     case SETTING_NAMES:

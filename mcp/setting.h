@@ -25,6 +25,7 @@ enum setting_kind {
     SETTING_CHOICE,     /* one of `choices`; an enum that counts them from 0 */
     SETTING_FLAG,       /* no value on the command line, "1" or "0" in a variable; bool */
     SETTING_PATH,       /* of a file; owned char * */
+    SETTING_MODULES,    /* of Python, "numpy,pandas"; owned char * */
     SETTING_IMAGE,      /* the name of one; owned char * */
     SETTING_NAMES,      /* "A,B", of variables; what several sources name adds up */
 };

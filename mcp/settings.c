@@ -37,6 +37,7 @@ void settings_release(struct settings *settings)
     for (size_t i = 0; i < LANGUAGE_COUNT; i++)
         free(settings->images[i]);
     free(settings->log.path);
+    free(settings->preload);
     free(settings->profile_path);
     free(settings->profile);
     free(settings->configuration_read);

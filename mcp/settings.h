@@ -30,6 +30,7 @@ struct settings {
     struct run_limits limits; /* of each run, unless its call asks for another time */
     int64_t wall_max_ms;      /* the most that a call may ask for; 0 until settings_complete() */
     uint64_t parallel;        /* runs at once; 0: the number of processors */
+    char *preload;            /* owned; modules that those of Python have imported; or NULL */
     uint64_t warm;            /* sandboxes that a server keeps ready for each kind of run */
     enum result_format result_format;
     struct log_options log;   /* log.path is owned */

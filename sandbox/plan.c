@@ -13,7 +13,7 @@
 
 #define JAIL_HOSTNAME "sandbox"
 #define JAIL_INIT "sandbox-init"
-#define JAIL_HOME "/home/sandbox"
+#define JAIL_HOME RUN_HOME
 #define JAIL_WORK "/work"
 #define MOUNT_OPTIONS_MAX 4095 /* a page with its NUL: mount(2) */
 
@@ -86,6 +86,8 @@ struct plan {
     char **argv;                  /* owned; the strings are texts */
     char **programs;
     char **environment;
+    char **ahead_environment;     /* of the program, if it is started ahead; or NULL: the same */
+    struct plan_file preparation; /* and a file for it */
     const char *image;
 };
 
@@ -123,18 +125,34 @@ static bool same_variable(const char *one, const char *other)
     return strncmp(one, other, length) == 0 && other[length] == '=';
 }
 
-static int set_variable(struct plan *plan, size_t *count, const char *variable)
+static int set_variable(struct plan *plan, char **environment, size_t *count, const char *variable)
 {
     char *copy = plan_text(plan, "%s", variable);
     if (copy == NULL)
         return -ENOMEM;
     size_t at = 0;
-    while (at < *count && !same_variable(variable, plan->environment[at]))
+    while (at < *count && !same_variable(variable, environment[at]))
         at++;
-    plan->environment[at] = copy;
+    environment[at] = copy;
     if (at == *count)
         (*count)++;
     return 0;
+}
+
+/* The same variables, and one more or another. The strings stay those of the first. */
+static int plan_preparation(struct plan *plan, const struct run_preparation *preparation)
+{
+    if (preparation->path == NULL)
+        return 0;
+    size_t count = list_length((const char *const *)plan->environment);
+    plan->ahead_environment = calloc(count + 2, sizeof(char *));
+    plan->preparation.path = plan_text(plan, "%s", preparation->path);
+    plan->preparation.text = plan_text(plan, "%s", preparation->text);
+    if (plan->ahead_environment == NULL || plan->preparation.path == NULL ||
+        plan->preparation.text == NULL)
+        return -ENOMEM;
+    memcpy(plan->ahead_environment, plan->environment, count * sizeof(char *));
+    return set_variable(plan, plan->ahead_environment, &count, preparation->variable);
 }
 
 static int plan_environment(struct plan *plan, const struct run_spec *spec)
@@ -146,11 +164,11 @@ static int plan_environment(struct plan *plan, const struct run_spec *spec)
     size_t count = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(base_environment); i++)
-        r = set_variable(plan, &count, base_environment[i]);
+        r = set_variable(plan, plan->environment, &count, base_environment[i]);
     for (size_t i = 0; r == 0 && i < extra; i++)
-        r = set_variable(plan, &count, spec->environment[i]);
+        r = set_variable(plan, plan->environment, &count, spec->environment[i]);
     plan->jail.environment = plan->environment;
-    return r;
+    return r < 0 ? r : plan_preparation(plan, &spec->preparation);
 }
 
 /*
@@ -401,6 +419,7 @@ void plan_free(struct plan *plan)
     free(plan->argv);
     free(plan->programs);
     free(plan->environment);
+    free(plan->ahead_environment);
     free(plan);
 }
 
@@ -442,13 +461,18 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
            same_text(a->scratch_size, b->scratch_size) &&
            same_text(a->scratch_inodes, b->scratch_inodes) &&
            same_text(a->code_name, b->code_name) && same_list(a->argv, b->argv) &&
-           same_list(a->programs, b->programs) && same_list(a->environment, b->environment) &&
-           same_home_links(a, b);
+           same_list(a->programs, b->programs) && same_list(one->environment, other->environment) &&
+           same_text(one->preparation.path, other->preparation.path) &&
+           same_text(one->preparation.text, other->preparation.text) && same_home_links(a, b);
 }
 
 void plan_make_ahead(struct plan *plan)
 {
     plan->jail.made_ahead = true;
+    if (plan->ahead_environment == NULL)
+        return;
+    plan->jail.environment = plan->ahead_environment;
+    plan->jail.home_file = &plan->preparation;
 }
 
 struct jail_plan *plan_jail(struct plan *plan)

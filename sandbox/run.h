@@ -24,9 +24,19 @@ struct home_link {
     const char *target; /* absolute path in the root file system */
 };
 
+#define RUN_HOME "/home/sandbox" /* $HOME of each run */
+
+/* For a program that is started before its code is there, and for no other: a file in $HOME, and the
+ * variable by which it is found. */
+struct run_preparation {
+    const char *path; /* relative to $HOME, as in home_link; NULL: there is none */
+    const char *text; /* what is in it */
+    const char *variable; /* NAME=VALUE */
+};
+
 /* What to run. Everything is borrowed for the call of run_submit() only. */
 struct run_spec {
-    const char *image;               /* name, for messages and the result */
+    const char *image; /* name, for messages and the result */
     const char *rootfs; /* host path of the image's root file system */
     /*
      * NULL; or, bottom to top, paths below `rootfs` of two and more directories in overlayfs form
@@ -51,6 +61,7 @@ struct run_spec {
      * the code was there (engine_options.ahead).
      */
     bool may_be_ahead;
+    struct run_preparation preparation;
     struct run_limits limits;
     int64_t wall_max_ms; /* the most that limits.wall_ms may be in runs like this; 0: what it is */
 };

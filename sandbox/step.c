@@ -119,6 +119,8 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     case STEP_MOUNT_SCRATCH:
         return index < plan->scratch_count ? plan->scratch[index].target : "";
     case STEP_FILL_HOME:
+        if (index == plan->home_link_count && plan->home_file != NULL)
+            return plan->home_file->path;
         return index < plan->home_link_count ? plan->home_links[index].path : plan->home;
     case STEP_WORK_DIRECTORY:
         return plan->work_directory;

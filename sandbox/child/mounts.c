@@ -317,6 +317,21 @@ static int make_parents(const char *path)
     return 0;
 }
 
+static int make_file(const struct plan_file *file)
+{
+    int r = make_parents(file->path);
+    if (r < 0)
+        return r;
+    int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    size_t length = strlen(file->text);
+    ssize_t written = write(fd, file->text, length);
+    r = written < 0 ? -errno : (size_t)written < length ? -ENOSPC : 0;
+    close(fd);
+    return r;
+}
+
 int step_fill_home(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
@@ -332,7 +347,8 @@ int step_fill_home(struct jail *jail)
         if (symlink(link->target, link->path) < 0)
             return -errno;
     }
-    return 0;
+    jail_note(jail, STEP_FILL_HOME, (int)plan->home_link_count);
+    return plan->home_file != NULL ? make_file(plan->home_file) : 0;
 }
 
 int step_enter_work_directory(struct jail *jail)

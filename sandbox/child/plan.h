@@ -45,7 +45,7 @@ enum jail_step {
     STEP_SPLIT_SCRATCH, /* index: of plan->scratch */
     STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
     STEP_SEAL_DEV,
-    STEP_FILL_HOME,     /* index: of plan->home_links */
+    STEP_FILL_HOME,     /* index: of plan->home_links; past them: plan->home_file */
     STEP_WORK_DIRECTORY,
     STEP_MAKE_CODE_FIFO, /* object: plan->code_name */
     STEP_RLIMIT,        /* index: of plan->rlimits */
@@ -91,6 +91,11 @@ struct plan_device {
 struct plan_link {
     const char *path;   /* of the symbolic link, relative to its directory; no ".." */
     const char *target; /* what it says */
+};
+
+struct plan_file {
+    const char *path; /* relative to its directory; no ".." */
+    const char *text;
 };
 
 struct plan_scratch {
@@ -168,6 +173,7 @@ struct jail_plan {
     const char *home; /* absolute; one of the scratch targets */
     const struct plan_link *home_links;
     size_t home_link_count;
+    const struct plan_file *home_file; /* or NULL */
 
     const struct plan_rlimit *rlimits;
     size_t rlimit_count;

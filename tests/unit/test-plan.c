@@ -247,7 +247,7 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     static const char *const environment[] = {"NAME=value", NULL};
     static const char *const layers[] = {"bottom/tree", "top/tree", NULL};
     static const struct home_link link = {"path", "/target"};
-    struct run_spec specs[10];
+    struct run_spec specs[12];
     for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
         specs[i] = spec_for(argv);
         specs[i].wall_max_ms = 60000;
@@ -263,6 +263,8 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     specs[7].code_name = "main.js";
     specs[8].limits.disk_bytes /= 2;
     specs[9].wall_max_ms = 120000;
+    specs[10].preparation = (struct run_preparation){"path", "text", "NAME=value"};
+    specs[11].preparation = (struct run_preparation){"path", "other text", "NAME=value"};
     struct run_spec spec = spec_for(argv);
     spec.wall_max_ms = 60000;
     struct fault fault = {""};

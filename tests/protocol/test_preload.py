@@ -1,0 +1,59 @@
+"""--preload: modules that sandboxes made ahead have imported, and no trace of how."""
+
+import json
+
+from support.mcp_client import run
+from support.sandbox import descendants_of, left_after
+
+SEEN = """
+import json, os, sys
+print(json.dumps({
+    "preloaded": "decimal" in sys.modules,
+    "modules": [name for name in sys.modules if "usercustomize" in name],
+    "path": [place for place in [*sys.path, *sys.path_importer_cache] if ".preload" in place],
+    "variable": os.environ.get("PYTHONPATH"),
+    "child": os.popen("echo $PYTHONPATH").read().strip(),
+    "home": os.listdir(os.environ["HOME"]),
+    "random": os.urandom(8).hex(),
+}))
+"""
+
+
+def wait_for_one(server):
+    assert not left_after(30, lambda: len(descendants_of(server.process.pid)) < 2)
+
+
+def seen_by(server):
+    texts, _ = run(server, SEEN)
+    assert len(texts) == 1, texts  # nothing on stderr
+    return json.loads(texts[0])
+
+
+def test_modules_are_there_and_how_they_came_is_not(start_python):
+    server = start_python("--warm", "1", "--preload", "decimal,no_such_module")
+    cold = seen_by(server)
+    assert not cold["preloaded"]
+    for _ in range(2):
+        wait_for_one(server)
+        warm = seen_by(server)
+        assert warm.pop("preloaded") and warm.pop("random") != cold["random"]
+        assert warm == {name: cold[name] for name in warm}
+    assert cold["modules"] == cold["path"] == [] and cold["variable"] is None
+
+
+def test_what_the_operator_passes_through_stays(start_python):
+    server = start_python("--warm", "1", "--preload", "decimal", "--pass-through-env", "PYTHONPATH",
+                          PYTHONPATH="/usr/share:/srv")
+    cold = seen_by(server)
+    wait_for_one(server)
+    warm = seen_by(server)
+    assert warm["preloaded"] and warm["variable"] == warm["child"] == "/usr/share:/srv"
+    assert warm["path"] == cold["path"] == []
+
+
+def test_a_module_that_prints_or_ends_python_is_not_noticed(start_python):
+    server = start_python("--warm", "1", "--preload", "antigravity,this,idlelib.idle,decimal")
+    seen_by(server)
+    wait_for_one(server)
+    assert run(server, "import os; print(os.listdir('/proc/self/fd'))")[0] == [
+        "['0', '1', '2', '3']"]

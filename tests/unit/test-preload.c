@@ -1,0 +1,53 @@
+#include "mcp/preload.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void only_names_of_modules_are_taken(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"numpy", "numpy,pandas", "a.b.c", "_x1,y_2.z"};
+    static const char *const bad[] = {"",   ",",   "a,",  ",a",  "a..b", "a.",   ".a",
+                                      "1a", "a b", "a'b", "a;b", "a.1",  "a\nb", "\xc3\xa9"};
+    struct fault fault = {""};
+    for (size_t i = 0; i < ARRAY_LENGTH(good); i++)
+        assert_int_equal(preload_check("--preload", good[i], &fault), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+        if (preload_check("--preload", bad[i], &fault) != -EINVAL)
+            fail_msg("%s", bad[i]);
+        assert_ptr_equal(strstr(fault.text, "--preload: "), fault.text);
+    }
+}
+
+static void what_the_variable_was_comes_behind(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"A=1", NULL};
+    static const char *const twice[] = {"PYTHONPATH=/a", "PYTHONPATH=/b:/c", NULL};
+    OWNED(preload_release) struct preload first = {0};
+    OWNED(preload_release) struct preload second = {0};
+    OWNED(preload_release) struct preload third = {0};
+    assert_int_equal(preload_make(&first, "numpy,pandas", none), 0);
+    assert_string_equal(preload_preparation(&first).variable, "PYTHONPATH=/home/sandbox/.preload");
+    assert_non_null(strstr(preload_preparation(&first).text, "'numpy,pandas'"));
+    assert_int_equal(preload_make(&second, "numpy", twice), 0);
+    assert_string_equal(second.variable, "PYTHONPATH=/home/sandbox/.preload:/b:/c");
+    assert_int_equal(preload_make(&third, NULL, twice), 0);
+    assert_null(preload_preparation(&third).path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_names_of_modules_are_taken),
+        cmocka_unit_test(what_the_variable_was_comes_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

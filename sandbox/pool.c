@@ -287,6 +287,14 @@ void pool_wake(struct pool *pool)
                  clock_now() + POOL_FILL_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
+size_t pool_count(const struct pool *pool)
+{
+    size_t count = 0;
+    for (const struct pool_kind *kind = pool->kinds; kind != NULL; kind = kind->next)
+        count += kind->count;
+    return count;
+}
+
 void pool_drain(struct pool *pool)
 {
     for (struct pool_kind *kind = pool->kinds; kind != NULL; kind = kind->next)

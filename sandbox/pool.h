@@ -43,6 +43,9 @@ void pool_learn(struct pool *pool, struct run *run);
 /* To be called when a place for a run is free and nobody is waiting for it: makes more, soon. */
 void pool_wake(struct pool *pool);
 
+/* How many wait, or are on the way to where they will. */
+size_t pool_count(const struct pool *pool);
+
 /* Kills all that wait. What was learnt stays, unless it is an end for good. */
 void pool_drain(struct pool *pool);
 void pool_close(struct pool *pool);

@@ -5,7 +5,8 @@
  * the kernel is still busy with the end of one jail when the next begins.
  *
  * A run is measured to its answer. What is done after that for the next one, where nobody waits, is
- * in the row of the empty cgroup.
+ * in the row of the empty cgroup. Runs in a sandbox that was made ahead, cgroup and all, are measured
+ * when the program in it has come to where it waits for its code.
  */
 #include "sandbox/base/owned.h"
 #include "sandbox/cgroup.h"
@@ -20,11 +21,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #define ROUNDS_DEFAULT 200
 #define ROUNDS_MAX 100000
 #define ROUNDS_BEFORE 5 /* not counted: caches are filled meanwhile */
 #define IDLE_LOOK_NS 100000
+#define READY_NS (20 * NANOSECONDS_PER_MILLISECOND) /* what a program needs to come to its file */
 #define EXIT_USAGE 2
 
 /* Asked to stop early: then what has been made is removed first. */
@@ -40,6 +44,7 @@ struct bench {
     int status; /* of the run that has ended last, and clock_now() then */
     int64_t ended_at;
     struct engine *busy; /* whose run it was */
+    bool ahead; /* and whether it was of a kind that is made ahead */
     struct loop_timer idle; /* looks whether nothing of it is left */
     struct fault *fault;
 };
@@ -72,23 +77,30 @@ static void run_done(void *data, int status, struct run_result *result, const st
 static void stop_when_idle(struct loop_timer *timer)
 {
     struct bench *bench = container_of(timer, struct bench, idle);
-    if (engine_running(bench->busy) == 0)
+    if (engine_running(bench->busy) == 0 && (!bench->ahead || pool_count(&bench->busy->pool) > 0))
         loop_stop(&bench->loop);
     else
         loop_arm(&bench->loop, timer, clock_now() + IDLE_LOOK_NS);
 }
 
+/* How a program is run in a jail. */
+enum way { WAY_PLAIN, WAY_LAYERED, WAY_AHEAD };
+
 /* From handing it in to its answer. Nothing of it is left when this returns. */
-static int run_in(struct bench *bench, struct engine *engine, bool layered, int64_t *ret_ns)
+static int run_in(struct bench *bench, struct engine *engine, enum way way, int64_t *ret_ns)
 {
     static const char *const argv[] = {BENCH_PROGRAM, NULL};
+    static const char *const reading[] = {BENCH_PROGRAM, "main", NULL};
+    bool layered = way == WAY_LAYERED;
+    bench->ahead = way == WAY_AHEAD;
     const struct run_spec spec = {
         .image = "bench",
         .rootfs = layered ? bench->layers : bench->rootfs,
         .layers = layered ? bench_layers : NULL,
-        .argv = argv,
+        .argv = bench->ahead ? reading : argv,
         .code_name = "main",
         .code = "",
+        .may_be_ahead = bench->ahead,
         .limits = run_limits_default(),
     };
     const struct run_observer observer = {.done = run_done, .data = bench};
@@ -108,17 +120,35 @@ static int run_in(struct bench *bench, struct engine *engine, bool layered, int6
 
 static int run_plain(struct bench *bench, int64_t *ret_ns)
 {
-    return run_in(bench, bench->plain, false, ret_ns);
+    return run_in(bench, bench->plain, WAY_PLAIN, ret_ns);
 }
 
 static int run_layered(struct bench *bench, int64_t *ret_ns)
 {
-    return run_in(bench, bench->plain, true, ret_ns);
+    return run_in(bench, bench->plain, WAY_LAYERED, ret_ns);
 }
 
 static int run_grouping(struct bench *bench, int64_t *ret_ns)
 {
-    return run_in(bench, bench->grouping, false, ret_ns);
+    return run_in(bench, bench->grouping, WAY_PLAIN, ret_ns);
+}
+
+/* The first of them is cold, and not counted. */
+static int run_ahead(struct bench *bench, struct engine *engine, int64_t *ret_ns)
+{
+    const struct timespec ready = {.tv_nsec = READY_NS};
+    nanosleep(&ready, NULL);
+    return run_in(bench, engine, WAY_AHEAD, ret_ns);
+}
+
+static int run_plain_ahead(struct bench *bench, int64_t *ret_ns)
+{
+    return run_ahead(bench, bench->plain, ret_ns);
+}
+
+static int run_grouping_ahead(struct bench *bench, int64_t *ret_ns)
+{
+    return run_ahead(bench, bench->grouping, ret_ns);
 }
 
 /* The same file, seen from the host. */
@@ -164,6 +194,8 @@ static const struct subject {
     {"jail", "in a jail", run_plain, false},
     {"jail_of_layers", "in a jail of 20 more layers", run_layered, false},
     {"jail_with_cgroup", "in a jail with a cgroup", run_grouping, true},
+    {"jail_ahead", "in a jail made ahead", run_plain_ahead, false},
+    {"jail_with_cgroup_ahead", "in one with a cgroup, made ahead", run_grouping_ahead, true},
     {"cgroup", "an empty cgroup: make, remove", make_cgroup, true},
 };
 
@@ -172,9 +204,12 @@ enum {
     ROW_JAIL,
     ROW_LAYERS,
     ROW_JAIL_WITH_CGROUP,
+    ROW_AHEAD,
+    ROW_AHEAD_WITH_CGROUP,
     ROW_CGROUP,
     ROW_JAIL_COST,
     ROW_CGROUP_COST,
+    ROW_CGROUP_COST_AHEAD,
     ROW_COUNT
 };
 _Static_assert(ARRAY_LENGTH(subjects) == ROW_JAIL_COST, "a row for each subject, then the rest");
@@ -187,6 +222,8 @@ static const struct difference {
     {"jail_cost", "a jail: in one - bare", ROW_JAIL_COST, ROW_JAIL, ROW_BARE},
     {"cgroup_cost", "a cgroup for a run: with - without", ROW_CGROUP_COST, ROW_JAIL_WITH_CGROUP,
      ROW_JAIL},
+    {"cgroup_cost_ahead", "the same, made ahead", ROW_CGROUP_COST_AHEAD, ROW_AHEAD_WITH_CGROUP,
+     ROW_AHEAD},
 };
 
 static int measure_round(struct bench *bench, const struct bench_row rows[ROW_COUNT], size_t round)
@@ -233,8 +270,8 @@ static int rows_make(bool has_cgroups, size_t rounds, struct bench_row rows[ROW_
         rows[differences[i].row] =
             (struct bench_row){.name = differences[i].name, .label = differences[i].label};
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        bool needs_cgroup =
-            i == ROW_CGROUP_COST || (i < ARRAY_LENGTH(subjects) && subjects[i].needs_cgroup);
+        bool needs_cgroup = i == ROW_CGROUP_COST || i == ROW_CGROUP_COST_AHEAD ||
+                            (i < ARRAY_LENGTH(subjects) && subjects[i].needs_cgroup);
         if (needs_cgroup && !has_cgroups)
             continue;
         rows[i].samples = calloc(rounds, sizeof(*rows[i].samples));
@@ -274,10 +311,11 @@ static void settled(void *data)
 static int engines_open(struct bench *bench)
 {
     bool has_scope_program = access(bench->scope_program, X_OK) == 0;
-    const struct engine_options plain = {.parallel = 1, .cgroup = CGROUP_NEVER};
+    const struct engine_options plain = {.parallel = 1, .cgroup = CGROUP_NEVER, .ahead = 1};
     const struct engine_options grouping = {
         .parallel = 1,
         .cgroup = CGROUP_IF_POSSIBLE,
+        .ahead = 1,
         .scope_program = has_scope_program ? bench->scope_program : NULL,
     };
     int r = engine_new(&bench->loop, &plain, &bench->plain, bench->fault);

@@ -13,6 +13,9 @@
 #include <sys/stat.h>
 
 #define READ_SIZE (256 << 10)
+/* What a tar may have beside the content of files: for each member, and for all. */
+#define MEMBER_BESIDE_MAX (4 << 10)
+#define BESIDE_MAX (64 << 20)
 #define CONTROL_MAX (1 << 20) /* of one control file or maintainer script */
 
 static void archive_close(struct archive **archive)
@@ -202,9 +205,24 @@ static int tar_read(struct archive *tar, enum tree_kind kind, struct tree_usage 
     return members_unpack(tar, &writer, fault);
 }
 
+/*
+ * Whether so many bytes of a tar are far more than its files account for: bodies of what is no file,
+ * headers, zeros behind the end. A few bytes of zstd make gigabytes of them, to be read for minutes.
+ */
+static int beside_check(const struct tree_usage *usage, uint64_t bytes, struct fault *fault)
+{
+    uint64_t most = atomic_load(&usage->bytes) + BESIDE_MAX +
+                    (uint64_t)atomic_load(&usage->members) * MEMBER_BESIDE_MAX;
+    if (bytes <= most)
+        return 0;
+    return fault_set(fault, EFBIG,
+                     "the archive is refused: it expands to far more than its files have");
+}
+
 /* A tar in a file, compressed or not. */
 struct file_source {
     struct stream stream;
+    const struct tree_usage *usage;
     struct fault fault; /* of the stream, if `error` is not 0 */
     int error;
 };
@@ -213,6 +231,8 @@ static la_ssize_t file_read_block(struct archive *tar, void *data, const void **
 {
     struct file_source *source = data;
     ssize_t got = stream_read(&source->stream, ret_bytes, &source->fault);
+    if (got >= 0 && beside_check(source->usage, source->stream.bytes, &source->fault) < 0)
+        got = -EFBIG;
     if (got >= 0)
         return got;
     source->error = (int)got;
@@ -228,7 +248,7 @@ static void file_source_close(struct file_source *source)
 int tar_unpack(int fd, struct tree_usage *usage, struct fault *fault)
 {
     OWNED(archive_close) struct archive *tar = plain_tar_reader();
-    OWNED(file_source_close) struct file_source source = {0};
+    OWNED(file_source_close) struct file_source source = {.usage = usage};
     if (tar == NULL)
         return reader_absent(fault);
     int r = stream_open(&source.stream, fd, fault);
@@ -253,8 +273,11 @@ int tar_unpack(int fd, struct tree_usage *usage, struct fault *fault)
 struct pipe_source {
     const struct layer_source *layer;
     struct digest_stream *digest; /* of all that came, or NULL */
-    char *bytes;                  /* READ_SIZE of them */
-    bool cut;                     /* the pipe ended before the layer did */
+    const struct tree_usage *usage;
+    char *bytes;        /* READ_SIZE of them */
+    uint64_t came;      /* in all */
+    bool cut;           /* the pipe ended before the layer did */
+    struct fault fault; /* that more came than should, if so */
 };
 
 static la_ssize_t pipe_read_block(struct archive *tar, void *data, const void **ret_bytes)
@@ -266,7 +289,9 @@ static la_ssize_t pipe_read_block(struct archive *tar, void *data, const void **
     while (got < 0 && errno == EINTR);
     source->cut = got == 0 && !atomic_load(source->layer->whole);
     *ret_bytes = source->bytes;
+    source->came += got > 0 ? (uint64_t)got : 0;
     if (got >= 0 && !source->cut &&
+        beside_check(source->usage, source->came, &source->fault) == 0 &&
         (source->digest == NULL || digest_update(source->digest, source->bytes, (size_t)got) == 0))
         return got;
     archive_set_error(tar, EIO, "its bytes do not come");
@@ -304,7 +329,7 @@ int layer_unpack(const struct layer_source *layer, struct tree_usage *usage, str
 {
     OWNED(archive_close) struct archive *tar = plain_tar_reader();
     OWNED(pipe_source_close)
-    struct pipe_source source = {.layer = layer, .bytes = malloc(READ_SIZE)};
+    struct pipe_source source = {.layer = layer, .usage = usage, .bytes = malloc(READ_SIZE)};
     if (tar == NULL)
         return reader_absent(fault);
     if (source.bytes == NULL)
@@ -321,6 +346,8 @@ int layer_unpack(const struct layer_source *layer, struct tree_usage *usage, str
         r = layer_check(&source, tar, &cause);
     if (source.cut)
         return -ECANCELED;
+    if (source.fault.text[0] != '\0')
+        return fault_set(fault, EFBIG, "%s", source.fault.text);
     return r < 0 ? fault_set(fault, -r, "%s", cause.text) : 0;
 }
 

@@ -60,6 +60,9 @@ static int expander_body(void *data, struct fault *fault)
         OWNED_FD int fd = fds[0];
         OWNED_FD int pipe_fd = fds[1];
         r = number < LAYERS_MAX ? stream_expand(fd, pipe_fd, fault) : -E2BIG;
+        /* The applier says why. */
+        if (r == -ECANCELED)
+            return 0;
         if (r < 0)
             return r;
         atomic_store(&shared->expanded[number], true);
@@ -148,7 +151,6 @@ static int layers_cause(struct layers *layers, struct fault *fault)
     for (size_t i = 0; i < LAYERS_CHILDREN; i++)
         fd_close(&layers->socket_fds[i]); /* the other one ends too */
     int r = children_wait(layers->children, LAYERS_CHILDREN, NULL, fault);
-    /* Last the expander, which SIGPIPE ends when the applier is gone. */
     if (r == 0)
         r = confined_check(&layers->children[LAYERS_APPLIER], fault);
     if (r == 0)

@@ -84,6 +84,8 @@ int stream_expand(int fd, int out_fd, struct fault *fault)
         if (got <= 0)
             return (int)got;
         r = write_all(out_fd, bytes, (size_t)got);
+        if (r == -EPIPE)
+            return -ECANCELED;
         if (r < 0)
             r = fault_set(fault, -r, "cannot pass on what an archive expands to: %m");
     }

@@ -36,7 +36,10 @@ int stream_open(struct stream *stream, int fd, struct fault *fault);
  */
 ssize_t stream_read(struct stream *stream, const void **ret_bytes, struct fault *fault);
 
-/* Expands all of it into `out_fd`, borrowed. 0 or as stream_read(), or an errno of write(2). */
+/*
+ * Expands all of it into the pipe `out_fd`, borrowed. 0; as stream_read(); -ECANCELED without a fault:
+ * who reads gave up, and says why; or another negative errno.
+ */
 int stream_expand(int fd, int out_fd, struct fault *fault);
 
 void stream_close(struct stream *stream);

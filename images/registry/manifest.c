@@ -288,6 +288,12 @@ static int environment_read(const struct json_value *variables, struct configura
                             struct fault *fault)
 {
     size_t count = variables != NULL && variables->type == JSON_ARRAY ? variables->count : 0;
+    size_t length = 0;
+    for (const struct json_value *one = count > 0 ? variables->first : NULL; one; one = one->next)
+        length += one->type == JSON_STRING ? one->length : 0;
+    if (count > VARIABLES_MAX || length > VARIABLES_LENGTH_MAX)
+        return fault_set(fault, EINVAL, "its configuration has more than %d variables or %d KiB",
+                         VARIABLES_MAX, VARIABLES_LENGTH_MAX >> 10);
     configuration->environment = calloc(count + 1, sizeof(char *));
     if (configuration->environment == NULL)
         return fault_set(fault, ENOMEM, "no memory for the environment of an image");

@@ -19,6 +19,8 @@
 #define CONFIGURATION_MAX (8 << 20) /* of a configuration */
 #define INDEX_ENTRIES_MAX 1024
 #define LAYERS_MAX 256
+#define VARIABLES_MAX 1000 /* of an image's environment */
+#define VARIABLES_LENGTH_MAX (256 << 10) /* bytes of all of them */
 #define LAYER_BYTES_MAX (UINT64_C(16) << 30) /* all layers of an image together, as they are sent */
 #define PLATFORM_TEXT_MAX 64
 

@@ -153,7 +153,7 @@ OVERLAID = pax({"GNU.sparse.size": "1048576", "GNU.sparse.name": "usr/x",
 def test_refuses_what_expands_beside_the_files(unpack, members):
     """Nothing of it counts as the size of a file, so that it would be read for hours."""
     begin = archive()[:-len(tar_bytes.END)]
-    unpack.refuse(tar_bytes.zstd_zeros(30, begin + members), "GiB")
+    unpack.refuse(tar_bytes.zstd_zeros(30, begin + members), "far more than its files have")
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, tar_bytes.zstd_frame])

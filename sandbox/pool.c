@@ -154,10 +154,13 @@ static void on_fill(struct loop_timer *timer)
     if (kind == NULL || !is_idle(pool->engine) || memory_is_short())
         return;
     kind_add(kind);
-    if (!pool->look.armed)
-        loop_arm(pool->engine->loop, &pool->look,
-                 clock_now() + POOL_LOOK_MS * NANOSECONDS_PER_MILLISECOND);
     pool_wake(pool);
+}
+
+static void look_later(struct pool *pool)
+{
+    loop_arm(pool->engine->loop, &pool->look,
+             clock_now() + POOL_LOOK_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
 static void on_look(struct loop_timer *timer)
@@ -171,12 +174,8 @@ static void on_look(struct loop_timer *timer)
     }
     if (memory_is_short())
         pool_drain(pool);
-    for (struct pool_kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
-        if (kind->count > 0) {
-            loop_arm(pool->engine->loop, timer, now + POOL_LOOK_MS * NANOSECONDS_PER_MILLISECOND);
-            return;
-        }
-    }
+    if (pool->kinds != NULL)
+        look_later(pool);
 }
 
 void pool_open(struct pool *pool, struct engine *engine, unsigned size)
@@ -275,6 +274,8 @@ void pool_learn(struct pool *pool, struct run *run)
         kind = add_kind(pool, run);
     if (kind == NULL)
         return;
+    if (!pool->look.armed)
+        look_later(pool);
     kind->used_at = clock_now();
     kind->failed = false;
 }

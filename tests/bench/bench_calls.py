@@ -8,7 +8,10 @@ runs the same code in the same image without any jail (tests/bench/bare.py). Not
     run     `code-sandbox-mcp run`, from its start to its end
     bwrap   bubblewrap with the same namespaces, where it is installed, from its start to its end
 
-BENCH_ROUNDS=N takes N rounds (50).
+    preload warm, with numpy and pandas imported already (--preload)
+
+And how the cost grows: 10 times 100 calls at once beside 1000, and output that is not kept beside cat(1)
+of as much through a pipe. BENCH_ROUNDS=N takes N rounds (50).
 """
 
 import json
@@ -34,15 +37,17 @@ LANGUAGES = {
 }
 SCIENCE = "import numpy, pandas\nprint(pandas.DataFrame(numpy.arange(4)).sum()[0])"
 MEGABYTE = "print('x' * (1 << 20))"
-READY_SECONDS_MAX = 2
+READY_SECONDS_MAX = 5
+QUEUED = OUTPUT_MEGABYTES = min(100, 2 * ROUNDS)
+FLOOD = "import sys\nfor _ in range({}): sys.stdout.buffer.write(b'x' * (1 << 20))"
 
 
 class Calls:
     """A server, as a function from code to the seconds that the call of it takes."""
 
-    def __init__(self, tool, warm):
+    def __init__(self, tool, warm, *options):
         self.tool, self.warm = tool, warm
-        self.server = mcp_client.Server("--warm", str(warm), "--output", "2M")
+        self.server = mcp_client.Server("--warm", str(warm), *options)
         self.server.initialize()
 
     def ready(self):
@@ -60,6 +65,10 @@ class Calls:
         for answer in answers:
             assert answer["result"]["_meta"][mcp_client.RECORD]["exit_code"] == 0, answer
         return took
+
+    def seconds_when_ready(self, code):
+        self.ready()
+        return self.seconds(code)
 
 
 def is_waiting(pid):
@@ -125,25 +134,27 @@ def of_language(label, directory):
     bare = Bare(tree, command, name)
     cold, warm = Calls(tool, 0), Calls(tool, 2)
 
-    def when_ready(code):
-        warm.ready()
-        return warm.seconds(code)
-
     warm.seconds(hello)
-    ways = {"bare": bare.seconds, "cold": cold.seconds, "warm": when_ready,
+    ways = {"bare": bare.seconds, "cold": cold.seconds, "warm": warm.seconds_when_ready,
             "run": lambda code: command_line(name, code, directory)}
     if shutil.which("bwrap"):
         ways["bwrap"] = lambda code: bubblewrap(tree, command, name, code, directory)
     rows = measure(f"{label} {hello}", ways, hello, ROUNDS)
     few = {way: ways[way] for way in ("bare", "cold", "warm")}
     if label == "Python":
-        rows += measure("Python numpy, pandas", few, SCIENCE, max(2, ROUNDS // 5))
+        preload = Calls(tool, 1, "--preload", "numpy,pandas")
+        preload.seconds(hello)
+        rows += measure("Python numpy, pandas", {**few, "preload": preload.seconds_when_ready},
+                        SCIENCE, max(2, ROUNDS // 5))
+        preload.server.stop()
         rows += measure("Python 1 MB of output", few, MEGABYTE, max(2, ROUNDS // 5))
     for together in (2, 8):
         rows += measure(f"{label} {together} at once",
                         {"bare": lambda code, n=together: bare.seconds(code, n),
                          "cold": lambda code, n=together: cold.seconds(code, n)},
                         hello, max(2, ROUNDS // 5))
+    if label == "Python":
+        rows += growth(cold)
     warm.ready()
     memory = memory_of(warm.server.process.pid)
     print(f"{label + ' memory':24}server {memory['server_mb']:.1f} MB resident, each that waits "
@@ -152,6 +163,37 @@ def of_language(label, directory):
         server.server.stop()
     bare.close()
     return {"rows": rows, "memory": memory}
+
+
+def row_of(what, way, seconds, base):
+    print(f"{what:24}{way:10}{seconds * 1e3:10.2f}{'':21}{seconds / base:9.2f}", flush=True)
+    return {"what": what, "way": way, "median_ms": seconds * 1e3, "ratio": seconds / base}
+
+
+def cat(megabytes):
+    """Seconds until it has all been read, from a file in the page cache."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"x" * (megabytes << 20))
+        file.flush()
+        begin = time.perf_counter()
+        process = subprocess.Popen(["cat", file.name], stdout=subprocess.PIPE, bufsize=0)
+        while os.read(process.stdout.fileno(), 1 << 16):
+            pass
+        process.stdout.close()
+        assert process.wait() == 0
+        return time.perf_counter() - begin
+
+
+def growth(cold):
+    """Once each: they are long."""
+    apart = sum(cold.seconds("print(1)", QUEUED) for _ in range(10))
+    queued = cold.seconds("print(1)", 10 * QUEUED)
+    read = statistics.median(cat(OUTPUT_MEGABYTES) for _ in range(5))
+    written = statistics.median(cold.seconds(FLOOD.format(OUTPUT_MEGABYTES)) for _ in range(5))
+    return [row_of(f"Python 10 times {QUEUED}", "cold", apart, apart),
+            row_of(f"Python {10 * QUEUED} calls", "cold", queued, apart),
+            row_of(f"{OUTPUT_MEGABYTES} MB through a pipe", "cat", read, read),
+            row_of(f"Python {OUTPUT_MEGABYTES} MB of output", "cold", written, read)]
 
 
 def memory_of(pid):

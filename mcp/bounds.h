@@ -46,6 +46,9 @@
 #define OUTPUTS_BYTES_MAX (16 * MEBIBYTE)
 #define OUTPUTS_MAX 32
 
+/* The files of all pictures of a result together; as base64 they are a third more. */
+#define PICTURES_BYTES_MAX (2 * MEBIBYTE)
+
 /* Runs at once that the operator may ask for. */
 #define PARALLEL_MAX 256
 #define WARM_DEFAULT 2

@@ -115,5 +115,7 @@ void record_write_members(struct json_writer *writer, const struct record *recor
     json_text_member(writer, "image", record->image);
     json_key(writer, "files");
     json_begin_array(writer);
+    if (record->pictures != NULL)
+        pictures_write_list(writer, record->pictures);
     json_end_array(writer);
 }

@@ -6,6 +6,7 @@
 #ifndef MCP_RECORD_H
 #define MCP_RECORD_H
 
+#include "mcp/pictures.h"
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 
@@ -14,6 +15,7 @@ struct record {
     const char *image;               /* borrowed */
     uint64_t stdout_cut;             /* bytes that the caller does not show */
     uint64_t stderr_cut;
+    const struct pictures *pictures; /* borrowed; NULL: none are told of */
 };
 
 /* The members of the record; the caller has begun the object, and ends it. */

@@ -166,7 +166,8 @@ static void write_success(struct json_writer *writer, const struct result_view *
     OWNED(buffer_release) struct buffer silence = BUFFER(TEXT_MAX);
     if (out->length == 0) {
         buffer_format(&silence, "The code ran to its end (exit code 0) and printed nothing%s. %s",
-                      err->length > 0 ? " to stdout" : "", view->silent_hint);
+                      err->length > 0 ? " to stdout" : "",
+                      view->pictures->count > 0 ? "It left pictures." : view->silent_hint);
         out = &silence;
     }
     write_text_block(writer, out);
@@ -255,6 +256,7 @@ static struct record record_of(const struct result_view *view)
         .image = view->image,
         .stdout_cut = view->shown->out.cut,
         .stderr_cut = view->shown->err.cut,
+        .pictures = view->pictures,
     };
 }
 
@@ -271,6 +273,15 @@ static void write_structured(struct json_writer *writer, const struct result_vie
     json_end_object(writer);
 }
 
+static void write_pictures(struct json_writer *writer, const struct pictures *pictures)
+{
+    OWNED(buffer_release) struct buffer hidden = BUFFER(TEXT_MAX);
+    pictures_describe_hidden(pictures, &hidden);
+    if (hidden.length > 0)
+        write_text_block(writer, &hidden);
+    pictures_write(writer, pictures);
+}
+
 void result_text_write(struct json_writer *writer, enum version version, const void *data)
 {
     const struct result_view *view = data;
@@ -280,6 +291,7 @@ void result_text_write(struct json_writer *writer, enum version version, const v
         write_success(writer, view);
     else
         write_failure(writer, view);
+    write_pictures(writer, view->pictures);
     json_end_array(writer);
     if (view->format == RESULT_STRUCTURED && version >= VERSION_2025_06_18)
         write_structured(writer, view);

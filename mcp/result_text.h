@@ -6,6 +6,7 @@
 #ifndef MCP_RESULT_TEXT_H
 #define MCP_RESULT_TEXT_H
 
+#include "mcp/pictures.h"
 #include "mcp/settings.h"
 #include "mcp/version.h"
 #include "sandbox/base/json.h"
@@ -34,6 +35,7 @@ int shown_result_make(const struct run_result *result, uint64_t output_number,
 struct result_view {
     const struct run_result *result;  /* all borrowed */
     const struct shown_result *shown;
+    const struct pictures *pictures;
     uint64_t output_number; /* as it was given to shown_result_make() */
     const char *image;
     int64_t wall_max_ms;     /* the most time that the model may ask for */

@@ -101,7 +101,8 @@ static void write_description(struct json_writer *writer, const struct tool *too
     buffer_format(&text, "%s ", tool->description);
     describe_libraries(&text, tool, settings);
     buffer_format(&text,
-                  " Each call is a fresh process in an empty directory: nothing is kept "
+                  " Pictures that it saves in its directory (PNG, JPEG, GIF, WebP) are shown. "
+                  "Each call is a fresh process in an empty directory: nothing is kept "
                   "between calls, there is no network and no access to this computer's files, and "
                   "it is stopped after %.8g seconds",
                   tool_seconds(settings->limits.wall_ms));

@@ -57,9 +57,12 @@ static void answer_run(struct call *call, struct run_result *result)
         rpc_answer_error(call->reply.answer, RPC_INTERNAL_ERROR, "no memory for the result");
         return;
     }
+    OWNED(pictures_release) struct pictures pictures;
+    pictures_load(result, &pictures);
     const struct result_view view = {
         .result = result,
         .shown = &shown,
+        .pictures = &pictures,
         .output_number = number,
         .image = settings_image(settings, call->language),
         .wall_max_ms = settings->wall_max_ms,

@@ -13,6 +13,11 @@
 #define GIBIBYTE (UINT64_C(1) << 30)
 #define TEBIBYTE (UINT64_C(1) << 40)
 
+/* Pictures that a run leaves: how many are taken, names of them, names that are looked at. */
+#define RUN_FILES_MAX 8
+#define RUN_FILE_NAME_SIZE 256
+#define RUN_NAMES_MAX 4096
+
 /* One run: what a snippet may use unless the operator says otherwise. */
 #define RUN_WALL_DEFAULT_MS 30000
 #define RUN_WALL_MAX_MS (24 * 60 * 60 * 1000)

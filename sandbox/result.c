@@ -1,4 +1,5 @@
 #include "sandbox/result.h"
+#include "sandbox/files.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -36,4 +37,5 @@ void run_result_release(struct run_result *result)
 {
     capture_release(&result->out);
     capture_release(&result->err);
+    files_release(result);
 }

@@ -8,8 +8,11 @@
 
 #include "sandbox/base/buffer.h"
 #include "sandbox/enforcement.h"
+#include "sandbox/limits.h"
 
+#include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 enum run_outcome {
     OUTCOME_EXITED,        /* exit_code says how */
@@ -67,6 +70,14 @@ struct capture {
     uint64_t cut; /* bytes between head and tail that were dropped */
 };
 
+/* A picture in the work directory, as far as its name tells. */
+struct run_file {
+    char name[RUN_FILE_NAME_SIZE]; /* any bytes but '/' */
+    int fd; /* owned: a regular file, which nobody can change any more */
+    uint64_t size; /* at least 1 */
+    struct timespec written_at;
+};
+
 struct run_result {
     enum run_outcome outcome;
     int exit_code; /* 0..255 when EXITED, else -1 */
@@ -81,6 +92,9 @@ struct run_result {
     struct run_limits limits; /* that it ran under */
     struct enforcement enforced;
     const char *isolation; /* static text */
+    struct run_file files[RUN_FILES_MAX]; /* file_count of them, the oldest first */
+    size_t file_count;
+    size_t files_left; /* more that are there, at least */
 };
 
 void capture_release(struct capture *capture);

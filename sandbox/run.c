@@ -32,6 +32,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/capture.h"
 #include "sandbox/engine.h"
+#include "sandbox/files.h"
 #include "sandbox/limits.h"
 #include "sandbox/step.h"
 
@@ -361,6 +362,7 @@ static void run_answer(struct run *run)
     if (run->stage != STAGE_ENDING && run->status == 0)
         run->status = explain_early_end(run, out_of_memory);
     describe_end(run, out_of_memory);
+    files_collect(run->sandbox.files_fd, &run->result);
     run->answered = true;
     if (run->observer.done != NULL) /* else it was cancelled */
         run->observer.done(run->observer.data, run->status, run->status == 0 ? &run->result : NULL,

@@ -26,6 +26,7 @@ struct channels {
     int control[2]; /* parent's, child's */
     int out[2];     /* read end, write end */
     int err[2];
+    int files[2]; /* parent's, child's */
     int code;
     int root_tree;
 };
@@ -41,6 +42,7 @@ static void channels_close(struct channels *channels)
     pair_close(channels->control);
     pair_close(channels->out);
     pair_close(channels->err);
+    pair_close(channels->files);
     fd_close(&channels->code);
     fd_close(&channels->root_tree);
 }
@@ -88,8 +90,12 @@ static int channels_open(struct channels *channels, const struct id_map *map, st
         r = make_pipe(channels->err, map);
     if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->control) < 0)
         r = -errno;
+    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->files) < 0)
+        r = -errno;
     if (r == 0)
         r = raise_above_standard(&channels->control[1]);
+    if (r == 0)
+        r = raise_above_standard(&channels->files[1]);
     if (r == 0)
         r = make_code_memory(&channels->code);
     if (r == 0 && channels->root_tree >= 0)
@@ -112,12 +118,14 @@ static void plan_descriptors(struct jail_plan *jail, const struct channels *chan
     jail->control_fd = channels->control[1];
     jail->stdout_fd = channels->out[1];
     jail->stderr_fd = channels->err[1];
+    jail->files_fd = channels->files[1];
     jail->code_fd = channels->code;
     jail->root_tree_fd = channels->root_tree;
     jail->keep_count = 0;
     jail->keep[jail->keep_count++] = jail->control_fd;
     jail->keep[jail->keep_count++] = jail->stdout_fd;
     jail->keep[jail->keep_count++] = jail->stderr_fd;
+    jail->keep[jail->keep_count++] = jail->files_fd;
     jail->keep[jail->keep_count++] = jail->code_fd;
     if (jail->root_tree_fd >= 0)
         jail->keep[jail->keep_count++] = jail->root_tree_fd;
@@ -165,7 +173,8 @@ static long clone_child(int cgroup_fd, int *ret_pidfd)
 int sandbox_spawn(struct plan *plan, const struct id_map *map, int cgroup_fd,
                   struct sandbox *ret_sandbox, struct fault *fault)
 {
-    OWNED(channels_close) struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, -1, -1};
+    OWNED(channels_close)
+    struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, -1};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     int r = 0;
     if (plan_jail(plan)->root_layers == NULL) /* those it reaches before it leaves our ids */
@@ -185,6 +194,7 @@ int sandbox_spawn(struct plan *plan, const struct id_map *map, int cgroup_fd,
     sandbox.control_fd = fd_take(&channels.control[0]);
     sandbox.stdout_fd = fd_take(&channels.out[0]);
     sandbox.stderr_fd = fd_take(&channels.err[0]);
+    sandbox.files_fd = fd_take(&channels.files[0]);
     sandbox.code_fd = fd_take(&channels.code);
 
     struct fault own = {""};
@@ -272,5 +282,6 @@ void sandbox_release(struct sandbox *sandbox)
     fd_close(&sandbox->control_fd);
     fd_close(&sandbox->stdout_fd);
     fd_close(&sandbox->stderr_fd);
+    fd_close(&sandbox->files_fd);
     fd_close(&sandbox->code_fd);
 }

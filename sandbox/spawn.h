@@ -22,12 +22,17 @@ struct sandbox {
     int control_fd;  /* records of child_report, one each read */
     int stdout_fd;   /* read ends, non-blocking */
     int stderr_fd;
+    int files_fd;    /* a descriptor of the work directory comes here: files.h */
     int code_fd;     /* memory that the child has too; -1 once the code is in it */
 };
 
 #define SANDBOX_NONE                                                                               \
-    ((struct sandbox){                                                                             \
-        .pidfd = -1, .control_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .code_fd = -1})
+    ((struct sandbox){.pidfd = -1,                                                                 \
+                      .control_fd = -1,                                                            \
+                      .stdout_fd = -1,                                                             \
+                      .stderr_fd = -1,                                                             \
+                      .files_fd = -1,                                                              \
+                      .code_fd = -1})
 
 /*
  * Makes the namespaces and starts the child on the plan, in the cgroup of that directory unless

@@ -39,6 +39,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_SEAL_DEV] = "make /dev read-only",
     [STEP_FILL_HOME] = "fill the home directory",
     [STEP_WORK_DIRECTORY] = "enter the work directory",
+    [STEP_SHOW_WORK_DIRECTORY] = "show the work directory to the server",
     [STEP_MAKE_CODE_FIFO] = "make a FIFO in the place of",
     [STEP_RLIMIT] = "set the resource limit",
     [STEP_KEYRING] = "leave the session keyring",

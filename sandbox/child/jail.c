@@ -39,6 +39,7 @@ static int (*const steps[])(struct jail *) = {
     step_seal_dev,
     step_fill_home,
     step_enter_work_directory,
+    step_show_work_directory,
     step_make_code_fifo,
     step_set_rlimits,
     step_leave_keyring,

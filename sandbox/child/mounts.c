@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/mount.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -355,4 +356,39 @@ int step_enter_work_directory(struct jail *jail)
 {
     jail_note(jail, STEP_WORK_DIRECTORY, -1);
     return chdir(jail->plan->work_directory) < 0 ? -errno : 0;
+}
+
+/*
+ * The parent looks there for pictures when the program has ended. Until then the descriptor waits in
+ * the socket, where it counts against the user (unix(7), ETOOMANYREFS): a snippet that has sent itself
+ * all that there may be does not keep others from running, but from showing pictures.
+ */
+int step_show_work_directory(struct jail *jail)
+{
+    jail_note(jail, STEP_SHOW_WORK_DIRECTORY, -1);
+    int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    char byte = 0;
+    struct iovec bytes = {&byte, 1};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct msghdr message = {
+        .msg_iov = &bytes,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof(control),
+    };
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    ssize_t sent;
+    do {
+        sent = sendmsg(jail->plan->files_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    int r = sent < 0 && errno != ETOOMANYREFS ? -errno : 0;
+    close(fd);
+    close(jail->plan->files_fd);
+    return r;
 }

@@ -47,6 +47,7 @@ enum jail_step {
     STEP_SEAL_DEV,
     STEP_FILL_HOME,     /* index: of plan->home_links; past them: plan->home_file */
     STEP_WORK_DIRECTORY,
+    STEP_SHOW_WORK_DIRECTORY,
     STEP_MAKE_CODE_FIFO, /* object: plan->code_name */
     STEP_RLIMIT,        /* index: of plan->rlimits */
     STEP_KEYRING,
@@ -136,6 +137,7 @@ struct jail_plan {
     /* Descriptors that the child inherits; all other ones are closed first. */
     int control_fd; /* SOCK_SEQPACKET to the parent */
     int stdout_fd, stderr_fd; /* become 1 and 2 of the program; 0 is /dev/null */
+    int files_fd; /* takes a descriptor of the work directory to the parent */
     int code_fd; /* memory that the parent fills before it says so */
     int root_tree_fd; /* detached mount of the root, or -1: open root_path */
     int keep[PLAN_DESCRIPTORS_MAX]; /* the ones above, ascending, without duplicates */

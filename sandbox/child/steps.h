@@ -74,6 +74,7 @@ int step_mount_scratch(struct jail *jail);
 int step_seal_dev(struct jail *jail);
 int step_fill_home(struct jail *jail);
 int step_enter_work_directory(struct jail *jail);
+int step_show_work_directory(struct jail *jail);
 
 /* privileges.c: what the process may do. */
 int step_leave_keyring(struct jail *jail);

@@ -82,6 +82,7 @@ static void check_answer(const struct run_result *result, const struct shown_res
     const struct result_view view = {
         .result = result,
         .shown = shown,
+        .pictures = &(const struct pictures){.count = 0},
         .image = "image",
         .wall_max_ms = 60000,
         .silent_hint = "Print it.",

@@ -89,9 +89,9 @@ def make_image(tmp_path, name, summary):
 
 
 @pytest.mark.parametrize(("summary", "told"), [
-    ("Python 3.13.5; numpy 2.2.4, six 1.2", "Installed: Python 3.13.5; numpy 2.2.4, six 1.2. Each"),
-    ("; ".join(["Python 3"] + [", ".join(f"library{n} 1.{n}" for n in range(100))]), " and more. Each"),
-    ("", "environments tells"), ("x" * 5000, " and more. Each"),
+    ("Python 3.13.5; numpy 2.2.4, six 1.2", "Installed: Python 3.13.5; numpy 2.2.4, six 1.2. Pictures"),
+    ("; ".join(["Python 3"] + [", ".join(f"library{n} 1.{n}" for n in range(100))]), " and more. Pictures"),
+    ("", "environments tells"), ("x" * 5000, " and more. Pictures"),
 ], ids=["few", "many", "unknown", "one long word"])
 def test_the_description_names_what_the_image_really_has(start, tmp_path, summary, told):
     server = start(environment=make_image(tmp_path, "python", summary))

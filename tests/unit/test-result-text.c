@@ -38,6 +38,7 @@ static struct json *write_result(const struct run_result *result, enum result_fo
     const struct result_view view = {
         .result = result,
         .shown = &shown,
+        .pictures = &(const struct pictures){.count = 0},
         .image = "python",
         .wall_max_ms = 60000,
         .silent_hint = "Print it.",

@@ -1,0 +1,164 @@
+"""Pictures that a snippet leaves in its directory are shown with its result."""
+
+import base64
+import struct
+import zlib
+
+import pytest
+
+from support.mcp_client import RECORD
+
+PNG = """
+import struct, zlib
+def png(colour, size=4, pad=0):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = (b"\\0" + bytes(colour) * size) * size
+    return (b"\\x89PNG\\r\\n\\x1a\\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"tEXt", b"k\\0" + b"x" * pad) + chunk(b"IEND", b""))
+def save(name, *arguments, **more):
+    with open(name, "wb") as file:
+        file.write(png(*arguments, **more))
+"""
+
+
+@pytest.fixture
+def server(python_server):
+    return python_server
+
+
+def pictures_of(server, code):
+    """The result, its texts, and its pictures as type and bytes."""
+    result = server.call("run_python_code", PNG + code)
+    assert result["isError"] is False, result
+    texts = [block["text"] for block in result["content"] if block["type"] == "text"]
+    pictures = [(block["mimeType"], base64.b64decode(block["data"], validate=True))
+                for block in result["content"] if block["type"] == "image"]
+    kinds = [block["type"] for block in result["content"]]
+    assert kinds == sorted(kinds, reverse=True), "pictures come after the texts"
+    return result["_meta"][RECORD], texts, pictures
+
+
+def pixel_of(picture):
+    """The first one of a PNG that the code above made; the checksums must be right."""
+    position, data = 8, b""
+    while position < len(picture):
+        length, kind = struct.unpack(">I4s", picture[position:position + 8])
+        body = picture[position + 8:position + 8 + length]
+        assert struct.unpack(">I", picture[position + 8 + length:position + 12 + length])[0] == \
+            zlib.crc32(kind + body)
+        data += body if kind == b"IDAT" else b""
+        position += 12 + length
+    return tuple(zlib.decompress(data)[1:4])
+
+
+def test_pictures_come_after_the_text_in_the_order_they_were_written(server):
+    for _ in range(3):  # also in a sandbox that was made ahead
+        record, texts, pictures = pictures_of(server, """
+import time
+for name, colour in (("z.png", (255, 0, 0)), ("A.PNG", (0, 255, 0)), ("m.png", (0, 0, 255))):
+    save(name, colour)
+    time.sleep(0.02)
+print("done")
+""")
+        assert texts == ["done"]
+        assert [kind for kind, _ in pictures] == ["image/png"] * 3
+        assert [pixel_of(picture) for _, picture in pictures] == [(255, 0, 0), (0, 255, 0), (0, 0, 255)]
+        assert [file["name"] for file in record["files"]] == ["z.png", "A.PNG", "m.png"]
+        assert all(file["shown"] and file["bytes"] == len(picture)
+                   for file, (_, picture) in zip(record["files"], pictures))
+
+
+def test_a_failure_shows_them_too(server):
+    _, texts, pictures = pictures_of(server, "save('a.png', (1, 2, 3)); raise SystemExit(3)")
+    assert texts[0].endswith("exit code: 3") and pixel_of(pictures[0][1]) == (1, 2, 3)
+
+
+def test_a_timeout_shows_what_there_was(start_python):
+    server = start_python("--timeout", "2")
+    _, texts, pictures = pictures_of(server, "save('a.png', (1, 2, 3)); import time; time.sleep(60)")
+    assert texts[0].endswith("timed out after 2 s") and len(pictures) == 1
+
+
+def test_silence_with_a_picture_is_not_scolded(server):
+    _, texts, pictures = pictures_of(server, "save('a.png', (1, 2, 3))")
+    assert "left pictures" in texts[0] and "To see" not in texts[0] and len(pictures) == 1
+
+
+@pytest.mark.parametrize(("name", "content", "kind"), [
+    ("a.jpg", "b'\\xff\\xd8\\xff\\xe0rest'", "image/jpeg"), ("a.jpeg", "b'\\xff\\xd8\\xff\\xe1'", "image/jpeg"),
+    ("a.gif", "b'GIF89a....'", "image/gif"), ("a.webp", "b'RIFF....WEBPVP8 '", "image/webp"),
+    ("a.png", "b'\\xff\\xd8\\xff\\xe0 a JPEG'", "image/jpeg"), ("a.png", "b'\\x89PNG'", None),
+    ("a.png", "b'text'", None), ("a.png", "b''", None), ("a.webp", "b'RIFF....WAVE'", None),
+    ("a.txt", "png((0, 0, 0))", None), ("png", "png((0, 0, 0))", None), (".png", "png((0, 0, 0))", None),
+    ("a.svg", "b'<svg/>'", None),
+], ids=str)
+def test_the_first_bytes_tell_what_it_is(server, name, content, kind):
+    _, _, pictures = pictures_of(server, f"open({name!r}, 'wb').write({content})")
+    assert [found for found, _ in pictures] == ([kind] if kind else [])
+
+
+@pytest.mark.parametrize("code", [
+    "os.symlink('/etc/passwd', 'a.png')", "os.symlink('main.py', 'a.png')", "os.mkfifo('a.png')",
+    "os.mkdir('a.png'); save('a.png/b.png', (1, 1, 1))", "save('/tmp/a.png', (1, 1, 1))",
+    "os.symlink('a.png', 'a.png')", "save('a.png', (1, 1, 1)); os.chmod('a.png', 0) or os.remove('a.png')",
+    "import socket; socket.socketpair()[0]; os.symlink('/proc/self/mem', 'a.png')",
+    "save('/tmp/a.png', (1, 1, 1)); os.symlink('/tmp/a.png', 'a.png')",
+])
+def test_only_files_of_the_directory_itself_are_taken(server, code):
+    record, _, pictures = pictures_of(server, "import os\n" + code)
+    assert pictures == [] and record["files"] == []
+
+
+def test_odd_names_become_json(server):
+    record, _, pictures = pictures_of(
+        server, "save(b'\\xff\"\\n\\x01.png', (1, 1, 1)); save('x' * 251 + '.png', (2, 2, 2))")
+    assert len(pictures) == 2
+    assert {file["name"] for file in record["files"]} == {'\ufffd"\n\x01.png', "x" * 251 + ".png"}
+
+
+def test_what_is_too_large_is_told(server):
+    record, texts, pictures = pictures_of(
+        server, "save('large.png', (1, 1, 1), pad=3_000_000); save('small.png', (2, 2, 2))")
+    assert [pixel_of(picture) for _, picture in pictures] == [(2, 2, 2)]
+    assert "large.png is not shown" in texts[-1] and "2 MiB" in texts[-1]
+    assert [file["shown"] for file in record["files"]] == [False, True]
+
+
+def test_the_largest_fit_into_a_line_with_a_long_text(start_python):
+    server = start_python("--result-format", "structured")
+    _, _, pictures = pictures_of(server, """
+import os
+for number in range(4):
+    save(f"{number}.png", (number, 0, 0), pad=510_000)
+os.write(1, bytes(100_000))
+os.write(2, bytes(100_000))
+""")
+    assert len(pictures) == 4 and len(server.lines[-1]) < 4 * 1024 * 1024
+
+
+def test_many_are_counted(server):
+    _, texts, pictures = pictures_of(
+        server, "for number in range(30): save(f'{number}.png', (number, 0, 0))\nprint('x')")
+    assert len(pictures) == 8 and texts[-1].startswith("22 more pictures are not shown")
+
+
+def test_a_directory_full_of_names_does_not_hold_up_the_server(server):
+    code = "for number in range(50_000): open(f'{number}.png', 'w').close()\nprint('x')"
+    _, texts, pictures = pictures_of(server, code)
+    assert texts == ["x"] and pictures == []
+
+
+def test_nothing_of_one_run_is_in_another(server):
+    pictures_of(server, "save('a.png', (1, 1, 1))")
+    assert pictures_of(server, "print(1)")[2] == []
+
+
+def test_pictures_of_the_libraries_are_shown(start, images):
+    if "python" not in images:
+        pytest.skip("no image for Python: code-sandbox-mcp fetch python")
+    server = start()
+    server.initialize()
+    result = server.call("run_python_code", "import matplotlib.pyplot as plt\n"
+                                            "plt.plot([1, 2, 3])\nplt.savefig('plot.png')")
+    assert base64.b64decode(result["content"][-1]["data"]).startswith(b"\x89PNG")

@@ -7,6 +7,7 @@ import stat
 import subprocess
 
 from support import oci, tar_bytes
+from support.registry import Registry
 from support.tar_bytes import directory, file, hard_link, symbolic_link
 
 SEEDS = 40
@@ -141,7 +142,7 @@ OWN = {"dev", "etc", "home", "mnt", "opt", "proc", "root", "run", "srv", "sys", 
        "media", "boot"}
 
 
-def compare(store, directory, architecture, seed):
+def compare(store, directory, architecture, seed, registry=None):
     """Whether both have made a tree, which is the same; else both have refused."""
     made_up = Tree(seed)
     image = oci.Image(oci.BASE, *(made_up.layer() for _ in range(LAYERS)),
@@ -150,7 +151,8 @@ def compare(store, directory, architecture, seed):
     layout = oci.write_layout(directory / f"layout-{seed}", image)
     name_image(layout)
     theirs, said = with_umoci(layout, directory / f"bundle-{seed}")
-    done = store.fetch(f"made-up-{seed}", "--from", layout)
+    source = registry.push(f"made-up-{seed}", image) if registry else layout
+    done = store.fetch(f"made-up-{seed}", "--from", source)
     assert (done.returncode == 0) == (theirs is not None), f"{seed}\n{said}\n{done.stderr_text}"
     if theirs is None:
         return False
@@ -163,3 +165,13 @@ def test_trees_are_those_of_umoci(store, tmp_path, machine_architecture):
     """Some sequences of layers make no sense, and are refused by both."""
     compared = [compare(store, tmp_path, machine_architecture, seed) for seed in range(SEEDS)]
     assert sum(compared) >= SEEDS / 2
+
+
+def test_trees_from_a_registry_are_those_of_umoci(store, tmp_path, machine_architecture):
+    registry = Registry(tmp_path / "registry")
+    try:
+        compared = [compare(store, tmp_path, machine_architecture, seed, registry)
+                    for seed in range(SEEDS, SEEDS + 10)]
+    finally:
+        registry.close()
+    assert sum(compared) >= 5

@@ -107,12 +107,13 @@ static int fill_fifo(struct jail *jail)
     } while (copied > 0 || (copied < 0 && errno == EINTR));
     if (copied < 0 && errno == EAGAIN)
         return 0;
-    int r = copied < 0 && errno != EPIPE ? -errno : 0; /* EPIPE: it reads no more */
+    if (copied < 0 && errno != EPIPE) /* EPIPE: it reads no more */
+        return -errno;
     close(jail->code_fifo);
     close(jail->plan->code_fd);
     jail->code_fifo = -1;
     jail->code = CODE_HANDED_OVER;
-    return r;
+    return 0;
 }
 
 int code_hand_over(struct jail *jail)

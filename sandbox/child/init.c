@@ -153,8 +153,11 @@ static bool wait_for_event(struct jail *jail)
     if (events[1].revents != 0 && (jail->code != CODE_AWAITED || !code_has_come(jail)))
         return true;
     int r = code_hand_over(jail);
-    if (r < 0)
+    if (r < 0) {
+        /* Before init's end closes the FIFO, which the program would take for the end of its code. */
+        kill(-1, SIGKILL);
         report_failure(jail->plan, jail->step, -r, jail->index);
+    }
     return false;
 }
 

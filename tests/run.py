@@ -248,6 +248,7 @@ STAGES = {
     "protocol": lambda: stage_pytest("protocol"),
     "images": lambda: stage_pytest("images"),
     "jail": lambda: stage_pytest("jail"),
+    "warm": lambda: stage_pytest("warm"),
     "escape": lambda: stage_pytest("escape"),
     "interpreters": lambda: stage_pytest("interpreters", seconds=INTERPRETERS_SECONDS_MAX),
     "asan": stage_asan,
@@ -257,7 +258,7 @@ STAGES = {
     "fuzz": stage_fuzz,
 }
 ONLY_BY_NAME = {"fuzz"}
-NEED_IMAGES = {"demo", "protocol", "images", "jail", "escape", "asan", "vm", "clients"}
+NEED_IMAGES = {"demo", "protocol", "images", "jail", "warm", "escape", "asan", "vm", "clients"}
 
 
 def run_stages(names):

@@ -95,9 +95,13 @@ class Tracer:
         call = Call(role, name, self.counts[role, name])
         self.calls.append(call)
         if self.fault and call == self.fault.call:
-            ptrace(POKEUSER, pid, ORIG_RAX, 2**64 - 1)
-            self.failing.add(pid)
-            self.injected = True
+            self.fail(pid)
+
+    def fail(self, pid):
+        """The call that this process has entered: it becomes none, and its result the error."""
+        ptrace(POKEUSER, pid, ORIG_RAX, 2**64 - 1)
+        self.failing.add(pid)
+        self.injected = True
 
     def leave(self, pid):
         if pid in self.failing:

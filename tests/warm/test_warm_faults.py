@@ -1,0 +1,188 @@
+"""Each system call that makes a sandbox ahead, or hands code over to it, made to fail, one at a time:
+what was made is not used, the call has its right answer or one that names the step, nothing is left.
+"""
+
+import errno
+import os
+import threading
+
+import pytest
+from attempt import call_numbers
+from served import LANGUAGE
+from set_up import AS_EVENTS_COME, ENDS_THE_SERVER, is_harmless, is_tried, words_of
+from waiting import WarmServer
+from warm_tracer import AHEAD, HAND_OVER, KILL, WarmTracer
+
+from support import sample
+from support.mcp_client import environment_of
+from support.sandbox import descendants_of
+from support.tracer import CAN_INJECT, Fault
+
+MARK = "it runs"
+CODE = f"print('it ' + '{MARK.split()[1]}')\n"
+LONG = CODE + "# long\n" * 100_000  # more than the FIFO takes at once
+
+# It has one descriptor more afterwards; or a run with other limits, which is of another kind.
+CHANGE_THE_SERVER = ("close", "sysinfo", "prlimit64")
+
+pytestmark = pytest.mark.skipif(not CAN_INJECT, reason="the numbers of registers are x86-64's")
+
+
+class Traced:
+    """A server with one sandbox that waits; a new server in the place of one that has ended."""
+
+    def __init__(self):
+        self.names = {number: name for name, number in call_numbers().items()}
+        self.server = None
+        self.renew()
+
+    def renew(self):
+        self.stop()
+        self.server = WarmServer(size=1, environment=environment_of(**LANGUAGE))
+        self.server.prime()
+
+    def stop(self):
+        if self.server is not None:
+            self.server.stop()
+
+    def descriptors(self):
+        """Once one waits and all else has ended."""
+        self.server.wait_alone()
+        self.server.result("ping")
+        return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
+
+    def run(self, phase, fault=None, code=CODE):
+        """The tracer; whether what was made ahead waited in the end; the result, None if it ended."""
+        self.descriptors()  # so that nothing of what was before is in it
+        process = self.server.process
+        tracer = WarmTracer(process.pid, self.names, phase, fault)
+        first = self.server.start_call("run_python_code", "")
+        ended = tracer.follow(lambda: tracer.answered)
+        self.server.answer(first)
+        tracer.begin(AHEAD)
+        if ended is None:
+            ended = tracer.follow(tracer.waits)
+        waited, result = tracer.waits(), None
+        if ended is None:
+            tracer.begin(HAND_OVER)
+            # The server reads only while it is followed, and there may be more than a pipe takes.
+            sender = threading.Thread(target=self.server.start_call,
+                                      args=("run_python_code", code, "traced"), daemon=True)
+            sender.start()
+            ended = tracer.follow(lambda: tracer.answered)
+        if ended is None:
+            tracer.let_go()
+            result = self.server.answer("traced")["result"]
+        else:
+            process.returncode = ended
+        return tracer, waited, result
+
+
+@pytest.fixture(scope="module")
+def traced():
+    traced = Traced()
+    yield traced
+    traced.stop()
+
+
+def text_of(result):
+    return " ".join(block["text"] for block in result["content"])
+
+
+def complaint_of_answer(fault, result):
+    text = text_of(result)
+    if not result["isError"]:
+        return None if text == MARK else f"a wrong answer: {text}"
+    if MARK in text:
+        return f"FAILED OPEN: {text}"
+    if fault.error == KILL:
+        return f"an error, because one that waited was killed: {text}"
+    if not any(word in text for word in words_of(fault.call)):
+        return f"the step is not named: {text}"
+    causes = [getattr(errno, fault.error), *([errno.EEXIST] if fault.call.name == "epoll_ctl" else [])]
+    if not any(os.strerror(cause) in text for cause in causes):  # it may be watched still
+        return f"the cause is not named: {text}"
+    return None
+
+
+def complaint_of(traced, phase, fault, code=CODE):
+    """What is wrong when that call fails, or None."""
+    descriptors = traced.descriptors()
+    tracer, waited, result = traced.run(phase, fault, code)
+    if result is None:
+        traced.renew()
+        ends = fault.call.role == "server" and fault.call.name in ENDS_THE_SERVER
+        return None if ends else "the server ended"
+    if not tracer.injected:
+        return None if fault.call.name in AS_EVENTS_COME else "the call was not made"
+    walls = fault.call.role != "server" and not is_harmless(fault.call, fault.error)
+    if phase == AHEAD and walls and waited:
+        return "FAILED OPEN: what was made in spite of it waits for code"
+    complaint = complaint_of_answer(fault, result)
+    if tracer.printed and (result["isError"] or not waited):
+        return f"FAILED OPEN: it printed; {complaint}"
+    if text_of(traced.server.call("run_python_code", "print(6 * 7)")) != "42":
+        return f"the next call is not served; {complaint}"
+    if fault.call.role == "server" and fault.call.name in CHANGE_THE_SERVER:
+        traced.renew()
+        return complaint
+    if traced.descriptors() != descriptors:
+        return f"descriptors are left; {complaint}"
+    below = descendants_of(traced.server.process.pid)
+    return f"processes are left: {below}; {complaint}" if len(below) != 2 else complaint
+
+
+def faults_of(calls, errors):
+    """The first call of each name, in the whole all of them."""
+    by_name = {}
+    for call in filter(is_tried, calls):
+        by_name.setdefault((call.role, call.name), []).append(call)
+    chosen = calls if sample.WHOLE else [call for some in by_name.values() for call in some[:1]]
+    return [Fault(call, error) for call in chosen if is_tried(call) for error in errors]
+
+
+def complaints_of(traced, phase, faults, code=CODE):
+    found = []
+    for fault in faults:
+        complaint = complaint_of(traced, phase, fault, code)
+        if complaint is not None:
+            found.append(f"{fault.call} {fault.error}: {complaint}")
+    return found
+
+
+def test_one_that_could_not_be_made_is_not_used(traced):
+    calls = traced.run(AHEAD)[0].calls
+    assert {call.role for call in calls} == {"server", "init", "program"}
+    faults = faults_of(calls, ["EPERM"])[::1 if sample.WHOLE else 3]
+    sample.sample_of("calls that make a sandbox ahead, made to fail", len(calls), len(faults))
+    assert complaints_of(traced, AHEAD, faults) == []
+
+
+def calls_up_to(calls, role, name):
+    own = [call for call in calls if call.role == role]
+    return own[:1 + next(place for place, call in enumerate(own) if call.name == name)]
+
+
+def before_ready(calls):
+    """Those of init before it says that the program has its code: what comes later is the program's."""
+    return calls_up_to(calls, "init", "write")[:-1]
+
+
+def test_code_that_could_not_be_handed_over_runs_elsewhere(traced):
+    calls = traced.run(HAND_OVER)[0].calls
+    assert {call.name for call in before_ready(calls)} >= {"read", "openat", "sendfile", "rename"}
+    chosen = calls_up_to(calls, "server", "sendto") + calls_up_to(calls, "init", "write")
+    assert complaints_of(traced, HAND_OVER, faults_of(chosen, ["EPERM"])) == []
+
+
+def test_a_sandbox_that_dies_while_it_is_handed_over_is_replaced(traced):
+    calls = before_ready(traced.run(HAND_OVER)[0].calls)
+    assert complaints_of(traced, HAND_OVER, [Fault(call, KILL) for call in calls]) == []
+
+
+def test_half_of_the_code_never_runs(traced):
+    """The FIFO takes a part at a time; should one fail, its end is not taken for that of the code."""
+    calls = [call for call in traced.run(HAND_OVER, code=LONG)[0].calls if str(call)[:13] == "init sendfile"]
+    # Two write the file, and then there is one at least for each time that the FIFO is full.
+    assert len(calls) > 8
+    assert complaints_of(traced, HAND_OVER, [Fault(call, "EIO") for call in calls[2:8]], LONG) == []

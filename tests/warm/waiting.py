@@ -1,0 +1,87 @@
+"""A server whose sandboxes that wait can be seen, so that it is certain where a call ran."""
+
+import pathlib
+import time
+
+from support.mcp_client import Server
+
+DEADLINE = 30  # seconds: generous, for a busy machine
+IN_OPEN = ("wait_for_partner", "fifo_open")  # functions of fs/pipe.c
+TOOLS = {"python": "run_python_code", "javascript": "run_javascript_code"}
+
+
+def children_of(pid):
+    """Of a process with one thread, those that it has not reaped."""
+    try:
+        return [int(pid) for pid in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def waits_for_its_code(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/wchan").read_text() in IN_OPEN
+    except OSError:
+        return False
+
+
+def wait_until(look, what):
+    """What `look` finds, once that is true."""
+    end = time.monotonic() + DEADLINE
+    while not (found := look()):
+        assert time.monotonic() < end, f"not in {DEADLINE} s: {what}"
+        time.sleep(0.002)
+    return found
+
+
+class WarmServer(Server):
+    """One that keeps `size` sandboxes for each language that was used."""
+
+    def __init__(self, *arguments, size=2, **options):
+        super().__init__("--warm", str(size), "--result-format", "structured", *arguments, **options)
+        self.size = size
+        self.initialize()
+
+    def waiting(self):
+        """{pid of init: pid of its interpreter, which waits for its code}."""
+        found = {}
+        for init in children_of(self.process.pid):
+            for program in children_of(init):
+                if waits_for_its_code(program):
+                    found[init] = program
+        return found
+
+    def prime(self, language="python"):
+        """The first call of a language, after which sandboxes wait for the next."""
+        self.call(TOOLS[language], "")
+        return self.wait_ready()
+
+    def wait_ready(self, size=None):
+        """As many as are kept; of one language alone, unless told otherwise."""
+        size = self.size if size is None else size
+        wait_until(lambda: len(self.waiting()) == size, f"{size} sandboxes wait")
+        return self.waiting()
+
+    def wait_alone(self, size=None):
+        """The same, once nothing else is left of what ran before."""
+        waiting = self.wait_ready(size)
+        wait_until(lambda: set(children_of(self.process.pid)) == set(self.waiting()) == set(waiting),
+                   f"only {waiting} are there")
+        return waiting
+
+    def warm_call(self, code, language="python", **arguments):
+        """The result of a call that was surely handed to a sandbox that waited."""
+        before = self.wait_ready()
+        result = self.call_with(code, language, **arguments)
+        self.check_used(before, 1)
+        return result
+
+    def check_used(self, before, count):
+        """So many of those that waited before are gone."""
+        gone = wait_until(lambda: set(before) - set(children_of(self.process.pid)),
+                          "one that waited was used") if count else set(before) - set(self.waiting())
+        assert len(gone) == count, f"of {before}, {gone} were used"
+
+    def call_with(self, code, language="python", **arguments):
+        return self.result("tools/call", {"name": TOOLS[language],
+                                          "arguments": {"code": code, **arguments}})

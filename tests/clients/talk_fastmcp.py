@@ -1,7 +1,7 @@
 """One conversation with the server through fastmcp: talk_fastmcp.py SERVER
 
-Configured the way programs configured the old Python server. Prints the round trips of ping in ms
-as JSON; fails on a wrong answer.
+Configured the way programs configured the old Python server. Prints the round trips of a short
+request in ms as JSON; fails on a wrong answer.
 """
 
 import asyncio
@@ -41,18 +41,28 @@ async def check_many_at_once(client):
     assert squares == [str(number ** 2) for number in range(20)], squares
 
 
-async def ping_during_a_run(client):
+async def short_request(client):
+    """Of every version, unlike ping, and with an answer that is never kept: an error."""
+    try:
+        await client.read_resource("sandbox://nothing")
+    except Exception as error:  # of which kind depends on the version that was agreed on
+        assert "no such resource" in str(error), error
+    else:
+        raise AssertionError("a resource that is not there was read")
+
+
+async def ask_during_a_run(client):
     run = asyncio.create_task(
         call(client, "run_python_code", "import time; time.sleep(5); print('slept')"))
-    pings = []
-    while len(pings) < 20:
+    times = []
+    while len(times) < 20:
         await asyncio.sleep(0.1)
         begin = time.perf_counter()
-        await client.ping()
-        pings.append((time.perf_counter() - begin) * 1000)
-    assert not run.done(), "the pings were meant to be answered while the snippet ran"
+        await short_request(client)
+        times.append((time.perf_counter() - begin) * 1000)
+    assert not run.done(), "these were meant to be answered while the snippet ran"
     assert await run == "slept"
-    return pings
+    return times
 
 
 async def check_old_configuration(server, store):
@@ -73,9 +83,9 @@ async def main():
     async with Client(StdioTransport(command=server, args=[], env=store)) as client:
         await check_answers(client)
         await check_many_at_once(client)
-        pings = await ping_during_a_run(client)
+        times = await ask_during_a_run(client)
     await check_old_configuration(server, store)
-    print(json.dumps(pings))
+    print(json.dumps(times))
 
 
 asyncio.run(main())

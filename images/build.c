@@ -13,7 +13,6 @@
  */
 #include "images/build.h"
 
-#include "images/answers.h"
 #include "images/catalog.h"
 #include "images/confine.h"
 #include "images/contents.h"
@@ -22,15 +21,13 @@
 #include "images/import.h"
 #include "images/interrupt.h"
 #include "images/member.h"
-#include "images/npm.h"
-#include "images/package.h"
 #include "images/progress.h"
 #include "images/publish.h"
+#include "images/recipe_make.h"
 #include "images/recipes.h"
 #include "images/record.h"
 #include "images/registry/pull.h"
 #include "images/tree.h"
-#include "images/unpack.h"
 #include "images/workplace.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
@@ -39,119 +36,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define STATUS_MAX (64 << 10) /* bytes */
-
-/* The links of usrmerge and the place for control data, before any package comes. */
-static int tree_prepare(const char *root, struct fault *fault)
-{
-    static const char *const directories[] = {"usr",       "usr/bin",  "usr/lib",
-                                              "usr/lib64", "usr/sbin", SETUP_DIRECTORY};
-    OWNED_FD int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root_fd < 0)
-        return fault_set(fault, errno, "cannot open %s: %m", root);
-    for (size_t i = 0; i < ARRAY_LENGTH(directories); i++)
-        if (mkdirat(root_fd, directories[i], 0755) < 0)
-            return fault_set(fault, errno, "cannot make %s in the image: %m", directories[i]);
-    for (const char *const *merged = package_merged_directories; *merged != NULL; merged++) {
-        char target[64];
-        snprintf(target, sizeof(target), "usr/%s", *merged);
-        if (symlinkat(target, root_fd, *merged) < 0)
-            return fault_set(fault, errno, "cannot make the link /%s in the image: %m", *merged);
-    }
-    return 0;
-}
-
-/* The packages of a recipe, those of Debian's Node.js added where the host has no npm. */
-struct package_names {
-    const char *names[128];
-    size_t count;
-};
-
-static void package_names_add(struct package_names *list, const char *const *names)
-{
-    for (; *names != NULL && list->count < ARRAY_LENGTH(list->names) - 1; names++)
-        list->names[list->count++] = *names;
-}
-
-static int packages_fetch(const struct debian_recipe *recipe, bool debian_node,
-                          const struct workplace *place, struct progress *progress,
-                          struct fault *fault)
-{
-    struct package_names wanted = {0};
-    package_names_add(&wanted, recipe->packages);
-    if (debian_node)
-        package_names_add(&wanted, debian_node_packages);
-    OWNED(buffer_release) struct buffer status = BUFFER(STATUS_MAX);
-    OWNED(debian_download_release) struct debian_download download = {0};
-    const struct debian_request request = {wanted.names, DEBIAN_SUITE, &status};
-    int r = debian_status_of(recipe->left_out, &status, fault);
-    if (r == 0)
-        r = debian_download(place->scratch, &request, progress, &download, fault);
-    if (r < 0)
-        return r;
-    progress_step(progress, "unpacking %zu packages", download.count);
-    return unpack_packages(place->rootfs, download.fds, download.count, progress, fault);
-}
-
-/* The packages, while npm works beside. As npm_finish(), and packages_fetch(). */
-static int packages_fetch_with_npm(const struct debian_recipe *recipe,
-                                   const struct workplace *place, struct progress *progress,
-                                   int *ret_npm, struct fault *fault)
-{
-    OWNED(child_release) struct child npm = CHILD_NONE;
-    int r = npm_start(place->rootfs, place->scratch, &npm, fault);
-    if (r == 0)
-        r = packages_fetch(recipe, false, place, progress, fault);
-    if (r == 0)
-        *ret_npm = npm_finish(&npm, progress, fault);
-    return r;
-}
-
-/* Without npm, or where it fails, Node.js is that of Debian. */
-static int node_recipe_fetch(const struct debian_recipe *recipe, const struct workplace *place,
-                             struct progress *progress, bool *ret_debian_node, struct fault *fault)
-{
-    struct fault cause = {0};
-    int npm = 0;
-    int r = npm_find(fault);
-    if (r < 0)
-        return r;
-    *ret_debian_node = r > 0;
-    if (r > 0) {
-        progress_note(progress, "note: this host has no npm, so Node.js comes from Debian");
-        return packages_fetch(recipe, true, place, progress, fault);
-    }
-    r = packages_fetch_with_npm(recipe, place, progress, &npm, &cause);
-    if (r < 0 || npm == -EINTR)
-        return fault_set(fault, r < 0 ? -r : EINTR, "%s", cause.text);
-    if (npm == 0)
-        return 0;
-    char line[ANSWER_LINE_SIZE];
-    progress_note(progress, "note: Node.js comes from Debian, since npm could not bring it: %s",
-                  npm_failure(cause.text, line));
-    *ret_debian_node = true;
-    r = workplace_empty(place, fault);
-    if (r == 0)
-        r = tree_prepare(place->rootfs, fault);
-    return r == 0 ? packages_fetch(recipe, true, place, progress, fault) : r;
-}
-
-static int recipe_make(const struct debian_recipe *recipe, const struct workplace *place,
-                       struct progress *progress, struct fault *fault)
-{
-    bool debian_node = false;
-    int r = tree_prepare(place->rootfs, fault);
-    if (r == 0 && recipe->node)
-        r = node_recipe_fetch(recipe, place, progress, &debian_node, fault);
-    else if (r == 0)
-        r = packages_fetch(recipe, false, place, progress, fault);
-    if (r == 0)
-        r = finish_packages(place->rootfs, recipe, progress, fault);
-    if (r == 0 && debian_node)
-        r = npm_install_inside(place->rootfs, progress, fault);
-    return r;
-}
 
 /* One image on its way. */
 struct making {
@@ -228,9 +112,17 @@ static int catalog_make(struct making *making, struct progress *progress, struct
     if (making->build->source == SOURCE_REGISTRY)
         return equal_make(making, progress, fault);
     struct fault absent = {0};
-    int r = recipe_make(recipe, &making->place, progress, &absent);
+    const struct recipe_making packages = {
+        .recipe = recipe,
+        .place = &making->place,
+        .locked = making->build->locked,
+        .lock = &making->provenance.lock,
+        .progress = progress,
+    };
+    int r = recipe_make(&packages, &absent);
     /* No apt, or no Debian for it: not a network that is down, and not a signature that is wrong. */
-    if (r != -ENOENT || making->build->source != SOURCE_ANY || recipe->reference == NULL)
+    if (r != -ENOENT || making->build->source != SOURCE_ANY || recipe->reference == NULL ||
+        packages.locked != NULL)
         return r < 0 ? fault_set(fault, -r, "%s", absent.text) : 0;
     progress_note(progress, "note: %s; trying %s", absent.text, recipe->reference);
     r = workplace_empty(&making->place, fault);
@@ -331,15 +223,16 @@ static int image_make(const struct build *build, const struct store_lock *lock,
                       struct progress *progress, struct fault *fault)
 {
     const bool imported = build->path != NULL || build->reference != NULL;
+    const char *recipe = build->locked != NULL ? build->locked->recipe : build->name;
     OWNED(making_release)
     struct making making = {
         .build = build,
         .layer = LAYER_NONE,
-        .recipe = imported ? NULL : debian_recipe_find(build->name),
+        .recipe = imported ? NULL : debian_recipe_find(recipe),
         .reference = build->reference,
     };
     if (making.recipe == NULL && !imported)
-        return fault_set(fault, ENOENT, "there is no recipe for the image %s", build->name);
+        return fault_set(fault, ENOENT, "there is no recipe for the image %s", recipe);
     int r = making_run(&making, lock, progress, fault);
     if (r < 0)
         return r;

@@ -4,6 +4,7 @@
 #ifndef IMAGES_BUILD_H
 #define IMAGES_BUILD_H
 
+#include "images/lock.h"
 #include "images/registry/reference.h"
 #include "sandbox/base/fault.h"
 
@@ -22,8 +23,9 @@ struct build {
     const char *path;    /* to make it from (import.h), or NULL */
     const struct reference *reference; /* to fetch it from a registry, or NULL; neither: a recipe */
     enum build_source source; /* of a recipe */
+    const struct lock *locked; /* what a recipe is to be made of, just so; or NULL */
     bool force; /* make it again if it is there */
-    bool json;  /* tell of it as programs read it: progress.h */
+    bool json; /* tell of it as programs read it: progress.h */
 };
 
 /*

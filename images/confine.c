@@ -416,6 +416,9 @@ int confined_program(const struct confined *confined, const struct image_program
         return r;
     if (child.status == 127)
         return 1;
+    if (confined->output != NULL &&
+        buffer_append(confined->output, child.out.data, child.out.length) < 0)
+        return fault_set(fault, ENOMEM, "no memory for what %s printed", program->argv[0]);
     return child.error == 0 && child.status == 0 ? 0
                                                  : program_fault(&child, program->argv[0], fault);
 }

@@ -51,6 +51,7 @@ struct confined {
     size_t fd_count;
     const struct confined_file *files;
     size_t file_count;
+    struct buffer *output; /* owned by the caller: what a program wrote to stdout; or NULL */
     bool programs; /* mounts /proc, /dev, /tmp and /dev/shm for programs of the image */
     bool network;  /* the host's network */
 };

@@ -16,7 +16,7 @@
 #define REMEDY                                                                                     \
     "; on another system, make the image from the archive of a root file system with: "            \
     "code-sandbox-mcp fetch --from FILE --name NAME"
-#define CONFIGURATION_MAX (64 << 10)
+#define APT_TEXT_MAX (64 << 10)
 
 static const char *const plain_language[] = {"LC_ALL=C", NULL};
 
@@ -153,7 +153,7 @@ static int sources_prepare(const char *scratch, const struct host *host, const c
     if (archive.security == NULL)
         progress_note(progress, "note: this host's package sources name no security archive of "
                                 "Debian, so the image has no security updates");
-    OWNED(buffer_release) struct buffer text = BUFFER(CONFIGURATION_MAX);
+    OWNED(buffer_release) struct buffer text = BUFFER(APT_TEXT_MAX);
     r = sources_write(&archive, suite, host->architecture, &text);
     if (r < 0)
         return fault_set(fault, -r, "cannot compose the package sources: %m");
@@ -183,7 +183,7 @@ static int configuration_prepare(const char *scratch, const struct host *host, s
                          "apt cannot work in %s: quotes, backslashes and newlines are not allowed "
                          "in its path; set XDG_DATA_HOME to another place",
                          scratch);
-    OWNED(buffer_release) struct buffer text = BUFFER(CONFIGURATION_MAX);
+    OWNED(buffer_release) struct buffer text = BUFFER(APT_TEXT_MAX);
     int r = buffer_format(&text,
                           "Dir::Etc::sourcelist \"%1$s/image.sources\";\n"
                           "Dir::Etc::sourceparts \"/dev/null\";\n"
@@ -219,7 +219,7 @@ static int configuration_prepare(const char *scratch, const struct host *host, s
 
 /* The arguments of one call of apt-get, the packages at its end. */
 struct apt_call {
-    const char *argv[128];
+    const char *argv[1024];
     size_t count;
 };
 
@@ -271,17 +271,30 @@ static void download_tick(void *data)
     progress_amount(at->progress, directory_sum(at->archives) + directory_sum(partial), at->total);
 }
 
+/* What is about to come. */
+static int uris_note(const struct debian_request *request, const char *text, struct fault *fault)
+{
+    if (request->lock == NULL)
+        return 0;
+    int r = lock_add_uris(request->lock, text, fault);
+    return r == 0 && request->locked != NULL ? lock_compare(request->locked, request->lock, fault)
+                                             : r;
+}
+
 static int packages_download(const char *scratch, const char *configuration,
-                             const char *const *packages, struct progress *progress,
+                             const struct debian_request *request, struct progress *progress,
                              struct fault *fault)
 {
-    static const char *const print[] = {"install", "--print-uris", NULL};
+    static const char *const print[] = {"install", "--print-uris", "-oAcquire::ForceHash=sha256",
+                                        NULL};
     static const char *const download[] = {"install", "--download-only", NULL};
     OWNED(child_release) struct child uris = CHILD_NONE;
-    int r = apt_run(configuration, print, packages, NULL, &uris, fault);
+    int r = apt_run(configuration, print, request->packages, NULL, &uris, fault);
+    const char *text = r == 0 ? buffer_string(&uris.out) : NULL;
+    if (r == 0)
+        r = uris_note(request, text != NULL ? text : "", fault);
     if (r < 0)
         return r;
-    const char *text = buffer_string(&uris.out);
     struct download_progress at = {.progress = progress};
     size_t count;
     apt_uris_sum(text != NULL ? text : "", &count, &at.total);
@@ -290,7 +303,7 @@ static int packages_download(const char *scratch, const char *configuration,
     progress_step(progress, "downloading %zu packages, %s", count, size_for_people(at.total, size));
     const struct child_observer observer = {.tick = download_tick, .data = &at};
     OWNED(child_release) struct child child = CHILD_NONE;
-    return apt_run(configuration, download, packages, &observer, &child, fault);
+    return apt_run(configuration, download, request->packages, &observer, &child, fault);
 }
 
 struct opened {
@@ -379,6 +392,6 @@ int debian_download(const char *scratch, const struct debian_request *request,
                              ? ": install a newer debian-archive-keyring"
                              : "");
     if (r == 0)
-        r = packages_download(scratch, configuration, request->packages, progress, fault);
+        r = packages_download(scratch, configuration, request, progress, fault);
     return r == 0 ? packages_open(scratch, ret_download, fault) : r;
 }

@@ -8,6 +8,7 @@
 #ifndef IMAGES_DEBIAN_H
 #define IMAGES_DEBIAN_H
 
+#include "images/lock.h"
 #include "images/progress.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/fault.h"
@@ -28,6 +29,8 @@ void debian_download_release(struct debian_download *download);
 struct debian_request {
     const char *const *packages; /* names; ends with NULL */
     const char *suite;           /* "trixie" */
+    const struct lock *locked;   /* what must come, just so; or NULL */
+    struct lock *lock;           /* notes what came; or NULL */
     const struct buffer *status; /* of the packages that count as there, as dpkg writes it */
 };
 

@@ -97,9 +97,11 @@ static int fonts_list(const char *root, struct progress *progress, struct fault 
     return program_pass(root, list, fault);
 }
 
-int finish_packages(const char *root, const struct debian_recipe *recipe, struct progress *progress,
+int finish_packages(const char *root, const struct finish *finish, struct progress *progress,
                     struct fault *fault)
 {
+    const struct debian_recipe *recipe = finish->recipe;
+    const struct pip_request request = {recipe->pip, finish->locked, finish->lock};
     static const char *const ldconfig[] = {"/usr/sbin/ldconfig", NULL};
     const struct confined confined = {
         .root = root,
@@ -114,7 +116,7 @@ int finish_packages(const char *root, const struct debian_recipe *recipe, struct
         r = python_compile(root, "[sysconfig.get_path('stdlib'), '/usr/lib/python3']", progress,
                            fault);
     if (r == 0 && recipe->pip != NULL)
-        r = pip_add(root, recipe->pip, progress, fault);
+        r = pip_add(root, &request, progress, fault);
     if (r == 0 && recipe->pip != NULL)
         r = python_compile(root, "site.getsitepackages()[:1]", progress, fault);
     return r == 0 && recipe->fonts ? fonts_list(root, progress, fault) : r;

@@ -6,16 +6,23 @@
 #define IMAGES_FINISH_H
 
 #include "images/child.h"
+#include "images/lock.h"
 #include "images/progress.h"
 #include "images/recipes.h"
 #include "images/store.h"
 #include "sandbox/base/fault.h"
 
+struct finish {
+    const struct debian_recipe *recipe; /* borrowed */
+    const struct lock *locked; /* what is to be in it; or NULL */
+    struct lock *lock;         /* notes what was fetched */
+};
+
 /*
  * For a tree of Debian packages, as unpack_packages() left it. Runs programs of the image, pip among
  * them: what the recipe wants of its index is installed if it can be.
  */
-int finish_packages(const char *root, const struct debian_recipe *recipe, struct progress *progress,
+int finish_packages(const char *root, const struct finish *finish, struct progress *progress,
                     struct fault *fault);
 
 /*

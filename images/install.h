@@ -37,7 +37,11 @@ struct install_site {
 int install_all(const struct installation *installation, const struct install_site *site,
                 struct fault *fault);
 
-/* Only what pip installs, with these options of pip; both lists end with NULL. As install_all(). */
+/*
+ * Only what pip installs, with these options of pip; both lists end with NULL. Requirements may be
+ * those of a lock, each with a hash: then just they are. What came of it goes to the output of
+ * site->confined, in lines of that kind. As install_all().
+ */
 int install_pip(const char *const *options, const char *const *requirements,
                 const struct install_site *site, struct fault *fault);
 

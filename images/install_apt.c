@@ -160,7 +160,7 @@ int install_apt(const char *const *packages, const struct install_site *site, st
         names[count++] = *packages;
     }
     names[count] = NULL;
-    const struct debian_request request = {names, suite, &plain};
+    const struct debian_request request = {.packages = names, .suite = suite, .status = &plain};
     OWNED(debian_download_release) struct debian_download download = {0};
     r = debian_download(site->scratch, &request, site->progress, &download, fault);
     if (r == 0 && !has_tools)

@@ -5,29 +5,66 @@
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
+
+static int no_memory(struct fault *fault)
+{
+    return fault_set(fault, ENOMEM, "no memory for the list of what was fetched");
+}
+
+static void entry_free(struct lock_entry *entry)
+{
+    free(entry->url);
+    free(entry->name);
+    free(entry->version);
+}
+
+static bool text_copy(const char *text, char **ret_copy)
+{
+    *ret_copy = text != NULL ? strdup(text) : NULL;
+    return text == NULL || *ret_copy != NULL;
+}
+
+int lock_add_package(struct lock *lock, const struct lock_entry *entry, struct fault *fault)
+{
+    struct lock_entry *grown = reallocarray(lock->entries, lock->count + 1, sizeof(*grown));
+    if (grown == NULL)
+        return no_memory(fault);
+    lock->entries = grown;
+    struct lock_entry copy = {.kind = entry->kind, .descriptor = entry->descriptor};
+    if (!text_copy(entry->url, &copy.url) || !text_copy(entry->name, &copy.name) ||
+        !text_copy(entry->version, &copy.version)) {
+        entry_free(&copy);
+        return no_memory(fault);
+    }
+    grown[lock->count++] = copy;
+    return 0;
+}
 
 int lock_add(struct lock *lock, enum lock_kind kind, const char *url,
              const struct descriptor *descriptor, struct fault *fault)
 {
-    struct lock_entry *grown = reallocarray(lock->entries, lock->count + 1, sizeof(*grown));
-    if (grown == NULL)
-        return fault_set(fault, ENOMEM, "no memory for the list of what was fetched");
-    lock->entries = grown;
-    char *copy = url != NULL ? strdup(url) : NULL;
-    if (url != NULL && copy == NULL)
-        return fault_set(fault, ENOMEM, "no memory for the list of what was fetched");
-    grown[lock->count++] = (struct lock_entry){kind, copy, *descriptor};
-    return 0;
+    const struct lock_entry entry = {
+        .kind = kind,
+        .url = (char *)url,
+        .descriptor = *descriptor,
+    };
+    return lock_add_package(lock, &entry, fault);
 }
+
+static const char *const kinds[] = {"manifest", "configuration", "layer", "deb", "pip"};
 
 static void write_entry(struct json_writer *writer, const struct lock_entry *entry)
 {
-    static const char *const kinds[] = {"manifest", "configuration", "layer"};
     json_begin_object(writer);
     json_text_member(writer, "kind", kinds[entry->kind]);
     if (entry->url != NULL)
         json_text_member(writer, "url", entry->url);
+    if (entry->name != NULL)
+        json_text_member(writer, "name", entry->name);
+    if (entry->version != NULL)
+        json_text_member(writer, "version", entry->version);
     json_text_member(writer, "digest", entry->descriptor.digest.text);
     json_number_member(writer, "size", (int64_t)entry->descriptor.size);
     json_end_object(writer);
@@ -43,11 +80,17 @@ int lock_write(int directory_fd, const struct lock *lock, const char *source, st
     if (r == 0) {
         json_begin_object(writer);
         json_text_member(writer, "source", source);
+        if (lock->recipe != NULL)
+            json_text_member(writer, "recipe", lock->recipe);
         json_key(writer, "fetched");
         json_begin_array(writer);
         for (size_t i = 0; i < lock->count; i++)
             write_entry(writer, &lock->entries[i]);
         json_end_array(writer);
+        if (lock->npm != NULL) {
+            json_key(writer, "npm");
+            json_raw(writer, lock->npm, strlen(lock->npm));
+        }
         json_end_object(writer);
         r = json_writer_close(writer);
     }
@@ -94,7 +137,9 @@ int lock_read(const char *json, size_t length, struct reference *ret_reference, 
 void lock_release(struct lock *lock)
 {
     for (size_t i = 0; i < lock->count; i++)
-        free(lock->entries[i].url);
+        entry_free(&lock->entries[i]);
     free(lock->entries);
+    free(lock->recipe);
+    free(lock->npm);
     *lock = (struct lock){0};
 }

@@ -35,6 +35,7 @@ struct arguments {
     const char *name; /* --name, or the one name that is left beside --from */
     struct reference reference;
     bool from_registry;
+    struct lock locked; /* of --locked, where that is of packages */
     enum build_source source; /* --source, for images of the catalog */
     bool force, json, help, version;
     char **names; /* the rest: NULL-terminated */
@@ -224,8 +225,10 @@ static int source_settle(struct arguments *arguments)
         if (r == -ENOENT)
             return usage_fault("there is no file %s", arguments->lock);
         if (r == 0)
+            r = lock_read_packages(text.data, text.length, &arguments->locked, &fault);
+        arguments->from_registry = r > 0;
+        if (r > 0)
             r = lock_read(text.data, text.length, &arguments->reference, &fault);
-        arguments->from_registry = true;
         return r < 0 ? usage_fault("%s: %s", arguments->lock, fault.text) : 0;
     }
     if (is_path(arguments->from))
@@ -264,6 +267,7 @@ static int build_one(const char *store, const struct arguments *arguments, const
         .store = store,
         .name = name,
         .path = arguments->from_registry ? NULL : arguments->from,
+        .locked = arguments->locked.recipe != NULL ? &arguments->locked : NULL,
         .reference = arguments->from_registry ? &arguments->reference : NULL,
         .source = arguments->source,
         .force = arguments->force,

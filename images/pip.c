@@ -16,9 +16,21 @@
 /* Nobody waits minutes for what an image can do without. */
 static const char *const patience[] = {"--retries=1", "--timeout=15", NULL};
 
-static int install(const char *root, const char *const *requirements,
+static void requests_release(char ***requests)
+{
+    lock_requests_free(*requests);
+}
+
+static int install(const char *root, const struct pip_request *request,
                    struct host_settings *settings, struct progress *progress, struct fault *fault)
 {
+    OWNED(requests_release)
+    char **locked = request->locked != NULL ? lock_requests(request->locked, LOCK_PIP) : NULL;
+    if (request->locked != NULL && locked == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the packages of the lock");
+    if (locked != NULL && locked[0] == NULL)
+        return 0; /* the image that the lock is of was made without */
+    OWNED(buffer_release) struct buffer output = BUFFER(CHILD_OUTPUT_MAX);
     OWNED(filter_release) struct filter filter = {0};
     int r = filter_compile_build(&filter, fault);
     if (r < 0)
@@ -28,13 +40,20 @@ static int install(const char *root, const char *const *requirements,
         .root = root,
         .program_filter = &program_filter,
         .network = true,
+        .output = &output,
     };
     const struct install_site site = {
         .confined = &confined,
         .settings = settings,
         .progress = progress,
     };
-    return install_pip(patience, requirements, &site, fault);
+    const char *const *wanted =
+        locked != NULL ? (const char *const *)locked : request->requirements;
+    r = install_pip(patience, wanted, &site, fault);
+    if (r < 0 || request->lock == NULL)
+        return r;
+    const char *text = buffer_string(&output);
+    return text != NULL ? lock_add_requirements(request->lock, text, fault) : 0;
 }
 
 /* In a confined child: takes out what was there for pip only. */
@@ -50,21 +69,21 @@ static int clean_body(void *data, struct fault *fault)
     return r == 0 && !file_exists(RESOLVER) ? file_write(RESOLVER, "", 0, fault) : r;
 }
 
-int pip_add(const char *root, const char *const *requirements, struct progress *progress,
+int pip_add(const char *root, const struct pip_request *request, struct progress *progress,
             struct fault *fault)
 {
     OWNED(host_settings_release) struct host_settings settings = {0};
     struct fault cause = {0};
     int installed = host_settings_read(&settings, &cause);
     if (installed == 0)
-        installed = install(root, requirements, &settings, progress, &cause);
-    if (installed == -EINTR)
-        return fault_set(fault, EINTR, "%s", cause.text);
+        installed = install(root, request, &settings, progress, &cause);
+    if (installed == -EINTR || (installed < 0 && request->locked != NULL))
+        return fault_set(fault, -installed, "%s", cause.text);
     const struct confined clean = {.root = root, .body = clean_body, .data = &settings};
     int r = confined_run(&clean, NULL, fault);
     char line[ANSWER_LINE_SIZE];
     if (r == 0 && installed < 0)
         progress_note(progress, "note: %s could not be added, the image is made without it: %s",
-                      requirements[0], pip_failure(cause.text, line));
+                      request->requirements[0], pip_failure(cause.text, line));
     return r;
 }

@@ -7,15 +7,23 @@
 #ifndef IMAGES_PIP_H
 #define IMAGES_PIP_H
 
+#include "images/lock.h"
 #include "images/progress.h"
 #include "sandbox/base/fault.h"
 
+/* What is to be installed; lists end with NULL; borrowed. */
+struct pip_request {
+    const char *const *requirements;
+    const struct lock *locked; /* just what that lists, instead; or NULL */
+    struct lock *lock;         /* notes what came; or NULL */
+};
+
 /*
- * Installs the requirements, a list that ends with NULL, into the tree at `root`, which must be
- * configured. Without them the image is of use too: where pip fails, a note of one line says so and
- * the image stays as it was. 0, -EINTR, or another negative errno where the tree is in doubt.
+ * Installs into the tree at `root`, which must be configured. Without it the image is of use too:
+ * where pip fails, a note of one line says so and the image stays as it was; but not where it is to be
+ * as a lock says. 0, -EINTR, or another negative errno.
  */
-int pip_add(const char *root, const char *const *requirements, struct progress *progress,
+int pip_add(const char *root, const struct pip_request *request, struct progress *progress,
             struct fault *fault);
 
 #endif

@@ -1,5 +1,7 @@
 /*
- * lock.json: what is taken names an image by a digest, and what we write reads as the same.
+ * lock.json: what is taken names an image by a digest, and what we write reads as the same; names and
+ * versions of packages are words that no command takes for an option. The answers of apt and pip, from
+ * which such locks are made, are any text.
  */
 #include "images/lock.h"
 #include "sandbox/base/owned.h"
@@ -8,8 +10,36 @@
 #include <fcntl.h>
 #include <string.h>
 
+static void check_requests(const struct lock *lock, enum lock_kind kind)
+{
+    char **requests = lock_requests(lock, kind);
+    FUZZ_CHECK(requests != NULL);
+    for (char **request = requests; *request != NULL; request++)
+        FUZZ_CHECK((*request)[0] != '-' && strpbrk(*request, "\n\t") == NULL);
+    lock_requests_free(requests);
+}
+
+static void check_packages(const uint8_t *data, size_t size)
+{
+    OWNED(lock_release) struct lock lock = {0};
+    OWNED(lock_release) struct lock answers = {0};
+    struct fault fault = {0};
+    int r = lock_read_packages((const char *)data, size, &lock, &fault);
+    FUZZ_CHECK(r != 0 || lock.recipe != NULL);
+    if (r == 0) {
+        check_requests(&lock, LOCK_DEB);
+        check_requests(&lock, LOCK_PIP);
+        FUZZ_CHECK(lock_compare(&lock, &lock, NULL) == 0 || lock.count > 1);
+    }
+    struct fuzz_input input = {data, size};
+    OWNED_MEMORY char *text = fuzz_rest(&input);
+    FUZZ_CHECK(lock_add_uris(&answers, text, &fault) <= 0);
+    FUZZ_CHECK(lock_add_requirements(&answers, text, &fault) <= 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    check_packages(data, size);
     struct reference reference = {0}, again = {0};
     struct fault fault = {0};
     int r = lock_read((const char *)data, size, &reference, &fault);

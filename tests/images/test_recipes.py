@@ -8,9 +8,10 @@ import subprocess
 
 import pytest
 
-from support.images import user_images
+from support.images import layers_of, user_images
 
 RUN_SECONDS_MAX = 120
+FETCH_SECONDS_MAX = 500  # generous: a busy machine, a slow mirror
 NAMES = ["python", "python-slim", "node", "bash"]
 
 
@@ -78,7 +79,7 @@ def test_keeps_licences_and_drops_manuals(image):
 
 
 def test_leaves_no_trace_of_its_making(image):
-    assert sorted(os.listdir(image)) == ["image.json", "rootfs"]
+    assert sorted(os.listdir(image)) == ["image.json", "lock.json", "rootfs"]
     assert [entry for entry in os.listdir(image / "rootfs") if entry.startswith(".")] == []
     for path in ("etc/hostname", "etc/hosts", "etc/resolv.conf"):
         assert os.uname().nodename not in (image / "rootfs" / path).read_text().split()
@@ -168,6 +169,35 @@ print(ssl.create_default_context().cert_store_stats()["x509_ca"] > 100)
 print(socket.gethostbyname("localhost"), mimetypes.guess_type("x.png")[0])
 print(pwd.getpwuid(os.getuid()).pw_dir, zoneinfo.ZoneInfo("Europe/Berlin").key)
 """).splitlines() == ["True", "127.0.0.1 image/png", "/home/sandbox Europe/Berlin"]
+
+
+def test_a_lock_brings_the_same_again(image_program, tmp_path):
+    """Needs a mirror that still has what the image `bash` was made of: else `fetch --force bash`."""
+    lock = user_images() / "bash" / "lock.json"
+    listed = json.loads(lock.read_text())
+    assert listed["recipe"] == "bash" and len(listed["fetched"]) > 20
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
+    for name in ("again", "other"):
+        done = subprocess.run([image_program, "fetch", name, "--locked", lock], env=environment,
+                              capture_output=True, text=True, check=False, timeout=FETCH_SECONDS_MAX)
+        if name == "again":
+            assert done.returncode == 0, done.stderr
+            images = tmp_path / "code-sandbox-mcp" / "images"
+            assert (images / "again" / "lock.json").read_text() == lock.read_text()
+            assert list_of(images / "again") == list_of(user_images() / "bash")
+            listed["fetched"][0]["version"] = "0-nobody-has-it"
+            lock = tmp_path / "other.json"
+            lock.write_text(json.dumps(listed))
+    assert done.returncode == 1 and listed["fetched"][0]["name"] in done.stderr
+    assert "what the lock lists cannot be had" in done.stderr
+    assert os.listdir(images) == ["again"]
+
+
+def list_of(image):
+    """What is in its layer, without times."""
+    (layer,) = layers_of(image)
+    lines = (layer / "contents").read_text().splitlines()
+    return [[*line.split()[:3], *line.split()[4:]] for line in lines]
 
 
 def test_shell_tools_are_there(run):

@@ -21,12 +21,15 @@ static void add_to(const char *root, struct buffer *said)
     snprintf(path, sizeof(path), "%s.said", root);
     OWNED_FD int former = dup(STDERR_FILENO);
     OWNED_FD int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (former < 0 || fd < 0 || dup2(fd, STDERR_FILENO) < 0)
+    if (former < 0 || fd < 0 || dup2(fd, STDERR_FILENO) < 0) {
         fail_msg("cannot read what is written to stderr");
+        return;
+    }
     struct progress progress;
     progress_open(&progress, "mine", false);
     struct fault fault = {0};
-    int r = pip_add(root, wanted, &progress, &fault);
+    const struct pip_request request = {.requirements = wanted};
+    int r = pip_add(root, &request, &progress, &fault);
     dup2(former, STDERR_FILENO);
     if (r < 0)
         fail_msg("%s", fault.text);

@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 KERNEL_RELEASES = {"6.1": "bookworm", "6.12": "trixie"}  # the kernel of each Debian release
 PACKAGES = [
     "systemd-sysv", "libpam-systemd", "dbus", "dbus-user-session",  # a login with a user manager
-    "login", "passwd", "util-linux", "python3-pytest",
+    "login", "passwd", "util-linux", "python3-pytest", "python3-jsonschema",
     "libseccomp2", "libcap2", "libyajl2", "libsystemd0",  # what the programs of the build load
 ]
 FIRST_SECTOR = 2048  # make-disk.sh puts the file system there

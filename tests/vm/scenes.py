@@ -15,6 +15,7 @@ ENDS = ("jail/test_ends.py", "jail/test_limits.py", "-k",
         "not javascript and not bomb and not gigabytes and not flood and not loop and not stopping")
 LIFETIME = ("vm/guest/test_lifetime.py",)
 SCOPES = ("vm/guest/test_scopes.py",)
+WARM = ("vm/guest/test_warm.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
 
 # What `doctor` is to say; `reason` is a piece of its sentence.
@@ -55,7 +56,7 @@ class Scene:
 RESTART_MANAGER = "systemctl restart user@$uid\n"
 
 SYSTEMD_PARTS = (
-    Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN), BY_SYSTEMD),
+    Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN, *WARM), BY_SYSTEMD),
     # From here on the user's service manager is always there.
     Part("no-bus", TIER, BY_SYSTEMD, prepare="""
         loginctl enable-linger $user

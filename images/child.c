@@ -78,11 +78,11 @@ static void pipe_drain(int *fd, struct buffer *kept)
     (void)buffer_append(kept, bytes, (size_t)got < room ? (size_t)got : room);
 }
 
-/* What a confined child says is shown to people: nothing in it may speak to their terminal. */
+/* What a child says is shown to people: nothing in it may speak to their terminal. */
 static void text_make_plain(char *text)
 {
     for (; *text != '\0'; text++)
-        if (((unsigned char)*text < 0x20 && *text != '\n') || *text == 0x7f)
+        if (((unsigned char)*text < 0x20 && *text != '\n' && *text != '\t') || *text == 0x7f)
             *text = '?';
 }
 
@@ -218,13 +218,19 @@ int program_fault(const struct child *child, const char *what, struct fault *fau
            (child->err.data[length - 1] == '\n' || child->err.data[length - 1] == ' '))
         length--;
     size_t start = length > kept ? length - kept : 0;
+    char words[FAULT_TEXT_MAX / 2 + 1] = "";
+    if (length > 0)
+        memcpy(words, child->err.data + start, length - start);
+    for (size_t i = 0; i < length - start; i++)
+        if (words[i] == '\0')
+            words[i] = '?';
+    text_make_plain(words);
+    const char *before = length > 0 ? ":\n" : "";
     if (child->status > 128)
-        return fault_set(fault, EPROTO, "%s was killed by signal %d%s%.*s", what,
-                         child->status - 128, length > 0 ? ":\n" : "", (int)(length - start),
-                         length > 0 ? child->err.data + start : "");
-    return fault_set(fault, EPROTO, "%s failed with exit code %d%s%.*s", what, child->status,
-                     length > 0 ? ":\n" : "", (int)(length - start),
-                     length > 0 ? child->err.data + start : "");
+        return fault_set(fault, EPROTO, "%s was killed by signal %d%s%s", what, child->status - 128,
+                         before, words);
+    return fault_set(fault, EPROTO, "%s failed with exit code %d%s%s", what, child->status, before,
+                     words);
 }
 
 /* In the new child: becomes the program, or exits with 127 (no such program) or 126. */

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 
 #define CONFINED_FDS_MAX 4096
 /* Address space of one that reads archives; zstd may ask for a window of 128 MiB. */
@@ -29,6 +30,14 @@
 #else
 #define CONFINED_MEMORY_MAX (UINT64_C(1) << 30)
 #endif
+
+/* Of programs of the image: each process, but for the number of processes. */
+#define PROGRAM_PROCESSES_MAX 2048
+#define PROGRAM_FILES_MAX 8192
+#define PROGRAM_FILE_SIZE_MAX (UINT64_C(16) << 30)
+#define PROGRAM_MEMORY_MIN (UINT64_C(2) << 30)
+#define PROGRAM_NICE 5
+#define PROGRAM_KILL_SCORE "500" /* proc(5), oom_score_adj: before the programs of people */
 
 /* What the child needs of the parent beside the spec. All descriptors are the parent's. */
 struct start {
@@ -189,7 +198,8 @@ static int host_mounts_attach(const struct confined *confined, const struct host
     /* Only root may write into /dev: in a sticky directory of all, nobody may create over a file. */
     static const struct {
         const char *path, *mode;
-    } temporary[] = {{"/dev", "mode=0755"}, {"/tmp", "mode=1777"}};
+    } temporary[] = {{"/dev", "mode=0755,size=256m,nr_inodes=10000"},
+                     {"/tmp", "mode=1777,size=1g,nr_inodes=100000"}};
     for (size_t i = 0; i < ARRAY_LENGTH(temporary); i++)
         if (mount("tmpfs", temporary[i].path, "tmpfs", MS_NOSUID, temporary[i].mode) < 0)
             return fault_set(fault, errno, "cannot mount a tmpfs on %s in the image: %m",
@@ -235,14 +245,57 @@ static int privileges_drop(struct fault *fault)
     return 0;
 }
 
-/* Programs may have more: V8 reserves tens of gigabytes. */
+/* Lowers a limit, for good. 0 or a negative errno with a fault. */
+static int limit_lower(int resource, rlim_t value, struct fault *fault)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) < 0)
+        return fault_set(fault, errno, "cannot look at a resource limit: %m");
+    value = value < limit.rlim_max ? value : limit.rlim_max;
+    limit = (struct rlimit){value, value};
+    if (setrlimit(resource, &limit) < 0)
+        return fault_set(fault, errno, "cannot set a resource limit: %m");
+    return 0;
+}
+
+/* Half of what the machine has, but no less than what an installer needs anywhere. */
+static rlim_t program_memory(void)
+{
+    struct sysinfo machine;
+    rlim_t half = sysinfo(&machine) == 0 ? (rlim_t)machine.totalram * machine.mem_unit / 2 : 0;
+    return half > PROGRAM_MEMORY_MIN ? half : PROGRAM_MEMORY_MIN;
+}
+
+/*
+ * Those of programs of the image, which read no archives. Not RLIMIT_AS: V8 reserves tens of
+ * gigabytes. Processes are counted in the user namespace, so only theirs: getrlimit(2).
+ */
+static int program_limits_set(struct fault *fault)
+{
+    const struct {
+        int resource;
+        rlim_t value;
+    } limits[] = {
+        {RLIMIT_NPROC, PROGRAM_PROCESSES_MAX},
+        {RLIMIT_NOFILE, PROGRAM_FILES_MAX},
+        {RLIMIT_FSIZE, PROGRAM_FILE_SIZE_MAX},
+        {RLIMIT_DATA, program_memory()},
+    };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(limits); i++)
+        r = limit_lower(limits[i].resource, limits[i].value, fault);
+    if (r == 0 && setpriority(PRIO_PROCESS, 0, PROGRAM_NICE) < 0)
+        r = fault_set(fault, errno, "cannot lower the priority of a program: %m");
+    return r;
+}
+
 static int limits_set(bool programs, struct fault *fault)
 {
-    const struct rlimit none = {0, 0};
-    const struct rlimit memory = {CONFINED_MEMORY_MAX, CONFINED_MEMORY_MAX};
-    if (setrlimit(RLIMIT_CORE, &none) < 0 || (!programs && setrlimit(RLIMIT_AS, &memory) < 0))
-        return fault_set(fault, errno, "cannot set resource limits: %m");
-    return 0;
+    int r = limit_lower(RLIMIT_CORE, 0, fault);
+    if (r == 0)
+        r = programs ? program_limits_set(fault)
+                     : limit_lower(RLIMIT_AS, CONFINED_MEMORY_MAX, fault);
+    return r;
 }
 
 /* Puts stdin, stdout, stderr, the report and the given descriptors in order, and closes others. */
@@ -278,6 +331,9 @@ static bool parent_is_dead(int parent_fd)
 static int child_confine(const struct start *start, struct fault *fault)
 {
     int r = ids_map(start, fault);
+    /* While the host's /proc is there; where that is read-only, the machine is not ours to save. */
+    if (r == 0 && start->confined->programs)
+        (void)write_file("/proc/self/oom_score_adj", PROGRAM_KILL_SCORE, NULL);
     if (r == 0)
         r = mounts_set_up(start->confined, fault);
     if (r == 0)

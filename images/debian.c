@@ -358,6 +358,24 @@ static int packages_open(const char *scratch, struct debian_download *ret_downlo
     return 0;
 }
 
+/* apt's words, and what would help. */
+static int update_fault(const struct fault *cause, int error, const char *suite,
+                        struct fault *fault)
+{
+    if (strstr(cause->text, "NO_PUBKEY") != NULL)
+        return fault_set(fault, error,
+                         "%s\nthe keyring of this host does not know Debian %s: install a newer "
+                         "debian-archive-keyring",
+                         cause->text, suite);
+    if (strstr(cause->text, "resolving '") != NULL || strstr(cause->text, "Could not connect") ||
+        strstr(cause->text, "Unable to connect"))
+        return fault_set(fault, error,
+                         "%s\nthe mirror that apt uses on this host cannot be reached: is there a "
+                         "network, or a proxy to be told to apt (Acquire::http::Proxy)?",
+                         cause->text);
+    return fault_set(fault, error, "%s", cause->text);
+}
+
 int debian_download(const char *scratch, const struct debian_request *request,
                     struct progress *progress, struct debian_download *ret_download,
                     struct fault *fault)
@@ -383,14 +401,7 @@ int debian_download(const char *scratch, const struct debian_request *request,
     struct fault cause = {0};
     r = apt_run(configuration, update, none, NULL, &child, &cause);
     if (r < 0)
-        return fault_set(fault, -r, "%s%s%s%s", cause.text,
-                         strstr(cause.text, "NO_PUBKEY") != NULL
-                             ? "\nthe keyring of this host does not know Debian "
-                             : "",
-                         strstr(cause.text, "NO_PUBKEY") != NULL ? request->suite : "",
-                         strstr(cause.text, "NO_PUBKEY") != NULL
-                             ? ": install a newer debian-archive-keyring"
-                             : "");
+        return update_fault(&cause, -r, request->suite, fault);
     if (r == 0)
         r = packages_download(scratch, configuration, request, progress, fault);
     return r == 0 ? packages_open(scratch, ret_download, fault) : r;

@@ -210,8 +210,8 @@ static int name_unknown(const char *name)
     if (spelling.nearest != NULL)
         return usage_fault("there is no image %s in the catalog: did you mean %s?", name,
                            spelling.nearest);
-    return usage_fault("there is no image %s in the catalog; one of a registry is fetched with "
-                       "%s --from HOST/NAME:TAG",
+    return usage_fault("there is no image %s in the catalog; one of a registry is fetched "
+                       "with: " PROGRAM " %s --from HOST/NAME:TAG",
                        name, name);
 }
 

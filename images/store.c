@@ -5,6 +5,7 @@
 #include "images/record.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spelling.h"
 #include "sandbox/base/xdg.h"
 
 #include <fcntl.h>
@@ -87,17 +88,31 @@ static int images_open(const char *store, int *ret_fd, struct fault *fault)
     return 0;
 }
 
-static int image_absent(const char *name, struct fault *fault)
+/* Of the images that are there, and those of the catalog, the one whose name is most like it. */
+static int image_absent(const char *store, const char *name, struct fault *fault)
 {
+    struct image *images = NULL;
+    size_t count = 0, recipe_count;
     if (recipe_find(name) != NULL)
         return fault_set(fault, ENOENT,
                          "the image %s is not there yet; fetch it with: " COMMAND " fetch %s", name,
                          name);
-    return fault_set(
-        fault, ENOENT,
-        "there is no image %s; make one from the archive of a root file system with: " COMMAND
-        " fetch --from FILE --name %s",
-        name, name);
+    struct spelling spelling = spelling_of(name);
+    if (image_list(store, &images, &count, NULL) == 0)
+        for (size_t i = 0; i < count; i++)
+            spelling_offer(&spelling, images[i].name);
+    const struct recipe *recipes = recipe_list(&recipe_count);
+    for (size_t i = 0; i < recipe_count; i++)
+        spelling_offer(&spelling, recipes[i].name);
+    if (spelling.nearest != NULL)
+        fault_set(fault, ENOENT, "there is no image %s: did you mean %s?", name, spelling.nearest);
+    else
+        fault_set(fault, ENOENT,
+                  "there is no image %s; make one from an archive, a directory or an image of a "
+                  "registry with: " COMMAND " fetch %s --from SOURCE",
+                  name, name);
+    image_list_free(images, count);
+    return -ENOENT;
 }
 
 static int image_fill_paths(const char *store, const char *name, struct image *image)
@@ -174,7 +189,7 @@ int image_open(const char *store, const char *name, struct image *ret_image, str
     r = images_open(store, &images_fd, fault);
     if (r == 0)
         r = image_load(images_fd, store, name, ret_image, fault);
-    return r == -ENOENT ? image_absent(name, fault) : r;
+    return r == -ENOENT ? image_absent(store, name, fault) : r;
 }
 
 static int compare_images(const void *left, const void *right)

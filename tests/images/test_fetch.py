@@ -357,6 +357,7 @@ def test_what_apt_says_reaches_the_user(store, tmp_path):
     done = store.fetch("python-slim", APT_CONFIG=str(configuration))
     assert done.returncode == 1
     assert "apt-get failed" in done.stderr_text and "127.0.0.1" in done.stderr_text
+    assert "is there a network" in done.stderr_text
     assert store.entries() == []
 
 

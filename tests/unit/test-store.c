@@ -123,8 +123,19 @@ static void absent_image_names_the_command_that_fetches_it(void **state)
     assert_int_equal(image_open(store_of(state), "python", &image, &recipe), -ENOENT);
     assert_non_null(strstr(recipe.text, "code-sandbox-mcp fetch python"));
     assert_int_equal(image_open(store_of(state), "mine", &image, &unknown), -ENOENT);
-    assert_non_null(strstr(unknown.text, "fetch --from FILE --name mine"));
+    assert_non_null(strstr(unknown.text, "fetch mine --from SOURCE"));
     assert_int_equal(image_open(store_of(state), "../x", &image, NULL), -EINVAL);
+}
+
+static void absent_image_names_the_nearest_there_is(void **state)
+{
+    struct image image;
+    struct fault catalog = {0}, present = {0};
+    make_image(store_of(state), "drawing", "{}");
+    assert_int_equal(image_open(store_of(state), "pyhton", &image, &catalog), -ENOENT);
+    assert_non_null(strstr(catalog.text, "did you mean python?"));
+    assert_int_equal(image_open(store_of(state), "drwing", &image, &present), -ENOENT);
+    assert_non_null(strstr(present.text, "did you mean drawing?"));
 }
 
 static void reads_back_what_it_wrote(void **state)
@@ -429,6 +440,7 @@ int main(void)
         cmocka_unit_test(names_keep_to_the_rule),
         cmocka_unit_test(path_comes_from_xdg_then_home),
         STORE_TEST(absent_image_names_the_command_that_fetches_it),
+        STORE_TEST(absent_image_names_the_nearest_there_is),
         STORE_TEST(reads_back_what_it_wrote),
         STORE_TEST(reads_back_the_layers_it_wrote),
         STORE_TEST(an_image_is_held_once_however_many_use_it),

@@ -58,6 +58,8 @@ int buffer_format(struct buffer *buffer, const char *format, ...)
 
 void buffer_consume(struct buffer *buffer, size_t length)
 {
+    if (length == 0) /* of nothing too, which memmove(3) does not take */
+        return;
     buffer->length -= length;
     memmove(buffer->data, buffer->data + length, buffer->length);
 }

@@ -37,6 +37,7 @@ static void consumes_from_the_front(void **state)
 {
     (void)state;
     struct buffer buffer = BUFFER(1000);
+    buffer_consume(&buffer, 0);
     for (int i = 0; i < 100; i++)
         assert_int_equal(buffer_format(&buffer, "%02d", i), 0);
     buffer_consume(&buffer, 196);

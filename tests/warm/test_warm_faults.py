@@ -22,8 +22,9 @@ MARK = "it runs"
 CODE = f"print('it ' + '{MARK.split()[1]}')\n"
 LONG = CODE + "# long\n" * 100_000  # more than the FIFO takes at once
 
-# It has one descriptor more afterwards; or a run with other limits, which is of another kind.
-CHANGE_THE_SERVER = ("close", "sysinfo", "prlimit64")
+# It has one descriptor more afterwards; or sandboxes of two kinds, the run having had other limits, or
+# looked for its program elsewhere.
+CHANGE_THE_SERVER = ("close", "sysinfo", "prlimit64", "openat2", "newfstatat", "fstat")
 
 pytestmark = pytest.mark.skipif(not CAN_INJECT, reason="the numbers of registers are x86-64's")
 

@@ -66,8 +66,12 @@ static const char *line_copy(const char *text, char line[ANSWER_LINE_SIZE])
     size_t length = strcspn(text, "\n");
     if (length >= ANSWER_LINE_SIZE)
         length = ANSWER_LINE_SIZE - 1;
-    for (size_t i = 0; i < length; i++)
-        line[i] = (unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i];
+    for (size_t i = 0; i < length; i++) {
+        bool is_control = (unsigned char)text[i] < ' ' || text[i] == 127;
+        line[i] = text[i];
+        if (is_control)
+            line[i] = '?';
+    }
     line[length] = '\0';
     return line;
 }

@@ -96,30 +96,31 @@ static bool source_read(const char *text, enum build_source *ret_source)
     return true;
 }
 
+enum {
+    OPTION_FROM = 256,
+    OPTION_LOCKED,
+    OPTION_NAME,
+    OPTION_SOURCE,
+    OPTION_FORCE,
+    OPTION_JSON,
+    OPTION_HELP,
+    OPTION_VERSION
+};
+static const struct option options[] = {
+    {"from", required_argument, NULL, OPTION_FROM},
+    {"locked", required_argument, NULL, OPTION_LOCKED},
+    {"name", required_argument, NULL, OPTION_NAME},
+    {"source", required_argument, NULL, OPTION_SOURCE},
+    {"force", no_argument, NULL, OPTION_FORCE},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
 /* 0, or the exit code for a wrong command line. */
 static int arguments_read(int argc, char **argv, struct arguments *ret_arguments)
 {
-    enum {
-        OPTION_FROM = 256,
-        OPTION_LOCKED,
-        OPTION_NAME,
-        OPTION_SOURCE,
-        OPTION_FORCE,
-        OPTION_JSON,
-        OPTION_HELP,
-        OPTION_VERSION
-    };
-    static const struct option options[] = {
-        {"from", required_argument, NULL, OPTION_FROM},
-        {"locked", required_argument, NULL, OPTION_LOCKED},
-        {"name", required_argument, NULL, OPTION_NAME},
-        {"source", required_argument, NULL, OPTION_SOURCE},
-        {"force", no_argument, NULL, OPTION_FORCE},
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"help", no_argument, NULL, OPTION_HELP},
-        {"version", no_argument, NULL, OPTION_VERSION},
-        {NULL, 0, NULL, 0},
-    };
     struct arguments arguments = {0};
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {

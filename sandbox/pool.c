@@ -235,13 +235,14 @@ bool pool_take(struct pool *pool, struct run *run)
 static void make_room(struct pool *pool)
 {
     size_t count = 0;
-    struct pool_kind *last = NULL;
+    struct pool_kind *oldest = pool->kinds;
     for (struct pool_kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
-        last = kind;
+        if (kind->used_at < oldest->used_at)
+            oldest = kind;
         count++;
     }
     if (count >= POOL_KINDS_MAX)
-        kind_free(last);
+        kind_free(oldest);
 }
 
 static struct pool_kind *add_kind(struct pool *pool, struct run *run)

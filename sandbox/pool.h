@@ -23,7 +23,7 @@ struct run;
 struct pool {
     struct engine *engine;   /* borrowed */
     unsigned size;           /* sandboxes of each kind; 0: the pool is never used */
-    struct pool_kind *kinds; /* owned, the last used first */
+    struct pool_kind *kinds; /* owned */
     struct loop_timer fill;  /* makes one more */
     struct loop_timer look;  /* whether kinds are still wanted, and memory not short */
 };

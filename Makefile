@@ -37,7 +37,7 @@ demo: packages-demo build
 # WITHOUT_VM=1 leaves out the emulated machines. WHOLE_STAGES take no sample when asked for by name.
 STAGES =
 WHOLE_STAGES = interpreters
-ALL_STAGES = analyze unit valgrind project protocol images jail warm escape interpreters asan vm clients demo root
+ALL_STAGES = analyze unit valgrind project protocol conformance images jail warm escape interpreters asan vm clients demo root
 .PHONY: test test-all lint $(ALL_STAGES:%=test-%)
 test: packages-test
 	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)

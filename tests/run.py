@@ -246,6 +246,7 @@ STAGES = {
     "project": lambda: stage_pytest("project"),
     "demo": stage_demo,
     "protocol": lambda: stage_pytest("protocol"),
+    "conformance": lambda: stage_pytest("conformance"),
     "images": lambda: stage_pytest("images"),
     "jail": lambda: stage_pytest("jail"),
     "warm": lambda: stage_pytest("warm"),
@@ -258,7 +259,8 @@ STAGES = {
     "fuzz": stage_fuzz,
 }
 ONLY_BY_NAME = {"fuzz"}
-NEED_IMAGES = {"demo", "protocol", "images", "jail", "warm", "escape", "asan", "vm", "clients"}
+NEED_IMAGES = {"demo", "protocol", "conformance", "images", "jail", "warm", "escape", "asan", "vm",
+               "clients"}
 
 
 def run_stages(names):

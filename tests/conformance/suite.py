@@ -3,6 +3,7 @@
 By hand: suite.py VERSION [SCENARIO...] prints what the suite says; all scenarios without names.
 """
 
+import argparse
 import dataclasses
 import json
 import os
@@ -119,13 +120,17 @@ def run(suite, version, server, expected, scenario=None, alter=None):
 
 
 def main():
-    version, *names = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("version", choices=VERSIONS)
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
+    arguments = parser.parse_args()
     build = pathlib.Path(os.environ.get("CODE_SANDBOX_BUILD", mcp_client.ROOT / "build"))
     suite = install(build)
-    expected, _ = expected_failures(version)
+    expected, _ = expected_failures(arguments.version)
     status = 0
-    for name in names or [None]:
-        report = run(suite, version, mcp_client.program_path(), expected, name)
+    for name in arguments.scenarios or [None]:
+        report = run(suite, arguments.version, mcp_client.program_path(), expected, name)
         print(report.text, *report.complaints, sep="\n")
         status |= report.status
     return status

@@ -72,7 +72,10 @@ class Backend:
                 exchange.lines.put(None)
 
     def _route(self, line):
-        key = key_of_output(json.loads(line))
+        try:
+            key = key_of_output(json.loads(line))
+        except ValueError:
+            key = None  # no message: a complaint
         with self._lock:
             exchange = self._exchanges.get(key)
             if exchange is not None:

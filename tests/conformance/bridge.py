@@ -19,6 +19,7 @@ import queue
 import re
 import select
 import socket
+import sys
 import threading
 import urllib.parse
 import uuid
@@ -244,6 +245,12 @@ class HttpServer(http.server.ThreadingHTTPServer):
     def __init__(self, bridge):
         super().__init__(("127.0.0.1", 0), Handler)
         self.bridge = bridge
+
+    def handle_error(self, request, client_address):
+        """Clients may leave when they like; anything else is a fault of the bridge."""
+        fault = sys.exc_info()[1]
+        if not isinstance(fault, ConnectionError):
+            self.bridge.complaints.append(repr(fault))
 
 
 class Bridge:

@@ -141,7 +141,7 @@ def test_a_client_that_leaves_ends_its_run(server_path):
 
 
 @pytest.mark.parametrize("line, status", [
-    ('{"jsonrpc": "2.0", "method": "unasked"}\n', 0), ("", 3)])
+    ('{"jsonrpc": "2.0", "method": "unasked"}\n', 0), ("no message\n", 0), ("", 3)])
 def test_a_server_that_misbehaves_is_complained_of(line, status):
     program = f"import sys; sys.stdout.write({line!r}); sys.stdin.read(); sys.exit({status})"
     with Bridge([sys.executable, "-c", program]) as bridge:

@@ -27,6 +27,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from bench.bare import Bare
+from bench.caller import Caller
 from support import images, mcp_client
 from support.sandbox import descendants_of
 
@@ -47,8 +48,7 @@ class Calls:
 
     def __init__(self, tool, warm, *options):
         self.tool, self.warm = tool, warm
-        self.server = mcp_client.Server("--warm", str(warm), *options)
-        self.server.initialize()
+        self.server = Caller("--warm", str(warm), *options)
 
     def ready(self):
         """Until as many as are kept have come to where they wait; or a while, if that cannot be seen."""
@@ -59,12 +59,8 @@ class Calls:
 
     def seconds(self, code, times=1):
         begin = time.perf_counter()
-        calls = [self.server.start_call(self.tool, code) for _ in range(times)]
-        answers = [self.server.answer(call, patience=600) for call in calls]
-        took = time.perf_counter() - begin
-        for answer in answers:
-            assert answer["result"]["_meta"][mcp_client.RECORD]["exit_code"] == 0, answer
-        return took
+        self.server.calls(self.tool, code, times)
+        return time.perf_counter() - begin
 
     def seconds_when_ready(self, code):
         self.ready()

@@ -1,0 +1,62 @@
+"""A client that costs as little as one can: what it takes itself counts into every figure.
+
+The tests' own client (tests/support/mcp_client.py) reads in a thread and checks each message against a
+schema; this one writes a line, reads lines, and parses them once.
+"""
+
+import json
+import os
+import subprocess
+
+from support import mcp_client
+
+CHUNK = 1 << 20
+
+
+class Caller:
+    """A server, and the calls that are made of it."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(
+            [mcp_client.program_path(), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=mcp_client.environment_of(), bufsize=0)
+        self.output = self.process.stdout.fileno()
+        self.rest = b""  # of a line whose end has not been read
+        self.requests([("initialize", {"protocolVersion": mcp_client.NEWEST_HANDSHAKE,
+                                       "capabilities": {},
+                                       "clientInfo": {"name": "bench", "version": "1"}})])
+        self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def write(self, *messages):
+        rest = memoryview(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        while rest:
+            rest = rest[self.process.stdin.write(rest):]
+
+    def read(self):
+        """The messages of the lines that have come, at least one."""
+        while True:
+            chunk = os.read(self.output, CHUNK)
+            assert chunk, "the server has ended"
+            *lines, self.rest = (self.rest + chunk).split(b"\n")
+            if lines:
+                return [json.loads(line) for line in lines]
+
+    def requests(self, asked):
+        """Results of (method, parameters), all asked at once, in whatever order they are answered."""
+        self.write(*({"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+                     for number, (method, params) in enumerate(asked)))
+        results = []
+        while len(results) < len(asked):
+            results += [message["result"] for message in self.read() if "id" in message]
+        return results
+
+    def calls(self, tool, code, times):
+        """Of one tool with one code, that many at once; each must end well."""
+        params = {"name": tool, "arguments": {"code": code}}
+        for result in self.requests([("tools/call", params)] * times):
+            assert result["_meta"][mcp_client.RECORD]["exit_code"] == 0, result
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()

@@ -17,9 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The cgroup namespace is made inside: step_hide_cgroups(). */
-#define NAMESPACES                                                                                 \
-    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+/* Those of cgroups and of the network are made inside: step_hide_cgroups(), step_make_network(). */
+#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS)
 
 /* Both ends of everything between the parent and the child. */
 struct channels {

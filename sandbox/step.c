@@ -18,6 +18,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_NAME_INIT] = "name its init",
     [STEP_HOSTNAME] = "set the host name",
     [STEP_CGROUP_NAMESPACE] = "make a cgroup namespace",
+    [STEP_NETWORK_NAMESPACE] = "make a network namespace",
     [STEP_LOOPBACK] = "start the loopback interface",
     [STEP_PRIVATE_MOUNTS] = "make the mounts private",
     [STEP_OPEN_ROOT] = "open the root file system",
@@ -26,7 +27,6 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_MAKE_PROC] = "make a /proc of its own",
     [STEP_MAKE_SCRATCH] = "make the writable tmpfs",
     [STEP_MAKE_DEV] = "make /dev",
-    [STEP_OPEN_DEVICE] = "open the device",
     [STEP_PIVOT_ROOT] = "pivot into the root file system",
     [STEP_LEAVE_OLD_ROOT] = "leave the host's root",
     [STEP_MOUNT_PROC] = "mount /proc",
@@ -58,6 +58,7 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_EXECUTE] = "execute",
 };
 
+#define PROCESSES_HELP "the limit of processes is reached; see `ulimit -u`"
 #define USERNS_HELP                                                                                \
     "this machine does not let ordinary users set up namespaces. On Ubuntu 24.04 and later an "    \
     "administrator can allow it with `sysctl kernel.apparmor_restrict_unprivileged_userns=0`; "    \
@@ -105,8 +106,6 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     case STEP_OPEN_ROOT:
     case STEP_SEAL_ROOT:
         return plan->root_path;
-    case STEP_OPEN_DEVICE:
-        return index < plan->device_count ? plan->devices[index].source : "";
     case STEP_FILL_DEV:
         if (index < plan->device_count)
             return plan->devices[index].name;
@@ -176,8 +175,16 @@ static const char *step_remedy(enum jail_step step, int error)
         return error == EPERM ? "the limit that this program itself was started with is lower; "
                                 "see `ulimit -a`"
                               : NULL;
+    case STEP_NETWORK_NAMESPACE:
+        return error == ENOSPC   ? "the limit of network namespaces is reached; see "
+                                   "/proc/sys/user/max_net_namespaces (0 means that an "
+                                   "administrator switched them off)"
+               : error == EINVAL ? "this kernel has none"
+               : error == EAGAIN ? PROCESSES_HELP
+               : error == EPERM  ? USERNS_HELP
+                                 : NULL;
     case STEP_FORK:
-        return error == EAGAIN ? "the limit of processes is reached; see `ulimit -u`" : NULL;
+        return error == EAGAIN ? PROCESSES_HELP : NULL;
     default:
         return NULL;
     }
@@ -213,10 +220,10 @@ int step_explain_clone(int error, struct fault *fault)
         remedy = "clone3 needs Linux 5.3, the jail 5.14; inside a container its filter may hide it";
         break;
     case EINVAL:
-        remedy = "this kernel lacks one of the user, mount, pid, net, ipc, uts, cgroup namespaces";
+        remedy = "this kernel lacks one of the user, mount, pid, ipc, uts namespaces";
         break;
     case EAGAIN:
-        remedy = "the limit of processes is reached; see `ulimit -u`";
+        remedy = PROCESSES_HELP;
         break;
     case EMFILE:
     case ENFILE:

@@ -4,19 +4,22 @@
 #include "sandbox/child/steps.h"
 
 /*
- * The order matters. Descriptors go first, so that nothing of the server is at hand later. Layers may
- * be where only root's ids lead. Ids come
- * before the parent-death signal, because a change of ids clears it (prctl(2)). File systems are
- * made while the host's are still in view (a fresh proc may only be mounted where a whole one is
- * visible), and attached after pivot_root, when every path can only lead into the image. What takes
- * capabilities comes before they are dropped; dropping the bounding set and locking the securebits
- * takes CAP_SETPCAP, so those come first. The filter is the last of the walls; what comes behind it
- * a snippet may do too. A program that waits for its code waits behind all of them.
+ * The order matters. Descriptors go first, so that nothing of the server is at hand later. The network
+ * takes longest, so it is begun early and entered late, but before the old root goes: that waits for
+ * what the kernel does elsewhere. Layers may be where only root's ids lead. Ids come before the
+ * parent-death signal, because a change of ids clears it (prctl(2)). A proc may only be mounted where a
+ * whole one is visible, and a part of a tmpfs only copied where that is attached: so file systems are
+ * made while the host's are in view, and attached to the root before it is one, with every path of
+ * the image looked up inside it. What takes capabilities comes before they are dropped; dropping the
+ * bounding set and locking the securebits takes CAP_SETPCAP, so those come first. The filter is the last
+ * of the walls; what comes behind it a snippet may do too. A program that waits for its code waits
+ * behind all of them.
  */
 // clang-format off
 static int (*const steps[])(struct jail *) = {
     step_close_descriptors,
     step_reset_signals,
+    step_make_network,
     step_wait_for_id_map,
     step_enter_layers,
     step_take_ids,
@@ -24,18 +27,18 @@ static int (*const steps[])(struct jail *) = {
     step_name_init,
     step_name_host,
     step_hide_cgroups,
-    step_raise_loopback,
     step_make_mounts_private,
-    step_open_root,
     step_make_filesystems,
-    step_open_devices,
-    step_pivot_root,
+    step_split_scratch,
+    step_open_root,
     step_mount_proc,
-    step_limit_user_namespace,
     step_fill_dev,
     step_mask_files,
-    step_seal_proc,
     step_mount_scratch,
+    step_enter_network,
+    step_pivot_root,
+    step_limit_user_namespace,
+    step_seal_proc,
     step_seal_dev,
     step_fill_home,
     step_enter_work_directory,

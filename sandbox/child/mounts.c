@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,7 +21,7 @@
 #define OLD_MS_RDONLY 1
 #define OLD_MS_NOSUID 2
 #define OLD_MS_NODEV 4
-/* A place for the new root: there wherever we got this far. */
+/* Where mounts hang before they are the root: there wherever we got this far. */
 #define ROOT_PLACE "/proc"
 
 #define DEV_TMPFS_SIZE "65536"
@@ -50,6 +51,28 @@ static int mount_attach(int fd, int directory_fd, const char *path)
 {
     return syscall(SYS_move_mount, fd, "", directory_fd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno
                                                                                             : 0;
+}
+
+/*
+ * The new root is not the root yet: what links of the image mean in it is looked up as if it were.
+ * EAGAIN: a mount or a name changed somewhere while a ".." was followed; see openat2(2).
+ */
+static int mount_attach_inside(const struct jail *jail, int fd, const char *path)
+{
+    const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    int place;
+    do {
+        place = (int)syscall(SYS_openat2, jail->root_fd, path, &how, sizeof(how));
+    } while (place < 0 && errno == EAGAIN);
+    if (place < 0)
+        return -errno;
+    int r = syscall(SYS_move_mount, fd, "", place, "",
+                    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+                ? -errno
+                : 0;
+    close(place);
+    return r;
 }
 
 /* A detached copy of the mount at path, or a negative errno. */
@@ -94,8 +117,10 @@ int step_open_root(struct jail *jail)
         return -ESTALE;
 
     jail_note(jail, STEP_SEAL_ROOT, -1);
-    return mount_restrict(jail->root_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
-                          AT_RECURSIVE);
+    int r = mount_restrict(jail->root_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                           AT_RECURSIVE);
+    jail_note(jail, STEP_OPEN_ROOT, -1);
+    return r < 0 ? r : mount_attach(jail->root_fd, AT_FDCWD, ROOT_PLACE);
 }
 
 static int filesystem_set(int context, const char *key, const char *value)
@@ -155,110 +180,15 @@ int step_make_filesystems(struct jail *jail)
     return jail->dev_fd < 0 ? jail->dev_fd : 0;
 }
 
-int step_open_devices(struct jail *jail)
-{
-    const struct jail_plan *plan = jail->plan;
-    for (size_t i = 0; i < plan->device_count; i++) {
-        jail_note(jail, STEP_OPEN_DEVICE, (int)i);
-        if (i >= JAIL_DEVICES_MAX)
-            return -E2BIG;
-        jail->device_fds[i] = mount_copy(AT_FDCWD, plan->devices[i].source, 0);
-        if (jail->device_fds[i] < 0)
-            return jail->device_fds[i];
-        int r = mount_restrict(jail->device_fds[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-int step_pivot_root(struct jail *jail)
-{
-    jail_note(jail, STEP_PIVOT_ROOT, -1);
-    /* Layers were mounted there from the start. */
-    int r = jail->plan->root_layers != NULL ? 0 : mount_attach(jail->root_fd, AT_FDCWD, ROOT_PLACE);
-    if (r < 0)
-        return r;
-    if (fchdir(jail->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
-        return -errno;
-    /* The old root now lies over the new one at "."; see pivot_root(2), NOTES. */
-    jail_note(jail, STEP_LEAVE_OLD_ROOT, -1);
-    if (syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || chdir("/") < 0)
-        return -errno;
-    close(jail->root_fd);
-    return 0;
-}
-
-int step_mount_proc(struct jail *jail)
-{
-    jail_note(jail, STEP_MOUNT_PROC, -1);
-    return mount_attach(jail->proc_fd, AT_FDCWD, "/proc");
-}
-
-int step_fill_dev(struct jail *jail)
-{
-    const struct jail_plan *plan = jail->plan;
-    jail_note(jail, STEP_FILL_DEV, -1);
-    int r = mount_attach(jail->dev_fd, AT_FDCWD, "/dev");
-    if (r < 0)
-        return r;
-    if (mkdirat(jail->dev_fd, "shm", 0755) < 0)
-        return -errno;
-    for (size_t i = 0; i < plan->device_count; i++) {
-        jail_note(jail, STEP_FILL_DEV, (int)i);
-        const char *name = plan->devices[i].name;
-        int fd = openat(jail->dev_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-        if (fd < 0)
-            return -errno;
-        close(fd);
-        r = mount_attach(jail->device_fds[i], jail->dev_fd, name);
-        if (r < 0)
-            return r;
-        close(jail->device_fds[i]);
-    }
-    for (size_t i = 0; i < plan->dev_link_count; i++) {
-        jail_note(jail, STEP_FILL_DEV, (int)(plan->device_count + i));
-        const struct plan_link *link = &plan->dev_links[i];
-        if (symlinkat(link->target, jail->dev_fd, link->path) < 0)
-            return -errno;
-    }
-    return 0;
-}
-
-int step_mask_files(struct jail *jail)
-{
-    const struct jail_plan *plan = jail->plan;
-    for (size_t i = 0; i < plan->mask_count; i++) {
-        jail_note(jail, STEP_MASK_FILE, (int)i);
-        int fd = mount_copy(AT_FDCWD, "/dev/null", 0);
-        if (fd < 0)
-            return fd;
-        int r = mount_attach(fd, AT_FDCWD, plan->masks[i]);
-        close(fd);
-        if (r < 0 && r != -ENOENT) /* what this kernel does not have needs no cover */
-            return r;
-    }
-    return 0;
-}
-
-/* Else a program could write oom_score_adj back, and the user's own programs would die before it. */
-int step_seal_proc(struct jail *jail)
-{
-    jail_note(jail, STEP_SEAL_PROC, -1);
-    int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);
-    close(jail->proc_fd);
-    return r;
-}
-
 /*
  * One tmpfs, so that one size and one number of files bound everything the program can write. It
- * must be attached for open_tree(2) to copy parts of it, so it hangs on /tmp meanwhile.
+ * must be attached for open_tree(2) to copy parts of it, and goes away with the old root.
  */
-static int split_scratch(struct jail *jail)
+int step_split_scratch(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
     jail_note(jail, STEP_SPLIT_SCRATCH, -1);
-    int r = mount_attach(jail->scratch_fd, AT_FDCWD, "/tmp");
+    int r = mount_attach(jail->scratch_fd, AT_FDCWD, ROOT_PLACE);
     if (r < 0)
         return r;
     for (size_t i = 0; i < plan->scratch_count; i++) {
@@ -276,18 +206,103 @@ static int split_scratch(struct jail *jail)
             return r;
     }
     close(jail->scratch_fd);
-    return syscall(SYS_umount2, "/tmp", OLD_MNT_DETACH) < 0 ? -errno : 0;
+    return 0;
+}
+
+int step_mount_proc(struct jail *jail)
+{
+    jail_note(jail, STEP_MOUNT_PROC, -1);
+    return mount_attach_inside(jail, jail->proc_fd, "/proc");
+}
+
+/* Puts a copy of a device of the host over a file of its name. */
+static int add_device(const struct jail *jail, const struct plan_device *device)
+{
+    int place = openat(jail->dev_fd, device->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    if (place < 0)
+        return -errno;
+    close(place);
+    int fd = mount_copy(AT_FDCWD, device->source, 0);
+    if (fd < 0)
+        return fd;
+    int r = mount_restrict(fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0);
+    if (r == 0)
+        r = mount_attach(fd, jail->dev_fd, device->name);
+    close(fd);
+    return r;
+}
+
+int step_fill_dev(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_FILL_DEV, -1);
+    int r = mount_attach_inside(jail, jail->dev_fd, "/dev");
+    if (r < 0)
+        return r;
+    if (mkdirat(jail->dev_fd, "shm", 0755) < 0)
+        return -errno;
+    for (size_t i = 0; i < plan->device_count; i++) {
+        jail_note(jail, STEP_FILL_DEV, (int)i);
+        r = add_device(jail, &plan->devices[i]);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < plan->dev_link_count; i++) {
+        jail_note(jail, STEP_FILL_DEV, (int)(plan->device_count + i));
+        const struct plan_link *link = &plan->dev_links[i];
+        if (symlinkat(link->target, jail->dev_fd, link->path) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+int step_mask_files(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->mask_count; i++) {
+        jail_note(jail, STEP_MASK_FILE, (int)i);
+        int fd = mount_copy(jail->dev_fd, "null", 0);
+        if (fd < 0)
+            return fd;
+        int r = mount_attach_inside(jail, fd, plan->masks[i]);
+        close(fd);
+        if (r < 0 && r != -ENOENT) /* what this kernel does not have needs no cover */
+            return r;
+    }
+    return 0;
 }
 
 int step_mount_scratch(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
-    int r = split_scratch(jail);
+    int r = 0;
     for (size_t i = 0; r == 0 && i < plan->scratch_count; i++) {
         jail_note(jail, STEP_MOUNT_SCRATCH, (int)i);
-        r = mount_attach(jail->scratch_fds[i], AT_FDCWD, plan->scratch[i].target);
+        r = mount_attach_inside(jail, jail->scratch_fds[i], plan->scratch[i].target);
         close(jail->scratch_fds[i]);
     }
+    return r;
+}
+
+int step_pivot_root(struct jail *jail)
+{
+    jail_note(jail, STEP_PIVOT_ROOT, -1);
+    if (fchdir(jail->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+        return -errno;
+    /* The old root now lies over the new one at "."; see pivot_root(2), NOTES. */
+    jail_note(jail, STEP_LEAVE_OLD_ROOT, -1);
+    if (syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || chdir("/") < 0)
+        return -errno;
+    close(jail->root_fd);
+    return 0;
+}
+
+/* Else a program could write oom_score_adj back, and the user's own programs would die before it. */
+int step_seal_proc(struct jail *jail)
+{
+    jail_note(jail, STEP_SEAL_PROC, -1);
+    int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);
+    close(jail->proc_fd);
     return r;
 }
 

@@ -26,6 +26,7 @@ enum jail_step {
     STEP_NAME_INIT,
     STEP_HOSTNAME,
     STEP_CGROUP_NAMESPACE,
+    STEP_NETWORK_NAMESPACE,
     STEP_LOOPBACK,
     STEP_PRIVATE_MOUNTS,
     STEP_OPEN_ROOT,     /* object: the root file system */
@@ -34,7 +35,6 @@ enum jail_step {
     STEP_MAKE_PROC,
     STEP_MAKE_SCRATCH,
     STEP_MAKE_DEV,
-    STEP_OPEN_DEVICE,   /* index: of plan->devices */
     STEP_PIVOT_ROOT,
     STEP_LEAVE_OLD_ROOT,
     STEP_MOUNT_PROC,

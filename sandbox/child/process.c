@@ -4,16 +4,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
-#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -130,18 +127,6 @@ int step_hide_cgroups(struct jail *jail)
 {
     jail_note(jail, STEP_CGROUP_NAMESPACE, -1);
     return syscall(SYS_unshare, (unsigned long)CLONE_NEWCGROUP) < 0 ? -errno : 0;
-}
-
-int step_raise_loopback(struct jail *jail)
-{
-    jail_note(jail, STEP_LOOPBACK, -1);
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
-    int r = ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
-    close(fd);
-    return r;
 }
 
 static int write_text(const char *path, const char *text)

@@ -11,7 +11,6 @@
 
 #include "sandbox/child/plan.h"
 
-#define JAIL_DEVICES_MAX 16
 #define JAIL_SCRATCH_MAX 8
 
 /* Where the code is, of a program that is made ahead; any other one starts when it has its code. */
@@ -22,6 +21,14 @@ enum code_state {
     CODE_BEING_WRITTEN, /* into the FIFO */
 };
 
+/* A network namespace in the making; its maker writes into it. */
+struct jail_network {
+    pid_t maker;
+    int fd; /* of the namespace; -1: there is none */
+    int error; /* why not, an errno; 0: no failure */
+    enum jail_step step; /* what the maker does */
+};
+
 struct jail {
     const struct jail_plan *plan;
     enum jail_step step;
@@ -30,9 +37,9 @@ struct jail {
     int proc_fd;
     int scratch_fd;
     int dev_fd;
-    int device_fds[JAIL_DEVICES_MAX];
     int scratch_fds[JAIL_SCRATCH_MAX];
-    pid_t program; /* pid 2, once there */
+    struct jail_network network;
+    pid_t program; /* once there */
     int children_fd; /* readable when a child of init has died */
     enum code_state code;
     int code_fifo; /* what the program reads its code from; -1: not open */
@@ -56,21 +63,24 @@ int step_die_with_parent(struct jail *jail);
 int step_name_init(struct jail *jail);
 int step_name_host(struct jail *jail);
 int step_hide_cgroups(struct jail *jail);
-int step_raise_loopback(struct jail *jail);
 int step_limit_user_namespace(struct jail *jail);
 int step_set_rlimits(struct jail *jail);
 
+/* network.c: what it reaches. */
+int step_make_network(struct jail *jail);
+int step_enter_network(struct jail *jail);
+
 /* mounts.c: what the process sees of files. */
 int step_make_mounts_private(struct jail *jail);
-int step_open_root(struct jail *jail);
 int step_make_filesystems(struct jail *jail);
-int step_open_devices(struct jail *jail);
-int step_pivot_root(struct jail *jail);
+int step_split_scratch(struct jail *jail);
+int step_open_root(struct jail *jail);
 int step_mount_proc(struct jail *jail);
 int step_fill_dev(struct jail *jail);
 int step_mask_files(struct jail *jail);
-int step_seal_proc(struct jail *jail);
 int step_mount_scratch(struct jail *jail);
+int step_pivot_root(struct jail *jail);
+int step_seal_proc(struct jail *jail);
 int step_seal_dev(struct jail *jail);
 int step_fill_home(struct jail *jail);
 int step_enter_work_directory(struct jail *jail);

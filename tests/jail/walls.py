@@ -17,7 +17,7 @@ WALLS = {
     "a pid namespace and its proc": (
         "sandbox/child/jail.c", "    step_mount_proc,\n", "", "test_proc_shows_only_own_processes"),
     "a network namespace": (
-        "sandbox/spawn.c", "CLONE_NEWNET |", "", "test_namespace_is_its_own"),
+        "sandbox/child/jail.c", "    step_enter_network,\n", "", "test_namespace_is_its_own"),
     "an ipc namespace": (
         "sandbox/spawn.c", "CLONE_NEWIPC |", "", "test_namespace_is_its_own"),
     "a uts namespace": (

@@ -1,7 +1,7 @@
 """Watches the system calls of a server and of the jail that it makes, and has one of them fail.
 
 By ptrace(2) rather than with strace, whose count of a call goes on separately in each process, so that
-it cannot be told to fail in one of them: server, init or program.
+it cannot be told to fail in one of them: server, init, network (which init has make it) or program.
 """
 
 import collections
@@ -28,7 +28,7 @@ libc.ptrace.restype = ctypes.c_long
 
 
 class Call(NamedTuple):
-    """The so-many-th call of that name by the server, init or the program, counted from 1."""
+    """The so-many-th call of that name by one of the roles, counted from 1."""
     role: str
     name: str
     number: int
@@ -73,6 +73,7 @@ class Tracer:
         self.begun = False  # whether the program's execve has succeeded
         self.answered = False
         self.roles = {server: "server"}
+        self.parents = set()
         self.others = set()  # traced processes of the jail
         self.counts = collections.Counter()
         self.failing = set()  # processes inside the call that is to fail
@@ -81,8 +82,11 @@ class Tracer:
 
     def role_of(self, pid):
         if pid not in self.roles:
-            parent = self.roles.get(parent_of(pid))
-            self.roles[pid] = {"server": "init", "init": "program"}.get(parent, "other")
+            parent = parent_of(pid)
+            # Of its two children an init has the one first that makes the network.
+            child = "program" if parent in self.parents else "network"
+            self.roles[pid] = {"server": "init", "init": child}.get(self.roles.get(parent), "other")
+            self.parents.add(parent)
             self.others.add(pid)
         return self.roles[pid]
 

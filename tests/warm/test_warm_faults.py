@@ -153,7 +153,7 @@ def complaints_of(traced, phase, faults, code=CODE):
 
 def test_one_that_could_not_be_made_is_not_used(traced):
     calls = traced.run(AHEAD)[0].calls
-    assert {call.role for call in calls} == {"server", "init", "program"}
+    assert {call.role for call in calls} == {"server", "init", "network", "program"}
     faults = faults_of(calls, ["EPERM"])[::1 if sample.WHOLE else 3]
     sample.sample_of("calls that make a sandbox ahead, made to fail", len(calls), len(faults))
     assert complaints_of(traced, AHEAD, faults) == []

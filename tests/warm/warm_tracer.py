@@ -34,6 +34,7 @@ class WarmTracer(Tracer):
         self.server, self.writing = server, False
         super().__init__(server, names, fault)
         self.phase, self.now = phase, None
+        self.gone = set()  # what was let go or has ended; the news of its clone may come later
         self.program = None  # the interpreter that waits
         self.printed = False  # whether that has begun to print
 
@@ -68,7 +69,7 @@ class WarmTracer(Tracer):
         if number == signal.SIGTRAP | 0x80:
             self.at_syscall(pid)
         elif event in EVENTS_OF_CLONES:
-            self.others.add(event_message(pid))  # it is traced too, and stopped, or will be
+            self.others |= {event_message(pid)} - self.gone  # it is traced too, and stopped, or will be
         elif event == EVENT_EXEC and role == "program" and self.now == AHEAD:
             self.program = pid
         elif event == 0:
@@ -92,6 +93,7 @@ class WarmTracer(Tracer):
             last = time.monotonic()
             if not os.WIFSTOPPED(status):
                 self.others.discard(pid)
+                self.gone.add(pid)
                 if pid == self.server:
                     return os.waitstatus_to_exitcode(status)
                 continue
@@ -123,9 +125,10 @@ class WarmTracer(Tracer):
                     number, event = os.WSTOPSIG(status), status >> 16
                     deliver = number if event == 0 and number != signal.SIGTRAP | 0x80 else 0
                     if event in EVENTS_OF_CLONES:
-                        left.add(event_message(pid))
+                        left |= {event_message(pid)} - self.gone
                     ptrace(DETACH, pid, data=deliver)
             except ProcessLookupError:
                 pass
+            self.gone.add(pid)
             left.discard(pid)
             self.others.discard(pid)

@@ -73,6 +73,35 @@ def test_a_program_is_found_across_layers(layered):
     assert "execute python3: No such file" in process.stderr.read() and process.wait() == 125
 
 
+@pytest.mark.parametrize("link", ["/opt/home", "opt/home", "../../../../../opt/home", "/../opt/home"])
+def test_links_on_the_way_to_a_mount_lead_within_the_image(layered, link):
+    """Mounts are attached while the host's root is still the root."""
+    top, tree = images.new_layer(layered.images)
+    put(tree, "opt/home/sandbox/of-the-image", "")
+    (tree / "home").symlink_to(link)
+    images.stack(layered.images, "base", "mine", [top])
+    assert layered.run("mine", """
+import os
+home = os.environ["HOME"]
+open(f"{home}/new", "w")
+print(os.path.realpath(home), os.listdir(home), os.path.ismount(home))
+""") == "/opt/home/sandbox ['new'] True"
+
+
+@pytest.mark.parametrize("place, link", [("tmp", "/opt"), ("dev", "/opt"), ("proc", "/opt"),
+                                         ("home", "/opt/loop"), ("home", "/proc/self/root/opt")])
+def test_a_link_in_the_place_of_a_mount_is_refused(layered, place, link):
+    top, tree = images.new_layer(layered.images)
+    put(tree, "opt/sandbox/file", "")
+    (tree / "opt" / "loop").symlink_to("loop")
+    (tree / place).symlink_to(link)
+    images.stack(layered.images, "base", "mine", [top])
+    process = layered.start("mine", "print('it ' + 'runs')")
+    out, complaint = process.stdout.read(), process.stderr.read()
+    assert process.wait() == 125 and "it runs" not in out
+    assert f"/{place}" in complaint and "image" in complaint
+
+
 def test_a_hundred_layers_are_the_most(layered):
     ids = []
     for number in range(99):

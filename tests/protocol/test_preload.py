@@ -9,6 +9,7 @@ SEEN = """
 import json, os, sys
 print(json.dumps({
     "preloaded": "decimal" in sys.modules,
+    "gc": "gc" in sys.modules,
     "modules": [name for name in sys.modules if "usercustomize" in name],
     "path": [place for place in [*sys.path, *sys.path_importer_cache] if ".preload" in place],
     "variable": os.environ.get("PYTHONPATH"),
@@ -57,3 +58,28 @@ def test_a_module_that_prints_or_ends_python_is_not_noticed(start_python):
     wait_for_one(server)
     assert run(server, "import os; print(os.listdir('/proc/self/fd'))")[0] == [
         "['0', '1', '2', '3']"]
+
+
+GARBAGE = """
+class Told:
+    def __init__(self, text):
+        self.text, self.itself = text, self
+    def __del__(self):
+        print(self.text)
+import atexit, gc, sys
+print(sys.argv[1:], gc.isenabled(), gc.get_freeze_count() > 0)
+Told("collected")
+gc.collect()
+atexit.register(print, "at exit")
+kept = Told("at the end")
+"""
+
+
+def test_garbage_of_the_snippet_is_collected_and_that_of_modules_is_not_looked_for(start_python):
+    """Which the end of a run would take most of its time for."""
+    server = start_python("--warm", "1", "--preload", "decimal")
+    (cold,), _ = run(server, GARBAGE)
+    wait_for_one(server)
+    (warm,), _ = run(server, GARBAGE)
+    assert cold.splitlines() == ["[] True False", "collected", "at exit", "at the end"]
+    assert warm == cold.replace("False", "True")

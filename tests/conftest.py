@@ -16,7 +16,6 @@ os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
 
 # With MUST_WORK=1 a skip is a failure, unless its reason begins with one of these.
 MAY_SKIP = (
-    "needs Node 20",  # Debian 12 has 18, which one of the client libraries does not support
     "the numbers ",  # of system calls, written down for x86-64
     "this kernel has no ",
     "under AddressSanitizer: ",  # what measures memory, or forbids what the sanitizer itself does

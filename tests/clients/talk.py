@@ -1,0 +1,156 @@
+"""One conversation with the server through a Python client: talk.py CLIENT SERVER
+
+CLIENT is one of CLIENTS below. Prints the round trips of a short request in ms as JSON; fails on a
+wrong answer.
+"""
+
+import asyncio
+import contextlib
+import functools
+import json
+import os
+import sys
+import time
+
+from snippets import SNIPPETS, assert_answer
+
+# Clients hand the server few variables; the image store is one that the tests may set.
+STORE = {key: value for key, value in os.environ.items() if key == "XDG_DATA_HOME"}
+
+
+def parameters_of(kind, server, args, env):
+    return kind(command=server, args=list(args), env={**STORE, **(env or {})})
+
+
+@contextlib.asynccontextmanager
+async def official_1(server, args=(), env=None):
+    from mcp import ClientSession, StdioServerParameters, stdio_client
+
+    parameters = parameters_of(StdioServerParameters, server, args, env)
+    async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
+        agreed = await session.initialize()
+        assert agreed.protocolVersion == "2025-11-25", agreed
+        assert agreed.serverInfo.name == "code-sandbox", agreed
+        yield session
+
+
+@contextlib.asynccontextmanager
+async def official_2(server, args=(), env=None, *, mode, version):
+    from mcp import Client, StdioServerParameters
+
+    parameters = parameters_of(StdioServerParameters, server, args, env)
+    async with Client(parameters, mode=mode) as client:
+        assert client.protocol_version == version, client.protocol_version
+        assert client.server_info.name == "code-sandbox", client.server_info
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def fastmcp(server, args=(), env=None):
+    """Configured the way programs configured the old Python server."""
+    from fastmcp import Client
+
+    configuration = parameters_of(dict, server, args, env)
+    async with Client({"mcpServers": {"code-sandbox": configuration}}) as client:
+        yield client
+
+
+CLIENTS = {
+    "mcp-1": official_1,
+    "mcp-2-handshake": functools.partial(official_2, mode="legacy", version="2025-11-25"),
+    "mcp-2-stateless": functools.partial(official_2, mode="auto", version="2026-07-28"),
+    "fastmcp": fastmcp,
+}
+
+
+def items(result, name):
+    """fastmcp gives the list itself where the official clients give an object with the list."""
+    return result if isinstance(result, list) else getattr(result, name)
+
+
+async def call(client, tool, code, **options):
+    result = await client.call_tool(tool, {"code": code}, **options)
+    assert not (result.isError if hasattr(result, "isError") else result.is_error), result
+    return result.content[0].text
+
+
+async def check_lists(client):
+    tools = {tool.name for tool in items(await client.list_tools(), "tools")}
+    assert tools - {"run_bash_code"} == {"run_python_code", "run_javascript_code"}, tools
+    resources = [str(one.uri) for one in items(await client.list_resources(), "resources")]
+    assert resources == ["sandbox://environments"], resources
+    contents = items(await client.read_resource("sandbox://environments"), "contents")
+    environments = json.loads(contents[0].text)
+    for language in ("python", "javascript"):
+        assert environments[language]["available"] is True, environments
+
+
+async def check_many_at_once(client):
+    squares = await asyncio.gather(*(
+        call(client, "run_javascript_code", f"console.log({number} ** 2)") if number % 2
+        else call(client, "run_python_code", f"print({number} ** 2)") for number in range(20)))
+    assert squares == [str(number ** 2) for number in range(20)], squares
+
+
+async def short_request(client):
+    """Of every version, unlike ping, and with an answer that is never kept: an error."""
+    try:
+        await client.read_resource("sandbox://nothing")
+    except Exception as error:  # of which kind depends on the version that was agreed on
+        assert "no such resource" in str(error), error
+    else:
+        raise AssertionError("a resource that is not there was read")
+
+
+async def ask_during_a_run(client, progress_option):
+    """Short requests and news of the run are not held up by it."""
+    news = []
+
+    async def on_progress(progress, _total, message):
+        news.append((progress, message))
+
+    code = "import time; print('begun'); time.sleep(5); print('slept')"
+    run = asyncio.create_task(
+        call(client, "run_python_code", code, **{progress_option: on_progress}))
+    times = []
+    while len(times) < 20:
+        await asyncio.sleep(0.1)
+        begin = time.perf_counter()
+        await short_request(client)
+        times.append((time.perf_counter() - begin) * 1000)
+    assert not run.done(), "these were meant to be answered while the snippet ran"
+    assert await run == "begun\nslept"
+    assert any("begun" in (message or "") for _, message in news), news
+    return times
+
+
+async def check_variables(connect, server):
+    """The old server's flag and variables in a client's configuration still work."""
+    secrets = {"API_KEY": "1234567890", "SECRET_TOKEN": "ä b'c\"", "BACKEND": "podman"}
+    show = f"import os; print(*(os.environ.get(name) for name in {tuple(secrets)}))"
+    ways = [
+        (["--pass-through-env", "API_KEY,SECRET_TOKEN"], {}, "1234567890 ä b'c\" None"),
+        ([], {"PASSTHROUGH_ENV": "API_KEY"}, "1234567890 None None"),
+        ([], {}, "None None None"),
+    ]
+    for args, variables, expected in ways:
+        async with connect(server, args, {**secrets, **variables}) as client:
+            seen = await call(client, "run_python_code", show)
+            assert seen == expected, (args, variables, seen)
+
+
+async def main():
+    name, server = sys.argv[1:]
+    connect = CLIENTS[name]
+    async with connect(server) as client:
+        await check_lists(client)
+        for snippet in SNIPPETS:
+            assert_answer(snippet, await call(client, snippet["tool"], snippet["code"]))
+        await check_many_at_once(client)
+        times = await ask_during_a_run(
+            client, "progress_handler" if name == "fastmcp" else "progress_callback")
+    await check_variables(connect, server)
+    print(json.dumps(times))
+
+
+asyncio.run(main())

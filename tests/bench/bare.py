@@ -7,6 +7,7 @@ of the interpreter are measured: pipes, posix_spawn, reading what it prints, and
 
 import os
 import pathlib
+import select
 import struct
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LENGTH = struct.Struct("=q")
+REQUEST = struct.Struct("=qq")  # how many, and how many at a time
+NANOSECONDS = struct.Struct("=q")
 
 
 class Bare:
@@ -29,14 +31,11 @@ class Bare:
             [sys.executable, __file__, tree, self.directory.name, *command, name],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
-    def start(self, code, times=1):
-        """Has it run that many times at once."""
+    def seconds(self, code, times=1, at_a_time=None):
+        """Until it has run that many times, so many at a time, or all at once."""
         self.file.write_text(code)
-        self.process.stdin.write(LENGTH.pack(times))
-
-    def seconds(self, code, times=1):
-        self.start(code, times)
-        return LENGTH.unpack(self.process.stdout.read(LENGTH.size))[0] / 1e9
+        self.process.stdin.write(REQUEST.pack(times, at_a_time or times))
+        return NANOSECONDS.unpack(self.process.stdout.read(NANOSECONDS.size))[0] / 1e9
 
     def close(self):
         self.process.stdin.close()
@@ -45,23 +44,33 @@ class Bare:
         self.directory.cleanup()
 
 
-def run_together(command, environment, times):
+def spawn(command, environment):
+    """Its pid, and the pipe of what it prints."""
+    read_end, write_end = os.pipe()
+    actions = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+               (os.POSIX_SPAWN_DUP2, write_end, 1), (os.POSIX_SPAWN_DUP2, write_end, 2)]
+    pid = os.posix_spawn(command[0], command, environment, file_actions=actions)
+    os.close(write_end)
+    return pid, read_end
+
+
+def run(command, environment, times, at_a_time):
     """Nanoseconds until the last of them has ended; what they print is read."""
     begin = time.perf_counter_ns()
-    running = []
-    for _ in range(times):
-        read_end, write_end = os.pipe()
-        actions = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-                   (os.POSIX_SPAWN_DUP2, write_end, 1), (os.POSIX_SPAWN_DUP2, write_end, 2)]
-        running.append((os.posix_spawn(command[0], command, environment, file_actions=actions),
-                        read_end))
-        os.close(write_end)
-    for pid, read_end in running:
-        while os.read(read_end, 1 << 16):
-            pass
-        os.close(read_end)
-        status = os.waitpid(pid, 0)[1]
-        assert status == 0, f"{command}: {status}"
+    poll, running = select.poll(), {}
+    while times > 0 or running:
+        while times > 0 and len(running) < at_a_time:
+            pid, output = spawn(command, environment)
+            poll.register(output, select.POLLIN)
+            running[output] = pid
+            times -= 1
+        for output, _ in poll.poll():
+            if os.read(output, 1 << 16):
+                continue
+            poll.unregister(output)
+            os.close(output)
+            status = os.waitpid(running.pop(output), 0)[1]
+            assert status == 0, f"{command}: {status}"
     return time.perf_counter_ns() - begin
 
 
@@ -72,9 +81,9 @@ def serve():
     tree, directory, *command = sys.argv[1:]
     outside.take_namespaces()
     outside.enter(os.path.realpath(tree), os.path.realpath(directory))
-    while asked := os.read(0, LENGTH.size):
-        times = LENGTH.unpack(asked)[0]
-        os.write(1, LENGTH.pack(run_together(command, outside.ENVIRONMENT, times)))
+    while asked := os.read(0, REQUEST.size):
+        took = run(command, outside.ENVIRONMENT, *REQUEST.unpack(asked))
+        os.write(1, NANOSECONDS.pack(took))
 
 
 if __name__ == "__main__":

@@ -57,9 +57,9 @@ class Calls:
                 and time.monotonic() < end:
             time.sleep(0.005)
 
-    def seconds(self, code, times=1):
+    def seconds(self, code, times=1, at_a_time=None):
         begin = time.perf_counter()
-        self.server.calls(self.tool, code, times)
+        self.server.calls(self.tool, code, times, at_a_time or times)
         return time.perf_counter() - begin
 
     def seconds_when_ready(self, code):
@@ -144,11 +144,13 @@ def of_language(label, directory):
                         SCIENCE, max(2, ROUNDS // 5))
         preload.server.stop()
         rows += measure("Python 1 MB of output", few, MEGABYTE, max(2, ROUNDS // 5))
-    for together in (2, 8):
-        rows += measure(f"{label} {together} at once",
-                        {"bare": lambda code, n=together: bare.seconds(code, n),
-                         "cold": lambda code, n=together: cold.seconds(code, n)},
-                        hello, max(2, ROUNDS // 5))
+    for at_a_time in (1, 2, 8):
+        rows += measure(f"{label} {QUEUED}, {at_a_time} at a time",
+                        {"bare": lambda code, n=at_a_time: bare.seconds(code, QUEUED, n),
+                         "cold": lambda code, n=at_a_time: cold.seconds(code, QUEUED, n)},
+                        hello, max(2, ROUNDS // 10))
+        for row in rows[-2:]:
+            row["calls_per_second_and_core"] = QUEUED / row["median_ms"] * 1e3 / os.cpu_count()
     if label == "Python":
         rows += growth(cold)
     warm.ready()

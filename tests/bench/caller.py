@@ -22,13 +22,16 @@ class Caller:
             env=mcp_client.environment_of(), bufsize=0)
         self.output = self.process.stdout.fileno()
         self.rest = b""  # of a line whose end has not been read
-        self.requests([("initialize", {"protocolVersion": mcp_client.NEWEST_HANDSHAKE,
-                                       "capabilities": {},
-                                       "clientInfo": {"name": "bench", "version": "1"}})])
+        self.ask(0, "initialize", {"protocolVersion": mcp_client.NEWEST_HANDSHAKE, "capabilities": {},
+                                   "clientInfo": {"name": "bench", "version": "1"}})
+        self.read()
         self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    def write(self, *messages):
-        rest = memoryview(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+    def ask(self, number, method, params):
+        self.write({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+    def write(self, message):
+        rest = memoryview(json.dumps(message).encode() + b"\n")
         while rest:
             rest = rest[self.process.stdin.write(rest):]
 
@@ -41,20 +44,18 @@ class Caller:
             if lines:
                 return [json.loads(line) for line in lines]
 
-    def requests(self, asked):
-        """Results of (method, parameters), all asked at once, in whatever order they are answered."""
-        self.write(*({"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-                     for number, (method, params) in enumerate(asked)))
-        results = []
-        while len(results) < len(asked):
-            results += [message["result"] for message in self.read() if "id" in message]
-        return results
-
-    def calls(self, tool, code, times):
-        """Of one tool with one code, that many at once; each must end well."""
+    def calls(self, tool, code, times, at_a_time):
+        """Of one tool with one code; each must end well."""
         params = {"name": tool, "arguments": {"code": code}}
-        for result in self.requests([("tools/call", params)] * times):
-            assert result["_meta"][mcp_client.RECORD]["exit_code"] == 0, result
+        asked = answered = 0
+        while answered < times:
+            while asked < times and asked - answered < at_a_time:
+                self.ask(asked, "tools/call", params)
+                asked += 1
+            for message in self.read():
+                result = message["result"]
+                assert result["_meta"][mcp_client.RECORD]["exit_code"] == 0, result
+                answered += 1
 
     def stop(self):
         self.process.stdin.close()

@@ -62,7 +62,7 @@ int step_enter_network(struct jail *jail)
 {
     struct jail_network *network = &jail->network;
     jail_note(jail, STEP_NETWORK_NAMESPACE, -1);
-    while (syscall(SYS_wait4, network->maker, NULL, __WALL, NULL) < 0) {
+    while (syscall(SYS_wait4, network->maker, NULL, __WALL, &network->usage) < 0) {
         if (errno != EINTR)
             return -errno;
     }

@@ -11,6 +11,8 @@
 
 #include "sandbox/child/plan.h"
 
+#include <sys/resource.h>
+
 #define JAIL_SCRATCH_MAX 8
 
 /* Where the code is, of a program that is made ahead; any other one starts when it has its code. */
@@ -27,6 +29,7 @@ struct jail_network {
     int fd; /* of the namespace; -1: there is none */
     int error; /* why not, an errno; 0: no failure */
     enum jail_step step; /* what the maker does */
+    struct rusage usage; /* of the maker */
 };
 
 struct jail {

@@ -119,14 +119,14 @@ static int make_new(struct cgroup_home *home, const struct run_limits *limits,
     if (mkdirat(home->subtree.fd, name, 0755) < 0)
         return fault_set(fault, errno, "cannot make a cgroup for a run: %m");
     cgroup.fd = openat(home->subtree.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (cgroup.fd < 0) {
-        int r = fault_set(fault, errno, "cannot open a run's cgroup: %m");
-        cgroup_remove(&cgroup);
-        return r;
-    }
-    int r = apply_limits(&cgroup, limits, fault);
-    if (r < 0) {
-        cgroup_remove(&cgroup);
+    int r = 0;
+    if (cgroup.fd < 0)
+        r = fault_set(fault, errno, "cannot open a run's cgroup: %m");
+    else
+        r = apply_limits(&cgroup, limits, fault);
+    if (cgroup.fd < 0 || r < 0) { /* at once: home->tidy would only try again */
+        fd_close(&cgroup.fd);
+        remove_directory(home, cgroup.number);
         return r;
     }
     open_files(&cgroup);
@@ -147,21 +147,20 @@ int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
 {
     struct cgroup spare = home->spare;
     home->spare = CGROUP_EMPTY;
-    if (is_still_there(&spare) && has_limits(&home->spare_limits, limits)) {
+    if (is_still_there(&spare) && has_limits(&home->last_limits, limits)) {
         *ret_cgroup = spare;
         return 0;
     }
     cgroup_remove(&spare);
+    home->last_limits = *limits;
     return make_new(home, limits, ret_cgroup, fault);
 }
 
-void cgroup_make_ahead(struct cgroup_home *home, const struct run_limits *limits)
+void cgroup_tidy(struct cgroup_home *home)
 {
-    if (home->spare.fd >= 0)
-        return;
     remove_left(home);
-    home->spare_limits = *limits;
-    make_new(home, limits, &home->spare, NULL);
+    if (home->runs_made > 0 && home->spare.fd < 0)
+        make_new(home, &home->last_limits, &home->spare, NULL);
 }
 
 void cgroup_kill(const struct cgroup *cgroup)
@@ -219,7 +218,12 @@ void cgroup_remove(struct cgroup *cgroup)
     fd_close(&cgroup->fd);
     for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
         fd_close(&cgroup->files[i]);
-    if (!remove_directory(home, cgroup->number) && home->left_count < CGROUPS_LEFT_MAX)
+    if (home->left_count == CGROUPS_LEFT_MAX)
+        remove_left(home); /* it may be long until nothing runs */
+    if (home->left_count < CGROUPS_LEFT_MAX)
         home->left[home->left_count++] = cgroup->number;
+    if (home->loop != NULL)
+        loop_arm(home->loop, &home->tidy,
+                 clock_now() + CGROUPS_TIDY_MS * NANOSECONDS_PER_MILLISECOND);
     *cgroup = CGROUP_EMPTY;
 }

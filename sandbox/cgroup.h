@@ -50,9 +50,6 @@ int cgroup_make(struct cgroup_home *home, const struct run_limits *limits,
 /* Kills every process in it at once. Nothing when there is none. */
 void cgroup_kill(const struct cgroup *cgroup);
 
-/* Makes one ahead for the next run, which likely has the same limits. Failure is left to that run. */
-void cgroup_make_ahead(struct cgroup_home *home, const struct run_limits *limits);
-
 /* What its processes have used so far; also after their end. */
 void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage);
 
@@ -66,9 +63,15 @@ uint64_t cgroup_memory_kills(const struct cgroup *cgroup);
 bool cgroup_is_full(const struct cgroup *cgroup);
 
 /*
- * Removes it, its processes having been reaped, and empties the struct. Where the kernel is not done
- * with it, cgroup_home removes it later.
+ * Leaves it to be removed when home->tidy fires, its processes having been reaped, and empties the
+ * struct. When CGROUPS_LEFT_MAX wait for that, they are removed here.
  */
 void cgroup_remove(struct cgroup *cgroup);
+
+/*
+ * For when nobody waits: removes those of ended runs, unless the kernel is not done with them yet, and
+ * makes one ahead for the next run, which likely has the limits of the last. Failure is left to that.
+ */
+void cgroup_tidy(struct cgroup_home *home);
 
 #endif

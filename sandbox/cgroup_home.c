@@ -89,6 +89,7 @@ static void on_answer(struct scope_request *request, int status, const struct fa
 void cgroup_home_settle(struct cgroup_home *home, struct loop *loop, const char *scope_program,
                         void (*settled)(struct cgroup_home *home))
 {
+    home->loop = loop;
     home->settled = settled;
     home->processors = sysconf(_SC_NPROCESSORS_CONF);
     home->request.answered = on_answer;
@@ -119,5 +120,7 @@ void cgroup_home_release(struct cgroup_home *home)
 {
     scope_request_release(&home->request);
     cgroup_remove(&home->spare);
+    if (home->loop != NULL)
+        loop_disarm(home->loop, &home->tidy);
     cgroup_subtree_release(&home->subtree);
 }

@@ -32,14 +32,16 @@
 
 struct cgroup_home {
     struct cgroup_subtree subtree;
-    struct cgroup spare; /* for the next run, and the limits that it has */
-    struct run_limits spare_limits;
+    struct loop *loop;       /* borrowed, once it is settled */
+    struct loop_timer tidy;  /* for its owner to call cgroup_tidy(), armed by cgroup_remove() */
+    struct cgroup spare; /* for the next run, with the limits of the last */
+    struct run_limits last_limits;
     enum cgroup_source source;
     struct fault weakness; /* why there is none, or not every controller; else "" */
     uint64_t memory_ceiling;    /* of cgroups around this process: no run can have more */
     uint64_t processes_ceiling;
     uint64_t runs_made;    /* names them */
-    uint64_t left[CGROUPS_LEFT_MAX]; /* of ended runs, whose cgroups could not be removed at once */
+    uint64_t left[CGROUPS_LEFT_MAX]; /* of ended runs, whose cgroups are to be removed */
     size_t left_count;
     long processors; /* of the machine */
     void (*settled)(struct cgroup_home *home);
@@ -56,7 +58,7 @@ struct cgroup_home {
 
 /*
  * Finds a place, or that there is none, and calls `settled` once: from the loop, or before this
- * returns. `scope_program` (borrowed until then) may be NULL.
+ * returns. home->tidy.fire must be set. `scope_program` (borrowed until then) may be NULL.
  */
 void cgroup_home_settle(struct cgroup_home *home, struct loop *loop, const char *scope_program,
                         void (*settled)(struct cgroup_home *home));

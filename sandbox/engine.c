@@ -114,9 +114,18 @@ static void engine_settled(struct cgroup_home *home)
     loop_arm(engine->loop, &engine->pump, clock_now());
 }
 
+/* Else it comes again at the end of what goes on. */
+static void engine_tidy(struct loop_timer *timer)
+{
+    struct engine *engine = container_of(timer, struct engine, home.tidy);
+    if (engine->queued.count == 0 && engine->running.count == 0)
+        cgroup_tidy(&engine->home);
+}
+
 static void settle(struct engine *engine)
 {
     engine->stage = ENGINE_SETTLING;
+    engine->home.tidy.fire = engine_tidy;
     if (engine->cgroup_use == CGROUP_NEVER) {
         fault_set(&engine->home.weakness, EOPNOTSUPP, "cgroups are switched off (--no-cgroup)");
         engine_settled(&engine->home);

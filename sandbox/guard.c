@@ -256,9 +256,3 @@ void guard_release(struct guard *guard)
     census_close(&guard->census);
     cgroup_remove(&guard->cgroup);
 }
-
-void guard_prepare_next(const struct guard *guard)
-{
-    if (guard->cgroup.home != NULL && guard->loop != NULL) /* one of a run that has begun */
-        cgroup_make_ahead(guard->cgroup.home, &guard->limits);
-}

@@ -78,10 +78,7 @@ bool guard_kill(const struct guard *guard);
 bool guard_account(struct guard *guard, const struct rusage *usage, bool killed,
                    struct run_result *result);
 
-/* Makes the cgroup of the next run ahead: the answer has been given, so nobody waits for it. */
-void guard_prepare_next(const struct guard *guard);
-
-/* Removes the cgroup. The run's processes must have been reaped. */
+/* Gives the cgroup up. The run's processes must have been reaped. */
 void guard_release(struct guard *guard);
 
 #endif

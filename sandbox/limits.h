@@ -68,8 +68,12 @@
 #define PROCESS_LIST_MAX (4 * KIBIBYTE)
 #define PROCESSES_MOVED_MAX 64
 
-/* Cgroups of ended runs that are tried again; more of them go when the server does. */
+/*
+ * Cgroups of ended runs that wait to be removed until nothing runs, or there are so many. What cannot
+ * be removed then, and is more than that, goes when the server does.
+ */
 #define CGROUPS_LEFT_MAX 64
+#define CGROUPS_TIDY_MS 2 /* after the end of the last of them */
 
 /* How long a seccomp profile may take to compile, which takes milliseconds. */
 #define PROFILE_COMPILE_MAX_S 5

@@ -400,7 +400,6 @@ static void on_end(struct loop_watch *watch, uint32_t events)
         run->usage = usage;
     if (!run->answered)
         run_answer(run);
-    guard_prepare_next(&run->guard);
     if (run->status == 0 && run->started_at != 0)
         pool_learn(&engine->pool, run);
     run_free(run);

@@ -1,12 +1,16 @@
 /*
  * bench-runs: what it costs to run a program in a jail, with a cgroup of its own and without, side
  * by side with running it bare. In each round everything is measured once, so that whatever else the
- * machine does meanwhile meets all of it alike; and each after a bare run that is not counted, because
- * the kernel is still busy with the end of one jail when the next begins.
+ * machine does meanwhile meets all of it alike.
  *
- * A run is measured to its answer. What is done after that for the next one, where nobody waits, is
- * in the row of the empty cgroup. Runs in a sandbox that was made ahead, cgroup and all, are measured
- * when the program in it has come to where it waits for its code.
+ * A run is measured in two ways. Alone: from handing it in to its answer, after a rest, in which all
+ * that is left of the last one goes, what is made ahead is made, and the program in it comes to where
+ * it waits for its code. That is what somebody waits for who asks now and then. After another: two are
+ * handed in together, and it is from the answer of the first to that of the second. There each pays for
+ * the taking down of the one before it too.
+ *
+ * Each comparison of with and without a cgroup has another beside it, of two engines that are alike:
+ * how far that is from nothing is how far the first can be trusted.
  */
 #include "sandbox/base/owned.h"
 #include "sandbox/cgroup.h"
@@ -27,25 +31,32 @@
 #define ROUNDS_DEFAULT 200
 #define ROUNDS_MAX 100000
 #define ROUNDS_BEFORE 5 /* not counted: caches are filled meanwhile */
+#define AHEAD 2 /* sandboxes that wait, so that one is there for a second run at once */
 #define IDLE_LOOK_NS 100000
-#define READY_NS (20 * NANOSECONDS_PER_MILLISECOND) /* what a program needs to come to its file */
+#define REST_MIN_NS (10 * NANOSECONDS_PER_MILLISECOND)
+#define REST_RUNS                                                                                  \
+    3 /* and as long as so many runs take: programs made ahead have to be where they wait */
 #define EXIT_USAGE 2
 
 /* Asked to stop early: then what has been made is removed first. */
 static volatile sig_atomic_t interrupted;
 
+/* Two without cgroups, which differ in nothing, and one with, where they can be had. */
+enum engine_of { ENGINE_PLAIN, ENGINE_TWIN, ENGINE_GROUPING, ENGINE_COUNT };
+
 struct bench {
     struct loop loop;
-    struct engine *plain;    /* never uses cgroups */
-    struct engine *grouping; /* does where they can be had */
+    struct engine *engines[ENGINE_COUNT];
     char *rootfs;
     char *layers; /* the directory above it */
     char scope_program[PATH_MAX];
-    int status; /* of the run that has ended last, and clock_now() then */
-    int64_t ended_at;
-    struct engine *busy; /* whose run it was */
-    bool ahead; /* and whether it was of a kind that is made ahead */
-    struct loop_timer idle; /* looks whether nothing of it is left */
+    size_t awaited; /* runs without an answer */
+    int status; /* of the runs since the last rest; 0, or the negative errno of the last failure */
+    int64_t answered_at, answered_before; /* the last answer and the one before it; clock_now() */
+    struct loop_timer idle; /* looks whether nothing of them is left */
+    int64_t idle_since; /* clock_now(); 0: something is */
+    int64_t rest_ns;
+    unsigned seed; /* of the order in which things are measured */
     struct fault *fault;
 };
 
@@ -62,98 +73,113 @@ static void on_interrupt(int signal_number)
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct bench *bench = data;
-    bench->ended_at = clock_now();
+    bench->answered_before = bench->answered_at;
+    bench->answered_at = clock_now();
     if (status < 0)
         bench->status = fault_set(bench->fault, -status, "%s", fault->text);
     else if (result->outcome != OUTCOME_EXITED || result->exit_code != 0)
         bench->status = fault_set(bench->fault, EPROTO, "the program ended as %s, with %d",
                                   run_outcome_name(result->outcome), result->exit_code);
-    else
-        bench->status = 0;
-    loop_arm(&bench->loop, &bench->idle, bench->ended_at + IDLE_LOOK_NS);
+    if (--bench->awaited == 0)
+        loop_stop(&bench->loop);
 }
 
-/* Answered, a run still has its end before it. */
-static void stop_when_idle(struct loop_timer *timer)
+/* Answered, a run still has its end before it, and then more are made ahead. */
+static bool is_idle(const struct bench *bench)
+{
+    for (size_t i = 0; i < ENGINE_COUNT; i++) {
+        const struct engine *engine = bench->engines[i];
+        if (engine_running(engine) > 0 || engine->pool.fill.armed || engine->home.tidy.armed)
+            return false;
+    }
+    return true;
+}
+
+static void stop_when_rested(struct loop_timer *timer)
 {
     struct bench *bench = container_of(timer, struct bench, idle);
-    if (engine_running(bench->busy) == 0 && (!bench->ahead || pool_count(&bench->busy->pool) > 0))
+    int64_t now = clock_now();
+    if (!is_idle(bench))
+        bench->idle_since = 0;
+    else if (bench->idle_since == 0)
+        bench->idle_since = now;
+    if (bench->idle_since != 0 && now - bench->idle_since >= bench->rest_ns)
         loop_stop(&bench->loop);
     else
-        loop_arm(&bench->loop, timer, clock_now() + IDLE_LOOK_NS);
+        loop_arm(&bench->loop, timer,
+                 bench->idle_since != 0 ? bench->idle_since + bench->rest_ns : now + IDLE_LOOK_NS);
+}
+
+static int turn_loop(struct bench *bench)
+{
+    int r = loop_run(&bench->loop);
+    return r < 0 ? fault_set(bench->fault, -r, "waiting for a run: %m") : 0;
+}
+
+static int rest(struct bench *bench)
+{
+    bench->idle.fire = stop_when_rested;
+    bench->idle_since = 0;
+    bench->status = 0;
+    loop_arm(&bench->loop, &bench->idle, clock_now());
+    return turn_loop(bench);
 }
 
 /* How a program is run in a jail. */
 enum way { WAY_PLAIN, WAY_LAYERED, WAY_AHEAD };
 
-/* From handing it in to its answer. Nothing of it is left when this returns. */
-static int run_in(struct bench *bench, struct engine *engine, enum way way, int64_t *ret_ns)
+static int hand_in(struct bench *bench, enum engine_of engine, enum way way)
 {
     static const char *const argv[] = {BENCH_PROGRAM, NULL};
     static const char *const reading[] = {BENCH_PROGRAM, "main", NULL};
     bool layered = way == WAY_LAYERED;
-    bench->ahead = way == WAY_AHEAD;
     const struct run_spec spec = {
         .image = "bench",
         .rootfs = layered ? bench->layers : bench->rootfs,
         .layers = layered ? bench_layers : NULL,
-        .argv = bench->ahead ? reading : argv,
+        .argv = way == WAY_AHEAD ? reading : argv,
         .code_name = "main",
         .code = "",
-        .may_be_ahead = bench->ahead,
+        .may_be_ahead = way == WAY_AHEAD,
         .limits = run_limits_default(),
     };
     const struct run_observer observer = {.done = run_done, .data = bench};
-    bench->busy = engine;
-    bench->idle.fire = stop_when_idle;
-    int64_t begin = clock_now();
-    int r = run_submit(engine, &spec, &observer, NULL, bench->fault);
-    if (r == 0) {
-        r = loop_run(&bench->loop);
-        if (r < 0)
-            return fault_set(bench->fault, -r, "waiting for a run: %m");
-        r = bench->status;
-    }
-    *ret_ns = bench->ended_at - begin;
+    int r = run_submit(bench->engines[engine], &spec, &observer, NULL, bench->fault);
+    if (r == 0)
+        bench->awaited++;
     return r;
 }
 
-static int run_plain(struct bench *bench, int64_t *ret_ns)
+static int run_them(struct bench *bench, enum engine_of engine, enum way way, size_t count)
 {
-    return run_in(bench, bench->plain, WAY_PLAIN, ret_ns);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        r = hand_in(bench, engine, way);
+    if (r == 0)
+        r = turn_loop(bench);
+    return r < 0 ? r : bench->status;
 }
 
-static int run_layered(struct bench *bench, int64_t *ret_ns)
+static int run_alone(struct bench *bench, enum engine_of engine, enum way way, int64_t *ret_ns)
 {
-    return run_in(bench, bench->plain, WAY_LAYERED, ret_ns);
+    int64_t begin = clock_now();
+    int r = run_them(bench, engine, way, 1);
+    *ret_ns = bench->answered_at - begin;
+    return r;
 }
 
-static int run_grouping(struct bench *bench, int64_t *ret_ns)
+static int run_after_another(struct bench *bench, enum engine_of engine, enum way way,
+                             int64_t *ret_ns)
 {
-    return run_in(bench, bench->grouping, WAY_PLAIN, ret_ns);
-}
-
-/* The first of them is cold, and not counted. */
-static int run_ahead(struct bench *bench, struct engine *engine, int64_t *ret_ns)
-{
-    const struct timespec ready = {.tv_nsec = READY_NS};
-    nanosleep(&ready, NULL);
-    return run_in(bench, engine, WAY_AHEAD, ret_ns);
-}
-
-static int run_plain_ahead(struct bench *bench, int64_t *ret_ns)
-{
-    return run_ahead(bench, bench->plain, ret_ns);
-}
-
-static int run_grouping_ahead(struct bench *bench, int64_t *ret_ns)
-{
-    return run_ahead(bench, bench->grouping, ret_ns);
+    int r = run_them(bench, engine, way, 2);
+    *ret_ns = bench->answered_at - bench->answered_before;
+    return r;
 }
 
 /* The same file, seen from the host. */
-static int run_bare(struct bench *bench, int64_t *ret_ns)
+static int run_bare(struct bench *bench, enum engine_of engine, enum way way, int64_t *ret_ns)
 {
+    (void)engine, (void)way;
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s%s", bench->rootfs, BENCH_PROGRAM);
     char *const argv[] = {path, NULL};
@@ -172,77 +198,126 @@ static int run_bare(struct bench *bench, int64_t *ret_ns)
     return 0;
 }
 
-static int make_cgroup(struct bench *bench, int64_t *ret_ns)
+static int make_cgroup(struct bench *bench, enum engine_of engine, enum way way, int64_t *ret_ns)
 {
+    (void)way;
+    struct cgroup_home *home = &bench->engines[engine]->home;
     const struct run_limits limits = run_limits_default();
     struct cgroup cgroup = CGROUP_EMPTY;
     int64_t begin = clock_now();
-    int r = cgroup_make(&bench->grouping->home, &limits, &cgroup, bench->fault);
+    int r = cgroup_make(home, &limits, &cgroup, bench->fault);
     cgroup_remove(&cgroup);
-    cgroup_make_ahead(&bench->grouping->home, &limits); /* instead of the one that was taken */
+    cgroup_tidy(home); /* removes it, and makes another instead of the one that was taken */
     *ret_ns = clock_now() - begin;
     return r;
 }
 
-/* What is measured in a round. Another row is another entry. */
+/* What is measured in a round, each after a rest. Another row is another entry. */
 static const struct subject {
     const char *name, *label;
-    int (*once)(struct bench *bench, int64_t *ret_ns);
-    bool needs_cgroup;
+    int (*once)(struct bench *bench, enum engine_of engine, enum way way, int64_t *ret_ns);
+    enum engine_of engine;
+    enum way way;
 } subjects[] = {
-    {"bare", "bare: spawn, wait", run_bare, false},
-    {"jail", "in a jail", run_plain, false},
-    {"jail_of_layers", "in a jail of 20 more layers", run_layered, false},
-    {"jail_with_cgroup", "in a jail with a cgroup", run_grouping, true},
-    {"jail_ahead", "in a jail made ahead", run_plain_ahead, false},
-    {"jail_with_cgroup_ahead", "in one with a cgroup, made ahead", run_grouping_ahead, true},
-    {"cgroup", "an empty cgroup: make, remove", make_cgroup, true},
+    {"bare", "bare: spawn, wait", run_bare, ENGINE_PLAIN, WAY_PLAIN},
+    {"jail", "in a jail", run_alone, ENGINE_PLAIN, WAY_PLAIN},
+    {"jail_again", "the same of an engine like that", run_alone, ENGINE_TWIN, WAY_PLAIN},
+    {"jail_with_cgroup", "in a jail with a cgroup", run_alone, ENGINE_GROUPING, WAY_PLAIN},
+    {"jail_of_layers", "in a jail of 20 more layers", run_alone, ENGINE_PLAIN, WAY_LAYERED},
+    {"ahead", "in a jail made ahead", run_alone, ENGINE_PLAIN, WAY_AHEAD},
+    {"ahead_again", "the same of an engine like that", run_alone, ENGINE_TWIN, WAY_AHEAD},
+    {"ahead_with_cgroup", "in one with a cgroup, made ahead", run_alone, ENGINE_GROUPING,
+     WAY_AHEAD},
+    {"next", "after another: in a jail", run_after_another, ENGINE_PLAIN, WAY_PLAIN},
+    {"next_again", "  the same of an engine like that", run_after_another, ENGINE_TWIN, WAY_PLAIN},
+    {"next_with_cgroup", "  with a cgroup", run_after_another, ENGINE_GROUPING, WAY_PLAIN},
+    {"next_ahead", "  made ahead", run_after_another, ENGINE_PLAIN, WAY_AHEAD},
+    {"next_ahead_again", "  the same of an engine like that", run_after_another, ENGINE_TWIN,
+     WAY_AHEAD},
+    {"next_ahead_with_cgroup", "  with a cgroup, made ahead", run_after_another, ENGINE_GROUPING,
+     WAY_AHEAD},
+    {"cgroup", "an empty cgroup: make, remove", make_cgroup, ENGINE_GROUPING, WAY_PLAIN},
 };
 
 enum {
     ROW_BARE,
     ROW_JAIL,
-    ROW_LAYERS,
+    ROW_JAIL_AGAIN,
     ROW_JAIL_WITH_CGROUP,
+    ROW_LAYERS,
     ROW_AHEAD,
+    ROW_AHEAD_AGAIN,
     ROW_AHEAD_WITH_CGROUP,
+    ROW_NEXT,
+    ROW_NEXT_AGAIN,
+    ROW_NEXT_WITH_CGROUP,
+    ROW_NEXT_AHEAD,
+    ROW_NEXT_AHEAD_AGAIN,
+    ROW_NEXT_AHEAD_WITH_CGROUP,
     ROW_CGROUP,
-    ROW_JAIL_COST,
-    ROW_CGROUP_COST,
-    ROW_CGROUP_COST_AHEAD,
-    ROW_COUNT
+    ROW_DIFFERENCES,
 };
-_Static_assert(ARRAY_LENGTH(subjects) == ROW_JAIL_COST, "a row for each subject, then the rest");
+_Static_assert(ARRAY_LENGTH(subjects) == ROW_DIFFERENCES, "a row for each subject, then the rest");
 
 /* What is worked out from two of them, round by round. */
 static const struct difference {
     const char *name, *label;
-    size_t row, with, without;
+    size_t with, without;
 } differences[] = {
-    {"jail_cost", "a jail: in one - bare", ROW_JAIL_COST, ROW_JAIL, ROW_BARE},
-    {"cgroup_cost", "a cgroup for a run: with - without", ROW_CGROUP_COST, ROW_JAIL_WITH_CGROUP,
-     ROW_JAIL},
-    {"cgroup_cost_ahead", "the same, made ahead", ROW_CGROUP_COST_AHEAD, ROW_AHEAD_WITH_CGROUP,
-     ROW_AHEAD},
+    {"jail_cost", "a jail: in one - bare", ROW_JAIL, ROW_BARE},
+    {"cgroup_cost", "a cgroup for a run: with - without", ROW_JAIL_WITH_CGROUP, ROW_JAIL},
+    {"like_cost", "  two alike", ROW_JAIL_AGAIN, ROW_JAIL},
+    {"cgroup_cost_ahead", "  with - without, made ahead", ROW_AHEAD_WITH_CGROUP, ROW_AHEAD},
+    {"like_cost_ahead", "  two alike, made ahead", ROW_AHEAD_AGAIN, ROW_AHEAD},
+    {"cgroup_cost_next", "after another: with - without", ROW_NEXT_WITH_CGROUP, ROW_NEXT},
+    {"like_cost_next", "  two alike", ROW_NEXT_AGAIN, ROW_NEXT},
+    {"cgroup_cost_next_ahead", "  with - without, made ahead", ROW_NEXT_AHEAD_WITH_CGROUP,
+     ROW_NEXT_AHEAD},
+    {"like_cost_next_ahead", "  two alike, made ahead", ROW_NEXT_AHEAD_AGAIN, ROW_NEXT_AHEAD},
 };
 
-static int measure_round(struct bench *bench, const struct bench_row rows[ROW_COUNT], size_t round)
+#define ROW_COUNT (ARRAY_LENGTH(subjects) + ARRAY_LENGTH(differences))
+
+static bool needs_cgroup(size_t row)
+{
+    return row < ROW_DIFFERENCES
+               ? subjects[row].engine == ENGINE_GROUPING
+               : subjects[differences[row - ROW_DIFFERENCES].with].engine == ENGINE_GROUPING;
+}
+
+static int measure_once(struct bench *bench, const struct subject *subject, int64_t *ret_ns)
 {
     if (interrupted != 0)
         return fault_set(bench->fault, EINTR, "stopped by %s", signal_name(interrupted));
+    int r = rest(bench);
+    if (r == 0)
+        r = subject->once(bench, subject->engine, subject->way, ret_ns);
+    if (r < 0)
+        fault_prefix(bench->fault, "%s", subject->label);
+    return r;
+}
+
+/* In another order each time, because what went before is felt in what comes after. */
+static void shuffle(size_t order[ARRAY_LENGTH(subjects)], unsigned *seed)
+{
     for (size_t i = 0; i < ARRAY_LENGTH(subjects); i++) {
-        if (rows[i].samples == NULL)
-            continue;
-        int64_t not_counted;
-        int r = run_bare(bench, &not_counted);
-        if (r == 0)
-            r = subjects[i].once(bench, &rows[i].samples[round]);
-        if (r < 0) {
-            fault_prefix(bench->fault, "%s", subjects[i].label);
-            return r;
-        }
+        size_t other = (size_t)rand_r(seed) % (i + 1);
+        order[i] = order[other];
+        order[other] = i;
     }
-    return 0;
+}
+
+static int measure_round(struct bench *bench, const struct bench_row rows[ROW_COUNT], size_t round)
+{
+    size_t order[ARRAY_LENGTH(subjects)] = {0};
+    int r = 0;
+    shuffle(order, &bench->seed);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(subjects); i++)
+        if (rows[order[i]].samples != NULL)
+            r = measure_once(bench, &subjects[order[i]], &rows[order[i]].samples[round]);
+    int64_t taken = REST_RUNS * rows[ROW_JAIL].samples[round];
+    bench->rest_ns = taken > REST_MIN_NS ? taken : REST_MIN_NS;
+    return r;
 }
 
 static int measure_all(struct bench *bench, const struct bench_row rows[ROW_COUNT], size_t rounds)
@@ -254,7 +329,7 @@ static int measure_all(struct bench *bench, const struct bench_row rows[ROW_COUN
         r = measure_round(bench, rows, i);
     for (size_t k = 0; k < ARRAY_LENGTH(differences); k++) {
         const struct difference *difference = &differences[k];
-        int64_t *samples = rows[difference->row].samples;
+        int64_t *samples = rows[ROW_DIFFERENCES + k].samples;
         for (size_t i = 0; r == 0 && samples != NULL && i < rounds; i++)
             samples[i] = rows[difference->with].samples[i] - rows[difference->without].samples[i];
     }
@@ -264,15 +339,11 @@ static int measure_all(struct bench *bench, const struct bench_row rows[ROW_COUN
 static int rows_make(bool has_cgroups, size_t rounds, struct bench_row rows[ROW_COUNT],
                      struct fault *fault)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(subjects); i++)
-        rows[i] = (struct bench_row){.name = subjects[i].name, .label = subjects[i].label};
-    for (size_t i = 0; i < ARRAY_LENGTH(differences); i++)
-        rows[differences[i].row] =
-            (struct bench_row){.name = differences[i].name, .label = differences[i].label};
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        bool needs_cgroup = i == ROW_CGROUP_COST || i == ROW_CGROUP_COST_AHEAD ||
-                            (i < ARRAY_LENGTH(subjects) && subjects[i].needs_cgroup);
-        if (needs_cgroup && !has_cgroups)
+        bool is_subject = i < ROW_DIFFERENCES;
+        rows[i].name = is_subject ? subjects[i].name : differences[i - ROW_DIFFERENCES].name;
+        rows[i].label = is_subject ? subjects[i].label : differences[i - ROW_DIFFERENCES].label;
+        if (needs_cgroup(i) && !has_cgroups)
             continue;
         rows[i].samples = calloc(rounds, sizeof(*rows[i].samples));
         if (rows[i].samples == NULL)
@@ -307,23 +378,24 @@ static void settled(void *data)
     loop_stop(&bench->loop);
 }
 
-/* Both engines, and what the second one's limits are held by. */
+/* All of them, and what the last one's limits are held by. */
 static int engines_open(struct bench *bench)
 {
     bool has_scope_program = access(bench->scope_program, X_OK) == 0;
-    const struct engine_options plain = {.parallel = 1, .cgroup = CGROUP_NEVER, .ahead = 1};
+    const struct engine_options plain = {.parallel = 1, .cgroup = CGROUP_NEVER, .ahead = AHEAD};
     const struct engine_options grouping = {
         .parallel = 1,
         .cgroup = CGROUP_IF_POSSIBLE,
-        .ahead = 1,
+        .ahead = AHEAD,
         .scope_program = has_scope_program ? bench->scope_program : NULL,
     };
-    int r = engine_new(&bench->loop, &plain, &bench->plain, bench->fault);
-    if (r == 0)
-        r = engine_new(&bench->loop, &grouping, &bench->grouping, bench->fault);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ENGINE_COUNT; i++)
+        r = engine_new(&bench->loop, i == ENGINE_GROUPING ? &grouping : &plain, &bench->engines[i],
+                       bench->fault);
     if (r < 0)
         return r;
-    engine_settle(bench->grouping, settled, bench);
+    engine_settle(bench->engines[ENGINE_GROUPING], settled, bench);
     r = loop_run(&bench->loop);
     return r < 0 ? fault_set(bench->fault, -r, "waiting for cgroups: %m") : 0;
 }
@@ -350,8 +422,8 @@ static int bench_open(struct bench *bench)
 
 static void bench_close(struct bench *bench)
 {
-    engine_free(bench->plain);
-    engine_free(bench->grouping);
+    for (size_t i = 0; i < ENGINE_COUNT; i++)
+        engine_free(bench->engines[i]);
     bench_rootfs_remove(&bench->rootfs);
     memory_release(&bench->layers);
     loop_close(&bench->loop);
@@ -364,7 +436,8 @@ static int bench_runs(const struct options *options, struct fault *fault)
     int r = bench_open(&bench);
     if (r < 0)
         return r;
-    const struct engine_enforcement *enforcement = engine_enforcement(bench.grouping);
+    const struct engine_enforcement *enforcement =
+        engine_enforcement(bench.engines[ENGINE_GROUPING]);
     r = rows_make(enforcement->source != CGROUP_NONE, options->rounds, rows, fault);
     if (r == 0)
         r = measure_all(&bench, rows, options->rounds);

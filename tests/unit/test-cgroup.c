@@ -1,5 +1,6 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/cgroup_home.h"
+#include "sandbox/limits.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -37,6 +38,8 @@ static int close_home(void **state)
 {
     struct cgroup_home *home = *state;
     cgroup_remove(&home->spare);
+    home->runs_made = 0; /* none is to be made ahead */
+    cgroup_tidy(home);
     fd_close(&home->subtree.fd);
     return rmdir(home->subtree.name); /* nothing was left in it */
 }
@@ -61,18 +64,35 @@ static void set_busy(const struct cgroup *cgroup)
     assert_true(fd >= 0);
 }
 
+static void tidy_and_stop(struct loop_timer *timer)
+{
+    struct cgroup_home *home = container_of(timer, struct cgroup_home, tidy);
+    cgroup_tidy(home);
+    loop_stop(home->loop);
+}
+
 static void the_one_made_ahead_is_taken(void **state)
 {
     struct cgroup_home *home = *state;
-    cgroup_make_ahead(home, &limits);
+    struct cgroup first = make(home);
+    cgroup_tidy(home);
     uint64_t number = home->spare.number;
     struct cgroup cgroup = make(home);
     assert_int_equal(cgroup.number, number);
     assert_int_equal(home->spare.fd, -1);
     struct cgroup other = make(home);
     assert_true(other.number != number);
+    cgroup_remove(&first);
     cgroup_remove(&cgroup);
     cgroup_remove(&other);
+}
+
+static void none_is_made_ahead_before_the_first_run(void **state)
+{
+    struct cgroup_home *home = *state;
+    cgroup_tidy(home);
+    assert_int_equal(home->spare.fd, -1);
+    assert_false(is_there(home, 1));
 }
 
 static void one_with_other_limits_is_not_taken(void **state)
@@ -83,20 +103,26 @@ static void one_with_other_limits_is_not_taken(void **state)
     others[1].processes++;
     others[2].millicpus++;
     for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
-        cgroup_make_ahead(home, &others[i]);
+        struct cgroup before = CGROUP_EMPTY;
+        assert_int_equal(cgroup_make(home, &others[i], &before, NULL), 0);
+        cgroup_tidy(home);
         uint64_t number = home->spare.number;
         struct cgroup cgroup = make(home);
         assert_true(cgroup.number != number);
-        assert_false(is_there(home, number));
+        cgroup_remove(&before);
         cgroup_remove(&cgroup);
+        cgroup_tidy(home);
+        assert_false(is_there(home, number));
     }
 }
 
 static void one_that_somebody_has_removed_is_not_taken(void **state)
 {
     struct cgroup_home *home = *state;
-    cgroup_make_ahead(home, &limits);
-    assert_int_equal(unlinkat(home->subtree.fd, "run-1", AT_REMOVEDIR), 0);
+    struct cgroup first = make(home);
+    cgroup_remove(&first);
+    cgroup_tidy(home);
+    assert_int_equal(unlinkat(home->subtree.fd, "run-2", AT_REMOVEDIR), 0);
     struct cgroup cgroup = make(home);
     assert_true(is_there(home, cgroup.number));
     cgroup_remove(&cgroup);
@@ -110,12 +136,58 @@ static void one_that_is_busy_is_removed_later(void **state)
     OWNED_FD int fd = fcntl(busy.fd, F_DUPFD_CLOEXEC, 0);
     set_busy(&busy);
     cgroup_remove(&busy);
-    cgroup_make_ahead(home, &limits);
+    cgroup_tidy(home);
     assert_true(is_there(home, number));
-    cgroup_remove(&home->spare);
     assert_int_equal(unlinkat(fd, "process", 0), 0);
-    cgroup_make_ahead(home, &limits);
+    cgroup_tidy(home);
     assert_false(is_there(home, number));
+}
+
+static void ended_ones_do_not_pile_up_while_others_run(void **state)
+{
+    struct cgroup_home *home = *state;
+    for (uint64_t number = 1; number <= 3 * CGROUPS_LEFT_MAX; number++) {
+        struct cgroup cgroup = make(home);
+        assert_int_equal(cgroup.number, number);
+        cgroup_remove(&cgroup);
+        assert_true(number <= CGROUPS_LEFT_MAX || !is_there(home, number - CGROUPS_LEFT_MAX));
+    }
+}
+
+static void one_is_removed_from_the_loop(void **state)
+{
+    struct cgroup_home *home = *state;
+    struct loop loop;
+    assert_int_equal(loop_open(&loop), 0);
+    home->loop = &loop;
+    home->tidy.fire = tidy_and_stop;
+    struct cgroup cgroup = make(home);
+    uint64_t number = cgroup.number;
+    cgroup_remove(&cgroup);
+    assert_int_equal(loop_run(&loop), 0);
+    assert_false(is_there(home, number));
+    home->loop = NULL;
+    loop_close(&loop);
+}
+
+/* Else it would be made and removed for ever. */
+static void one_that_cannot_be_made_is_not_tried_again(void **state)
+{
+    struct cgroup_home *home = *state;
+    struct loop loop;
+    struct cgroup cgroup = CGROUP_EMPTY;
+    assert_int_equal(loop_open(&loop), 0);
+    home->loop = &loop;
+    home->tidy.fire = tidy_and_stop;
+    home->subtree.controllers = CONTROLLER_MEMORY; /* without a file to set it by */
+    assert_int_equal(cgroup_make(home, &limits, &cgroup, NULL), -ENOENT);
+    assert_false(is_there(home, 1));
+    cgroup_tidy(home);
+    assert_int_equal(home->spare.fd, -1);
+    assert_false(is_there(home, 2));
+    assert_false(home->tidy.armed);
+    home->loop = NULL;
+    loop_close(&loop);
 }
 
 /* All that its run has yet to learn, that memory ran out among it, would go with it. */
@@ -123,16 +195,11 @@ static void one_of_a_run_whose_end_was_not_seen_yet_stays(void **state)
 {
     struct cgroup_home *home = *state;
     struct cgroup dead = make(home);
-    struct cgroup busy = make(home);
-    OWNED_FD int fd = fcntl(busy.fd, F_DUPFD_CLOEXEC, 0);
-    set_busy(&busy);
-    cgroup_remove(&busy);
-    cgroup_make_ahead(home, &limits);
+    struct cgroup other = make(home);
+    cgroup_remove(&other);
+    cgroup_tidy(home);
     assert_true(is_there(home, dead.number));
     cgroup_remove(&dead);
-    cgroup_remove(&home->spare);
-    assert_int_equal(unlinkat(fd, "process", 0), 0);
-    cgroup_make_ahead(home, &limits);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_home, close_home)
@@ -141,9 +208,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_one_made_ahead_is_taken),
+        TEST(none_is_made_ahead_before_the_first_run),
         TEST(one_with_other_limits_is_not_taken),
         TEST(one_that_somebody_has_removed_is_not_taken),
         TEST(one_that_is_busy_is_removed_later),
+        TEST(ended_ones_do_not_pile_up_while_others_run),
+        TEST(one_is_removed_from_the_loop),
+        TEST(one_that_cannot_be_made_is_not_tried_again),
         TEST(one_of_a_run_whose_end_was_not_seen_yet_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

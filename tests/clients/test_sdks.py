@@ -9,7 +9,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 PING_MILLISECONDS_MAX = 50  # what is promised; asserted of the best, the median is printed
-TALK_SECONDS_MAX = 180
+TALK_SECONDS_MAX = 400
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ VERSIONS = (mcp_client.NEWEST_HANDSHAKE, STATELESS)
 NODE = "node-linux-*/bin/node"  # npm takes the one for this machine
 INSTALL_SECONDS_MAX = 600
 SUITE_SECONDS_MAX = 600
+SCENARIO_SECONDS_MAX = 120
 
 
 class NotInstalled(Exception):
@@ -82,9 +83,13 @@ class Report:
         return re.findall(r"^  ~ (\S+)", self.text, re.MULTILINE)
 
     @property
-    def unexpected(self):
-        """The end of the text, where it says what was not as expected."""
-        return self.text[self.text.find("=== SUMMARY"):]
+    def failed(self):
+        """The scenarios that did, or of which a check did, and should not have."""
+        return sorted(set(re.findall(r"^  ✗ ([^\s:]+)", self.text, re.MULTILINE)))
+
+    @property
+    def passed_unexpectedly(self):
+        return re.findall(r"^  ✓ (\S+)", self.text, re.MULTILINE)
 
 
 def run_once(url):
@@ -109,7 +114,8 @@ def run(suite, version, server, expected, scenario=None, alter=None):
         if version == STATELESS:
             run_once(bridge.url)
         done = subprocess.run([*suite, "server", "--url", bridge.url, "--spec-version", version,
-                               *which, "--expected-failures", expected, "--output-dir", results],
+                               *which, "--expected-failures", expected, "--output-dir", results,
+                               "--timeout", str(1000 * SCENARIO_SECONDS_MAX)],
                               text=True, check=False, stdin=subprocess.DEVNULL, cwd=results,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=SUITE_SECONDS_MAX)

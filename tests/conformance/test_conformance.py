@@ -17,18 +17,24 @@ def installed(build_directory):
 
 @pytest.mark.parametrize("version", suite.VERSIONS)
 def test_every_scenario_ends_as_expected(installed, server_path, version, capsys):
+    """The suite waits half a second for some answers: what fails is run once more, on its own."""
     listed = suite.scenarios(installed, version)
     assert len(listed) > 30 and "tools-list" in listed
     path, entries = suite.expected_failures(version)
     report = suite.run(installed, version, server_path, path)
     assert sorted(report.checks) == sorted(listed), "all that are listed were run"
-    assert report.status == 0, report.unexpected
-    assert sorted(report.failed_as_expected) == sorted(entries), "some entries explain nothing"
-    assert not report.complaints
+    assert not report.passed_unexpectedly and not report.complaints
+    failed = [entry for entry in report.failed_as_expected if entry.split(":")[0] not in report.failed]
+    for scenario in report.failed:
+        again = suite.run(installed, version, server_path, path, scenario)
+        assert again.status == 0 and not again.complaints, again.text
+        failed += again.failed_as_expected
+    assert report.status == 0 or report.failed, report.text
+    assert sorted(failed) == sorted(entries), "some entries explain nothing"
     checks = [check["status"] for checks in report.checks.values() for check in checks]
     with capsys.disabled():
         print(f"\n{version}: {len(listed)} scenarios, {checks.count('SUCCESS')} checks passed, "
-              f"{len(entries)} failed as expected")
+              f"{len(entries)} failed as expected; run twice: {', '.join(report.failed) or 'none'}")
 
 
 @pytest.mark.parametrize("version", suite.VERSIONS)

@@ -65,7 +65,8 @@ bench: build
 	@echo
 	@$(PYTHON) tests/bench/bench_start.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-start.json
 	@echo
-	@$(PYTHON) tests/bench/bench_calls.py $(BUILD) $(BUILD)/bench-calls.json
+	@$(PYTHON) tests/bench/bench_calls.py $(BUILD) $(BUILD)/bench-calls.json \
+		tests/bench/calls.svg
 
 # Images from a registry, beside skopeo and umoci. Not by root.
 .PHONY: bench-pull

@@ -37,8 +37,6 @@ ACCEPTED = {
         "chunks are linked into the document, which json_free() walks",
     ("tests/bench/bench-report.c", "resourceLeak"):
         "OWNED closes the file, which is not seen through its macro",
-    ("tests/bench/bench-runs.c", "-Wanalyzer-malloc-leak"):
-        "rows are released by who declares them, which is not seen across the calls",
 }
 
 

@@ -1,4 +1,4 @@
-"""Calls of the tools, beside bare interpreters: bench_calls.py BUILD [JSON-FILE]
+"""Calls of the tools, beside bare interpreters: bench_calls.py BUILD [JSON-FILE [SVG-FILE]]
 
 Everything in turn in each round; medians with quartiles, and as multiples of the bare interpreter that
 runs the same code in the same image without any jail (tests/bench/bare.py). Not by root.
@@ -6,18 +6,19 @@ runs the same code in the same image without any jail (tests/bench/bare.py). Not
     cold    through MCP, a server with --warm 0: from writing the request to having read the answer
     warm    through MCP, one with --warm 2, once a sandbox waits
     run     `code-sandbox-mcp run`, from its start to its end
-    bwrap   bubblewrap with the same namespaces, where it is installed, from its start to its end
+    bwrap, nsjail, podman, srt   other sandboxes, where they are installed, from their start to their
+            end (tests/bench/bench_others.py); BENCH_OTHERS=A,B looks for no others
 
     preload warm, with numpy and pandas imported already (--preload)
 
 And how the cost grows: 10 times 100 calls at once beside 1000, and output that is not kept beside cat(1)
-of as much through a pipe. BENCH_ROUNDS=N takes N rounds (50).
+of as much through a pipe. BENCH_ROUNDS=N takes N rounds (50), a fifth of them of what is slow. The
+SVG-FILE is a picture of it (tests/bench/picture.py).
 """
 
 import json
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -26,12 +27,15 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
+from bench import bench_others, picture
 from bench.bare import Bare
 from bench.caller import Caller
 from support import images, mcp_client
 from support.sandbox import descendants_of
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", 50))
+ROUNDS_OF_SLOW = max(2, ROUNDS // 5)
+OTHERS = os.environ.get("BENCH_OTHERS", ",".join(bench_others.ALL)).split(",")
 LANGUAGES = {
     "Python": ("python", "run_python_code", ["/usr/bin/python3", "-u"], "main.py", "print(1)"),
     "Node": ("node", "run_javascript_code", ["/usr/bin/node"], "main.js", "console.log(1)"),
@@ -75,17 +79,6 @@ def is_waiting(pid):
         return False
 
 
-def bubblewrap(tree, command, name, code, directory):
-    (directory / name).write_text(code)
-    begin = time.perf_counter()
-    subprocess.run(["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv",
-                    "--ro-bind", tree, "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
-                    "--bind", directory, "/work", "--chdir", "/work",
-                    "--setenv", "PATH", "/usr/bin:/bin", *command, name],
-                   check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-    return time.perf_counter() - begin
-
-
 def command_line(name, code, directory):
     file = directory / name
     file.write_text(code)
@@ -123,7 +116,7 @@ def measure(label, ways, code, rounds):
     return rows
 
 
-def of_language(label, directory):
+def of_language(label, directory, scratch, build):
     image, tool, command, name, hello = LANGUAGES[label]
     tree = tree_of(image)
     assert tree, f"image {image} has several layers: fetch it anew for this"
@@ -133,17 +126,22 @@ def of_language(label, directory):
     warm.seconds(hello)
     ways = {"bare": bare.seconds, "cold": cold.seconds, "warm": warm.seconds_when_ready,
             "run": lambda code: command_line(name, code, directory)}
-    if shutil.which("bwrap"):
-        ways["bwrap"] = lambda code: bubblewrap(tree, command, name, code, directory)
+    others, absent = bench_others.find(
+        OTHERS, bench_others.Place(tree, command, name, directory), scratch, build, hello)
+    ways |= {way: others.pop(way) for way in bench_others.QUICK if way in others}
     rows = measure(f"{label} {hello}", ways, hello, ROUNDS)
+    if others:
+        rows += measure(f"{label}, other sandboxes", {"bare": bare.seconds, **others}, hello,
+                        ROUNDS_OF_SLOW)
+    rows += [row_of_absent(f"{label}, other sandboxes", way, why) for way, why in absent.items()]
     few = {way: ways[way] for way in ("bare", "cold", "warm")}
     if label == "Python":
         preload = Calls(tool, 1, "--preload", "numpy,pandas")
         preload.seconds(hello)
         rows += measure("Python numpy, pandas", {**few, "preload": preload.seconds_when_ready},
-                        SCIENCE, max(2, ROUNDS // 5))
+                        SCIENCE, ROUNDS_OF_SLOW)
         preload.server.stop()
-        rows += measure("Python 1 MB of output", few, MEGABYTE, max(2, ROUNDS // 5))
+        rows += measure("Python 1 MB of output", few, MEGABYTE, ROUNDS_OF_SLOW)
     for at_a_time in (1, 2, 8):
         rows += measure(f"{label} {QUEUED}, {at_a_time} at a time",
                         {"bare": lambda code, n=at_a_time: bare.seconds(code, QUEUED, n),
@@ -161,6 +159,11 @@ def of_language(label, directory):
         server.server.stop()
     bare.close()
     return {"rows": rows, "memory": memory}
+
+
+def row_of_absent(what, way, why):
+    print(f"{what:24}{way:10}{why}", flush=True)
+    return {"what": what, "way": way, "absent": why}
 
 
 def row_of(what, way, seconds, base):
@@ -208,7 +211,8 @@ def memory_of(pid):
 
 
 def main():
-    os.environ["CODE_SANDBOX_BUILD"] = str(pathlib.Path(sys.argv[1]).resolve())
+    build = pathlib.Path(sys.argv[1]).resolve()
+    os.environ["CODE_SANDBOX_BUILD"] = str(build)
     missing = {image for image, *_ in LANGUAGES.values()} - set(mcp_client.available_images())
     if os.geteuid() == 0 or missing:
         print("calls of the tools are not measured:", "this is root, start it as an ordinary user"
@@ -216,10 +220,14 @@ def main():
         return
     print(f"Calls of the tools and the same code in a bare interpreter, {ROUNDS} rounds")
     print(f"{'':34}{'median ms':>10}{'quartiles':>22}{'ratio':>9}")
-    with tempfile.TemporaryDirectory(prefix="code-sandbox-bench-") as directory:
-        report = {label: of_language(label, pathlib.Path(directory)) for label in LANGUAGES}
+    with tempfile.TemporaryDirectory(prefix="code-sandbox-bench-") as directory, \
+            bench_others.scratch_directory() as scratch:
+        report = {label: of_language(label, pathlib.Path(directory), scratch, build)
+                  for label in LANGUAGES}
     if len(sys.argv) > 2:
         pathlib.Path(sys.argv[2]).write_text(json.dumps(report, indent=1) + "\n")
+    if len(sys.argv) > 3:
+        pathlib.Path(sys.argv[3]).write_text(picture.draw(report))
 
 
 if __name__ == "__main__":

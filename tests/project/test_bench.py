@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 import pytest
 
@@ -100,13 +101,16 @@ def test_calls_are_measured_beside_the_bare_interpreter(build_directory, tmp_pat
     if os.geteuid() == 0:
         pytest.skip("it measures as an ordinary user")
     script = pathlib.Path(__file__).resolve().parent.parent / "bench" / "bench_calls.py"
-    subprocess.run([sys.executable, script, build_directory, tmp_path / "calls.json"], check=True,
-                   env={**os.environ, "BENCH_ROUNDS": "2"}, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.DEVNULL, timeout=3 * DEADLINE)
+    subprocess.run([sys.executable, script, build_directory, tmp_path / "calls.json",
+                    tmp_path / "calls.svg"], check=True,
+                   env={**os.environ, "BENCH_ROUNDS": "2", "BENCH_OTHERS": "bwrap"},
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=3 * DEADLINE)
     report = json.loads((tmp_path / "calls.json").read_text())
     for language in ("Python", "Node"):
         rows = {(row["what"], row["way"]): row for row in report[language]["rows"]}
         assert {"bare", "cold", "warm", "run"} <= {way for _, way in rows}
-        assert all(row["median_ms"] > 0 for row in rows.values())
+        assert all(row["median_ms"] > 0 for row in rows.values() if "absent" not in row)
+        assert "bwrap" in {way for _, way in rows}
         assert report[language]["memory"]["server_mb"] > 0
         assert report[language]["memory"]["waiting_mb"] > 0
+    xml.etree.ElementTree.parse(tmp_path / "calls.svg")

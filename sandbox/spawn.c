@@ -23,7 +23,7 @@
 /* Both ends of everything between the parent and the child. */
 struct channels {
     int control[2]; /* parent's, child's */
-    int out[2];     /* read end, write end */
+    int out[2]; /* read end, write end */
     int err[2];
     int files[2]; /* parent's, child's */
     int code;

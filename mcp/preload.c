@@ -14,6 +14,16 @@
 static const char program[] =
     "def preload():\n"
     "    import os, sys\n"
+    "    known = 'atexit' in sys.modules, 'gc' in sys.modules\n"
+    "    import atexit, gc\n"
+    /* What is frozen may hold what the snippet made, and that may want to be closed at the end. */
+    "    def last_of_all():\n"
+    "        if any(hasattr(type(it), '__del__') for it in gc.get_objects()):\n"
+    "            gc.unfreeze()\n"
+    "    atexit.register(last_of_all)\n"
+    "    for name, was_there in zip(('atexit', 'gc'), known):\n"
+    "        if not was_there:\n"
+    "            del sys.modules[name]\n"
     "    here = os.path.dirname(__file__)\n"
     "    before = os.environ.pop('" VARIABLE "', '').partition(':')[2]\n"
     "    if before:\n"
@@ -39,16 +49,16 @@ static const char program[] =
     "            os.remove(os.path.join(place, name))\n"
     "        os.rmdir(place)\n"
     /* Else the end of the interpreter takes all of it apart, ten times as long as a short run. */
-    "    known = 'gc' in sys.modules\n"
-    "    import gc\n"
+    "    first = sys.modules['__main__']\n"
+    "    holders = [it for it in gc.get_referrers(first) if type(it) is dict]\n"
     "    gc.freeze()\n"
-    "    if not known:\n"
-    "        del sys.modules['gc']\n"
-    /* What the snippet's names are in is no part of that. */
+    /* What the snippet's names are in is no part of that; sys.modules and modules may have it. */
     "    main = type(sys)('__main__')\n"
     "    main.__dict__.clear()\n"
-    "    main.__dict__.update(sys.modules['__main__'].__dict__)\n"
-    "    sys.modules['__main__'] = main\n"
+    "    main.__dict__.update(first.__dict__)\n"
+    "    for holder in holders:\n"
+    "        for name in [name for name, it in holder.items() if it is first]:\n"
+    "            holder[name] = main\n"
     "preload()\n"
     "raise ImportError(name='usercustomize')\n";
 

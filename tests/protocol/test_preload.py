@@ -9,7 +9,7 @@ SEEN = """
 import json, os, sys
 print(json.dumps({
     "preloaded": "decimal" in sys.modules,
-    "gc": "gc" in sys.modules,
+    "helpers": [name for name in ("atexit", "gc") if name in sys.modules],
     "modules": [name for name in sys.modules if "usercustomize" in name],
     "path": [place for place in [*sys.path, *sys.path_importer_cache] if ".preload" in place],
     "variable": os.environ.get("PYTHONPATH"),
@@ -83,3 +83,34 @@ def test_garbage_of_the_snippet_is_collected_and_that_of_modules_is_not_looked_f
     (warm,), _ = run(server, GARBAGE)
     assert cold.splitlines() == ["[] True False", "collected", "at exit", "at the end"]
     assert warm == cold.replace("False", "True")
+
+
+HELD = """
+import __main__, rlcompleter, sys
+spam = 1
+print(rlcompleter.Completer().complete("spa", 0), rlcompleter.__main__ is __main__ is sys.modules["__main__"])
+"""
+
+
+def test_modules_that_know_main_know_that_of_the_snippet(start_python):
+    """As dill and rlcompleter do, which import it when they are imported."""
+    server = start_python("--warm", "1", "--preload", "rlcompleter")
+    (cold,), _ = run(server, HELD)
+    wait_for_one(server)
+    (warm,), _ = run(server, HELD)
+    assert warm == cold == "spam True"
+
+
+LEFT_OPEN = """
+import json, os
+json.held = os.fdopen(os.dup(1), "w")
+json.held.write("left in a buffer")
+"""
+
+
+def test_what_is_left_open_is_closed_though_a_module_holds_it(start_python):
+    server = start_python("--warm", "1", "--preload", "json")
+    (cold,), _ = run(server, LEFT_OPEN)
+    wait_for_one(server)
+    (warm,), _ = run(server, LEFT_OPEN)
+    assert warm == cold == "left in a buffer"

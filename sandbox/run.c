@@ -1,7 +1,7 @@
 /*
  * How a run works.
  *
- *   server ── clone3 ──> init (pid 1 of the jail) ── clone ──> program (pid 2), its children
+ *   server ── clone3 ──> init (pid 1 of the jail) ── clone ──> program (pid 3), its children
  *
  * The server is one process with one loop. run_submit() plans the jail in memory and queues it;
  * run_start() makes the run's cgroup, if there can be one, and what the child inherits, clones it

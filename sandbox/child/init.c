@@ -59,7 +59,7 @@ static int execute(const struct jail_plan *plan)
     return r;
 }
 
-/* Pid 2 becomes the program. Returns only when that failed. */
+/* Pid 3 becomes the program; 2 made the network. Returns only when that failed. */
 static int become_program(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;

@@ -62,7 +62,8 @@ int step_enter_network(struct jail *jail)
 {
     struct jail_network *network = &jail->network;
     jail_note(jail, STEP_NETWORK_NAMESPACE, -1);
-    while (syscall(SYS_wait4, network->maker, NULL, __WALL, &network->usage) < 0) {
+    int status;
+    while (syscall(SYS_wait4, network->maker, &status, __WALL, &network->usage) < 0) {
         if (errno != EINTR)
             return -errno;
     }
@@ -70,8 +71,8 @@ int step_enter_network(struct jail *jail)
         jail_note(jail, network->step, -1);
         return -network->error;
     }
-    if (network->fd < 0)
-        return -ESRCH; /* it was killed */
+    if (status != 0)
+        return -ESRCH; /* it was killed, and may have left more than a namespace */
     if (syscall(SYS_setns, network->fd, (unsigned long)CLONE_NEWNET) < 0)
         return -errno;
     close(network->fd);

@@ -15,10 +15,12 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-/* The steps in the order in which they are made; a failure names one of them. */
+/* The steps in the order in which they begin; a failure names one of them. */
 enum jail_step {
     STEP_CLOSE_DESCRIPTORS,
     STEP_SIGNALS,
+    STEP_NETWORK_NAMESPACE,
+    STEP_LOOPBACK,
     STEP_WAIT_FOR_ID_MAP,
     STEP_ENTER_LAYERS,  /* object: the directory of the layers */
     STEP_TAKE_IDS,
@@ -26,24 +28,22 @@ enum jail_step {
     STEP_NAME_INIT,
     STEP_HOSTNAME,
     STEP_CGROUP_NAMESPACE,
-    STEP_NETWORK_NAMESPACE,
-    STEP_LOOPBACK,
     STEP_PRIVATE_MOUNTS,
-    STEP_OPEN_ROOT,     /* object: the root file system */
-    STEP_MOUNT_LAYERS,
-    STEP_SEAL_ROOT,     /* object: the root file system */
     STEP_MAKE_PROC,
     STEP_MAKE_SCRATCH,
     STEP_MAKE_DEV,
-    STEP_PIVOT_ROOT,
-    STEP_LEAVE_OLD_ROOT,
+    STEP_SPLIT_SCRATCH, /* index: of plan->scratch */
+    STEP_OPEN_ROOT,     /* object: the root file system */
+    STEP_MOUNT_LAYERS,
+    STEP_SEAL_ROOT,     /* object: the root file system */
     STEP_MOUNT_PROC,
     STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
-    STEP_USER_LIMIT,    /* index: of plan->user_limits */
     STEP_MASK_FILE,     /* index: of plan->masks */
-    STEP_SEAL_PROC,
-    STEP_SPLIT_SCRATCH, /* index: of plan->scratch */
     STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
+    STEP_PIVOT_ROOT,
+    STEP_LEAVE_OLD_ROOT,
+    STEP_USER_LIMIT,    /* index: of plan->user_limits */
+    STEP_SEAL_PROC,
     STEP_SEAL_DEV,
     STEP_FILL_HOME,     /* index: of plan->home_links; past them: plan->home_file */
     STEP_WORK_DIRECTORY,

@@ -165,7 +165,13 @@ static const char *step_remedy(enum jail_step step, int error)
                                                      "overlay`), and a store on a file system "
                                                      "that it can read";
     case STEP_MOUNT_PROC:
+    case STEP_FILL_DEV:
     case STEP_MOUNT_SCRATCH:
+        /* EINVAL: a directory is to be mounted over what is none */
+        return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL ? IMAGE_HELP
+               : error == ENOSYS || error == EPERM
+                   ? "inside a container its filter may hide openat2 and move_mount"
+                   : NULL;
     case STEP_EXECUTE:
     case STEP_FILL_HOME:
         return error == ENOENT || error == ENOTDIR || error == ENOEXEC ? IMAGE_HELP : NULL;

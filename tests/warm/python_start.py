@@ -151,7 +151,7 @@ SNIPPETS = {
         """),
     "parent": lines("""
         print(open("/proc/1/comm").read(), open("/proc/1/cmdline", "rb").read().strip(b"\\0"))
-        print(open("/proc/2/comm").read())
+        print(open("/proc/3/comm").read())
         """, jailed=PIDS),
     "host": lines("""
         import os, socket

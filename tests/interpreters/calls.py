@@ -89,7 +89,9 @@ def calls_of(log):
         match = LINE.match(line)
         if not match or match["task"] in SET_UP:
             continue
-        arguments = [number_of(text) for text in match["arguments"].split(",")[:3]]
+        # A call during which another process was written about has its end on a line of its own.
+        whole = match["arguments"].partition(" <unfinished")[0]
+        arguments = [number_of(text) for text in whole.split(",")[:3]]
         if match["name"] == "clone":  # strace names its arguments, and does not begin with the first
             arguments = [number_of(text) for text in re.findall(r"flags=([^,]*)", line)]
         yield match["name"], arguments

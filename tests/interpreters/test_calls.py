@@ -49,6 +49,7 @@ def test_group_makes_the_calls_that_it_is_the_reason_for(both_places, group):
     ("7<python3> clone(child_stack=NULL, flags=0x1200000|0x11, child_tidptr=0x7f1a) = 8",
      {"clone[0]&0x7e020000=0x0"}),
     ("7<python3> vfork( <unfinished ...>", {"vfork"}),
+    ("7<python3> ioctl(3, 0x540f <unfinished ...>", {"ioctl[1]=0x540f"}),
     ("7<python3> +++ exited with 0 +++", set()),
     ("7<sandbox-init> vfork( <unfinished ...>", set()),
 ])

@@ -180,7 +180,7 @@ def test_interrupted_run_command_leaves_no_process(sandbox):
 
 def test_server_that_runs_snippets_is_sealed(server_path):
     """It can gain no privilege, and what it has open goes to nobody whom it starts."""
-    server = start_server(server_path)
+    server = start_server(server_path, "--warm", "0")
     try:
         server.stdin.write(call_line(1, "print('runs')"))
         server.stdin.flush()

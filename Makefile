@@ -73,6 +73,11 @@ bench: build
 bench-pull: packages-test build
 	@$(PYTHON) tests/bench/bench_pull.py $(BUILD)
 
+# In an emulated machine that has cgroups, whose clock counts instructions. Not by root.
+.PHONY: bench-guest
+bench-guest: packages-test build
+	@$(PYTHON) -B tests/bench/bench_guest.py $(BUILD)
+
 .PHONY: install
 install: build
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))')
@@ -100,6 +105,7 @@ help:
 	@echo 'make test      install what is missing, check everything, heavy suites in samples'
 	@echo 'make test-all  the same with the heavy suites whole'
 	@echo 'make bench     what a jail, a start of the server and a call cost; also into $(BUILD)/bench*.json'
+	@echo 'make bench-guest  what a cgroup costs, in an emulated machine that has some; not by root'
 	@echo 'make bench-pull  an image from a registry, by us and by skopeo and umoci; not by root'
 	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
 	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR are heeded'

@@ -63,6 +63,7 @@ struct bench {
 struct options {
     size_t rounds;
     const char *json; /* a file, or NULL */
+    bool no_layers; /* a kernel without overlayfs has none */
 };
 
 static void on_interrupt(int signal_number)
@@ -278,11 +279,10 @@ static const struct difference {
 
 #define ROW_COUNT (ARRAY_LENGTH(subjects) + ARRAY_LENGTH(differences))
 
-static bool needs_cgroup(size_t row)
+/* What a row is of; of a difference, what has more. */
+static const struct subject *subject_of(size_t row)
 {
-    return row < ROW_DIFFERENCES
-               ? subjects[row].engine == ENGINE_GROUPING
-               : subjects[differences[row - ROW_DIFFERENCES].with].engine == ENGINE_GROUPING;
+    return &subjects[row < ROW_DIFFERENCES ? row : differences[row - ROW_DIFFERENCES].with];
 }
 
 static int measure_once(struct bench *bench, const struct subject *subject, int64_t *ret_ns)
@@ -336,18 +336,20 @@ static int measure_all(struct bench *bench, const struct bench_row rows[ROW_COUN
     return r;
 }
 
-static int rows_make(bool has_cgroups, size_t rounds, struct bench_row rows[ROW_COUNT],
-                     struct fault *fault)
+static int rows_make(bool has_cgroups, const struct options *options,
+                     struct bench_row rows[ROW_COUNT], struct fault *fault)
 {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         bool is_subject = i < ROW_DIFFERENCES;
         rows[i].name = is_subject ? subjects[i].name : differences[i - ROW_DIFFERENCES].name;
         rows[i].label = is_subject ? subjects[i].label : differences[i - ROW_DIFFERENCES].label;
-        if (needs_cgroup(i) && !has_cgroups)
+        const struct subject *subject = subject_of(i);
+        if ((subject->engine == ENGINE_GROUPING && !has_cgroups) ||
+            (subject->way == WAY_LAYERED && options->no_layers))
             continue;
-        rows[i].samples = calloc(rounds, sizeof(*rows[i].samples));
+        rows[i].samples = calloc(options->rounds, sizeof(*rows[i].samples));
         if (rows[i].samples == NULL)
-            return fault_set(fault, ENOMEM, "out of memory for %zu rounds", rounds);
+            return fault_set(fault, ENOMEM, "out of memory for %zu rounds", options->rounds);
     }
     return 0;
 }
@@ -438,7 +440,7 @@ static int bench_runs(const struct options *options, struct fault *fault)
         return r;
     const struct engine_enforcement *enforcement =
         engine_enforcement(bench.engines[ENGINE_GROUPING]);
-    r = rows_make(enforcement->source != CGROUP_NONE, options->rounds, rows, fault);
+    r = rows_make(enforcement->source != CGROUP_NONE, options, rows, fault);
     if (r == 0)
         r = measure_all(&bench, rows, options->rounds);
     const struct bench_report report = {"A program that does nothing, each way in turn", rows,
@@ -462,10 +464,11 @@ static bool read_rounds(const char *text, size_t *ret_rounds)
 
 static bool options_read(int argc, char **argv, struct options *ret_options)
 {
-    enum { OPTION_ROUNDS = 256, OPTION_JSON };
+    enum { OPTION_ROUNDS = 256, OPTION_JSON, OPTION_NO_LAYERS };
     static const struct option table[] = {
         {"rounds", required_argument, NULL, OPTION_ROUNDS},
         {"json", required_argument, NULL, OPTION_JSON},
+        {"no-layers", no_argument, NULL, OPTION_NO_LAYERS},
         {NULL, 0, NULL, 0},
     };
     *ret_options = (struct options){.rounds = ROUNDS_DEFAULT};
@@ -476,6 +479,8 @@ static bool options_read(int argc, char **argv, struct options *ret_options)
             is_right = read_rounds(optarg, &ret_options->rounds) && is_right;
         else if (option == OPTION_JSON)
             ret_options->json = optarg;
+        else if (option == OPTION_NO_LAYERS)
+            ret_options->no_layers = true;
         else
             is_right = false;
     }
@@ -487,7 +492,8 @@ int main(int argc, char **argv)
     struct options options;
     struct fault fault = {0};
     if (!options_read(argc, argv, &options)) {
-        fprintf(stderr, "Usage: bench-runs [--rounds N] [--json FILE]\nN is 1 to %d (%d).\n",
+        fprintf(stderr,
+                "Usage: bench-runs [--rounds N] [--json FILE] [--no-layers]\nN is 1 to %d (%d).\n",
                 ROUNDS_MAX, ROUNDS_DEFAULT);
         return EXIT_USAGE;
     }

@@ -130,6 +130,10 @@ def of_language(label, directory, scratch, build):
         OTHERS, bench_others.Place(tree, command, name, directory), scratch, build, hello)
     ways |= {way: others.pop(way) for way in bench_others.QUICK if way in others}
     rows = measure(f"{label} {hello}", ways, hello, ROUNDS)
+    warm.ready()
+    memory = memory_of(warm.server.process.pid)
+    print(f"{label + ' memory':24}server {memory['server_mb']:.1f} MB resident, each that waits "
+          f"{memory['waiting_mb']:.1f} MB proportional", flush=True)
     if others:
         rows += measure(f"{label}, other sandboxes", {"bare": bare.seconds, **others}, hello,
                         ROUNDS_OF_SLOW)
@@ -151,10 +155,6 @@ def of_language(label, directory, scratch, build):
             row["calls_per_second_and_core"] = QUEUED / row["median_ms"] * 1e3 / os.cpu_count()
     if label == "Python":
         rows += growth(cold)
-    warm.ready()
-    memory = memory_of(warm.server.process.pid)
-    print(f"{label + ' memory':24}server {memory['server_mb']:.1f} MB resident, each that waits "
-          f"{memory['waiting_mb']:.1f} MB proportional", flush=True)
     for server in (cold, warm):
         server.server.stop()
     bare.close()

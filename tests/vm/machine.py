@@ -6,7 +6,8 @@ import tarfile
 
 from image import ROOT
 
-PROCESSORS = 2
+AS_FAST_AS_IT_CAN = ("-accel", "tcg,thread=multi", "-smp", "2")
+COUNTED = ("-accel", "tcg,thread=single", "-smp", "1", "-icount", "shift=0,sleep=off")
 RESULTS_BYTES = 32 << 20
 
 
@@ -16,9 +17,9 @@ def command_line(image, scene, input_disk, scratch):
                   "mitigations=off", f"tests.scene={scene.name}", scene.append]
     if not scene.systemd:
         parameters.append("init=/usr/local/sbin/begin.sh")
-    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", "max",
-               "-m", str(scene.memory_mb), "-smp", str(PROCESSORS), "-nodefaults", "-no-user-config",
-               "-no-reboot", "-display", "none", "-serial", f"file:{scratch}/console",
+    speed = COUNTED if scene.counted else AS_FAST_AS_IT_CAN
+    command = ["qemu-system-x86_64", *speed, "-machine", "q35", "-cpu", "max",
+               "-m", str(scene.memory_mb), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", f"file:{scratch}/console",
                "-kernel", str(image.kernels[scene.kernel]),
                "-append", " ".join(filter(None, parameters)), "-device", "nvme,id=nvme,serial=tests"]
     disks = ((image.disk, "snapshot=on"), (input_disk, "readonly=on"), (scratch / "results", ""))

@@ -31,19 +31,21 @@ BOOT_TRIES = 2
 CONSOLE_LINES = 40
 PASSED_ON = ("MUST_WORK", "CODE_SANDBOX_WHOLE")
 IMAGE = "python-slim"
+BENCHES = ("tests/bench/bench-runs", "tests/bench/nothing")
 
 
-def make_input_disk(build, scratch):
-    """The tests, the programs, and the small image under the name of Python's usual one."""
+def make_input_disk(build, scratch, python=IMAGE):
+    """The tests, the programs, and an image under the name of Python's usual one, or none."""
     tree, disk = scratch / "input", scratch / "input.ext4"
     shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    for program in build.rglob("code-sandbox-mcp*"):
+    for program in (*build.rglob("code-sandbox-mcp*"), *(build / name for name in BENCHES)):
         if program.is_file() and os.access(program, os.X_OK):
             target = tree / "project" / "build" / program.relative_to(build)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(program, target)
-    images.copy_image(images.user_images() / IMAGE,
-                      tree / "store" / "code-sandbox-mcp" / "images", "python")
+    if python:
+        images.copy_image(images.user_images() / python,
+                          tree / "store" / "code-sandbox-mcp" / "images", "python")
     (tree / "settings.json").write_text(json.dumps({
         "whole": WHOLE, "part_seconds": SCENE_SECONDS,
         "environment": {key: os.environ[key] for key in PASSED_ON if key in os.environ}}))

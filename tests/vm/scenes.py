@@ -36,6 +36,8 @@ class Part:
     way: str = "login"
     # A shell script that root runs before, with $user and $uid.
     prepare: str = ""
+    # A program of the build with its arguments, instead of tests.
+    program: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +48,9 @@ class Scene:
     systemd: bool = True
     append: str = ""
     memory_mb: int = 1536
+    # One processor, and a clock that goes on by a nanosecond with each instruction of it: whatever
+    # else the host does meanwhile, the guest sees none of it.
+    counted: bool = False
     # Names of parts that only a whole run does: much the same is done in another scene.
     left_out: tuple = ()
 
@@ -134,3 +139,8 @@ SCENES = (
         """),
     ), systemd=False, memory_mb=LARGE, left_out=("ends", "root-limits")),
 )
+
+# Not a test: what a cgroup costs where there are some. See bench/bench_guest.py.
+BENCH = Scene("bench", "6.12", (
+    Part("login", (), BY_SYSTEMD, program=("tests/bench/bench-runs", "--rounds", "60", "--no-layers")),
+), counted=True)

@@ -106,9 +106,13 @@ def save_results():
     os.sync()
 
 
-def pytest_command(part, settings, directory):
+def command_of(part, settings, directory):
+    build = MOUNT / "project" / "build"
+    if part.program:
+        name, *arguments = part.program
+        return [str(build / name), *arguments]
     environment = {
-        "CODE_SANDBOX_BUILD": MOUNT / "project" / "build",
+        "CODE_SANDBOX_BUILD": build,
         "XDG_DATA_HOME": MOUNT / "store",
         "CODE_SANDBOX_EXPECT": json.dumps(part.expect),
         **settings["environment"],
@@ -128,7 +132,7 @@ def run_part(part, settings, log):
                               env={**os.environ, "user": USER, "uid": str(USER_ID)})
         if done.returncode != 0:
             return f"its preparation failed with status {done.returncode}"
-    command = WAYS[part.way](pytest_command(part, settings, directory))
+    command = WAYS[part.way](command_of(part, settings, directory))
     try:
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False,
                        timeout=settings["part_seconds"])
@@ -154,7 +158,8 @@ def report_part(part, settings):
 
 def main():
     settings = json.loads((MOUNT / "settings.json").read_text())
-    scene = next(scene for scene in scenes.SCENES if scene.name == kernel_parameter("tests.scene"))
+    name = kernel_parameter("tests.scene")
+    scene = next(scene for scene in (*scenes.SCENES, scenes.BENCH) if scene.name == name)
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir()
     (RESULTS / "began").write_text(pathlib.Path("/proc/uptime").read_text().split()[0])

@@ -19,11 +19,16 @@ struct filter {
 
 /*
  * Compiles a profile. defaultAction must be a denial; names that libseccomp does not know are left
- * to it, and so is the system call `without`, unless NULL. Another architecture's system calls, x32 among them, kill the process.
+ * to it, and so is the system call `without`, unless NULL. Another architecture's system calls, x32
+ * among them, kill the process.
  * 0; -EINVAL with a fault that names the member that is wrong; another negative errno.
  */
 int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
                    struct fault *fault);
+
+/* The same as libseccomp makes it, not shortened: filter_dispatch.h. */
+int filter_translate(const char *json, size_t length, const char *without,
+                     struct filter *ret_filter, struct fault *fault);
 
 /*
  * Whether libseccomp comes to an end with a profile that somebody brought: up to 2.5.5 it goes round in

@@ -1,25 +1,15 @@
 /*
  * A seccomp profile. One that compiles gives a program that the kernel would take: jumps forward and
  * inside, a verdict at the end of every way, only verdicts that a profile may name; other
- * architectures and x32 are killed; what is not named is not allowed.
+ * architectures and x32 are killed; what is not named is not allowed. Shortened, it says the same.
  */
 #include "sandbox/filter.h"
 
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/filter-verdict.h"
 
-#include <linux/audit.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
-#include <string.h>
-
-#if defined(__x86_64__)
-#define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
-#define OTHER_ARCHITECTURE AUDIT_ARCH_I386
-#elif defined(__aarch64__)
-#define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
-#define OTHER_ARCHITECTURE AUDIT_ARCH_ARM
-#endif
 
 #define X32_BIT 0x40000000
 #define NUMBER_OF_NOTHING 100000
@@ -63,54 +53,10 @@ static void check_instruction(const struct filter *filter, size_t at)
     FUZZ_CHECK(left > 0);
 }
 
-/* What the checked program says of a call. */
-static uint32_t verdict_of(const struct filter *filter, const struct seccomp_data *call)
-{
-    uint32_t a = 0;
-    uint32_t x = 0;
-    uint32_t memory[BPF_MEMWORDS] = {0};
-    for (const struct sock_filter *op = filter->code;; op++) {
-        switch (op->code) {
-        case BPF_LD | BPF_W | BPF_ABS:
-            memcpy(&a, (const char *)call + op->k, sizeof(a));
-            break;
-        case BPF_LD | BPF_MEM:
-            a = memory[op->k % BPF_MEMWORDS];
-            break;
-        case BPF_ST:
-            memory[op->k % BPF_MEMWORDS] = a;
-            break;
-        case BPF_ALU | BPF_AND | BPF_K:
-            a &= op->k;
-            break;
-        case BPF_MISC | BPF_TAX:
-            x = a;
-            break;
-        case BPF_MISC | BPF_TXA:
-            a = x;
-            break;
-        case BPF_JMP | BPF_JA:
-            op += op->k;
-            break;
-        case BPF_JMP | BPF_JEQ | BPF_K:
-            op += a == op->k ? op->jt : op->jf;
-            break;
-        case BPF_JMP | BPF_JGT | BPF_K:
-            op += a > op->k ? op->jt : op->jf;
-            break;
-        case BPF_JMP | BPF_JGE | BPF_K:
-            op += a >= op->k ? op->jt : op->jf;
-            break;
-        default:
-            return op->k;
-        }
-    }
-}
-
 static uint32_t verdict(const struct filter *filter, uint32_t architecture, int number)
 {
     const struct seccomp_data call = {.nr = number, .arch = architecture};
-    return verdict_of(filter, &call);
+    return filter_verdict(filter, &call);
 }
 
 static void check_program(const struct filter *filter)
@@ -162,6 +108,26 @@ static bool may_go_in_circles(const char *text, size_t length)
     return rules_of_two > 1;
 }
 
+/* Of all calls near those that the longer program tells apart, with arguments that it compares with. */
+static void check_likeness(const struct filter *filter, const struct filter *longer)
+{
+    FUZZ_CHECK(filter->length <= longer->length);
+    uint32_t seed = longer->length;
+    for (size_t at = 0; at < longer->length; at++) {
+        for (uint32_t change = 0; change < 3; change++) {
+            struct seccomp_data call = {.nr = (int)(longer->code[at].k + change - 1),
+                                        .arch = OWN_ARCHITECTURE};
+            for (size_t i = 0; i < ARRAY_LENGTH(call.args); i++) {
+                seed = seed * 1664525 + 1013904223;
+                call.args[i] = longer->code[(seed >> 8) % longer->length].k;
+                if (seed >> 30 == 0)
+                    call.args[i] = call.args[i] << 32 | (seed & 3);
+            }
+            FUZZ_CHECK(filter_verdict(filter, &call) == filter_verdict(longer, &call));
+        }
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     OWNED(filter_release) struct filter filter = {0};
@@ -175,5 +141,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     check_shape((const char *)data, size);
     check_program(&filter);
+    OWNED(filter_release) struct filter longer = {0};
+    FUZZ_CHECK(filter_translate((const char *)data, size, "memfd_create", &longer, NULL) == 0);
+    check_likeness(&filter, &longer);
     return 0;
 }

@@ -3,11 +3,10 @@
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 #include "seccomp-profiles/default-profile.h"
+#include "tests/support/filter-verdict.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,59 +21,7 @@
 
 #include <cmocka.h>
 
-#if defined(__x86_64__)
-#define OWN_ARCHITECTURE AUDIT_ARCH_X86_64
-#define OTHER_ARCHITECTURE AUDIT_ARCH_I386
-#elif defined(__aarch64__)
-#define OWN_ARCHITECTURE AUDIT_ARCH_AARCH64
-#define OTHER_ARCHITECTURE AUDIT_ARCH_ARM
-#endif
-
 #define NO_FD UINT64_C(0xffffffffffffffff)
-
-/* The verdict of a filter on one call: classic BPF as seccomp(2) allows it, interpreted. */
-static uint32_t verdict_of(const struct filter *filter, const struct seccomp_data *call)
-{
-    uint32_t a = 0;
-    uint32_t x = 0;
-    for (size_t at = 0; at < filter->length; at++) {
-        const struct sock_filter *op = &filter->code[at];
-        bool jump = false;
-        switch (op->code) {
-        case BPF_LD | BPF_W | BPF_ABS:
-            memcpy(&a, (const char *)call + op->k, sizeof(a));
-            continue;
-        case BPF_ALU | BPF_AND | BPF_K:
-            a &= op->k;
-            continue;
-        case BPF_MISC | BPF_TAX:
-            x = a;
-            continue;
-        case BPF_MISC | BPF_TXA:
-            a = x;
-            continue;
-        case BPF_JMP | BPF_JA:
-            at += op->k;
-            continue;
-        case BPF_JMP | BPF_JEQ | BPF_K:
-            jump = a == op->k;
-            break;
-        case BPF_JMP | BPF_JGT | BPF_K:
-            jump = a > op->k;
-            break;
-        case BPF_JMP | BPF_JGE | BPF_K:
-            jump = a >= op->k;
-            break;
-        case BPF_RET | BPF_K:
-            return op->k;
-        default:
-            fail_msg("instruction %#x at %zu is not interpreted here", op->code, at);
-        }
-        at += jump ? op->jt : op->jf;
-    }
-    fail_msg("the filter ended without a verdict");
-    return 0;
-}
 
 static uint32_t verdict(const struct filter *filter, long number, uint64_t first, uint64_t second,
                         uint64_t third)
@@ -84,7 +31,7 @@ static uint32_t verdict(const struct filter *filter, long number, uint64_t first
         .arch = OWN_ARCHITECTURE,
         .args = {first, second, third},
     };
-    return verdict_of(filter, &call);
+    return filter_verdict(filter, &call);
 }
 
 #define ALLOW SECCOMP_RET_ALLOW
@@ -222,10 +169,10 @@ static void other_architectures_are_killed(void **state)
     OWNED(filter_release) struct filter filter = {0};
     assert_int_equal(filter_compile_default(NULL, &filter, &fault), 0);
     struct seccomp_data call = {.nr = 1, .arch = OTHER_ARCHITECTURE};
-    assert_int_equal(verdict_of(&filter, &call), SECCOMP_RET_KILL_PROCESS);
+    assert_int_equal(filter_verdict(&filter, &call), SECCOMP_RET_KILL_PROCESS);
 #if defined(__x86_64__)
     call = (struct seccomp_data){.nr = 0x40000000, .arch = OWN_ARCHITECTURE}; /* x32 read */
-    assert_int_equal(verdict_of(&filter, &call), SECCOMP_RET_KILL_PROCESS);
+    assert_int_equal(filter_verdict(&filter, &call), SECCOMP_RET_KILL_PROCESS);
 #endif
 }
 

@@ -159,13 +159,14 @@ void census_take(const struct census *census, struct census_count *ret_count)
     *ret_count = count;
 }
 
-uint64_t census_memory(const struct census *census)
+uint64_t census_memory(const struct census *census, uint64_t enough)
 {
     struct census_count closed = {0};
     uint64_t private_bytes = 0;
     uint64_t shared_bytes = 0;
     OWNED(directory_release) DIR *processes = directory_open(census->proc_fd, ".");
-    for (const char *name; (name = directory_next_number(processes)) != NULL;) {
+    for (const char *name;
+         private_bytes <= enough && (name = directory_next_number(processes)) != NULL;) {
         char text[PROCESS_FILE_MAX];
         if (strcmp(name, INIT_PID) == 0)
             continue;

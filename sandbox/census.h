@@ -43,10 +43,11 @@ void census_take(const struct census *census, struct census_count *ret_count);
 
 /*
  * The memory of all in bytes: as above, but each shared page divided among those that map it, and
- * without the image's files, which are the page cache's. Walks the page tables, and waits for whoever
- * changes them: not to be called from the loop (memory_sum.h).
+ * without the image's files, which are the page cache's. Less, but more than `enough`, where that
+ * shows before all are looked at. Walks the page tables, and waits for whoever changes them: not to be
+ * called from the loop (memory_sum.h).
  */
-uint64_t census_memory(const struct census *census);
+uint64_t census_memory(const struct census *census, uint64_t enough);
 
 /* Whether the machine has hardly any memory left: then it is the runs that have to give way. */
 bool machine_is_short(void);

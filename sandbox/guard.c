@@ -40,6 +40,15 @@ static void on_sum(struct memory_sum *sum, uint64_t bytes)
         exceed(guard, REACHED_MEMORY, OUTCOME_OUT_OF_MEMORY);
 }
 
+/* Nobody can be let have all the memory because it takes too long to find out that he has. */
+static bool takes_too_long(const struct memory_sum *sum)
+{
+    int64_t taken = clock_now() - sum->begun_at;
+    return taken > SUM_MAX_MS * NANOSECONDS_PER_MILLISECOND ||
+           (taken > SUM_BLOCKED_MAX_MS * NANOSECONDS_PER_MILLISECOND &&
+            memory_sum_blocked_ns(sum) > SUM_BLOCKED_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+}
+
 /* Whether the last sum does not tell any more that the run is below its limit. */
 static bool is_sum_due(const struct guard *guard, uint64_t bound)
 {
@@ -60,14 +69,14 @@ static void look_at_memory(struct guard *guard, const struct census_count *count
         exceed(guard, REACHED_MACHINE_MEMORY, OUTCOME_OUT_OF_MEMORY);
     memory_sum_check(&guard->sum);
     if (guard->sum.loop != NULL) {
-        if (clock_now() - guard->sum.begun_at > SUM_MAX_MS * NANOSECONDS_PER_MILLISECOND)
+        if (takes_too_long(&guard->sum))
             exceed(guard, REACHED_MEMORY, OUTCOME_OUT_OF_MEMORY);
         return;
     }
     if (bound <= guard->limits.memory_bytes || !is_sum_due(guard, bound))
         return;
     guard->bound_then = bound;
-    if (memory_sum_start(&guard->sum, guard->loop, &guard->census) < 0)
+    if (memory_sum_start(&guard->sum, guard->loop, &guard->census, guard->limits.memory_bytes) < 0)
         exceed(guard, REACHED_MEMORY, OUTCOME_OUT_OF_MEMORY);
 }
 

@@ -92,8 +92,12 @@
 #define LOOK_PAUSE_FACTOR 10
 #define LOOK_PAUSE_MAX_MS 200
 
-/* How long the exact sum of a run's memory may take; then it counts as too much. */
-#define SUM_MAX_MS 1000
+/*
+ * How long the exact sum of a run's memory may be kept from going on, and how long it may take on a machine
+ * that has much else to do; then it counts as too much.
+ */
+#define SUM_BLOCKED_MAX_MS 1000
+#define SUM_MAX_MS 10000
 /* And how old it may get while the quick bound lies above the limit. */
 #define SUM_AGE_MAX_MS 500
 

@@ -3,8 +3,10 @@
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -26,17 +28,18 @@ static void on_answer(struct loop_watch *watch, uint32_t events)
     memory_sum_check(container_of(watch, struct memory_sum, answer));
 }
 
-__attribute__((noreturn)) static void sum_up(const struct census *census, pid_t parent,
-                                             int answer_fd)
+__attribute__((noreturn)) static void sum_up(const struct census *census, uint64_t enough,
+                                             pid_t parent, int answer_fd)
 {
     prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL);
     if (getppid() != parent)
         _exit(1);
-    uint64_t bytes = census_memory(census);
+    uint64_t bytes = census_memory(census, enough);
     _exit(write(answer_fd, &bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes) ? 0 : 1);
 }
 
-int memory_sum_start(struct memory_sum *sum, struct loop *loop, const struct census *census)
+int memory_sum_start(struct memory_sum *sum, struct loop *loop, const struct census *census,
+                     uint64_t enough)
 {
     int pipe_fds[2];
     if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
@@ -49,11 +52,25 @@ int memory_sum_start(struct memory_sum *sum, struct loop *loop, const struct cen
     pid_t parent = getpid();
     sum->pid = fork();
     if (sum->pid == 0)
-        sum_up(census, parent, answer_fd);
+        sum_up(census, enough, parent, answer_fd);
     int r = sum->pid < 0 ? -errno : loop_watch(loop, &sum->answer, sum->answer_fd, EPOLLIN);
     if (r < 0)
         memory_sum_release(sum);
     return r;
+}
+
+int64_t memory_sum_blocked_ns(const struct memory_sum *sum)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%d/schedstat", sum->pid);
+    OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char text[80] = "";
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    int64_t worked = 0;
+    int64_t queued = 0;
+    if (length > 0)
+        sscanf(text, "%" SCNd64 " %" SCNd64, &worked, &queued);
+    return clock_now() - sum->begun_at - worked - queued;
 }
 
 void memory_sum_release(struct memory_sum *sum)

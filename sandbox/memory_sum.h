@@ -26,8 +26,16 @@ struct memory_sum {
 
 #define MEMORY_SUM_NONE ((struct memory_sum){.answer_fd = -1, .answer = {.fd = -1}})
 
-/* sum->done must be set. 0 or a negative errno. */
-int memory_sum_start(struct memory_sum *sum, struct loop *loop, const struct census *census);
+/* sum->done must be set; `enough` as for census_memory(). 0 or a negative errno. */
+int memory_sum_start(struct memory_sum *sum, struct loop *loop, const struct census *census,
+                     uint64_t enough);
+
+/*
+ * How much of its time, in ns, it has neither worked nor waited for a processor: as a snippet can have it
+ * do that keeps what it looks at locked. All of it, where the kernel does not tell.
+ * Source: Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat.
+ */
+int64_t memory_sum_blocked_ns(const struct memory_sum *sum);
 
 /* Takes the answer if it is there, for a caller that keeps the loop waiting. */
 void memory_sum_check(struct memory_sum *sum);

@@ -26,7 +26,7 @@ struct filter {
 int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
                    struct fault *fault);
 
-/* The same as libseccomp makes it, not shortened: filter_dispatch.h. */
+/* The same as libseccomp makes it, not shortened (filter_dispatch.h): for tests to compare with. */
 int filter_translate(const char *json, size_t length, const char *without,
                      struct filter *ret_filter, struct fault *fault);
 

@@ -13,20 +13,23 @@
 #define IF_NOT_BELOW (BPF_JMP | BPF_JGE | BPF_K)
 #define RETURN (BPF_RET | BPF_K)
 
-/* A conditional jump leads over at most 255 instructions; two more may come in between. */
-#define NEAR_MAX 250
+/* The kernel takes programs of 4096 instructions (BPF_MAXINSNS); of a much longer one nothing comes. */
+#define LENGTH_MAX (4 * BPF_MAXINSNS)
 
-/* What a way through the program comes to. */
+/* A conditional jump leads over at most 255 instructions, and one more may be put in between. */
+#define NEAR_MAX (UINT8_MAX - 1)
+
+/* What a way through a program comes to. */
 struct target {
     bool is_verdict;
     uint32_t verdict;
-    size_t at; /* else: of an instruction */
+    size_t at; /* else: of an instruction, in the old program or in the new one */
 };
 
 /* Numbers from `first` on, to where the next begins. */
 struct interval {
     uint32_t first;
-    struct target answer; /* `at` is in the old program: it looks at the arguments */
+    struct target answer; /* in the old program, until that is taken over */
 };
 
 /*
@@ -51,7 +54,7 @@ static bool holds(const struct sock_filter *op, uint32_t value)
     return op->code == IF_ABOVE ? value > op->k : value >= op->k;
 }
 
-/* What libseccomp makes use of, and so what is understood here. */
+/* What libseccomp may make use of, and so what is understood here. */
 static bool is_known(const struct sock_filter *op)
 {
     static const uint16_t others[] = {RETURN,
@@ -68,6 +71,19 @@ static bool is_known(const struct sock_filter *op)
     return found;
 }
 
+/* As the kernel would have it too: every way leads forward to a verdict, and none out of the program. */
+static bool is_sound(const struct filter *filter)
+{
+    for (size_t at = 0; at < filter->length; at++) {
+        const struct sock_filter *op = &filter->code[at];
+        size_t behind = filter->length - at - 1;
+        if (!is_known(op) || (op->code == JUMP && op->k >= behind) ||
+            (is_condition(op) && (op->jt >= behind || op->jf >= behind)))
+            return false;
+    }
+    return filter->length > 0 && filter->code[filter->length - 1].code == RETURN;
+}
+
 /* Where an instruction of the old program leads, jumps without a condition left out. */
 static struct target target_of(const struct filter *old, size_t at)
 {
@@ -80,6 +96,10 @@ static struct target target_of(const struct filter *old, size_t at)
 /*
  * What the program comes to with that number, up to a verdict or the first look at something else than the
  * number. False: it is of another shape.
+ *
+ * On the way there, nothing is done but to load the number and to compare it. So what begins there finds
+ * the same in the new program as in the old: it loads the accumulator itself, and the index register and
+ * the scratch memory, if it uses them, are as they were when the program began.
  */
 static bool find_answer(const struct filter *old, size_t begin, uint32_t number,
                         struct target *ret_answer)
@@ -145,6 +165,7 @@ static bool find_intervals(const struct filter *old, size_t begin, struct interv
     return true;
 }
 
+/* Of a program that is full nothing is of use any more, wherever its jumps lead: see rewrite(). */
 static size_t put(struct writer *writer, struct sock_filter op)
 {
     if (writer->count == writer->max) {
@@ -252,10 +273,7 @@ static struct target put_tree(struct writer *writer, const struct interval *inte
  */
 static bool find_beginning(const struct filter *old, size_t *ret_begin, struct target *ret_stranger)
 {
-    for (size_t at = 0; at < old->length; at++)
-        if (!is_known(&old->code[at]))
-            return false;
-    if (old->length < 3 || old->code[0].code != LOAD ||
+    if (!is_sound(old) || old->length < 3 || old->code[0].code != LOAD ||
         old->code[0].k != offsetof(struct seccomp_data, arch) || old->code[1].code != IF_EQUAL)
         return false;
     *ret_stranger = target_of(old, 2 + (size_t)old->code[1].jf);
@@ -291,6 +309,8 @@ static bool rewrite(struct writer *writer, const struct filter *old, struct inte
 int filter_shorten(struct filter *filter)
 {
     size_t length = filter->length;
+    if (length > LENGTH_MAX)
+        return 0;
     OWNED_MEMORY struct sock_filter *code = calloc(length, sizeof(*code));
     OWNED_MEMORY struct interval *intervals = calloc(2 * length + 1, sizeof(*intervals));
     OWNED_MEMORY bool *is_reached = calloc(length, sizeof(*is_reached));

@@ -99,3 +99,16 @@ void bench_rootfs_remove(char **path)
     rmdir(*path);
     memory_release(path);
 }
+
+int bench_find_beside(const char *name, char path[PATH_MAX], struct fault *fault)
+{
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (length < 0)
+        return fault_set(fault, errno, "reading /proc/self/exe: %m");
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    if (snprintf(path, PATH_MAX, "%s/%s", self, name) >= PATH_MAX)
+        return fault_set(fault, ENAMETOOLONG, "%s: %m", name);
+    return 0;
+}

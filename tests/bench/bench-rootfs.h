@@ -8,6 +8,11 @@
 
 #include "sandbox/base/fault.h"
 
+#include <limits.h>
+
+/* The file `name` seen from where this program is. 0, or a negative errno with its fault. */
+int bench_find_beside(const char *name, char path[PATH_MAX], struct fault *fault);
+
 /* Where the program is in it. */
 #define BENCH_PROGRAM "/program"
 

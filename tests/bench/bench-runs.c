@@ -360,20 +360,6 @@ static void rows_release(struct bench_row (*rows)[ROW_COUNT])
         memory_release(&(*rows)[i].samples);
 }
 
-/* The file `name` seen from where this program is. */
-static int find_beside(const char *name, char path[PATH_MAX], struct fault *fault)
-{
-    char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (length < 0)
-        return fault_set(fault, errno, "reading /proc/self/exe: %m");
-    self[length] = '\0';
-    *strrchr(self, '/') = '\0';
-    if (snprintf(path, PATH_MAX, "%s/%s", self, name) >= PATH_MAX)
-        return fault_set(fault, ENAMETOOLONG, "%s: %m", name);
-    return 0;
-}
-
 static void settled(void *data)
 {
     struct bench *bench = data;
@@ -408,10 +394,10 @@ static int bench_open(struct bench *bench)
     if (r < 0)
         return fault_set(bench->fault, -r, "opening an event loop: %m");
     char program[PATH_MAX];
-    r = find_beside("nothing", program, bench->fault);
+    r = bench_find_beside("nothing", program, bench->fault);
     if (r == 0)
-        r = find_beside("../../sandbox/scope/code-sandbox-mcp-scope", bench->scope_program,
-                        bench->fault);
+        r = bench_find_beside("../../sandbox/scope/code-sandbox-mcp-scope", bench->scope_program,
+                              bench->fault);
     if (r == 0)
         r = bench_rootfs_make(program, &bench->rootfs, bench->fault);
     if (r == 0) {

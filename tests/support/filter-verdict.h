@@ -20,7 +20,7 @@
 #define OTHER_ARCHITECTURE AUDIT_ARCH_ARM
 #endif
 
-/* Aborts at what the kernel would not have taken. */
+/* Of a program that the kernel would take. Aborts at an instruction that libseccomp does not use. */
 static inline uint32_t filter_verdict(const struct filter *filter, const struct seccomp_data *call)
 {
     uint32_t a = 0;

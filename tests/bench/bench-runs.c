@@ -279,10 +279,12 @@ static const struct difference {
 
 #define ROW_COUNT (ARRAY_LENGTH(subjects) + ARRAY_LENGTH(differences))
 
-/* What a row is of; of a difference, what has more. */
-static const struct subject *subject_of(size_t row)
+/* Whether there is nothing to be measured; of a difference, in what has more. */
+static bool is_missing(size_t row, bool has_cgroups, bool has_layers)
 {
-    return &subjects[row < ROW_DIFFERENCES ? row : differences[row - ROW_DIFFERENCES].with];
+    size_t of = row < ROW_DIFFERENCES ? row : differences[row - ROW_DIFFERENCES].with;
+    return (subjects[of].engine == ENGINE_GROUPING && !has_cgroups) ||
+           (of == ROW_LAYERS && !has_layers);
 }
 
 static int measure_once(struct bench *bench, const struct subject *subject, int64_t *ret_ns)
@@ -312,11 +314,15 @@ static int measure_round(struct bench *bench, const struct bench_row rows[ROW_CO
     size_t order[ARRAY_LENGTH(subjects)] = {0};
     int r = 0;
     shuffle(order, &bench->seed);
-    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(subjects); i++)
-        if (rows[order[i]].samples != NULL)
-            r = measure_once(bench, &subjects[order[i]], &rows[order[i]].samples[round]);
-    int64_t taken = REST_RUNS * rows[ROW_JAIL].samples[round];
-    bench->rest_ns = taken > REST_MIN_NS ? taken : REST_MIN_NS;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(subjects); i++) {
+        int64_t *samples = rows[order[i]].samples;
+        if (samples == NULL)
+            continue;
+        r = measure_once(bench, &subjects[order[i]], &samples[round]);
+        int64_t rest_ns = REST_RUNS * samples[round];
+        if (order[i] == ROW_JAIL)
+            bench->rest_ns = rest_ns > REST_MIN_NS ? rest_ns : REST_MIN_NS;
+    }
     return r;
 }
 
@@ -343,9 +349,7 @@ static int rows_make(bool has_cgroups, const struct options *options,
         bool is_subject = i < ROW_DIFFERENCES;
         rows[i].name = is_subject ? subjects[i].name : differences[i - ROW_DIFFERENCES].name;
         rows[i].label = is_subject ? subjects[i].label : differences[i - ROW_DIFFERENCES].label;
-        const struct subject *subject = subject_of(i);
-        if ((subject->engine == ENGINE_GROUPING && !has_cgroups) ||
-            (subject->way == WAY_LAYERED && options->no_layers))
+        if (is_missing(i, has_cgroups, !options->no_layers))
             continue;
         rows[i].samples = calloc(options->rounds, sizeof(*rows[i].samples));
         if (rows[i].samples == NULL)

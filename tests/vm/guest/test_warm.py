@@ -55,8 +55,7 @@ def test_an_end_leaves_none_of_those_that_wait():
     server, waiting = warm_server()
     server.kill()
     server.wait()
-    await_that(lambda: not any((run / "cgroup.procs").exists() and (run / "cgroup.procs").read_text()
-                               for run in waiting))
+    await_that(lambda: not any(processes_of(run) for run in waiting))
     with warm_server()[0] as other:  # which removes what is empty
         assert other.text_of(other.call("run_python_code", "print(1)")) == "1"
         await_that(lambda: not any(run.exists() for run in waiting))

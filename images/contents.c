@@ -6,16 +6,15 @@
 #include "images/registry/digest.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/resolve.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
@@ -192,17 +191,15 @@ static int file_hash(int fd, char *bytes, struct digest *ret_digest)
 
 static int entry_hash(const struct hashing *hashing, struct contents_entry *entry, char *bytes)
 {
-    const struct open_how how = {
-        .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
-    };
     struct digest digest;
     OWNED_MEMORY char *path = text_decode(entry->path);
     if (path == NULL)
         return -ENOMEM;
-    OWNED_FD int fd = (int)syscall(SYS_openat2, hashing->tree_fd, path, &how, sizeof(how));
-    if (fd < 0 && errno != EACCES)
-        return -errno;
+    OWNED_FD int fd =
+        open_resolved(hashing->tree_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
+                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+    if (fd < 0 && fd != -EACCES)
+        return fd;
     if (fd < 0) { /* it was readable when the layer was made */
         entry->value = strdup("-");
         return entry->value != NULL ? 0 : -ENOMEM;

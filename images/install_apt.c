@@ -6,13 +6,12 @@
 #include "images/tree.h"
 #include "images/unpack.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/resolve.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #define STATUS "var/lib/dpkg/status"
 #define RELEASE "usr/lib/os-release"
@@ -34,15 +33,12 @@ static int layers_read(const struct image *image, const char *path, struct buffe
             return -ENOMEM;
         }
         OWNED_FD int tree_fd = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        const struct open_how how = {
-            .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
-            .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
-        };
-        OWNED_FD int fd = (int)syscall(SYS_openat2, tree_fd, path, &how, sizeof(how));
-        if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        OWNED_FD int fd = open_resolved(tree_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+                                        RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+        if (fd == -ENOENT || fd == -ENOTDIR)
             continue;
         if (fd < 0)
-            return -errno;
+            return fd;
         char opened[64];
         snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
         return file_read(opened, text, NULL);

@@ -3,13 +3,12 @@
 #include "images/tree.h"
 #include "images/whiteout.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/resolve.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #define LINKS_MAX 40 /* to follow in one name, as the kernel does: path_resolution(7) */
 
@@ -97,12 +96,8 @@ void tree_writer_close(struct tree_writer *writer)
 /* Opens a directory of the tree by its name, "" being the top. A descriptor or a negative errno. */
 static int directory_resolve(const char *name, uint64_t resolve)
 {
-    const struct open_how how = {
-        .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-        .resolve = resolve,
-    };
-    long fd = syscall(SYS_openat2, AT_FDCWD, name[0] != '\0' ? name : ".", &how, sizeof(how));
-    return fd < 0 ? -errno : (int)fd;
+    return open_resolved(AT_FDCWD, name[0] != '\0' ? name : ".", O_PATH | O_DIRECTORY | O_CLOEXEC,
+                         resolve);
 }
 
 /* Whether a directory of the tree is not too far down, however the links went. 0 or -ELOOP. */

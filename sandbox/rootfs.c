@@ -1,10 +1,10 @@
 #include "sandbox/rootfs.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/resolve.h"
 
 #include <fcntl.h>
 #include <linux/mount.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,10 +34,11 @@ void rootfs_close(struct rootfs *rootfs)
 /* Whether `path`, resolved inside, is a file that may be executed. */
 static int check_program(const struct rootfs *rootfs, const char *path)
 {
-    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
-    OWNED_FD int fd = (int)syscall(SYS_openat2, rootfs->fd, path, &how, sizeof(how));
+    OWNED_FD int fd = open_resolved(rootfs->fd, path, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT);
     struct stat status;
-    if (fd < 0 || fstat(fd, &status) < 0)
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &status) < 0)
         return -errno;
     return S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0 ? 0 : -EACCES;
 }

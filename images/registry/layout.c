@@ -3,14 +3,13 @@
 #include "images/registry/docker_archive.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/resolve.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #define READ_SIZE (256 << 10)
 #define INDEXES_MAX 4 /* that lead to one another */
@@ -18,14 +17,11 @@
 /* Opens a regular file inside the directory. A descriptor, or a negative errno with a fault. */
 static int file_open(int directory_fd, const char *path, struct fault *fault)
 {
-    const struct open_how how = {
-        .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
-        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-    };
     struct stat status;
-    OWNED_FD int fd = (int)syscall(SYS_openat2, directory_fd, path, &how, sizeof(how));
+    OWNED_FD int fd = open_resolved(directory_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+                                    RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
     if (fd < 0 || fstat(fd, &status) < 0)
-        return fault_set(fault, errno, "cannot open %s of the image: %m", path);
+        return fault_set(fault, fd < 0 ? -fd : errno, "cannot open %s of the image: %m", path);
     if (!S_ISREG(status.st_mode))
         return fault_set(fault, EINVAL, "%s of the image is not a regular file", path);
     return fd_take(&fd);

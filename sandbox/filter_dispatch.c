@@ -183,7 +183,7 @@ static size_t distance_to(const struct writer *writer, size_t place)
 }
 
 /* A place that leads there and is at most `max` instructions away, written if there is none. */
-static size_t reach(struct writer *writer, const struct target *target, size_t max)
+static size_t place_within(struct writer *writer, const struct target *target, size_t max)
 {
     if (target->is_verdict) {
         for (size_t i = 0; i <= max && i < writer->count; i++) {
@@ -201,8 +201,8 @@ static size_t reach(struct writer *writer, const struct target *target, size_t m
 static struct target put_condition(struct writer *writer, uint16_t code, uint32_t value,
                                    const struct target *if_true, const struct target *if_false)
 {
-    size_t yes = reach(writer, if_true, NEAR_MAX);
-    size_t no = reach(writer, if_false, NEAR_MAX);
+    size_t yes = place_within(writer, if_true, NEAR_MAX);
+    size_t no = place_within(writer, if_false, NEAR_MAX);
     uint8_t to_yes = (uint8_t)distance_to(writer, yes);
     uint8_t to_no = (uint8_t)distance_to(writer, no);
     size_t place = put(writer, (struct sock_filter)BPF_JUMP(code, value, to_yes, to_no));
@@ -213,12 +213,12 @@ static struct target put_condition(struct writer *writer, uint16_t code, uint32_
 static struct target put_before(struct writer *writer, struct sock_filter op,
                                 const struct target *next)
 {
-    reach(writer, next, 0);
+    place_within(writer, next, 0);
     return (struct target){.at = put(writer, op)};
 }
 
 /* Where the new program has what the old one has there. */
-static struct target moved(const struct filter *old, const size_t *places, size_t at)
+static struct target target_in_new(const struct filter *old, const size_t *places, size_t at)
 {
     struct target target = target_of(old, at);
     if (!target.is_verdict)
@@ -246,11 +246,11 @@ static void put_bodies(struct writer *writer, const struct filter *old, bool *is
         if (!is_reached[at] || op->code == RETURN)
             continue;
         if (is_condition(op)) {
-            struct target yes = moved(old, places, at + 1 + op->jt);
-            struct target no = moved(old, places, at + 1 + op->jf);
+            struct target yes = target_in_new(old, places, at + 1 + op->jt);
+            struct target no = target_in_new(old, places, at + 1 + op->jf);
             places[at] = put_condition(writer, op->code, op->k, &yes, &no).at;
         } else {
-            struct target next = moved(old, places, at + 1);
+            struct target next = target_in_new(old, places, at + 1);
             places[at] = put_before(writer, *op, &next).at;
         }
     }
@@ -271,15 +271,15 @@ static struct target put_tree(struct writer *writer, const struct interval *inte
  * The architecture is looked at first and then the number: where that begins, and what is done with a call
  * of another architecture.
  */
-static bool find_beginning(const struct filter *old, size_t *ret_begin, struct target *ret_stranger)
+static bool find_beginning(const struct filter *old, size_t *ret_begin, struct target *ret_foreign)
 {
     if (!is_sound(old) || old->length < 3 || old->code[0].code != LOAD ||
         old->code[0].k != offsetof(struct seccomp_data, arch) || old->code[1].code != IF_EQUAL)
         return false;
-    *ret_stranger = target_of(old, 2 + (size_t)old->code[1].jf);
+    *ret_foreign = target_of(old, 2 + (size_t)old->code[1].jf);
     *ret_begin = target_of(old, 2 + (size_t)old->code[1].jt).at;
     const struct sock_filter *first = &old->code[*ret_begin];
-    return ret_stranger->is_verdict && first->code == LOAD &&
+    return ret_foreign->is_verdict && first->code == LOAD &&
            first->k == offsetof(struct seccomp_data, nr);
 }
 
@@ -287,10 +287,10 @@ static bool find_beginning(const struct filter *old, size_t *ret_begin, struct t
 static bool rewrite(struct writer *writer, const struct filter *old, struct interval *intervals,
                     bool *is_reached, size_t *places)
 {
-    struct target stranger;
+    struct target foreign;
     size_t begin = 0;
     size_t count = 0;
-    if (!find_beginning(old, &begin, &stranger) || !find_intervals(old, begin, intervals, &count))
+    if (!find_beginning(old, &begin, &foreign) || !find_intervals(old, begin, intervals, &count))
         return false;
     for (size_t i = 0; i < count; i++)
         is_reached[intervals[i].answer.at] = true;
@@ -301,7 +301,7 @@ static bool rewrite(struct writer *writer, const struct filter *old, struct inte
     struct target tree = put_tree(writer, intervals, count);
     struct sock_filter load_number = BPF_STMT(LOAD, offsetof(struct seccomp_data, nr));
     struct target number = put_before(writer, load_number, &tree);
-    struct target same = put_condition(writer, IF_EQUAL, old->code[1].k, &number, &stranger);
+    struct target same = put_condition(writer, IF_EQUAL, old->code[1].k, &number, &foreign);
     put_before(writer, old->code[0], &same);
     return !writer->is_full;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define READ_SIZE 65536
+#define READ_SIZE_MIN 4096
 
 int file_read(const char *path, struct buffer *text, struct fault *fault)
 {
@@ -17,10 +17,10 @@ int file_read(const char *path, struct buffer *text, struct fault *fault)
     if (fd < 0)
         return fault_set(fault, errno, "cannot open %s: %m", path);
     for (;;) {
-        int r = buffer_reserve(text, READ_SIZE);
+        int r = buffer_reserve(text, READ_SIZE_MIN);
         if (r < 0)
             return fault_set(fault, -r, "%s is too large", path);
-        ssize_t got = read(fd, text->data + text->length, READ_SIZE);
+        ssize_t got = read(fd, text->data + text->length, text->capacity - text->length);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)

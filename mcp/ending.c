@@ -130,8 +130,8 @@ static int advise_on_time(const struct run_result *result, const struct ending_r
         return buffer_format(text, "timeout_seconds can give it more time: at most %.8g.\n",
                              seconds_of(reader->wall_max_ms));
     if (reader->is_model)
-        return buffer_append_text(text, "That is all the time that a call can have: do less in "
-                                        "one, or find a faster way.\n");
+        return buffer_append_text(text, "No call can have more time: do less in one, or "
+                                        "find a faster way.\n");
     return buffer_append_text(text, "--timeout gives it more time.\n");
 }
 

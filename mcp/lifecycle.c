@@ -5,11 +5,11 @@
 #define KEY_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
 static const char instructions[] =
-    "Runs Python and JavaScript in a sandbox on this computer. Each call starts afresh, in an "
-    "empty directory without network: nothing is kept from one call to the next, so send whole "
-    "programs. Print what you want to see. What is left out of a long output is a resource that the "
-    "result names. The resource sandbox://environments tells which "
-    "libraries are there.";
+    "Runs programs in a sandbox on this computer; there is a tool for each language. Each call "
+    "starts afresh, in an empty directory without network: nothing is kept from one call to the "
+    "next, so send whole programs. Print what you want to see. What is left out of a long output is "
+    "a resource that the result names. The resource sandbox://environments tells which libraries "
+    "are there.";
 
 static void write_empty_object(struct json_writer *writer)
 {

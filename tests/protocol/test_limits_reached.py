@@ -10,8 +10,8 @@ from support.mcp_client import RECORD, WAIT_LONG, run
 def test_a_time_out_keeps_what_was_printed(start_python):
     server = start_python("--timeout", "0.5")
     texts, record = run(server, WAIT_LONG)
-    assert texts == ["begun\nThat is all the time that a call can have: do less in one, or find a "
-                     "faster way.\ntimed out after 0.5 s"]
+    assert texts == ["begun\nNo call can have more time: do less in one, or find a faster way.\n"
+                     "timed out after 0.5 s"]
     assert record["limits_reached"] == ["time"]
     assert record["outcome"] == "timed_out" and record["exit_code"] is None
 

@@ -36,7 +36,7 @@ static const struct {
     {OUTCOME_SIGNALED, 0, 5000, MODEL, "", "killed by SIGSEGV"},
     {OUTCOME_CANCELLED, 0, 5000, MODEL, "", "cancelled"},
     {OUTCOME_TIMED_OUT, REACHED_TIME, 0, MODEL,
-     "That is all the time that a call can have: do less in one, or find a faster way.\n",
+     "No call can have more time: do less in one, or find a faster way.\n",
      "timed out after 30 s"},
     {OUTCOME_TIMED_OUT, REACHED_TIME, 0, MODEL_WITH_MORE_TIME,
      "timeout_seconds can give it more time: at most 300.5.\n", "timed out after 30 s"},

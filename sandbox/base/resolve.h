@@ -1,7 +1,7 @@
 /*
  * Opening what a path leads to, with bounds on where it may lead: openat2(2).
  *
- * Side: both.
+ * Side: parent; the child has its own, since it includes nothing but its own folder.
  */
 #ifndef SANDBOX_BASE_RESOLVE_H
 #define SANDBOX_BASE_RESOLVE_H

@@ -1,11 +1,10 @@
 #include "sandbox/child/steps.h"
 
-#include "sandbox/base/resolve.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -54,13 +53,20 @@ static int mount_attach(int fd, int directory_fd, const char *path)
                                                                                             : 0;
 }
 
-/* The new root is not the root yet: what links of the image mean in it is looked up as if it were. */
+/*
+ * The new root is not the root yet: what links of the image mean in it is looked up as if it were.
+ * EAGAIN: a mount or a name changed somewhere while a ".." was followed; see openat2(2).
+ */
 static int mount_attach_inside(const struct jail *jail, int fd, const char *path)
 {
-    int place = open_resolved(jail->root_fd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                              RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+    const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    int place;
+    do {
+        place = (int)syscall(SYS_openat2, jail->root_fd, path, &how, sizeof(how));
+    } while (place < 0 && errno == EAGAIN);
     if (place < 0)
-        return place;
+        return -errno;
     int r = syscall(SYS_move_mount, fd, "", place, "",
                     MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
                 ? -errno

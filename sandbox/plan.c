@@ -51,9 +51,9 @@ static const char *const masks[] = {
  * up what the user's other programs need. No further user namespace: the filter says so as well.
  */
 static const struct plan_user_limit user_limits[] = {
-    {"/proc/sys/user/max_user_namespaces", "0"},
-    {"/proc/sys/user/max_inotify_instances", "16"},
-    {"/proc/sys/user/max_inotify_watches", "4096"},
+    {"sys/user/max_user_namespaces", "0"},
+    {"sys/user/max_inotify_instances", "16"},
+    {"sys/user/max_inotify_watches", "4096"},
 };
 
 /* The same as the mounts allow: the root is read-only, these are not. */

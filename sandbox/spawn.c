@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Those of cgroups and of the network are made inside: step_hide_cgroups(), step_make_network(). */
-#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS)
+/* The others are made inside, beside each other: step_make_network(), step_make_namespaces(). */
+#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID)
 
 /* Both ends of everything between the parent and the child. */
 struct channels {

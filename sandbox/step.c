@@ -13,13 +13,13 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_SIGNALS] = "reset the signals",
     [STEP_NETWORK_NAMESPACE] = "make a network namespace",
     [STEP_LOOPBACK] = "start the loopback interface",
+    [STEP_NAMESPACES] = "make its mount, ipc, uts and cgroup namespaces",
     [STEP_WAIT_FOR_ID_MAP] = "get the user mapping from the server",
     [STEP_ENTER_LAYERS] = "enter the directory of the image's layers",
     [STEP_TAKE_IDS] = "become the sandbox's user",
     [STEP_DIE_WITH_PARENT] = "tie the sandbox's life to the server's",
     [STEP_NAME_INIT] = "name its init",
     [STEP_HOSTNAME] = "set the host name",
-    [STEP_CGROUP_NAMESPACE] = "make a cgroup namespace",
     [STEP_PRIVATE_MOUNTS] = "make the mounts private",
     [STEP_MAKE_PROC] = "make a /proc of its own",
     [STEP_MAKE_SCRATCH] = "make the writable tmpfs",
@@ -32,9 +32,9 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_FILL_DEV] = "fill /dev",
     [STEP_MASK_FILE] = "cover the file",
     [STEP_MOUNT_SCRATCH] = "mount the writable directory",
+    [STEP_USER_LIMIT] = "set the limit of the user namespace",
     [STEP_PIVOT_ROOT] = "pivot into the root file system",
     [STEP_LEAVE_OLD_ROOT] = "leave the host's root",
-    [STEP_USER_LIMIT] = "set the limit of the user namespace",
     [STEP_SEAL_PROC] = "make /proc read-only",
     [STEP_SEAL_DEV] = "make /dev read-only",
     [STEP_FILL_HOME] = "fill the home directory",
@@ -144,7 +144,6 @@ static const char *step_remedy(enum jail_step step, int error)
     case STEP_TAKE_IDS:
     case STEP_HOSTNAME:
     case STEP_PRIVATE_MOUNTS:
-    case STEP_CGROUP_NAMESPACE:
     case STEP_LOOPBACK:
         return error == EPERM || error == EACCES ? USERNS_HELP : NULL;
     case STEP_MAKE_PROC:
@@ -189,6 +188,14 @@ static const char *step_remedy(enum jail_step step, int error)
                : error == EAGAIN ? PROCESSES_HELP
                : error == EPERM  ? USERNS_HELP
                                  : NULL;
+    case STEP_NAMESPACES:
+        return error == ENOSPC   ? "a limit of namespaces is reached; see max_mnt_namespaces, "
+                                   "max_ipc_namespaces, max_uts_namespaces and "
+                                   "max_cgroup_namespaces in /proc/sys/user (0 means that an "
+                                   "administrator switched them off)"
+               : error == EINVAL ? "this kernel lacks one of them"
+               : error == EPERM || error == EACCES ? USERNS_HELP
+                                                   : NULL;
     case STEP_FORK:
         return error == EAGAIN ? PROCESSES_HELP : NULL;
     default:
@@ -226,7 +233,7 @@ int step_explain_clone(int error, struct fault *fault)
         remedy = "clone3 needs Linux 5.3, the jail 5.14; inside a container its filter may hide it";
         break;
     case EINVAL:
-        remedy = "this kernel lacks one of the user, mount, pid, ipc, uts namespaces";
+        remedy = "this kernel lacks user or pid namespaces";
         break;
     case EAGAIN:
         remedy = PROCESSES_HELP;

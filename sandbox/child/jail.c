@@ -5,8 +5,8 @@
 
 /*
  * The order matters. Descriptors go first, so that nothing of the server is at hand later. The network
- * takes longest, so it is begun early and entered late, but before the old root goes: that waits for
- * what the kernel does elsewhere. Layers may be where only root's ids lead. Ids come before the
+ * takes longest, so it is begun before the other namespaces and entered late, but before the old root
+ * goes: that waits for what the kernel does elsewhere. Layers may be where only root's ids lead. Ids come before the
  * parent-death signal, because a change of ids clears it (prctl(2)). A proc may only be mounted where a
  * whole one is visible, and a part of a tmpfs only copied where that is attached: so file systems are
  * made while the host's are in view, and attached to the root before it is one, with every path of
@@ -20,13 +20,13 @@ static int (*const steps[])(struct jail *) = {
     step_close_descriptors,
     step_reset_signals,
     step_make_network,
+    step_make_namespaces,
     step_wait_for_id_map,
     step_enter_layers,
     step_take_ids,
     step_die_with_parent,
     step_name_init,
     step_name_host,
-    step_hide_cgroups,
     step_make_mounts_private,
     step_make_filesystems,
     step_split_scratch,
@@ -35,9 +35,9 @@ static int (*const steps[])(struct jail *) = {
     step_fill_dev,
     step_mask_files,
     step_mount_scratch,
+    step_limit_user_namespace,
     step_enter_network,
     step_pivot_root,
-    step_limit_user_namespace,
     step_seal_proc,
     step_seal_dev,
     step_fill_home,

@@ -21,13 +21,13 @@ enum jail_step {
     STEP_SIGNALS,
     STEP_NETWORK_NAMESPACE,
     STEP_LOOPBACK,
+    STEP_NAMESPACES,
     STEP_WAIT_FOR_ID_MAP,
     STEP_ENTER_LAYERS,  /* object: the directory of the layers */
     STEP_TAKE_IDS,
     STEP_DIE_WITH_PARENT,
     STEP_NAME_INIT,
     STEP_HOSTNAME,
-    STEP_CGROUP_NAMESPACE,
     STEP_PRIVATE_MOUNTS,
     STEP_MAKE_PROC,
     STEP_MAKE_SCRATCH,
@@ -40,9 +40,9 @@ enum jail_step {
     STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
     STEP_MASK_FILE,     /* index: of plan->masks */
     STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
+    STEP_USER_LIMIT,    /* index: of plan->user_limits */
     STEP_PIVOT_ROOT,
     STEP_LEAVE_OLD_ROOT,
-    STEP_USER_LIMIT,    /* index: of plan->user_limits */
     STEP_SEAL_PROC,
     STEP_SEAL_DEV,
     STEP_FILL_HOME,     /* index: of plan->home_links; past them: plan->home_file */
@@ -121,7 +121,7 @@ struct plan_path_rights {
 
 /* A limit of the new user namespace, below those of the user outside: namespaces(7), /proc/sys/user. */
 struct plan_user_limit {
-    const char *path;
+    const char *path; /* below /proc: "sys/user/max_user_namespaces" */
     const char *value;
 };
 

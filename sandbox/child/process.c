@@ -99,6 +99,17 @@ int step_die_with_parent(struct jail *jail)
     return (parent.revents & (POLLHUP | POLLERR)) != 0 ? -EPIPE : 0;
 }
 
+/*
+ * Here and not by clone3, so that the network is begun before. By clone3 the root of the cgroup namespace
+ * would be the server's cgroup too, and the run's a path beside it.
+ */
+int step_make_namespaces(struct jail *jail)
+{
+    const unsigned long kinds = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+    jail_note(jail, STEP_NAMESPACES, -1);
+    return syscall(SYS_unshare, kinds) < 0 ? -errno : 0;
+}
+
 /* /proc/1/cmdline can be read by all, and would show the server's path and options. */
 int step_name_init(struct jail *jail)
 {
@@ -119,19 +130,9 @@ int step_name_host(struct jail *jail)
     return sethostname(name, strlen(name)) < 0 || setdomainname("", 0) < 0 ? -errno : 0;
 }
 
-/*
- * Here and not by clone3, where the root of the namespace would be the server's cgroup, and the run's
- * a path beside it.
- */
-int step_hide_cgroups(struct jail *jail)
+static int write_text(int directory_fd, const char *path, const char *text)
 {
-    jail_note(jail, STEP_CGROUP_NAMESPACE, -1);
-    return syscall(SYS_unshare, (unsigned long)CLONE_NEWCGROUP) < 0 ? -errno : 0;
-}
-
-static int write_text(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int fd = openat(directory_fd, path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     int r = write(fd, text, strlen(text)) < 0 ? -errno : 0;
@@ -145,7 +146,8 @@ int step_limit_user_namespace(struct jail *jail)
     const struct jail_plan *plan = jail->plan;
     for (size_t i = 0; i < plan->user_limit_count; i++) {
         jail_note(jail, STEP_USER_LIMIT, (int)i);
-        int r = write_text(plan->user_limits[i].path, plan->user_limits[i].value);
+        const struct plan_user_limit *limit = &plan->user_limits[i];
+        int r = write_text(jail->proc_fd, limit->path, limit->value);
         if (r < 0 && r != -ENOENT) /* a kernel built without the thing has no number of it */
             return r;
     }

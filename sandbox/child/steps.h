@@ -59,13 +59,13 @@ static inline void jail_note(struct jail *jail, enum jail_step step, int index)
 /* process.c: what the process has and is. */
 int step_close_descriptors(struct jail *jail);
 int step_reset_signals(struct jail *jail);
+int step_make_namespaces(struct jail *jail);
 int step_wait_for_id_map(struct jail *jail);
 int step_enter_layers(struct jail *jail);
 int step_take_ids(struct jail *jail);
 int step_die_with_parent(struct jail *jail);
 int step_name_init(struct jail *jail);
 int step_name_host(struct jail *jail);
-int step_hide_cgroups(struct jail *jail);
 int step_limit_user_namespace(struct jail *jail);
 int step_set_rlimits(struct jail *jail);
 

@@ -98,14 +98,14 @@ WALLS = {
         ("sandbox/child/jail.c", "    step_enter_network,\n", ""),
     ),
     "an ipc namespace": (
-        ("sandbox/spawn.c", "CLONE_NEWIPC |", ""),
+        ("sandbox/child/process.c", "CLONE_NEWIPC |", ""),
     ),
     "a uts namespace": (
-        ("sandbox/spawn.c", "CLONE_NEWIPC | CLONE_NEWUTS)", "CLONE_NEWIPC)"),
+        ("sandbox/child/process.c", "CLONE_NEWUTS |", ""),
         ("sandbox/child/jail.c", "    step_name_host,\n", ""),
     ),
     "a cgroup namespace": (
-        ("sandbox/child/jail.c", "    step_hide_cgroups,\n", ""),
+        ("sandbox/child/process.c", " | CLONE_NEWCGROUP", ""),
     ),
     "a keyring of its own": (
         ("sandbox/child/jail.c", "    step_leave_keyring,\n", ""),

@@ -27,7 +27,7 @@ INIT = {
     "poll": ["tie the sandbox's life to the server's"],
     "sethostname": ["set the host name"],
     "setdomainname": ["set the host name"],
-    "unshare": ["make a cgroup namespace"],
+    "unshare": ["make its mount, ipc, uts and cgroup namespaces"],
     "wait4": [NETWORK],
     "setns": [NETWORK],
     "mount": ["make the mounts private"],

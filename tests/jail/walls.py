@@ -19,12 +19,11 @@ WALLS = {
     "a network namespace": (
         "sandbox/child/jail.c", "    step_enter_network,\n", "", "test_namespace_is_its_own"),
     "an ipc namespace": (
-        "sandbox/spawn.c", "CLONE_NEWIPC |", "", "test_namespace_is_its_own"),
+        "sandbox/child/process.c", "CLONE_NEWIPC |", "", "test_namespace_is_its_own"),
     "a uts namespace": (
-        "sandbox/spawn.c", "CLONE_NEWIPC | CLONE_NEWUTS)", "CLONE_NEWIPC)",
-        "test_namespace_is_its_own"),
+        "sandbox/child/process.c", "CLONE_NEWUTS |", "", "test_namespace_is_its_own"),
     "a cgroup namespace": (
-        "sandbox/child/jail.c", "    step_hide_cgroups,\n", "", "test_namespace_is_its_own"),
+        "sandbox/child/process.c", " | CLONE_NEWCGROUP", "", "test_namespace_is_its_own"),
     "a command line of its own": (
         "sandbox/child/jail.c", "    step_name_init,\n", "",
         "test_command_line_of_the_server_is_not_there"),

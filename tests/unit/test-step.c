@@ -40,6 +40,8 @@ static const struct {
     struct child_report report;
     const char *words; /* of step, object, cause and remedy */
 } table[] = {
+    {{REPORT_FAILED, STEP_NAMESPACES, ENOSPC, -1, 0}, "max_uts_namespaces"},
+    {{REPORT_FAILED, STEP_NAMESPACES, EPERM, -1, 0}, "apparmor_restrict_unprivileged_userns"},
     {{REPORT_FAILED, STEP_OPEN_ROOT, EACCES, -1, 0}, "/images/python/rootfs: Permission denied"},
     {{REPORT_FAILED, STEP_OPEN_ROOT, ESTALE, -1, 0}, "run again"},
     {{REPORT_FAILED, STEP_MAKE_PROC, EPERM, -1, 0}, "unmask"},

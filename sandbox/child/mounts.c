@@ -119,8 +119,10 @@ int step_open_root(struct jail *jail)
     jail_note(jail, STEP_SEAL_ROOT, -1);
     int r = mount_restrict(jail->root_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
                            AT_RECURSIVE);
+    if (r < 0)
+        return r;
     jail_note(jail, STEP_OPEN_ROOT, -1);
-    return r < 0 ? r : mount_attach(jail->root_fd, AT_FDCWD, ROOT_PLACE);
+    return mount_attach(jail->root_fd, AT_FDCWD, ROOT_PLACE);
 }
 
 static int filesystem_set(int context, const char *key, const char *value)

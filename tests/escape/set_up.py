@@ -154,13 +154,14 @@ class Harmless(NamedTuple):
 ALL = ("server", "init", "network", "program")
 HARMLESS = (
     Harmless(ALL, ("close",), (), "what stays open is closed by the program's execve, or by the end"),
-    Harmless(ALL, ("read", "write", "sendfile", "wait4", "poll", "epoll_wait"),
+    Harmless(ALL, ("read", "write", "sendfile", "sendmsg", "wait4", "poll", "epoll_wait"),
              ("EINTR",),
              "they are made again"),
     Harmless(("init",), ("poll",), (), "the program lives already; init looks again"),
     Harmless(("init",), ("keyctl",), ("ENOSYS",), "a kernel without keyrings has none to leave"),
     Harmless(("init",), ("openat", "write"), ("ENOENT",), "a limit that this kernel does not know"),
-    Harmless(("init",), ("move_mount",), ("ENOENT",), "there is nothing to cover"),
+    Harmless(("init",), ("openat2", "move_mount"), ("ENOENT",), "there is nothing to cover"),
+    Harmless(("server",), ("flock",), ("ENOENT",), "the image is being replaced, and is opened again"),
     Harmless(("server",), ("madvise",), (), "memory that is not given back is kept"),
     Harmless(("server",), ("openat2", "newfstatat", "fstat"), (),
              "the program is looked for in the next directory of PATH"),

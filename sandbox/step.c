@@ -138,6 +138,29 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     }
 }
 
+static const char *namespace_remedy(enum jail_step step, int error)
+{
+    switch (error) {
+    case ENOSPC:
+        return step == STEP_NETWORK_NAMESPACE
+                   ? "the limit of network namespaces is reached; see "
+                     "/proc/sys/user/max_net_namespaces (0 means that an administrator switched "
+                     "them off)"
+                   : "a limit of namespaces is reached; see max_mnt_namespaces, "
+                     "max_ipc_namespaces, max_uts_namespaces and max_cgroup_namespaces in "
+                     "/proc/sys/user (0 means that an administrator switched them off)";
+    case EINVAL:
+        return "this kernel was built without them";
+    case EAGAIN:
+        return PROCESSES_HELP;
+    case EPERM:
+    case EACCES:
+        return USERNS_HELP;
+    default:
+        return NULL;
+    }
+}
+
 static const char *step_remedy(enum jail_step step, int error)
 {
     switch (step) {
@@ -181,21 +204,8 @@ static const char *step_remedy(enum jail_step step, int error)
                                 "see `ulimit -a`"
                               : NULL;
     case STEP_NETWORK_NAMESPACE:
-        return error == ENOSPC   ? "the limit of network namespaces is reached; see "
-                                   "/proc/sys/user/max_net_namespaces (0 means that an "
-                                   "administrator switched them off)"
-               : error == EINVAL ? "this kernel has none"
-               : error == EAGAIN ? PROCESSES_HELP
-               : error == EPERM  ? USERNS_HELP
-                                 : NULL;
     case STEP_NAMESPACES:
-        return error == ENOSPC   ? "a limit of namespaces is reached; see max_mnt_namespaces, "
-                                   "max_ipc_namespaces, max_uts_namespaces and "
-                                   "max_cgroup_namespaces in /proc/sys/user (0 means that an "
-                                   "administrator switched them off)"
-               : error == EINVAL ? "this kernel lacks one of them"
-               : error == EPERM || error == EACCES ? USERNS_HELP
-                                                   : NULL;
+        return namespace_remedy(step, error);
     case STEP_FORK:
         return error == EAGAIN ? PROCESSES_HELP : NULL;
     default:

@@ -4,6 +4,7 @@
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -233,6 +234,23 @@ int program_fault(const struct child *child, const char *what, struct fault *fau
                      words);
 }
 
+/*
+ * Whether there is a file of that name to execute, if it may be. execvp(3) says EACCES also where there is none,
+ * and a directory of PATH may not be entered: one of root's, after su(1).
+ */
+static bool is_there(const char *name)
+{
+    const char *path = getenv("PATH");
+    OWNED_MEMORY char *directories = strdup(path != NULL ? path : "/bin:/usr/bin");
+    bool found = strchr(name, '/') != NULL || directories == NULL;
+    for (char *rest = directories, *one; !found && (one = strsep(&rest, ":")) != NULL;) {
+        char file[PATH_MAX];
+        snprintf(file, sizeof(file), "%s/%s", one[0] != '\0' ? one : ".", name);
+        found = faccessat(AT_FDCWD, file, F_OK, AT_EACCESS) == 0;
+    }
+    return found;
+}
+
 /* In the new child: becomes the program, or exits with 127 (no such program) or 126. */
 static void program_become(const struct program *program, const int standard[3], pid_t parent)
 {
@@ -253,7 +271,7 @@ static void program_become(const struct program *program, const int standard[3],
     execvp(program->argv[0], (char *const *)program->argv);
     int error = errno;
     dprintf(2, "cannot execute %s: %m\n", program->argv[0]);
-    _exit(error == ENOENT ? 127 : 126);
+    _exit(error == ENOENT || (error == EACCES && !is_there(program->argv[0])) ? 127 : 126);
 }
 
 /* What a program reads as its stdin: /dev/null, or a text. The descriptor is the caller's. */

@@ -18,9 +18,14 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 IN_LIST = "what the list keeps is released with it, half of a pair too"
 HANDED_OVER = "OWNED frees it unless it was handed over, which is not seen through the macro"
-# Of gcc 12 and cppcheck 2.10: the file, the name of the finding, and why there is nothing to mend.
+CLOSED = "OWNED_FD closes it, which is not seen through the macro"
+PROGRAMS = "it stays open for the program that is executed"
+# Of gcc 12 and 14, cppcheck 2.10 and 2.17: the file, the name of the finding, and why there is nothing to mend.
 ACCEPTED = {
+    ("images/child.c", "-Wanalyzer-fd-leak"): PROGRAMS,
+    ("images/confine.c", "-Wanalyzer-fd-leak"): PROGRAMS,
     ("images/contents.c", "-Wanalyzer-malloc-leak"): IN_LIST,
+    ("images/finish.c", "memleak"): HANDED_OVER,
     ("images/layers.c", "-Wanalyzer-null-dereference"):
         "CMSG_FIRSTHDR() finds a header, for which the message has room",
     ("images/recipe_make.c", "-Wanalyzer-malloc-leak"): "the lock is its caller's, who releases it",
@@ -35,9 +40,18 @@ ACCEPTED = {
     ("images/verify_main.c", "-Wanalyzer-malloc-leak"): IN_LIST,
     ("sandbox/base/json.c", "-Wanalyzer-malloc-leak"):
         "chunks are linked into the document, which json_free() walks",
+    ("sandbox/base/owned.h", "-Wanalyzer-fd-leak"):
+        "fd_close() empties the variable when it has closed the descriptor",
+    ("sandbox/child/init.c", "-Wanalyzer-fd-leak"): PROGRAMS,
+    ("sandbox/memory_sum.c", "-Wanalyzer-fd-leak"): CLOSED,
+    ("sandbox/pool.c", "-Wanalyzer-use-after-free"):
+        "a spare is in the list of its kind, and leaves it before it is freed",
+    ("sandbox/scope_request.c", "-Wanalyzer-fd-leak"): CLOSED,
     ("tests/bench/bench-report.c", "resourceLeak"):
         "OWNED closes the file, which is not seen through its macro",
     ("tests/bench/bench-runs.c", "-Wanalyzer-malloc-leak"): "rows_release() frees what the rows keep",
+    ("tests/fuzz/fuzz-setting.c", "-Wanalyzer-infinite-recursion"):
+        "with 0 it finds the first setting, and there is one",
 }
 
 
@@ -81,6 +95,8 @@ def check_cppcheck(build, commands):
     filters = [f"--file-filter={os.path.normpath(name)}" for name in names]
     done = subprocess.run(["cppcheck", f"--project={build}/compile_commands.json", *filters,
                            "--enable=warning,performance,portability", "--quiet",
+                           # how deep newer ones look, said of each file
+                           "--suppress=normalCheckLevelMaxBranches",
                            f"-j{os.cpu_count()}", "--template={file}:{line}:{id}:{message}"],
                           cwd=build, text=True, stdin=subprocess.DEVNULL, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -117,7 +133,7 @@ def main():
         if complaints:
             xml.etree.ElementTree.SubElement(case, "failure", message="; ".join(complaints[:3]))
     for path, name in sorted(set(ACCEPTED) - needed):
-        print(f"note: {name} in {path} is accepted in tests/analyze.py, and not found any more")
+        print(f"note: {name} in {path} is accepted in tests/analyze.py; these versions do not find it")
     if len(sys.argv) > 2:
         xml.etree.ElementTree.ElementTree(suite).write(sys.argv[2])
     return 1 if suite.findall("testcase/failure") else 0

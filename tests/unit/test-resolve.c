@@ -87,8 +87,10 @@ static void a_name_that_changes_elsewhere_is_no_error(void **state)
     kill(renaming, SIGKILL);
     assert_int_equal(waitpid(renaming, NULL, 0), renaming);
     assert_int_equal(r, 0);
-    if (refusals == 0)
-        print_message("this kernel was never seen to refuse a lookup\n");
+    if (refusals == 0) {
+        print_message("the kernel never refused a lookup, as on one processor\n");
+        skip();
+    }
 }
 
 static void errors_are_told(void **state)

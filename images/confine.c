@@ -284,7 +284,9 @@ static int program_limits_set(struct fault *fault)
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(limits); i++)
         r = limit_lower(limits[i].resource, limits[i].value, fault);
-    if (r == 0 && setpriority(PRIO_PROCESS, 0, PROGRAM_NICE) < 0)
+    /* Under nice(1) it may be low enough already, and to raise it again is refused. */
+    if (r == 0 && getpriority(PRIO_PROCESS, 0) < PROGRAM_NICE &&
+        setpriority(PRIO_PROCESS, 0, PROGRAM_NICE) < 0)
         r = fault_set(fault, errno, "cannot lower the priority of a program: %m");
     return r;
 }

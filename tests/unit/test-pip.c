@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -72,10 +73,18 @@ static void without_pip_the_image_stays_as_it_was(void **state)
     assert_int_equal(tree_remove(AT_FDCWD, root), 0);
 }
 
+/* As under nice(1); which nobody but root can take back, so this is the last of the tests. */
+static void so_it_does_at_the_lowest_priority(void **state)
+{
+    assert_int_equal(setpriority(PRIO_PROCESS, 0, 19), 0);
+    without_pip_the_image_stays_as_it_was(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_pip_the_image_stays_as_it_was),
+        cmocka_unit_test(so_it_does_at_the_lowest_priority),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,13 +67,9 @@ static const char *line_copy(const char *text, char line[ANSWER_LINE_SIZE])
     size_t length = strcspn(text, "\n");
     if (length >= ANSWER_LINE_SIZE)
         length = ANSWER_LINE_SIZE - 1;
-    for (size_t i = 0; i < length; i++) {
-        bool is_control = (unsigned char)text[i] < ' ' || text[i] == 127;
-        line[i] = text[i];
-        if (is_control)
-            line[i] = '?';
-    }
+    memcpy(line, text, length);
     line[length] = '\0';
+    utf8_make_plain(line, false);
     return line;
 }
 

@@ -2,6 +2,7 @@
 
 #include "images/interrupt.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -79,14 +80,6 @@ static void pipe_drain(int *fd, struct buffer *kept)
     (void)buffer_append(kept, bytes, (size_t)got < room ? (size_t)got : room);
 }
 
-/* What a child says is shown to people: nothing in it may speak to their terminal. */
-static void text_make_plain(char *text)
-{
-    for (; *text != '\0'; text++)
-        if (((unsigned char)*text < 0x20 && *text != '\n' && *text != '\t') || *text == 0x7f)
-            *text = '?';
-}
-
 static void reports_drain(struct child *child, const struct child_observer *observer)
 {
     struct report report;
@@ -101,7 +94,7 @@ static void reports_drain(struct child *child, const struct child_observer *obse
         return;
     size_t length = (size_t)got - offsetof(struct report, text);
     report.text[length < sizeof(report.text) ? length : sizeof(report.text) - 1] = '\0';
-    text_make_plain(report.text);
+    utf8_make_plain(report.text, true); /* it is shown to people */
     if (report.kind == REPORT_FAULT && child->error == 0) {
         child->error = report.number > 0 && report.number < 4096 ? (int)report.number : EPROTO;
         fault_set(&child->fault, child->error, "%s",
@@ -225,7 +218,7 @@ int program_fault(const struct child *child, const char *what, struct fault *fau
     for (size_t i = 0; i < length - start; i++)
         if (words[i] == '\0')
             words[i] = '?';
-    text_make_plain(words);
+    utf8_make_plain(words, true);
     const char *before = length > 0 ? ":\n" : "";
     if (child->status > 128)
         return fault_set(fault, EPROTO, "%s was killed by signal %d%s%s", what, child->status - 128,

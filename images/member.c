@@ -4,6 +4,7 @@
 #include "images/whiteout.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/resolve.h"
+#include "sandbox/base/utf8.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,14 +15,8 @@
 
 const char *name_for_people(const char *name, char buffer[256])
 {
-    size_t length = 0;
-    for (; *name != '\0' && length < 255; name++) {
-        bool hidden = (unsigned char)*name < 0x20 || *name == 0x7f;
-        buffer[length++] = *name;
-        if (hidden)
-            buffer[length - 1] = '?';
-    }
-    buffer[length] = '\0';
+    snprintf(buffer, 256, "%s", name);
+    utf8_make_plain(buffer, false);
     return buffer;
 }
 

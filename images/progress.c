@@ -3,6 +3,7 @@
 #include "sandbox/base/json.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -112,6 +113,7 @@ void progress_step(struct progress *progress, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(progress->step, sizeof(progress->step), format, arguments);
     va_end(arguments);
+    utf8_make_plain(progress->step, false);
     progress->shown = -1;
     progress->step_started = clock_now();
     progress->drawn = 0;
@@ -184,6 +186,7 @@ void progress_note(struct progress *progress, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
+    utf8_make_plain(text, true);
     if (progress->json) {
         event_text(progress, "note", text);
         return;

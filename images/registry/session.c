@@ -5,6 +5,7 @@
 #include "images/registry/token.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,13 +112,8 @@ static void message_read(const struct buffer *body, char message[256])
         errors != NULL && errors->type == JSON_ARRAY ? json_member(errors->first, "message") : NULL;
     if (text == NULL || text->type != JSON_STRING)
         return;
-    size_t length = 0;
-    for (; length < 255 && text->text[length] != '\0'; length++) {
-        message[length] = text->text[length];
-        if ((unsigned char)message[length] < 0x20 || message[length] == 0x7f)
-            message[length] = '?';
-    }
-    message[length] = '\0';
+    snprintf(message, 256, "%s", text->text);
+    utf8_make_plain(message, false);
 }
 
 int session_refusal(const struct session *session, const struct transfer *transfer,

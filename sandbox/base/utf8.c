@@ -1,5 +1,7 @@
 #include "sandbox/base/utf8.h"
 
+#include <string.h>
+
 /* Table 3-7: how many bytes follow a lead byte, and what range the first of them must be in. */
 static size_t follower_count(unsigned char lead, unsigned char *ret_low, unsigned char *ret_high)
 {
@@ -44,4 +46,22 @@ size_t utf8_valid_length(const char *data, size_t length)
         position += step;
     }
     return position;
+}
+
+static bool is_control(const char *character)
+{
+    const unsigned char *bytes = (const unsigned char *)character;
+    return bytes[0] < 0x20 || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
+}
+
+void utf8_make_plain(char *text, bool lines)
+{
+    size_t length = strlen(text);
+    for (size_t at = 0, step = 0; at < length; at += step) {
+        bool valid = false;
+        step = utf8_step(text + at, length - at, &valid);
+        bool stays = lines && (text[at] == '\n' || text[at] == '\t');
+        if (!valid || (is_control(text + at) && !stays))
+            memset(text + at, '?', step);
+    }
 }

@@ -22,4 +22,11 @@ size_t utf8_step(const char *data, size_t length, bool *ret_valid);
 /* How many of the first bytes are well-formed: `length` when all are. */
 size_t utf8_valid_length(const char *data, size_t length);
 
+/*
+ * Makes text of others fit for a terminal, in place: every byte of a control character (Unicode's
+ * Cc: U+0000 to U+001F, U+007F to U+009F) and of what is not UTF-8 becomes '?'. With `lines`, '\n'
+ * and '\t' stay.
+ */
+void utf8_make_plain(char *text, bool lines);
+
 #endif

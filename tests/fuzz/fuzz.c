@@ -1,6 +1,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <fcntl.h>
 #include <ftw.h>
@@ -23,6 +24,19 @@ void fuzz_check_fault(int r, const struct fault *fault)
     FUZZ_CHECK(length < FAULT_TEXT_MAX);
     FUZZ_CHECK(r == 0 || (r < 0 && r >= -4095)); /* as errors of system calls are */
     FUZZ_CHECK((r == 0) == (length == 0));
+}
+
+void fuzz_check_plain(const char *text, bool lines)
+{
+    size_t length = text != NULL ? strlen(text) : 0;
+    for (size_t at = 0, step = 0; at < length; at += step) {
+        bool valid = false;
+        step = utf8_step(text + at, length - at, &valid);
+        unsigned char first = (unsigned char)text[at], second = (unsigned char)text[at + 1];
+        FUZZ_CHECK(valid || at + step == length);
+        FUZZ_CHECK(first >= 0x20 || (lines && (first == '\n' || first == '\t')));
+        FUZZ_CHECK(first != 0x7f && !(first == 0xc2 && second < 0xa0 && second != '\0'));
+    }
 }
 
 uint8_t fuzz_byte(struct fuzz_input *input)

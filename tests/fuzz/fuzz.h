@@ -52,6 +52,12 @@ char *fuzz_rest(struct fuzz_input *input);
 /* Parses one JSON text that our own code wrote, which must succeed. Owned by the caller. */
 struct json *fuzz_parse(const struct buffer *text);
 
+/*
+ * Nothing in it speaks to a terminal: there are no control characters, but '\n' and '\t' where there
+ * may be `lines`, and nothing that is not UTF-8, but at an end that was cut. NULL is fine.
+ */
+void fuzz_check_plain(const char *text, bool lines);
+
 /* Whether two trees say the same: types, texts, order and names of members. */
 bool fuzz_json_same(const struct json_value *one, const struct json_value *other);
 

@@ -4,6 +4,7 @@
 #include "images/files.h"
 #include "images/interrupt.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/remedy.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -50,11 +51,19 @@ struct start {
 static const char *const device_paths[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
                                            "/dev/urandom"};
 
+/* What may fail where the capabilities that come with a user namespace are withheld. */
+static int refused(int error, const char *what, const char *path, struct fault *fault)
+{
+    bool is_denied = error == EPERM || error == EACCES;
+    return fault_set(fault, error, "%s%s%s: %s%s", what, path[0] != '\0' ? " " : "", path,
+                     strerror(error), is_denied ? "; " USERNS_HELP : "");
+}
+
 static int write_file(const char *path, const char *text, struct fault *fault)
 {
     OWNED_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        return fault_set(fault, errno, "cannot write %s: %m", path);
+        return refused(errno, "cannot write", path, fault);
     return 0;
 }
 
@@ -128,7 +137,7 @@ static int root_enter(const struct confined *confined, struct fault *fault)
 {
     const char *root = confined->root;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return fault_set(fault, errno, "cannot make the mounts private: %m");
+        return refused(errno, "cannot make the mounts private", "", fault);
     int r = confined->overlay != NULL ? overlay_mount(confined, fault) : 0;
     if (r < 0)
         return r;
@@ -138,9 +147,11 @@ static int root_enter(const struct confined *confined, struct fault *fault)
     r = tree_attach(tree_fd, root, fault);
     if (r < 0)
         return r;
-    if (fchdir(tree_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
-        umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
-        return fault_set(fault, errno, "cannot make %s the root: %m", root);
+    if (fchdir(tree_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+        return fault_set(fault, errno, "cannot make %s the root: %s%s", root, strerror(errno),
+                         errno == EINVAL ? "; " PIVOT_HELP : "");
+    if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        return fault_set(fault, errno, "cannot leave the root of the host: %m");
     return 0;
 }
 
@@ -374,15 +385,10 @@ static void child_main(const struct start *start)
 
 static int namespaces_fault(int error, struct fault *fault)
 {
-    if (error == ENOSPC) /* clone(2): the limit, not a disk */
-        return fault_set(fault, error,
-                         "cannot make the namespaces in which an image is unpacked: their limit is "
-                         "reached; see the sysctl user.max_user_namespaces");
-    return fault_set(
-        fault, error,
-        "cannot make the namespaces in which an image is unpacked: %m; user namespaces "
-        "are needed: see the sysctls kernel.unprivileged_userns_clone and "
-        "kernel.apparmor_restrict_unprivileged_userns");
+    const char *remedy = clone_remedy(error);
+    return fault_set(fault, error,
+                     "cannot make the namespaces in which an image is unpacked: %s%s%s",
+                     strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
 }
 
 int confined_start(const struct confined *confined, struct child *child, struct fault *fault)

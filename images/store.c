@@ -166,6 +166,8 @@ static int image_load(int images_fd, const char *store, const char *name, struct
     r = record_read(fd, &image, &cause);
     if (r == -ENOENT)
         return r;
+    if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+        return fault_set(fault, -r, "cannot read the image %s: %s", image.directory, cause.text);
     if (r < 0)
         return fault_set(fault, -r,
                          "the image %s is not usable: %s; make it again with: " COMMAND

@@ -1,6 +1,7 @@
 #include "sandbox/idmap.h"
 
 #include "sandbox/procfile.h"
+#include "sandbox/remedy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,10 +89,9 @@ int id_map_write(const struct id_map *map, pid_t pid, struct fault *fault)
         r = procfile_write(pid, "uid_map", uids, &cause);
     if (r == 0)
         r = procfile_write(pid, "gid_map", gids, &cause);
+    bool is_refused = r == -EPERM || r == -EACCES;
     if (r < 0)
-        fault_set(fault, -r,
-                  "cannot map the sandbox's user to one outside: %s. A security module or a "
-                  "container's system call filter may forbid user namespaces here",
-                  cause.text);
+        fault_set(fault, -r, "cannot map the sandbox's user to one outside: %s%s", cause.text,
+                  is_refused ? "; " USERNS_HELP : "");
     return r;
 }

@@ -100,10 +100,7 @@ static int channels_open(struct channels *channels, const struct id_map *map, st
     if (r == 0 && channels->root_tree >= 0)
         r = raise_above_standard(&channels->root_tree);
     if (r < 0)
-        return fault_set(
-            fault, -r,
-            "cannot make the pipes of a sandbox: %m. If too many files are open, lower "
-            "--parallel or raise `ulimit -n`");
+        return fault_set(fault, -r, "cannot make the pipes of a sandbox: %m");
     return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "sandbox/step.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/remedy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,9 +11,9 @@
 /* What a step does, as the end of "cannot ...". %s is its object, where it has one. */
 static const char *const step_texts[STEP_COUNT] = {
     [STEP_CLOSE_DESCRIPTORS] = "close the server's descriptors",
-    [STEP_SIGNALS] = "reset the signals",
     [STEP_NETWORK_NAMESPACE] = "make a network namespace",
     [STEP_LOOPBACK] = "start the loopback interface",
+    [STEP_SIGNALS] = "reset the signals",
     [STEP_NAMESPACES] = "make its mount, ipc, uts and cgroup namespaces",
     [STEP_WAIT_FOR_ID_MAP] = "get the user mapping from the server",
     [STEP_ENTER_LAYERS] = "enter the directory of the image's layers",
@@ -33,6 +34,9 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_MASK_FILE] = "cover the file",
     [STEP_MOUNT_SCRATCH] = "mount the writable directory",
     [STEP_USER_LIMIT] = "set the limit of the user namespace",
+    [STEP_KEYRING] = "leave the session keyring",
+    [STEP_CAPABILITIES] = "drop the capabilities",
+    [STEP_LANDLOCK] = "restrict files once more (Landlock)",
     [STEP_PIVOT_ROOT] = "pivot into the root file system",
     [STEP_LEAVE_OLD_ROOT] = "leave the host's root",
     [STEP_SEAL_PROC] = "make /proc read-only",
@@ -42,12 +46,9 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_SHOW_WORK_DIRECTORY] = "show the work directory to the server",
     [STEP_MAKE_CODE_FIFO] = "make a FIFO in the place of",
     [STEP_RLIMIT] = "set the resource limit",
-    [STEP_KEYRING] = "leave the session keyring",
     [STEP_SECUREBITS] = "lock the securebits",
-    [STEP_CAPABILITIES] = "drop the capabilities",
     [STEP_NO_NEW_PRIVILEGES] = "set no_new_privs",
     [STEP_SPECULATION] = "switch speculation off",
-    [STEP_LANDLOCK] = "restrict files once more (Landlock)",
     [STEP_WATCH_CHILDREN] = "watch the program's processes",
     [STEP_FILTER] = "install the system call filter",
     [STEP_RECEIVE_CODE] = "receive the code",
@@ -58,11 +59,6 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_EXECUTE] = "execute",
 };
 
-#define PROCESSES_HELP "the limit of processes is reached; see `ulimit -u`"
-#define USERNS_HELP                                                                                \
-    "this machine does not let ordinary users set up namespaces. On Ubuntu 24.04 and later an "    \
-    "administrator can allow it with `sysctl kernel.apparmor_restrict_unprivileged_userns=0`; "    \
-    "inside a container, start it with a seccomp profile that allows them"
 #define IMAGE_HELP                                                                                 \
     "the image is damaged or was changed; fetch it again with "                                    \
     "`code-sandbox-mcp fetch --force`"
@@ -194,6 +190,8 @@ static const char *step_remedy(enum jail_step step, int error)
                : error == ENOSYS || error == EPERM
                    ? "inside a container its filter may hide openat2 and move_mount"
                    : NULL;
+    case STEP_PIVOT_ROOT:
+        return error == EINVAL ? PIVOT_HELP : NULL;
     case STEP_EXECUTE:
     case STEP_FILL_HOME:
         return error == ENOENT || error == ENOTDIR || error == ENOEXEC ? IMAGE_HELP : NULL;
@@ -228,33 +226,7 @@ int step_explain(const struct jail_plan *plan, const char *image, const struct c
 
 int step_explain_clone(int error, struct fault *fault)
 {
-    const char *remedy = NULL;
-    switch (error) {
-    case EPERM:
-    case EACCES:
-        remedy = USERNS_HELP;
-        break;
-    case ENOSPC:
-    case EUSERS:
-        remedy = "the limit of user namespaces is reached; see /proc/sys/user/max_user_namespaces "
-                 "(0 means that an administrator switched them off)";
-        break;
-    case ENOSYS:
-        remedy = "clone3 needs Linux 5.3, the jail 5.14; inside a container its filter may hide it";
-        break;
-    case EINVAL:
-        remedy = "this kernel lacks user or pid namespaces";
-        break;
-    case EAGAIN:
-        remedy = PROCESSES_HELP;
-        break;
-    case EMFILE:
-    case ENFILE:
-        remedy = "lower --parallel or raise `ulimit -n`";
-        break;
-    default:
-        break;
-    }
+    const char *remedy = clone_remedy(error);
     return fault_set(fault, error, "cannot make the namespaces of a sandbox: %s%s%s",
                      strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
 }

@@ -1,9 +1,22 @@
 #include "sandbox/base/fault.h"
 
+#include "sandbox/base/utf8.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The remedy is the same wherever it happens. */
+static void remedy_add(struct fault *fault, int error)
+{
+    const char *remedy = error == EMFILE   ? "; raise `ulimit -n`"
+                         : error == ENFILE ? "; see /proc/sys/fs/file-max"
+                                           : "";
+    size_t length = strlen(fault->text);
+    if (strstr(fault->text, remedy) == NULL)
+        snprintf(fault->text + length, sizeof(fault->text) - length, "%s", remedy);
+}
 
 int fault_set(struct fault *fault, int error, const char *format, ...)
 {
@@ -13,6 +26,8 @@ int fault_set(struct fault *fault, int error, const char *format, ...)
         errno = error;
         vsnprintf(fault->text, sizeof(fault->text), format, arguments);
         va_end(arguments);
+        remedy_add(fault, error);
+        utf8_make_plain(fault->text, true);
     }
     return -error;
 }
@@ -31,4 +46,5 @@ void fault_prefix(struct fault *fault, const char *format, ...)
         return;
     int room = (int)sizeof(fault->text) - length; /* what does not fit is cut, as in fault_set() */
     snprintf(fault->text + length, (size_t)room, ": %.*s", room, rest);
+    utf8_make_plain(fault->text, true);
 }

@@ -20,7 +20,9 @@ struct fault {
 /*
  * Fills the fault with the formatted sentence, if it is still empty, and returns -error. `error` is
  * a positive errno; where it is the cause, name it in the sentence with %m or strerror (errno is
- * `error` while formatting). `fault` may be NULL. The text is cut at FAULT_TEXT_MAX - 1 bytes.
+ * `error` while formatting). `fault` may be NULL. The text is cut at FAULT_TEXT_MAX - 1 bytes, and
+ * made fit for a terminal (utf8_make_plain()): names and words of others are in it. Where
+ * descriptors run out, EMFILE or ENFILE, the remedy is added.
  */
 int fault_set(struct fault *fault, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

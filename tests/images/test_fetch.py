@@ -328,7 +328,7 @@ def test_host_without_user_namespaces_gets_a_remedy(store, small_archive):
                           env=store.environment(), capture_output=True, text=True, check=False,
                           timeout=WAIT_SECONDS_MAX)
     assert done.returncode == 1
-    assert "user.max_user_namespaces" in done.stderr
+    assert "/proc/sys/user/max_user_namespaces" in done.stderr
     assert store.entries() == []
 
 

@@ -2,8 +2,11 @@
 
 import os
 import resource
+import subprocess
 
 import pytest
+
+from support.sandbox import DEADLINE
 
 
 def test_writable_directories_share_one_size(sandbox):
@@ -75,6 +78,19 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10))
 print(resource.getrlimit(resource.RLIMIT_NOFILE))
 """
     assert sandbox.print(code).splitlines() == ["-1 -1 (1, 1)", "(10, 10)"]
+
+
+def test_too_few_descriptors_for_a_sandbox_are_named(server_path):
+    ends = []
+    for count in range(4, 40):
+        done = subprocess.run(["prlimit", f"--nofile={count}", server_path, "run", "--language", "python", "-"],
+                              input="print(1)", capture_output=True, text=True, timeout=DEADLINE, check=False)
+        ends.append(done.returncode)
+        if done.returncode == 0:
+            assert (done.stdout, done.stderr) == ("1\n", "")
+        else:
+            assert done.returncode == 125 and "ulimit -n" in done.stderr, (count, done.stderr)
+    assert ends == sorted(ends, reverse=True) and ends[0] == 125 and ends[-1] == 0
 
 
 def test_counts_of_the_user_are_limited_for_the_snippet(sandbox):

@@ -43,6 +43,31 @@ static void cuts_a_text_that_is_too_long(void **state)
     assert_int_equal(strlen(fault.text), FAULT_TEXT_MAX - 1);
 }
 
+static void speaks_to_no_terminal(void **state)
+{
+    (void)state;
+    struct fault fault = {""};
+    fault_set(&fault, EINVAL, "bad name %s,\nor other", "\x1b[31m\xc2\x9b;\xc3\xa4");
+    assert_string_equal(fault.text, "bad name ?[31m??;\xc3\xa4,\nor other");
+    fault_prefix(&fault, "\x9b;%s", "\x7f");
+    assert_string_equal(fault.text, "?;?: bad name ?[31m??;\xc3\xa4,\nor other");
+}
+
+static void says_what_to_do_without_descriptors(void **state)
+{
+    (void)state;
+    struct fault fault = {""};
+    fault_set(&fault, EMFILE, "cannot open %s: %m", "/x");
+    assert_string_equal(fault.text, "cannot open /x: Too many open files; raise `ulimit -n`");
+    struct fault outer = {""};
+    fault_set(&outer, EMFILE, "no image: %s", fault.text);
+    assert_string_equal(outer.text,
+                        "no image: cannot open /x: Too many open files; raise `ulimit -n`");
+    struct fault of_all = {""};
+    fault_set(&of_all, ENFILE, "cannot open %s: %m", "/x");
+    assert_non_null(strstr(of_all.text, "/proc/sys/fs/file-max"));
+}
+
 static void works_without_a_place_for_the_text(void **state)
 {
     (void)state;
@@ -56,6 +81,8 @@ int main(void)
         cmocka_unit_test(keeps_the_first_cause),
         cmocka_unit_test(puts_context_in_front),
         cmocka_unit_test(cuts_a_text_that_is_too_long),
+        cmocka_unit_test(speaks_to_no_terminal),
+        cmocka_unit_test(says_what_to_do_without_descriptors),
         cmocka_unit_test(works_without_a_place_for_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

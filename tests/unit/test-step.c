@@ -47,6 +47,7 @@ static const struct {
     {{REPORT_FAILED, STEP_MAKE_PROC, EPERM, -1, 0}, "unmask"},
     {{REPORT_FAILED, STEP_PRIVATE_MOUNTS, EACCES, -1, 0}, "apparmor_restrict_unprivileged_userns"},
     {{REPORT_FAILED, STEP_MOUNT_SCRATCH, ENOENT, 0, 0}, "directory /work: No such file"},
+    {{REPORT_FAILED, STEP_PIVOT_ROOT, EINVAL, -1, 0}, "switch_root"},
     {{REPORT_FAILED, STEP_RLIMIT, EPERM, 0, 0}, "RLIMIT_NPROC: Operation not permitted; the limit"},
     {{REPORT_FAILED, STEP_FILL_DEV, ENOSPC, 0, 0}, "fill /dev null"},
     {{REPORT_FAILED, STEP_FILL_DEV, ENOSPC, 1, 0}, "fill /dev fd"},

@@ -41,6 +41,11 @@ struct arguments {
     char **names; /* the rest: NULL-terminated */
 };
 
+static void arguments_release(struct arguments *arguments)
+{
+    lock_release(&arguments->locked);
+}
+
 __attribute__((format(printf, 1, 2))) static int usage_fault(const char *format, ...)
 {
     va_list arguments;
@@ -344,7 +349,7 @@ static int process_prepare(void)
 
 static int fetch_main(int argc, char **argv)
 {
-    struct arguments arguments = {.names = argv};
+    OWNED(arguments_release) struct arguments arguments = {.names = argv};
     int status = arguments_read(argc, argv, &arguments);
     if (status != 0)
         return status;

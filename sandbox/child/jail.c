@@ -4,22 +4,22 @@
 #include "sandbox/child/steps.h"
 
 /*
- * The order matters. Descriptors go first, so that nothing of the server is at hand later. The network
- * takes longest, so it is begun before the other namespaces and entered late, but before the old root
- * goes: that waits for what the kernel does elsewhere. Layers may be where only root's ids lead. Ids come before the
- * parent-death signal, because a change of ids clears it (prctl(2)). A proc may only be mounted where a
- * whole one is visible, and a part of a tmpfs only copied where that is attached: so file systems are
- * made while the host's are in view, and attached to the root before it is one, with every path of
- * the image looked up inside it. What takes capabilities comes before they are dropped; dropping the
- * bounding set and locking the securebits takes CAP_SETPCAP, so those come first. The filter is the last
- * of the walls; what comes behind it a snippet may do too. A program that waits for its code waits
- * behind all of them.
+ * The order matters. Descriptors go first, so that nothing of the server is at hand later. The
+ * network takes longest, so it is begun next and entered late, when there is nothing left that can
+ * be done beside it; but before the old root goes: that waits for what the kernel does elsewhere.
+ * Layers may be where only root's ids lead. Ids come before the parent-death signal, because a
+ * change of ids clears it (prctl(2)). A proc may only be mounted where a whole one is visible, and
+ * a part of a tmpfs only copied where that is attached: so file systems are made while the host's
+ * are in view, and attached to the root before it is one, with every path of the image looked up
+ * inside it. What takes capabilities comes before they are dropped; so do emptying the bounding set
+ * and locking the securebits, which take CAP_SETPCAP. The filter is the last of the walls; what
+ * comes behind it a snippet may do too. A program that waits for its code waits behind all of them.
  */
 // clang-format off
 static int (*const steps[])(struct jail *) = {
     step_close_descriptors,
-    step_reset_signals,
     step_make_network,
+    step_reset_signals,
     step_make_namespaces,
     step_wait_for_id_map,
     step_enter_layers,
@@ -36,6 +36,9 @@ static int (*const steps[])(struct jail *) = {
     step_mask_files,
     step_mount_scratch,
     step_limit_user_namespace,
+    step_leave_keyring,
+    step_bound_capabilities,
+    step_choose_paths,
     step_enter_network,
     step_pivot_root,
     step_seal_proc,
@@ -45,12 +48,12 @@ static int (*const steps[])(struct jail *) = {
     step_show_work_directory,
     step_make_code_fifo,
     step_set_rlimits,
-    step_leave_keyring,
     step_lock_securebits,
     step_drop_capabilities,
     step_no_new_privileges,
     step_control_speculation,
     step_restrict_paths,
+    step_finish_network,
     step_watch_children,
     step_install_filter,
     step_receive_code,

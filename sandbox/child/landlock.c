@@ -44,49 +44,57 @@ static uint64_t access_of(enum path_rights rights)
 }
 
 /* A rule for something that is no directory may only name what files have. */
-static int add_rule(int ruleset_fd, const struct plan_path_rights *rights, uint64_t handled)
+static int add_rule(const struct jail *jail, const struct plan_path_rights *rights,
+                    uint64_t handled)
 {
     struct landlock_path_beneath_attr rule = {
         .allowed_access = access_of(rights->rights) & handled,
-        .parent_fd = open(rights->path, O_PATH | O_CLOEXEC | O_DIRECTORY),
+        .parent_fd = jail_open_inside(jail, rights->path, O_DIRECTORY),
     };
-    if (rule.parent_fd < 0 && errno == ENOTDIR) {
-        rule.parent_fd = open(rights->path, O_PATH | O_CLOEXEC);
+    if (rule.parent_fd == -ENOTDIR) {
+        rule.parent_fd = jail_open_inside(jail, rights->path, 0);
         rule.allowed_access &= ~(uint64_t)LANDLOCK_ACCESS_FS_READ_DIR;
     }
     if (rule.parent_fd < 0)
-        return -errno;
-    int r = syscall(SYS_landlock_add_rule, ruleset_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
+        return rule.parent_fd;
+    int r = syscall(SYS_landlock_add_rule, jail->paths_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
                 ? -errno
                 : 0;
     close(rule.parent_fd);
     return r;
 }
 
-int step_restrict_paths(struct jail *jail)
+/* All mounts are where they will be; and a rule is for a file, by whichever path it is reached. */
+int step_choose_paths(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
-    jail_note(jail, STEP_LANDLOCK, -1);
+    jail->paths_fd = -1;
     if (plan->landlock_abi == 0)
         return 0;
+    jail_note(jail, STEP_LANDLOCK, -1);
     struct ruleset ruleset = {.files = HANDLED_ACCESS};
     if (plan->landlock_abi < 3)
         ruleset.files &= ~ACCESS_TRUNCATE;
     if (plan->landlock_abi >= 6)
         ruleset.scopes = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL;
     /* A kernel takes a longer structure than it knows, as long as the rest of it is zero. */
-    int fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
-    if (fd < 0)
+    jail->paths_fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
+    if (jail->paths_fd < 0)
         return -errno;
     int r = 0;
     for (size_t i = 0; r == 0 && i < plan->path_rights_count; i++) {
         jail_note(jail, STEP_LANDLOCK, (int)i);
-        r = add_rule(fd, &plan->path_rights[i], ruleset.files);
+        r = add_rule(jail, &plan->path_rights[i], ruleset.files);
     }
-    if (r == 0 && syscall(SYS_landlock_restrict_self, fd, 0) < 0) {
-        jail_note(jail, STEP_LANDLOCK, -1);
-        r = -errno;
-    }
-    close(fd);
+    return r;
+}
+
+int step_restrict_paths(struct jail *jail)
+{
+    jail_note(jail, STEP_LANDLOCK, -1);
+    if (jail->paths_fd < 0)
+        return 0;
+    int r = syscall(SYS_landlock_restrict_self, jail->paths_fd, 0) < 0 ? -errno : 0;
+    close(jail->paths_fd);
     return r;
 }

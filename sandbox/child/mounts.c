@@ -53,20 +53,23 @@ static int mount_attach(int fd, int directory_fd, const char *path)
                                                                                             : 0;
 }
 
-/*
- * The new root is not the root yet: what links of the image mean in it is looked up as if it were.
- * EAGAIN: a mount or a name changed somewhere while a ".." was followed; see openat2(2).
- */
+/* EAGAIN: a mount or a name changed somewhere while a ".." was followed; see openat2(2). */
+int jail_open_inside(const struct jail *jail, const char *path, uint64_t flags)
+{
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    int fd;
+    do {
+        fd = (int)syscall(SYS_openat2, jail->root_fd, path, &how, sizeof(how));
+    } while (fd < 0 && errno == EAGAIN);
+    return fd < 0 ? -errno : fd;
+}
+
 static int mount_attach_inside(const struct jail *jail, int fd, const char *path)
 {
-    const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    int place;
-    do {
-        place = (int)syscall(SYS_openat2, jail->root_fd, path, &how, sizeof(how));
-    } while (place < 0 && errno == EAGAIN);
+    int place = jail_open_inside(jail, path, O_NOFOLLOW);
     if (place < 0)
-        return -errno;
+        return place;
     int r = syscall(SYS_move_mount, fd, "", place, "",
                     MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
                 ? -errno

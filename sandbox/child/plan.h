@@ -18,9 +18,9 @@
 /* The steps in the order in which they begin; a failure names one of them. */
 enum jail_step {
     STEP_CLOSE_DESCRIPTORS,
-    STEP_SIGNALS,
     STEP_NETWORK_NAMESPACE,
     STEP_LOOPBACK,
+    STEP_SIGNALS,
     STEP_NAMESPACES,
     STEP_WAIT_FOR_ID_MAP,
     STEP_ENTER_LAYERS,  /* object: the directory of the layers */
@@ -41,6 +41,9 @@ enum jail_step {
     STEP_MASK_FILE,     /* index: of plan->masks */
     STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
     STEP_USER_LIMIT,    /* index: of plan->user_limits */
+    STEP_KEYRING,
+    STEP_CAPABILITIES,
+    STEP_LANDLOCK,      /* index: of plan->path_rights, or -1 */
     STEP_PIVOT_ROOT,
     STEP_LEAVE_OLD_ROOT,
     STEP_SEAL_PROC,
@@ -50,12 +53,9 @@ enum jail_step {
     STEP_SHOW_WORK_DIRECTORY,
     STEP_MAKE_CODE_FIFO, /* object: plan->code_name */
     STEP_RLIMIT,        /* index: of plan->rlimits */
-    STEP_KEYRING,
     STEP_SECUREBITS,
-    STEP_CAPABILITIES,
     STEP_NO_NEW_PRIVILEGES,
     STEP_SPECULATION,
-    STEP_LANDLOCK,      /* index: of plan->path_rights, or -1 */
     STEP_WATCH_CHILDREN,
     STEP_FILTER,
     STEP_RECEIVE_CODE,

@@ -29,7 +29,8 @@ int step_lock_securebits(struct jail *jail)
     return prctl(PR_SET_SECUREBITS, (unsigned long)SECUREBITS_LOCKED) < 0 ? -errno : 0;
 }
 
-int step_drop_capabilities(struct jail *jail)
+/* What no later execve can give back. What init itself has it keeps: capabilities(7). */
+int step_bound_capabilities(struct jail *jail)
 {
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0UL, 0UL, 0UL) < 0) {
         jail_note(jail, STEP_CAPABILITIES, -1);
@@ -40,6 +41,11 @@ int step_drop_capabilities(struct jail *jail)
         if (prctl(PR_CAPBSET_DROP, (unsigned long)capability) < 0)
             return -errno;
     }
+    return 0;
+}
+
+int step_drop_capabilities(struct jail *jail)
+{
     jail_note(jail, STEP_CAPABILITIES, -1);
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};

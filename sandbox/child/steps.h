@@ -11,6 +11,7 @@
 
 #include "sandbox/child/plan.h"
 
+#include <stdint.h>
 #include <sys/resource.h>
 
 #define JAIL_SCRATCH_MAX 8
@@ -26,6 +27,7 @@ enum code_state {
 /* A network namespace in the making; its maker writes into it. */
 struct jail_network {
     pid_t maker;
+    _Atomic uint32_t progress; /* of the maker, which wakes who waits for it to change: futex(2) */
     int fd; /* of the namespace; -1: there is none */
     int error; /* why not, an errno; 0: no failure */
     enum jail_step step; /* what the maker does */
@@ -41,6 +43,7 @@ struct jail {
     int scratch_fd;
     int dev_fd;
     int scratch_fds[JAIL_SCRATCH_MAX];
+    int paths_fd; /* of the rules of Landlock; -1: there are none */
     struct jail_network network;
     pid_t program; /* once there */
     int children_fd; /* readable when a child of init has died */
@@ -72,8 +75,14 @@ int step_set_rlimits(struct jail *jail);
 /* network.c: what it reaches. */
 int step_make_network(struct jail *jail);
 int step_enter_network(struct jail *jail);
+int step_finish_network(struct jail *jail);
 
 /* mounts.c: what the process sees of files. */
+/*
+ * A place in the new root, which is not the root yet: what links of the image mean in it is looked up as
+ * if it were. O_PATH and flags of open(2). A descriptor, or a negative errno.
+ */
+int jail_open_inside(const struct jail *jail, const char *path, uint64_t flags);
 int step_make_mounts_private(struct jail *jail);
 int step_make_filesystems(struct jail *jail);
 int step_split_scratch(struct jail *jail);
@@ -92,12 +101,14 @@ int step_show_work_directory(struct jail *jail);
 /* privileges.c: what the process may do. */
 int step_leave_keyring(struct jail *jail);
 int step_lock_securebits(struct jail *jail);
+int step_bound_capabilities(struct jail *jail);
 int step_drop_capabilities(struct jail *jail);
 int step_no_new_privileges(struct jail *jail);
 int step_control_speculation(struct jail *jail);
 int step_install_filter(struct jail *jail);
 
 /* landlock.c: what it may do with files, again. */
+int step_choose_paths(struct jail *jail);
 int step_restrict_paths(struct jail *jail);
 
 /* code.c: what the program is to run. */

@@ -13,6 +13,7 @@ WALLS = {
     # Not being root inside, no capability by being it, none kept.
     "privileges": (
         ("sandbox/idmap.h", "#define JAIL_UID 1000", "#define JAIL_UID 0"),
+        ("sandbox/child/jail.c", "    step_bound_capabilities,\n", ""),
         ("sandbox/child/jail.c", "    step_lock_securebits,\n", ""),
         ("sandbox/child/jail.c", "    step_drop_capabilities,\n", ""),
     ),

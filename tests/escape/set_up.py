@@ -28,11 +28,12 @@ INIT = {
     "sethostname": ["set the host name"],
     "setdomainname": ["set the host name"],
     "unshare": ["make its mount, ipc, uts and cgroup namespaces"],
+    "futex": [NETWORK],
     "wait4": [NETWORK],
     "setns": [NETWORK],
     "mount": ["make the mounts private"],
     "open_tree": ["open the root file system", DEV, COVER, SCRATCH],
-    "openat2": ["mount /proc", DEV, COVER, "mount the writable directory"],
+    "openat2": ["mount /proc", DEV, COVER, "mount the writable directory", LANDLOCK],
     "mount_setattr": ["make the root file system read-only", DEV, SCRATCH,
                       "make /proc read-only", "make /dev read-only"],
     "fsopen": ["make a /proc of its own", "make the writable tmpfs", "make /dev"],
@@ -47,7 +48,7 @@ INIT = {
     "mkdirat": [DEV, SCRATCH],
     "symlinkat": [DEV],
     "sendmsg": ["show the work directory"],
-    "openat": ["set the limit of the user namespace", DEV, LANDLOCK, "show the work directory",
+    "openat": ["set the limit of the user namespace", DEV, "show the work directory",
                "write the code into the work directory"],
     "write": ["set the limit of the user namespace"],
     "prlimit64": ["set the resource limit"],
@@ -67,6 +68,7 @@ NETWORK_MAKER = {
     "unshare": [NETWORK],
     "socket": ["start the loopback interface"],
     "ioctl": ["start the loopback interface", NETWORK],
+    "futex": [],
     "close": [],
 }
 
@@ -128,6 +130,7 @@ NOT_TRIED = {
 }
 
 FIRST_IS_TRIED = {
+    "init futex": "how often it is woken depends on who is faster",
     "init wait4": "others come when the program has begun, and the trace ends about then",
 }
 
@@ -153,9 +156,9 @@ class Harmless(NamedTuple):
 ALL = ("server", "init", "network", "program")
 HARMLESS = (
     Harmless(ALL, ("close",), (), "what stays open is closed by the program's execve, or by the end"),
-    Harmless(ALL, ("read", "write", "sendfile", "sendmsg", "wait4", "poll", "epoll_wait"),
-             ("EINTR",),
-             "they are made again"),
+    Harmless(ALL, ("read", "write", "sendfile", "sendmsg", "wait4", "futex", "poll", "epoll_wait"),
+             ("EINTR",), "they are made again"),
+    Harmless(("network",), ("futex",), (), "its end wakes init, too"),
     Harmless(("init",), ("poll",), (), "the program lives already; init looks again"),
     Harmless(("init",), ("keyctl",), ("ENOSYS",), "a kernel without keyrings has none to leave"),
     Harmless(("init",), ("openat", "write"), ("ENOENT",), "a limit that this kernel does not know"),

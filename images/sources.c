@@ -37,16 +37,19 @@ void source_list_release(struct source_list *list)
     *list = (struct source_list){0};
 }
 
+/* Without the slashes that a URI ends in; what is left of nothing else is no place. */
 static int source_list_add(struct source_list *list, const char *uri, const char *suite,
                            const char *options)
 {
+    size_t length = strlen(uri);
+    while (length > 0 && uri[length - 1] == '/')
+        length--;
+    if (length == 0)
+        return 0;
     struct source *grown = reallocarray(list->items, list->count + 1, sizeof(*grown));
     if (grown == NULL)
         return -ENOMEM;
     list->items = grown;
-    size_t length = strlen(uri);
-    while (length > 0 && uri[length - 1] == '/')
-        length--;
     struct source source = {strndup(uri, length), strdup(suite), strdup(options)};
     list->items[list->count++] = source;
     return source.uri && source.suite && source.options ? 0 : -ENOMEM;

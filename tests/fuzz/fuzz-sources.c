@@ -16,7 +16,7 @@ static void check_list(const struct source_list *list)
         const struct source *source = &list->items[i];
         size_t length = strlen(source->uri);
         FUZZ_CHECK(strpbrk(source->uri, " \t\r\n") == NULL);
-        FUZZ_CHECK(length == 0 || source->uri[length - 1] != '/');
+        FUZZ_CHECK(length > 0 && source->uri[length - 1] != '/');
         FUZZ_CHECK(source->suite[0] != '\0' && strpbrk(source->suite, " \t\r\n") == NULL);
         length = strlen(source->options);
         FUZZ_CHECK(length == 0 || source->options[length - 1] == '\n');

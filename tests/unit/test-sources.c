@@ -63,6 +63,18 @@ static void reads_one_line_entries(void **state)
     assert_string_equal(list.items[1].suite, "sid");
 }
 
+static void an_address_of_slashes_alone_is_none(void **state)
+{
+    (void)state;
+    OWNED(source_list_release) struct source_list list = {0};
+    assert_int_equal(sources_parse_lines(&list, "deb // bookworm main\n"), 0);
+    assert_int_equal(sources_parse_deb822(&list, "Types: deb\nURIs: / file:///\nSuites: sid\n"
+                                                 "Components: main\n"),
+                     0);
+    assert_int_equal(list.count, 1);
+    assert_string_equal(list.items[0].uri, "file:");
+}
+
 static void chooses_debian_and_not_what_stands_beside(void **state)
 {
     (void)state;
@@ -122,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_deb822_stanzas),
         cmocka_unit_test(reads_one_line_entries),
+        cmocka_unit_test(an_address_of_slashes_alone_is_none),
         cmocka_unit_test(chooses_debian_and_not_what_stands_beside),
         cmocka_unit_test(an_origin_that_apt_has_seen_decides),
         cmocka_unit_test(lists_of_mirrors_are_known_by_name),

@@ -22,7 +22,7 @@ all: build
 .PHONY: build
 build: packages-build $(BUILD)/build.ninja
 	@$(SET_PREFIX)
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) programs
 
 # ninja notices changed meson.build files by itself; the directory is only made here.
 $(BUILD)/build.ninja: | packages-build
@@ -48,17 +48,22 @@ $(ALL_STAGES:%=test-%): test-%: packages-test
 lint: packages-lint
 	@$(PYTHON) tests/run.py build lint
 
-# Each harness of tests/fuzz for FUZZ_SECONDS, or FUZZ_RUNS calls; FUZZ=NAME picks one.
+# Each harness of tests/fuzz for FUZZ_SECONDS, or FUZZ_RUNS calls; FUZZ=NAME picks one; FUZZ_FAST=1.
 FUZZ =
 FUZZ_SECONDS = 60
 FUZZ_RUNS =
+FUZZ_FAST =
 .PHONY: fuzz
 fuzz: packages-fuzz
-	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_RUNS='$(FUZZ_RUNS)' \
+	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_RUNS='$(FUZZ_RUNS)' FUZZ_FAST='$(FUZZ_FAST)' \
 		$(PYTHON) tests/run.py fuzz
 
+.PHONY: benchmarks
+benchmarks: build
+	@ninja -C $(BUILD) benchmarks
+
 .PHONY: bench
-bench: build
+bench: benchmarks
 	@$(BUILD)/tests/bench/bench-runs --json $(BUILD)/bench.json
 	@echo
 	@$(BUILD)/tests/bench/bench-steps $(BUILD)/tests/bench/nothing $(BUILD)/bench-steps.json
@@ -70,12 +75,12 @@ bench: build
 
 # Images from a registry, beside skopeo and umoci. Not by root.
 .PHONY: bench-pull
-bench-pull: packages-test build
+bench-pull: packages-test benchmarks
 	@$(PYTHON) tests/bench/bench_pull.py $(BUILD)
 
 # In an emulated machine that has cgroups, whose clock counts instructions. Not by root.
 .PHONY: bench-guest
-bench-guest: packages-test build
+bench-guest: packages-test benchmarks
 	@$(PYTHON) -B tests/bench/bench_guest.py $(BUILD)
 
 .PHONY: install
@@ -84,7 +89,7 @@ install: build
 
 .PHONY: clean
 clean:
-	rm -rf $(BUILD) build-test build-asan build-fuzz
+	rm -rf $(BUILD) build-test build-asan build-fuzz build-fuzz-fast
 
 .PHONY: packages-build packages-demo packages-fuzz packages-lint packages-test
 packages-build:

@@ -18,7 +18,7 @@ ROUNDS = "3"
 @pytest.fixture(scope="session")
 def bench_path(build_directory):
     path = build_directory / "tests" / "bench" / "bench-runs"
-    assert path.exists(), f"{path} was not built; is there a static C library?"
+    assert path.exists(), f"{path} was not built: `make benchmarks`; is there a static C library?"
     return path
 
 

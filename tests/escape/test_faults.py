@@ -14,7 +14,7 @@ from attempt import call_numbers
 from served import LANGUAGE
 from set_up import AS_EVENTS_COME, ENDS_THE_SERVER, SOMETIMES, TABLES, is_harmless, is_tried, words_of
 
-from support import sample
+from support import sample, sanitizer
 from support.mcp_client import Server
 from support.sandbox import descendants_of, left_after
 from support.tracer import CAN_INJECT, Fault, Tracer
@@ -83,6 +83,7 @@ class Traced:
 
 @pytest.fixture(scope="module")
 def traced(server_path):
+    sanitizer.skip_if_in_use("it makes system calls of its own")
     traced = Traced(server_path)
     yield traced
     traced.stop()

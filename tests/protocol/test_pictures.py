@@ -1,10 +1,12 @@
 """Pictures that a snippet leaves in its directory are shown with its result."""
 
 import base64
+import resource
 import struct
 import zlib
 
 import pytest
+from greedy import IN_FLIGHT_MAX, start_greedy
 
 from support.mcp_client import RECORD
 
@@ -67,6 +69,17 @@ print("done")
         assert [file["name"] for file in record["files"]] == ["z.png", "A.PNG", "m.png"]
         assert all(file["shown"] and file["bytes"] == len(picture)
                    for file, (_, picture) in zip(record["files"], pictures))
+
+
+@pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2 * IN_FLIGHT_MAX,
+                    reason="this user may not have more files open than one snippet")
+def test_descriptors_in_messages_of_one_run_do_not_take_away_those_of_another(start_python):
+    """They are counted for each user against the limit of who sends one more: unix(7)."""
+    server = start_python("--parallel", "2", "--warm", "0")
+    greedy = start_greedy(server)
+    _, _, pictures = pictures_of(server, "save('a.png', (1, 2, 3))")
+    assert [pixel_of(picture) for _, picture in pictures] == [(1, 2, 3)]
+    server.notify("notifications/cancelled", {"requestId": greedy})
 
 
 def test_a_failure_shows_them_too(server):

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from greedy import start_greedy
 
 from support import mcp_client, sample, sanitizer
 from support.mcp_client import RECORD, WAIT_LONG, run
@@ -212,19 +213,7 @@ def test_descriptors_in_messages_of_one_run_do_not_hold_up_another(start_python)
     server = start_python("--parallel", "2")
     _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (min(1024, hard), hard))
-    greedy = server.start_call("run_python_code", """
-import array, socket, time
-pairs = []
-try:
-    while True:
-        pairs.append(socket.socketpair())
-        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 253))
-        pairs[-1][0].sendmsg([b"x"], [rights])
-except OSError:
-    pass
-time.sleep(600)
-""")
-    time.sleep(1)
+    greedy = start_greedy(server)
     assert run(server, "print('not held up')")[0] == ["not held up"]
     server.notify("notifications/cancelled", {"requestId": greedy})
 

@@ -13,7 +13,7 @@ from set_up import AS_EVENTS_COME, ENDS_THE_SERVER, is_harmless, is_tried, words
 from waiting import WarmServer
 from warm_tracer import AHEAD, HAND_OVER, KILL, WarmTracer
 
-from support import sample
+from support import sample, sanitizer
 from support.mcp_client import environment_of
 from support.sandbox import descendants_of
 from support.tracer import CAN_INJECT, Fault
@@ -81,6 +81,7 @@ class Traced:
 
 @pytest.fixture(scope="module")
 def traced():
+    sanitizer.skip_if_in_use("it makes system calls of its own")
     traced = Traced()
     yield traced
     traced.stop()

@@ -237,7 +237,7 @@ for _ in range(20):
         while True: time.sleep(1000)
 meet()
 meet()
-""", "--timeout", "3")
+""", "--timeout", "10")
     processes = processes_of(meeting.cgroup)
     assert len(processes) == 22
     record = meeting.sandbox.record_of(meeting.process)

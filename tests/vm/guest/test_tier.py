@@ -43,7 +43,10 @@ def test_a_failing_program_fails_as_ever(sandbox):
 
 
 def test_a_program_that_takes_too_long_is_ended(sandbox):
-    record = sandbox.run("print('before', flush=True)\nwhile True: pass", "--timeout", "2")
+    for seconds in ("2", "30"):  # a slow guest may need more than the first to start Python
+        record = sandbox.run("print('before', flush=True)\nwhile True: pass", "--timeout", seconds)
+        if record["stdout"]:
+            break
     assert (record["outcome"], record["stdout"]) == ("timed_out", "before\n")
     assert record["limits_reached"] == ["time"]
 

@@ -33,12 +33,16 @@ SERVER = BUILD / "mcp" / "code-sandbox-mcp"
 TEST_USER = "code-sandbox-test"
 IMAGES = ["python", "python-slim", "node", "bash"]
 STAGE_SECONDS_MAX = 1800
+ASAN_SECONDS_MAX = 2 * 3600  # of each suite
 EMULATED_SECONDS_MAX = 2 * 3600
-# What a server with AddressSanitizer in it is put through.
-ASAN_WHOLE = ["protocol", "jail"]
+# What programs with AddressSanitizer in them are put through.
+ASAN_WHOLE = ["protocol", "jail", "warm", "escape", "conformance", "images"]
 ASAN_SAMPLE = ["protocol/test_framing.py", "protocol/test_tools.py",
                "protocol/test_limits_reached.py", "jail/test_walls.py", "jail/test_limits.py",
                "jail/test_system_calls.py"]
+# They take the walls away, in builds of their own; once is enough.
+WITHOUT_TWINS = [f"--ignore={ROOT / 'tests' / name}"
+                 for name in ("jail/test_walls_removed.py", "escape/test_twins.py")]
 INTERPRETERS_SECONDS_MAX = 4 * 3600  # thousands of tests of others, each done twice
 
 
@@ -133,6 +137,14 @@ def stage_valgrind():
                                "--timeout-multiplier=10"], log="testlog-valgrind")
 
 
+def asan_suites():
+    """Lists of what one pytest takes. None of them whole: what they do often is the same code."""
+    if os.environ.pop("CODE_SANDBOX_WHOLE", None) == "1":
+        return [[suite] for suite in ASAN_WHOLE]
+    print("A sample of the suites of the server; make test-all takes the whole.")
+    return [ASAN_SAMPLE]
+
+
 def stage_asan():
     """Those again, and suites of the built server, with AddressSanitizer and UBSan in all of it.
 
@@ -148,9 +160,6 @@ def stage_asan():
     tally = tally_of_command(["ninja", "-C", build])
     if tally.failed:
         return tally
-    whole = os.environ.get("CODE_SANDBOX_WHOLE") == "1"
-    if not whole:
-        print("A sample of the suites of the server; make test-all takes the whole.")
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="code-sandbox-asan-") as reports:
         os.environ["CODE_SANDBOX_SANITIZED"] = "1"
@@ -158,10 +167,9 @@ def stage_asan():
         os.environ["ASAN_OPTIONS"] = f"log_path={reports}/asan"
         os.environ["UBSAN_OPTIONS"] = f"print_stacktrace=1:log_path={reports}/ubsan"
         tally.add(stage_unit(build))
-        # The walls are taken away in a build of their own.
-        ignored = f"--ignore={ROOT / 'tests' / 'jail' / 'test_walls_removed.py'}"
-        tally.add(stage_pytest(*(ASAN_WHOLE if whole else ASAN_SAMPLE), name="asan",
-                               options=[ignored]))
+        for suite in asan_suites():
+            tally.add(stage_pytest(*suite, name="asan", options=WITHOUT_TWINS,
+                                   seconds=ASAN_SECONDS_MAX))
         for report in sorted(pathlib.Path(reports).iterdir()):
             print(report.read_text(errors="replace"))
             tally.add(Tally(failed=1))
@@ -230,10 +238,8 @@ def stage_root():
             if (fetched / name).is_dir():
                 images.copy_image(fetched / name, pathlib.Path(store) / "code-sandbox-mcp" / "images")
         os.environ["XDG_DATA_HOME"] = store
-        # What holds for a user holds for root too. The walls are taken away once, not twice.
-        return stage_pytest("root", "jail", "escape", "protocol", options=[
-            f"--ignore={ROOT / 'tests' / 'jail' / 'test_walls_removed.py'}",
-            f"--ignore={ROOT / 'tests' / 'escape' / 'test_twins.py'}"])
+        # What holds for a user holds for root too.
+        return stage_pytest("root", "jail", "escape", "protocol", options=WITHOUT_TWINS)
 
 
 STAGES = {

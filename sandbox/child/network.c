@@ -63,6 +63,22 @@ static int make_network(struct jail_network *network)
     return r;
 }
 
+/*
+ * Beside init, and not behind it: where nobody is idle for the moment, the scheduler leaves a new process
+ * where its parent works. With init asleep it may be anywhere. A hint: one processor has no other.
+ */
+static void place_maker(pid_t maker, bool init_works)
+{
+    cpu_set_t processors = {{0}};
+    unsigned here;
+    if (syscall(SYS_sched_getaffinity, 0, sizeof(processors), &processors) < 0 ||
+        syscall(SYS_getcpu, &here, NULL, NULL) < 0)
+        return;
+    if (init_works)
+        CPU_CLR(here, &processors);
+    syscall(SYS_sched_setaffinity, maker, sizeof(processors), &processors);
+}
+
 static int network_main(void *data)
 {
     struct jail_network *network = data;
@@ -85,7 +101,10 @@ int step_make_network(struct jail *jail)
     network->maker = clone(network_main, stack + sizeof(stack),
                            CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID | SIGCHLD, network, NULL,
                            NULL, &network->progress);
-    return network->maker < 0 ? -errno : 0;
+    if (network->maker < 0)
+        return -errno;
+    place_maker(network->maker, true);
+    return 0;
 }
 
 /* While init has its capabilities: setns(2). The maker may go on meanwhile. */
@@ -93,6 +112,8 @@ int step_enter_network(struct jail *jail)
 {
     struct jail_network *network = &jail->network;
     jail_note(jail, STEP_NETWORK_NAMESPACE, -1);
+    if (atomic_load(&network->progress) == MAKER_WORKS)
+        place_maker(network->maker, false);
     while (futex(network, FUTEX_WAIT, MAKER_WORKS) == 0 || errno == EINTR)
         ;
     if (errno != EAGAIN) /* that it works no more */

@@ -13,7 +13,7 @@ IDS, MAP = "become the sandbox's user", "cannot map the sandbox's user to one ou
 ROOT, FILTER = "open the root file system", "seccomp"
 NETWORK = "make a network namespace"
 LAYER = ["cannot open layer", "lacks one of its layers"]
-IMAGE = ["cannot open the image", "is not usable", "is not there yet", *LAYER, ROOT]
+IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "is not there yet", *LAYER, ROOT]
 
 INIT = {
     "close_range": ["close the server's descriptors"],
@@ -28,6 +28,9 @@ INIT = {
     "sethostname": ["set the host name"],
     "setdomainname": ["set the host name"],
     "unshare": ["make its mount, ipc, uts and cgroup namespaces"],
+    "sched_getaffinity": [],
+    "getcpu": [],
+    "sched_setaffinity": [],
     "futex": [NETWORK],
     "wait4": [NETWORK],
     "setns": [NETWORK],
@@ -131,6 +134,8 @@ NOT_TRIED = {
 
 FIRST_IS_TRIED = {
     "init futex": "how often it is woken depends on who is faster",
+    **dict.fromkeys(("init sched_getaffinity", "init getcpu", "init sched_setaffinity"),
+                    "whether the network is waited for depends on who is faster"),
     "init wait4": "others come when the program has begun, and the trace ends about then",
 }
 
@@ -160,6 +165,8 @@ HARMLESS = (
              ("EINTR",), "they are made again"),
     Harmless(("network",), ("futex",), (), "its end wakes init, too"),
     Harmless(("init",), ("poll",), (), "the program lives already; init looks again"),
+    Harmless(("init",), ("sched_getaffinity", "getcpu", "sched_setaffinity"), (),
+             "the network is made wherever the scheduler likes"),
     Harmless(("init",), ("keyctl",), ("ENOSYS",), "a kernel without keyrings has none to leave"),
     Harmless(("init",), ("openat", "write"), ("ENOENT",), "a limit that this kernel does not know"),
     Harmless(("init",), ("openat2", "move_mount"), ("ENOENT",), "there is nothing to cover"),

@@ -36,7 +36,7 @@ demo: packages-demo build
 # Everything, the heavy suites in small samples; test-all takes no samples. STAGES picks some, and
 # WITHOUT_VM=1 leaves out the emulated machines. WHOLE_STAGES take no sample when asked for by name.
 STAGES =
-WHOLE_STAGES = interpreters
+WHOLE_STAGES = interpreters asan
 ALL_STAGES = analyze unit valgrind project protocol conformance images jail warm escape interpreters asan vm clients demo root
 .PHONY: test test-all lint $(ALL_STAGES:%=test-%)
 test: packages-test
@@ -117,7 +117,7 @@ help:
 	@echo 'make lint      formatting, static analysis, the rules of the house'
 	@echo 'make test-S    one stage of the tests, S being one of: $(ALL_STAGES)'
 	@echo '               interpreters: the own tests of CPython and Node, all of them, in an hour'
-	@echo '               analyze, valgrind, asan: what other checkers say; asan is sampled'
+	@echo '               analyze, valgrind: what other checkers say; asan: all suites, half an hour'
 	@echo '               WITHOUT_VM=1 leaves out the stage that boots emulated machines'
 	@echo 'make fuzz      libFuzzer on every reader of outside bytes, a minute each; FUZZ=NAME,'
 	@echo '               FUZZ_SECONDS=N, or FUZZ_RUNS=N for so many calls'

@@ -46,29 +46,70 @@ static int failed(struct fault *fault, int error, const char *what, const char *
                          : "");
 }
 
+/* Takes the next part of a path that says something, as "" and "." do not. NULL: there is none. */
+static const char *part_next(const char **path, size_t *ret_size)
+{
+    for (;;) {
+        const char *part = *path + strspn(*path, "/");
+        *ret_size = strcspn(part, "/");
+        *path = part + *ret_size;
+        if (*ret_size == 0)
+            return NULL;
+        if (*ret_size != 1 || part[0] != '.')
+            return part;
+    }
+}
+
+/* The new length, or 0 where there is no room. */
+static size_t part_append(char plain[PATH_MAX], size_t length, const char *part, size_t size)
+{
+    if (length + size + 2 > PATH_MAX)
+        return 0;
+    if (length > 0)
+        plain[length++] = '/';
+    memcpy(plain + length, part, size);
+    plain[length + size] = '\0';
+    return length + size;
+}
+
 int member_name_normalize(const char *name, char ret_plain[PATH_MAX], struct fault *fault)
 {
-    size_t length = 0, depth = 0;
+    size_t length = 0, depth = 0, size = 0;
+    const char *rest = name;
+    ret_plain[0] = '\0';
     if (name[0] == '/')
         return refuse(fault, name, "has an absolute name");
-    for (const char *part = name; *part != '\0';) {
-        size_t size = strcspn(part, "/");
+    for (const char *part; (part = part_next(&rest, &size)) != NULL;) {
         if (size == 2 && part[0] == '.' && part[1] == '.')
             return refuse(fault, name, "leads out of the root file system");
-        bool counts = size > 0 && !(size == 1 && part[0] == '.');
-        if (counts) {
-            if (++depth > TREE_DEPTH_MAX)
-                return refuse(fault, name, "is deeper than 64 directories");
-            if (size > NAME_MAX || length + size + 2 > PATH_MAX)
-                return refuse(fault, name, "has a name that is too long");
-            if (length > 0)
-                ret_plain[length++] = '/';
-            memcpy(ret_plain + length, part, size);
-            length += size;
-        }
-        part += size + (part[size] == '/');
+        if (++depth > TREE_DEPTH_MAX)
+            return refuse(fault, name, "is deeper than 64 directories");
+        length = size <= NAME_MAX ? part_append(ret_plain, length, part, size) : 0;
+        if (length == 0)
+            return refuse(fault, name, "has a name that is too long");
     }
-    ret_plain[length] = '\0';
+    return 0;
+}
+
+/*
+ * Where a link in the directory `parent` leads. 0, -ENAMETOOLONG, or -ELOOP: what is to be made there
+ * would be too deep.
+ */
+static int link_path(const char *parent, const char *target, char ret_plain[PATH_MAX])
+{
+    const char *const paths[] = {target[0] == '/' ? "" : parent, target};
+    size_t length = 0, depth = 0, size = 0;
+    ret_plain[0] = '\0';
+    for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+        const char *rest = paths[i];
+        for (const char *part; (part = part_next(&rest, &size)) != NULL;) {
+            if (++depth > TREE_DEPTH_MAX)
+                return -ELOOP;
+            length = part_append(ret_plain, length, part, size);
+            if (length == 0)
+                return -ENAMETOOLONG;
+        }
+    }
     return 0;
 }
 
@@ -151,11 +192,9 @@ static int link_target_provide(const struct tree_writer *writer, const char *nam
     if (++*links > LINKS_MAX)
         return -ELOOP;
     target[length] = '\0';
-    int total = target[0] == '/' ? snprintf(path, sizeof(path), "%s", target + 1)
-                                 : snprintf(path, sizeof(path), "%s%s%s", parent,
-                                            parent[0] != '\0' ? "/" : "", target);
-    if (total < 0 || (size_t)total >= sizeof(path))
-        return -ENAMETOOLONG;
+    int r = link_path(parent, target, path);
+    if (r < 0)
+        return r;
     OWNED_FD int fd = directory_provide(writer, path, links);
     return fd < 0 ? fd_take(&fd) : 0;
 }

@@ -119,7 +119,10 @@ def test_one_language_that_does_not_run_is_a_failure_though_the_other_does(docto
 
 
 def test_a_program_that_ends_badly_is_told_with_its_end(doctor):
-    report, status = doctor("--timeout", "0.001")
+    for _ in range(10):  # on a busy machine it may have ended before anybody looks at the clock
+        report, status = doctor("--timeout", "0.001")
+        if not language_of(report, "python")["ok"]:
+            break
     assert status == 1
     assert "timed out after 0.001 s" in language_of(report, "python")["message"]
 

@@ -141,7 +141,7 @@ def asan_suites():
     """Lists of what one pytest takes. None of them whole: what they do often is the same code."""
     if os.environ.pop("CODE_SANDBOX_WHOLE", None) == "1":
         return [[suite] for suite in ASAN_WHOLE]
-    print("A sample of the suites of the server; make test-all takes the whole.")
+    print("A sample of the suites; make test-asan takes them all.")
     return [ASAN_SAMPLE]
 
 

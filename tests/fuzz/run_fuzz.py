@@ -27,7 +27,7 @@ HARNESSES = ROOT / "tests" / "fuzz"
 ONE_INPUT_SECONDS_MAX = 20
 # More bytes make slower calls, not other ones.
 LENGTH_MAX = 1024
-LENGTHS_MAX = {"layers": 8192, "member": 512, "package": 6144, "rpc": 512, "tar": 4096}
+LENGTHS_MAX = {"layers": 8192, "member": 288, "package": 6144, "rpc": 512, "tar": 4096}
 ENVIRONMENT = {
     # What is freed need not be kept back for longer than one call lasts.
     "ASAN_OPTIONS": "quarantine_size_mb=1:malloc_context_size=8",

@@ -7,7 +7,8 @@ runs the same code in the same image without any jail (tests/bench/bare.py). Not
     warm    through MCP, one with --warm 2, once a sandbox waits
     run     `code-sandbox-mcp run`, from its start to its end
     bwrap, nsjail, podman, srt   other sandboxes, where they are installed, from their start to their
-            end (tests/bench/bench_others.py); BENCH_OTHERS=A,B looks for no others
+            end (tests/bench/bench_others.py); BENCH_OTHERS=A,B looks for no others,
+            and an empty one for none
 
     preload warm, with numpy and pandas imported already (--preload)
 
@@ -35,7 +36,7 @@ from support.sandbox import descendants_of
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", 50))
 ROUNDS_OF_SLOW = max(2, ROUNDS // 5)
-OTHERS = os.environ.get("BENCH_OTHERS", ",".join(bench_others.ALL)).split(",")
+OTHERS = bench_others.choose(os.environ.get("BENCH_OTHERS", ",".join(bench_others.ALL)))
 LANGUAGES = {
     "Python": ("python", "run_python_code", ["/usr/bin/python3", "-u"], "main.py", "print(1)"),
     "Node": ("node", "run_javascript_code", ["/usr/bin/node"], "main.js", "console.log(1)"),

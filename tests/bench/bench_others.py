@@ -14,7 +14,7 @@ All start from a shell's view: a program that makes the sandbox, runs the interp
             Unix sockets. No limit of memory, processes or disk. The image's interpreter is started from
             outside, by its own loader.
 
-As a module: find(names, place, scratch, build, code) tells which there are; scratch_directory() is
+As a module: choose(text) are the names in a list with commas; find(names, place, scratch, build, code) tells which there are; scratch_directory() is
 where they keep what they keep.
 """
 
@@ -169,6 +169,14 @@ def first_that_works(others, code):
         except subprocess.CalledProcessError as error:
             reason = last_line(error.stderr.decode(errors="replace"))
     raise Absent(f"it does not work here: {reason}")
+
+
+def choose(text):
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in ALL:
+            raise SystemExit(f"BENCH_OTHERS: no sandbox {name!r}; there are: {', '.join(ALL)}")
+    return names
 
 
 def find(names, place, scratch, build, code):

@@ -99,6 +99,16 @@ def test_wrong_usage_is_told(bench_path, arguments):
     assert done.returncode == 2 and done.stderr.startswith("Usage:") and done.stdout == ""
 
 
+@pytest.mark.parametrize("names, words", [("docker", "no sandbox 'docker'; there are: bwrap, nsjail"),
+                                          ("bwrap, x", "no sandbox 'x'")])
+def test_another_sandbox_that_nobody_knows_is_told(build_directory, names, words):
+    script = pathlib.Path(__file__).resolve().parent.parent / "bench" / "bench_calls.py"
+    done = subprocess.run([sys.executable, script, build_directory], text=True, capture_output=True,
+                          env={**os.environ, "BENCH_OTHERS": names}, stdin=subprocess.DEVNULL,
+                          timeout=DEADLINE, check=False)
+    assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
+
+
 def test_calls_are_measured_beside_the_bare_interpreter(build_directory, tmp_path):
     if os.geteuid() == 0:
         pytest.skip("it measures as an ordinary user")

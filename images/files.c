@@ -31,11 +31,10 @@ int file_read(const char *path, struct buffer *text, struct fault *fault)
     }
 }
 
-int file_write(const char *path, const char *bytes, size_t length, struct fault *fault)
+int file_create(int directory_fd, const char *path, const char *bytes, size_t length,
+                struct fault *fault)
 {
-    if (unlink(path) < 0 && errno != ENOENT)
-        return fault_set(fault, errno, "cannot replace %s: %m", path);
-    OWNED_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    OWNED_FD int fd = openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return fault_set(fault, errno, "cannot create %s: %m", path);
     while (length > 0) {
@@ -46,6 +45,13 @@ int file_write(const char *path, const char *bytes, size_t length, struct fault 
         length -= put > 0 ? (size_t)put : 0;
     }
     return 0;
+}
+
+int file_write(const char *path, const char *bytes, size_t length, struct fault *fault)
+{
+    if (unlink(path) < 0 && errno != ENOENT)
+        return fault_set(fault, errno, "cannot replace %s: %m", path);
+    return file_create(AT_FDCWD, path, bytes, length, fault);
 }
 
 int link_write(const char *path, const char *target, struct fault *fault)

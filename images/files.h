@@ -1,5 +1,5 @@
 /*
- * Small files, read and written whole; relative to the working directory.
+ * Small files, read and written whole; relative to the working directory where no other is given.
  *
  * Side: both; in confined children the working directory is the root file system.
  */
@@ -17,6 +17,10 @@
 
 /* Appends the file to the text. 0; -ENOENT without a fault when it is absent; negative errno. */
 int file_read(const char *path, struct buffer *text, struct fault *fault);
+
+/* Makes a file of mode 0644 where there is none; path as openat(2). 0 or negative errno. */
+int file_create(int directory_fd, const char *path, const char *bytes, size_t length,
+                struct fault *fault);
 
 /* Puts a new file of mode 0644 in the place of what is there, a link too. 0 or negative errno. */
 int file_write(const char *path, const char *bytes, size_t length, struct fault *fault);

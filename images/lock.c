@@ -1,10 +1,10 @@
 #include "images/lock.h"
 
+#include "images/files.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -98,17 +98,7 @@ int lock_write(int directory_fd, const struct lock *lock, const char *source, st
         r = buffer_append_text(&text, "\n");
     if (r < 0)
         return fault_set(fault, -r, "cannot compose " LOCK_FILE ": %m");
-    OWNED_FD int fd =
-        openat(directory_fd, LOCK_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return fault_set(fault, errno, "cannot create " LOCK_FILE ": %m");
-    for (size_t done = 0; done < text.length;) {
-        ssize_t put = write(fd, text.data + done, text.length - done);
-        if (put < 0 && errno != EINTR)
-            return fault_set(fault, errno, "cannot write " LOCK_FILE ": %m");
-        done += put > 0 ? (size_t)put : 0;
-    }
-    return 0;
+    return file_create(directory_fd, LOCK_FILE, text.data, text.length, fault);
 }
 
 int lock_read(const char *json, size_t length, struct reference *ret_reference, struct fault *fault)

@@ -1,5 +1,6 @@
 #include "images/record.h"
 
+#include "images/files.h"
 #include "images/layer_store.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/json.h"
@@ -257,15 +258,5 @@ int record_write(int directory_fd, const struct image *image, struct fault *faul
         r = buffer_append_text(&text, "\n");
     if (r < 0)
         return fault_set(fault, -r, "cannot compose " RECORD_FILE ": %m");
-    OWNED_FD int fd =
-        openat(directory_fd, RECORD_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return fault_set(fault, errno, "cannot create " RECORD_FILE ": %m");
-    for (size_t done = 0; done < text.length;) {
-        ssize_t put = write(fd, text.data + done, text.length - done);
-        if (put < 0 && errno != EINTR)
-            return fault_set(fault, errno, "cannot write " RECORD_FILE ": %m");
-        done += put > 0 ? (size_t)put : 0;
-    }
-    return 0;
+    return file_create(directory_fd, RECORD_FILE, text.data, text.length, fault);
 }

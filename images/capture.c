@@ -93,7 +93,7 @@ static int directory_clean(int parent_fd, const char *name, unsigned depth, stru
 {
     if (depth > TREE_DEPTH_MAX)
         return -EFBIG;
-    OWNED(directory_release) DIR *directory = directory_open(parent_fd, name);
+    OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
     int fd = directory != NULL ? dirfd(directory) : -1;
     if (fd < 0)
         return -errno;

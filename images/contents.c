@@ -148,7 +148,7 @@ static int entry_take(struct contents *contents, int directory_fd, const char *n
 static int directory_take(struct contents *contents, int parent_fd, const char *name,
                           const char *path)
 {
-    OWNED(directory_release) DIR *directory = directory_open(parent_fd, name);
+    OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
     int fd = directory != NULL ? dirfd(directory) : -1;
     if (fd < 0)
         return -errno;

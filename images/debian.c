@@ -4,9 +4,9 @@
 #include "images/child.h"
 #include "images/files.h"
 #include "images/sources.h"
+#include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -251,12 +251,12 @@ struct download_progress {
 /* Adds up the files of one directory; what cannot be read counts nothing: it is for the bar only. */
 static uint64_t directory_sum(const char *path)
 {
-    OWNED(directory_close) DIR *directory = opendir(path);
+    OWNED(directory_release) DIR *directory = directory_open(AT_FDCWD, path);
     uint64_t bytes = 0;
     struct dirent *entry;
     struct stat status;
     int fd = directory != NULL ? dirfd(directory) : -1;
-    while (fd >= 0 && (entry = readdir(directory)) != NULL)
+    while (fd >= 0 && (entry = directory_next(directory)) != NULL)
         if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(status.st_mode))
             bytes += (uint64_t)status.st_size;

@@ -89,12 +89,6 @@ bool file_exists(const char *path)
     return stat(path, &status) == 0;
 }
 
-void directory_close(DIR **directory)
-{
-    if (*directory != NULL)
-        closedir(*directory);
-}
-
 void name_list_release(struct name_list *list)
 {
     for (int i = 0; i < list->count; i++)

@@ -33,8 +33,6 @@ int directory_provide(const char *path, mode_t mode, struct fault *fault);
 
 bool file_exists(const char *path); /* a dangling link does not */
 
-void directory_close(DIR **directory);
-
 /* The names in a directory that end so, sorted; an absent directory has none. */
 struct name_list {
     struct dirent **entries; /* owned */

@@ -155,7 +155,7 @@ static const char *aside_next(DIR *directory, const char *name)
 {
     struct dirent *entry;
     do
-        entry = readdir(directory);
+        entry = directory_next(directory);
     while (entry != NULL && !entry_is_aside(entry->d_name, name));
     return entry != NULL ? entry->d_name : NULL;
 }

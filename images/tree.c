@@ -1,44 +1,13 @@
 #include "images/tree.h"
 
+#include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static void directory_close(DIR **directory)
-{
-    if (*directory != NULL)
-        closedir(*directory);
-}
-
-/* Opens a directory to read its entries, never through a link. 0 or a negative errno. */
-static int directory_open(int parent_fd, const char *name, DIR **ret_directory)
-{
-    OWNED_FD int fd =
-        openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return -errno;
-    DIR *directory = fdopendir(fd);
-    if (directory == NULL)
-        return -errno;
-    fd_take(&fd);
-    *ret_directory = directory;
-    return 0;
-}
-
-/* The next entry but "." and ".."; NULL at the end. */
-static struct dirent *directory_next(DIR *directory)
-{
-    struct dirent *entry;
-    do
-        entry = readdir(directory);
-    while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
-    return entry;
-}
 
 /*
  * Removes what may be deeper than there are descriptors, or stack: what lies deep is first moved up,
@@ -72,20 +41,21 @@ static int directory_empty(struct removal *removal, int parent_fd, const char *n
     if (S_ISDIR(status.st_mode) && (status.st_mode & 0700) != 0700 &&
         fchmodat(parent_fd, name, 0700, 0) < 0)
         return -errno;
-    OWNED(directory_close) DIR *directory = NULL;
-    int r = directory_open(parent_fd, name, &directory);
-    if (r < 0)
-        return r;
+    OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
+    int fd = directory != NULL ? dirfd(directory) : -1;
+    if (fd < 0)
+        return -errno;
     bool top = removal->top_fd < 0;
     if (top)
-        removal->top_fd = dirfd(directory);
+        removal->top_fd = fd;
+    int r = 0;
     unsigned moved;
     do {
         moved = removal->moved;
         rewinddir(directory);
         struct dirent *entry;
         while ((entry = directory_next(directory)) != NULL) {
-            int failed = entry_remove(removal, dirfd(directory), entry->d_name);
+            int failed = entry_remove(removal, fd, entry->d_name);
             if (failed < 0 && r == 0)
                 r = failed;
         }
@@ -117,21 +87,21 @@ int tree_remove(int directory_fd, const char *name)
 
 static int measure(int parent_fd, const char *name, struct tree_size *size)
 {
-    OWNED(directory_close) DIR *directory = NULL;
-    int r = directory_open(parent_fd, name, &directory);
-    if (r < 0)
-        return r;
+    OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
+    int fd = directory != NULL ? dirfd(directory) : -1;
+    if (fd < 0)
+        return -errno;
     struct dirent *entry;
     while ((entry = directory_next(directory)) != NULL) {
         struct stat status;
-        if (fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+        if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
             return -errno;
         size->files++;
         uint64_t bytes = (uint64_t)status.st_blocks * 512;
         size->bytes += S_ISDIR(status.st_mode) ? bytes : bytes / status.st_nlink;
         if (!S_ISDIR(status.st_mode))
             continue;
-        r = measure(dirfd(directory), entry->d_name, size);
+        int r = measure(fd, entry->d_name, size);
         if (r < 0)
             return r;
     }

@@ -5,13 +5,23 @@
 #include <fcntl.h>
 #include <string.h>
 
-DIR *directory_open(int parent_fd, const char *path)
+static DIR *open_as(int parent_fd, const char *path, int flags)
 {
-    int fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
     if (directory == NULL)
         fd_close(&fd);
     return directory;
+}
+
+DIR *directory_open(int parent_fd, const char *path)
+{
+    return open_as(parent_fd, path, 0);
+}
+
+DIR *directory_open_itself(int parent_fd, const char *path)
+{
+    return open_as(parent_fd, path, O_NOFOLLOW);
 }
 
 struct dirent *directory_next(DIR *directory)

@@ -14,8 +14,8 @@ All start from a shell's view: a program that makes the sandbox, runs the interp
             Unix sockets. No limit of memory, processes or disk. The image's interpreter is started from
             outside, by its own loader.
 
-As a module: choose(text) are the names in a list with commas; find(names, place, scratch, build, code) tells which there are; scratch_directory() is
-where they keep what they keep.
+As a module: choose(text) are the names in a list with commas; find(names, place, scratch, build, code)
+tells which there are; scratch_directory() is where they keep what they keep.
 """
 
 import contextlib

@@ -146,6 +146,26 @@ static void note_blind_look(struct guard *guard, int64_t now)
     }
 }
 
+bool guard_is_past(struct guard *guard, pid_t init)
+{
+    const struct run_limits *limits = &guard->limits;
+    struct census_count count = {0};
+    struct cgroup_usage used = {0};
+    int r = 0;
+    if (guard->cgroup.fd >= 0)
+        cgroup_measure(&guard->cgroup, &used);
+    if (!enforcement_is_cgroup(&guard->enforced))
+        r = guard->census.proc_fd >= 0 ? 0 : census_open(&guard->census, init);
+    if (r < 0)
+        return r != -ECHILD && guard->blind_looks++ >= BLIND_LOOKS_MAX;
+    if (guard->census.proc_fd >= 0)
+        census_take(&guard->census, &count);
+    return (guard->enforced.memory == ENFORCER_WATCHED &&
+            count.resident_bytes + count.file_bytes > limits->memory_bytes) ||
+           (guard->enforced.processes == ENFORCER_RLIMIT && count.processes > limits->processes) ||
+           larger(count.cpu_ns, used.cpu_ns) > cpu_budget_ns(limits);
+}
+
 static void look(struct loop_timer *timer)
 {
     struct guard *guard = container_of(timer, struct guard, look);
@@ -203,6 +223,7 @@ void guard_begin(struct guard *guard, struct loop *loop, pid_t init)
     guard->loop = loop;
     guard->init = init;
     guard->looked_at = clock_now();
+    guard->blind_looks = 0;
     guard->look.fire = look;
     guard->sum.done = on_sum;
     if (guard->enforced.processes == ENFORCER_CGROUP)

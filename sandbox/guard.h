@@ -64,6 +64,12 @@ int guard_open(struct guard *guard, struct cgroup_home *home, const struct enfor
  */
 void guard_begin(struct guard *guard, struct loop *loop, pid_t init);
 
+/*
+ * Instead of that, of a sandbox whose program has not been given its code yet: counts once. Whether it is
+ * past a limit that the kernel does not hold it to, or cannot be counted again and again.
+ */
+bool guard_is_past(struct guard *guard, pid_t init);
+
 /* For who keeps the loop waiting: counts now, if it is time to. As from the loop. */
 void guard_check(struct guard *guard);
 

@@ -39,7 +39,7 @@
 #define SANDBOXES_AHEAD_MAX 16
 #define POOL_KINDS_MAX 4
 #define POOL_FILL_MS 1                 /* after a run, before the first; and between two */
-#define POOL_LOOK_MS 10000             /* between looks at whether they are still wanted */
+#define POOL_LOOK_MS 1000              /* between looks at what is used, and still wanted */
 #define POOL_UNUSED_MS (10 * 60 * 1000) /* after which they are not */
 
 /* Between what the operator may choose. Below, no interpreter would start. */

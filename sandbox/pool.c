@@ -163,12 +163,23 @@ static void look_later(struct pool *pool)
              clock_now() + POOL_LOOK_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
+/* What the image has in the place of an interpreter need not wait. */
+static void drop_greedy(struct pool_kind *kind)
+{
+    for (struct spare *spare = kind->spares, *next; spare != NULL; spare = next) {
+        next = spare->next;
+        if (guard_is_past(&spare->guard, spare->sandbox.pid))
+            on_bad_news(spare);
+    }
+}
+
 static void on_look(struct loop_timer *timer)
 {
     struct pool *pool = container_of(timer, struct pool, look);
     int64_t now = clock_now();
     for (struct pool_kind *kind = pool->kinds, *next; kind != NULL; kind = next) {
         next = kind->next;
+        drop_greedy(kind);
         if (now - kind->used_at >= POOL_UNUSED_MS * NANOSECONDS_PER_MILLISECOND)
             kind_free(kind);
     }

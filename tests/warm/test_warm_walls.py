@@ -1,6 +1,8 @@
 """What holds a cold run holds a warm one: its walls and its limits."""
 
 import re
+import subprocess
+import time
 
 import pytest
 from attempt import snippet_of
@@ -8,10 +10,11 @@ from bait import Bait
 from registry import ATTEMPTS
 from served import LANGUAGE
 from test_limits_reached import LIMITS
-from waiting import WarmServer
+from waiting import WarmServer, wait_until
 
-from support.mcp_client import RECORD
+from support.mcp_client import RECORD, environment_of, program_path
 from support.sample import sample_of
+from support.sandbox import descendants_of
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +84,72 @@ def test_code_that_does_not_fit_is_told_as_in_a_cold_run():
             server.prime()
             answers.append(server.call_with(code))
     assert answers[0]["isError"] and answers[0] == answers[1]
+
+
+# In the place of an interpreter: makes itself comfortable where it is to wait for its code, which is a FIFO.
+GREEDY = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int main(int count, char **arguments)
+{
+    struct stat status;
+    if (stat(arguments[count - 1], &status) < 0 || !S_ISFIFO(status.st_mode)) {
+        puts("cold");
+        return 0;
+    }
+    switch (GREED) {
+    case 'm':
+        memset(malloc(256u << 20), 7, 256u << 20);
+        break;
+    case 't': /* each process has a limit of its own besides */
+        for (int i = 0; i < 20; i++)
+            if (fork() == 0)
+                for (;;)
+                    ;
+        break;
+    case 'p':
+        for (int i = 0; i < 40; i++)
+            if (fork() == 0)
+                pause();
+    }
+    pause();
+}
+"""
+
+GREEDS = [("memory", ["--memory", "64M"]), ("time", ["--timeout", "1", "--cpus", "1"]),
+          ("processes", ["--pids", "32"])]
+
+
+def greedy_image(path, greed):
+    """A store with an image whose interpreter is that program."""
+    (path / "root/usr/bin").mkdir(parents=True)
+    (path / "greedy.c").write_text(GREEDY)
+    subprocess.run(["gcc", "-static", f"-DGREED='{greed[0]}'", "-o", path / "root/usr/bin/python3",
+                    path / "greedy.c"], check=True)
+    environment = {"XDG_DATA_HOME": str(path / "data")}
+    subprocess.run([program_path(), "fetch", "greedy", "--from", path / "root"], check=True,
+                   env=environment_of(**environment))
+    return environment
+
+
+@pytest.mark.parametrize(("greed", "options"), GREEDS, ids=[greed for greed, _ in GREEDS])
+def test_nothing_that_waits_uses_more_than_a_run_may(tmp_path, greed, options):
+    environment = greedy_image(tmp_path, greed)
+    with WarmServer("--python-image", "greedy", *options, size=1,
+                    environment=environment_of(**environment)) as server:
+        result = server.call_with("")
+        assert server.text_of(result) == "cold"
+        if (greed, result["_meta"][RECORD]["enforced"]["processes"]) == ("processes", "cgroup"):
+            pytest.skip("the kernel lets there be no more processes, so there is nothing to be ended")
+
+        def is_alone():
+            return descendants_of(server.process.pid) == []
+        wait_until(lambda: not is_alone(), "one waits")
+        wait_until(is_alone, "it was ended")
+        time.sleep(0.3)
+        assert is_alone()  # and no other is made
+        assert server.text_of(server.call_with("")) == "cold"

@@ -3,7 +3,9 @@
 #include "mcp/bounds.h"
 #include "mcp/quantity.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,19 +96,26 @@ void pictures_write(struct json_writer *writer, const struct pictures *pictures)
     }
 }
 
+/* The snippet has chosen the name, and here it stands among words of ours. */
+static int describe_hidden(const struct picture *picture, struct buffer *text)
+{
+    OWNED_MEMORY char *name = strdup(picture->name);
+    if (name == NULL)
+        return -ENOMEM;
+    utf8_make_plain(name, false);
+    int r = buffer_format(text, "%s%s is not shown: it has %s, and all pictures of a result may ",
+                          text->length > 0 ? "\n" : "", name, size_text(picture->bytes).text);
+    if (r == 0)
+        r = buffer_format(text, "have %s. Save it smaller.", size_text(PICTURES_BYTES_MAX).text);
+    return r;
+}
+
 int pictures_describe_hidden(const struct pictures *pictures, struct buffer *text)
 {
     int r = 0;
     for (size_t i = 0; i < pictures->count && r == 0; i++) {
-        const struct picture *picture = &pictures->list[i];
-        if (picture->base64.length > 0)
-            continue;
-        r = buffer_format(text, "%s%s is not shown: it has %s, and all pictures of a result may ",
-                          text->length > 0 ? "\n" : "", picture->name,
-                          size_text(picture->bytes).text);
-        if (r == 0)
-            r = buffer_format(text, "have %s. Save it smaller.",
-                              size_text(PICTURES_BYTES_MAX).text);
+        if (pictures->list[i].base64.length == 0)
+            r = describe_hidden(&pictures->list[i], text);
     }
     if (r == 0 && pictures->left > 0)
         r = buffer_format(text, "%s%zu more pictures are not shown: at most %d are.",

@@ -12,6 +12,7 @@
 #define IF_ABOVE (BPF_JMP | BPF_JGT | BPF_K)
 #define IF_NOT_BELOW (BPF_JMP | BPF_JGE | BPF_K)
 #define RETURN (BPF_RET | BPF_K)
+#define MASK (BPF_ALU | BPF_AND | BPF_K)
 
 /* The kernel takes programs of 4096 instructions (BPF_MAXINSNS); of a much longer one nothing comes. */
 #define LENGTH_MAX (4 * BPF_MAXINSNS)
@@ -57,14 +58,8 @@ static bool holds(const struct sock_filter *op, uint32_t value)
 /* What libseccomp may make use of, and so what is understood here. */
 static bool is_known(const struct sock_filter *op)
 {
-    static const uint16_t others[] = {RETURN,
-                                      LOAD,
-                                      JUMP,
-                                      BPF_ALU | BPF_AND | BPF_K,
-                                      BPF_MISC | BPF_TAX,
-                                      BPF_MISC | BPF_TXA,
-                                      BPF_LD | BPF_MEM,
-                                      BPF_ST};
+    static const uint16_t others[] = {
+        RETURN, LOAD, JUMP, MASK, BPF_MISC | BPF_TAX, BPF_MISC | BPF_TXA, BPF_LD | BPF_MEM, BPF_ST};
     bool found = is_condition(op);
     for (size_t i = 0; !found && i < ARRAY_LENGTH(others); i++)
         found = op->code == others[i];
@@ -84,11 +79,33 @@ static bool is_sound(const struct filter *filter)
     return filter->length > 0 && filter->code[filter->length - 1].code == RETURN;
 }
 
-/* Where an instruction of the old program leads, jumps without a condition left out. */
-static struct target target_of(const struct filter *old, size_t at)
+static size_t behind_jumps(const struct filter *old, size_t at)
 {
     while (old->code[at].code == JUMP)
         at += 1 + old->code[at].k;
+    return at;
+}
+
+/*
+ * libseccomp looks at both halves of an argument, at that one too of which a rule compares no bit: whether
+ * 0 is equal to 0. Where that look leads, or `at` if there is none, or its accumulator is made use of.
+ */
+static size_t behind_idle_look(const struct filter *old, size_t at)
+{
+    const struct sock_filter *op = &old->code[at];
+    if (old->length - at < 4 || op[0].code != LOAD || op[1].code != MASK || op[1].k != 0 ||
+        op[2].code != IF_EQUAL || op[2].k != 0)
+        return at;
+    size_t next = behind_jumps(old, at + 3 + op[2].jt);
+    return old->code[next].code == LOAD || old->code[next].code == RETURN ? next : at;
+}
+
+/* Where an instruction of the old program leads, without what decides nothing on the way. */
+static struct target target_of(const struct filter *old, size_t at)
+{
+    at = behind_jumps(old, at);
+    for (size_t next; (next = behind_idle_look(old, at)) != at;)
+        at = next;
     const struct sock_filter *op = &old->code[at];
     return (struct target){op->code == RETURN, op->code == RETURN ? op->k : 0, at};
 }

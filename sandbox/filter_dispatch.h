@@ -1,6 +1,7 @@
 /*
  * A seccomp program made shorter. libseccomp asks for each system call's number by itself; here the numbers
- * that follow on each other and are answered alike are told from the others by one comparison.
+ * that follow on each other and are answered alike are told from the others by one comparison, and words of
+ * arguments are not looked at of which no bit is compared.
  *
  * The kernel checks and translates a filter anew for each process that installs it, which takes time by its
  * length.

@@ -87,9 +87,18 @@ static size_t place_of(const struct filter *filter, uint32_t architecture, uint3
     return 0;
 }
 
+/* Loads a word, takes no bit of it, and compares that with 0. */
+static bool is_idle_look(const struct filter *filter, size_t at)
+{
+    const struct sock_filter *op = &filter->code[at];
+    return at + 3 < filter->length && op[0].code == (BPF_LD | BPF_W | BPF_ABS) &&
+           op[1].code == (BPF_ALU | BPF_AND | BPF_K) && op[1].k == 0 &&
+           op[2].code == (BPF_JMP | BPF_JEQ | BPF_K) && op[2].k == 0;
+}
+
 /*
  * Whether both do the same from there on, whatever the arguments: the same instructions one after the other,
- * on each way. `seen` has a byte for each pair of places, not 0 where that has been found out.
+ * on each way, but those that decide nothing. `seen` has a byte for each pair of places, not 0 where that has been found out.
  */
 static bool is_same_from(const struct pair *pair, size_t a, size_t b, char *seen)
 {
@@ -98,6 +107,10 @@ static bool is_same_from(const struct pair *pair, size_t a, size_t b, char *seen
         const struct sock_filter *shorter = &pair->shorter.code[b];
         if (longer->code == (BPF_JMP | BPF_JA)) {
             a += 1 + longer->k;
+            continue;
+        }
+        if (is_idle_look(&pair->longer, a)) {
+            a += 3 + longer[2].jt;
             continue;
         }
         if (shorter->code == (BPF_JMP | BPF_JA)) {

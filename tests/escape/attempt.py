@@ -54,7 +54,8 @@ def calls_of(attempt):
     """Names of the system calls that an attempt makes itself."""
     return set(re.findall(r'call\("(\w+)"', attempt.code)) | {
         name for sign, name in (("clone_child(", "clone"), ("socket.socket(", "socket"),
-                                ("socketpair(", "socketpair"), ("fcntl.fcntl(", "fcntl"))
+                                ("socketpair(", "socketpair"), ("fcntl.fcntl(", "fcntl"),
+                                (".setsockopt(", "setsockopt"))
         if sign in attempt.code}
 
 

@@ -87,8 +87,10 @@ SOCKETS = {
         'seen(HOST["abstract"], read("/proc/net/unix"))', "nothing"),
     "the connections of the host": by_network(
         'seen(f"{HOST[\'tcp\']:04X}", read("/proc/net/tcp"))', "nothing"),
-    "a raw socket": Attempt('socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)', "ENOSYS",
-                            (FILTER, "privileges"), alone={"privileges": "EPERM"}),
+    "a raw socket": Attempt('socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)', "EPERM",
+                            (FILTER, "privileges")),
+    "a socket of packets by an old type": Attempt(
+        'call("socket", 2, 10, 0)', "EPERM", (FILTER, "privileges"), ("done", "EAFNOSUPPORT")),
     "an ICMP socket": Attempt('socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 1)', "ENOSYS",
                               (FILTER,), ("EACCES", "done")),
     "an ICMP socket of IPv6": Attempt('socket.socket(socket.AF_INET6, socket.SOCK_DGRAM, 58)',
@@ -108,6 +110,8 @@ SOCKETS = {
     "MPTCP": family("MPTCP", 2, 1, 262),
     "SCTP": family("SCTP", 2, 1, 132),
     "DCCP": family("DCCP", 2, 6, 33),
+    "DCCP by its type": family("DCCP", 2, 6, 0),
+    "SCTP by its type": family("SCTP", 2, 5, 0),
     "SMC over IPv4": family("SMC", 2, 1, 256),
     "L2TP": family("L2TP", 2, 2, 115),
     "UDP-Lite": family("UDP-Lite", 2, 2, 136),
@@ -130,6 +134,23 @@ SOCKETS = {
         no_twin="the kernel asks for a capability of the host"),
     "repair of a TCP connection": Attempt(
         'socket.socket().setsockopt(socket.IPPROTO_TCP, 19, 1)', "EPERM", ("privileges",)),
+    "a filter on a socket": Attempt("""
+        one, _ = socket.socketpair()
+        one.setsockopt(socket.SOL_SOCKET, 26, filter_program())
+        """, "EPERM", (FILTER,)),
+    "a filter on a socket with high bits set": Attempt("""
+        one, _ = socket.socketpair()
+        call("setsockopt", one.fileno(), 1 << 32 | 1, 1 << 32 | 26, filter_program(), 16)
+        """, "EPERM", (FILTER,)),
+    "a filter that chooses among sockets": Attempt("""
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        one.setsockopt(socket.SOL_SOCKET, 51, filter_program())
+        """, "EPERM", (FILTER,)),
+    "a program of bpf on a socket": Attempt(
+        'socket.socket().setsockopt(socket.SOL_SOCKET, 50, -1)', "EPERM", (FILTER,), "EBADF"),
+    "sending without a copy": Attempt(
+        'socket.socket().setsockopt(socket.SOL_SOCKET, 60, 1)', "EPERM", (FILTER,)),
     "rules of the packet filter": Attempt(
         'socket.socket().setsockopt(socket.IPPROTO_IP, 64, bytes(96))', "EPERM", ("privileges",),
         ("EINVAL", "ENOPROTOOPT", "ENOMEM", "ENOENT")),

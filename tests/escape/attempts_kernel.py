@@ -301,11 +301,10 @@ RIGHTS = {
     "leave the seccomp filter": Attempt(
         "prctl(22, 0)", "EINVAL", no_twin="the kernel knows no way back"),
     "loosen the filter by a second one": refused("""
-        import struct
-        program = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000), 8)
-        prctl(22, 2, struct.pack("HxxxxxxP", 1, ctypes.addressof(program)))
+        prctl(22, 2, filter_program())
         call("unshare", 0)
         """),
+    "a filter that somebody listens to": refused('call("seccomp", 1, 8, filter_program())'),
     "change its memory map as the kernel sees it": by_host("prctl(35, 1, 4096)", walls=()),
     "no_new_privs is set": Attempt("""
         text = read("/proc/self/status").decode()

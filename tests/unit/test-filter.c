@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,15 +24,21 @@
 
 #define NO_FD UINT64_C(0xffffffffffffffff)
 
-static uint32_t verdict(const struct filter *filter, long number, uint64_t first, uint64_t second,
-                        uint64_t third)
+static uint32_t verdict_on_four(const struct filter *filter, long number, uint64_t first,
+                                uint64_t second, uint64_t third, uint64_t fourth)
 {
     struct seccomp_data call = {
         .nr = (int)number,
         .arch = OWN_ARCHITECTURE,
-        .args = {first, second, third},
+        .args = {first, second, third, fourth},
     };
     return filter_verdict(filter, &call);
+}
+
+static uint32_t verdict(const struct filter *filter, long number, uint64_t first, uint64_t second,
+                        uint64_t third)
+{
+    return verdict_on_four(filter, number, first, second, third, 0);
 }
 
 #define ALLOW SECCOMP_RET_ALLOW
@@ -42,6 +49,7 @@ static const struct {
     long number;
     uint64_t first, second, third;
     uint32_t expected;
+    uint64_t fourth;
 } default_table[] = {
     {SYS_read, 0, 0, 0, ALLOW},
     {SYS_openat, NO_FD, 0, 0, ALLOW},
@@ -83,6 +91,53 @@ static const struct {
     {SYS_socket, 17, 3, 0, UNKNOWN},
     {SYS_socket, 38, 5, 0, UNKNOWN},
     {SYS_socket, 40, 1, 0, UNKNOWN},
+    /* and of the internet by type and protocol: a type alone may be one of a module */
+    {SYS_socket, 2, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 6, ALLOW},
+    {SYS_socket, 2, SOCK_DGRAM | SOCK_CLOEXEC, 0, ALLOW},
+    {SYS_socket, 10, SOCK_DGRAM, 0, ALLOW},
+    {SYS_socket, 2, SOCK_DGRAM, 6, UNKNOWN},
+    {SYS_socket, 2, SOCK_RAW, 0, REFUSE},
+    {SYS_socket, 10, SOCK_RAW | SOCK_CLOEXEC, 255, REFUSE},
+    {SYS_socket, 10, SOCK_PACKET, 0, UNKNOWN},
+    {SYS_socket, 2, SOCK_PACKET, 0, REFUSE},
+    {SYS_socket, 2, SOCK_PACKET | SOCK_CLOEXEC, 768, REFUSE},
+    {SYS_socket, 2, SOCK_SEQPACKET, 0, UNKNOWN},
+    {SYS_socket, 2, SOCK_DCCP, 0, UNKNOWN},
+    {SYS_socket, 10, UINT64_C(0x100000000) | SOCK_DCCP, 0, UNKNOWN},
+    {SYS_socket, 2, SOCK_RDM, 0, UNKNOWN},
+    /* options by level and number: no filter's code, no locked memory; 26 is IPV6_V6ONLY, too */
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_REUSEADDR, ALLOW},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_REUSEPORT, ALLOW},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_PASSCRED, ALLOW},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_SNDTIMEO, ALLOW},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_BINDTODEVICE, ALLOW},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_FILTER, REFUSE},
+    {SYS_setsockopt, 3, UINT64_C(0x100000001), UINT64_C(0x10000001a), REFUSE},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_TIMESTAMP, ALLOW},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_PASSSEC, ALLOW},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_BUSY_POLL, ALLOW},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_INCOMING_CPU, UNKNOWN},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_BPF, REFUSE},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, REFUSE},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, REFUSE},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_ZEROCOPY, REFUSE},
+    {SYS_setsockopt, 3, SOL_SOCKET, SO_TXTIME, UNKNOWN},
+    {SYS_setsockopt, 3, SOL_SOCKET, 1000, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IPV6, 26, ALLOW},
+    {SYS_setsockopt, 3, IPPROTO_IP, 2, ALLOW},
+    {SYS_setsockopt, 3, IPPROTO_TCP, 1, ALLOW},
+    {SYS_setsockopt, 3, IPPROTO_UDP, 103, ALLOW},
+    {SYS_setsockopt, 3, 263, 1, UNKNOWN}, /* SOL_PACKET */
+    /* no huge pages, no filter with a listener */
+    {SYS_mmap, 0, 4096, 3, ALLOW, .fourth = 0x22},
+    {SYS_mmap, 0, 4096, 3, REFUSE, .fourth = 0x40022},
+    {SYS_mmap, 0, 4096, 3, REFUSE, .fourth = UINT64_C(0x54040022)},
+    {SYS_memfd_create, 0, 1, 0, ALLOW},
+    {SYS_memfd_create, 0, 5, 0, REFUSE},
+    {SYS_seccomp, 1, 0, 0, ALLOW},
+    {SYS_seccomp, 1, 1, 0, ALLOW},
+    {SYS_seccomp, 1, 8, 0, REFUSE},
+    {SYS_seccomp, 1, 0x19, 0, REFUSE},
     /* of AF_UNIX what stays connected to one peer; flags and high bits do not hide the type */
     {SYS_socket, AF_UNIX, SOCK_STREAM, 0, ALLOW},
     {SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ALLOW},
@@ -141,11 +196,47 @@ static void default_profile_gives_each_call_its_verdict(void **state)
     OWNED(filter_release) struct filter filter = {0};
     assert_int_equal(filter_compile_default(NULL, &filter, &fault), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(default_table); i++) {
-        uint32_t got = verdict(&filter, default_table[i].number, default_table[i].first,
-                               default_table[i].second, default_table[i].third);
+        uint32_t got = verdict_on_four(&filter, default_table[i].number, default_table[i].first,
+                                       default_table[i].second, default_table[i].third,
+                                       default_table[i].fourth);
         if (got != default_table[i].expected)
             fail_msg("row %zu, call %ld: verdict %#x, expected %#x", i, default_table[i].number,
                      got, default_table[i].expected);
+    }
+}
+
+static const struct {
+    uint64_t family, type, protocol;
+    uint32_t expected;
+} build_sockets[] = {
+    {2, SOCK_STREAM | SOCK_CLOEXEC, 0, ALLOW},
+    {2, SOCK_STREAM, 6, ALLOW},
+    {10, SOCK_STREAM | SOCK_NONBLOCK, 6, ALLOW},
+    {2, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ALLOW},
+    {10, SOCK_DGRAM, 17, ALLOW},
+    {16, SOCK_RAW | SOCK_CLOEXEC, 0, ALLOW}, /* NETLINK_ROUTE */
+    {16, SOCK_RAW, 9, UNKNOWN},
+    {2, SOCK_STREAM, 132, UNKNOWN}, /* SCTP */
+    {2, SOCK_STREAM, 262, UNKNOWN}, /* MPTCP */
+    {10, SOCK_DGRAM, 136, UNKNOWN}, /* UDP-Lite */
+    {2, SOCK_DGRAM, 1, UNKNOWN}, /* ICMP */
+    {2, SOCK_SEQPACKET, 0, UNKNOWN},
+    {2, SOCK_DCCP, 0, UNKNOWN},
+    {2, SOCK_RAW, 1, UNKNOWN},
+    {AF_UNIX, SOCK_STREAM, 0, SECCOMP_RET_ERRNO | EAFNOSUPPORT},
+};
+
+static void an_installer_has_sockets_of_tcp_and_udp(void **state)
+{
+    (void)state;
+    struct fault fault = {""};
+    OWNED(filter_release) struct filter filter = {0};
+    assert_int_equal(filter_compile_build(&filter, &fault), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(build_sockets); i++) {
+        uint32_t got = verdict(&filter, SYS_socket, build_sockets[i].family, build_sockets[i].type,
+                               build_sockets[i].protocol);
+        if (got != build_sockets[i].expected)
+            fail_msg("socket %zu: verdict %#x, expected %#x", i, got, build_sockets[i].expected);
     }
 }
 
@@ -272,6 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(default_profile_gives_each_call_its_verdict),
+        cmocka_unit_test(an_installer_has_sockets_of_tcp_and_udp),
         cmocka_unit_test(a_call_can_be_left_to_the_default),
         cmocka_unit_test(other_architectures_are_killed),
         cmocka_unit_test(every_name_is_a_call_of_x86_64_or_arm64),

@@ -39,11 +39,11 @@ static const struct plan_link dev_links[] = {
 /*
  * Files of /proc that tell of the host and its user, not of the sandbox. Keys belong to a user id
  * outside, and their names are shown to whoever has it; a kernel's command line may name disks and
- * hold secrets; the boot id names the machine.
+ * hold secrets; the boot id names the machine; locks are shown with the files of others.
  */
 static const char *const masks[] = {
     "/proc/keys",       "/proc/key-users", "/proc/cmdline", "/proc/sys/kernel/random/boot_id",
-    "/proc/partitions", "/proc/diskstats",
+    "/proc/partitions", "/proc/diskstats", "/proc/locks",
 };
 
 /*

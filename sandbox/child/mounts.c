@@ -220,7 +220,10 @@ int step_mount_proc(struct jail *jail)
     return mount_attach_inside(jail, jail->proc_fd, "/proc");
 }
 
-/* Puts a copy of a device of the host over a file of its name. */
+/*
+ * Puts a copy of a device of the host over a file of its name. Read-only, it can be written to as well, but
+ * its times, which all of the host sees, are not changed.
+ */
 static int add_device(const struct jail *jail, const struct plan_device *device)
 {
     int place = openat(jail->dev_fd, device->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
@@ -230,7 +233,7 @@ static int add_device(const struct jail *jail, const struct plan_device *device)
     int fd = mount_copy(AT_FDCWD, device->source, 0);
     if (fd < 0)
         return fd;
-    int r = mount_restrict(fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0);
+    int r = mount_restrict(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0);
     if (r == 0)
         r = mount_attach(fd, jail->dev_fd, device->name);
     close(fd);

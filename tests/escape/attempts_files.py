@@ -188,6 +188,8 @@ IMAGE = {
         'call("ioctl", os.open("/etc/issue", os.O_RDONLY), 0x40086602, EMPTY)', "ENOSYS",
         (FILTER, "a read-only root"), ("done", "EPERM", "ENOTSUP"),
         alone={"a read-only root": "EROFS"}),
+    "the times of a device of the host": Attempt(
+        'os.utime("/dev/full")', "EROFS", ("read-only devices",)),
     "a new file in /dev": Attempt(
         'write("/dev/new", b"x", os.O_WRONLY | os.O_CREAT)', "EROFS",
         ("a read-only /dev", "Landlock"), alone={"Landlock": "EACCES"}),

@@ -55,6 +55,10 @@ WALLS = {
         ("sandbox/child/mounts.c", "int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);",
          "int r = 0;"),
     ),
+    "read-only devices": (
+        ("sandbox/child/mounts.c", "mount_restrict(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |",
+         "mount_restrict(fd, MOUNT_ATTR_NOSUID |"),
+    ),
     "a read-only /proc": (
         ("sandbox/child/mounts.c", "int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);",
          "int r = 0;"),

@@ -200,7 +200,7 @@ for path in ("/usr/bin/python3", "/etc/passwd", "/proc/self/exe", "/proc/3/exe",
     assert sandbox.print(code) == ""
 
 
-@pytest.mark.parametrize("path", ["/proc", "/dev", "/work", "/tmp", "/home/sandbox", "/dev/shm"])
+@pytest.mark.parametrize("path", ["/proc", "/dev", "/dev/null", "/work", "/tmp", "/home/sandbox", "/dev/shm"])
 def test_mount_has_its_flags(sandbox, path):
     code = """
 for line in open("/proc/self/mounts"):
@@ -209,7 +209,7 @@ for line in open("/proc/self/mounts"):
 """
     flags = {line.split()[0]: set(line.split()[1:]) for line in sandbox.print(code).splitlines()}
     expected = {"/proc": {"ro", "nosuid", "nodev", "noexec"}, "/dev": {"ro", "nosuid", "noexec"},
-                "/dev/shm": {"nosuid", "nodev", "noexec"}}
+                "/dev/null": {"ro", "nosuid", "noexec"}, "/dev/shm": {"nosuid", "nodev", "noexec"}}
     assert expected.get(path, {"nosuid", "nodev"}) <= flags[path]
 
 
@@ -217,7 +217,7 @@ def test_mounts_are_exactly_those_of_the_plan(sandbox):
     code = 'print(*sorted(line.split()[1] for line in open("/proc/self/mounts")))'
     assert sandbox.print(code) == (
         "/ /dev /dev/full /dev/null /dev/random /dev/shm /dev/urandom /dev/zero /home/sandbox "
-        "/proc /proc/cmdline /proc/diskstats /proc/key-users /proc/keys /proc/partitions "
+        "/proc /proc/cmdline /proc/diskstats /proc/key-users /proc/keys /proc/locks /proc/partitions "
         "/proc/sys/kernel/random/boot_id /tmp /work")
 
 
@@ -283,7 +283,7 @@ for directory in ("/work", "/tmp", "/home/sandbox", "/dev/shm"):
 
 
 @pytest.mark.parametrize("path", ["/proc/cmdline", "/proc/partitions", "/proc/diskstats",
-                                  "/proc/sys/kernel/random/boot_id"])
+                                  "/proc/locks", "/proc/sys/kernel/random/boot_id"])
 def test_file_that_tells_of_the_host_is_covered(sandbox, path):
     assert sandbox.print(f"print(repr(open('{path}').read()))") == "''"
 

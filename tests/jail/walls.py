@@ -42,6 +42,9 @@ WALLS = {
     "a read-only /dev": (
         "sandbox/child/mounts.c", "int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);",
         "int r = 0;", "test_mount_has_its_flags"),
+    "read-only devices": (
+        "sandbox/child/mounts.c", "mount_restrict(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |",
+        "mount_restrict(fd, MOUNT_ATTR_NOSUID |", "test_mount_has_its_flags"),
     "the host's root is unmounted": (
         "sandbox/child/mounts.c", 'syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || ', "",
         "test_mounts_are_exactly_those_of_the_plan"),
@@ -75,8 +78,9 @@ WALLS = {
         "test_system_call_filter_is_installed"),
     "sockets of few families": (
         "seccomp-profiles/default.json",
-        'AF_INET: the default protocol; others would load modules of the kernel",\n'
-        '            "names": ["socket"],\n            "action": "SCMP_ACT_ALLOW",\n'
+        'no packets of one\'s own making by the family AF_INET: SOCK_RAW",\n'
+        '            "names": ["socket"],\n            "action": "SCMP_ACT_ERRNO",\n'
+        '            "errnoRet": 1,\n'
         '            "args": [{"index": 0, "value": 4294967295, "valueTwo": 2,',
         '",\n            "names": ["socket"],\n            "action": "SCMP_ACT_ALLOW",\n'
         '            "args": [{"index": 0, "value": 4294967295, "valueTwo": 16,',

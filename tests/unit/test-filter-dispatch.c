@@ -206,6 +206,8 @@ static void the_profiles_say_the_same_in_fewer_words(void **state)
         OWNED(pair_release)
         struct pair pair = shortened_profile(profiles[i].json, profiles[i].length);
         assert_in_range(pair.shorter.length, 100, pair.longer.length * 6 / 10);
+        for (size_t at = 0; at < pair.shorter.length; at++)
+            assert_false(is_idle_look(&pair.shorter, at));
         compare(&pair);
         assert_the_kernel_takes(&pair.shorter);
     }

@@ -126,11 +126,12 @@ SOCKETS = {
     "a port below 1024": Attempt(
         'socket.create_server(("127.0.0.1", 80))', "EACCES", ("privileges",)),
     "a mark on packets": Attempt(
-        'socket.socket().setsockopt(socket.SOL_SOCKET, 36, 1)', "EPERM", ("privileges",)),
+        'socket.socket().setsockopt(socket.SOL_SOCKET, 36, 1)', "ENOSYS", (FILTER, "privileges"),
+        alone={"privileges": "EPERM"}),
     "transparent proxying": Attempt(
         'socket.socket().setsockopt(socket.IPPROTO_IP, 19, 1)', "EPERM", ("privileges",)),
     "a send buffer past the limit": Attempt(
-        'socket.socket().setsockopt(socket.SOL_SOCKET, 32, 1 << 30)', "EPERM", ("privileges",), "EPERM",
+        'socket.socket().setsockopt(socket.SOL_SOCKET, 32, 1 << 30)', "ENOSYS", (FILTER,), "EPERM",
         no_twin="the kernel asks for a capability of the host"),
     "repair of a TCP connection": Attempt(
         'socket.socket().setsockopt(socket.IPPROTO_TCP, 19, 1)', "EPERM", ("privileges",)),

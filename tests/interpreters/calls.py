@@ -91,7 +91,7 @@ def calls_of(log):
             continue
         # A call during which another process was written about has its end on a line of its own.
         whole = match["arguments"].partition(" <unfinished")[0]
-        arguments = [number_of(text) for text in whole.split(",")[:3]]
+        arguments = [number_of(text) for text in whole.split(",")[:4]]
         if match["name"] == "clone":  # strace names its arguments, and does not begin with the first
             arguments = [number_of(text) for text in re.findall(r"flags=([^,]*)", line)]
         yield match["name"], arguments

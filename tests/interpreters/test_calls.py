@@ -42,7 +42,8 @@ def test_group_makes_the_calls_that_it_is_the_reason_for(both_places, group):
 @pytest.mark.parametrize("line, used", [
     ("7<python3> ioctl(0, 0x5401, 0x7ffc) = -1 ENOTTY (Inappropriate ioctl for device)",
      {"ioctl[1]=0x5401"}),
-    ("7<a b> socket(0x2, 0x2|0x80000, 0x11) = 3", {"socket[0]=0x2,[2]=0x11"}),
+    ("7<a b> socket(0x2, 0x2|0x80000, 0x11) = 3", {"socket[0]=0x2,[1]&0xfff7f7ff=0x2,[2]=0x11"}),
+    ("7<python3> mmap(NULL, 4096, 0x3, 0x22, -1, 0) = 0x7f1a", {"mmap[3]&0x40000=0x0"}),
     ("7<python3> fcntl(3, 0x406, 0) = 4", {"fcntl[1]&0xfffffffc=0x404"}),
     ("7<python3> prlimit64(0, 0x6, NULL, {rlim_cur=1, rlim_max=2}) = 0",
      {"prlimit64[1]&0x2=0x2", "prlimit64[2]=0x0"}),

@@ -151,15 +151,17 @@ bool guard_is_past(struct guard *guard, pid_t init)
     const struct run_limits *limits = &guard->limits;
     struct census_count count = {0};
     struct cgroup_usage used = {0};
-    int r = 0;
     if (guard->cgroup.fd >= 0)
         cgroup_measure(&guard->cgroup, &used);
-    if (!enforcement_is_cgroup(&guard->enforced))
-        r = guard->census.proc_fd >= 0 ? 0 : census_open(&guard->census, init);
-    if (r < 0)
-        return r != -ECHILD && guard->blind_looks++ >= BLIND_LOOKS_MAX;
-    if (guard->census.proc_fd >= 0)
-        census_take(&guard->census, &count);
+    if (!enforcement_is_cgroup(&guard->enforced)) {
+        /* Many may wait, so none keeps descriptors for it. */
+        struct census census = CENSUS_NONE;
+        int r = census_open(&census, init);
+        if (r < 0)
+            return r != -ECHILD && guard->blind_looks++ >= BLIND_LOOKS_MAX;
+        census_take(&census, &count);
+        census_close(&census);
+    }
     return (guard->enforced.memory == ENFORCER_WATCHED &&
             count.resident_bytes + count.file_bytes > limits->memory_bytes) ||
            (guard->enforced.processes == ENFORCER_RLIMIT && count.processes > limits->processes) ||

@@ -116,7 +116,8 @@ int main(int count, char **arguments)
             if (fork() == 0)
                 pause();
     }
-    pause();
+    fopen(arguments[count - 1], "r");
+    return 0;
 }
 """
 
@@ -136,20 +137,35 @@ def greedy_image(path, greed):
     return environment
 
 
+def greedy_server(path, greed, *options):
+    return WarmServer("--python-image", "greedy", *options, size=1,
+                      environment=environment_of(**greedy_image(path, greed)))
+
+
+def stays_alone(server):
+    """Nothing is below it for twice as long as it takes until those that wait are looked at."""
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        if descendants_of(server.process.pid) != []:
+            return False
+        time.sleep(0.01)
+    return True
+
+
 @pytest.mark.parametrize(("greed", "options"), GREEDS, ids=[greed for greed, _ in GREEDS])
 def test_nothing_that_waits_uses_more_than_a_run_may(tmp_path, greed, options):
-    environment = greedy_image(tmp_path, greed)
-    with WarmServer("--python-image", "greedy", *options, size=1,
-                    environment=environment_of(**environment)) as server:
+    with greedy_server(tmp_path, greed, *options) as server:
         result = server.call_with("")
         assert server.text_of(result) == "cold"
         if (greed, result["_meta"][RECORD]["enforced"]["processes"]) == ("processes", "cgroup"):
             pytest.skip("the kernel lets there be no more processes, so there is nothing to be ended")
-
-        def is_alone():
-            return descendants_of(server.process.pid) == []
-        wait_until(lambda: not is_alone(), "one waits")
-        wait_until(is_alone, "it was ended")
-        time.sleep(0.3)
-        assert is_alone()  # and no other is made
+        wait_until(lambda: stays_alone(server), "it was ended, and no other is made")
         assert server.text_of(server.call_with("")) == "cold"
+
+
+def test_one_that_waits_and_uses_less_is_let_be(tmp_path):
+    with greedy_server(tmp_path, "none") as server:
+        assert server.text_of(server.call_with("")) == "cold"
+        waiting = server.wait_alone()
+        time.sleep(2.5)  # it was looked at twice
+        assert server.waiting() == waiting

@@ -23,6 +23,7 @@ import image
 import machine
 import scenes
 from support import debian, images
+from support.greedy import greedy_store
 
 WHOLE = os.environ.get("CODE_SANDBOX_WHOLE") == "1"
 GUESTS_MAX = 2
@@ -35,7 +36,7 @@ BENCHES = ("tests/bench/bench-runs", "tests/bench/nothing")
 
 
 def make_input_disk(build, scratch, python=IMAGE):
-    """The tests, the programs, and an image under the name of Python's usual one, or none."""
+    """The tests, the programs, and an image under the name of Python's usual one and a greedy one, or none."""
     tree, disk = scratch / "input", scratch / "input.ext4"
     shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     for program in (*build.rglob("code-sandbox-mcp*"), *(build / name for name in BENCHES)):
@@ -44,8 +45,10 @@ def make_input_disk(build, scratch, python=IMAGE):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(program, target)
     if python:
-        images.copy_image(images.user_images() / python,
-                          tree / "store" / "code-sandbox-mcp" / "images", "python")
+        store = tree / "store" / "code-sandbox-mcp" / "images"
+        images.copy_image(images.user_images() / python, store, "python")
+        greedy = greedy_store(build / "mcp" / "code-sandbox-mcp", scratch / "greedy", "time")
+        images.copy_image(greedy / "code-sandbox-mcp" / "images" / "greedy", store)
     (tree / "settings.json").write_text(json.dumps({
         "whole": WHOLE, "part_seconds": SCENE_SECONDS,
         "environment": {key: os.environ[key] for key in PASSED_ON if key in os.environ}}))

@@ -1,7 +1,6 @@
 """What holds a cold run holds a warm one: its walls and its limits."""
 
 import re
-import subprocess
 import time
 
 import pytest
@@ -12,6 +11,7 @@ from served import LANGUAGE
 from test_limits_reached import LIMITS
 from waiting import WarmServer, wait_until
 
+from support.greedy import greedy_store
 from support.mcp_client import RECORD, environment_of, program_path
 from support.sample import sample_of
 from support.sandbox import descendants_of
@@ -86,60 +86,13 @@ def test_code_that_does_not_fit_is_told_as_in_a_cold_run():
     assert answers[0]["isError"] and answers[0] == answers[1]
 
 
-# In the place of an interpreter: makes itself comfortable where it is to wait for its code, which is a FIFO.
-GREEDY = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-int main(int count, char **arguments)
-{
-    struct stat status;
-    if (stat(arguments[count - 1], &status) < 0 || !S_ISFIFO(status.st_mode)) {
-        puts("cold");
-        return 0;
-    }
-    switch (GREED) {
-    case 'm':
-        memset(malloc(256u << 20), 7, 256u << 20);
-        break;
-    case 't': /* each process has a limit of its own besides */
-        for (int i = 0; i < 20; i++)
-            if (fork() == 0)
-                for (;;)
-                    ;
-        break;
-    case 'p':
-        for (int i = 0; i < 40; i++)
-            if (fork() == 0)
-                pause();
-    }
-    fopen(arguments[count - 1], "r");
-    return 0;
-}
-"""
-
 GREEDS = [("memory", ["--memory", "64M"]), ("time", ["--timeout", "1", "--cpus", "1"]),
           ("processes", ["--pids", "32"])]
 
 
-def greedy_image(path, greed):
-    """A store with an image whose interpreter is that program."""
-    (path / "root/usr/bin").mkdir(parents=True)
-    (path / "greedy.c").write_text(GREEDY)
-    subprocess.run(["gcc", "-static", f"-DGREED='{greed[0]}'", "-o", path / "root/usr/bin/python3",
-                    path / "greedy.c"], check=True)
-    environment = {"XDG_DATA_HOME": str(path / "data")}
-    subprocess.run([program_path(), "fetch", "greedy", "--from", path / "root"], check=True,
-                   env=environment_of(**environment))
-    return environment
-
-
 def greedy_server(path, greed, *options):
-    return WarmServer("--python-image", "greedy", *options, size=1,
-                      environment=environment_of(**greedy_image(path, greed)))
+    environment = environment_of(XDG_DATA_HOME=str(greedy_store(program_path(), path, greed)))
+    return WarmServer("--python-image", "greedy", *options, size=1, environment=environment)
 
 
 def stays_alone(server):

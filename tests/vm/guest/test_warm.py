@@ -60,3 +60,14 @@ def test_an_end_leaves_none_of_those_that_wait():
         assert other.text_of(other.call("run_python_code", "print(1)")) == "1"
         await_that(lambda: not any(run.exists() for run in waiting))
     await_that(nothing_left)
+
+
+def test_one_that_waits_uses_no_more_processor_time_than_a_run_may():
+    with Server("--python-image", "greedy", "--warm", "1", "--timeout", "10", "--cpus",
+                "0.5") as server:
+        server.initialize()
+        await_cgroup(server)
+        await_that(running, server, 1)
+        await_that(lambda: not any(processes_of(run) for run in runs_of(server.process.pid)))
+        assert server.text_of(server.call("run_python_code", "")) == "cold"
+    await_that(nothing_left)

@@ -99,8 +99,8 @@ bool census_parse_status(const char *text, struct census_count *count)
 {
     if (strstr(text, "\nVmRSS:") == NULL)
         return false;
-    count->resident_bytes += kilobytes_of(text, "\nVmRSS:") + kilobytes_of(text, "\nVmPTE:") +
-                             kilobytes_of(text, "\nVmSwap:");
+    count->resident_bytes += kilobytes_of(text, "\nRssAnon:") + kilobytes_of(text, "\nRssShmem:") +
+                             kilobytes_of(text, "\nVmPTE:") + kilobytes_of(text, "\nVmSwap:");
     return true;
 }
 

@@ -33,7 +33,11 @@ void census_close(struct census *census);
 
 struct census_count {
     uint64_t processes;      /* and threads, zombies too; init is not counted */
-    uint64_t resident_bytes; /* with page tables and swap; shared pages count for each process */
+    /*
+     * With page tables and swap; shared pages count for each process. Without the image's files, which
+     * are the page cache's.
+     */
+    uint64_t resident_bytes;
     uint64_t file_bytes;     /* in the jail's tmpfs */
     int64_t cpu_ns;          /* of the living and of those they have waited for */
 };
@@ -42,10 +46,9 @@ struct census_count {
 void census_take(const struct census *census, struct census_count *ret_count);
 
 /*
- * The memory of all in bytes: as above, but each shared page divided among those that map it, and
- * without the image's files, which are the page cache's. Less, but more than `enough`, where that
- * shows before all are looked at. Walks the page tables, and waits for whoever changes them: not to be
- * called from the loop (memory_sum.h).
+ * The memory of all in bytes: as above, but each shared page divided among those that map it. Less,
+ * but more than `enough`, where that shows before all are looked at. Walks the page tables, and waits
+ * for whoever changes them: not to be called from the loop (memory_sum.h).
  */
 uint64_t census_memory(const struct census *census, uint64_t enough);
 

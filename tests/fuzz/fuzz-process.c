@@ -17,7 +17,7 @@
 
 struct numbers {
     uint64_t user, system, children_user, children_system, threads, start, end;
-    uint64_t resident, tables, swapped; /* kilobytes */
+    uint64_t anonymous, shared, tables, swapped; /* kilobytes */
 };
 
 /* As proc_pid_stat(5) has it, all 52 fields. */
@@ -58,11 +58,13 @@ static void write_status(const struct numbers *numbers, const char *name, struct
                                 : buffer_append(text, name, 1);
         FUZZ_CHECK(r == 0);
     }
-    FUZZ_CHECK(buffer_format(text,
-                             "\nUmask:\t0022\nState:\tS (sleeping)\nVmHWM:\t       1 kB\n"
-                             "VmRSS:\t%8" PRIu64 " kB\nVmLib:\t       2 kB\n"
-                             "VmPTE:\t%8" PRIu64 " kB\nVmSwap:\t%8" PRIu64 " kB\n",
-                             numbers->resident, numbers->tables, numbers->swapped) == 0);
+    FUZZ_CHECK(
+        buffer_format(text,
+                      "\nUmask:\t0022\nState:\tS (sleeping)\nVmHWM:\t       1 kB\n"
+                      "VmRSS:\t       4 kB\nRssAnon:\t%8" PRIu64 " kB\n"
+                      "RssFile:\t       3 kB\nRssShmem:\t%8" PRIu64 " kB\nVmLib:\t       2 kB\n"
+                      "VmPTE:\t%8" PRIu64 " kB\nVmSwap:\t%8" PRIu64 " kB\n",
+                      numbers->anonymous, numbers->shared, numbers->tables, numbers->swapped) == 0);
 }
 
 static void check_status(const struct numbers *numbers, const char *text)
@@ -70,7 +72,7 @@ static void check_status(const struct numbers *numbers, const char *text)
     struct census_count count = {0};
     FUZZ_CHECK(census_parse_status(text, &count));
     FUZZ_CHECK(count.resident_bytes ==
-               (numbers->resident + numbers->tables + numbers->swapped) * 1024);
+               (numbers->anonymous + numbers->shared + numbers->tables + numbers->swapped) * 1024);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -93,7 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .threads = fuzz_number(&input),
         .start = fuzz_number(&input),
         .end = fuzz_number(&input),
-        .resident = fuzz_number(&input) >> 12,
+        .anonymous = fuzz_number(&input) >> 12,
+        .shared = fuzz_number(&input) >> 24,
         .tables = fuzz_number(&input) >> 24,
         .swapped = fuzz_number(&input) >> 24,
     };

@@ -116,8 +116,10 @@ def test_nothing_that_waits_uses_more_than_a_run_may(tmp_path, greed, options):
         assert server.text_of(server.call_with("")) == "cold"
 
 
-def test_one_that_waits_and_uses_less_is_let_be(tmp_path):
-    with greedy_server(tmp_path, "none") as server:
+@pytest.mark.parametrize(("greed", "options"), [("none", []), ("files", ["--memory", "32M"])],
+                         ids=["none", "files"])
+def test_one_that_waits_and_uses_less_is_let_be(tmp_path, greed, options):
+    with greedy_server(tmp_path, greed, *options) as server:
         assert server.text_of(server.call_with("")) == "cold"
         waiting = server.wait_alone()
         time.sleep(2.5)  # it was looked at twice

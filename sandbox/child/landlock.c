@@ -18,11 +18,14 @@ struct ruleset {
     uint64_t scopes;
 };
 
+/* A rule for a file that is no directory may only name what files have: WRITE_ACCESS. */
+#define WRITE_ACCESS                                                                               \
+    (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |   \
+     ACCESS_TRUNCATE)
 #define READ_ACCESS                                                                                \
     (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-#define WRITE_ACCESS (READ_ACCESS | LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE)
 #define KEEP_ACCESS                                                                                \
-    (WRITE_ACCESS | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |               \
+    (READ_ACCESS | WRITE_ACCESS | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
      LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |    \
      LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER)
 /* What is refused where no rule allows it; of these, devices are not allowed anywhere. */
@@ -43,18 +46,13 @@ static uint64_t access_of(enum path_rights rights)
     return READ_ACCESS;
 }
 
-/* A rule for something that is no directory may only name what files have. */
 static int add_rule(const struct jail *jail, const struct plan_path_rights *rights,
                     uint64_t handled)
 {
     struct landlock_path_beneath_attr rule = {
         .allowed_access = access_of(rights->rights) & handled,
-        .parent_fd = jail_open_inside(jail, rights->path, O_DIRECTORY),
+        .parent_fd = jail_open_inside(jail, rights->path, 0),
     };
-    if (rule.parent_fd == -ENOTDIR) {
-        rule.parent_fd = jail_open_inside(jail, rights->path, 0);
-        rule.allowed_access &= ~(uint64_t)LANDLOCK_ACCESS_FS_READ_DIR;
-    }
     if (rule.parent_fd < 0)
         return rule.parent_fd;
     int r = syscall(SYS_landlock_add_rule, jail->paths_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0

@@ -42,8 +42,7 @@ static const struct plan_link dev_links[] = {
  * hold secrets; the boot id names the machine; locks are shown with the files of others.
  */
 static const char *const masks[] = {
-    "/proc/keys",       "/proc/key-users", "/proc/cmdline", "/proc/sys/kernel/random/boot_id",
-    "/proc/partitions", "/proc/diskstats", "/proc/locks",
+    "keys", "key-users", "cmdline", "sys/kernel/random/boot_id", "partitions", "diskstats", "locks",
 };
 
 /*

@@ -220,22 +220,15 @@ int step_mount_proc(struct jail *jail)
     return mount_attach_inside(jail, jail->proc_fd, "/proc");
 }
 
-/*
- * Puts a copy of a device of the host over a file of its name. Read-only, it can be written to as well, but
- * its times, which all of the host sees, are not changed.
- */
+/* Puts a copy of a device of the host over a file of its name. */
 static int add_device(const struct jail *jail, const struct plan_device *device)
 {
-    int place = openat(jail->dev_fd, device->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-    if (place < 0)
+    if (mknodat(jail->dev_fd, device->name, S_IFREG | 0444, 0) < 0)
         return -errno;
-    close(place);
     int fd = mount_copy(AT_FDCWD, device->source, 0);
     if (fd < 0)
         return fd;
-    int r = mount_restrict(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0);
-    if (r == 0)
-        r = mount_attach(fd, jail->dev_fd, device->name);
+    int r = mount_attach(fd, jail->dev_fd, device->name);
     close(fd);
     return r;
 }
@@ -264,6 +257,14 @@ int step_fill_dev(struct jail *jail)
     return 0;
 }
 
+/* With the devices: read-only, one can be written to as well, but its times, which all of the host sees, stay. */
+int step_seal_dev(struct jail *jail)
+{
+    jail_note(jail, STEP_SEAL_DEV, -1);
+    return mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+                          AT_RECURSIVE);
+}
+
 int step_mask_files(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
@@ -272,11 +273,12 @@ int step_mask_files(struct jail *jail)
         int fd = mount_copy(jail->dev_fd, "null", 0);
         if (fd < 0)
             return fd;
-        int r = mount_attach_inside(jail, fd, plan->masks[i]);
+        int r = mount_attach(fd, jail->proc_fd, plan->masks[i]);
         close(fd);
         if (r < 0 && r != -ENOENT) /* what this kernel does not have needs no cover */
             return r;
     }
+    close(jail->dev_fd);
     return 0;
 }
 
@@ -311,14 +313,6 @@ int step_seal_proc(struct jail *jail)
     jail_note(jail, STEP_SEAL_PROC, -1);
     int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);
     close(jail->proc_fd);
-    return r;
-}
-
-int step_seal_dev(struct jail *jail)
-{
-    jail_note(jail, STEP_SEAL_DEV, -1);
-    int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);
-    close(jail->dev_fd);
     return r;
 }
 

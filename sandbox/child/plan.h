@@ -38,6 +38,7 @@ enum jail_step {
     STEP_SEAL_ROOT,     /* object: the root file system */
     STEP_MOUNT_PROC,
     STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
+    STEP_SEAL_DEV,
     STEP_MASK_FILE,     /* index: of plan->masks */
     STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
     STEP_USER_LIMIT,    /* index: of plan->user_limits */
@@ -47,7 +48,6 @@ enum jail_step {
     STEP_PIVOT_ROOT,
     STEP_LEAVE_OLD_ROOT,
     STEP_SEAL_PROC,
-    STEP_SEAL_DEV,
     STEP_FILL_HOME,     /* index: of plan->home_links; past them: plan->home_file */
     STEP_WORK_DIRECTORY,
     STEP_SHOW_WORK_DIRECTORY,
@@ -109,7 +109,7 @@ struct plan_scratch {
 /* What may be done below a path, by a second wall beside the mounts: landlock(7). */
 enum path_rights {
     RIGHTS_READ,       /* and to execute */
-    RIGHTS_WRITE,      /* into files that are there, too */
+    RIGHTS_WRITE,      /* of a file that is no directory: to write into it, too */
     RIGHTS_KEEP_FILES, /* to make, change, remove and execute files */
     RIGHTS_KEEP_DATA,  /* the same, but not to execute */
 };
@@ -169,7 +169,7 @@ struct jail_plan {
     const struct plan_user_limit *user_limits;
     size_t user_limit_count;
 
-    const char *const *masks; /* files that are covered by /dev/null where they exist */
+    const char *const *masks; /* files below /proc that are covered by /dev/null where they exist */
     size_t mask_count;
 
     const char *home; /* absolute; one of the scratch targets */

@@ -52,12 +52,11 @@ WALLS = {
          "MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,"),
     ),
     "a read-only /dev": (
-        ("sandbox/child/mounts.c", "int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);",
-         "int r = 0;"),
+        ("sandbox/child/jail.c", "    step_seal_dev,\n", ""),
     ),
     "read-only devices": (
-        ("sandbox/child/mounts.c", "mount_restrict(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |",
-         "mount_restrict(fd, MOUNT_ATTR_NOSUID |"),
+        ("sandbox/child/mounts.c", "MOUNT_ATTR_NOEXEC,\n                          AT_RECURSIVE);",
+         "MOUNT_ATTR_NOEXEC,\n                          0);"),
     ),
     "a read-only /proc": (
         ("sandbox/child/mounts.c", "int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);",

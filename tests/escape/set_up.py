@@ -6,7 +6,7 @@ A call that is not here is new: test_faults.py says so, and has it fail when it 
 from typing import NamedTuple
 
 MAPPING, CODE = "get the user mapping from the server", "receive the code"
-DEV, SCRATCH, COVER = "fill /dev", "divide the writable tmpfs", "cover the file"
+DEV, SCRATCH, COVER = "fill /dev", "divide the writable tmpfs", "cover the /proc file"
 LANDLOCK = "restrict files once more (Landlock)"
 PIPES, WATCH = "cannot make the pipes of a sandbox", "cannot watch a sandbox"
 IDS, MAP = "become the sandbox's user", "cannot map the sandbox's user to one outside"
@@ -36,8 +36,8 @@ INIT = {
     "setns": [NETWORK],
     "mount": ["make the mounts private"],
     "open_tree": ["open the root file system", DEV, COVER, SCRATCH],
-    "openat2": ["mount /proc", DEV, COVER, "mount the writable directory", LANDLOCK],
-    "mount_setattr": ["make the root file system read-only", DEV, SCRATCH,
+    "openat2": ["mount /proc", DEV, "mount the writable directory", LANDLOCK],
+    "mount_setattr": ["make the root file system read-only", SCRATCH,
                       "make /proc read-only", "make /dev read-only"],
     "fsopen": ["make a /proc of its own", "make the writable tmpfs", "make /dev"],
     "fsconfig": ["make a /proc of its own", "make the writable tmpfs", "make /dev"],
@@ -49,9 +49,10 @@ INIT = {
     "umount2": ["leave the host's root"],
     "chdir": ["leave the host's root", "fill the home directory", "enter the work directory"],
     "mkdirat": [DEV, SCRATCH],
+    "mknodat": [DEV],
     "symlinkat": [DEV],
     "sendmsg": ["show the work directory"],
-    "openat": ["set the limit of the user namespace", DEV, "show the work directory",
+    "openat": ["set the limit of the user namespace", "show the work directory",
                "write the code into the work directory"],
     "write": ["set the limit of the user namespace"],
     "prlimit64": ["set the resource limit"],
@@ -64,7 +65,7 @@ INIT = {
     "seccomp": ["install the system call filter"],
     "sendfile": ["write the code into the work directory"],
     "clone": [NETWORK, "start the program's process"],
-    "close": ["make /proc read-only", "make /dev read-only"],  # what stays open is busy
+    "close": ["make /proc read-only"],  # what stays open is busy
 }
 
 NETWORK_MAKER = {
@@ -169,7 +170,7 @@ HARMLESS = (
              "the network is made wherever the scheduler likes"),
     Harmless(("init",), ("keyctl",), ("ENOSYS",), "a kernel without keyrings has none to leave"),
     Harmless(("init",), ("openat", "write"), ("ENOENT",), "a limit that this kernel does not know"),
-    Harmless(("init",), ("openat2", "move_mount"), ("ENOENT",), "there is nothing to cover"),
+    Harmless(("init",), ("move_mount",), ("ENOENT",), "there is nothing to cover"),
     Harmless(("server",), ("flock",), ("ENOENT",), "the image is being replaced, and is opened again"),
     Harmless(("server",), ("madvise",), (), "memory that is not given back is kept"),
     Harmless(("server",), ("openat2", "newfstatat", "fstat"), (),

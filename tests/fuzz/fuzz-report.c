@@ -18,7 +18,7 @@ static const struct plan_link links[] = {{"fd", "/proc/self/fd"}};
 static const struct plan_scratch scratch[] = {{.name = "work", .target = "/work"}};
 static const struct plan_rlimit rlimits[] = {{RLIMIT_CORE, 1}, {RLIMIT_NICE, 0}, {99, 0}};
 static const struct plan_user_limit user_limits[] = {{"sys/user/max_user_namespaces", "0"}};
-static const char *const masks[] = {"/proc/keys"};
+static const char *const masks[] = {"keys"};
 static char *const arguments[] = {(char *)"/usr/bin/python3", NULL};
 
 static const struct jail_plan plan = {

@@ -40,11 +40,10 @@ WALLS = {
         "sandbox/child/mounts.c", "MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,",
         "MOUNT_ATTR_RDONLY,", "test_root_is_read_only"),
     "a read-only /dev": (
-        "sandbox/child/mounts.c", "int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);",
-        "int r = 0;", "test_mount_has_its_flags"),
+        "sandbox/child/jail.c", "    step_seal_dev,\n", "", "test_mount_has_its_flags"),
     "read-only devices": (
-        "sandbox/child/mounts.c", "mount_restrict(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID |",
-        "mount_restrict(fd, MOUNT_ATTR_NOSUID |", "test_mount_has_its_flags"),
+        "sandbox/child/mounts.c", "MOUNT_ATTR_NOEXEC,\n                          AT_RECURSIVE);",
+        "MOUNT_ATTR_NOEXEC,\n                          0);", "test_mount_has_its_flags"),
     "the host's root is unmounted": (
         "sandbox/child/mounts.c", 'syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || ', "",
         "test_mounts_are_exactly_those_of_the_plan"),

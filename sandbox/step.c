@@ -188,7 +188,7 @@ static const char *step_remedy(enum jail_step step, int error)
         /* EINVAL: a directory is to be mounted over what is none */
         return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL ? IMAGE_HELP
                : error == ENOSYS || error == EPERM
-                   ? "inside a container its filter may hide openat2 and move_mount"
+                   ? "inside a container its filter may hide openat2, move_mount or mknodat"
                    : NULL;
     case STEP_PIVOT_ROOT:
         return error == EINVAL ? PIVOT_HELP : NULL;

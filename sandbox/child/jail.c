@@ -11,9 +11,10 @@
  * change of ids clears it (prctl(2)). A proc may only be mounted where a whole one is visible, and
  * a part of a tmpfs only copied where that is attached: so file systems are made while the host's
  * are in view, and attached to the root before it is one, with every path of the image looked up
- * inside it. What takes capabilities comes before they are dropped; so do emptying the bounding set
- * and locking the securebits, which take CAP_SETPCAP. The filter is the last of the walls; what
- * comes behind it a snippet may do too. A program that waits for its code waits behind all of them.
+ * inside it. /dev is sealed before parts of it cover files of /proc: what is copied is sealed too.
+ * What takes capabilities comes before they are dropped; so do emptying the bounding set and locking
+ * the securebits, which take CAP_SETPCAP. The filter is the last of the walls; what comes behind it a
+ * snippet may do too. A program that waits for its code waits behind all of them.
  */
 // clang-format off
 static int (*const steps[])(struct jail *) = {

@@ -108,8 +108,8 @@ struct plan_scratch {
 
 /* What may be done below a path, by a second wall beside the mounts: landlock(7). */
 enum path_rights {
-    RIGHTS_READ,       /* and to execute */
-    RIGHTS_WRITE,      /* of a file that is no directory: to write into it, too */
+    RIGHTS_READ,       /* of a directory, as the last two: to read and to execute */
+    RIGHTS_WRITE,      /* of a file that is none: the same, and to write into it */
     RIGHTS_KEEP_FILES, /* to make, change, remove and execute files */
     RIGHTS_KEEP_DATA,  /* the same, but not to execute */
 };

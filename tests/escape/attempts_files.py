@@ -190,6 +190,8 @@ IMAGE = {
         alone={"a read-only root": "EROFS"}),
     "the times of a device of the host": Attempt(
         'os.utime("/dev/full")', "EROFS", ("read-only devices",)),
+    "the times of the device that covers a file of /proc": Attempt(
+        'os.utime("/proc/cmdline")', "EROFS", ("read-only covers",)),
     "a new file in /dev": Attempt(
         'write("/dev/new", b"x", os.O_WRONLY | os.O_CREAT)', "EROFS",
         ("a read-only /dev", "Landlock"), alone={"Landlock": "EACCES"}),

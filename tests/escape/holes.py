@@ -55,8 +55,14 @@ WALLS = {
         ("sandbox/child/jail.c", "    step_seal_dev,\n", ""),
     ),
     "read-only devices": (
-        ("sandbox/child/mounts.c", "MOUNT_ATTR_NOEXEC,\n                          AT_RECURSIVE);",
-         "MOUNT_ATTR_NOEXEC,\n                          0);"),
+        ("sandbox/child/mounts.c",
+         "    return mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,\n"
+         "                          AT_RECURSIVE);",
+         "    int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, AT_RECURSIVE);\n"
+         "    return r < 0 ? r : mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);"),
+    ),
+    "read-only covers": (
+        ("sandbox/child/mounts.c", 'mount_copy(jail->dev_fd, "null", 0)', 'mount_copy(AT_FDCWD, "/dev/null", 0)'),
     ),
     "a read-only /proc": (
         ("sandbox/child/mounts.c", "int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);",

@@ -200,7 +200,8 @@ for path in ("/usr/bin/python3", "/etc/passwd", "/proc/self/exe", "/proc/3/exe",
     assert sandbox.print(code) == ""
 
 
-@pytest.mark.parametrize("path", ["/proc", "/dev", "/dev/null", "/work", "/tmp", "/home/sandbox", "/dev/shm"])
+@pytest.mark.parametrize("path", ["/proc", "/dev", "/dev/null", "/proc/cmdline", "/work", "/tmp", "/home/sandbox",
+                                  "/dev/shm"])
 def test_mount_has_its_flags(sandbox, path):
     code = """
 for line in open("/proc/self/mounts"):
@@ -209,7 +210,8 @@ for line in open("/proc/self/mounts"):
 """
     flags = {line.split()[0]: set(line.split()[1:]) for line in sandbox.print(code).splitlines()}
     expected = {"/proc": {"ro", "nosuid", "nodev", "noexec"}, "/dev": {"ro", "nosuid", "noexec"},
-                "/dev/null": {"ro", "nosuid", "noexec"}, "/dev/shm": {"nosuid", "nodev", "noexec"}}
+                "/dev/null": {"ro", "nosuid", "noexec"}, "/proc/cmdline": {"ro", "nosuid", "noexec"},
+                "/dev/shm": {"nosuid", "nodev", "noexec"}}
     assert expected.get(path, {"nosuid", "nodev"}) <= flags[path]
 
 

@@ -15,7 +15,9 @@ WALLS = {
         "return syscall(SYS_close_range, 3, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;",
         "fcntl(plan->control_fd, F_SETFD, 0); return 0;", "test_only_descriptors_0_1_2_are_open"),
     "a pid namespace and its proc": (
-        "sandbox/child/jail.c", "    step_mount_proc,\n", "", "test_proc_shows_only_own_processes"),
+        "sandbox/child/jail.c",
+        "    step_mount_proc,\n    step_fill_dev,\n    step_seal_dev,\n    step_mask_files,\n",
+        "    step_fill_dev,\n    step_seal_dev,\n", "test_proc_shows_only_own_processes"),
     "a network namespace": (
         "sandbox/child/jail.c", "    step_enter_network,\n", "", "test_namespace_is_its_own"),
     "an ipc namespace": (
@@ -40,10 +42,17 @@ WALLS = {
         "sandbox/child/mounts.c", "MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,",
         "MOUNT_ATTR_RDONLY,", "test_root_is_read_only"),
     "a read-only /dev": (
-        "sandbox/child/jail.c", "    step_seal_dev,\n", "", "test_mount_has_its_flags"),
+        "sandbox/child/jail.c", "    step_seal_dev,\n", "", "test_mount_has_its_flags[/dev]"),
     "read-only devices": (
-        "sandbox/child/mounts.c", "MOUNT_ATTR_NOEXEC,\n                          AT_RECURSIVE);",
-        "MOUNT_ATTR_NOEXEC,\n                          0);", "test_mount_has_its_flags"),
+        "sandbox/child/mounts.c",
+        "    return mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,\n"
+        "                          AT_RECURSIVE);",
+        "    int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, AT_RECURSIVE);\n"
+        "    return r < 0 ? r : mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);",
+        "test_mount_has_its_flags[/dev/null]"),
+    "read-only covers": (
+        "sandbox/child/mounts.c", 'mount_copy(jail->dev_fd, "null", 0)', 'mount_copy(AT_FDCWD, "/dev/null", 0)',
+        "test_mount_has_its_flags[/proc/cmdline]"),
     "the host's root is unmounted": (
         "sandbox/child/mounts.c", 'syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || ', "",
         "test_mounts_are_exactly_those_of_the_plan"),

@@ -266,6 +266,7 @@ static const struct difference {
     size_t with, without;
 } differences[] = {
     {"jail_cost", "a jail: in one - bare", ROW_JAIL, ROW_BARE},
+    {"jail_cost_ahead", "  made ahead", ROW_AHEAD, ROW_BARE},
     {"cgroup_cost", "a cgroup for a run: with - without", ROW_JAIL_WITH_CGROUP, ROW_JAIL},
     {"like_cost", "  two alike", ROW_JAIL_AGAIN, ROW_JAIL},
     {"cgroup_cost_ahead", "  with - without, made ahead", ROW_AHEAD_WITH_CGROUP, ROW_AHEAD},

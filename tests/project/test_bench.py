@@ -39,7 +39,7 @@ def test_the_report_has_every_row_and_says_what_holds_the_limits(bench_path, env
     report = json.loads(file.read_text())
     rows = {row["name"]: row for row in report["rows"]}
     ways = ("jail", "ahead", "next", "next_ahead")
-    assert set(rows) == {"bare", "jail_of_layers", "cgroup", "jail_cost",
+    assert set(rows) == {"bare", "jail_of_layers", "cgroup", "jail_cost", "jail_cost_ahead",
                          *(f"{way}{whose}" for way in ways for whose in ("", "_again", "_with_cgroup")),
                          *(f"{what}_cost{when}" for what in ("cgroup", "like")
                            for when in ("", "_ahead", "_next", "_next_ahead"))}

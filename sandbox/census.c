@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #define INIT_PID "1"
@@ -50,6 +51,14 @@ static int open_root_of(int program)
     return root_fd;
 }
 
+/* The first child of an init makes the network, and sees what this server sees. */
+static bool is_proc_of_ours(int proc_fd)
+{
+    struct stat ours;
+    struct stat seen;
+    return stat("/proc", &ours) < 0 || fstat(proc_fd, &seen) < 0 || ours.st_dev == seen.st_dev;
+}
+
 int census_open(struct census *census, pid_t init)
 {
     char path[64];
@@ -68,6 +77,8 @@ int census_open(struct census *census, pid_t init)
     OWNED_FD int scratch_fd = openat(root_fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (proc_fd < 0 || scratch_fd < 0)
         return -EACCES;
+    if (is_proc_of_ours(proc_fd))
+        return -ECHILD;
     *census = (struct census){fd_take(&proc_fd), fd_take(&scratch_fd)};
     return 0;
 }

@@ -26,7 +26,8 @@ struct census {
 
 /*
  * 0; -EACCES while the program, which makes the jail accessible, has not been executed yet; -ECHILD
- * when it has ended; another negative errno where this kernel does not let us look.
+ * when it has ended, or the jail is not made yet; another negative errno where this kernel does not let
+ * us look.
  */
 int census_open(struct census *census, pid_t init);
 void census_close(struct census *census);

@@ -5,6 +5,7 @@ what was made is not used, the call has its right answer or one that names the s
 import errno
 import os
 import threading
+import time
 
 import pytest
 from attempt import call_numbers
@@ -20,6 +21,7 @@ from support.tracer import CAN_INJECT, Fault
 
 MARK = "it runs"
 CODE = f"print('it ' + '{MARK.split()[1]}')\n"
+HOLD_SECONDS = 2.2  # twice as long as from one look at what waits to the next
 LONG = CODE + "# long\n" * 100_000  # more than the FIFO takes at once
 
 # It has one descriptor more afterwards; or sandboxes of two kinds, the run having had other limits, or
@@ -52,11 +54,11 @@ class Traced:
         self.server.result("ping")
         return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
 
-    def run(self, phase, fault=None, code=CODE):
+    def run(self, phase, fault=None, code=CODE, tracing=WarmTracer):
         """The tracer; whether what was made ahead waited in the end; the result, None if it ended."""
         self.descriptors()  # so that nothing of what was before is in it
         process = self.server.process
-        tracer = WarmTracer(process.pid, self.names, phase, fault)
+        tracer = tracing(process.pid, self.names, phase, fault)
         first = self.server.start_call("run_python_code", "")
         ended = tracer.follow(lambda: tracer.answered)
         self.server.answer(first)
@@ -107,6 +109,11 @@ def complaint_of_answer(fault, result):
     return None
 
 
+def is_made(traced, call, phase, code):
+    """Whether it belongs to the phase: what waits is looked at once a second, by chance meanwhile too."""
+    return all(call in traced.run(phase, code=code)[0].calls for _ in range(3))
+
+
 def complaint_of(traced, phase, fault, code=CODE):
     """What is wrong when that call fails, or None."""
     descriptors = traced.descriptors()
@@ -116,7 +123,8 @@ def complaint_of(traced, phase, fault, code=CODE):
         ends = fault.call.role == "server" and fault.call.name in ENDS_THE_SERVER
         return None if ends else "the server ended"
     if not tracer.injected:
-        return None if fault.call.name in AS_EVENTS_COME else "the call was not made"
+        as_it_comes = fault.call.name in AS_EVENTS_COME or not is_made(traced, fault.call, phase, code)
+        return None if as_it_comes else "the call was not made"
     walls = fault.call.role != "server" and not is_harmless(fault.call, fault.error)
     if phase == AHEAD and walls and waited:
         return "FAILED OPEN: what was made in spite of it waits for code"
@@ -158,6 +166,35 @@ def test_one_that_could_not_be_made_is_not_used(traced):
     faults = faults_of(calls, ["EPERM"])[::1 if sample.WHOLE else 3]
     sample.sample_of("calls that make a sandbox ahead, made to fail", len(calls), len(faults))
     assert complaints_of(traced, AHEAD, faults) == []
+
+
+class HoldingTracer(WarmTracer):
+    """Keeps the one that is made where it makes its network, until what waits has been looked at."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.held, self.until = [], None
+
+    def step(self, pid, status):
+        role = self.role_of(pid)
+        if role == "network" and self.now == AHEAD and self.until is None:
+            self.until = time.monotonic() + HOLD_SECONDS
+        if role != "server" and self.until is not None and time.monotonic() < self.until:
+            self.held.append((pid, status))
+        else:
+            super().step(pid, status)
+
+    def waits(self):
+        while self.held and time.monotonic() >= self.until:
+            super().step(*self.held.pop(0))
+        return super().waits()
+
+
+def test_one_that_takes_long_to_be_made_is_kept(traced):
+    begin = time.monotonic()
+    tracer, waited, result = traced.run(AHEAD, tracing=HoldingTracer)
+    assert time.monotonic() - begin > HOLD_SECONDS and not tracer.held
+    assert waited and text_of(result) == MARK
 
 
 def calls_up_to(calls, role, name):

@@ -11,6 +11,7 @@
 /* What a step does, as the end of "cannot ...". %s is its object, where it has one. */
 static const char *const step_texts[STEP_COUNT] = {
     [STEP_CLOSE_DESCRIPTORS] = "close the server's descriptors",
+    [STEP_NAME_INIT] = "name its init",
     [STEP_NETWORK_NAMESPACE] = "make a network namespace",
     [STEP_LOOPBACK] = "start the loopback interface",
     [STEP_SIGNALS] = "reset the signals",
@@ -19,7 +20,6 @@ static const char *const step_texts[STEP_COUNT] = {
     [STEP_ENTER_LAYERS] = "enter the directory of the image's layers",
     [STEP_TAKE_IDS] = "become the sandbox's user",
     [STEP_DIE_WITH_PARENT] = "tie the sandbox's life to the server's",
-    [STEP_NAME_INIT] = "name its init",
     [STEP_HOSTNAME] = "set the host name",
     [STEP_PRIVATE_MOUNTS] = "make the mounts private",
     [STEP_MAKE_PROC] = "make a /proc of its own",

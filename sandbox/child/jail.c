@@ -4,21 +4,24 @@
 #include "sandbox/child/steps.h"
 
 /*
- * The order matters. Descriptors go first, so that nothing of the server is at hand later. The
- * network takes longest, so it is begun next and entered late, when there is nothing left that can
- * be done beside it; but before the old root goes: that waits for what the kernel does elsewhere.
- * Layers may be where only root's ids lead. Ids come before the parent-death signal, because a
- * change of ids clears it (prctl(2)). A proc may only be mounted where a whole one is visible, and
- * a part of a tmpfs only copied where that is attached: so file systems are made while the host's
- * are in view, and attached to the root before it is one, with every path of the image looked up
- * inside it. /dev is sealed before parts of it cover files of /proc: what is copied is sealed too.
- * What takes capabilities comes before they are dropped; so do emptying the bounding set and locking
- * the securebits, which take CAP_SETPCAP. The filter is the last of the walls; what comes behind it a
- * snippet may do too. A program that waits for its code waits behind all of them.
+ * The order matters. Descriptors go first, so that nothing of the server is at hand later; and init
+ * is named alone: a page that is written to for the first time while the network's maker shares it
+ * interrupts the other processor. The network takes longest, so it is begun next and entered late,
+ * when there is nothing left that can be done beside it; but before the old root goes: that waits
+ * for what the kernel does elsewhere. Layers may be where only root's ids lead. Ids come before the
+ * parent-death signal, because a change of ids clears it (prctl(2)). A proc may only be mounted
+ * where a whole one is visible, and a part of a tmpfs only copied where that is attached: so file
+ * systems are made while the host's are in view, and attached to the root before it is one, with
+ * every path of the image looked up inside it. /dev is sealed before parts of it cover files of
+ * /proc: what is copied is sealed too. What takes capabilities comes before they are dropped; so do
+ * emptying the bounding set and locking the securebits, which take CAP_SETPCAP. The filter is the
+ * last of the walls; what comes behind it a snippet may do too. A program that waits for its code
+ * waits behind all of them.
  */
 // clang-format off
 static int (*const steps[])(struct jail *) = {
     step_close_descriptors,
+    step_name_init,
     step_make_network,
     step_reset_signals,
     step_make_namespaces,
@@ -26,7 +29,6 @@ static int (*const steps[])(struct jail *) = {
     step_enter_layers,
     step_take_ids,
     step_die_with_parent,
-    step_name_init,
     step_name_host,
     step_make_mounts_private,
     step_make_filesystems,

@@ -299,7 +299,10 @@ int step_pivot_root(struct jail *jail)
     jail_note(jail, STEP_PIVOT_ROOT, -1);
     if (fchdir(jail->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
         return -errno;
-    /* The old root now lies over the new one at "."; see pivot_root(2), NOTES. */
+    /*
+     * The old root now lies over the new one at "."; see pivot_root(2), NOTES. A ".." in the root, which
+     * a link of the image may have, leads there too: nothing is looked up until it is gone.
+     */
     jail_note(jail, STEP_LEAVE_OLD_ROOT, -1);
     if (syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || chdir("/") < 0)
         return -errno;

@@ -18,6 +18,7 @@
 /* The steps in the order in which they begin; a failure names one of them. */
 enum jail_step {
     STEP_CLOSE_DESCRIPTORS,
+    STEP_NAME_INIT,
     STEP_NETWORK_NAMESPACE,
     STEP_LOOPBACK,
     STEP_SIGNALS,
@@ -26,7 +27,6 @@ enum jail_step {
     STEP_ENTER_LAYERS,  /* object: the directory of the layers */
     STEP_TAKE_IDS,
     STEP_DIE_WITH_PARENT,
-    STEP_NAME_INIT,
     STEP_HOSTNAME,
     STEP_PRIVATE_MOUNTS,
     STEP_MAKE_PROC,

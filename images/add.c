@@ -13,17 +13,17 @@
  */
 #include "images/add.h"
 
-#include "images/capture.h"
-#include "images/contents.h"
-#include "images/image_use.h"
-#include "images/interrupt.h"
-#include "images/record.h"
-#include "images/system.h"
-#include "images/tree.h"
-#include "images/workplace.h"
+#include "images/base/interrupt.h"
+#include "images/base/tree.h"
+#include "images/build/contents.h"
+#include "images/build/staging.h"
+#include "images/build/system.h"
+#include "images/build/upper_layer.h"
+#include "images/store/image_record.h"
+#include "images/store/image_use.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/filter.h"
+#include "sandbox/jail/filter.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void used_release(struct used_image **used)
 /* One addition on its way. */
 struct adding {
     const struct addition *addition;
-    struct workplace place;
+    struct staging place;
     struct host_settings settings;
     struct filter filter;
     struct layer layer;
@@ -62,7 +62,7 @@ static void adding_release(struct adding *adding)
     free(adding->origin);
     free(adding->created);
     free(adding->summary);
-    workplace_release(&adding->place);
+    staging_release(&adding->place);
 }
 
 static int options_compose(struct adding *adding, const struct image *image, struct fault *fault)
@@ -150,7 +150,7 @@ static int result_compose(struct adding *adding, const struct image *image, stru
     result->layers = adding->layers;
     result->layer_count = count + 1;
     layer->origin = adding->origin = strdup(addition->origin);
-    layer->created = adding->created = workplace_time();
+    layer->created = adding->created = staging_time();
     static const char command[] = "images add ";
     const char *added = addition->origin;
     if (strncmp(added, command, strlen(command)) == 0)
@@ -190,7 +190,7 @@ static int result_publish(struct adding *adding, const struct store_lock *lock, 
         r = tree_remove(fd, meanwhile[i]);
     if (r < 0)
         return fault_set(fault, -r, "cannot remove what was needed meanwhile: %m");
-    r = record_write(fd, result, fault);
+    r = image_record_write(fd, result, fault);
     if (r == 0 && interrupt_signal() != 0)
         r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
     if (r == 0)
@@ -211,7 +211,7 @@ static int add_to(struct adding *adding, const struct image *image, const struct
     if (image->layer_count == IMAGE_LAYERS_MAX)
         return fault_set(fault, E2BIG, "the image %s has %d layers, and more cannot be mounted",
                          image->name, IMAGE_LAYERS_MAX);
-    int r = workplace_open(&adding->place, adding->addition->store, lock, fault);
+    int r = staging_open(&adding->place, adding->addition->store, lock, fault);
     if (r == 0)
         r = directories_make(adding, fault);
     if (r == 0)
@@ -227,8 +227,8 @@ static int add_to(struct adding *adding, const struct image *image, const struct
     if (r < 0)
         return r;
     progress_step(progress, "keeping the layer");
-    r = capture_clean(adding->upper, adding->settings.files, adding->settings.file_count,
-                      &adding->layers[adding->result.layer_count - 1], fault);
+    r = upper_layer_clean(adding->upper, adding->settings.files, adding->settings.file_count,
+                          &adding->layers[adding->result.layer_count - 1], fault);
     return r == 0 ? result_publish(adding, lock, fault) : r;
 }
 
@@ -256,7 +256,7 @@ static int add_locked(const struct addition *addition, const struct store_lock *
     char size[32];
     progress_close(progress);
     progress_note(progress, "done: a layer of %s in %lld s",
-                  size_for_people(adding.added_bytes, size),
+                  progress_size_text(adding.added_bytes, size),
                   (long long)((clock_now() - progress->started) / NANOSECONDS_PER_SECOND));
     return 0;
 }
@@ -271,11 +271,11 @@ int image_add(const struct addition *addition, struct fault *fault)
     struct progress progress;
     progress_open(&progress, addition->result, false);
     OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
-    r = workplace_lock(addition->store, addition->result, &lock, &progress, fault);
+    r = staging_lock(addition->store, addition->result, &lock, &progress, fault);
     if (r < 0)
         return r;
     r = add_locked(addition, &lock, &progress, fault);
-    workplace_clear_layers(addition->store, &progress);
+    staging_clear_layers(addition->store, &progress);
     progress_close(&progress);
     return r;
 }

@@ -4,7 +4,7 @@
 #ifndef IMAGES_ADD_H
 #define IMAGES_ADD_H
 
-#include "images/install.h"
+#include "images/build/install.h"
 
 struct addition {
     const char *store;

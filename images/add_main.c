@@ -1,6 +1,6 @@
 #include "images/add.h"
 
-#include "images/interrupt.h"
+#include "images/base/interrupt.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
 

@@ -3,15 +3,15 @@
  * commands `fetch`, `images add` and `images verify`. The only program that reads archives and talks to a network.
  */
 #include "images/add.h"
-#include "images/build.h"
-#include "images/catalog.h"
-#include "images/files.h"
-#include "images/interrupt.h"
-#include "images/lock.h"
-#include "images/recipes.h"
-#include "images/registry/digest.h"
-#include "images/store.h"
-#include "images/verify.h"
+#include "images/base/digest.h"
+#include "images/base/file.h"
+#include "images/base/interrupt.h"
+#include "images/build/build.h"
+#include "images/build/recipes.h"
+#include "images/build/verify.h"
+#include "images/store/catalog.h"
+#include "images/store/lock.h"
+#include "images/store/store.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
 
@@ -280,7 +280,7 @@ static int build_one(const char *store, const struct arguments *arguments, const
         .json = arguments->json,
     };
     struct fault fault = {0};
-    if (image_build(&build, &fault) == 0)
+    if (build_image(&build, &fault) == 0)
         return EXIT_SUCCESS;
     fprintf(stderr, PROGRAM ": %s: %s\n", name, fault.text);
     return interrupt_signal() != 0 ? 128 + interrupt_signal() : EXIT_FAILURE;

@@ -1,5 +1,5 @@
-#include "images/image_use.h"
-#include "images/verify.h"
+#include "images/build/verify.h"
+#include "images/store/image_use.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 

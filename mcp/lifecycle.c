@@ -1,5 +1,5 @@
 #include "mcp/lifecycle.h"
-#include "mcp/bounds.h"
+#include "mcp/base/bounds.h"
 
 #define KEY_VERSION "io.modelcontextprotocol/protocolVersion"
 #define KEY_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"

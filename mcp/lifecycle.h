@@ -8,7 +8,7 @@
 #ifndef MCP_LIFECYCLE_H
 #define MCP_LIFECYCLE_H
 
-#include "mcp/reply.h"
+#include "mcp/base/reply.h"
 #include "mcp/server.h"
 
 /* Handlers of requests: each takes over the answer. */

@@ -2,8 +2,8 @@
  * code-sandbox-mcp: runs snippets for agents, each in a jail of its own. This file finds the
  * command; command_serve.c is what a client starts.
  */
-#include "mcp/command.h"
-#include "mcp/log.h"
+#include "mcp/base/log.h"
+#include "mcp/cli/command.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
 

@@ -1,7 +1,7 @@
 #include "mcp/resources.h"
-#include "images/store.h"
-#include "mcp/base64.h"
-#include "mcp/bounds.h"
+#include "images/store/store.h"
+#include "mcp/base/base64.h"
+#include "mcp/base/bounds.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef MCP_RESOURCES_H
 #define MCP_RESOURCES_H
 
-#include "mcp/reply.h"
+#include "mcp/base/reply.h"
 #include "mcp/server.h"
 
 /* Handlers of requests: each takes over the answer. */

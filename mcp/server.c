@@ -1,11 +1,11 @@
 #include "mcp/server.h"
-#include "mcp/bounds.h"
+#include "mcp/base/bounds.h"
+#include "mcp/base/log.h"
 #include "mcp/lifecycle.h"
-#include "mcp/log.h"
 #include "mcp/resources.h"
 #include "mcp/subscriptions.h"
-#include "mcp/tool.h"
-#include "mcp/tools.h"
+#include "mcp/tools/tool_call.h"
+#include "mcp/tools/tool_list.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -162,10 +162,10 @@ static void handle_drained(void *data)
         loop_stop(&server->loop);
 }
 
-static void handle_signal(struct interrupts *interrupts, int signal_number)
+static void handle_signal(struct end_signals *end_signals, int signal_number)
 {
     (void)signal_number;
-    finish_soon(container_of(interrupts, struct server, interrupts));
+    finish_soon(container_of(end_signals, struct server, end_signals));
 }
 
 static int server_open(struct server *server, const struct settings *settings, int input_fd,
@@ -186,13 +186,13 @@ static int server_open(struct server *server, const struct settings *settings, i
         .rpc = {.observer = &server->rpc_observer},
         .settings = settings,
         .launcher = launcher_of(&server->loop, settings),
-        .interrupts = INTERRUPTS(handle_signal),
+        .end_signals = INTERRUPTS(handle_signal),
         .finish = {.fire = finish_now},
     };
-    server->launcher.ahead = (unsigned)settings->warm;
+    server->launcher.warm = (unsigned)settings->warm;
     int r = loop_open(&server->loop);
     if (r == 0)
-        r = interrupts_open(&server->interrupts, &server->loop);
+        r = end_signals_open(&server->end_signals, &server->loop);
     if (r == 0)
         r = channel_open(&server->channel, &server->loop, input_fd, output_fd,
                          &server->channel_observer);
@@ -206,7 +206,7 @@ static void server_close(struct server *server)
     subscriptions_end_all(server);
     outputs_release(&server->outputs);
     channel_close(&server->channel);
-    interrupts_close(&server->interrupts);
+    end_signals_close(&server->end_signals);
     loop_close(&server->loop);
 }
 

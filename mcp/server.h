@@ -7,13 +7,13 @@
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
 
-#include "mcp/channel.h"
-#include "mcp/interrupts.h"
-#include "mcp/launcher.h"
-#include "mcp/outputs.h"
-#include "mcp/rpc.h"
-#include "mcp/settings.h"
-#include "mcp/version.h"
+#include "mcp/base/channel.h"
+#include "mcp/base/end_signals.h"
+#include "mcp/base/rpc.h"
+#include "mcp/base/version.h"
+#include "mcp/settings/settings.h"
+#include "mcp/tools/launcher.h"
+#include "mcp/tools/outputs.h"
 #include "sandbox/base/loop.h"
 
 #include <stddef.h>
@@ -33,7 +33,7 @@ struct server {
     struct call *calls;   /* owned: tools/call requests whose runs have not ended; see tools.h */
     struct subscription *subscriptions; /* owned: open ones; see subscriptions.h */
     struct outputs outputs;
-    struct interrupts interrupts;
+    struct end_signals end_signals;
     struct loop_timer finish; /* armed when it is time to end */
     bool finishing;
 };

@@ -1,5 +1,5 @@
 #include "mcp/subscriptions.h"
-#include "mcp/bounds.h"
+#include "mcp/base/bounds.h"
 #include "sandbox/base/owned.h"
 
 #include <stdlib.h>

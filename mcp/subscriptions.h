@@ -7,7 +7,7 @@
 #ifndef MCP_SUBSCRIPTIONS_H
 #define MCP_SUBSCRIPTIONS_H
 
-#include "mcp/reply.h"
+#include "mcp/base/reply.h"
 #include "mcp/server.h"
 
 /* Handler of the request: takes over the answer. */

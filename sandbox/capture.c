@@ -1,6 +1,6 @@
 #include "sandbox/capture.h"
 
-#include "sandbox/limits.h"
+#include "sandbox/limits/limits.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 #include "sandbox/engine.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/limits.h"
-#include "sandbox/procfile.h"
+#include "sandbox/jail/proc_file.h"
+#include "sandbox/limits/limits.h"
 
 #include <grp.h>
 #include <linux/landlock.h>
@@ -78,7 +78,7 @@ void run_list_remove(struct run *run)
  */
 static const char *unwatched_call(const struct enforcement *enforced)
 {
-    return enforced->memory == ENFORCER_CGROUP ? NULL : "memfd_create";
+    return enforced->memory == ENFORCED_BY_CGROUP ? NULL : "memfd_create";
 }
 
 /* Once; should memory or descriptors be short just then, the next run tries again. */
@@ -95,22 +95,22 @@ static int compile_filter(struct engine *engine, struct fault *fault)
     return r;
 }
 
-static void engine_settled(struct cgroup_home *home)
+static void engine_probed(struct cgroup_delegation *home)
 {
     struct engine *engine = container_of(home, struct engine, home);
     unsigned controllers = home->subtree.controllers;
     struct enforcement *enforced = &engine->enforcement.enforced;
-    enforced->memory = (controllers & CONTROLLER_MEMORY) ? ENFORCER_CGROUP : ENFORCER_WATCHED;
-    enforced->processes = (controllers & CONTROLLER_PIDS) ? ENFORCER_CGROUP : ENFORCER_RLIMIT;
-    enforced->cpu = (controllers & CONTROLLER_CPU) ? ENFORCER_CGROUP : ENFORCER_WATCHED;
+    enforced->memory = (controllers & CONTROLLER_MEMORY) ? ENFORCED_BY_CGROUP : ENFORCED_BY_POLLING;
+    enforced->processes = (controllers & CONTROLLER_PIDS) ? ENFORCED_BY_CGROUP : ENFORCED_BY_RLIMIT;
+    enforced->cpu = (controllers & CONTROLLER_CPU) ? ENFORCED_BY_CGROUP : ENFORCED_BY_POLLING;
     engine->enforcement.source = home->source;
-    engine->enforcement.weakness = home->weakness;
+    engine->enforcement.fallback_reason = home->fallback_reason;
     if (engine->cgroup_use == CGROUP_REQUIRED && !enforcement_is_cgroup(enforced))
         engine->status =
             fault_set(&engine->fault, EOPNOTSUPP, "cgroups are required (--require-cgroup), but %s",
-                      home->weakness.text);
-    engine->stage = ENGINE_SETTLED;
-    engine->settled_at = clock_now();
+                      home->fallback_reason.text);
+    engine->stage = ENGINE_PROBED;
+    engine->probed_at = clock_now();
     loop_arm(engine->loop, &engine->pump, clock_now());
 }
 
@@ -124,13 +124,14 @@ static void engine_tidy(struct loop_timer *timer)
 
 static void settle(struct engine *engine)
 {
-    engine->stage = ENGINE_SETTLING;
+    engine->stage = ENGINE_PROBING;
     engine->home.tidy.fire = engine_tidy;
     if (engine->cgroup_use == CGROUP_NEVER) {
-        fault_set(&engine->home.weakness, EOPNOTSUPP, "cgroups are switched off (--no-cgroup)");
-        engine_settled(&engine->home);
+        fault_set(&engine->home.fallback_reason, EOPNOTSUPP,
+                  "cgroups are switched off (--no-cgroup)");
+        engine_probed(&engine->home);
     } else {
-        cgroup_home_settle(&engine->home, engine->loop, engine->scope_program, engine_settled);
+        cgroup_delegation_probe(&engine->home, engine->loop, engine->scope_program, engine_probed);
     }
 }
 
@@ -140,17 +141,17 @@ static void settle(struct engine *engine)
  */
 static void forget_refusal(struct engine *engine)
 {
-    if (engine->stage != ENGINE_SETTLED || !engine->home.was_refused || engine->running.count > 0 ||
+    if (engine->stage != ENGINE_PROBED || !engine->home.was_refused || engine->running.count > 0 ||
         engine->queued.count == 0 ||
-        clock_now() - engine->settled_at < ASK_AGAIN_MS * NANOSECONDS_PER_MILLISECOND)
+        clock_now() - engine->probed_at < ASK_AGAIN_MS * NANOSECONDS_PER_MILLISECOND)
         return;
-    pool_drain(&engine->pool);
-    cgroup_home_release(&engine->home);
+    warm_pool_drain(&engine->pool);
+    cgroup_delegation_release(&engine->home);
     filter_release(&engine->filter);
-    engine->home = CGROUP_HOME_NONE;
+    engine->home = CGROUP_DELEGATION_NONE;
     engine->status = 0;
     engine->fault.text[0] = '\0';
-    engine->stage = ENGINE_UNSETTLED;
+    engine->stage = ENGINE_UNPROBED;
 }
 
 /* The next run, or why it cannot be. */
@@ -174,13 +175,13 @@ static void engine_pump(struct loop_timer *timer)
 {
     struct engine *engine = container_of(timer, struct engine, pump);
     forget_refusal(engine);
-    if (engine->stage == ENGINE_UNSETTLED)
+    if (engine->stage == ENGINE_UNPROBED)
         settle(engine);
-    if (engine->stage == ENGINE_SETTLING)
+    if (engine->stage == ENGINE_PROBING)
         return;
-    if (engine->settled != NULL)
-        engine->settled(engine->settled_data);
-    engine->settled = NULL;
+    if (engine->probed != NULL)
+        engine->probed(engine->probed_data);
+    engine->probed = NULL;
     while (may_start(engine)) {
         struct run *run = engine->queued.first;
         int r = start_next(engine, run);
@@ -196,7 +197,7 @@ void engine_wake(struct engine *engine)
     if (may_start(engine))
         loop_arm(engine->loop, &engine->pump, clock_now());
     else
-        pool_wake(&engine->pool);
+        warm_pool_wake(&engine->pool);
 }
 
 void engine_hold(struct engine *engine, bool hold)
@@ -264,15 +265,15 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->cgroup_use = options->cgroup;
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
-    engine->home = CGROUP_HOME_NONE;
-    pool_open(&engine->pool, engine, options->ahead);
+    engine->home = CGROUP_DELEGATION_NONE;
+    warm_pool_open(&engine->pool, engine, options->warm);
     raise_soft_limit(RLIMIT_NOFILE);
     raise_soft_limit(RLIMIT_FSIZE);
     int r = id_map_choose(&engine->id_map, fault);
     if (r == 0)
         r = drop_inherited(&engine->id_map, fault);
     if (r == 0)
-        r = command_line_find(&engine->command_line, &engine->command_line_size, fault);
+        r = proc_file_find_command_line(&engine->command_line, &engine->command_line_size, fault);
     if (r < 0) {
         engine_free(engine);
         return r;
@@ -293,22 +294,22 @@ void engine_free(struct engine *engine)
     while (engine->queued.first != NULL)
         run_free(engine->queued.first);
     loop_disarm(engine->loop, &engine->pump);
-    pool_close(&engine->pool);
-    cgroup_home_release(&engine->home);
+    warm_pool_close(&engine->pool);
+    cgroup_delegation_release(&engine->home);
     filter_release(&engine->filter);
     free(engine);
 }
 
-void engine_settle(struct engine *engine, void (*settled)(void *data), void *data)
+void engine_probe(struct engine *engine, void (*probed)(void *data), void *data)
 {
-    engine->settled = settled;
-    engine->settled_data = data;
+    engine->probed = probed;
+    engine->probed_data = data;
     loop_arm(engine->loop, &engine->pump, clock_now());
 }
 
 const struct engine_enforcement *engine_enforcement(const struct engine *engine)
 {
-    return engine->stage == ENGINE_SETTLED ? &engine->enforcement : NULL;
+    return engine->stage == ENGINE_PROBED ? &engine->enforcement : NULL;
 }
 
 size_t engine_running(const struct engine *engine)
@@ -344,11 +345,11 @@ int run_submit(struct engine *engine, const struct run_spec *spec,
         .engine = engine,
         .code = code,
         .code_length = spec->code_length,
-        .cold = !spec->may_be_ahead,
+        .cold = !spec->may_be_warm,
         .limits = spec->limits,
         .observer = *observer,
         .sandbox = SANDBOX_NONE,
-        .guard = GUARD_NONE,
+        .limiter = LIMITER_NONE,
         .control.fd = -1,
         .out.fd = -1,
         .err.fd = -1,

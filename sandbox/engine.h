@@ -6,13 +6,13 @@
 #ifndef SANDBOX_ENGINE_H
 #define SANDBOX_ENGINE_H
 
-#include "sandbox/filter.h"
-#include "sandbox/guard.h"
-#include "sandbox/idmap.h"
-#include "sandbox/plan.h"
-#include "sandbox/pool.h"
+#include "sandbox/jail/filter.h"
+#include "sandbox/jail/id_map.h"
+#include "sandbox/jail/plan.h"
+#include "sandbox/jail/sandbox.h"
+#include "sandbox/limits/limiter.h"
 #include "sandbox/run.h"
-#include "sandbox/spawn.h"
+#include "sandbox/warm_pool.h"
 
 #include <stdbool.h>
 
@@ -23,7 +23,7 @@ struct run_list {
 };
 
 /* Before the first run it is not known what holds runs to their limits. */
-enum engine_stage { ENGINE_UNSETTLED, ENGINE_SETTLING, ENGINE_SETTLED };
+enum engine_stage { ENGINE_UNPROBED, ENGINE_PROBING, ENGINE_PROBED };
 
 struct engine {
     struct loop *loop;          /* borrowed */
@@ -42,14 +42,14 @@ struct engine {
     const char *scope_program;  /* borrowed, or NULL */
     const char *profile;        /* borrowed, or NULL */
     enum engine_stage stage;
-    int64_t settled_at; /* clock_now() */
-    struct cgroup_home home;
+    int64_t probed_at; /* clock_now() */
+    struct cgroup_delegation home;
     struct engine_enforcement enforcement;
-    void (*settled)(void *data); /* whom to tell, or NULL */
-    void *settled_data;
+    void (*probed)(void *data); /* whom to tell, or NULL */
+    void *probed_data;
     int status;                 /* of settling; why no run can begin is in `fault` */
     struct fault fault;
-    struct pool pool;
+    struct warm_pool pool;
     struct loop_timer pump;     /* settles, and starts queued runs; never from a callback */
 };
 
@@ -71,15 +71,15 @@ struct run {
     char *code;        /* owned, until the program has it */
     size_t code_length;
     bool cold;         /* takes nothing from the pool: it may not, or has been let down */
-    bool ahead;        /* its sandbox is from there */
-    bool let_down;     /* which ended before it was of use */
+    bool warm;        /* its sandbox is from there */
+    bool warm_failed;     /* which ended before it was of use */
     struct run_limits limits;
     struct run_observer observer;
     void (*hold_release)(void *data); /* or NULL: as run_spec.hold */
     void *hold_data;
 
     struct sandbox sandbox;
-    struct guard guard;
+    struct limiter limiter;
     struct loop_watch control, out, err, end;
     struct loop_timer deadline; /* of set-up, then of the program */
     int64_t submitted_at;       /* clock_now() */

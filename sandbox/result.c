@@ -1,5 +1,5 @@
 #include "sandbox/result.h"
-#include "sandbox/files.h"
+#include "sandbox/run_files.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -37,5 +37,5 @@ void run_result_release(struct run_result *result)
 {
     capture_release(&result->out);
     capture_release(&result->err);
-    files_release(result);
+    run_files_release(result);
 }

@@ -7,8 +7,8 @@
 #define SANDBOX_RESULT_H
 
 #include "sandbox/base/buffer.h"
-#include "sandbox/enforcement.h"
-#include "sandbox/limits.h"
+#include "sandbox/limits/enforcement.h"
+#include "sandbox/limits/limits.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ struct run_limits {
     uint64_t output_total; /* both streams together, more ends the run */
 };
 
-/* The defaults of sandbox/limits.h, as far as this machine has the memory. */
+/* The defaults of sandbox/limits/limits.h, as far as this machine has the memory. */
 struct run_limits run_limits_default(void);
 
 /* "SIGSEGV" for 11, "SIGRTMIN+3", "signal 99" for what has no name. Static or thread-local text. */

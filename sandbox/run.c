@@ -7,13 +7,13 @@
  * run_start() makes the run's cgroup, if there can be one, and what the child inherits, clones it
  * into the cgroup and new namespaces, maps one uid and one gid to its own, lets it go on and hands
  * it the code. The child, a copy of the server that makes system calls only, builds the jail from
- * the plan (sandbox/child/jail.c), ends behind the filter and without capabilities, stores the code,
+ * the plan (sandbox/jail/child/jail.c), ends behind the filter and without capabilities, stores the code,
  * clones the program and becomes init.
  *
  * Between the two: `control`, where the child writes records (READY, ENDED, or FAILED with the step)
  * and reads one go-ahead and, once the code is there, another; memory for the code; the program's
  * stdout and stderr, one pipe each; and a pidfd, which is readable when init, and so all of its
- * namespace, is gone. Where a sandbox of the kind waits already (sandbox/pool.h), all of that is there,
+ * namespace, is gone. Where a sandbox of the kind waits already (sandbox/warm_pool.h), all of that is there,
  * the program too, and the run begins with the code.
  *
  * READY comes right before execve, or before the code goes to a program that waits for it, and starts
@@ -32,9 +32,9 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/capture.h"
 #include "sandbox/engine.h"
-#include "sandbox/files.h"
-#include "sandbox/limits.h"
-#include "sandbox/step.h"
+#include "sandbox/jail/setup_error.h"
+#include "sandbox/limits/limits.h"
+#include "sandbox/run_files.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -50,8 +50,8 @@ static void on_stdout(struct loop_watch *watch, uint32_t events);
 static void on_stderr(struct loop_watch *watch, uint32_t events);
 static void on_end(struct loop_watch *watch, uint32_t events);
 static void on_deadline(struct loop_timer *timer);
-static void on_exceeded(struct guard *guard, enum run_outcome outcome);
-static void on_blind(struct guard *guard);
+static void on_exceeded(struct limiter *limiter, enum run_outcome outcome);
+static void on_blind(struct limiter *limiter);
 
 static int watch_sandbox(struct run *run)
 {
@@ -72,7 +72,7 @@ static int watch_sandbox(struct run *run)
 }
 
 /* What the cgroups around this server leave, init being one process more. */
-static void lower_limits(struct run_limits *limits, const struct cgroup_home *home)
+static void lower_limits(struct run_limits *limits, const struct cgroup_delegation *home)
 {
     if (limits->memory_bytes > home->memory_ceiling)
         limits->memory_bytes = home->memory_ceiling;
@@ -84,13 +84,13 @@ static void lower_limits(struct run_limits *limits, const struct cgroup_home *ho
 static int get_sandbox(struct run *run)
 {
     struct engine *engine = run->engine;
-    run->ahead = !run->cold && pool_take(&engine->pool, run);
-    if (run->ahead)
+    run->warm = !run->cold && warm_pool_take(&engine->pool, run);
+    if (run->warm)
         return 0;
-    int r = guard_open(&run->guard, &engine->home, &engine->enforcement.enforced, &run->limits,
-                       &run->fault);
+    int r = limiter_open(&run->limiter, &engine->home, &engine->enforcement.enforced, &run->limits,
+                         &run->fault);
     if (r == 0)
-        r = sandbox_spawn(run->plan, &engine->id_map, run->guard.cgroup.fd, &run->sandbox,
+        r = sandbox_spawn(run->plan, &engine->id_map, run->limiter.cgroup.fd, &run->sandbox,
                           &run->fault);
     return r;
 }
@@ -106,8 +106,8 @@ int run_start(struct run *run)
     lower_limits(&run->limits, &engine->home);
     plan_set_filter(run->plan, &engine->filter);
     int r = get_sandbox(run);
-    run->guard.exceeded = on_exceeded;
-    run->guard.blind = on_blind;
+    run->limiter.exceeded = on_exceeded;
+    run->limiter.unreadable = on_blind;
     if (r == 0)
         r = sandbox_feed(&run->sandbox, run->code, run->code_length, &run->fault);
     if (r < 0)
@@ -129,7 +129,7 @@ static void leave_sandbox(struct run *run)
     loop_unwatch(loop, &run->end);
     loop_disarm(loop, &run->deadline);
     sandbox_release(&run->sandbox);
-    guard_release(&run->guard);
+    limiter_release(&run->limiter);
 }
 
 /* A sandbox that was made ahead has ended before it was of use; in its place comes one made now. */
@@ -139,9 +139,9 @@ static void run_start_over(struct run *run)
     run_result_release(&run->result);
     run->result = (struct run_result){0};
     run->sandbox = SANDBOX_NONE;
-    run->guard = GUARD_NONE;
+    run->limiter = LIMITER_NONE;
     run->cold = true;
-    run->let_down = false;
+    run->warm_failed = false;
     int r = run_start(run);
     if (r == 0)
         return;
@@ -156,20 +156,20 @@ static void run_stop(struct run *run, enum run_outcome outcome)
         return;
     run->stopped = true;
     run->result.outcome = outcome;
-    if (!guard_kill(&run->guard))
+    if (!limiter_kill(&run->limiter))
         sandbox_stop(&run->sandbox);
     loop_arm(run->engine->loop, &run->deadline,
              clock_now() + STOP_MAX_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
-static void on_exceeded(struct guard *guard, enum run_outcome outcome)
+static void on_exceeded(struct limiter *limiter, enum run_outcome outcome)
 {
-    run_stop(container_of(guard, struct run, guard), outcome);
+    run_stop(container_of(limiter, struct run, limiter), outcome);
 }
 
 void run_kill(struct run *run)
 {
-    guard_kill(&run->guard);
+    limiter_kill(&run->limiter);
     sandbox_kill(&run->sandbox);
 }
 
@@ -181,9 +181,9 @@ static void run_fail(struct run *run, int status)
 }
 
 /* Nothing goes on without limits. */
-static void on_blind(struct guard *guard)
+static void on_blind(struct limiter *limiter)
 {
-    struct run *run = container_of(guard, struct run, guard);
+    struct run *run = container_of(limiter, struct run, limiter);
     run_fail(run,
              fault_set(&run->fault, EACCES,
                        "the run was ended, because what it uses could not be watched, and there is "
@@ -209,7 +209,7 @@ static void on_deadline(struct loop_timer *timer)
 
 void run_check_limits(struct run *run)
 {
-    guard_check(&run->guard);
+    limiter_check(&run->limiter);
     if (!run->deadline.armed || run->deadline.deadline > clock_now())
         return;
     loop_disarm(run->engine->loop, &run->deadline);
@@ -223,7 +223,7 @@ static void run_begin(struct run *run)
     run->started_at = clock_now();
     loop_arm(run->engine->loop, &run->deadline,
              run->started_at + run->limits.wall_ms * NANOSECONDS_PER_MILLISECOND);
-    guard_begin(&run->guard, run->engine->loop, run->sandbox.pid);
+    limiter_begin(&run->limiter, run->engine->loop, run->sandbox.pid);
 }
 
 static void run_ended(struct run *run)
@@ -238,7 +238,7 @@ static void run_ended(struct run *run)
 /* Whether another sandbox can still take the place of one that came to nothing. */
 static bool can_start_over(const struct run *run)
 {
-    return run->ahead && !run->cold && run->stage == STAGE_SETTING_UP && run->status == 0 &&
+    return run->warm && !run->cold && run->stage == STAGE_SETTING_UP && run->status == 0 &&
            !run->stopped && run->observer.done != NULL;
 }
 
@@ -246,9 +246,9 @@ static bool can_start_over(const struct run *run)
 static void read_reports(struct run *run)
 {
     struct child_report report;
-    while (!run->let_down && sandbox_read_report(&run->sandbox, &report) == 0) {
-        run->let_down = report.kind != REPORT_READY && can_start_over(run);
-        if (run->let_down)
+    while (!run->warm_failed && sandbox_read_report(&run->sandbox, &report) == 0) {
+        run->warm_failed = report.kind != REPORT_READY && can_start_over(run);
+        if (run->warm_failed)
             break;
         switch (report.kind) {
         case REPORT_READY:
@@ -262,8 +262,8 @@ static void read_reports(struct run *run)
             run_ended(run);
             break;
         case REPORT_FAILED:
-            run_fail(run, step_explain(plan_jail(run->plan), plan_image(run->plan), &report,
-                                       &run->fault));
+            run_fail(run, setup_error_explain(plan_jail(run->plan), plan_image(run->plan), &report,
+                                              &run->fault));
             break;
         default:
             break;
@@ -358,11 +358,11 @@ static void run_answer(struct run *run)
     loop_unwatch(run->engine->loop, &run->err);
     run->result.limits = run->limits;
     bool killed = !run->ended || run->exit_status == SIGKILL; /* as wait4(2) gives a signal */
-    bool out_of_memory = guard_account(&run->guard, &run->usage, killed, &run->result);
+    bool out_of_memory = limiter_account(&run->limiter, &run->usage, killed, &run->result);
     if (run->stage != STAGE_ENDING && run->status == 0)
         run->status = explain_early_end(run, out_of_memory);
     describe_end(run, out_of_memory);
-    files_collect(run->sandbox.files_fd, &run->result);
+    run_files_collect(run->sandbox.files_fd, &run->result);
     run->answered = true;
     if (run->observer.done != NULL) /* else it was cancelled */
         run->observer.done(run->observer.data, run->status, run->status == 0 ? &run->result : NULL,
@@ -373,7 +373,7 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 {
     struct run *run = container_of(watch, struct run, control);
     read_reports(run);
-    if (run->let_down) {
+    if (run->warm_failed) {
         run_start_over(run);
         return;
     }
@@ -389,7 +389,7 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     struct run *run = container_of(watch, struct run, end);
     struct engine *engine = run->engine;
     read_reports(run);
-    if (run->let_down || can_start_over(run)) {
+    if (run->warm_failed || can_start_over(run)) {
         run_start_over(run);
         return;
     }
@@ -401,7 +401,7 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     if (!run->answered)
         run_answer(run);
     if (run->status == 0 && run->started_at != 0)
-        pool_learn(&engine->pool, run);
+        warm_pool_learn(&engine->pool, run);
     run_free(run);
     engine_wake(engine);
 }

@@ -58,9 +58,9 @@ struct run_spec {
     size_t code_length; /* <= CODE_MAX */
     /*
      * The program reads its code once, from the start to the end, and so may have been started before
-     * the code was there (engine_options.ahead).
+     * the code was there (engine_options.warm).
      */
-    bool may_be_ahead;
+    bool may_be_warm;
     struct run_preparation preparation;
     struct run_limits limits;
     int64_t wall_max_ms; /* the most that limits.wall_ms may be in runs like this; 0: what it is */
@@ -99,10 +99,10 @@ struct engine_options {
     const char *scope_program;
     /*
      * Sandboxes that are kept ready for each kind of run (image, program, environment, limits) of
-     * which there has been one: up to SANDBOXES_AHEAD_MAX; 0: none.
+     * which there has been one: up to WARM_SANDBOXES_MAX; 0: none.
      */
-    unsigned ahead;
-    /* A seccomp profile as JSON text (sandbox/filter.h), borrowed; NULL: the program's own. */
+    unsigned warm;
+    /* A seccomp profile as JSON text (sandbox/jail/filter.h), borrowed; NULL: the program's own. */
     const char *profile;
 };
 
@@ -139,10 +139,10 @@ void engine_hold(struct engine *engine, bool hold);
 
 /*
  * Finds out what enforces the limits here, which otherwise the first run does: it may take a second
- * where systemd has to be asked. `settled` is called once, from the loop; then, and once a run has
+ * where systemd has to be asked. `probed` is called once, from the loop; then, and once a run has
  * begun, engine_enforcement() tells.
  */
-void engine_settle(struct engine *engine, void (*settled)(void *data), void *data);
+void engine_probe(struct engine *engine, void (*probed)(void *data), void *data);
 
 /* NULL before it is known. Borrowed from the engine. */
 const struct engine_enforcement *engine_enforcement(const struct engine *engine);

@@ -20,14 +20,28 @@ TOP_LEVEL = {
 }
 FOLDERS = ("mcp", "images", "sandbox", "seccomp-profiles", "tests")
 FILE_LINES_MAX = 500
-# Which folders a file of a folder may include from; the longest matching folder decides.
+# Which folders a file of a folder may include from, the folder itself aside.
+SANDBOX = ("sandbox", "sandbox/limits", "sandbox/base")
 LAYERS = {
-    "mcp": ("mcp", "images", "sandbox"),
-    "images": ("images", "sandbox"),
-    "sandbox": ("sandbox", "seccomp-profiles"),  # the profile that is compiled in
-    "sandbox/base": ("sandbox/base",),
-    "sandbox/child": ("sandbox/child",),
-    "sandbox/scope": ("sandbox/scope", "sandbox/base"),
+    "mcp": ("mcp/cli", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/cli": ("mcp", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/tools": ("mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/settings": ("mcp/base", "images/store", "sandbox/jail", *SANDBOX),
+    "mcp/base": SANDBOX,
+    "images": ("images/build", "images/registry", "images/unpack", "images/store", "images/base",
+               "sandbox/jail", "sandbox/base"),
+    "images/build": ("images/registry", "images/unpack", "images/store", "images/base",
+                     "sandbox/jail", "sandbox/base"),
+    "images/registry": ("images/unpack", "images/store", "images/base", "sandbox/base"),
+    "images/unpack": ("images/store", "images/base", "sandbox/jail", "sandbox/base"),
+    "images/store": ("images/base", "sandbox", "sandbox/base"),
+    "images/base": ("sandbox/base",),
+    "sandbox": ("sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
+    "sandbox/jail": ("sandbox/jail/child", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
+    "sandbox/jail/child": (),
+    "sandbox/limits": ("sandbox/base",),
+    "sandbox/scope": ("sandbox/base",),
+    "sandbox/base": (),
 }
 
 
@@ -85,10 +99,10 @@ def check_python(_build):
 
 
 def check_child_symbols(build):
-    """The half after clone3 calls nothing but what sandbox/child/allowed-symbols lists."""
-    listed = (ROOT / "sandbox" / "child" / "allowed-symbols").read_text().splitlines()
+    """The half after clone3 calls nothing but what sandbox/jail/child/allowed-symbols lists."""
+    listed = (ROOT / "sandbox" / "jail" / "child" / "allowed-symbols").read_text().splitlines()
     allowed = {line.split("#")[0].strip() for line in listed} - {""}
-    archives = list((build / "sandbox" / "child").glob("*.a"))
+    archives = list((build / "sandbox" / "jail" / "child").glob("*.a"))
     if not archives:
         yield f"no library of the child below {build}"
     for archive in archives:
@@ -97,20 +111,22 @@ def check_child_symbols(build):
         defined = {row[2] for row in rows if len(row) == 3}
         wanted = {row[1] for row in rows if len(row) == 2 and row[0] in "Uwv"}
         for symbol in sorted(wanted - defined - allowed):
-            yield f"{archive.name} uses {symbol}, which sandbox/child/allowed-symbols does not allow"
+            yield f"{archive.name} uses {symbol}, which sandbox/jail/child/allowed-symbols does not allow"
 
 
 def check_layers(_build):
-    """Includes point down: mcp -> images, sandbox -> sandbox/base; the child stands alone."""
+    """Includes point down, as LAYERS has it."""
     for path in sources(".c", ".h"):
-        folders = [folder for folder in LAYERS if name_of(path).startswith(folder + "/")]
-        if not folders:
+        folder = name_of(path.parent)
+        if folder.split("/")[0] not in ("mcp", "images", "sandbox"):
             continue
-        allowed = LAYERS[max(folders, key=len)]
+        if folder not in LAYERS:
+            yield f"{folder} has no row in LAYERS of tests/lint.py"
+            continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = re.match(r'#include "([^"]+)/[^"/]+"', line)
-            if match and not match[1].startswith(allowed):
-                yield f"{name_of(path)}:{number}: {match[1]} is not below {', '.join(allowed)}"
+            if match and match[1] not in (folder, *LAYERS[folder]):
+                yield f"{name_of(path)}:{number}: {folder} may not include from {match[1]}"
 
 
 def check_documents(_build):

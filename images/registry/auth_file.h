@@ -10,7 +10,7 @@
 #ifndef IMAGES_REGISTRY_AUTH_FILE_H
 #define IMAGES_REGISTRY_AUTH_FILE_H
 
-#include "images/registry/reference.h"
+#include "images/base/reference.h"
 
 #include <stddef.h>
 

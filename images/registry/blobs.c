@@ -1,6 +1,6 @@
 #include "images/registry/blobs.h"
 
-#include "images/interrupt.h"
+#include "images/base/interrupt.h"
 #include "images/registry/download.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"

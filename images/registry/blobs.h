@@ -10,9 +10,9 @@
 #ifndef IMAGES_REGISTRY_BLOBS_H
 #define IMAGES_REGISTRY_BLOBS_H
 
-#include "images/layers.h"
-#include "images/progress.h"
+#include "images/base/progress.h"
 #include "images/registry/session.h"
+#include "images/unpack/layers.h"
 
 #define BLOBS_AT_ONCE 3
 

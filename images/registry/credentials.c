@@ -1,7 +1,7 @@
 #include "images/registry/credentials.h"
 
-#include "images/child.h"
-#include "images/files.h"
+#include "images/base/file.h"
+#include "images/base/subprocess.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/xdg.h"
@@ -22,12 +22,12 @@ static int helper_ask(const char *helper, const struct reference *reference,
 {
     char name[96];
     snprintf(name, sizeof(name), "docker-credential-%s", helper);
-    OWNED(child_release) struct child child = CHILD_NONE;
-    const struct program program = {
+    OWNED(subprocess_release) struct subprocess child = SUBPROCESS_NONE;
+    const struct subprocess_spec program = {
         .argv = (const char *const[]){name, "get", NULL},
         .input = auth_file_host(reference),
     };
-    int r = program_run(&program, NULL, &child, fault);
+    int r = subprocess_run(&program, NULL, &child, fault);
     if (r == -ENOENT)
         return fault_set(fault, ENOENT,
                          "the login for %s is kept by %s, which is not installed: install it, or "

@@ -1,6 +1,6 @@
 #include "images/registry/docker_archive.h"
 
-#include "images/registry/manifest.h"
+#include "images/base/manifest.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 

@@ -12,8 +12,8 @@
 #ifndef IMAGES_REGISTRY_DOWNLOAD_H
 #define IMAGES_REGISTRY_DOWNLOAD_H
 
-#include "images/registry/file_digest.h"
-#include "images/registry/manifest.h"
+#include "images/base/file_digest.h"
+#include "images/base/manifest.h"
 #include "sandbox/base/fault.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "images/registry/http.h"
 
-#include "images/interrupt.h"
-#include "images/registry/reference.h"
+#include "images/base/interrupt.h"
+#include "images/base/reference.h"
 #include "sandbox/base/owned.h"
 
 #include <poll.h>

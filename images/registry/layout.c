@@ -2,8 +2,8 @@
 
 #include "images/registry/docker_archive.h"
 #include "sandbox/base/buffer.h"
+#include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/base/resolve.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -140,7 +140,7 @@ static int oci_unpack(int directory_fd, struct layers *layers, struct configurat
                       struct lock *lock, struct fault *fault)
 {
     const struct platform platform = platform_host();
-    OWNED(buffer_release) struct buffer text = BUFFER(CONFIGURATION_MAX);
+    OWNED(buffer_release) struct buffer text = BUFFER(IMAGE_CONFIGURATION_MAX);
     OWNED_MEMORY struct document *document = calloc(1, sizeof(*document));
     if (document == NULL)
         return fault_set(fault, ENOMEM, "no memory for a manifest");
@@ -150,7 +150,7 @@ static int oci_unpack(int directory_fd, struct layers *layers, struct configurat
     if (r == 0)
         r = lock_add(lock, LOCK_CONFIGURATION, NULL, &document->configuration, fault);
     if (r == 0)
-        r = configuration_read(text.data, text.length, &platform, configuration, fault);
+        r = image_configuration_read(text.data, text.length, &platform, configuration, fault);
     if (r == 0 && configuration->diff_id_count != document->layer_count)
         r = fault_set(fault, EINVAL, "its manifest has %zu layers, its configuration %zu",
                       document->layer_count, configuration->diff_id_count);
@@ -171,7 +171,7 @@ static int docker_unpack(int directory_fd, struct layers *layers,
 {
     const struct platform platform = platform_host();
     OWNED(docker_archive_release) struct docker_archive archive = {0};
-    OWNED(buffer_release) struct buffer text = BUFFER(CONFIGURATION_MAX);
+    OWNED(buffer_release) struct buffer text = BUFFER(IMAGE_CONFIGURATION_MAX);
     int r = document_load(directory_fd, "manifest.json", &text, fault);
     if (r == 0)
         r = docker_archive_read(text.data, text.length, &archive, fault);
@@ -179,7 +179,7 @@ static int docker_unpack(int directory_fd, struct layers *layers,
     if (r == 0)
         r = document_load(directory_fd, archive.configuration, &text, fault);
     if (r == 0)
-        r = configuration_read(text.data, text.length, &platform, configuration, fault);
+        r = image_configuration_read(text.data, text.length, &platform, configuration, fault);
     if (r == 0 && configuration->diff_id_count != archive.layer_count)
         r = fault_set(fault, EINVAL, "its manifest has %zu layers, its configuration %zu",
                       archive.layer_count, configuration->diff_id_count);
@@ -195,7 +195,7 @@ static int docker_unpack(int directory_fd, struct layers *layers,
 int layout_unpack(int directory_fd, struct layers *layers, struct configuration *ret_configuration,
                   struct lock *lock, struct fault *fault)
 {
-    OWNED(configuration_release) struct configuration configuration = {0};
+    OWNED(image_configuration_release) struct configuration configuration = {0};
     /* Newer versions of Docker save both; the OCI layout says more. */
     bool is_oci = faccessat(directory_fd, "oci-layout", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
     int r = is_oci ? oci_unpack(directory_fd, layers, &configuration, lock, fault)

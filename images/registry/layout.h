@@ -8,10 +8,10 @@
 #ifndef IMAGES_REGISTRY_LAYOUT_H
 #define IMAGES_REGISTRY_LAYOUT_H
 
-#include "images/layers.h"
-#include "images/lock.h"
-#include "images/progress.h"
-#include "images/registry/manifest.h"
+#include "images/base/manifest.h"
+#include "images/base/progress.h"
+#include "images/store/lock.h"
+#include "images/unpack/layers.h"
 #include "sandbox/base/fault.h"
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ bool layout_is_there(int directory_fd);
 /*
  * Gives the layers of its image for this machine to the child, each checked, and its configuration
  * to the caller, who owns it. 0; -EBADMSG for content that has not the digest or the size that is
- * said of it; an error of document_read() or configuration_read(); or another negative errno.
+ * said of it; an error of document_read() or image_configuration_read(); or another negative errno.
  */
 int layout_unpack(int directory_fd, struct layers *layers, struct configuration *ret_configuration,
                   struct lock *lock, struct fault *fault);

@@ -1,9 +1,9 @@
 #include "images/registry/pull.h"
 
-#include "images/layers.h"
 #include "images/registry/blobs.h"
 #include "images/registry/download.h"
 #include "images/registry/session.h"
+#include "images/unpack/layers.h"
 #include "sandbox/base/owned.h"
 
 #include <stdbool.h>
@@ -59,13 +59,13 @@ static int configuration_get(struct session *session, struct finding *finding,
                              struct provenance *provenance, struct fault *fault)
 {
     buffer_release(&finding->piece.text);
-    finding->piece.text.maximum = CONFIGURATION_MAX;
+    finding->piece.text.maximum = IMAGE_CONFIGURATION_MAX;
     int r = session_get_blob(session, &finding->document.configuration, &finding->piece, fault);
     if (r == 0)
         r = piece_note(finding, LOCK_CONFIGURATION, provenance, fault);
     if (r == 0)
-        r = configuration_read(finding->piece.text.data, finding->piece.text.length,
-                               &finding->platform, &provenance->configuration, fault);
+        r = image_configuration_read(finding->piece.text.data, finding->piece.text.length,
+                                     &finding->platform, &provenance->configuration, fault);
     if (r == 0 && provenance->configuration.diff_id_count != finding->document.layer_count)
         r = fault_set(fault, EINVAL, "its manifest has %zu layers, its configuration %zu",
                       finding->document.layer_count, provenance->configuration.diff_id_count);
@@ -106,7 +106,7 @@ static int layers_get(const struct pull *pull, struct session *session,
     for (size_t i = 0; i < document->layer_count; i++)
         bytes += document->layers[i].size;
     progress_step(pull->progress, "downloading %zu layers, %s", document->layer_count,
-                  size_for_people(bytes, size));
+                  progress_size_text(bytes, size));
     const struct blobs_request request = {
         .session = session,
         .document = document,

@@ -7,9 +7,9 @@
 #ifndef IMAGES_REGISTRY_PULL_H
 #define IMAGES_REGISTRY_PULL_H
 
-#include "images/import.h"
-#include "images/progress.h"
-#include "images/registry/reference.h"
+#include "images/base/progress.h"
+#include "images/base/reference.h"
+#include "images/registry/import.h"
 #include "sandbox/base/fault.h"
 
 struct pull {

@@ -8,10 +8,10 @@
 #ifndef IMAGES_REGISTRY_SESSION_H
 #define IMAGES_REGISTRY_SESSION_H
 
+#include "images/base/manifest.h"
+#include "images/base/reference.h"
 #include "images/registry/auth_file.h"
 #include "images/registry/http.h"
-#include "images/registry/manifest.h"
-#include "images/registry/reference.h"
 #include "sandbox/base/fault.h"
 
 #include <stdbool.h>

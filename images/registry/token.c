@@ -1,6 +1,6 @@
 #include "images/registry/token.h"
 
-#include "images/registry/reference.h"
+#include "images/base/reference.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 

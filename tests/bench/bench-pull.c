@@ -2,7 +2,7 @@
  * Downloads an image and checks its layers, without unpacking: what `skopeo copy` does into an OCI
  * layout. bench-pull STORE REFERENCE; the layers lie in STORE/downloads then.
  */
-#include "images/interrupt.h"
+#include "images/base/interrupt.h"
 #include "images/registry/pull.h"
 #include "sandbox/base/owned.h"
 

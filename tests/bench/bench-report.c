@@ -76,8 +76,8 @@ int bench_report_print(const struct bench_report *report, struct fault *fault)
         r = print_row(&report->rows[i], report->rounds, unit.median);
     printf("\nLimits are held by: %s (cgroup: %s)\n", enforcement_tier(&enforcement->enforced),
            cgroup_source_name(enforcement->source));
-    if (enforcement->weakness.text[0] != '\0')
-        printf("%s\n", enforcement->weakness.text);
+    if (enforcement->fallback_reason.text[0] != '\0')
+        printf("%s\n", enforcement->fallback_reason.text);
     return r < 0 ? fault_set(fault, -r, "out of memory for the table") : 0;
 }
 
@@ -128,7 +128,7 @@ static void write_machine(struct json_writer *writer, const struct bench_report 
         json_number_member(writer, "processors", CPU_COUNT(&processors));
     json_text_member(writer, "limits", enforcement_tier(&enforcement->enforced));
     json_text_member(writer, "cgroup", cgroup_source_name(enforcement->source));
-    json_text_member(writer, "weakness", enforcement->weakness.text);
+    json_text_member(writer, "fallback_reason", enforcement->fallback_reason.text);
     json_number_member(writer, "rounds", (int64_t)report->rounds);
 }
 

@@ -3,11 +3,11 @@
  *
  * Side: parent.
  */
-#ifndef TESTS_BENCH_REPORT_H
-#define TESTS_BENCH_REPORT_H
+#ifndef TESTS_BENCH_BENCH_REPORT_H
+#define TESTS_BENCH_BENCH_REPORT_H
 
 #include "sandbox/base/fault.h"
-#include "sandbox/enforcement.h"
+#include "sandbox/limits/enforcement.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  *
  * Side: parent.
  */
-#ifndef TESTS_BENCH_ROOTFS_H
-#define TESTS_BENCH_ROOTFS_H
+#ifndef TESTS_BENCH_BENCH_ROOTFS_H
+#define TESTS_BENCH_BENCH_ROOTFS_H
 
 #include "sandbox/base/fault.h"
 

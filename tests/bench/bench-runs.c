@@ -13,8 +13,8 @@
  * how far that is from nothing is how far the first can be trusted.
  */
 #include "sandbox/base/owned.h"
-#include "sandbox/cgroup.h"
 #include "sandbox/engine.h"
+#include "sandbox/limits/cgroup.h"
 #include "tests/bench/bench-report.h"
 #include "tests/bench/bench-rootfs.h"
 
@@ -141,7 +141,7 @@ static int hand_in(struct bench *bench, enum engine_of engine, enum way way)
         .argv = way == WAY_AHEAD ? reading : argv,
         .code_name = "main",
         .code = "",
-        .may_be_ahead = way == WAY_AHEAD,
+        .may_be_warm = way == WAY_AHEAD,
         .limits = run_limits_default(),
     };
     const struct run_observer observer = {.done = run_done, .data = bench};
@@ -202,7 +202,7 @@ static int run_bare(struct bench *bench, enum engine_of engine, enum way way, in
 static int make_cgroup(struct bench *bench, enum engine_of engine, enum way way, int64_t *ret_ns)
 {
     (void)way;
-    struct cgroup_home *home = &bench->engines[engine]->home;
+    struct cgroup_delegation *home = &bench->engines[engine]->home;
     const struct run_limits limits = run_limits_default();
     struct cgroup cgroup = CGROUP_EMPTY;
     int64_t begin = clock_now();
@@ -375,11 +375,11 @@ static void settled(void *data)
 static int engines_open(struct bench *bench)
 {
     bool has_scope_program = access(bench->scope_program, X_OK) == 0;
-    const struct engine_options plain = {.parallel = 1, .cgroup = CGROUP_NEVER, .ahead = AHEAD};
+    const struct engine_options plain = {.parallel = 1, .cgroup = CGROUP_NEVER, .warm = AHEAD};
     const struct engine_options grouping = {
         .parallel = 1,
         .cgroup = CGROUP_IF_POSSIBLE,
-        .ahead = AHEAD,
+        .warm = AHEAD,
         .scope_program = has_scope_program ? bench->scope_program : NULL,
     };
     int r = 0;
@@ -388,7 +388,7 @@ static int engines_open(struct bench *bench)
                        bench->fault);
     if (r < 0)
         return r;
-    engine_settle(bench->engines[ENGINE_GROUPING], settled, bench);
+    engine_probe(bench->engines[ENGINE_GROUPING], settled, bench);
     r = loop_run(&bench->loop);
     return r < 0 ? fault_set(bench->fault, -r, "waiting for cgroups: %m") : 0;
 }

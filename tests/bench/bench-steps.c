@@ -3,7 +3,7 @@
  * own table of steps, taken by a jail_main() of ours that notes the time after each.
  */
 #define jail_main jail_main_unmeasured
-#include "sandbox/child/jail.c" // NOLINT(bugprone-suspicious-include): its table is what is measured
+#include "sandbox/jail/child/jail.c" // NOLINT(bugprone-suspicious-include): its table is what is measured
 #undef jail_main
 
 #include "sandbox/base/owned.h"
@@ -32,7 +32,7 @@ struct times {
 
 static struct times *times;
 
-/* As in sandbox/child/jail.h, which has the name of the other. */
+/* As in sandbox/jail/child/jail.h, which has the name of the other. */
 void jail_main(const struct jail_plan *plan) __attribute__((noreturn));
 
 void jail_main(const struct jail_plan *plan)

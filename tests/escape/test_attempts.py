@@ -13,7 +13,7 @@ from registry import ATTEMPTS
 
 from support.sandbox import descendants_of, left_after, mounts_but_of_others
 
-OUTSIDE_ID_OF_ROOTS = 1900000000  # sandbox/idmap.c
+OUTSIDE_ID_OF_ROOTS = 1900000000  # sandbox/jail/id_map.c
 
 
 def digest_of(path):

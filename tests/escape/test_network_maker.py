@@ -13,7 +13,7 @@ from served import IMAGE, LANGUAGE
 from support.altered import Altered
 from support.mcp_client import Server
 
-FILE = "sandbox/child/network.c"
+FILE = "sandbox/jail/child/network.c"
 PLACES = {
     "before the namespace": "    if (syscall(SYS_unshare, (unsigned long)CLONE_NEWNET) < 0)\n",
     "before it is shown": "    network->fd = ioctl(socket_fd, SIOCGSKNS);",
@@ -68,7 +68,7 @@ def test_slow_maker_is_waited_for(makers, place):
 def test_it_is_seen_where_init_does_not_wait_for_its_end(makers):
     """By the snippet, or by who watches what the run uses: it is still among the host's mounts."""
     failed, text = makers.run(behaves("at its end", SLEEP),
-                              ("sandbox/child/jail.c", "    step_finish_network,\n", ""))
+                              ("sandbox/jail/child/jail.c", "    step_finish_network,\n", ""))
     assert not failed and text != ALONE
 
 

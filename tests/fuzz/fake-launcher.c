@@ -2,7 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/capture.h"
-#include "sandbox/limits.h"
+#include "sandbox/limits/limits.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

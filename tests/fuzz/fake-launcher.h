@@ -1,12 +1,12 @@
 /*
- * In the place of mcp/launcher.c, run_cancel() and run_is_queued(), for harnesses of what lies
+ * In the place of mcp/tools/launcher.c, run_cancel() and run_is_queued(), for harnesses of what lies
  * above: runs that end without having run. The first byte of the code chooses how, the rest of it
  * is what was printed.
  */
 #ifndef TESTS_FUZZ_FAKE_LAUNCHER_H
 #define TESTS_FUZZ_FAKE_LAUNCHER_H
 
-#include "mcp/launcher.h"
+#include "mcp/tools/launcher.h"
 
 #define FAKE_REFUSED 'r' /* launcher_start() fails */
 #define FAKE_FAILED 'f'  /* done() is told of a failure */

@@ -2,8 +2,8 @@
  * The /etc/passwd of an image from somewhere, to which the account of snippets is added. All that was
  * there stays, the account is there in the end, and doing it again changes nothing.
  */
-#include "images/files.h"
-#include "images/system.h"
+#include "images/base/file.h"
+#include "images/build/system.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tree-check.h"

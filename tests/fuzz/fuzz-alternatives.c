@@ -3,7 +3,7 @@
  * plain name with absolute paths, known without a shell; each name has one master, whose slaves go
  * with it.
  */
-#include "images/alternatives.h"
+#include "images/build/alternatives.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

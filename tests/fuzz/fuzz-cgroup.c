@@ -4,7 +4,7 @@
  * of mountinfo as the kernel writes it. Then the whole as a file of a cgroup.
  */
 #include "sandbox/base/owned.h"
-#include "sandbox/cgroup_file.h"
+#include "sandbox/limits/cgroup_file.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * The list of what is in a layer: any text. What is taken is sorted, is the same as itself, and a list
  * without one of its entries differs in just that one.
  */
-#include "images/contents.h"
+#include "images/build/contents.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

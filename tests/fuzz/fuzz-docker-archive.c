@@ -1,8 +1,8 @@
 /*
  * manifest.json of a `docker save` archive: what is taken names files below the archive's top.
  */
+#include "images/base/manifest.h"
 #include "images/registry/docker_archive.h"
-#include "images/registry/manifest.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -3,8 +3,8 @@
  * each are its length. They are waited for as those of a real child, and taken into an image: its
  * record can be written, and is read again or refused; nothing in it speaks to a terminal.
  */
-#include "images/finish.h"
-#include "images/record.h"
+#include "images/build/postinstall.h"
+#include "images/store/image_record.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -32,10 +32,10 @@ static void check_record(struct image *image)
 {
     struct fault fault = {0};
     image->name = strdup("image");
-    int r = record_write(fuzz_directory(), image, &fault);
+    int r = image_record_write(fuzz_directory(), image, &fault);
     fuzz_check_fault(r, &fault);
     OWNED(image_release) struct image again = {0};
-    r = r == 0 ? record_read(fuzz_directory(), &again, &fault) : r;
+    r = r == 0 ? image_record_read(fuzz_directory(), &again, &fault) : r;
     fuzz_check_fault(r, &fault);
     FUZZ_CHECK(r == 0 || r == -EINVAL || r == -ENOBUFS);
     unlinkat(fuzz_directory(), RECORD_FILE, 0);
@@ -48,12 +48,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
     send_messages(pair[1], &input);
     close(pair[1]);
-    OWNED(child_release) struct child child = CHILD_NONE;
+    OWNED(subprocess_release) struct subprocess child = SUBPROCESS_NONE;
     child.report_fd = pair[0];
     OWNED(image_release) struct image image = {0};
-    const struct child_observer observer = {.report = finish_take_report, .data = &image};
+    const struct subprocess_observer observer = {.report = postinstall_take_report, .data = &image};
     struct fault fault = {0};
-    int r = children_wait(&child, 1, &observer, &fault);
+    int r = subprocesses_wait(&child, 1, &observer, &fault);
     fuzz_check_fault(r, &fault);
     fuzz_check_plain(fault.text, true);
     fuzz_check_plain(image.summary, true);

@@ -2,7 +2,7 @@
  * Two layers of an image, one upon the other: the first two bytes are the length of the lower one.
  * The tree is a tree of plain files, and what lies beside it is left alone.
  */
-#include "images/extract.h"
+#include "images/unpack/extract.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tar-mend.h"

@@ -3,7 +3,7 @@
  * versions of packages are words that no command takes for an option. The answers of apt and pip, from
  * which such locks are made, are any text.
  */
-#include "images/lock.h"
+#include "images/store/lock.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

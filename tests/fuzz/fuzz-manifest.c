@@ -2,7 +2,7 @@
  * Indexes, manifests and configurations: whatever is taken has digests that are digests, sizes
  * within their maxima, and no variable that a run may not have.
  */
-#include "images/registry/manifest.h"
+#include "images/base/manifest.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -23,7 +23,7 @@ static void check_document(const struct document *document)
         return;
     }
     check_digest(&document->configuration.digest);
-    FUZZ_CHECK(document->configuration.size <= CONFIGURATION_MAX);
+    FUZZ_CHECK(document->configuration.size <= IMAGE_CONFIGURATION_MAX);
     FUZZ_CHECK(document->layer_count <= LAYERS_MAX);
     for (size_t i = 0; i < document->layer_count; i++) {
         check_digest(&document->layers[i].digest);
@@ -42,9 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (r == 0)
         check_document(&document);
 
-    OWNED(configuration_release) struct configuration configuration = {0};
+    OWNED(image_configuration_release) struct configuration configuration = {0};
     struct fault second = {0};
-    r = configuration_read((const char *)data, size, &platform, &configuration, &second);
+    r = image_configuration_read((const char *)data, size, &platform, &configuration, &second);
     fuzz_check_fault(r, &second);
     for (size_t i = 0; r == 0 && i < configuration.diff_id_count; i++)
         check_digest(&configuration.diff_ids[i]);

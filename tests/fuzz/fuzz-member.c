@@ -5,8 +5,8 @@
  * alone. A first line "merge" makes it a tree of packages, "layer" one of layers, in which a line "next"
  * begins another one.
  */
-#include "images/member.h"
-#include "images/package.h"
+#include "images/unpack/member.h"
+#include "images/unpack/package.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tree-check.h"

@@ -3,8 +3,8 @@
  * files, what is left are the files. Unpacked by package_unpack() the tree is one of plain files,
  * and of the control tar nothing but two files is kept.
  */
-#include "images/extract.h"
-#include "images/unpack.h"
+#include "images/unpack/extract.h"
+#include "images/unpack/unpack.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tar-mend.h"

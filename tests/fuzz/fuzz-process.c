@@ -4,8 +4,8 @@
  * numbers back whatever the name is.
  */
 #include "sandbox/base/owned.h"
-#include "sandbox/census.h"
-#include "sandbox/procfile.h"
+#include "sandbox/jail/proc_file.h"
+#include "sandbox/limits/proc_usage.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <inttypes.h>
@@ -34,15 +34,15 @@ static void write_stat(const struct numbers *numbers, const char *name, char *li
 
 static void check_stat(const struct numbers *numbers, const char *line)
 {
-    struct census_count count = {0};
-    FUZZ_CHECK(census_parse_stat(line, &count));
+    struct proc_usage_sample count = {0};
+    FUZZ_CHECK(proc_usage_parse_stat(line, &count));
     uint64_t ticks =
         numbers->user + numbers->system + numbers->children_user + numbers->children_system;
     FUZZ_CHECK(count.processes == numbers->threads);
     FUZZ_CHECK(count.cpu_ns == (int64_t)(ticks * 1000000000U / (uint64_t)sysconf(_SC_CLK_TCK)));
     char *arguments = NULL;
     size_t size = 0;
-    bool found = command_line_parse(line, &arguments, &size);
+    bool found = proc_file_parse_command_line(line, &arguments, &size);
     FUZZ_CHECK(found == (numbers->end > numbers->start));
     FUZZ_CHECK(!found ||
                ((uintptr_t)arguments == numbers->start && size == numbers->end - numbers->start));
@@ -69,8 +69,8 @@ static void write_status(const struct numbers *numbers, const char *name, struct
 
 static void check_status(const struct numbers *numbers, const char *text)
 {
-    struct census_count count = {0};
-    FUZZ_CHECK(census_parse_status(text, &count));
+    struct proc_usage_sample count = {0};
+    FUZZ_CHECK(proc_usage_parse_status(text, &count));
     FUZZ_CHECK(count.resident_bytes ==
                (numbers->anonymous + numbers->shared + numbers->tables + numbers->swapped) * 1024);
 }
@@ -79,12 +79,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
     OWNED_MEMORY char *whole = fuzz_rest(&input);
-    struct census_count count = {0};
+    struct proc_usage_sample count = {0};
     char *arguments = NULL;
     size_t length = 0;
-    census_parse_stat(whole, &count);
-    census_parse_status(whole, &count);
-    command_line_parse(whole, &arguments, &length);
+    proc_usage_parse_stat(whole, &count);
+    proc_usage_parse_status(whole, &count);
+    proc_file_parse_command_line(whole, &arguments, &length);
 
     input = (struct fuzz_input){data, size};
     struct numbers numbers = {

@@ -3,7 +3,7 @@
  * inside, a verdict at the end of every way, only verdicts that a profile may name; other
  * architectures and x32 are killed; what is not named is not allowed. Shortened, it says the same.
  */
-#include "sandbox/filter.h"
+#include "sandbox/jail/filter.h"
 
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"

@@ -2,7 +2,7 @@
  * image.json. What is accepted keeps the rules for links and variables, and comes back the same when
  * it is written and read again.
  */
-#include "images/record.h"
+#include "images/store/image_record.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_file(data, size);
     OWNED(image_release) struct image image = {0};
     struct fault fault = {0};
-    int r = record_read(fuzz_directory(), &image, &fault);
+    int r = image_record_read(fuzz_directory(), &image, &fault);
     fuzz_check_fault(r, &fault);
     if (r < 0) {
         FUZZ_CHECK(r == -EINVAL);
@@ -83,11 +83,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_image(&image);
     image.name = strdup("image");
     int directory_fd = written_directory();
-    r = record_write(directory_fd, &image, &fault);
+    r = image_record_write(directory_fd, &image, &fault);
     fuzz_check_fault(r, &fault);
     FUZZ_CHECK(r == 0);
     OWNED(image_release) struct image again = {0};
-    r = record_read(directory_fd, &again, &fault);
+    r = image_record_read(directory_fd, &again, &fault);
     fuzz_check_fault(r, &fault);
     FUZZ_CHECK(r == 0);
     check_same(&image, &again);

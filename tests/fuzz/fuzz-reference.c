@@ -2,7 +2,7 @@
  * References as users type them: what is taken is written in its long form, which reads as the same
  * again, and its parts hold nothing but what may stand in a URL.
  */
-#include "images/registry/reference.h"
+#include "images/base/reference.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -4,8 +4,8 @@
  * whatever numbers are in it.
  */
 #include "sandbox/base/owned.h"
-#include "sandbox/spawn.h"
-#include "sandbox/step.h"
+#include "sandbox/jail/sandbox.h"
+#include "sandbox/jail/setup_error.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -70,11 +70,11 @@ static size_t send_pieces(int fd, struct fuzz_input *input)
 static void explain(const struct child_report *report)
 {
     struct fault fault = {0};
-    int r = step_explain(&plan, "python", report, &fault);
+    int r = setup_error_explain(&plan, "python", report, &fault);
     fuzz_check_fault(r, &fault);
     FUZZ_CHECK(r < 0 && strstr(fault.text, "python") != NULL);
     struct fault clone = {0};
-    r = step_explain_clone(-r, &clone);
+    r = setup_error_explain_clone(-r, &clone);
     fuzz_check_fault(r, &clone);
 }
 

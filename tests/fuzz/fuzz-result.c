@@ -3,10 +3,10 @@
  * a bounded length; what is shown and what is said to be cut add up; and success is told from
  * failure. The bytes: limits, outcome, sizes, then the two streams.
  */
-#include "mcp/bounds.h"
-#include "mcp/ending.h"
-#include "mcp/record.h"
-#include "mcp/result_text.h"
+#include "mcp/base/bounds.h"
+#include "mcp/tools/outcome_text.h"
+#include "mcp/tools/result_json.h"
+#include "mcp/tools/result_text.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/capture.h"
 #include "tests/fuzz/fuzz.h"
@@ -71,12 +71,12 @@ static void check_shown(const struct shown_stream *shown, const struct capture *
 static void check_ending(const struct run_result *result, const struct json_value *text)
 {
     OWNED(buffer_release) struct buffer ending = BUFFER(1024);
-    FUZZ_CHECK(ending_describe(result, &ending) == 0 && ending.length <= text->length);
+    FUZZ_CHECK(outcome_text_describe(result, &ending) == 0 && ending.length <= text->length);
     const char *end = text->text + text->length;
     FUZZ_CHECK(memcmp(end - ending.length, ending.data, ending.length) == 0);
 }
 
-static void check_answer(const struct run_result *result, const struct shown_result *shown,
+static void check_answer(const struct run_result *result, const struct result_text *shown,
                          enum result_format format)
 {
     const struct result_view view = {
@@ -103,10 +103,10 @@ static void check_answer(const struct run_result *result, const struct shown_res
     const struct json_value *root = json_root(json);
     const struct json_value *content = json_member(root, "content");
     bool has_err = shown->err.text.length > 0;
-    FUZZ_CHECK(content->count == (record_is_success(result) && has_err ? 2 : 1));
+    FUZZ_CHECK(content->count == (result_json_is_success(result) && has_err ? 2 : 1));
     for (const struct json_value *block = content->first; block != NULL; block = block->next)
         FUZZ_CHECK(json_member(block, "text")->length > 0);
-    if (!record_is_success(result) && format != RESULT_JSON)
+    if (!result_json_is_success(result) && format != RESULT_JSON)
         check_ending(result, json_member(content->first, "text"));
     FUZZ_CHECK(!json_member(root, "isError")->boolean);
     const struct json_value *record =
@@ -139,8 +139,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t err = fill(&result.err, &input, input.size, err_times);
     check_capture(&result.out, out, result.limits.output_kept);
     check_capture(&result.err, err, result.limits.output_kept);
-    OWNED(shown_result_release) struct shown_result shown = {0};
-    FUZZ_CHECK(shown_result_make(&result, 0, &shown) == 0);
+    OWNED(result_text_release) struct result_text shown = {0};
+    FUZZ_CHECK(result_text_make(&result, 0, &shown) == 0);
     check_shown(&shown.out, &result.out);
     check_shown(&shown.err, &result.err);
     FUZZ_CHECK(shown.out.text.length + shown.err.text.length <= SHOWN_MAX + 128);

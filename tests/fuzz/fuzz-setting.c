@@ -3,7 +3,7 @@
  * read by rules of our own, told here once more in exact arithmetic, and sizes come back as they
  * were when they are read from what people are told.
  */
-#include "mcp/quantity.h"
+#include "mcp/settings/quantity.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/limits-check.h"
@@ -64,7 +64,7 @@ static void check_size(const struct quantity *quantity, const char *text)
     if (r < 0)
         return;
     FUZZ_CHECK(bytes == expected);
-    struct size_text told = size_text(bytes);
+    struct quantity_size_text told = quantity_size_text(bytes);
     char *space = strchr(told.text, ' ');
     FUZZ_CHECK(space != NULL);
     if (strcmp(space, " bytes") == 0)
@@ -72,7 +72,7 @@ static void check_size(const struct quantity *quantity, const char *text)
     else
         memmove(space, space + 1, strlen(space));
     FUZZ_CHECK(read_size(told.text) == bytes);
-    FUZZ_CHECK(memchr(size_about_text(bytes).text, '\0', sizeof(told.text)) != NULL);
+    FUZZ_CHECK(memchr(quantity_size_about_text(bytes).text, '\0', sizeof(told.text)) != NULL);
 }
 
 static void check_count(const struct quantity *quantity, const char *text)

@@ -3,7 +3,7 @@
  * of origins. What is written for apt from it names the same archives when it is read again, and
  * nothing that the file says can add one.
  */
-#include "images/sources.h"
+#include "images/build/sources.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

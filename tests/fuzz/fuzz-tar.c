@@ -2,7 +2,7 @@
  * The bytes of a tar, compressed or not, unpacked by tar_unpack(): the tree is a tree of plain
  * files, and what lies beside it is left alone.
  */
-#include "images/extract.h"
+#include "images/unpack/extract.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/tar-mend.h"

@@ -2,8 +2,8 @@
  * The arguments of a tool, as JSON: a run is started exactly when the schema that tools/list
  * publishes allows them, with that code and that time; otherwise the model is told, and nothing runs.
  */
-#include "mcp/bounds.h"
-#include "mcp/tools.h"
+#include "mcp/base/bounds.h"
+#include "mcp/tools/tool_call.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fake-launcher.h"
 #include "tests/fuzz/fuzz.h"

@@ -6,8 +6,8 @@
  * A harness keeps nothing from one call to the next but scratch descriptors, so that a find can be
  * repeated from its bytes alone. Source: https://llvm.org/docs/LibFuzzer.html
  */
-#ifndef TESTS_FUZZ_H
-#define TESTS_FUZZ_H
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
 
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/fault.h"

@@ -1,7 +1,7 @@
 #include "tests/fuzz/tree-check.h"
 
-#include "images/member.h"
-#include "images/tree.h"
+#include "images/base/tree.h"
+#include "images/unpack/member.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

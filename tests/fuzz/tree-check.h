@@ -1,6 +1,6 @@
 /*
  * A place for trees that archives are unpacked into, and what must hold of them: for the harnesses
- * that write files. No jail here: what keeps them inside are the rules of images/member.h alone, so
+ * that write files. No jail here: what keeps them inside are the rules of images/unpack/member.h alone, so
  * they are not to be run by root.
  */
 #ifndef TESTS_FUZZ_TREE_CHECK_H

@@ -12,7 +12,7 @@ size_t wire_check_line(const char *line, size_t length);
 
 /*
  * How many answers JSON-RPC owes to a line of a client, when arrays are accepted or refused whole.
- * Told from the specification, not from mcp/rpc.c.
+ * Told from the specification, not from mcp/base/rpc.c.
  */
 size_t wire_answers_owed(const char *line, size_t length, int batches);
 

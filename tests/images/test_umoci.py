@@ -98,7 +98,7 @@ def name_image(layout):
 
 
 def mode_here(mode):
-    """The rule of images/member.h."""
+    """The rule of images/unpack/member.h."""
     if stat.S_ISDIR(mode):
         return 0o755
     return mode & 0o755 | 0o444 | (0o111 if mode & 0o111 else 0)

@@ -29,7 +29,7 @@ import suites
 PROFILE = HERE.parents[1] / "seccomp-profiles" / "default.json"
 LIST = HERE / "allowed-calls"
 NO_GROUP = "-"
-# Our own, before the program is executed: sandbox/plan.c, PR_SET_NAME.
+# Our own, before the program is executed: sandbox/jail/plan.c, PR_SET_NAME.
 SET_UP = {"code-sandbox-mc", "sandbox-init"}
 LINE = re.compile(r"^\d+<(?P<task>.*?)> (?P<name>\w+)\((?P<arguments>[^)]*)")
 

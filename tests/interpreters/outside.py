@@ -17,8 +17,8 @@ import sys
 
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC = 1, 2, 4, 32, 4096, 16384
-JAIL_ID = 1000  # sandbox/idmap.h
-ENVIRONMENT = {  # sandbox/plan.c
+JAIL_ID = 1000  # sandbox/jail/id_map.h
+ENVIRONMENT = {  # sandbox/jail/plan.c
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/home/sandbox", "USER": "sandbox", "LOGNAME": "sandbox", "LANG": "C.UTF-8",
 }

@@ -4,7 +4,7 @@
 #ifndef TESTS_SUPPORT_FILTER_VERDICT_H
 #define TESTS_SUPPORT_FILTER_VERDICT_H
 
-#include "sandbox/filter.h"
+#include "sandbox/jail/filter.h"
 
 #include <linux/audit.h>
 #include <linux/seccomp.h>

@@ -1,4 +1,4 @@
-#include "images/alternatives.h"
+#include "images/build/alternatives.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

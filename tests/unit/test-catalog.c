@@ -1,4 +1,4 @@
-#include "images/catalog.h"
+#include "images/store/catalog.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 #include "sandbox/base/owned.h"
-#include "sandbox/cgroup_file.h"
-#include "sandbox/limits.h"
+#include "sandbox/limits/cgroup_file.h"
+#include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

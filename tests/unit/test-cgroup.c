@@ -1,6 +1,6 @@
 #include "sandbox/base/owned.h"
-#include "sandbox/cgroup_home.h"
-#include "sandbox/limits.h"
+#include "sandbox/limits/cgroup_delegation.h"
+#include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -22,9 +22,9 @@ static const struct run_limits limits = {.memory_bytes = 1, .processes = 2, .mil
  */
 static int open_home(void **state)
 {
-    static struct cgroup_home home;
+    static struct cgroup_delegation home;
     char path[] = "/tmp/code-sandbox-test-XXXXXX";
-    home = CGROUP_HOME_NONE;
+    home = CGROUP_DELEGATION_NONE;
     assert_non_null(mkdtemp(path));
     assert_true(strlen(path) < sizeof(home.subtree.name));
     snprintf(home.subtree.name, sizeof(home.subtree.name), "%s", path);
@@ -36,7 +36,7 @@ static int open_home(void **state)
 
 static int close_home(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     cgroup_remove(&home->spare);
     home->runs_made = 0; /* none is to be made ahead */
     cgroup_tidy(home);
@@ -44,14 +44,14 @@ static int close_home(void **state)
     return rmdir(home->subtree.name); /* nothing was left in it */
 }
 
-static struct cgroup make(struct cgroup_home *home)
+static struct cgroup make(struct cgroup_delegation *home)
 {
     struct cgroup cgroup = CGROUP_EMPTY;
     assert_int_equal(cgroup_make(home, &limits, &cgroup, NULL), 0);
     return cgroup;
 }
 
-static bool is_there(const struct cgroup_home *home, uint64_t number)
+static bool is_there(const struct cgroup_delegation *home, uint64_t number)
 {
     char name[32];
     snprintf(name, sizeof(name), "run-%llu", (unsigned long long)number);
@@ -66,14 +66,14 @@ static void set_busy(const struct cgroup *cgroup)
 
 static void tidy_and_stop(struct loop_timer *timer)
 {
-    struct cgroup_home *home = container_of(timer, struct cgroup_home, tidy);
+    struct cgroup_delegation *home = container_of(timer, struct cgroup_delegation, tidy);
     cgroup_tidy(home);
     loop_stop(home->loop);
 }
 
 static void the_one_made_ahead_is_taken(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     struct cgroup first = make(home);
     cgroup_tidy(home);
     uint64_t number = home->spare.number;
@@ -89,7 +89,7 @@ static void the_one_made_ahead_is_taken(void **state)
 
 static void none_is_made_ahead_before_the_first_run(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     cgroup_tidy(home);
     assert_int_equal(home->spare.fd, -1);
     assert_false(is_there(home, 1));
@@ -97,7 +97,7 @@ static void none_is_made_ahead_before_the_first_run(void **state)
 
 static void one_with_other_limits_is_not_taken(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     struct run_limits others[] = {limits, limits, limits};
     others[0].memory_bytes++;
     others[1].processes++;
@@ -118,7 +118,7 @@ static void one_with_other_limits_is_not_taken(void **state)
 
 static void one_that_somebody_has_removed_is_not_taken(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     struct cgroup first = make(home);
     cgroup_remove(&first);
     cgroup_tidy(home);
@@ -130,7 +130,7 @@ static void one_that_somebody_has_removed_is_not_taken(void **state)
 
 static void one_that_is_busy_is_removed_later(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     struct cgroup busy = make(home);
     uint64_t number = busy.number;
     OWNED_FD int fd = fcntl(busy.fd, F_DUPFD_CLOEXEC, 0);
@@ -145,7 +145,7 @@ static void one_that_is_busy_is_removed_later(void **state)
 
 static void ended_ones_do_not_pile_up_while_others_run(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     for (uint64_t number = 1; number <= 3 * CGROUPS_LEFT_MAX; number++) {
         struct cgroup cgroup = make(home);
         assert_int_equal(cgroup.number, number);
@@ -156,7 +156,7 @@ static void ended_ones_do_not_pile_up_while_others_run(void **state)
 
 static void one_is_removed_from_the_loop(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     struct loop loop;
     assert_int_equal(loop_open(&loop), 0);
     home->loop = &loop;
@@ -173,7 +173,7 @@ static void one_is_removed_from_the_loop(void **state)
 /* Else it would be made and removed for ever. */
 static void one_that_cannot_be_made_is_not_tried_again(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     struct loop loop;
     struct cgroup cgroup = CGROUP_EMPTY;
     assert_int_equal(loop_open(&loop), 0);
@@ -193,7 +193,7 @@ static void one_that_cannot_be_made_is_not_tried_again(void **state)
 /* All that its run has yet to learn, that memory ran out among it, would go with it. */
 static void one_of_a_run_whose_end_was_not_seen_yet_stays(void **state)
 {
-    struct cgroup_home *home = *state;
+    struct cgroup_delegation *home = *state;
     struct cgroup dead = make(home);
     struct cgroup other = make(home);
     cgroup_remove(&other);

@@ -1,4 +1,4 @@
-#include "mcp/code_reading.h"
+#include "mcp/tools/code_reading.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-struct program {
+struct subprocess_spec {
     const char *code;
     size_t length; /* 0: of a string */
     bool reads_once;
@@ -18,7 +18,7 @@ struct program {
 static void what_python_seeks_in_is_not_read_once(void **state)
 {
     (void)state;
-    static const struct program programs[] = {
+    static const struct subprocess_spec programs[] = {
         {"", 0, true},
         {"print(1)", 0, true},
         {"#!/usr/bin/python3\n# -*- coding: utf-8 -*-\nprint(1)\n", 0, true},
@@ -38,9 +38,9 @@ static void what_python_seeks_in_is_not_read_once(void **state)
         {"print(1)\n\0\0PK\5\6\0\0", 17, false},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(programs); i++) {
-        const struct program *program = &programs[i];
+        const struct subprocess_spec *program = &programs[i];
         size_t length = program->length != 0 ? program->length : strlen(program->code);
-        if (code_reads_once(program->code, length) != program->reads_once)
+        if (code_reading_is_once(program->code, length) != program->reads_once)
             fail_msg("%zu: %s", i, program->code);
     }
 }

@@ -1,4 +1,4 @@
-#include "images/confine_filter.h"
+#include "images/unpack/confine_filter.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "images/registry/digest.h"
+#include "images/base/digest.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

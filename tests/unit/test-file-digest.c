@@ -1,4 +1,4 @@
-#include "images/registry/file_digest.h"
+#include "images/base/file_digest.h"
 #include "sandbox/base/owned.h"
 
 #include <poll.h>

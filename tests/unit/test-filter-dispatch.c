@@ -1,4 +1,4 @@
-#include "sandbox/filter_dispatch.h"
+#include "sandbox/jail/filter_dispatch.h"
 
 #include "sandbox/base/owned.h"
 #include "seccomp-profiles/build-profile.h"
@@ -46,7 +46,7 @@ static struct filter copy_of(const struct filter *filter)
 static struct pair shortened(struct filter filter)
 {
     struct pair pair = {filter, copy_of(&filter)};
-    assert_int_equal(filter_shorten(&pair.shorter), 0);
+    assert_int_equal(filter_dispatch_shorten(&pair.shorter), 0);
     return pair;
 }
 

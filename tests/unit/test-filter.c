@@ -1,4 +1,4 @@
-#include "sandbox/filter.h"
+#include "sandbox/jail/filter.h"
 
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"

@@ -1,4 +1,4 @@
-#include "images/lock.h"
+#include "images/store/lock.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "images/registry/manifest.h"
+#include "images/base/manifest.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
 
@@ -130,8 +130,8 @@ static void configuration_names_layers_and_variables(void **state)
         "{\"os\":\"linux\",\"architecture\":\"amd64\",\"rootfs\":{\"type\":\"layers\",\"diff_ids\":["
         "\"sha256:" HEX "1\",\"sha256:" HEX "2\"]},\"config\":{\"Env\":[\"PATH=/a:/b\",\"HOME=/x\","
         "\"LD_PRELOAD=/x.so\",\"LANG=C\",7,\"=x\",\"A\\u0000=b\",\"EMPTY=\"]}}";
-    OWNED(configuration_release) struct configuration configuration = {0};
-    assert_int_equal(configuration_read(json, strlen(json), &amd64, &configuration, NULL), 0);
+    OWNED(image_configuration_release) struct configuration configuration = {0};
+    assert_int_equal(image_configuration_read(json, strlen(json), &amd64, &configuration, NULL), 0);
     assert_int_equal(configuration.diff_id_count, 2);
     assert_string_equal(configuration.diff_ids[1].text, "sha256:" HEX "2");
     assert_string_equal(configuration.environment[0], "PATH=/a:/b");
@@ -156,10 +156,10 @@ static void other_configurations_are_refused(void **state)
         {"{\"os\":\"windows\",\"architecture\":\"amd64\"}", 8, "windows/amd64"},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        OWNED(configuration_release) struct configuration configuration = {0};
+        OWNED(image_configuration_release) struct configuration configuration = {0};
         struct fault fault = {0};
-        int r = configuration_read(cases[i].json, strlen(cases[i].json), &amd64, &configuration,
-                                   &fault);
+        int r = image_configuration_read(cases[i].json, strlen(cases[i].json), &amd64,
+                                         &configuration, &fault);
         if (r != -cases[i].error || strstr(fault.text, cases[i].words) == NULL)
             fail_msg("%s\n%d: %s", cases[i].json, r, fault.text);
     }

@@ -1,4 +1,4 @@
-#include "mcp/options.h"
+#include "mcp/settings/options.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
 

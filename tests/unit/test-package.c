@@ -1,5 +1,5 @@
-#include "images/member.h"
-#include "images/package.h"
+#include "images/unpack/member.h"
+#include "images/unpack/package.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-#include "images/files.h"
-#include "images/pip.h"
-#include "images/tree.h"
+#include "images/base/file.h"
+#include "images/base/tree.h"
+#include "images/build/pip.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-#include "sandbox/plan.h"
+#include "sandbox/jail/plan.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/limits.h"
+#include "sandbox/limits/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>

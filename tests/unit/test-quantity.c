@@ -1,6 +1,6 @@
-#include "mcp/quantity.h"
+#include "mcp/settings/quantity.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/limits.h"
+#include "sandbox/limits/limits.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -126,8 +126,8 @@ static void sizes_are_told_in_their_largest_unit(void **state)
         {UINT64_MAX, "18446744073709551615 bytes", "16777216.0 TiB"},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        assert_string_equal(size_text(cases[i].bytes).text, cases[i].exact);
-        assert_string_equal(size_about_text(cases[i].bytes).text, cases[i].about);
+        assert_string_equal(quantity_size_text(cases[i].bytes).text, cases[i].exact);
+        assert_string_equal(quantity_size_about_text(cases[i].bytes).text, cases[i].about);
     }
 }
 

@@ -1,4 +1,4 @@
-#include "images/registry/reference.h"
+#include "images/base/reference.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

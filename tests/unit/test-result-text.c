@@ -1,6 +1,6 @@
-#include "mcp/bounds.h"
-#include "mcp/record.h"
-#include "mcp/result_text.h"
+#include "mcp/base/bounds.h"
+#include "mcp/tools/result_json.h"
+#include "mcp/tools/result_text.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static struct run_result result_of(const char *out, const char *err)
                    .millicpus = 1500,
                    .processes = 256,
                    .output_total = 3 * KIBIBYTE},
-        .enforced = {ENFORCER_WATCHED, ENFORCER_RLIMIT, ENFORCER_WATCHED},
+        .enforced = {ENFORCED_BY_POLLING, ENFORCED_BY_RLIMIT, ENFORCED_BY_POLLING},
         .isolation = "namespaces",
     };
     assert_int_equal(buffer_append_text(&result.out.head, out), 0);
@@ -33,8 +33,8 @@ static struct run_result result_of(const char *out, const char *err)
 /* Writes the result of a call and reads it back. */
 static struct json *write_result(const struct run_result *result, enum result_format format)
 {
-    OWNED(shown_result_release) struct shown_result shown = {0};
-    assert_int_equal(shown_result_make(result, 0, &shown), 0);
+    OWNED(result_text_release) struct result_text shown = {0};
+    assert_int_equal(result_text_make(result, 0, &shown), 0);
     const struct result_view view = {
         .result = result,
         .shown = &shown,
@@ -66,7 +66,7 @@ static const struct json_value *content_of(const struct json *json)
     return json_member(json_root(json), "content");
 }
 
-static const struct json_value *record_of(const struct json *json)
+static const struct json_value *result_json_of(const struct json *json)
 {
     return json_member(json_member(json_root(json), "_meta"), "code-sandbox/result");
 }
@@ -138,8 +138,8 @@ static void failure_is_one_text_with_its_end(void **state)
         OWNED(json_release) struct json *json = write_result(&result, RESULT_TEXT);
         assert_int_equal(content_of(json)->count, 1);
         assert_text(content_of(json)->first, cases[i].text);
-        assert_int_equal(record_exit_status(&result), cases[i].exit_status);
-        assert_false(record_is_success(&result));
+        assert_int_equal(result_json_exit_status(&result), cases[i].exit_status);
+        assert_false(result_json_is_success(&result));
     }
 }
 
@@ -169,7 +169,7 @@ static void the_record_is_always_there(void **state)
     OWNED(buffer_release) struct buffer text = BUFFER(4096);
     struct json_writer *writer = NULL;
     assert_int_equal(json_writer_open(&text, &writer), 0);
-    json_copy(writer, record_of(json));
+    json_copy(writer, result_json_of(json));
     assert_int_equal(json_writer_close(writer), 0);
     assert_string_equal(
         buffer_string(&text),
@@ -254,8 +254,8 @@ static void a_long_stream_keeps_head_and_tail(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         OWNED(run_result_release) struct run_result result = result_of("", "");
         fill(&result.out, "0123456789", cases[i].head, cases[i].cut, cases[i].tail);
-        OWNED(shown_result_release) struct shown_result shown = {0};
-        assert_int_equal(shown_result_make(&result, 0, &shown), 0);
+        OWNED(result_text_release) struct result_text shown = {0};
+        assert_int_equal(result_text_make(&result, 0, &shown), 0);
         char note[64];
         int length = snprintf(note, sizeof(note), "\n[... %llu bytes not shown ...]\n",
                               (unsigned long long)shown.out.cut);
@@ -295,8 +295,8 @@ static void bytes_that_are_all_continuations_are_shown_all_the_same(void **state
     (void)state;
     OWNED(run_result_release) struct run_result result = result_of("", "");
     fill(&result.out, "\x80", 100000, 0, 0);
-    OWNED(shown_result_release) struct shown_result shown = {0};
-    assert_int_equal(shown_result_make(&result, 0, &shown), 0);
+    OWNED(result_text_release) struct result_text shown = {0};
+    assert_int_equal(result_text_make(&result, 0, &shown), 0);
     assert_true(shown.out.cut >= 100000 - SHOWN_MAX && shown.out.cut < 100000 - SHOWN_MAX + 16);
 }
 
@@ -314,8 +314,8 @@ static void a_short_stream_leaves_its_room_to_the_other(void **state)
         OWNED(run_result_release) struct run_result result = result_of("", "");
         fill(&result.out, "o", cases[i].out, 0, 0);
         fill(&result.err, "e", cases[i].err, 0, 0);
-        OWNED(shown_result_release) struct shown_result shown = {0};
-        assert_int_equal(shown_result_make(&result, 0, &shown), 0);
+        OWNED(result_text_release) struct result_text shown = {0};
+        assert_int_equal(result_text_make(&result, 0, &shown), 0);
         assert_int_equal(shown.out.cut == 0, cases[i].out_whole);
         assert_int_equal(shown.err.cut == 0, cases[i].err_whole);
         assert_true(cases[i].out - shown.out.cut + cases[i].err - shown.err.cut <= SHOWN_MAX);

@@ -1,5 +1,5 @@
-#include "mcp/bounds.h"
-#include "mcp/rpc.h"
+#include "mcp/base/bounds.h"
+#include "mcp/base/rpc.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
-#include "mcp/setting.h"
-#include "mcp/settings.h"
+#include "mcp/settings/setting_table.h"
+#include "mcp/settings/settings.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/limits.h"
+#include "sandbox/limits/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "images/sources.h"
+#include "images/build/sources.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

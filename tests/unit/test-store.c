@@ -1,8 +1,8 @@
-#include "images/image_use.h"
-#include "images/publish.h"
-#include "images/record.h"
-#include "images/store.h"
-#include "images/tree.h"
+#include "images/base/tree.h"
+#include "images/store/image_record.h"
+#include "images/store/image_use.h"
+#include "images/store/publish.h"
+#include "images/store/store.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
@@ -159,7 +159,7 @@ static void reads_back_what_it_wrote(void **state)
     char path[512];
     snprintf(path, sizeof(path), "%s/images/mine", store_of(state));
     OWNED_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(record_write(fd, &written, NULL), 0);
+    assert_int_equal(image_record_write(fd, &written, NULL), 0);
     assert_int_equal(image_open(store_of(state), "mine", &read, NULL), 0);
     assert_string_equal(read.source, written.source);
     assert_string_equal(read.created, written.created);
@@ -191,7 +191,7 @@ static void reads_back_the_layers_it_wrote(void **state)
     char path[512];
     snprintf(path, sizeof(path), "%s/images/mine", store_of(state));
     OWNED_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(record_write(fd, &written, NULL), 0);
+    assert_int_equal(image_record_write(fd, &written, NULL), 0);
     OWNED(image_release) struct image one = {0};
     assert_int_equal(image_open(store_of(state), "mine", &one, NULL), 0);
     snprintf(path, sizeof(path), "%s/layers/aaaabbbbccccdddd/tree", store_of(state));
@@ -199,7 +199,7 @@ static void reads_back_the_layers_it_wrote(void **state)
     assert_null(one.layer_names);
     assert_int_equal(unlinkat(fd, RECORD_FILE, 0), 0);
     written.layer_count = 2;
-    assert_int_equal(record_write(fd, &written, NULL), 0);
+    assert_int_equal(image_record_write(fd, &written, NULL), 0);
     OWNED(image_release) struct image two = {0};
     assert_int_equal(image_open(store_of(state), "mine", &two, NULL), 0);
     snprintf(path, sizeof(path), "%s/layers", store_of(state));
@@ -419,7 +419,7 @@ static void publishes_over_a_former_image(void **state)
     OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
     pid_t holder;
     assert_int_equal(store_lock(store_of(state), "mine", &lock, &holder, NULL), 0);
-    char aside[STORE_ASIDE_MAX];
+    char aside[STORE_STAGING_MAX];
     assert_int_equal(store_begin(&lock, aside, NULL), 0);
     char path[512];
     snprintf(path, sizeof(path), "%s/images/%s/image.json", store_of(state), aside);

@@ -1,5 +1,5 @@
-#include "images/name_set.h"
-#include "images/whiteout.h"
+#include "images/unpack/hash_set.h"
+#include "images/unpack/whiteout.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>
@@ -46,24 +46,24 @@ static void members_are_told_apart(void **state)
 static void set_knows_each_name_in_its_directory(void **state)
 {
     (void)state;
-    struct name_set set = {0};
+    struct hash_set set = {0};
     char name[32];
-    assert_false(name_set_has(&set, 1, "0"));
+    assert_false(hash_set_has(&set, 1, "0"));
     for (ino_t directory = 1; directory <= 20; directory++) {
         for (int i = 0; i < 500; i++) {
             snprintf(name, sizeof(name), "%d", i);
-            assert_int_equal(name_set_add(&set, directory, name), 0);
+            assert_int_equal(hash_set_add(&set, directory, name), 0);
         }
     }
     assert_int_equal(set.count, 10000);
-    assert_int_equal(name_set_add(&set, 7, "7"), 0);
+    assert_int_equal(hash_set_add(&set, 7, "7"), 0);
     assert_int_equal(set.count, 10000);
-    assert_true(name_set_has(&set, 20, "499"));
-    assert_false(name_set_has(&set, 20, "500"));
-    assert_false(name_set_has(&set, 21, "499"));
-    assert_false(name_set_has(&set, 0, ""));
-    name_set_clear(&set);
-    assert_false(name_set_has(&set, 20, "499"));
+    assert_true(hash_set_has(&set, 20, "499"));
+    assert_false(hash_set_has(&set, 20, "500"));
+    assert_false(hash_set_has(&set, 21, "499"));
+    assert_false(hash_set_has(&set, 0, ""));
+    hash_set_clear(&set);
+    assert_false(hash_set_has(&set, 20, "499"));
 }
 
 int main(void)

@@ -1,0 +1,112 @@
+#include "images/base/file.h"
+
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define READ_SIZE_MIN 4096
+
+int file_read(const char *path, struct buffer *text, struct fault *fault)
+{
+    OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT)
+        return -ENOENT;
+    if (fd < 0)
+        return fault_set(fault, errno, "cannot open %s: %m", path);
+    for (;;) {
+        int r = buffer_reserve(text, READ_SIZE_MIN);
+        if (r < 0)
+            return fault_set(fault, -r, "%s is too large", path);
+        ssize_t got = read(fd, text->data + text->length, text->capacity - text->length);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fault_set(fault, errno, "cannot read %s: %m", path);
+        if (got == 0)
+            return 0;
+        text->length += (size_t)got;
+    }
+}
+
+int file_create(int directory_fd, const char *path, const char *bytes, size_t length,
+                struct fault *fault)
+{
+    OWNED_FD int fd = openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return fault_set(fault, errno, "cannot create %s: %m", path);
+    while (length > 0) {
+        ssize_t put = write(fd, bytes, length);
+        if (put < 0 && errno != EINTR)
+            return fault_set(fault, errno, "cannot write %s: %m", path);
+        bytes += put > 0 ? put : 0;
+        length -= put > 0 ? (size_t)put : 0;
+    }
+    return 0;
+}
+
+int file_write(const char *path, const char *bytes, size_t length, struct fault *fault)
+{
+    if (unlink(path) < 0 && errno != ENOENT)
+        return fault_set(fault, errno, "cannot replace %s: %m", path);
+    return file_create(AT_FDCWD, path, bytes, length, fault);
+}
+
+int link_write(const char *path, const char *target, struct fault *fault)
+{
+    if ((unlink(path) < 0 && errno != ENOENT) || symlink(target, path) < 0)
+        return fault_set(fault, errno, "cannot make the link %s to %s: %m", path, target);
+    return 0;
+}
+
+static int directory_make(char *path, mode_t mode)
+{
+    if (mkdir(path, mode) == 0 || errno == EEXIST)
+        return 0;
+    char *slash = strrchr(path, '/');
+    if (errno != ENOENT || slash == NULL || slash == path)
+        return -errno;
+    *slash = '\0';
+    int r = directory_make(path, 0755);
+    *slash = '/';
+    if (r < 0)
+        return r;
+    return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : -errno;
+}
+
+int directory_provide(const char *path, mode_t mode, struct fault *fault)
+{
+    OWNED_MEMORY char *copy = strdup(path);
+    int r = copy != NULL ? directory_make(copy, mode) : -ENOMEM;
+    return r < 0 ? fault_set(fault, -r, "cannot make the directory %s: %m", path) : 0;
+}
+
+bool file_exists(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0;
+}
+
+void name_list_release(struct name_list *list)
+{
+    for (int i = 0; i < list->count; i++)
+        free(list->entries[i]);
+    free(list->entries);
+    *list = (struct name_list){0};
+}
+
+void name_list_read(const char *path, const char *ending, struct name_list *ret_list)
+{
+    *ret_list = (struct name_list){0};
+    int count = scandir(path, &ret_list->entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        struct dirent *entry = ret_list->entries[i];
+        size_t length = strlen(entry->d_name), end = strlen(ending);
+        if (length > end && strcmp(entry->d_name + length - end, ending) == 0)
+            ret_list->entries[ret_list->count++] = entry;
+        else
+            free(entry);
+    }
+}

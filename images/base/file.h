@@ -1,0 +1,44 @@
+/*
+ * Small files, read and written whole; relative to the working directory where no other is given.
+ *
+ * Side: both; in confined children the working directory is the root file system.
+ */
+#ifndef IMAGES_BASE_FILE_H
+#define IMAGES_BASE_FILE_H
+
+#include "sandbox/base/buffer.h"
+#include "sandbox/base/fault.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define FILE_TEXT_MAX (16 << 20)
+
+/* Appends the file to the text. 0; -ENOENT without a fault when it is absent; negative errno. */
+int file_read(const char *path, struct buffer *text, struct fault *fault);
+
+/* Makes a file of mode 0644 where there is none; path as openat(2). 0 or negative errno. */
+int file_create(int directory_fd, const char *path, const char *bytes, size_t length,
+                struct fault *fault);
+
+/* Puts a new file of mode 0644 in the place of what is there, a link too. 0 or negative errno. */
+int file_write(const char *path, const char *bytes, size_t length, struct fault *fault);
+
+/* Puts a symbolic link in the place of what is there but a directory. 0 or negative errno. */
+int link_write(const char *path, const char *target, struct fault *fault);
+
+/* Makes a directory and those above it; there already is fine. 0 or negative errno. */
+int directory_provide(const char *path, mode_t mode, struct fault *fault);
+
+bool file_exists(const char *path); /* a dangling link does not */
+
+/* The names in a directory that end so, sorted; an absent directory has none. */
+struct name_list {
+    struct dirent **entries; /* owned */
+    int count;
+};
+void name_list_release(struct name_list *list);
+void name_list_read(const char *path, const char *ending, struct name_list *ret_list);
+
+#endif

@@ -1,0 +1,60 @@
+#include "images/base/interrupt.h"
+
+#include "sandbox/base/owned.h"
+
+#include <stddef.h>
+
+static volatile sig_atomic_t caught;
+
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+static void note(int signal)
+{
+    caught = signal;
+}
+
+void interrupt_install(void)
+{
+    const struct sigaction action = {.sa_handler = note};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) {
+        struct sigaction former;
+        /* nohup(1) and shells ignore some for us: that stays. */
+        if (sigaction(signals[i], NULL, &former) == 0 && former.sa_handler == SIG_IGN)
+            continue;
+        sigaction(signals[i], &action, NULL);
+        sigaddset(&set, signals[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    /* Nobody reading our progress any more is no reason to stop, least of all half-way. */
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int interrupt_signal(void)
+{
+    /* One that is pending counts as well: nobody may be waiting just now. */
+    sigset_t pending;
+    if (caught == 0 && sigpending(&pending) == 0)
+        for (size_t i = 0; i < ARRAY_LENGTH(signals); i++)
+            if (sigismember(&pending, signals[i]) == 1)
+                return signals[i];
+    return caught;
+}
+
+void interrupt_mask(sigset_t *ret_mask)
+{
+    sigprocmask(SIG_BLOCK, NULL, ret_mask);
+    for (size_t i = 0; i < ARRAY_LENGTH(signals); i++)
+        sigdelset(ret_mask, signals[i]);
+}
+
+void interrupt_reset(void)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(signals); i++)
+        signal(signals[i], SIG_DFL);
+    signal(SIGPIPE, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}

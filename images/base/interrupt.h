@@ -1,0 +1,25 @@
+/*
+ * SIGINT, SIGTERM, SIGHUP and SIGQUIT end a fetch in order: what waits, stops; what was begun, is
+ * removed. SIGPIPE does not end it.
+ *
+ * The signals stay blocked but while child.h waits, so that none is missed. The flag is the one
+ * mutable global of the program.  Side: parent.
+ */
+#ifndef IMAGES_BASE_INTERRUPT_H
+#define IMAGES_BASE_INTERRUPT_H
+
+#include <signal.h>
+
+/* Blocks and handles the signals, and ignores SIGPIPE, from the start of the program on. */
+void interrupt_install(void);
+
+/* The signal that came, or 0. */
+int interrupt_signal(void);
+
+/* The mask for ppoll(2), which lets the signals in. */
+void interrupt_mask(sigset_t *ret_mask);
+
+/* In a new child: default actions, nothing blocked. */
+void interrupt_reset(void);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * The documents that describe an image: index, manifest and configuration, of OCI and of Docker.
+ *
+ * Pure readers of JSON that a registry or an archive brought: untrusted. Side: parent.
+ * Source: OCI image-spec 1.1, image-index.md, manifest.md, config.md; distribution,
+ * "Image Manifest Version 2, Schema 2".
+ */
+#ifndef IMAGES_BASE_MANIFEST_H
+#define IMAGES_BASE_MANIFEST_H
+
+#include "images/base/digest.h"
+#include "sandbox/base/fault.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MANIFEST_MAX (4 << 20) /* bytes of an index or manifest, as the specification advises */
+#define IMAGE_CONFIGURATION_MAX (8 << 20) /* of a configuration */
+#define INDEX_ENTRIES_MAX 1024
+#define LAYERS_MAX 256
+#define VARIABLES_MAX 1000 /* of an image's environment */
+#define VARIABLES_LENGTH_MAX (256 << 10) /* bytes of all of them */
+#define LAYER_BYTES_MAX (UINT64_C(16) << 30) /* all layers of an image together, as they are sent */
+#define PLATFORM_TEXT_MAX 64
+
+/* What to ask a registry for, all that document_read() knows. */
+#define MANIFEST_ACCEPT                                                                            \
+    "application/vnd.oci.image.index.v1+json, "                                                    \
+    "application/vnd.docker.distribution.manifest.list.v2+json, "                                  \
+    "application/vnd.oci.image.manifest.v1+json, "                                                 \
+    "application/vnd.docker.distribution.manifest.v2+json"
+
+struct platform {
+    const char *os; /* "linux" */
+    const char *architecture; /* "amd64" */
+    const char *variant; /* "v8", or NULL: any */
+};
+
+/* That of this machine; source: uname(2). */
+struct platform platform_host(void);
+
+struct descriptor {
+    struct digest digest;
+    uint64_t size; /* bytes */
+};
+
+enum document_kind {
+    DOCUMENT_INDEX,
+    DOCUMENT_MANIFEST,
+};
+
+struct document {
+    enum document_kind kind;
+    struct descriptor chosen; /* of an index: the document for the platform */
+    struct descriptor configuration; /* of a manifest, as what follows */
+    struct descriptor layers[LAYERS_MAX]; /* the lowest first */
+    size_t layer_count;
+};
+
+/*
+ * Reads an index or a manifest. 0; -EINVAL for what is neither, is damaged or goes over a maximum;
+ * -ENOTSUP for a kind, media type or digest that we do not know, named in the fault; -ENOENT when
+ * an index has nothing for the platform, with what it has.
+ */
+int document_read(const char *json, size_t length, const struct platform *platform,
+                  struct document *ret_document, struct fault *fault);
+
+/* What the configuration of an image says; owned: image_configuration_release() frees. */
+struct configuration {
+    struct digest diff_ids[LAYERS_MAX]; /* of the layers, uncompressed */
+    size_t diff_id_count;
+    char **environment; /* NULL-terminated NAME=VALUE: what of it a run may have */
+};
+
+/*
+ * Reads a configuration and compares its platform. 0; -EINVAL; -ENOTSUP; -ENOEXEC for another
+ * platform, which the fault names.
+ */
+int image_configuration_read(const char *json, size_t length, const struct platform *platform,
+                             struct configuration *ret_configuration, struct fault *fault);
+void image_configuration_release(struct configuration *configuration);
+
+/*
+ * Whether a run may have this variable of an image: a plain name, a value without control
+ * characters, and none that says who and where the snippet is, which the run decides, or what the
+ * dynamic linker is to load.
+ */
+bool variable_is_wanted(const char *pair);
+
+#endif

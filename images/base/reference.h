@@ -1,0 +1,43 @@
+/*
+ * What names an image in a registry: [HOST[:PORT]/]REPOSITORY[:TAG][@DIGEST].
+ *
+ * A pure reader of what the user typed. Side: parent.
+ * Source: distribution/reference, "Grammar" and its familiar names.
+ */
+#ifndef IMAGES_BASE_REFERENCE_H
+#define IMAGES_BASE_REFERENCE_H
+
+#include "images/base/digest.h"
+#include "sandbox/base/fault.h"
+
+#include <stdbool.h>
+
+#define REFERENCE_HOST_MAX 262 /* a name of 255, a colon, a port */
+#define REFERENCE_REPOSITORY_MAX 255
+#define REFERENCE_TAG_MAX 128
+#define REFERENCE_TEXT_MAX                                                                         \
+    (REFERENCE_HOST_MAX + REFERENCE_REPOSITORY_MAX + REFERENCE_TAG_MAX + DIGEST_TEXT_MAX + 4)
+
+struct reference {
+    char host[REFERENCE_HOST_MAX + 1];             /* "docker.io", "127.0.0.1:5000" */
+    char repository[REFERENCE_REPOSITORY_MAX + 1]; /* "library/python" */
+    char tag[REFERENCE_TAG_MAX + 1];               /* "latest" unless there is a digest; or "" */
+    struct digest digest;                          /* text "" when there is none */
+};
+
+/*
+ * Reads one, as Docker does: no host means docker.io, there no folder means library/, neither tag
+ * nor digest means :latest. 0; -EINVAL with a fault that names the part that is wrong.
+ */
+int reference_parse(const char *text, struct reference *ret_reference, struct fault *fault);
+
+/* The whole of it in its long form. */
+void reference_format(const struct reference *reference, char text[REFERENCE_TEXT_MAX]);
+
+/* Who answers for the host: docker.io itself has no registry. */
+const char *reference_server(const struct reference *reference);
+
+/* Whether "HOST" or "HOST:PORT" is this machine: localhost, 127.0.0.0/8 or [::1]. */
+bool host_is_loopback(const char *host);
+
+#endif

@@ -1,0 +1,342 @@
+#include "images/base/subprocess.h"
+
+#include "images/base/interrupt.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define TICK_NANOSECONDS 100000000L
+#define WATCHES_PER_CHILD 4
+
+int subprocess_pipes(struct subprocess *child, int *ret_out_fd, int *ret_err_fd,
+                     struct fault *fault)
+{
+    int out[2], err[2];
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return fault_set(fault, errno, "cannot make a pipe: %m");
+    child->out_fd = out[0];
+    *ret_out_fd = out[1];
+    if (pipe2(err, O_CLOEXEC) < 0)
+        return fault_set(fault, errno, "cannot make a pipe: %m");
+    child->err_fd = err[0];
+    *ret_err_fd = err[1];
+    return 0;
+}
+
+static void child_kill(struct subprocess *child)
+{
+    if (child->ended)
+        return;
+    if (child->group)
+        kill(-child->pid, SIGKILL);
+    pidfd_send_signal(child->pidfd, SIGKILL, NULL, 0);
+}
+
+/* Reaps the child: at once when it is dead, else after its end. */
+static void child_reap(struct subprocess *child)
+{
+    siginfo_t info = {0};
+    while (waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED) < 0 && errno == EINTR)
+        ;
+    child->ended = true;
+    child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+}
+
+void subprocess_release(struct subprocess *child)
+{
+    child_kill(child);
+    if (!child->ended)
+        child_reap(child);
+    fd_close(&child->pidfd);
+    fd_close(&child->out_fd);
+    fd_close(&child->err_fd);
+    fd_close(&child->report_fd);
+    buffer_release(&child->out);
+    buffer_release(&child->err);
+}
+
+/* Takes what a pipe holds; what is over the cap is read and dropped. Closes it at its end. */
+static void pipe_drain(int *fd, struct buffer *kept)
+{
+    char bytes[16384];
+    ssize_t got = read(*fd, bytes, sizeof(bytes));
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        fd_close(fd);
+        return;
+    }
+    size_t room = kept->maximum - kept->length;
+    (void)buffer_append(kept, bytes, (size_t)got < room ? (size_t)got : room);
+}
+
+static void reports_drain(struct subprocess *child, const struct subprocess_observer *observer)
+{
+    struct report report;
+    ssize_t got = recv(child->report_fd, &report, sizeof(report), MSG_DONTWAIT);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        fd_close(&child->report_fd);
+        return;
+    }
+    if ((size_t)got <= offsetof(struct report, text))
+        return;
+    size_t length = (size_t)got - offsetof(struct report, text);
+    report.text[length < sizeof(report.text) ? length : sizeof(report.text) - 1] = '\0';
+    utf8_make_plain(report.text, true); /* it is shown to people */
+    if (report.kind == REPORT_FAULT && child->error == 0) {
+        child->error = report.number > 0 && report.number < 4096 ? (int)report.number : EPROTO;
+        fault_set(&child->fault, child->error, "%s",
+                  report.text[0] != '\0' ? report.text : "a child failed without saying why");
+    } else if (report.kind != REPORT_FAULT && observer != NULL && observer->report != NULL) {
+        observer->report(observer->data, &report);
+    }
+}
+
+static bool child_is_done(const struct subprocess *child)
+{
+    return child->ended && child->out_fd < 0 && child->err_fd < 0 && child->report_fd < 0;
+}
+
+static void child_watch(const struct subprocess *child, struct pollfd watches[WATCHES_PER_CHILD])
+{
+    watches[0] = (struct pollfd){.fd = child->out_fd, .events = POLLIN};
+    watches[1] = (struct pollfd){.fd = child->err_fd, .events = POLLIN};
+    watches[2] = (struct pollfd){.fd = child->report_fd, .events = POLLIN};
+    watches[3] = (struct pollfd){.fd = child->ended ? -1 : child->pidfd, .events = POLLIN};
+}
+
+static void child_attend(struct subprocess *child, const struct pollfd watches[WATCHES_PER_CHILD],
+                         const struct subprocess_observer *observer)
+{
+    if (watches[0].revents != 0)
+        pipe_drain(&child->out_fd, &child->out);
+    if (watches[1].revents != 0)
+        pipe_drain(&child->err_fd, &child->err);
+    if (watches[2].revents != 0)
+        reports_drain(child, observer);
+    if (watches[3].revents != 0) {
+        child_reap(child);
+        /* What it left in the background would keep its pipes open. */
+        if (child->group)
+            kill(-child->pid, SIGKILL);
+    }
+}
+
+/* Waits that long at most and attends to what came. 0, or -EINTR when a signal asks us to stop. */
+static int children_turn(struct subprocess *children, size_t count, long nanoseconds,
+                         const struct subprocess_observer *observer)
+{
+    struct pollfd watches[CHILDREN_MAX * WATCHES_PER_CHILD];
+    for (size_t i = 0; i < count; i++)
+        child_watch(&children[i], &watches[i * WATCHES_PER_CHILD]);
+    sigset_t mask;
+    interrupt_mask(&mask);
+    const struct timespec tick = {.tv_nsec = nanoseconds};
+    int ready = ppoll(watches, count * WATCHES_PER_CHILD, &tick, &mask);
+    if (interrupt_signal() != 0)
+        return -EINTR;
+    for (size_t i = 0; ready > 0 && i < count; i++)
+        child_attend(&children[i], &watches[i * WATCHES_PER_CHILD], observer);
+    if (observer != NULL && observer->tick != NULL)
+        observer->tick(observer->data);
+    return 0;
+}
+
+/* The first child with a fault, or NULL. */
+static const struct subprocess *child_at_fault(const struct subprocess *children, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (children[i].error != 0)
+            return &children[i];
+    return NULL;
+}
+
+static bool children_are_done(const struct subprocess *children, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!child_is_done(&children[i]))
+            return false;
+    return true;
+}
+
+static int interrupted(struct fault *fault)
+{
+    return fault_set(fault, EINTR, "interrupted by SIG%s; nothing of it was kept",
+                     sigabbrev_np(interrupt_signal()));
+}
+
+int children_look(struct subprocess *children, size_t count, struct fault *fault)
+{
+    int r = children_turn(children, count, 0, NULL);
+    const struct subprocess *failed = child_at_fault(children, count);
+    if (r < 0)
+        return interrupted(fault);
+    return failed != NULL ? fault_set(fault, failed->error, "%s", failed->fault.text) : 0;
+}
+
+int subprocesses_wait(struct subprocess *children, size_t count,
+                      const struct subprocess_observer *observer, struct fault *fault)
+{
+    const struct subprocess *failed = NULL;
+    int r = 0;
+    while (r == 0 && failed == NULL && !children_are_done(children, count)) {
+        r = children_turn(children, count, TICK_NANOSECONDS, observer);
+        failed = child_at_fault(children, count);
+    }
+    for (size_t i = 0; i < count; i++)
+        child_kill(&children[i]);
+    if (r < 0)
+        return interrupted(fault);
+    if (failed != NULL)
+        return fault_set(fault, failed->error, "%s", failed->fault.text);
+    return 0;
+}
+
+int subprocess_fault(const struct subprocess *child, const char *what, struct fault *fault)
+{
+    /* The end of what it wrote says why. */
+    size_t length = child->err.length, kept = FAULT_TEXT_MAX / 2;
+    while (length > 0 &&
+           (child->err.data[length - 1] == '\n' || child->err.data[length - 1] == ' '))
+        length--;
+    size_t start = length > kept ? length - kept : 0;
+    char words[FAULT_TEXT_MAX / 2 + 1] = "";
+    if (length > 0)
+        memcpy(words, child->err.data + start, length - start);
+    for (size_t i = 0; i < length - start; i++)
+        if (words[i] == '\0')
+            words[i] = '?';
+    utf8_make_plain(words, true);
+    const char *before = length > 0 ? ":\n" : "";
+    if (child->status > 128)
+        return fault_set(fault, EPROTO, "%s was killed by signal %d%s%s", what, child->status - 128,
+                         before, words);
+    return fault_set(fault, EPROTO, "%s failed with exit code %d%s%s", what, child->status, before,
+                     words);
+}
+
+/*
+ * Whether there is a file of that name to execute, if it may be. execvp(3) says EACCES also where there is none,
+ * and a directory of PATH may not be entered: one of root's, after su(1).
+ */
+static bool is_there(const char *name)
+{
+    const char *path = getenv("PATH");
+    OWNED_MEMORY char *directories = strdup(path != NULL ? path : "/bin:/usr/bin");
+    bool found = strchr(name, '/') != NULL || directories == NULL;
+    for (char *rest = directories, *one; !found && (one = strsep(&rest, ":")) != NULL;) {
+        char file[PATH_MAX];
+        snprintf(file, sizeof(file), "%s/%s", one[0] != '\0' ? one : ".", name);
+        found = faccessat(AT_FDCWD, file, F_OK, AT_EACCESS) == 0;
+    }
+    return found;
+}
+
+/* In the new child: becomes the program, or exits with 127 (no such program) or 126. */
+static void program_become(const struct subprocess_spec *program, const int standard[3],
+                           pid_t parent)
+{
+    interrupt_reset();
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(126); /* it died before the line above could tell us */
+    for (int fd = 0; fd < 3; fd++)
+        if (standard[fd] < 0 || dup2(standard[fd], fd) < 0)
+            _exit(126);
+    for (const char *const *pair = program->environment; pair != NULL && *pair != NULL; pair++)
+        putenv((char *)*pair);
+    if (program->directory != NULL && chdir(program->directory) < 0) {
+        dprintf(2, "cannot enter %s: %m\n", program->directory);
+        _exit(126);
+    }
+    execvp(program->argv[0], (char *const *)program->argv);
+    int error = errno;
+    dprintf(2, "cannot execute %s: %m\n", program->argv[0]);
+    _exit(error == ENOENT || (error == EACCES && !is_there(program->argv[0])) ? 127 : 126);
+}
+
+/* What a program reads as its stdin: /dev/null, or a text. The descriptor is the caller's. */
+static int input_open(const char *text, struct fault *fault)
+{
+    if (text == NULL) {
+        int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        return fd < 0 ? fault_set(fault, errno, "cannot open /dev/null: %m") : fd;
+    }
+    OWNED_FD int fd = memfd_create("stdin", MFD_CLOEXEC);
+    size_t length = strlen(text);
+    if (fd < 0 || pwrite(fd, text, length, 0) != (ssize_t)length)
+        return fault_set(fault, errno, "cannot make the input of a program: %m");
+    return fd_take(&fd);
+}
+
+int subprocess_start(const struct subprocess_spec *program, struct subprocess *child,
+                     struct fault *fault)
+{
+    OWNED_FD int in_fd = input_open(program->input, fault);
+    if (in_fd < 0)
+        return in_fd;
+    OWNED_FD int out_fd = -1;
+    OWNED_FD int err_fd = -1;
+    int r = subprocess_pipes(child, &out_fd, &err_fd, fault);
+    if (r < 0)
+        return r;
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid < 0)
+        return fault_set(fault, errno, "cannot start %s: %m", program->argv[0]);
+    if (pid == 0)
+        program_become(program, (const int[3]){in_fd, out_fd, err_fd}, parent);
+    setpgid(pid, pid); /* in both, so that it is done whoever comes first */
+    child->pid = pid;
+    child->group = true;
+    child->ended = false;
+    child->pidfd = pidfd_open(pid, 0);
+    if (child->pidfd < 0) {
+        r = fault_set(fault, errno, "cannot open a pidfd of %s: %m", program->argv[0]);
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        child->ended = true;
+        return r;
+    }
+    return 0;
+}
+
+int subprocess_check(const struct subprocess_spec *program, const struct subprocess *child,
+                     struct fault *fault)
+{
+    if (child->status == 0)
+        return 0;
+    return child->status == 127 ? -ENOENT : subprocess_fault(child, program->argv[0], fault);
+}
+
+int subprocess_run(const struct subprocess_spec *program,
+                   const struct subprocess_observer *observer, struct subprocess *child,
+                   struct fault *fault)
+{
+    int r = subprocess_start(program, child, fault);
+    if (r == 0)
+        r = subprocesses_wait(child, 1, observer, fault);
+    return r == 0 ? subprocess_check(program, child, fault) : r;
+}
+
+void subprocess_report(int report_fd, enum report_kind kind, int64_t number, const char *text)
+{
+    struct report report = {.kind = kind, .number = number};
+    size_t length = strnlen(text, sizeof(report.text) - 1);
+    memcpy(report.text, text, length);
+    (void)!send(report_fd, &report, offsetof(struct report, text) + length + 1, MSG_NOSIGNAL);
+}

@@ -1,0 +1,123 @@
+/*
+ * Children of a fetch: programs of the host, and confined ones (confine.h). One way to wait for all.
+ *
+ * A child has /dev/null as stdin unless it is given something to read; what it prints is kept, up to
+ * a cap; a confined child also reports in messages. It dies with us (PR_SET_PDEATHSIG), and subprocess_release() kills and reaps it
+ * with its process group.  Side: parent, but subprocess_report().
+ */
+#ifndef IMAGES_BASE_SUBPROCESS_H
+#define IMAGES_BASE_SUBPROCESS_H
+
+#include "sandbox/base/buffer.h"
+#include "sandbox/base/fault.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SUBPROCESS_OUTPUT_MAX (4 << 20) /* of stdout kept */
+#define CHILD_ERRORS_MAX (64 << 10) /* of stderr kept */
+
+enum report_kind {
+    REPORT_FAULT,   /* number: errno; text: the sentence. The last message of a failed child */
+    REPORT_SUMMARY, /* text: what is in the image */
+    REPORT_HOME,    /* text: "PATH\nTARGET" of a home link */
+    REPORT_SIZE,    /* number: bytes on disk */
+    REPORT_FILES,   /* number: entries */
+};
+
+/* One message of a confined child. The child is not trusted: the parent checks what it says. */
+struct report {
+    int32_t kind;
+    int64_t number;
+    char text[FAULT_TEXT_MAX]; /* NUL-terminated by whoever receives it */
+};
+
+struct subprocess {
+    pid_t pid;
+    int pidfd;     /* owned, as all descriptors here */
+    int out_fd;    /* its stdout */
+    int err_fd;    /* its stderr */
+    int report_fd; /* messages of a confined child, or -1 */
+    bool group;    /* leads a process group of its own */
+    bool ended;
+    int status; /* as waitid: exit code, or 128 + signal */
+    struct buffer out, err;
+    struct fault fault; /* what a confined child reported */
+    int error;          /* and its errno; 0 none */
+};
+
+/* An empty child, for subprocess_release() to pass over. */
+#define SUBPROCESS_NONE                                                                            \
+    ((struct subprocess){.pidfd = -1,                                                              \
+                         .out_fd = -1,                                                             \
+                         .err_fd = -1,                                                             \
+                         .report_fd = -1,                                                          \
+                         .ended = true,                                                            \
+                         .out = BUFFER(SUBPROCESS_OUTPUT_MAX),                                     \
+                         .err = BUFFER(CHILD_ERRORS_MAX)})
+
+/*
+ * Gives the child pipes for its output; the ends that it writes to go to the caller, who owns them.
+ * 0 or a negative errno.
+ */
+int subprocess_pipes(struct subprocess *child, int *ret_out_fd, int *ret_err_fd,
+                     struct fault *fault);
+
+/* Kills the child if it lives, reaps it, frees. */
+void subprocess_release(struct subprocess *child);
+
+/* What happens while children run; each member may be NULL. */
+struct subprocess_observer {
+    void (*report)(void *data, const struct report *report);
+    void (*tick)(void *data); /* about ten times a second */
+    void *data;
+};
+
+/*
+ * Waits until all children ended. The first one to report a fault has the others killed. 0;
+ * -EINTR when a signal asks us to stop (interrupt.h): they are killed, the fault says so; a
+ * negative errno with the fault that a confined child reported.
+ */
+#define CHILDREN_MAX 8
+int subprocesses_wait(struct subprocess *children, size_t count,
+                      const struct subprocess_observer *observer, struct fault *fault);
+
+/* Attends to what came from the children, without waiting. 0, -EINTR or a reported fault. */
+int children_look(struct subprocess *children, size_t count, struct fault *fault);
+
+struct subprocess_spec {
+    const char *const *argv;        /* NULL-terminated; argv[0] is looked up in PATH */
+    const char *const *environment; /* NULL-terminated NAME=VALUE to set beside our own, or NULL */
+    const char *directory; /* to start in, or NULL */
+    const char *input; /* what it reads from stdin, or NULL: nothing */
+};
+
+/*
+ * Starts a program of the host; subprocesses_wait() tells its end, and subprocess_check() what became of it.
+ * What it prints in the meantime has the room of a pipe. 0 or a negative errno.
+ */
+int subprocess_start(const struct subprocess_spec *program, struct subprocess *child,
+                     struct fault *fault);
+
+/* After subprocesses_wait(): as subprocess_run(). */
+int subprocess_check(const struct subprocess_spec *program, const struct subprocess *child,
+                     struct fault *fault);
+
+/*
+ * Runs a program of the host to its end. 0: it exited with 0, child->out holds what it printed;
+ * -ENOENT: there is no such program (no fault is set); -EINTR; -EPROTO: it failed, and the fault
+ * holds what it wrote to stderr. The child is the caller's, to release.
+ */
+int subprocess_run(const struct subprocess_spec *program,
+                   const struct subprocess_observer *observer, struct subprocess *child,
+                   struct fault *fault);
+
+/* Fills the fault for a program that ended badly: `what` failed, and its last words. */
+int subprocess_fault(const struct subprocess *child, const char *what, struct fault *fault);
+
+/* In a confined child: sends one message. A failure is ignored: the parent is gone then. */
+void subprocess_report(int report_fd, enum report_kind kind, int64_t number, const char *text);
+
+#endif

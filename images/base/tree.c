@@ -1,0 +1,118 @@
+#include "images/base/tree.h"
+
+#include "sandbox/base/directory.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/*
+ * Removes what may be deeper than there are descriptors, or stack: what lies deep is first moved up,
+ * into the directory that is being removed.
+ */
+struct removal {
+    int top_fd; /* borrowed: that directory; -1: not known yet */
+    unsigned depth;
+    unsigned moved; /* directories, which have numbers for names */
+};
+
+#define REMOVAL_DEPTH_MAX 64
+
+static int entry_remove(struct removal *removal, int directory_fd, const char *name);
+
+/* Moves a directory up. Whether it is away. Its own ".." changes, so it must be one to write to. */
+static bool directory_move_up(struct removal *removal, int parent_fd, const char *name)
+{
+    char aside[48];
+    snprintf(aside, sizeof(aside), ".code-sandbox-removed-%u", removal->moved++);
+    return fchmodat(parent_fd, name, 0700, 0) == 0 &&
+           renameat2(parent_fd, name, removal->top_fd, aside, RENAME_NOREPLACE) == 0;
+}
+
+/* Empties a directory; its owner may always give himself access first. */
+static int directory_empty(struct removal *removal, int parent_fd, const char *name)
+{
+    struct stat status;
+    if (fstatat(parent_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    if (S_ISDIR(status.st_mode) && (status.st_mode & 0700) != 0700 &&
+        fchmodat(parent_fd, name, 0700, 0) < 0)
+        return -errno;
+    OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
+    int fd = directory != NULL ? dirfd(directory) : -1;
+    if (fd < 0)
+        return -errno;
+    bool top = removal->top_fd < 0;
+    if (top)
+        removal->top_fd = fd;
+    int r = 0;
+    unsigned moved;
+    do {
+        moved = removal->moved;
+        rewinddir(directory);
+        struct dirent *entry;
+        while ((entry = directory_next(directory)) != NULL) {
+            int failed = entry_remove(removal, fd, entry->d_name);
+            if (failed < 0 && r == 0)
+                r = failed;
+        }
+    } while (top && removal->moved > moved);
+    return r;
+}
+
+static int entry_remove(struct removal *removal, int directory_fd, const char *name)
+{
+    if (unlinkat(directory_fd, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return -errno;
+    if (removal->depth == REMOVAL_DEPTH_MAX && directory_move_up(removal, directory_fd, name))
+        return 0;
+    removal->depth++;
+    int r = directory_empty(removal, directory_fd, name);
+    removal->depth--;
+    if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        return r < 0 ? r : -errno;
+    return r == -ENOENT ? 0 : r;
+}
+
+int tree_remove(int directory_fd, const char *name)
+{
+    struct removal removal = {.top_fd = -1};
+    return entry_remove(&removal, directory_fd, name);
+}
+
+static int measure(int parent_fd, const char *name, struct tree_size *size)
+{
+    OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
+    int fd = directory != NULL ? dirfd(directory) : -1;
+    if (fd < 0)
+        return -errno;
+    struct dirent *entry;
+    while ((entry = directory_next(directory)) != NULL) {
+        struct stat status;
+        if (fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+            return -errno;
+        size->files++;
+        uint64_t bytes = (uint64_t)status.st_blocks * 512;
+        size->bytes += S_ISDIR(status.st_mode) ? bytes : bytes / status.st_nlink;
+        if (!S_ISDIR(status.st_mode))
+            continue;
+        int r = measure(fd, entry->d_name, size);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int tree_measure(int directory_fd, const char *name, struct tree_size *ret_size)
+{
+    struct tree_size size = {0};
+    int r = measure(directory_fd, name, &size);
+    if (r == 0)
+        *ret_size = size;
+    return r;
+}

@@ -1,0 +1,27 @@
+/*
+ * Directory trees: removed whole, measured.
+ *
+ * Neither follows a symbolic link or leaves the tree; a tree that is deeper than the limit on open
+ * files is refused with EMFILE. Side: both the parent and the confined children of a fetch.
+ */
+#ifndef IMAGES_BASE_TREE_H
+#define IMAGES_BASE_TREE_H
+
+#include <stdint.h>
+
+/*
+ * Removes `name` in the directory, whatever it is, and all below it. Directories that deny access
+ * (overlayfs leaves one of mode 000) are given it first. 0, also when it is absent; or a negative
+ * errno, with as much removed as could be.
+ */
+int tree_remove(int directory_fd, const char *name);
+
+struct tree_size {
+    uint64_t bytes; /* allocated on disk; a hard link counts by its share */
+    uint64_t files; /* entries of any type, without the top */
+};
+
+/* Adds up what is below `name` in the directory. 0 or a negative errno. */
+int tree_measure(int directory_fd, const char *name, struct tree_size *ret_size);
+
+#endif

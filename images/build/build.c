@@ -1,0 +1,268 @@
+/*
+ * Theory of operation. build_image() takes the lock of the name, sweeps what dead fetches left, and
+ * makes the image in a directory aside:
+ *
+ *     images/.building-NAME.XXXXXX/scratch/     apt's state and downloads, npm's cache
+ *     images/.building-NAME.XXXXXX/rootfs/      becomes layers/ID/tree
+ *     images/.building-NAME.XXXXXX/image.json   written last
+ *
+ * Programs of the host (apt-get, npm) run as we do and only download, verified, into it. Archives
+ * are read, and the tree is changed, only by confined children (confine.h) whose root is rootfs.
+ * Then one rename puts the image into its place. All children die with us; if we fail or are
+ * stopped, the directory aside is removed; if we are killed, the next fetch of the name does that.
+ */
+#include "images/build/build.h"
+
+#include "images/base/interrupt.h"
+#include "images/base/progress.h"
+#include "images/base/tree.h"
+#include "images/build/contents.h"
+#include "images/build/debian.h"
+#include "images/build/postinstall.h"
+#include "images/build/recipe_make.h"
+#include "images/build/recipes.h"
+#include "images/build/staging.h"
+#include "images/registry/import.h"
+#include "images/registry/pull.h"
+#include "images/store/catalog.h"
+#include "images/store/image_record.h"
+#include "images/store/publish.h"
+#include "images/unpack/confine.h"
+#include "images/unpack/member.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* One image on its way. */
+struct making {
+    const struct build *build;
+    struct layer layer;
+    const struct debian_recipe *recipe; /* that it is made by, or NULL */
+    const struct reference *reference; /* that it is pulled by, or NULL */
+    struct reference of_catalog;
+    struct staging place;
+    struct provenance provenance;
+    struct image image;
+};
+
+static void making_release(struct making *making)
+{
+    layer_release(&making->layer);
+    image_release(&making->image);
+    provenance_release(&making->provenance);
+    staging_release(&making->place);
+}
+
+/* Where it came from, for the record; the name of a file without its directories. Owned. */
+static char *source_of(const struct making *making)
+{
+    char *source = NULL;
+    char shown[256], reference[REFERENCE_TEXT_MAX];
+    const char *path = making->build->path;
+    if (making->reference != NULL) {
+        reference_format(making->reference, reference);
+        return strdup(reference);
+    }
+    if (making->recipe != NULL)
+        return strdup(making->recipe->node ? "Debian " DEBIAN_SUITE " packages and npm packages"
+                                           : "Debian " DEBIAN_SUITE " packages");
+    const char *slash = strrchr(path, '/');
+    name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : path, shown);
+    return asprintf(&source, "the archive %s", shown) < 0 ? NULL : source;
+}
+
+/* From a registry. */
+static int pull_make(struct making *making, struct progress *progress, struct fault *fault)
+{
+    const char *root = making->place.rootfs;
+    const struct pull pull = {making->build->store, making->reference, root, progress};
+    int r = pull_image(&pull, &making->provenance, fault);
+    return r == 0 ? postinstall_archive(root, fault) : r;
+}
+
+/* From a file or directory. */
+static int import_make(struct making *making, struct progress *progress, struct fault *fault)
+{
+    const struct building_site site = {making->place.rootfs, making->place.scratch};
+    int r = import_path(making->build->path, &site, &making->provenance, progress, fault);
+    return r == 0 ? postinstall_archive(site.rootfs, fault) : r;
+}
+
+/* An image of the catalog, from the registry's equal of its packages. */
+static int equal_make(struct making *making, struct progress *progress, struct fault *fault)
+{
+    int r = reference_parse(making->recipe->reference, &making->of_catalog, fault);
+    if (r < 0)
+        return r;
+    making->reference = &making->of_catalog;
+    making->recipe = NULL;
+    const struct recipe *recipe = recipe_find(making->build->name);
+    making->image.summary = strdup(recipe != NULL ? recipe->summary : "");
+    return pull_make(making, progress, fault);
+}
+
+/* An image of the catalog: from the first of its sources that this host has. */
+static int catalog_make(struct making *making, struct progress *progress, struct fault *fault)
+{
+    const struct debian_recipe *recipe = making->recipe;
+    if (making->build->source == SOURCE_REGISTRY)
+        return equal_make(making, progress, fault);
+    struct fault absent = {0};
+    const struct recipe_making packages = {
+        .recipe = recipe,
+        .place = &making->place,
+        .locked = making->build->locked,
+        .lock = &making->provenance.lock,
+        .progress = progress,
+    };
+    int r = recipe_make(&packages, &absent);
+    /* No apt, or no Debian for it: not a network that is down, and not a signature that is wrong. */
+    if (r != -ENOENT || making->build->source != SOURCE_ANY || recipe->reference == NULL ||
+        packages.locked != NULL)
+        return r < 0 ? fault_set(fault, -r, "%s", absent.text) : 0;
+    progress_note(progress, "note: %s; trying %s", absent.text, recipe->reference);
+    r = staging_empty(&making->place, fault);
+    return r == 0 ? equal_make(making, progress, fault) : r;
+}
+
+static int records_write(struct making *making, int directory_fd, struct fault *fault)
+{
+    int r = lock_write(directory_fd, &making->provenance.lock, making->image.source, fault);
+    return r == 0 ? image_record_write(directory_fd, &making->image, fault) : r;
+}
+
+/* All that was made becomes one layer. The link is for people, and for programs that know no layers. */
+static int layer_make(struct making *making, int directory_fd, struct fault *fault)
+{
+    struct image *image = &making->image;
+    const struct staging *place = &making->place;
+    int r = layer_begin(place->lock->images_fd, &making->layer, fault);
+    if (r == 0)
+        r = store_keep_tree(place->lock, place->name, "rootfs", &making->layer, fault);
+    if (r == 0)
+        r = contents_write(making->layer.fd, fault);
+    if (r < 0)
+        return r;
+    char target[64];
+    snprintf(target, sizeof(target), "../../layers/%s/" LAYER_TREE, making->layer.id);
+    if (symlinkat(target, directory_fd, "rootfs") < 0)
+        return fault_set(fault, errno, "cannot make a link to the new layer: %m");
+    image->layers = calloc(1, sizeof(*image->layers));
+    char *origin = strdup(image->source);
+    char *created = strdup(image->created);
+    if (image->layers == NULL || origin == NULL || created == NULL) {
+        free(origin);
+        free(created);
+        return fault_set(fault, ENOMEM, "no memory for the record of the image");
+    }
+    image->layers[0] = (struct image_layer){
+        .origin = origin,
+        .created = created,
+        .size_bytes = image->size_bytes,
+        .file_count = image->file_count,
+    };
+    memcpy(image->layers[0].id, making->layer.id, sizeof(making->layer.id));
+    image->layer_count = 1;
+    return 0;
+}
+
+static int record_make(struct making *making, struct fault *fault)
+{
+    struct image *image = &making->image;
+    const struct staging *place = &making->place;
+    image->name = strdup(making->build->name);
+    image->created = staging_time();
+    image->source = source_of(making);
+    image->environment = pointer_take(&making->provenance.configuration.environment);
+    if (image->name == NULL || image->created == NULL || image->source == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the record of the image");
+    int r = postinstall_inspect(place->rootfs, making->recipe, image, fault);
+    if (r == 0 && image->summary == NULL)
+        r = fault_set(fault, ENOMEM, "no memory for the record of the image");
+    if (r < 0)
+        return r;
+    OWNED_FD int fd =
+        openat(place->lock->images_fd, place->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fault_set(fault, errno, "cannot open the directory of the new image: %m");
+    r = tree_remove(fd, "scratch");
+    if (r < 0)
+        return fault_set(fault, -r, "cannot remove what the fetch downloaded: %m");
+    r = layer_make(making, fd, fault);
+    return r == 0 ? records_write(making, fd, fault) : r;
+}
+
+static int making_run(struct making *making, const struct store_lock *lock,
+                      struct progress *progress, struct fault *fault)
+{
+    struct staging *place = &making->place;
+    int r = staging_open(place, making->build->store, lock, fault);
+    if (r == 0)
+        r = confined_probe(place->rootfs, fault);
+    if (r == 0 && making->recipe != NULL)
+        r = catalog_make(making, progress, fault);
+    else if (r == 0)
+        r = making->reference != NULL ? pull_make(making, progress, fault)
+                                      : import_make(making, progress, fault);
+    if (r == 0)
+        r = record_make(making, fault);
+    if (r == 0 && interrupt_signal() != 0)
+        r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
+    if (r == 0)
+        r = store_publish(lock, place->name, fault);
+    if (r == 0)
+        place->name[0] = '\0';
+    return r;
+}
+
+static int image_make(const struct build *build, const struct store_lock *lock,
+                      struct progress *progress, struct fault *fault)
+{
+    const bool imported = build->path != NULL || build->reference != NULL;
+    const char *recipe = build->locked != NULL ? build->locked->recipe : build->name;
+    OWNED(making_release)
+    struct making making = {
+        .build = build,
+        .layer = LAYER_NONE,
+        .recipe = imported ? NULL : debian_recipe_find(recipe),
+        .reference = build->reference,
+    };
+    if (making.recipe == NULL && !imported)
+        return fault_set(fault, ENOENT, "there is no recipe for the image %s", recipe);
+    int r = making_run(&making, lock, progress, fault);
+    if (r < 0)
+        return r;
+    progress_done(progress, &making.image, true);
+    return 0;
+}
+
+static int build_with(const struct build *build, struct progress *progress, struct fault *fault)
+{
+    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    int r = staging_lock(build->store, build->name, &lock, progress, fault);
+    if (r < 0)
+        return r;
+    OWNED(image_release) struct image present = {0};
+    if (!build->force && image_open(build->store, build->name, &present, NULL) == 0) {
+        progress_done(progress, &present, false);
+        return 0;
+    }
+    r = image_make(build, &lock, progress, fault);
+    staging_clear_layers(build->store, progress);
+    return r;
+}
+
+int build_image(const struct build *build, struct fault *fault)
+{
+    struct progress progress;
+    progress_open(&progress, build->name, build->json);
+    int r = build_with(build, &progress, fault);
+    progress_close(&progress);
+    if (r < 0)
+        progress_failed(&progress, fault);
+    return r;
+}

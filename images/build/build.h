@@ -1,0 +1,37 @@
+/*
+ * Makes one image, from its lock to its place in the store.  Side: parent.
+ */
+#ifndef IMAGES_BUILD_BUILD_H
+#define IMAGES_BUILD_BUILD_H
+
+#include "images/base/reference.h"
+#include "images/store/lock.h"
+#include "sandbox/base/fault.h"
+
+#include <stdbool.h>
+
+/* Where an image of the catalog comes from. */
+enum build_source {
+    SOURCE_ANY, /* Debian packages; where the host has none, a registry that has an equal */
+    SOURCE_DEBIAN,
+    SOURCE_REGISTRY,
+};
+
+struct build {
+    const char *store;   /* where images are kept */
+    const char *name;    /* of the image, checked */
+    const char *path;    /* to make it from (import.h), or NULL */
+    const struct reference *reference; /* to fetch it from a registry, or NULL; neither: a recipe */
+    enum build_source source; /* of a recipe */
+    const struct lock *locked; /* what a recipe is to be made of, just so; or NULL */
+    bool force; /* make it again if it is there */
+    bool json; /* tell of it as programs read it: progress.h */
+};
+
+/*
+ * Makes the image, telling people on stderr how it comes along. 0, also when it was there already;
+ * -EINTR when a signal stopped it; or another negative errno. On failure the store is as it was.
+ */
+int build_image(const struct build *build, struct fault *fault);
+
+#endif

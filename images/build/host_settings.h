@@ -1,0 +1,30 @@
+/*
+ * What this host knows of package indexes, for installers inside an image: the variables and files by
+ * which pip and npm are told of indexes, proxies and certificates, and how names are resolved.
+ *
+ * Files are shown where they are on the host, since settings name them by their path.
+ * Side: parent.  Source: pip's "Configuration", npm's npmrc(5).
+ */
+#ifndef IMAGES_BUILD_HOST_SETTINGS_H
+#define IMAGES_BUILD_HOST_SETTINGS_H
+
+#include "images/unpack/confine.h"
+
+#define HOST_VARIABLES_MAX 128
+
+struct host_settings {
+    char *variables[HOST_VARIABLES_MAX + 1]; /* owned, NULL-terminated: a whole environment */
+    size_t variable_count;
+    struct confined_file files[CONFINED_FILES_MAX]; /* the paths are owned */
+    size_t file_count;
+};
+
+/* Empty is {0}; host_settings_release() frees. 0 or -ENOMEM. */
+int host_settings_read(struct host_settings *settings, struct fault *fault);
+void host_settings_release(struct host_settings *settings);
+
+/* Shows one more, if it is there and there is room. 0 or -ENOMEM. */
+int host_settings_show(struct host_settings *settings, const char *host_path,
+                       const char *image_path);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * Python packages for an image of Debian packages, from pip's index: by the pip of the image, confined
+ * as for `images add`, with the host's settings of indexes, proxies and certificates.
+ *
+ * Side: parent.
+ */
+#ifndef IMAGES_BUILD_PIP_H
+#define IMAGES_BUILD_PIP_H
+
+#include "images/base/progress.h"
+#include "images/store/lock.h"
+#include "sandbox/base/fault.h"
+
+/* What is to be installed; lists end with NULL; borrowed. */
+struct pip_request {
+    const char *const *requirements;
+    const struct lock *locked; /* just what that lists, instead; or NULL */
+    struct lock *lock;         /* notes what came; or NULL */
+};
+
+/*
+ * Installs into the tree at `root`, which must be configured. Without it the image is of use too:
+ * where pip fails, a note of one line says so and the image stays as it was; but not where it is to be
+ * as a lock says. 0, -EINTR, or another negative errno.
+ */
+int pip_add(const char *root, const struct pip_request *request, struct progress *progress,
+            struct fault *fault);
+
+#endif

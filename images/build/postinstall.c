@@ -1,0 +1,266 @@
+#include "images/build/postinstall.h"
+
+#include "images/base/file.h"
+#include "images/base/tree.h"
+#include "images/build/installer_output.h"
+#include "images/build/npm.h"
+#include "images/build/pip.h"
+#include "images/build/system.h"
+#include "images/unpack/confine.h"
+#include "images/unpack/unpack.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define OWN_DIRECTORY "/usr/share/code-sandbox"
+#define FONT_DIRECTORY OWN_DIRECTORY "/matplotlib"
+#define HOME_LINKS_MAX 16
+
+static const char *const program_environment[] = {
+    "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME=/tmp",
+    "LC_ALL=C.UTF-8",
+    ("MPLCONFIGDIR=" FONT_DIRECTORY),
+    /* What compileall itself imports would be kept as checked by time, and then passed over. */
+    "PYTHONDONTWRITEBYTECODE=1",
+    NULL,
+};
+
+/* pip must not refuse to install: no package manager will ever work on this tree again. */
+static int unlock_pip(struct fault *fault)
+{
+    glob_t found = {0};
+    if (glob("usr/lib/python3*/EXTERNALLY-MANAGED", 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            if (unlink(found.gl_pathv[i]) < 0)
+                fault_set(fault, errno, "cannot remove %s: %m", found.gl_pathv[i]);
+    globfree(&found);
+    return 0;
+}
+
+static int packages_body(void *data, struct fault *fault)
+{
+    const struct debian_recipe *recipe = data;
+    static int (*const steps[])(struct fault *) = {
+        system_provide_directories,
+        system_provide_account,
+        system_configure,
+        system_link_alternatives,
+        npm_place,
+        unlock_pip,
+    };
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(steps); i++)
+        r = steps[i](fault);
+    if (r == 0 && recipe->fonts)
+        r = directory_provide(FONT_DIRECTORY, 0755, fault);
+    if (r == 0)
+        r = tree_remove(AT_FDCWD, SETUP_DIRECTORY);
+    return r < 0 ? fault_set(fault, -r, "cannot finish the image: %m") : 0;
+}
+
+/* Runs one program of the image; one that is not there is passed over. */
+static int program_pass(const char *root, const char *const *argv, struct fault *fault)
+{
+    const struct confined confined = {.root = root};
+    const struct image_program program = {.argv = argv, .environment = program_environment};
+    int r = confined_program(&confined, &program, NULL, fault);
+    return r > 0 ? 0 : r;
+}
+
+/*
+ * The root of a run is read-only: without these every import would compile anew. The hash is not
+ * checked against the source, which never changes. `tops` is an expression: which directories.
+ */
+static int python_compile(const char *root, const char *tops, struct progress *progress,
+                          struct fault *fault)
+{
+    static const char script[] =
+        "import compileall, os, py_compile, site, sys, sysconfig\n"
+        "for top in filter(os.path.isdir, eval(sys.argv[1])):\n"
+        "    compileall.compile_dir(top, quiet=2, workers=0,\n"
+        "        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n";
+    const char *const compile[] = {"/usr/bin/python3", "-c", script, tops, NULL};
+    progress_step(progress, "compiling Python modules");
+    return program_pass(root, compile, fault);
+}
+
+static int fonts_list(const char *root, struct progress *progress, struct fault *fault)
+{
+    static const char *const list[] = {"/usr/bin/python3", "-c", "import matplotlib.font_manager",
+                                       NULL};
+    progress_step(progress, "listing fonts");
+    return program_pass(root, list, fault);
+}
+
+int postinstall_packages(const char *root, const struct postinstall *finish,
+                         struct progress *progress, struct fault *fault)
+{
+    const struct debian_recipe *recipe = finish->recipe;
+    const struct pip_request request = {recipe->pip, finish->locked, finish->lock};
+    static const char *const ldconfig[] = {"/usr/sbin/ldconfig", NULL};
+    const struct confined confined = {
+        .root = root,
+        .body = packages_body,
+        .data = (void *)recipe,
+    };
+    progress_step(progress, "configuring");
+    int r = confined_run(&confined, NULL, fault);
+    if (r == 0)
+        r = program_pass(root, ldconfig, fault);
+    if (r == 0 && recipe->python)
+        r = python_compile(root, "[sysconfig.get_path('stdlib'), '/usr/lib/python3']", progress,
+                           fault);
+    if (r == 0 && recipe->pip != NULL)
+        r = pip_add(root, &request, progress, fault);
+    if (r == 0 && recipe->pip != NULL)
+        r = python_compile(root, "site.getsitepackages()[:1]", progress, fault);
+    return r == 0 && recipe->fonts ? fonts_list(root, progress, fault) : r;
+}
+
+static int check_is_root(struct fault *fault)
+{
+    if (file_exists("usr") || file_exists("bin"))
+        return 0;
+    return fault_set(fault, EBADMSG,
+                     "that is no root file system: there is neither /usr nor /bin in it");
+}
+
+static int archive_body(void *data, struct fault *fault)
+{
+    (void)data;
+    int r = check_is_root(fault);
+    if (r == 0)
+        r = system_provide_directories(fault);
+    return r == 0 ? system_provide_account(fault) : r;
+}
+
+int postinstall_archive(const char *root, struct fault *fault)
+{
+    const struct confined confined = {.root = root, .body = archive_body};
+    return confined_run(&confined, NULL, fault);
+}
+
+/* What the record of an installer says: package.json has the version in it, .dist-info in its name. */
+static bool recorded_version(const char *pattern, char version[VERSION_SIZE])
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
+    glob_t found = {0};
+    bool is_there = pattern != NULL && glob(pattern, 0, NULL, &found) == 0 &&
+                    (distribution_version(found.gl_pathv[0], version) ||
+                     (file_read(found.gl_pathv[0], &text, NULL) == 0 &&
+                      npm_record_version(text.data, text.length, version)));
+    globfree(&found);
+    return is_there;
+}
+
+static void summary_send(const struct summary_item *item)
+{
+    OWNED(buffer_release) struct buffer status = BUFFER(FILE_TEXT_MAX);
+    OWNED(buffer_release) struct buffer summary = BUFFER(FAULT_TEXT_MAX);
+    (void)file_read("var/lib/dpkg/status", &status, NULL);
+    const char *packages = buffer_string(&status);
+    size_t count = 0;
+    for (; item->label != NULL; item++) {
+        char version[VERSION_SIZE];
+        if (!recorded_version(item->record, version) &&
+            !status_version(packages, item->package, version))
+            continue;
+        static const char *const between[] = {"", "; "};
+        (void)buffer_format(&summary, "%s%s %s", count < 2 ? between[count] : ", ", item->label,
+                            version);
+        count++;
+    }
+    const char *text = buffer_string(&summary);
+    subprocess_report(CONFINED_REPORT_FD, REPORT_SUMMARY, 0, text != NULL ? text : "");
+}
+
+/* matplotlib looks in $HOME for its list of fonts, which is empty in each run: a link leads here. */
+static void fonts_send(void)
+{
+    OWNED(name_list_release) struct name_list names;
+    name_list_read(FONT_DIRECTORY, ".json", &names);
+    for (int i = 0; i < names.count; i++) {
+        char text[1024];
+        const char *name = names.entries[i]->d_name;
+        snprintf(text, sizeof(text), ".cache/matplotlib/%s\n" FONT_DIRECTORY "/%s", name, name);
+        subprocess_report(CONFINED_REPORT_FD, REPORT_HOME, 0, text);
+    }
+}
+
+static int inspect_body(void *data, struct fault *fault)
+{
+    const struct debian_recipe *recipe = data;
+    if (recipe != NULL) {
+        summary_send(recipe->summary);
+        fonts_send();
+        /* ldconfig(8) keeps it for a next time, which never comes, and nobody else may read it. */
+        (void)tree_remove(AT_FDCWD, "var/cache/ldconfig");
+    }
+    struct tree_size size = {0};
+    int r = tree_measure(AT_FDCWD, "/", &size);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot measure the image: %m");
+    subprocess_report(CONFINED_REPORT_FD, REPORT_SIZE, (int64_t)size.bytes, "");
+    subprocess_report(CONFINED_REPORT_FD, REPORT_FILES, (int64_t)size.files, "");
+    return 0;
+}
+
+/* Takes one home link: what the child says goes through image_record_read()'s rules when it is used. */
+static void home_take(struct image *image, const char *text)
+{
+    const char *newline = strchr(text, '\n');
+    if (newline == NULL || image->home_link_count == HOME_LINKS_MAX)
+        return;
+    struct home_link *grown =
+        reallocarray(image->home_links, image->home_link_count + 1, sizeof(*grown));
+    if (grown == NULL)
+        return;
+    image->home_links = grown;
+    OWNED_MEMORY char *path = strndup(text, (size_t)(newline - text));
+    OWNED_MEMORY char *target = strdup(newline + 1);
+    if (path != NULL && target != NULL)
+        grown[image->home_link_count++] =
+            (struct home_link){pointer_take(&path), pointer_take(&target)};
+}
+
+void postinstall_take_report(void *data, const struct report *report)
+{
+    struct image *image = data;
+    switch (report->kind) {
+    case REPORT_SUMMARY:
+        free(image->summary);
+        image->summary = strdup(report->text);
+        break;
+    case REPORT_HOME:
+        home_take(image, report->text);
+        break;
+    case REPORT_SIZE:
+        image->size_bytes = report->number > 0 ? (uint64_t)report->number : 0;
+        break;
+    case REPORT_FILES:
+        image->file_count = report->number > 0 ? (uint64_t)report->number : 0;
+        break;
+    default:
+        break;
+    }
+}
+
+int postinstall_inspect(const char *root, const struct debian_recipe *recipe, struct image *image,
+                        struct fault *fault)
+{
+    const struct confined confined = {
+        .root = root,
+        .body = inspect_body,
+        .data = (void *)recipe,
+    };
+    const struct subprocess_observer observer = {.report = postinstall_take_report, .data = image};
+    int r = confined_run(&confined, &observer, fault);
+    if (r == 0 && image->summary == NULL)
+        image->summary = strdup("");
+    return r;
+}

@@ -1,0 +1,41 @@
+/*
+ * Makes a working system of an unpacked tree: what maintainer scripts would have done, and what a
+ * run needs.  Side: parent; the work is done in confined children.
+ */
+#ifndef IMAGES_BUILD_POSTINSTALL_H
+#define IMAGES_BUILD_POSTINSTALL_H
+
+#include "images/base/progress.h"
+#include "images/base/subprocess.h"
+#include "images/build/recipes.h"
+#include "images/store/lock.h"
+#include "images/store/store.h"
+#include "sandbox/base/fault.h"
+
+struct postinstall {
+    const struct debian_recipe *recipe; /* borrowed */
+    const struct lock *locked; /* what is to be in it; or NULL */
+    struct lock *lock;         /* notes what was fetched */
+};
+
+/*
+ * For a tree of Debian packages, as unpack_packages() left it. Runs programs of the image, pip among
+ * them: what the recipe wants of its index is installed if it can be.
+ */
+int postinstall_packages(const char *root, const struct postinstall *finish,
+                         struct progress *progress, struct fault *fault);
+
+/*
+ * For a tree from somewhere: mount points and the account, where they are missing. Nothing of it is
+ * run. -EBADMSG when it does not look like a root file system.
+ */
+int postinstall_archive(const char *root, struct fault *fault);
+
+/* Fills size, file count, summary and home links of the record; the last step. */
+int postinstall_inspect(const char *root, const struct debian_recipe *recipe, struct image *image,
+                        struct fault *fault);
+
+/* The part of it that takes one message of the child into the image, `data`; for tests. */
+void postinstall_take_report(void *data, const struct report *report);
+
+#endif

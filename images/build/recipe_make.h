@@ -1,0 +1,27 @@
+/*
+ * Makes the tree of an image of the catalog, from packages of Debian, pip and npm.  Side: parent.
+ */
+#ifndef IMAGES_BUILD_RECIPE_MAKE_H
+#define IMAGES_BUILD_RECIPE_MAKE_H
+
+#include "images/base/progress.h"
+#include "images/build/recipes.h"
+#include "images/build/staging.h"
+#include "images/store/lock.h"
+
+/* Borrowed. */
+struct recipe_making {
+    const struct debian_recipe *recipe;
+    const struct staging *place; /* both directories are empty */
+    const struct lock *locked;     /* just what that lists; or NULL */
+    struct lock *lock;             /* notes what was fetched; empty before */
+    struct progress *progress;
+};
+
+/*
+ * 0; -ENOENT this host has no apt, or no archive of Debian; -ESTALE what the lock lists is not to be
+ * had any more; -EINTR; or another negative errno.
+ */
+int recipe_make(const struct recipe_making *making, struct fault *fault);
+
+#endif

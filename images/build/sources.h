@@ -1,0 +1,53 @@
+/*
+ * The host's package sources, read to find its Debian archive: mirror, keyring and policy.
+ *
+ * Reads both formats of sources.list(5), since apt itself cannot be asked: `apt-get indextargets`
+ * knows neither the keyring nor, before the first `apt-get update`, anything at all.
+ * Pure functions on text.  Side: parent.
+ */
+#ifndef IMAGES_BUILD_SOURCES_H
+#define IMAGES_BUILD_SOURCES_H
+
+#include "sandbox/base/buffer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SOURCES_TEXT_MAX (1 << 20) /* of one file */
+
+/* One archive and suite that offers binary packages of component main. */
+struct source {
+    char *uri;     /* without slash at its end */
+    char *suite;   /* "bookworm-updates" */
+    char *options; /* deb822 fields that say whom to trust, each line with its newline, or "" */
+};
+
+struct source_list {
+    struct source *items; /* owned */
+    size_t count;
+};
+
+void source_list_release(struct source_list *list);
+
+/* Adds what a file of either format says; what is not understood is passed over. 0 or -ENOMEM. */
+int sources_parse_deb822(struct source_list *list, const char *text);
+int sources_parse_lines(struct source_list *list, const char *text);
+
+/* The sources of Debian's own archive among them; pointers into the list, NULL when absent. */
+struct debian_archive {
+    const struct source *main;
+    const struct source *updates;
+    const struct source *security;
+};
+
+/*
+ * `origins` is the answer of `apt-get indextargets` in lines "ORIGIN URI SUITE", or "": what the
+ * host's apt has seen signed with origin Debian. Without it, names tell.
+ */
+struct debian_archive sources_choose(const struct source_list *list, const char *origins);
+
+/* Writes a deb822 file that offers `suite` and its updates from that archive. As buffer_append. */
+int sources_write(const struct debian_archive *archive, const char *suite, const char *architecture,
+                  struct buffer *text);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Where an image is made: a directory aside in the store, under the lock of the image's name.
+ *
+ * Side: parent.
+ */
+#ifndef IMAGES_BUILD_STAGING_H
+#define IMAGES_BUILD_STAGING_H
+
+#include "images/base/progress.h"
+#include "images/store/publish.h"
+
+#include <limits.h>
+
+struct staging {
+    const struct store_lock *lock; /* borrowed */
+    char name[STORE_STAGING_MAX];    /* below STORE/images; "" none */
+    char rootfs[PATH_MAX];         /* empty directories in it: absolute host paths */
+    char scratch[PATH_MAX];
+};
+
+/*
+ * Takes the lock of the name, waiting while another process has it, and sweeps what dead ones left.
+ * 0; -EINTR; or another negative errno.
+ */
+int staging_lock(const char *store, const char *name, struct store_lock *lock,
+                 struct progress *progress, struct fault *fault);
+
+/* Makes the directories. 0 or a negative errno. */
+int staging_open(struct staging *place, const char *store, const struct store_lock *lock,
+                 struct fault *fault);
+
+/* Empties both directories, to begin anew. 0 or a negative errno. */
+int staging_empty(const struct staging *place, struct fault *fault);
+
+/* Removes the directory aside; of one that was published the name is "" before. */
+void staging_release(struct staging *place);
+
+/* Sweeps the layers: those of the former image, of what failed, or was killed; notes what stays. */
+void staging_clear_layers(const char *store, struct progress *progress);
+
+/* Now, in UTC, as RFC 3339 writes it; owned, NULL: no memory. */
+char *staging_time(void);
+
+#endif

@@ -1,0 +1,145 @@
+#include "images/build/upper_layer.h"
+
+#include "images/base/tree.h"
+#include "images/unpack/member.h"
+#include "sandbox/base/directory.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+struct cleaning {
+    const struct confined_file *files;
+    size_t file_count;
+};
+
+/* What a run mounts on or gives to programs afresh, and caches: the layers below have them. */
+static int places_remove(struct fault *fault)
+{
+    static const char *const names[] = {
+        "proc",
+        "sys",
+        "dev",
+        "tmp",
+        "run",
+        "work",
+        "var/tmp",
+        "home/sandbox",
+        "var/cache/apt",
+        "var/log/dpkg.log",
+        "var/log/alternatives.log",
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        int r = tree_remove(AT_FDCWD, names[i]);
+        if (r < 0 && r != -ENOTDIR)
+            return fault_set(fault, -r, "cannot remove /%s from a layer: %m", names[i]);
+    }
+    return 0;
+}
+
+/* Empty files and directories, and those that lead to them. */
+void upper_layer_forget_shown(const struct confined_file *files, size_t file_count)
+{
+    for (size_t i = 0; i < file_count; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof(path), "%s", files[i].image_path + 1);
+        struct stat status;
+        if (lstat(path, &status) < 0)
+            continue;
+        if (S_ISREG(status.st_mode) && status.st_size == 0)
+            unlink(path);
+        else if (!S_ISDIR(status.st_mode) || rmdir(path) < 0)
+            continue;
+        for (char *slash; (slash = strrchr(path, '/')) != NULL;) {
+            *slash = '\0';
+            if (rmdir(path) < 0)
+                break;
+        }
+    }
+}
+
+static int directory_clean(int parent_fd, const char *name, unsigned depth, struct tree_size *size);
+
+/* One entry: what stays gets a mode that it may have. 0 or a negative errno. */
+static int entry_clean(int directory_fd, const char *name, unsigned depth, struct tree_size *size)
+{
+    struct stat status;
+    if (fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    bool whiteout = S_ISCHR(status.st_mode) && status.st_rdev == makedev(0, 0);
+    bool kept =
+        whiteout || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISLNK(status.st_mode);
+    if (!kept)
+        return unlinkat(directory_fd, name, 0) < 0 ? -errno : 0;
+    if (size->files++ > TREE_MEMBERS_MAX)
+        return -EFBIG;
+    uint64_t bytes = (uint64_t)status.st_blocks * 512;
+    size->bytes += S_ISDIR(status.st_mode) ? bytes : bytes / status.st_nlink;
+    if (size->bytes > TREE_BYTES_MAX)
+        return -EFBIG;
+    if (whiteout || S_ISLNK(status.st_mode))
+        return 0;
+    /* All may read, nobody but the owner writes, nobody becomes another: as in the layers below. */
+    mode_t mode = (status.st_mode & 0755) | (S_ISDIR(status.st_mode) ? 0755 : 0644);
+    if ((status.st_mode & 07777) != mode && fchmodat(directory_fd, name, mode, 0) < 0)
+        return -errno;
+    return S_ISDIR(status.st_mode) ? directory_clean(directory_fd, name, depth + 1, size) : 0;
+}
+
+static int directory_clean(int parent_fd, const char *name, unsigned depth, struct tree_size *size)
+{
+    if (depth > TREE_DEPTH_MAX)
+        return -EFBIG;
+    OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
+    int fd = directory != NULL ? dirfd(directory) : -1;
+    if (fd < 0)
+        return -errno;
+    struct dirent *entry;
+    int r = 0;
+    while (r == 0 && (entry = directory_next(directory)) != NULL)
+        r = entry_clean(fd, entry->d_name, depth, size);
+    return r;
+}
+
+static int upper_layer_body(void *data, struct fault *fault)
+{
+    const struct cleaning *capture = data;
+    int r = places_remove(fault);
+    if (r < 0)
+        return r;
+    upper_layer_forget_shown(capture->files, capture->file_count);
+    struct tree_size size = {0};
+    r = directory_clean(AT_FDCWD, "/", 0, &size);
+    if (r == -EFBIG)
+        return fault_set(fault, EFBIG,
+                         "what was installed is more than a layer may have: %d files, %d GB, "
+                         "directories %d deep",
+                         TREE_MEMBERS_MAX, (int)(TREE_BYTES_MAX >> 30), TREE_DEPTH_MAX);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot go through what was installed: %m");
+    subprocess_report(CONFINED_REPORT_FD, REPORT_SIZE, (int64_t)size.bytes, "");
+    subprocess_report(CONFINED_REPORT_FD, REPORT_FILES, (int64_t)size.files, "");
+    return 0;
+}
+
+static void take_report(void *data, const struct report *report)
+{
+    struct image_layer *layer = data;
+    uint64_t number = report->number > 0 ? (uint64_t)report->number : 0;
+    if (report->kind == REPORT_SIZE)
+        layer->size_bytes = number;
+    else if (report->kind == REPORT_FILES)
+        layer->file_count = number;
+}
+
+int upper_layer_clean(const char *upper, const struct confined_file *files, size_t file_count,
+                      struct image_layer *layer, struct fault *fault)
+{
+    struct cleaning capture = {files, file_count};
+    const struct confined confined = {.root = upper, .body = upper_layer_body, .data = &capture};
+    const struct subprocess_observer observer = {.report = take_report, .data = layer};
+    return confined_run(&confined, &observer, fault);
+}

@@ -1,0 +1,46 @@
+/*
+ * Compares layers with the lists of what was in them when they were made (contents.h).
+ *
+ * Side: parent.
+ */
+#ifndef IMAGES_BUILD_VERIFY_H
+#define IMAGES_BUILD_VERIFY_H
+
+#include "images/store/store.h"
+
+#include <stdbool.h>
+
+struct found_difference {
+    char *path; /* owned, as in the list */
+    const char *what;
+    char how[64];
+};
+
+/* What came of one layer. */
+struct verified_layer {
+    char id[LAYER_ID_SIZE];
+    bool has_list; /* layers of older versions have none */
+    size_t entry_count;
+    struct found_difference *differences; /* owned */
+    size_t difference_count;
+};
+
+/* Layers that were looked at already, since images share them. Empty is {0}. */
+struct verification {
+    struct verified_layer *layers; /* owned */
+    size_t layer_count;
+};
+
+void verification_release(struct verification *verification);
+
+/*
+ * Looks at a layer, held by `layer_fd`, unless that was done. `ret_number` is its place in `layers`.
+ * 0, whatever was found; or a negative errno: it cannot be told.
+ */
+int verification_add(struct verification *verification, const char *id, int layer_fd,
+                     size_t *ret_number, struct fault *fault);
+
+/* The command `verify`: argv[0] is the program. Returns the exit status; `prepare` readies the process. */
+int verify_main(int argc, char **argv, int (*prepare)(void));
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * image.json, the record of one image: written last when an image is made, read when it is opened.
+ *
+ *     {"name":"python","source":"...","created":"...","summary":"...","size_bytes":1,"file_count":1,
+ *      "home":{".cache/x":"/usr/share/x"},"environment":{"NAME":"VALUE"},
+ *      "layers":[{"id":"...","origin":"...","created":"...","size_bytes":1,"file_count":1}]}
+ *
+ * The store belongs to the user, but images may come from elsewhere: what is read is checked.
+ * Side: parent.
+ */
+#ifndef IMAGES_STORE_IMAGE_RECORD_H
+#define IMAGES_STORE_IMAGE_RECORD_H
+
+#include "images/store/store.h"
+
+#define RECORD_FILE "image.json"
+#define RECORD_MAX (1 << 20) /* bytes */
+
+/*
+ * Reads the record in `directory_fd` into everything of the image but what tells paths and name.
+ * 0; -ENOENT without a fault when there is none; -EINVAL when it is damaged. On failure the image
+ * may be half filled: image_release() it.
+ */
+int image_record_read(int directory_fd, struct image *image, struct fault *fault);
+
+/* Writes the record of the image into `directory_fd`. 0 or a negative errno. */
+int image_record_write(int directory_fd, const struct image *image, struct fault *fault);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * Images that runs are going on with: held, so that their layers stay until the last run has ended.
+ *
+ * However many runs have one image at once, it is read and held once; with none, nothing is held.
+ * Side: parent.
+ */
+#ifndef IMAGES_STORE_IMAGE_USE_H
+#define IMAGES_STORE_IMAGE_USE_H
+
+#include "images/store/store.h"
+
+#include <sys/stat.h>
+
+struct used_images;
+
+/* One of them. Owned by the list; it goes with the last of its users. */
+struct used_image {
+    struct image image;
+    struct used_images *list;
+    struct used_image *next;
+    struct stat record; /* of image.json: whether it still is the same image */
+    size_t users;
+    int *layer_fds; /* owned: a shared lock each */
+    size_t layer_fd_count;
+};
+
+/* Empty is {0}, and so it is again when nobody uses an image. */
+struct used_images {
+    struct used_image *first;
+};
+
+/* Opens an image to use it, as image_open(). 0, and image_unuse() is due; or a negative errno. */
+int image_use(struct used_images *list, const char *store, const char *name,
+              struct used_image **ret_used, struct fault *fault);
+
+/* Ends one use. `used` is a struct used_image, or NULL. */
+void image_unuse(void *used);
+
+#endif

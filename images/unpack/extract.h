@@ -1,0 +1,44 @@
+/*
+ * Reads archives into the tree at the working directory: a tar of a whole one, or Debian packages
+ * (ar with a control and a data tar). The only part that reads them.
+ *
+ * tar and ar, with gzip, zstd, xz or no compression: everything else of libarchive stays off.
+ *
+ * Side: confined child (see unpack.h).  Source: deb(5), tar(5), libarchive's archive_read(3).
+ */
+#ifndef IMAGES_UNPACK_EXTRACT_H
+#define IMAGES_UNPACK_EXTRACT_H
+
+#include "images/base/digest.h"
+#include "images/unpack/member.h"
+#include "sandbox/base/fault.h"
+
+#include <stddef.h>
+
+/*
+ * Unpacks the tar of a whole root file system, compressed or not, from where `fd`, borrowed, stands,
+ * counting into `usage`. 0; -EBADMSG for a damaged or hostile archive; -EFBIG for one over the maxima
+ * of member.h and stream.h; or another negative errno.
+ */
+int tar_unpack(int fd, struct tree_usage *usage, struct fault *fault);
+
+/* One layer of an image, as another process expands it (stream_expand()) into a pipe. */
+struct layer_source {
+    int fd;                        /* borrowed: the end of the pipe to read from */
+    const struct digest *expanded; /* of all that comes, borrowed; NULL: not known */
+    const atomic_bool *whole;      /* set by who writes, before it closes: all came */
+};
+
+/*
+ * Unpacks it upon what is there. As tar_unpack(), and -EBADMSG for one that has not its digest;
+ * -ECANCELED without a fault: who writes gave up, and says why.
+ */
+int layer_unpack(const struct layer_source *layer, struct tree_usage *usage, struct fault *fault);
+
+/*
+ * Unpacks a package with a writer of TREE_PACKAGES, and keeps its control file and postinst script as
+ * those of `number` in SETUP_DIRECTORY, which is there. As tar_unpack().
+ */
+int package_unpack(int fd, size_t number, struct tree_writer *writer, struct fault *fault);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * Writes the members of an archive into the tree at the working directory, by rules of our own:
+ *
+ * - names are relative, without ".."; no member goes through a symbolic link, but in layers, where
+ *   links lead on inside the tree and absolute names mean its top;
+ * - only directories, regular files, symbolic and hard links are made; devices, FIFOs and sockets
+ *   are passed over;
+ * - no owners, no setuid or setgid, no ACLs, attributes or flags; everybody may read, and run what
+ *   somebody may run, and nobody but the owner may write;
+ * - bytes, members and depth have a maximum.
+ *
+ * The process has the tree as its root already (confine.h): these rules are the second wall, and
+ * they give the clear message.
+ *
+ * Side: confined child.  Source: openat2(2), tar(5); OCI image-spec, layer.md.
+ */
+#ifndef IMAGES_UNPACK_MEMBER_H
+#define IMAGES_UNPACK_MEMBER_H
+
+#include "images/unpack/hash_set.h"
+#include "sandbox/base/fault.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define TREE_BYTES_MAX (UINT64_C(16) << 30)
+#define TREE_MEMBERS_MAX 500000
+#define TREE_DEPTH_MAX 64
+
+/* What was made so far; shared by all processes that write one tree. */
+struct tree_usage {
+    atomic_uint_fast64_t bytes;
+    atomic_uint_fast64_t members;
+};
+
+struct member {
+    const char *name;     /* from the archive: untrusted */
+    const char *link;     /* target of a symbolic or hard link, else NULL: untrusted */
+    bool hard_link;       /* link names another member */
+    mode_t type;          /* S_IFREG, ...; not used for hard links */
+    mode_t permissions;   /* 07777 */
+    uint64_t size;        /* of a regular file */
+    struct timespec time; /* of its last change; tv_sec 0 unknown */
+};
+
+/* What the archives are that one tree is made from. */
+enum tree_kind {
+    TREE_WHOLE,    /* one, with everything */
+    TREE_PACKAGES, /* several that do not know of each other: a directory may be there as a link */
+    TREE_LAYERS, /* each changes what those before it made: replaces, and removes by whiteouts */
+};
+
+struct tree_writer {
+    struct tree_usage *usage; /* borrowed */
+    enum tree_kind kind;
+    struct hash_set names; /* owned: what this layer has made so far */
+    int parent_fd; /* the directory of the last member */
+    ino_t parent_inode; /* of TREE_LAYERS */
+    char parent[PATH_MAX]; /* and its name */
+};
+
+/* One writer writes one archive of TREE_LAYERS, any number of the others. */
+void tree_writer_open(struct tree_writer *writer, struct tree_usage *usage, enum tree_kind kind);
+void tree_writer_close(struct tree_writer *writer);
+
+/*
+ * Makes one member. 0, and for a regular file its descriptor to write `size` bytes to, owned by the
+ * caller, else -1; -EBADMSG for a member that breaks the rules; -EFBIG over a maximum; or another
+ * negative errno.
+ */
+int tree_writer_add(struct tree_writer *writer, const struct member *member, int *ret_fd,
+                    struct fault *fault);
+
+/*
+ * Brings the name of a member into its plain form: no "./", no double or trailing slashes; "" for
+ * the root itself. 0; -EBADMSG for an absolute name, a ".." or one too long or deep.
+ */
+int member_name_normalize(const char *name, char ret_plain[PATH_MAX], struct fault *fault);
+
+/* The name with what a terminal must not see replaced by '?', for a message. */
+const char *name_for_people(const char *name, char buffer[256]);
+
+#endif

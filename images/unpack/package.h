@@ -1,0 +1,28 @@
+/*
+ * What of a Debian package goes into an image, and where.  Pure functions on plain member names
+ * (member.h).  Side: any.
+ */
+#ifndef IMAGES_UNPACK_PACKAGE_H
+#define IMAGES_UNPACK_PACKAGE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Whether the member is wanted: not manuals, translations, desktop data and Python's test modules;
+ * of usr/share/doc only the licences.
+ */
+bool package_member_wanted(const char *name, mode_t type);
+
+/*
+ * The name below /usr for what a package still ships in /bin, /lib and the like, which are links
+ * there (usrmerge); any other name as it is. false when it would be too long. A bare "lib" is moved
+ * only if it is a directory: base-files ships the links themselves.
+ */
+bool package_member_place(const char *name, bool is_directory, char ret_place[PATH_MAX]);
+
+/* The links of usrmerge, to be made before any package: NULL-terminated "bin", "lib", ... */
+extern const char *const package_merged_directories[];
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Unpacks archives into the root file system that is being made: a tar of a whole one, or Debian
+ * packages; layers.h does those of container images. Archives are read in confined children only (extract.h), by descriptors opened before.
+ *
+ * Side: parent.
+ */
+#ifndef IMAGES_UNPACK_UNPACK_H
+#define IMAGES_UNPACK_UNPACK_H
+
+#include "images/base/progress.h"
+#include "sandbox/base/fault.h"
+
+#include <stddef.h>
+
+/* Where the control data of each package is kept until the image is finished: NNNN.control and
+ * NNNN.postinst, in the order of the packages. */
+#define SETUP_DIRECTORY ".code-sandbox-setup"
+
+/*
+ * Unpacks the tar `archive_fd` as the root file system at `root`, an empty directory. 0; -EBADMSG
+ * for a damaged or hostile archive; -EFBIG for one over the maxima of member.h; or another errno.
+ */
+int unpack_tar(const char *root, int archive_fd, struct progress *progress, struct fault *fault);
+
+/* Copies a directory there (copy.h). */
+int unpack_directory(const char *root, int directory_fd, struct fault *fault);
+
+/* Unpacks the packages, in two processes. `fds` is borrowed. */
+int unpack_packages(const char *root, const int *fds, size_t count, struct progress *progress,
+                    struct fault *fault);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * Whiteouts: members of a layer that say what of the layers below it is gone.
+ *
+ *     DIRECTORY/.wh.NAME        NAME
+ *     DIRECTORY/.wh..wh..opq    everything
+ *
+ * What the layer itself brings stays, before the whiteout or after it.
+ *
+ * Side: confined child.  Source: OCI image-spec, layer.md "Whiteouts".
+ */
+#ifndef IMAGES_UNPACK_WHITEOUT_H
+#define IMAGES_UNPACK_WHITEOUT_H
+
+#include "images/unpack/hash_set.h"
+
+#include <stdbool.h>
+
+enum whiteout_kind {
+    WHITEOUT_NONE,    /* an ordinary name */
+    WHITEOUT_NAME,    /* removes one name */
+    WHITEOUT_OPAQUE,  /* removes everything beside it */
+    WHITEOUT_IGNORED, /* what aufs kept for itself */
+    WHITEOUT_BAD,     /* of no name, or of "." or ".." */
+};
+
+struct whiteout {
+    enum whiteout_kind kind;
+    const char *name; /* of WHITEOUT_NAME: what is removed */
+};
+
+/* What a member's name, in its plain form, is. The name that is removed points into it. */
+struct whiteout whiteout_read(const char *member);
+
+/* Removes `name` in the directory, and all below it, but what is in `kept`. 0 or a negative errno. */
+int whiteout_remove(int directory_fd, const char *name, const struct hash_set *kept);
+
+/* Removes everything in the directory but what is in `kept`. 0 or a negative errno. */
+int whiteout_empty(int directory_fd, const struct hash_set *kept);
+
+#endif

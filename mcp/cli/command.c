@@ -1,0 +1,49 @@
+#include "mcp/cli/command.h"
+#include "mcp/base/log.h"
+
+#include <stdio.h>
+
+#define TABLES_MAX 3 /* of options, for one command */
+
+void command_print_version(void)
+{
+    puts("code-sandbox-mcp " PROJECT_VERSION);
+}
+
+void command_print_help(const struct command *command)
+{
+    printf("Usage: code-sandbox-mcp %s\n\n%s", command->usage, command->help);
+    if (command->options == NULL)
+        return;
+    puts("\nOptions:");
+    for (const struct option *const *options = command->options; *options != NULL; options++)
+        options_print(*options, stdout);
+    options_print_common(stdout);
+}
+
+int command_refuse(const struct command *command, const struct fault *fault)
+{
+    log_note("%s", fault->text);
+    fprintf(stderr, "Usage: code-sandbox-mcp %s\n", command->usage);
+    return EXIT_USAGE;
+}
+
+int command_read_options(const struct command *command, int argc, char **argv, void *const *data,
+                         int *ret_operands, int *ret_status)
+{
+    struct option_table tables[TABLES_MAX + 1] = {0};
+    for (size_t i = 0; i < TABLES_MAX && command->options[i] != NULL; i++)
+        tables[i] = (struct option_table){command->options[i], data[i]};
+    struct fault fault = {0};
+    int r = options_read(tables, argc, argv, ret_operands, &fault);
+    if (r == 0)
+        return 0;
+    *ret_status = EXIT_DONE;
+    if (r == OPTIONS_HELP)
+        command_print_help(command);
+    else if (r == OPTIONS_VERSION)
+        command_print_version();
+    else
+        *ret_status = command_refuse(command, &fault);
+    return 1;
+}

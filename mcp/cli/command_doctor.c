@@ -1,0 +1,294 @@
+#include "mcp/base/log.h"
+#include "mcp/cli/command.h"
+#include "mcp/cli/doctor.h"
+#include "mcp/settings/quantity.h"
+#include "mcp/settings/setting_table.h"
+#include "mcp/settings/settings.h"
+#include "mcp/tools/result_json.h"
+#include "sandbox/base/json.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define REPORT_MAX (256 * KIBIBYTE)
+
+struct doctor_options {
+    struct settings settings;
+    bool json;
+};
+
+static int apply_json(void *data, const struct option *option, const char *value,
+                      struct fault *fault)
+{
+    (void)option;
+    (void)value;
+    (void)fault;
+    struct doctor_options *options = data;
+    options->json = true;
+    return 0;
+}
+
+static const struct option own_options[] = {
+    {"--json", NULL, "print one JSON object", apply_json, NULL},
+    {0},
+};
+
+static double seconds_of(int64_t milliseconds)
+{
+    return (double)milliseconds / 1000;
+}
+
+static double milliseconds_of(int64_t nanoseconds)
+{
+    return (double)(nanoseconds / 1000) / 1000;
+}
+
+static void print_finding(enum verdict verdict, const char *what, const char *text)
+{
+    printf("%-5s %-11s %s\n", doctor_verdict_name(verdict), what, text);
+}
+
+static void print_kernel(const struct examination *examination)
+{
+    char text[256];
+    snprintf(
+        text, sizeof(text), "%s %s%s", examination->kernel.sysname, examination->kernel.release,
+        examination->kernel_verdict == VERDICT_OK
+            ? ""
+            : ": the processes of a snippet count together with your other ones; a kernel from "
+              "5.14 on counts them apart");
+    print_finding(examination->kernel_verdict, "kernel", text);
+}
+
+static void print_language(const struct language_finding *finding)
+{
+    char text[FAULT_TEXT_MAX + 256];
+    if (finding->verdict == VERDICT_OK)
+        snprintf(text, sizeof(text), "ran in %.1f ms on image %s%s%s",
+                 milliseconds_of(finding->run_ns), finding->image,
+                 finding->message.text[0] != '\0' ? ": " : "", finding->message.text);
+    else
+        snprintf(text, sizeof(text), "%s", finding->message.text);
+    print_finding(finding->verdict, finding->language->name, text);
+}
+
+static const char *describe_source(enum cgroup_source source)
+{
+    switch (source) {
+    case CGROUP_OWN:
+        return "cgroups below the one that this program was started in";
+    case CGROUP_SYSTEMD:
+        return "cgroups in a scope that systemd gave";
+    case CGROUP_NONE:
+        break;
+    }
+    return "no cgroups";
+}
+
+static const char *describe_enforcer(enum enforced_by mechanism)
+{
+    switch (mechanism) {
+    case ENFORCED_BY_CGROUP:
+        return "held by the kernel, with a cgroup";
+    case ENFORCED_BY_RLIMIT:
+        return "held by the kernel, with an rlimit";
+    case ENFORCED_BY_POLLING:
+        break;
+    }
+    return "watched by the server, which ends what passes it";
+}
+
+static void print_limit(const char *what, const char *value, const char *how)
+{
+    printf("      %-11s %s, %s\n", what, value, how);
+}
+
+static void print_settled_limits(const struct examination *examination)
+{
+    const struct run_limits *limits = &examination->settings->limits;
+    const struct enforcement *enforced = &examination->enforcement.enforced;
+    char text[64];
+    print_limit("memory", quantity_size_text(limits->memory_bytes).text,
+                describe_enforcer(enforced->memory));
+    snprintf(text, sizeof(text), "%" PRIu64, limits->processes);
+    print_limit("processes", text, describe_enforcer(enforced->processes));
+    snprintf(text, sizeof(text), "%.8g", (double)limits->millicpus / 1000);
+    print_limit("processors", text, describe_enforcer(enforced->cpu));
+}
+
+static void print_limits(const struct examination *examination)
+{
+    const struct settings *settings = examination->settings;
+    const struct run_limits *limits = &settings->limits;
+    const char *fallback_reason = examination->enforcement.fallback_reason.text;
+    const char *text =
+        !examination->is_probed
+            ? examination->limits_fault.text
+            : (fallback_reason[0] != '\0' ? fallback_reason
+                                          : describe_source(examination->enforcement.source));
+    print_finding(examination->limits_verdict, "limits", text);
+    if (examination->is_probed)
+        print_settled_limits(examination);
+    char time[64];
+    snprintf(time, sizeof(time), "%.8g s", seconds_of(limits->wall_ms));
+    char most[64];
+    snprintf(most, sizeof(most), "at most %.8g s where a call asks for it",
+             seconds_of(settings->wall_max_ms));
+    print_limit("time", time, most);
+    print_limit("files", quantity_size_text(limits->disk_bytes).text,
+                "all writable directories together");
+    print_limit("output", quantity_size_text(limits->output_kept).text,
+                "so much is kept of stdout, and of stderr");
+}
+
+static void print_conclusion(const struct examination *examination)
+{
+    if (examination->can_run)
+        puts("\nSnippets can run.");
+    else if (examination->absent_count == examination->language_count)
+        puts("\nSnippets cannot run: no image is there. Fetch one, or both, with: code-sandbox-mcp "
+             "fetch python node");
+    else
+        puts("\nSnippets cannot run as they should: see the lines that begin with no.");
+}
+
+static void print_report(const struct examination *examination)
+{
+    print_kernel(examination);
+    if (examination->settings->configuration_read != NULL)
+        print_finding(VERDICT_OK, "settings", examination->settings->configuration_read);
+    for (size_t i = 0; i < examination->language_count; i++)
+        print_language(&examination->languages[i]);
+    print_limits(examination);
+    print_conclusion(examination);
+}
+
+static void write_languages(struct json_writer *writer, const struct examination *examination)
+{
+    json_begin_array(writer);
+    for (size_t i = 0; i < examination->language_count; i++) {
+        const struct language_finding *finding = &examination->languages[i];
+        json_begin_object(writer);
+        json_text_member(writer, "name", finding->language->name);
+        json_text_member(writer, "image", finding->image);
+        json_boolean_member(writer, "ok", finding->verdict == VERDICT_OK);
+        json_text_member(writer, "message", finding->message.text);
+        json_key(writer, "run_ms");
+        if (finding->verdict == VERDICT_OK)
+            json_double(writer, milliseconds_of(finding->run_ns));
+        else
+            json_null(writer);
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+}
+
+static void write_values(struct json_writer *writer, const struct settings *settings)
+{
+    const struct run_limits *limits = &settings->limits;
+    json_begin_object(writer);
+    json_number_member(writer, "memory_bytes", (int64_t)limits->memory_bytes);
+    json_number_member(writer, "processes", (int64_t)limits->processes);
+    json_key(writer, "cpus");
+    json_double(writer, (double)limits->millicpus / 1000);
+    json_key(writer, "timeout_seconds");
+    json_double(writer, seconds_of(limits->wall_ms));
+    json_key(writer, "timeout_max_seconds");
+    json_double(writer, seconds_of(settings->wall_max_ms));
+    json_number_member(writer, "disk_bytes", (int64_t)limits->disk_bytes);
+    json_number_member(writer, "output_bytes", (int64_t)limits->output_kept);
+    json_end_object(writer);
+}
+
+static void write_limits(struct json_writer *writer, const struct examination *examination)
+{
+    const struct engine_enforcement *enforcement = &examination->enforcement;
+    const char *reason =
+        examination->is_probed ? enforcement->fallback_reason.text : examination->limits_fault.text;
+    json_begin_object(writer);
+    json_text_member(writer, "tier",
+                     examination->is_probed ? enforcement_tier(&enforcement->enforced) : NULL);
+    json_text_member(writer, "source",
+                     examination->is_probed ? cgroup_source_name(enforcement->source) : NULL);
+    json_text_member(writer, "reason", reason[0] != '\0' ? reason : NULL);
+    if (examination->is_probed)
+        result_json_write_enforcement(writer, &enforcement->enforced);
+    json_key(writer, "values");
+    write_values(writer, examination->settings);
+    json_end_object(writer);
+}
+
+static int print_json(const struct examination *examination)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(REPORT_MAX);
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(&text, &writer);
+    if (r < 0)
+        return r;
+    json_begin_object(writer);
+    json_text_member(writer, "version", PROJECT_VERSION);
+    json_text_member(writer, "kernel", examination->kernel.release);
+    json_text_member(writer, "configuration", examination->settings->configuration_read);
+    json_boolean_member(writer, "ok", examination->can_run);
+    json_key(writer, "languages");
+    write_languages(writer, examination);
+    json_key(writer, "limits");
+    write_limits(writer, examination);
+    json_end_object(writer);
+    r = json_writer_close(writer);
+    if (r == 0)
+        printf("%.*s\n", (int)text.length, text.data);
+    return r;
+}
+
+static void doctor_options_release(struct doctor_options *options)
+{
+    settings_release(&options->settings);
+}
+
+static int doctor(const struct command *command, int argc, char **argv)
+{
+    OWNED(doctor_options_release)
+    struct doctor_options options = {.settings = settings_default()};
+    void *const data[] = {&options, &options.settings, &options.settings};
+    int operands = 0;
+    int status = EXIT_DONE;
+    if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
+        return status;
+    struct fault fault = {0};
+    if (operands > 0)
+        fault_set(&fault, EINVAL, "\"%.60s\" is not expected here", argv[0]);
+    else if (settings_complete(&options.settings, &fault) == 0)
+        settings_check_server(&options.settings, &fault);
+    if (fault.text[0] != '\0')
+        return command_refuse(command, &fault);
+    struct examination examination;
+    int r = doctor_examine(&options.settings, &examination, &fault);
+    if (r == 0 && options.json)
+        r = print_json(&examination);
+    else if (r == 0)
+        print_report(&examination);
+    if (r < 0)
+        log_note("%s", fault.text[0] != '\0' ? fault.text : "no memory for the report");
+    return r == 0 && examination.can_run ? EXIT_DONE : EXIT_FAILED;
+}
+
+static const struct option *const doctor_options[] = {own_options, settings_of_runs,
+                                                      settings_of_server, NULL};
+
+const struct command command_doctor = {
+    .name = "doctor",
+    .usage = "doctor [--json] [OPTION...]",
+    .summary = "try whether snippets can run here, and what holds their limits",
+    .help =
+        "Runs a small program on each image that is there, and tells what holds snippets to their\n"
+        "limits on this machine, with the options, variables and configuration that a server\n"
+        "would have. Each line begins with ok, weak (it works, less well than it could) or no;\n"
+        "the exit status is 0 when snippets can run.\n",
+    .options = doctor_options,
+    .run = doctor,
+};

@@ -1,0 +1,373 @@
+#include "mcp/base/end_signals.h"
+#include "mcp/base/log.h"
+#include "mcp/cli/command.h"
+#include "mcp/settings/setting_table.h"
+#include "mcp/settings/settings.h"
+#include "mcp/tools/launcher.h"
+#include "mcp/tools/outcome_text.h"
+#include "mcp/tools/result_json.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define READ_SIZE (64 * KIBIBYTE)
+/* Both streams as they are kept, in JSON, where a byte may need six, and the rest of the record. */
+#define RESULT_JSON_MAX(kept) (2 * 6 * (kept) + MEBIBYTE)
+
+/* What the command line says. */
+struct run_options {
+    struct settings settings;
+    const struct language *language;
+    bool json;
+};
+
+/* How often the limits are looked at while a slow reader holds the loop. */
+#define CHECK_MS 20
+
+/* One run, from submitting to its end. */
+struct session {
+    struct loop loop;
+    struct launcher launcher;
+    const struct run_options *options;
+    const struct language *language;
+    struct end_signals end_signals;
+    struct run *run; /* NULL before it has started and when it is done */
+    int signal; /* the one that interrupted us, or 0 */
+    int exit_status; /* once the loop has stopped */
+};
+
+static int apply_json(void *data, const struct option *option, const char *value,
+                      struct fault *fault)
+{
+    (void)option;
+    (void)value;
+    (void)fault;
+    struct run_options *options = data;
+    options->json = true;
+    return 0;
+}
+
+/* "python or javascript", as far as they fit. */
+static const char *language_names(char *text, size_t size)
+{
+    size_t count;
+    const struct language *languages = language_list(&count);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 i == 0 ? "" : (i + 1 < count ? ", " : " or "), languages[i].name);
+    return text;
+}
+
+static int apply_language(void *data, const struct option *option, const char *value,
+                          struct fault *fault)
+{
+    struct run_options *options = data;
+    char names[128];
+    options->language = language_find(value);
+    if (options->language == NULL)
+        return fault_set(fault, EINVAL, "%s must be %s, not \"%.40s\"", option->name,
+                         language_names(names, sizeof(names)), value);
+    return 0;
+}
+
+static const struct option own_options[] = {
+    {"--language", "LANGUAGE", "python, javascript or bash; without it the\nname of the file tells",
+     apply_language, NULL},
+    {"--json", NULL, "print one JSON object with the output and\nhow it ended", apply_json, NULL},
+    {0},
+};
+
+static bool has_extension(const char *path, const char *extension)
+{
+    size_t path_length = strlen(path);
+    size_t length = strlen(extension);
+    return path_length > length && strcmp(path + path_length - length, extension) == 0;
+}
+
+static const struct language *language_of_file(const char *path)
+{
+    size_t count;
+    const struct language *languages = language_list(&count);
+    for (size_t i = 0; i < count; i++) {
+        for (const char *const *extension = languages[i].extensions; *extension != NULL;
+             extension++) {
+            if (has_extension(path, *extension))
+                return &languages[i];
+        }
+    }
+    return NULL;
+}
+
+static int read_all(int fd, struct buffer *code)
+{
+    for (;;) {
+        int r = buffer_reserve(code, READ_SIZE);
+        if (r < 0)
+            return r;
+        ssize_t count = read(fd, code->data + code->length, READ_SIZE);
+        if (count == 0)
+            return code->length > CODE_MAX ? -ENOBUFS : 0;
+        if (count < 0 && errno != EINTR)
+            return -errno;
+        code->length += count > 0 ? (size_t)count : 0;
+    }
+}
+
+static int read_code(const char *path, struct buffer *code, struct fault *fault)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    OWNED_FD int opened = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (!is_stdin && opened < 0)
+        return fault_set(fault, errno, "opening %s: %m", path);
+    int r = read_all(is_stdin ? STDIN_FILENO : opened, code);
+    if (r == -ENOBUFS)
+        return fault_set(fault, EFBIG, "%s is longer than %llu MiB, the most that code may be",
+                         is_stdin ? "the code on stdin" : path,
+                         (unsigned long long)(CODE_MAX / MEBIBYTE));
+    if (r < 0)
+        return fault_set(fault, -r, "reading %s: %m", is_stdin ? "the code from stdin" : path);
+    return 0;
+}
+
+static void interrupt(struct end_signals *end_signals, int signal_number)
+{
+    struct session *session = container_of(end_signals, struct session, end_signals);
+    session->signal = signal_number;
+    loop_stop(&session->loop);
+}
+
+/*
+ * Writes everything, however slowly it is read, but not past a signal. Nobody reading any more ends
+ * the run as SIGPIPE would have ended a program that ran here.
+ */
+static void write_out(struct session *session, int fd, const char *bytes, size_t length)
+{
+    while (length > 0 && session->signal == 0) {
+        struct pollfd ready[2] = {{.fd = fd, .events = POLLOUT},
+                                  {.fd = session->end_signals.watch.fd, .events = POLLIN}};
+        int count_ready = poll(ready, ARRAY_LENGTH(ready), CHECK_MS);
+        if (session->run != NULL)
+            run_check_limits(session->run);
+        if (count_ready <= 0)
+            continue;
+        if (ready[1].revents != 0) {
+            end_signals_take(&session->end_signals);
+            continue;
+        }
+        /* As much as surely fits when poll(2) says that there is room: pipe(7). */
+        ssize_t count = write(fd, bytes, length < PIPE_BUF ? length : PIPE_BUF);
+        if (count < 0 && errno != EAGAIN && errno != EINTR) {
+            session->signal = SIGPIPE;
+            loop_stop(&session->loop);
+        }
+        bytes += count > 0 ? count : 0;
+        length -= count > 0 ? (size_t)count : 0;
+    }
+}
+
+static void stream_output(void *data, enum output_stream stream, const char *bytes, size_t length)
+{
+    struct session *session = data;
+    if (!session->options->json)
+        write_out(session, stream == OUTPUT_STDOUT ? STDOUT_FILENO : STDERR_FILENO, bytes, length);
+}
+
+/* Head, what was cut, tail. */
+static int join_capture(const struct capture *capture, struct buffer *text)
+{
+    int r = buffer_append(text, capture->head.data, capture->head.length);
+    if (r == 0 && capture->cut > 0)
+        r = buffer_format(text, "\n[... %llu bytes not kept ...]\n",
+                          (unsigned long long)capture->cut);
+    return r < 0 ? r : buffer_append(text, capture->tail.data, capture->tail.length);
+}
+
+static void write_capture(struct json_writer *writer, const char *key,
+                          const struct capture *capture)
+{
+    OWNED(buffer_release)
+    struct buffer text = BUFFER(RESULT_JSON_MAX(capture->head.length + capture->tail.length));
+    int r = join_capture(capture, &text);
+    json_key(writer, key);
+    if (r == 0)
+        json_string(writer, text.data, text.length);
+    else
+        json_null(writer);
+}
+
+static int print_record(struct session *session, const struct run_result *result)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(RESULT_JSON_MAX(result->limits.output_kept));
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(&text, &writer);
+    if (r < 0)
+        return r;
+    const struct record record = {
+        .result = result,
+        .image = settings_image(&session->options->settings, session->language),
+        .stdout_cut = result->out.cut,
+        .stderr_cut = result->err.cut,
+    };
+    json_begin_object(writer);
+    write_capture(writer, "stdout", &result->out);
+    write_capture(writer, "stderr", &result->err);
+    result_json_write_members(writer, &record);
+    json_end_object(writer);
+    r = json_writer_close(writer);
+    if (r == 0)
+        r = buffer_append(&text, "\n", 1);
+    if (r == 0)
+        write_out(session, STDOUT_FILENO, text.data, text.length);
+    return r;
+}
+
+/* Notes for the person, unless all went well. An exit code of the program's own is no news. */
+static void tell_end(const struct run_result *result)
+{
+    static const struct outcome_text_reader person = {.is_model = false};
+    OWNED(buffer_release) struct buffer text = BUFFER(4096);
+    int r = result_json_is_success(result) ? 0 : outcome_text_advise(result, &person, &text);
+    if (r == 0 && result->outcome != OUTCOME_EXITED)
+        r = outcome_text_describe(result, &text);
+    char *line = r == 0 && text.length > 0 ? buffer_string(&text) : NULL;
+    while (line != NULL && *line != '\0') {
+        size_t length = strcspn(line, "\n");
+        log_note("%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
+{
+    struct session *session = data;
+    session->run = NULL;
+    loop_stop(&session->loop);
+    if (status < 0) {
+        log_note("%s", fault->text);
+        session->exit_status = EXIT_RUN_FAILED;
+        return;
+    }
+    session->exit_status = result_json_exit_status(result);
+    if (!session->options->json) {
+        tell_end(result);
+    } else if (print_record(session, result) < 0) {
+        log_note("no memory for the record");
+        session->exit_status = EXIT_RUN_FAILED;
+    }
+}
+
+static void session_close(struct session *session)
+{
+    launcher_release(&session->launcher);
+    end_signals_close(&session->end_signals);
+    loop_close(&session->loop);
+}
+
+static int run_code(const struct run_options *options, const struct language *language,
+                    const struct buffer *code)
+{
+    struct session session = {
+        .loop = {.epoll_fd = -1},
+        .options = options,
+        .language = language,
+        .end_signals = INTERRUPTS(interrupt),
+    };
+    session.launcher = launcher_of(&session.loop, &options->settings);
+    const struct snippet snippet = {language, code->data, code->length};
+    const struct run_observer observer = {
+        .done = run_done, .output = stream_output, .data = &session};
+    struct fault fault = {0};
+    int r = loop_open(&session.loop);
+    if (r == 0)
+        r = end_signals_open(&session.end_signals, &session.loop);
+    if (r < 0)
+        fault_set(&fault, -r, "waiting for signals: %m");
+    if (r == 0)
+        r = launcher_start(&session.launcher, &snippet, &observer, &session.run, &fault);
+    if (r == 0) {
+        r = loop_run(&session.loop);
+        if (r < 0)
+            fault_set(&fault, -r, "waiting for the run: %m");
+    }
+    session_close(&session);
+    if (r < 0)
+        log_note("%s", fault.text);
+    if (session.signal != 0)
+        end_signals_die_of(&session.end_signals, session.signal);
+    return r < 0 ? EXIT_RUN_FAILED : session.exit_status;
+}
+
+/* Reads the command line; as command_read_options(). */
+static int read_arguments(const struct command *command, int argc, char **argv,
+                          struct run_options *options, const char **ret_path)
+{
+    int operands = 0;
+    int status = EXIT_DONE;
+    struct fault fault = {0};
+    void *const data[] = {options, &options->settings};
+    if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
+        return status;
+    const char *path = operands > 0 ? argv[0] : "-";
+    char names[128];
+    if (options->language == NULL)
+        options->language = language_of_file(path);
+    if (operands > 1)
+        fault_set(&fault, EINVAL, "only one FILE can be run at a time");
+    else if (options->language == NULL)
+        fault_set(&fault, EINVAL, "%s does not tell the language: say --language, with %s",
+                  strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
+    else
+        settings_complete(&options->settings, &fault);
+    if (fault.text[0] != '\0')
+        return command_refuse(command, &fault);
+    *ret_path = path;
+    return EXIT_DONE;
+}
+
+static void run_options_release(struct run_options *options)
+{
+    settings_release(&options->settings);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    OWNED(run_options_release) struct run_options options = {.settings = settings_default()};
+    const char *path = NULL;
+    int status = read_arguments(command, argc, argv, &options, &path);
+    if (path == NULL)
+        return status;
+    struct fault fault = {0};
+    OWNED(buffer_release) struct buffer code = BUFFER(CODE_MAX + 2 * READ_SIZE);
+    if (read_code(path, &code, &fault) < 0) {
+        log_note("%s", fault.text);
+        return EXIT_RUN_FAILED;
+    }
+    return run_code(&options, options.language, &code);
+}
+
+static const struct option *const run_options[] = {own_options, settings_of_runs, NULL};
+
+const struct command command_run = {
+    .name = "run",
+    .usage = "run [OPTION...] [FILE|-]",
+    .summary = "run a file, or what is on stdin, in a sandbox",
+    .help =
+        "Runs FILE, or what is on stdin, in a sandbox. Its output comes as it is printed, and the\n"
+        "exit status is the program's: 128 + N when signal N killed it, 124 when its time was\n"
+        "up, 137 when it had no memory or processes left, 152 without processor time, 153 after\n"
+        "too much output, 125 when the sandbox could not run it. Variables and the configuration\n"
+        "count as they do for a server.\n",
+    .options = run_options,
+    .run = run,
+};

@@ -1,0 +1,55 @@
+#include "mcp/base/log.h"
+#include "mcp/cli/command.h"
+#include "mcp/server.h"
+#include "mcp/settings/setting_table.h"
+#include "mcp/settings/settings.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+
+static int serve(const struct command *command, int argc, char **argv)
+{
+    OWNED(settings_release) struct settings settings = settings_default();
+    void *const data[] = {&settings, &settings};
+    int operands = 0;
+    int status = EXIT_DONE;
+    if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
+        return status;
+    struct fault fault = {0};
+    if (operands > 0) {
+        fault_set(&fault, EINVAL, "\"%.60s\" is not expected here", argv[0]);
+        return command_refuse(command, &fault);
+    }
+    int r = settings_complete(&settings, &fault);
+    if (r == 0)
+        r = settings_check_server(&settings, &fault);
+    if (r == 0)
+        r = log_open(&settings.log, &fault);
+    if (r < 0)
+        return command_refuse(command, &fault);
+    r = server_run(&settings, STDIN_FILENO, STDOUT_FILENO, &fault);
+    if (r < 0)
+        log_note("%s", fault.text);
+    return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+static const struct option *const serve_options[] = {settings_of_runs, settings_of_server, NULL};
+
+const struct command command_serve = {
+    .name = "serve",
+    .usage = "[serve] [OPTION...]",
+    .summary = "serve MCP on stdin and stdout (what happens without a command)",
+    .help =
+        "Serves the Model Context Protocol on stdin and stdout, until the client closes them. A\n"
+        "client starts it; it runs Python and JavaScript, each snippet in a jail of its own.\n"
+        "\n"
+        "What an option says can also stand in a variable (SANDBOX_MEMORY=512M for --memory) and\n"
+        "in the configuration, a JSON object ({\"memory\": \"512M\", \"timeout_max\": 120}). The\n"
+        "option counts more than the variable, the variable more than the configuration.\n"
+        "\n"
+        "Other variables: PASSTHROUGH_ENV, as --pass-through-env; CONTAINER_IMAGE with\n"
+        "CONTAINER_LANGUAGE, the image that this one language runs on; XDG_DATA_HOME, below\n"
+        "which the images are kept; XDG_CONFIG_HOME, below which the configuration is.\n",
+    .options = serve_options,
+    .run = serve,
+};

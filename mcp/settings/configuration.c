@@ -1,0 +1,179 @@
+#include "mcp/settings/configuration.h"
+#include "mcp/base/bounds.h"
+#include "mcp/settings/setting_table.h"
+#include "mcp/settings/small_file.h"
+#include "sandbox/base/json.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/base/spelling.h"
+#include "sandbox/base/xdg.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WHAT_MAX 512 /* "memory" in /home/user/.config/code-sandbox-mcp/config.json */
+
+/* What the kinds of settings look like in JSON. */
+static const struct {
+    bool number, string, boolean, array;
+    const char *form; /* for people */
+} forms[] = {
+    [SETTING_SIZE] = {.number = true,
+                      .string = true,
+                      .form = "a string such as \"512M\", or a "
+                              "number of bytes"},
+    [SETTING_COUNT] = {.number = true, .form = "a number"},
+    [SETTING_SECONDS] = {.number = true, .form = "a number of seconds"},
+    [SETTING_PROCESSORS] = {.number = true, .form = "a number"},
+    [SETTING_CHOICE] = {.string = true, .form = "a string"},
+    [SETTING_FLAG] = {.boolean = true, .form = "true or false"},
+    [SETTING_PATH] = {.string = true, .form = "a path"},
+    [SETTING_MODULES] = {.string = true, .form = "names of modules: \"numpy,pandas\""},
+    [SETTING_IMAGE] = {.string = true, .form = "the name of an image"},
+    [SETTING_NAMES] = {.array = true, .form = "an array of names: [\"LANG\", \"TZ\"]"},
+};
+
+static bool has_form(const struct json_value *value, enum setting_kind kind)
+{
+    switch (value->type) {
+    case JSON_NUMBER:
+        return forms[kind].number;
+    case JSON_STRING:
+        return forms[kind].string && strlen(value->text) == value->length;
+    case JSON_BOOLEAN:
+        return forms[kind].boolean;
+    case JSON_ARRAY:
+        return forms[kind].array;
+    case JSON_NULL:
+    case JSON_OBJECT:
+        break;
+    }
+    return false;
+}
+
+static int set_names(struct settings *settings, const char *what, const struct json_value *names,
+                     struct fault *fault)
+{
+    for (const struct json_value *name = names->first; name != NULL; name = name->next) {
+        if (name->type != JSON_STRING)
+            return fault_set(fault, EINVAL, "%s must be %s", what, forms[SETTING_NAMES].form);
+        int r = settings_pass_variable(settings, name->text, name->length, fault);
+        if (r < 0) {
+            fault_prefix(fault, "%s", what);
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int set_member(struct settings *settings, const struct setting *setting, const char *path,
+                      const struct json_value *value, struct fault *fault)
+{
+    char what[WHAT_MAX];
+    snprintf(what, sizeof(what), "\"%s\" in %s", setting->key, path);
+    if (!has_form(value, setting->kind))
+        return fault_set(fault, EINVAL, "%s must be %s", what, forms[setting->kind].form);
+    if (value->type == JSON_ARRAY)
+        return set_names(settings, what, value, fault);
+    const char *text =
+        value->type == JSON_BOOLEAN ? (value->boolean ? "true" : "false") : value->text;
+    return setting_set(settings, setting, what, text, fault);
+}
+
+static int refuse_key(const char *path, const struct spelling *spelling, struct fault *fault)
+{
+    if (spelling->nearest != NULL)
+        return fault_set(fault, EINVAL, "%s: unknown key \"%.60s\": did you mean \"%s\"?", path,
+                         spelling->word, spelling->nearest);
+    return fault_set(fault, EINVAL,
+                     "%s: unknown key \"%.60s\": the keys are the options that `code-sandbox-mcp "
+                     "--help` lists, with _ for -",
+                     path, spelling->word);
+}
+
+/* The setting of that key; NULL with a fault when there is none. */
+static const struct setting *find_setting(const struct json_value *member, const char *path,
+                                          struct fault *fault)
+{
+    struct spelling spelling = spelling_of(member->key);
+    for (const struct option *const *table = setting_tables; *table != NULL; table++) {
+        for (const struct option *option = *table; option->name != NULL; option++) {
+            if (option->setting == NULL)
+                continue;
+            if (json_key_is(member, option->setting->key))
+                return option->setting;
+            spelling_offer(&spelling, option->setting->key);
+        }
+    }
+    refuse_key(path, &spelling, fault);
+    return NULL;
+}
+
+static int set_members(struct settings *settings, const char *path, const struct json_value *root,
+                       struct fault *fault)
+{
+    if (root->type != JSON_OBJECT)
+        return fault_set(fault, EINVAL, "%s must hold one JSON object: {\"memory\": \"512M\"}",
+                         path);
+    for (const struct json_value *member = root->first; member != NULL; member = member->next) {
+        const struct setting *setting = find_setting(member, path, fault);
+        if (setting == NULL)
+            return -EINVAL;
+        if (json_member(root, setting->key) != member)
+            return fault_set(fault, EINVAL, "%s: the key \"%s\" is there twice: leave one", path,
+                             setting->key);
+        int r = set_member(settings, setting, path, member, fault);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int read_path(struct settings *settings, const char *path, struct fault *fault)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(CONFIGURATION_MAX * 2);
+    int r = small_file_read(path, "the configuration", CONFIGURATION_MAX, &text, fault);
+    if (r < 0)
+        return r;
+    OWNED(json_release) struct json *json = NULL;
+    struct fault cause = {0};
+    r = json_parse(text.data, text.length, &json, &cause);
+    if (r < 0)
+        return fault_set(fault, EINVAL, "the configuration %s is no JSON: %s", path, cause.text);
+    return set_members(settings, path, json_root(json), fault);
+}
+
+/* Where it is looked for when --config does not say. As xdg_directory(). */
+static int usual_path(char **ret_path)
+{
+    OWNED_MEMORY char *directory = NULL;
+    int r = xdg_directory("XDG_CONFIG_HOME", ".config", &directory);
+    if (r == 0 && asprintf(ret_path, "%s/code-sandbox-mcp/config.json", directory) < 0)
+        r = -ENOMEM;
+    return r;
+}
+
+int configuration_read(struct settings *settings, struct fault *fault)
+{
+    OWNED_MEMORY char *path = NULL;
+    int r = 0;
+    if (settings->configuration != NULL)
+        path = strdup(settings->configuration);
+    else
+        r = usual_path(&path);
+    if (r == -ENOENT)
+        return 0; /* a user without a home has no configuration there */
+    if (path == NULL)
+        return fault_set(fault, ENOMEM, "reading the configuration: %m");
+    r = read_path(settings, path, fault);
+    if (r == -ENOENT)
+        return settings->configuration == NULL
+                   ? 0
+                   : fault_set(fault, ENOENT,
+                               "the configuration %s, which --config names, is not "
+                               "there",
+                               path);
+    if (r == 0)
+        settings->configuration_read = pointer_take(&path);
+    return r;
+}

@@ -1,0 +1,114 @@
+#include "mcp/settings/options.h"
+#include "sandbox/base/spelling.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define HELP_COLUMN 30
+
+/* Finds the option of that name; *ret_data is its table's. */
+static const struct option *find_option(const struct option_table *tables, const char *name,
+                                        size_t length, void **ret_data)
+{
+    for (; tables->options != NULL; tables++) {
+        for (const struct option *option = tables->options; option->name != NULL; option++) {
+            if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) {
+                *ret_data = tables->data;
+                return option;
+            }
+        }
+    }
+    return NULL;
+}
+
+static int refuse_unknown(const struct option_table *tables, const char *argument, size_t length,
+                          struct fault *fault)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)length, argument);
+    struct spelling spelling = spelling_of(name);
+    for (; tables->options != NULL; tables++)
+        for (const struct option *option = tables->options; option->name != NULL; option++)
+            spelling_offer(&spelling, option->name);
+    spelling_offer(&spelling, "--help");
+    spelling_offer(&spelling, "--version");
+    if (spelling.nearest != NULL)
+        return fault_set(fault, EINVAL, "unknown option %s: did you mean %s?", name,
+                         spelling.nearest);
+    return fault_set(fault, EINVAL, "unknown option %s: --help lists those there are", name);
+}
+
+/* Reads the option at argv[*index]; *index ends on the last argument that belongs to it. */
+static int read_option(const struct option_table *tables, int argc, char **argv, int *index,
+                       struct fault *fault)
+{
+    const char *argument = argv[*index];
+    size_t length = strcspn(argument, "=");
+    const char *value = argument[length] == '=' ? argument + length + 1 : NULL;
+    void *data = NULL;
+    const struct option *option = find_option(tables, argument, length, &data);
+    if (option == NULL)
+        return refuse_unknown(tables, argument, length, fault);
+    if (option->value == NULL && value != NULL)
+        return fault_set(fault, EINVAL, "the option %s takes no value", option->name);
+    if (option->value != NULL && value == NULL) {
+        if (*index + 1 >= argc)
+            return fault_set(fault, EINVAL, "the option %s needs a value: %s %s", option->name,
+                             option->name, option->value);
+        value = argv[++*index];
+    }
+    return option->apply(data, option, value, fault);
+}
+
+int options_read(const struct option_table *tables, int argc, char **argv, int *ret_operands,
+                 struct fault *fault)
+{
+    int operands = 0;
+    bool ended = false;
+    for (int i = 0; i < argc; i++) {
+        if (ended || argv[i][0] != '-' || argv[i][1] == '\0') {
+            argv[operands++] = argv[i];
+        } else if (strcmp(argv[i], "--") == 0) {
+            ended = true;
+        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return OPTIONS_HELP;
+        } else if (strcmp(argv[i], "--version") == 0) {
+            return OPTIONS_VERSION;
+        } else {
+            int r = read_option(tables, argc, argv, &i, fault);
+            if (r < 0)
+                return r;
+        }
+    }
+    *ret_operands = operands;
+    return 0;
+}
+
+static void print_option(const char *name, const char *value, const char *help, FILE *stream)
+{
+    int column =
+        fprintf(stream, "  %s%s%s", name, value != NULL ? " " : "", value != NULL ? value : "");
+    for (const char *line = help; *line != '\0';) {
+        if (column >= HELP_COLUMN) {
+            fputc('\n', stream);
+            column = 0;
+        }
+        size_t length = strcspn(line, "\n");
+        fprintf(stream, "%*s%.*s\n", HELP_COLUMN - column, "", (int)length, line);
+        column = 0;
+        line += length + (line[length] == '\n');
+    }
+}
+
+void options_print(const struct option *options, FILE *stream)
+{
+    for (const struct option *option = options; option->name != NULL; option++)
+        print_option(option->name, option->value, option->help, stream);
+}
+
+void options_print_common(FILE *stream)
+{
+    print_option("--help", NULL, "this text", stream);
+    print_option("--version", NULL, "the version", stream);
+}

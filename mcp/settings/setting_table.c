@@ -1,0 +1,218 @@
+#include "mcp/settings/setting_table.h"
+#include "images/store/store.h"
+#include "mcp/base/bounds.h"
+#include "mcp/settings/preload.h"
+#include "mcp/settings/quantity.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SETTING(...) (&(const struct setting){__VA_ARGS__})
+#define AT(member) .offset = offsetof(struct settings, member)
+
+static const char *const result_formats[] = {
+    [RESULT_TEXT] = "text", [RESULT_JSON] = "json", [RESULT_STRUCTURED] = "structured", NULL};
+
+static const char *const log_levels[] = {[LOG_WARNINGS] = "warning", [LOG_CALLS] = "info", NULL};
+static const char *const log_formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
+
+const struct option settings_of_runs[] = {
+    {"--memory", "SIZE",
+     "memory of a snippet, its files among it\n(2G, but at most half of the machine's)",
+     settings_remember,
+     SETTING(SETTING_SIZE, "SANDBOX_MEMORY", "memory", AT(limits.memory_bytes),
+             .low = RUN_MEMORY_MIN, .high = RUN_MEMORY_MAX)},
+    {"--cpus", "N", "processors that it can keep busy, 0.5 is half\nof one (4)", settings_remember,
+     SETTING(SETTING_PROCESSORS, "SANDBOX_CPUS", "cpus", AT(limits.millicpus),
+             .low = RUN_MILLICPUS_MIN, .high = RUN_MILLICPUS_MAX)},
+    {"--pids", "N", "its processes and threads (256)", settings_remember,
+     SETTING(SETTING_COUNT, "SANDBOX_PIDS", "pids", AT(limits.processes), .low = 1,
+             .high = RUN_PROCESSES_MAX)},
+    {"--timeout", "SECONDS", "how long it may run (30)", settings_remember,
+     SETTING(SETTING_SECONDS, "SANDBOX_TIMEOUT", "timeout", AT(limits.wall_ms), .low = 1,
+             .high = RUN_WALL_MAX_MS)},
+    {"--disk", "SIZE", "what it can write to files (256M)", settings_remember,
+     SETTING(SETTING_SIZE, "SANDBOX_DISK", "disk", AT(limits.disk_bytes), .low = RUN_DISK_MIN,
+             .high = RUN_DISK_MAX)},
+    {"--output", "SIZE", "what is kept of its stdout, and of its stderr\n(1M)", settings_remember,
+     SETTING(SETTING_SIZE, "SANDBOX_OUTPUT", "output", AT(limits.output_kept),
+             .low = RUN_OUTPUT_KEPT_MIN, .high = RUN_OUTPUT_KEPT_MAX)},
+    {"--pass-through-env", "NAMES",
+     "variables of this environment that it sees\ntoo, separated by commas", settings_remember,
+     SETTING(SETTING_NAMES, "PASSTHROUGH_ENV", "pass_through_env", .is_shared_variable = true)},
+    {"--require-cgroup", NULL, "run nothing where cgroups of the kernel cannot\nhold all limits",
+     settings_remember,
+     SETTING(SETTING_FLAG, "SANDBOX_REQUIRE_CGROUP", "require_cgroup", AT(require_cgroup))},
+    {"--no-cgroup", NULL, "hold the limits by weaker means, even where\ncgroups could",
+     settings_remember, SETTING(SETTING_FLAG, "SANDBOX_NO_CGROUP", "no_cgroup", AT(no_cgroup))},
+    {"--seccomp-profile", "FILE",
+     "which system calls it may make: a profile in\nthe form that Docker and runc read",
+     settings_remember,
+     SETTING(SETTING_PATH, "SANDBOX_SECCOMP_PROFILE", "seccomp_profile", AT(profile_path))},
+    {"--python-image", "NAME", "the image that Python runs on (python)", settings_remember,
+     SETTING(SETTING_IMAGE, "SANDBOX_PYTHON_IMAGE", "python_image", AT(images[LANGUAGE_PYTHON]))},
+    {"--javascript-image", "NAME", "the image that JavaScript runs on (node)", settings_remember,
+     SETTING(SETTING_IMAGE, "SANDBOX_JAVASCRIPT_IMAGE", "javascript_image",
+             AT(images[LANGUAGE_JAVASCRIPT]))},
+    {"--bash-image", "NAME", "the image that Bash runs on (bash)", settings_remember,
+     SETTING(SETTING_IMAGE, "SANDBOX_BASH_IMAGE", "bash_image", AT(images[LANGUAGE_BASH]))},
+    {"--config", "FILE",
+     "read these settings from FILE, not from\n~/.config/code-sandbox-mcp/config.json",
+     settings_name_configuration, NULL},
+    {0},
+};
+
+const struct option settings_of_server[] = {
+    {"--timeout-max", "SECONDS", "the most time that a call may ask for\n(what --timeout says)",
+     settings_remember,
+     SETTING(SETTING_SECONDS, "SANDBOX_TIMEOUT_MAX", "timeout_max", AT(wall_max_ms), .low = 1,
+             .high = RUN_WALL_MAX_MS)},
+    {"--parallel", "N", "how many run at once; others wait\n(the number of processors)",
+     settings_remember,
+     SETTING(SETTING_COUNT, "SANDBOX_PARALLEL", "parallel", AT(parallel), .low = 1,
+             .high = PARALLEL_MAX)},
+    {"--warm", "N",
+     "sandboxes that wait ready for the next call of\na language that was used (2); 0: none",
+     settings_remember,
+     SETTING(SETTING_COUNT, "SANDBOX_WARM", "warm", AT(warm), .low = 0,
+             .high = WARM_SANDBOXES_MAX)},
+    {"--preload", "MODULES",
+     "Python's modules that those have imported\nalready: numpy,pandas (none)", settings_remember,
+     SETTING(SETTING_MODULES, "SANDBOX_PRELOAD", "preload", AT(preload))},
+    {"--result-format", "FORMAT",
+     "text: plain lines (the default);\n"
+     "json: a failure is a JSON object in the text;\n"
+     "structured: outputSchema and structuredContent",
+     settings_remember,
+     SETTING(SETTING_CHOICE, "SANDBOX_RESULT_FORMAT", "result_format", AT(result_format),
+             .choices = result_formats)},
+    {"--log-level", "LEVEL",
+     "warning: what is wrong (the default);\ninfo: each call and its times too", settings_remember,
+     SETTING(SETTING_CHOICE, "SANDBOX_LOG_LEVEL", "log_level", AT(log.level),
+             .choices = log_levels)},
+    {"--log-format", "FORMAT", "text: plain lines (the default);\njson: an object on each line",
+     settings_remember,
+     SETTING(SETTING_CHOICE, "SANDBOX_LOG_FORMAT", "log_format", AT(log.format),
+             .choices = log_formats)},
+    {"--log-file", "FILE", "add these lines to FILE instead of stderr", settings_remember,
+     SETTING(SETTING_PATH, "SANDBOX_LOG_FILE", "log_file", AT(log.path))},
+    {0},
+};
+
+const struct option *const setting_tables[] = {settings_of_runs, settings_of_server, NULL};
+
+static int read_choice(const struct setting *setting, const char *what, const char *value,
+                       unsigned *ret_choice, struct fault *fault)
+{
+    OWNED(buffer_release) struct buffer names = BUFFER(256);
+    for (unsigned i = 0; setting->choices[i] != NULL; i++) {
+        if (strcmp(setting->choices[i], value) == 0) {
+            *ret_choice = i;
+            return 0;
+        }
+        buffer_format(&names, "%s%s",
+                      i == 0 ? "" : (setting->choices[i + 1] != NULL ? ", " : " or "),
+                      setting->choices[i]);
+    }
+    const char *known = buffer_string(&names);
+    return fault_set(fault, EINVAL, "%s must be %s, not \"%.40s\"", what,
+                     known != NULL ? known : "something else", value);
+}
+
+static int read_flag(const char *what, const char *value, bool *ret_flag, struct fault *fault)
+{
+    static const char *const yes[] = {"1", "true", "yes"};
+    static const char *const no[] = {"0", "false", "no"};
+    for (size_t i = 0; i < ARRAY_LENGTH(yes); i++) {
+        if (strcasecmp(value, yes[i]) == 0 || strcasecmp(value, no[i]) == 0) {
+            *ret_flag = strcasecmp(value, yes[i]) == 0;
+            return 0;
+        }
+    }
+    return fault_set(fault, EINVAL, "%s must be 1 or 0 (or true, false, yes, no), not \"%.40s\"",
+                     what, value);
+}
+
+static int set_text(const char *what, const char *value, char **path, struct fault *fault)
+{
+    char *copy = strdup(value);
+    if (copy == NULL)
+        return fault_set(fault, ENOMEM, "reading %s: %m", what);
+    free(*path);
+    *path = copy;
+    return 0;
+}
+
+static int set_image(const char *what, const char *value, char **image, struct fault *fault)
+{
+    int r = image_name_check(value, fault);
+    if (r < 0) {
+        fault_prefix(fault, "%s", what);
+        return r;
+    }
+    return set_text(what, value, image, fault);
+}
+
+static int set_names(struct settings *settings, const char *what, const char *value,
+                     struct fault *fault)
+{
+    for (const char *name = value + strspn(value, ", \t"); *name != '\0';) {
+        size_t length = strcspn(name, ", \t");
+        int r = settings_pass_variable(settings, name, length, fault);
+        if (r < 0) {
+            fault_prefix(fault, "%s", what);
+            return r;
+        }
+        name += length;
+        name += strspn(name, ", \t");
+    }
+    return 0;
+}
+
+int setting_set(struct settings *settings, const struct setting *setting, const char *what,
+                const char *value, struct fault *fault)
+{
+    const struct quantity quantity = {
+        .what = what,
+        .unit = setting->kind == SETTING_SECONDS ? "seconds" : "processors",
+        .low = setting->low,
+        .high = setting->high,
+    };
+    void *member = (char *)settings + setting->offset;
+    uint64_t number = 0;
+    int r = 0;
+    switch (setting->kind) {
+    case SETTING_SIZE:
+        return quantity_read_size(&quantity, value, member, fault);
+    case SETTING_COUNT:
+        return quantity_read_integer(&quantity, value, member, fault);
+    case SETTING_SECONDS:
+        r = quantity_read_thousandths(&quantity, value, &number, fault);
+        if (r == 0)
+            *(int64_t *)member = (int64_t)number;
+        return r;
+    case SETTING_PROCESSORS:
+        r = quantity_read_thousandths(&quantity, value, &number, fault);
+        if (r == 0)
+            *(uint32_t *)member = (uint32_t)number;
+        return r;
+    case SETTING_CHOICE:
+        return read_choice(setting, what, value, member, fault);
+    case SETTING_FLAG:
+        return read_flag(what, value, member, fault);
+    case SETTING_PATH:
+        return set_text(what, value, member, fault);
+    case SETTING_MODULES:
+        r = preload_check(what, value, fault);
+        return r < 0 ? r : set_text(what, value, member, fault);
+    case SETTING_IMAGE:
+        return set_image(what, value, member, fault);
+    case SETTING_NAMES:
+        break;
+    }
+    return set_names(settings, what, value, fault);
+}

@@ -1,0 +1,58 @@
+/*
+ * The settings one by one: the one table of what the operator can set. Its rows are options of the
+ * command line, and each can also be set by a variable of the environment and a key of the
+ * configuration file.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_SETTINGS_SETTING_TABLE_H
+#define MCP_SETTINGS_SETTING_TABLE_H
+
+#include "mcp/settings/options.h"
+#include "mcp/settings/settings.h"
+#include "sandbox/base/fault.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a value looks like, and the type of the member of struct settings that it goes to. */
+enum setting_kind {
+    SETTING_SIZE,       /* "512M"; uint64_t bytes */
+    SETTING_COUNT,      /* "256"; uint64_t */
+    SETTING_SECONDS,    /* "2.5"; int64_t milliseconds */
+    SETTING_PROCESSORS, /* "0.5"; uint32_t thousandths */
+    SETTING_CHOICE,     /* one of `choices`; an enum that counts them from 0 */
+    SETTING_FLAG,       /* no value on the command line, "1" or "0" in a variable; bool */
+    SETTING_PATH,       /* of a file; owned char * */
+    SETTING_MODULES,    /* of Python, "numpy,pandas"; owned char * */
+    SETTING_IMAGE,      /* the name of one; owned char * */
+    SETTING_NAMES,      /* "A,B", of variables; what several sources name adds up */
+};
+
+struct setting {
+    enum setting_kind kind;
+    const char *variable; /* "SANDBOX_MEMORY" */
+    const char *key;      /* "memory" */
+    size_t offset;        /* of its member in struct settings */
+    uint64_t low, high;   /* of a number, in the member's unit */
+    const char *const *choices;
+    /* Other programs read that variable too: what is wrong in it is noted, and is no error. */
+    bool is_shared_variable;
+};
+
+/* Those of each run, and those of serving alone; their data is the struct settings. */
+extern const struct option settings_of_runs[];
+extern const struct option settings_of_server[];
+
+/* Both, for who needs each of them; ends with NULL. */
+extern const struct option *const setting_tables[];
+
+/*
+ * Reads the value as the kind of the setting says, and sets it. `what` is how a fault calls it:
+ * "--memory", "SANDBOX_MEMORY". 0; -EINVAL with a fault that tells what would be right; -ENOMEM.
+ */
+int setting_set(struct settings *settings, const struct setting *setting, const char *what,
+                const char *value, struct fault *fault);
+
+#endif

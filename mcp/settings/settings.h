@@ -1,0 +1,90 @@
+/*
+ * What the operator has set: by options of the command line, variables of the environment and the
+ * configuration file, never by the model.
+ *
+ * The later of these counts: the default, the configuration, the variable, the option. Names of
+ * variables to pass through add up instead. See setting.h for what can be set.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_SETTINGS_SETTINGS_H
+#define MCP_SETTINGS_SETTINGS_H
+
+#include "images/store/catalog.h"
+#include "mcp/base/log.h"
+#include "mcp/settings/options.h"
+#include "sandbox/base/fault.h"
+#include "sandbox/run.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum result_format {
+    RESULT_TEXT,       /* plain lines */
+    RESULT_JSON,       /* a failure is a JSON object in the text, as the server of old gave it */
+    RESULT_STRUCTURED, /* plain lines, and structuredContent beside them */
+};
+
+struct settings {
+    struct run_limits limits; /* of each run, unless its call asks for another time */
+    int64_t wall_max_ms;      /* the most that a call may ask for; 0 until settings_complete() */
+    uint64_t parallel;        /* runs at once; 0: the number of processors */
+    char *preload;            /* owned; modules that those of Python have imported; or NULL */
+    uint64_t warm;            /* sandboxes that a server keeps ready for each kind of run */
+    enum result_format result_format;
+    struct log_options log;   /* log.path is owned */
+    char *profile_path;       /* owned; NULL: the profile that is part of the program */
+    char *profile;            /* owned; what is in that file, checked, once complete */
+    bool require_cgroup, no_cgroup; /* never both, once complete */
+    char **environment; /* owned NAME=VALUE strings for snippets, environment_count of them */
+    size_t environment_count;
+    char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
+    const char *configuration; /* the file that --config names, borrowed; NULL: the usual one */
+    char *configuration_read;  /* owned; the file that was read, NULL while there was none */
+    struct said *said;         /* owned; what the command line says, until settings_complete() */
+    size_t said_count;
+};
+
+struct settings settings_default(void);
+void settings_release(struct settings *settings);
+
+/*
+ * For the options of the table, as option.apply: keeps what the command line says, until what is
+ * weaker has been read. The value stays borrowed from argv. 0 or -ENOMEM.
+ */
+int settings_remember(void *data, const struct option *option, const char *value,
+                      struct fault *fault);
+
+/* --config, as option.apply. */
+int settings_name_configuration(void *data, const struct option *option, const char *value,
+                                struct fault *fault);
+
+/*
+ * Reads every source, weakest first, and checks the whole. Of the variables that are meant for
+ * other programs too (PASSTHROUGH_ENV, CONTAINER_IMAGE, CONTAINER_LANGUAGE, BACKEND), what cannot
+ * be heeded is noted on stderr and is no error.
+ * 0; -EINVAL or another negative errno with a fault that names the option, variable or key.
+ */
+int settings_complete(struct settings *settings, struct fault *fault);
+
+/* What only matters to a server. As settings_complete(), and after it. */
+int settings_check_server(const struct settings *settings, struct fault *fault);
+
+/*
+ * Lets snippets see a variable of this environment, with the value that it has now; one that is not
+ * set is left out. 0; -EINVAL what is no name, or too many; -ENOMEM.
+ */
+int settings_pass_variable(struct settings *settings, const char *name, size_t length,
+                           struct fault *fault);
+
+/*
+ * Whether tools, doctor and the resource speak of the language: of an optional one where the operator
+ * names an image for it, or its own is there.
+ */
+bool settings_offer(const struct settings *settings, const struct language *language);
+
+/* The name of the image that the language runs on. Borrowed from settings or the catalog. */
+const char *settings_image(const struct settings *settings, const struct language *language);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * notifications/progress: what a client that gave a token is told while its call waits and runs, so
+ * that it goes on waiting. The time that went by, and the lines that were printed since.
+ *
+ * Nothing is told of a call that ends within a second, nor while the client has yet to read much of
+ * what was sent before: so it costs little memory however slow the client is.
+ *
+ * Side: parent.  Source: MCP 2026-07-28, "Progress".
+ */
+#ifndef MCP_TOOLS_CALL_PROGRESS_H
+#define MCP_TOOLS_CALL_PROGRESS_H
+
+#include "mcp/server.h"
+
+/* Empty is {0}, and may be closed. It must stay where it is while it is open. */
+struct call_progress {
+    struct server *server; /* borrowed */
+    enum version version;
+    const struct run *const *run; /* borrowed: what it is about; NULL before it is known */
+    struct buffer token;          /* as JSON text */
+    struct buffer lines;          /* printed, and not told yet; the end of it if that is much */
+    struct loop_timer timer;      /* armed while it is open */
+    int64_t began;                /* clock_now() */
+    int64_t due;                  /* nothing is told before */
+};
+
+/* Nothing happens where `token` is NULL or cannot be a token. */
+void call_progress_open(struct call_progress *progress, struct server *server, enum version version,
+                        const struct json_value *token, const struct run *const *run);
+
+/* The run printed something. */
+void call_progress_add(struct call_progress *progress, const char *bytes, size_t length);
+
+/* Before the answer is given: nothing more is told. */
+void call_progress_close(struct call_progress *progress);
+
+#endif

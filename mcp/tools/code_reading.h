@@ -1,0 +1,19 @@
+/*
+ * How interpreters read a program's file.
+ *
+ * Side: parent.  Source: Python Language Reference, "Encoding declarations" (PEP 263); zipapp.
+ */
+#ifndef MCP_TOOLS_CODE_READING_H
+#define MCP_TOOLS_CODE_READING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Whether this program is read once, from its start to its end, so that it may as well come through a
+ * FIFO. Python goes back in one that declares another encoding than UTF-8, and looks at the end of it
+ * for the directory of a zip archive. True is certain, false a guess on the safe side.
+ */
+bool code_reading_is_once(const char *code, size_t length);
+
+#endif

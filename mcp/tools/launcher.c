@@ -1,0 +1,147 @@
+#include "mcp/tools/launcher.h"
+#include "mcp/base/helpers.h"
+#include "mcp/settings/preload.h"
+#include "mcp/tools/code_reading.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct launcher launcher_of(struct loop *loop, const struct settings *settings)
+{
+    return (struct launcher){.loop = loop, .settings = settings};
+}
+
+void launcher_release(struct launcher *launcher)
+{
+    engine_free(launcher->engine);
+    launcher->engine = NULL;
+    memory_release(&launcher->scope_program);
+}
+
+void launcher_hold(struct launcher *launcher, bool hold)
+{
+    if (launcher->engine != NULL)
+        engine_hold(launcher->engine, hold);
+}
+
+static int open_image(struct launcher *launcher, const struct language *language,
+                      struct used_image **ret_used, struct fault *fault)
+{
+    const struct settings *settings = launcher->settings;
+    const char *name = settings_image(settings, language);
+    /* All other sources of it are checked when they are read. */
+    if (image_name_check(name, NULL) < 0)
+        return fault_set(fault, EINVAL,
+                         "CONTAINER_IMAGE is \"%s\", which names no image of the store: export its "
+                         "root file system as a tar, then `code-sandbox-mcp fetch --from FILE "
+                         "--name NAME`, and set CONTAINER_IMAGE=NAME",
+                         name);
+    OWNED_MEMORY char *store = NULL;
+    int r = store_path(&store, fault);
+    return r < 0 ? r : image_use(&launcher->used, store, name, ret_used, fault);
+}
+
+/*
+ * The variables of a run: those of the image, then the operator's, which count where both have one.
+ * The array is the caller's, the strings stay where they are. NULL: no memory.
+ */
+static const char **merge_environment(const struct settings *settings, const struct image *image)
+{
+    size_t count = 0;
+    while (image->environment != NULL && image->environment[count] != NULL)
+        count++;
+    const char **merged = calloc(count + settings->environment_count + 1, sizeof(*merged));
+    if (merged == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        merged[i] = image->environment[i];
+    for (size_t i = 0; i < settings->environment_count; i++)
+        merged[count + i] = settings->environment[i];
+    return merged;
+}
+
+static int ensure_engine(struct launcher *launcher, struct fault *fault)
+{
+    const struct settings *settings = launcher->settings;
+    if (launcher->engine != NULL)
+        return 0;
+    /* Without it the engine goes on without a scope, and tells why. */
+    if (launcher->scope_program == NULL)
+        helpers_find(SCOPE_PROGRAM, "sandbox/scope", &launcher->scope_program);
+    const struct engine_options options = {
+        .parallel = (unsigned)settings->parallel,
+        .cgroup = settings->require_cgroup
+                      ? CGROUP_REQUIRED
+                      : (settings->no_cgroup ? CGROUP_NEVER : CGROUP_IF_POSSIBLE),
+        .scope_program = launcher->scope_program,
+        .profile = settings->profile,
+        .warm = launcher->warm,
+    };
+    return engine_new(launcher->loop, &options, &launcher->engine, fault);
+}
+
+int launcher_probe(struct launcher *launcher, void (*probed)(void *data), void *data,
+                   struct fault *fault)
+{
+    int r = ensure_engine(launcher, fault);
+    if (r == 0)
+        engine_probe(launcher->engine, probed, data);
+    return r;
+}
+
+/* The modules that a language's sandboxes import ahead, or NULL. */
+static const char *preloaded(const struct settings *settings, const struct language *language)
+{
+    return language_id(language) == LANGUAGE_PYTHON ? settings->preload : NULL;
+}
+
+static void used_image_release(struct used_image **used)
+{
+    image_unuse(*used);
+}
+
+int launcher_start(struct launcher *launcher, const struct snippet *snippet,
+                   const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+{
+    const struct language *language = snippet->language;
+    OWNED(used_image_release) struct used_image *used = NULL;
+    int r = open_image(launcher, language, &used, fault);
+    if (r == 0)
+        r = ensure_engine(launcher, fault);
+    if (r < 0 || used == NULL)
+        return r;
+    const struct image *image = &used->image;
+    OWNED_MEMORY const char **environment = merge_environment(launcher->settings, image);
+    if (environment == NULL)
+        return fault_set(fault, ENOMEM, "starting a run: %m");
+    OWNED(preload_release) struct preload preload = {0};
+    if (preload_make(&preload, preloaded(launcher->settings, language), environment) < 0)
+        return fault_set(fault, ENOMEM, "starting a run: %m");
+    struct run_spec spec = {
+        .image = image->name,
+        .rootfs = image->rootfs,
+        .layers = (const char *const *)image->layer_names,
+        .hold = {image_unuse, used},
+        .argv = language->argv,
+        .environment = environment,
+        .home_links = image->home_links,
+        .home_link_count = image->home_link_count,
+        .code_name = language->code_name,
+        .code = snippet->code,
+        .code_length = snippet->length,
+        .may_be_warm =
+            language->may_be_warm && code_reading_is_once(snippet->code, snippet->length),
+        .preparation = preload_preparation(&preload),
+        .limits = launcher->settings->limits,
+        .wall_max_ms = launcher->settings->wall_max_ms,
+    };
+    if (snippet->wall_ms > 0)
+        spec.limits.wall_ms = snippet->wall_ms;
+    r = run_submit(launcher->engine, &spec, observer, ret_run, fault);
+    if (r < 0)
+        return fault_set(fault, -r, "starting a run: %m");
+    used = NULL; /* the run's, which may have been the first of many or the last */
+    return 0;
+}

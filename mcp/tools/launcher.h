@@ -1,0 +1,59 @@
+/*
+ * From a language and some code to a run: finds the image, makes the engine when it is first
+ * needed, and submits.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_TOOLS_LAUNCHER_H
+#define MCP_TOOLS_LAUNCHER_H
+
+#include "images/store/catalog.h"
+#include "images/store/image_use.h"
+#include "mcp/settings/settings.h"
+#include "sandbox/run.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct launcher {
+    struct loop *loop;               /* borrowed */
+    const struct settings *settings; /* borrowed */
+    struct engine *engine;           /* owned; NULL before the first run */
+    struct used_images used;         /* by runs that go on */
+    unsigned warm;                  /* engine_options.warm; a server's */
+    char *scope_program;             /* owned; NULL: not looked for yet, or not there */
+};
+
+/* Cheap, without side effects: nothing is looked for before the first run. */
+struct launcher launcher_of(struct loop *loop, const struct settings *settings);
+
+/* Lets no further run begin: those that are started wait. Or lets them. */
+void launcher_hold(struct launcher *launcher, bool hold);
+
+/* Kills every run without a word to its observer. */
+void launcher_release(struct launcher *launcher);
+
+/*
+ * Finds out what will hold runs to their limits, which otherwise the first run does; then calls
+ * `probed` from the loop, once, and engine_enforcement() tells. 0, or a negative errno with its
+ * fault: no run could be made at all.
+ */
+int launcher_probe(struct launcher *launcher, void (*probed)(void *data), void *data,
+                   struct fault *fault);
+
+/* Code and its language; borrowed for a call. */
+struct snippet {
+    const struct language *language;
+    const char *code;
+    size_t length;
+    int64_t wall_ms; /* how long it may run; 0: as the settings say */
+};
+
+/*
+ * Starts a run of the snippet, or queues it. As run_submit(); the fault is filled for each failure
+ * and gives the remedy: -ENOENT the image is not there, -EAGAIN too many wait already.
+ */
+int launcher_start(struct launcher *launcher, const struct snippet *snippet,
+                   const struct run_observer *observer, struct run **ret_run, struct fault *fault);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * How a run ended and what it came up against, in words: for the model that wrote the snippet, which
+ * shall know what to do better, and for people.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_TOOLS_OUTCOME_TEXT_H
+#define MCP_TOOLS_OUTCOME_TEXT_H
+
+#include "sandbox/result.h"
+
+#include <stdint.h>
+
+/* Who reads it: what can be done about time depends on it. */
+struct outcome_text_reader {
+    bool is_model;       /* and not a person with a command line */
+    int64_t wall_max_ms; /* the most that a model may ask for */
+};
+
+/*
+ * The end alone, without a newline: "exit code: 1", "killed by SIGSEGV", "timed out after 30 s",
+ * "out of memory (limit 512 MiB)". 0 or a negative errno of buffer_append().
+ */
+int outcome_text_describe(const struct run_result *result, struct buffer *text);
+
+/*
+ * A line, with its newline, for each limit that was reached: what it is and what to do about it, as
+ * far as outcome_text_describe() does not say it. 0 or a negative errno of buffer_append().
+ */
+int outcome_text_advise(const struct run_result *result, const struct outcome_text_reader *reader,
+                        struct buffer *text);
+
+#endif

@@ -1,0 +1,121 @@
+#include "mcp/tools/result_json.h"
+#include "sandbox/base/owned.h"
+
+#include <signal.h>
+
+#define EXIT_TIMED_OUT 124 /* as timeout(1) says it */
+#define EXIT_SIGNALED 128  /* plus the signal, as shells say it */
+
+bool result_json_is_success(const struct run_result *result)
+{
+    return result->outcome == OUTCOME_EXITED && result->exit_code == 0;
+}
+
+int result_json_exit_status(const struct run_result *result)
+{
+    switch (result->outcome) {
+    case OUTCOME_EXITED:
+        return result->exit_code;
+    case OUTCOME_SIGNALED:
+        return EXIT_SIGNALED + result->signal;
+    case OUTCOME_TIMED_OUT:
+        return EXIT_TIMED_OUT;
+    case OUTCOME_OUT_OF_MEMORY:
+    case OUTCOME_PROCESS_LIMIT:
+        return EXIT_SIGNALED + SIGKILL;
+    case OUTCOME_CPU_LIMIT:
+        return EXIT_SIGNALED + SIGXCPU;
+    case OUTCOME_OUTPUT_LIMIT:
+        return EXIT_SIGNALED + SIGXFSZ;
+    case OUTCOME_CANCELLED:
+    case OUTCOME_COUNT:
+        break;
+    }
+    return EXIT_SIGNALED + SIGTERM;
+}
+
+static const struct {
+    enum limit_reached limit;
+    const char *name;
+} limit_names[] = {
+    {REACHED_MEMORY, "memory"},
+    {REACHED_PROCESSES, "processes"},
+    {REACHED_CPU, "cpu"},
+    {REACHED_DISK, "disk"},
+    {REACHED_OUTPUT, "output"},
+    {REACHED_TIME, "time"},
+    {REACHED_MACHINE_MEMORY, "machine_memory"},
+};
+
+static void write_milliseconds(struct json_writer *writer, const char *key, int64_t nanoseconds)
+{
+    json_key(writer, key);
+    json_double(writer, (double)((nanoseconds + 500) / 1000) / 1000);
+}
+
+static void write_count(struct json_writer *writer, const char *key, uint64_t count)
+{
+    json_number_member(writer, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+/* null where nothing was counted. */
+static void write_if_known(struct json_writer *writer, const char *key, int64_t count)
+{
+    json_key(writer, key);
+    if (count > 0)
+        json_number(writer, count);
+    else
+        json_null(writer);
+}
+
+void result_json_write_enforcement(struct json_writer *writer, const struct enforcement *enforced)
+{
+    json_text_member(writer, "memory", enforced_by_name(enforced->memory));
+    json_text_member(writer, "processes", enforced_by_name(enforced->processes));
+    json_text_member(writer, "cpu", enforced_by_name(enforced->cpu));
+}
+
+static void write_limits(struct json_writer *writer, const struct run_result *result)
+{
+    json_text_member(writer, "limits", enforcement_tier(&result->enforced));
+    json_key(writer, "enforced");
+    json_begin_object(writer);
+    result_json_write_enforcement(writer, &result->enforced);
+    json_end_object(writer);
+    json_key(writer, "limits_reached");
+    json_begin_array(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(limit_names); i++) {
+        if (result->limits_reached & limit_names[i].limit)
+            json_text(writer, limit_names[i].name);
+    }
+    json_end_array(writer);
+}
+
+void result_json_write_members(struct json_writer *writer, const struct record *record)
+{
+    const struct run_result *result = record->result;
+    json_text_member(writer, "outcome", run_outcome_name(result->outcome));
+    json_key(writer, "exit_code");
+    if (result->outcome == OUTCOME_EXITED)
+        json_number(writer, result->exit_code);
+    else
+        json_null(writer);
+    json_text_member(writer, "signal",
+                     result->outcome == OUTCOME_SIGNALED ? signal_name(result->signal) : NULL);
+    write_count(writer, "stdout_bytes", result->out.total);
+    write_count(writer, "stderr_bytes", result->err.total);
+    write_count(writer, "stdout_cut", record->stdout_cut);
+    write_count(writer, "stderr_cut", record->stderr_cut);
+    write_milliseconds(writer, "duration_ms", result->duration_ns);
+    write_milliseconds(writer, "cpu_ms", result->cpu_ns);
+    write_if_known(writer, "peak_memory_bytes", result->peak_memory_bytes);
+    write_if_known(writer, "peak_processes", result->peak_processes);
+    json_text_member(writer, "isolation", result->isolation);
+    write_limits(writer, result);
+    json_text_member(writer, "image", record->image);
+    json_key(writer, "files");
+    json_begin_array(writer);
+    if (record->pictures != NULL)
+        pictures_write_list(writer, record->pictures);
+    json_end_array(writer);
+}

@@ -1,0 +1,33 @@
+/*
+ * The record of a run, for programs: a JSON object beside the text that a model reads.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_TOOLS_RESULT_JSON_H
+#define MCP_TOOLS_RESULT_JSON_H
+
+#include "mcp/tools/pictures.h"
+#include "sandbox/base/json.h"
+#include "sandbox/result.h"
+
+struct record {
+    const struct run_result *result; /* borrowed */
+    const char *image;               /* borrowed */
+    uint64_t stdout_cut;             /* bytes that the caller does not show */
+    uint64_t stderr_cut;
+    const struct pictures *pictures; /* borrowed; NULL: none are told of */
+};
+
+/* The members of the record; the caller has begun the object, and ends it. */
+void result_json_write_members(struct json_writer *writer, const struct record *record);
+
+/* Members that tell who holds which limit, for an object that the caller has begun and ends. */
+void result_json_write_enforcement(struct json_writer *writer, const struct enforcement *enforced);
+
+/* How it ended as a shell tells it: the exit code; 128 + signal; 124 for a time-out. */
+int result_json_exit_status(const struct run_result *result);
+
+/* Whether the program ended by itself with exit code 0. */
+bool result_json_is_success(const struct run_result *result);
+
+#endif

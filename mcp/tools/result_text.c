@@ -1,0 +1,406 @@
+#include "mcp/tools/result_text.h"
+#include "mcp/base/bounds.h"
+#include "mcp/tools/outcome_text.h"
+#include "mcp/tools/outputs.h"
+#include "mcp/tools/result_json.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A shown text with its notes, and a failure that joins two of them. */
+#define TEXT_MAX (4 * SHOWN_MAX)
+
+static bool is_space(char byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+/* A part of the captured bytes, without the white space at one end or both. */
+struct span {
+    const char *data;
+    size_t length;
+};
+
+static struct span strip_front(struct span span)
+{
+    while (span.length > 0 && is_space(span.data[0])) {
+        span.data++;
+        span.length--;
+    }
+    return span;
+}
+
+/* Blank lines go, but not the indentation of the first line: a traceback may begin with it. */
+static struct span strip_blank_lines(struct span span)
+{
+    struct span kept = span;
+    for (size_t i = 0; i < span.length && is_space(span.data[i]); i++) {
+        if (span.data[i] == '\n')
+            kept = (struct span){span.data + i + 1, span.length - i - 1};
+    }
+    return kept;
+}
+
+static struct span strip_back(struct span span)
+{
+    while (span.length > 0 && is_space(span.data[span.length - 1]))
+        span.length--;
+    return span;
+}
+
+/* No character is cut in two: continuation bytes at the wrong side of a cut go with it. */
+static bool is_continuation(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+static struct span head_of(struct span span, size_t limit)
+{
+    if (span.length <= limit)
+        return span;
+    size_t length = limit;
+    while (length > 0 && limit - length < 3 && is_continuation(span.data[length]))
+        length--;
+    return (struct span){span.data, length};
+}
+
+static struct span tail_of(struct span span, size_t limit)
+{
+    if (span.length <= limit)
+        return span;
+    size_t length = limit;
+    while (length > 0 && limit - length < 3 && is_continuation(span.data[span.length - length]))
+        length--;
+    return (struct span){span.data + span.length - length, length};
+}
+
+/* One stream, and where all of it can be read. */
+struct source {
+    const struct capture *capture;
+    uint64_t number; /* of the output, or 0 */
+    const char *stream;
+};
+
+static int put_cut(struct shown_stream *shown, const struct source *source, struct span head,
+                   struct span tail)
+{
+    int r = buffer_append(&shown->text, head.data, head.length);
+    if (r == 0)
+        r = buffer_format(&shown->text, "\n[... %" PRIu64 " bytes not shown", shown->cut);
+    if (r == 0 && source->number > 0)
+        r = buffer_format(&shown->text, "; %s in the resource " OUTPUT_URI_FORMAT,
+                          source->capture->cut > 0 ? "more of them" : "they are", source->number,
+                          source->stream);
+    if (r == 0)
+        r = buffer_append_text(&shown->text, " ...]\n");
+    return r < 0 ? r : buffer_append(&shown->text, tail.data, tail.length);
+}
+
+static int show_stream(const struct source *source, struct span (*strip)(struct span), size_t limit,
+                       struct shown_stream *ret_shown)
+{
+    const struct capture *capture = source->capture;
+    *ret_shown = (struct shown_stream){.text = BUFFER(TEXT_MAX)};
+    struct span head = strip((struct span){capture->head.data, capture->head.length});
+    struct span tail = strip_back((struct span){capture->tail.data, capture->tail.length});
+    uint64_t kept = capture->total - (capture->head.length - head.length) -
+                    (capture->tail.length - tail.length);
+    bool is_whole = capture->cut == 0 && capture->tail.length == 0;
+    if (is_whole) {
+        tail = strip_back(head);
+        kept = tail.length;
+        if (kept <= limit)
+            return buffer_append(&ret_shown->text, tail.data, tail.length);
+    }
+    head = head_of(is_whole ? tail : head, limit / 2);
+    tail = tail_of(tail, limit / 2);
+    ret_shown->cut = kept - head.length - tail.length;
+    return put_cut(ret_shown, source, head, tail);
+}
+
+void result_text_release(struct result_text *shown)
+{
+    buffer_release(&shown->out.text);
+    buffer_release(&shown->err.text);
+}
+
+int result_text_make(const struct run_result *result, uint64_t output_number,
+                     struct result_text *ret_shown)
+{
+    /* A stream that needs less than its share leaves the rest to the other. */
+    size_t out = result->out.total < SHOWN_MAX ? (size_t)result->out.total : SHOWN_MAX;
+    size_t err =
+        result->err.total < SHOWN_STDERR_SHARE ? (size_t)result->err.total : SHOWN_STDERR_SHARE;
+    size_t for_out = SHOWN_MAX - err;
+    size_t for_err = out < for_out ? SHOWN_MAX - out : SHOWN_MAX - for_out;
+    struct result_text shown = {0};
+    const struct source source_out = {&result->out, output_number, "stdout"};
+    const struct source source_err = {&result->err, output_number, "stderr"};
+    int r = show_stream(&source_out, strip_front, for_out, &shown.out);
+    if (r == 0)
+        r = show_stream(&source_err, strip_blank_lines, for_err, &shown.err);
+    if (r < 0)
+        result_text_release(&shown);
+    else
+        *ret_shown = shown;
+    return r;
+}
+
+static void write_text_block(struct json_writer *writer, const struct buffer *text)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "type", "text");
+    json_key(writer, "text");
+    json_string(writer, text->data, text->length);
+    json_end_object(writer);
+}
+
+static void write_success(struct json_writer *writer, const struct result_view *view)
+{
+    const struct buffer *out = &view->shown->out.text;
+    const struct buffer *err = &view->shown->err.text;
+    OWNED(buffer_release) struct buffer silence = BUFFER(TEXT_MAX);
+    if (out->length == 0) {
+        buffer_format(&silence, "The code ran to its end (exit code 0) and printed nothing%s. %s",
+                      err->length > 0 ? " to stdout" : "",
+                      view->pictures->count > 0 ? "It left pictures." : view->silent_hint);
+        out = &silence;
+    }
+    write_text_block(writer, out);
+    if (err->length > 0)
+        write_text_block(writer, err);
+}
+
+static int append_lines(struct buffer *text, const struct buffer *lines)
+{
+    int r = buffer_append(text, lines->data, lines->length);
+    return r < 0 || lines->length == 0 ? r : buffer_append(text, "\n", 1);
+}
+
+static int append_advice(const struct result_view *view, struct buffer *text)
+{
+    const struct outcome_text_reader reader = {.is_model = true, .wall_max_ms = view->wall_max_ms};
+    return outcome_text_advise(view->result, &reader, text);
+}
+
+/* stdout, stderr, what to do about the limits that it reached, and how it ended. */
+static int compose_failure(const struct result_view *view, struct buffer *text)
+{
+    int r = append_lines(text, &view->shown->out.text);
+    if (r == 0)
+        r = append_lines(text, &view->shown->err.text);
+    if (r == 0 && text->length == 0)
+        r = buffer_append_text(text, "no output\n");
+    if (r == 0)
+        r = append_advice(view, text);
+    return r < 0 ? r : outcome_text_describe(view->result, text);
+}
+
+/* stderr, and in it what else there is to say: the object of old has no other place for it. */
+static int compose_stderr(const struct result_view *view, struct buffer *text)
+{
+    const struct buffer *err = &view->shown->err.text;
+    OWNED(buffer_release) struct buffer more = BUFFER(TEXT_MAX);
+    int r = append_advice(view, &more);
+    if (r == 0 && view->result->outcome != OUTCOME_EXITED)
+        r = outcome_text_describe(view->result, &more);
+    if (r == 0 && more.length == 0)
+        return buffer_append(text, err->data, err->length);
+    if (r == 0)
+        r = append_lines(text, err);
+    if (r < 0)
+        return r;
+    const struct span rest = strip_back((struct span){more.data, more.length});
+    return buffer_append(text, rest.data, rest.length);
+}
+
+/* The object that the server of old gave. */
+static int compose_failure_json(const struct result_view *view, struct buffer *text)
+{
+    OWNED(buffer_release) struct buffer err = BUFFER(TEXT_MAX);
+    int r = compose_stderr(view, &err);
+    struct json_writer *writer = NULL;
+    if (r == 0)
+        r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    json_begin_object(writer);
+    json_number_member(writer, "exit_code", result_json_exit_status(view->result));
+    json_key(writer, "stderr");
+    json_string(writer, err.data, err.length);
+    json_key(writer, "stdout");
+    json_string(writer, view->shown->out.text.data, view->shown->out.text.length);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
+static void write_failure(struct json_writer *writer, const struct result_view *view)
+{
+    /* JSON may need six bytes for one. */
+    OWNED(buffer_release) struct buffer text = BUFFER(6 * TEXT_MAX);
+    int r = view->format == RESULT_JSON ? compose_failure_json(view, &text)
+                                        : compose_failure(view, &text);
+    if (r < 0)
+        buffer_append_text(&text, "\n[no memory for the rest]");
+    write_text_block(writer, &text);
+}
+
+static struct record result_json_of(const struct result_view *view)
+{
+    return (struct record){
+        .result = view->result,
+        .image = view->image,
+        .stdout_cut = view->shown->out.cut,
+        .stderr_cut = view->shown->err.cut,
+        .pictures = view->pictures,
+    };
+}
+
+static void write_structured(struct json_writer *writer, const struct result_view *view)
+{
+    const struct record record = result_json_of(view);
+    json_key(writer, "structuredContent");
+    json_begin_object(writer);
+    json_key(writer, "stdout");
+    json_string(writer, view->shown->out.text.data, view->shown->out.text.length);
+    json_key(writer, "stderr");
+    json_string(writer, view->shown->err.text.data, view->shown->err.text.length);
+    result_json_write_members(writer, &record);
+    json_end_object(writer);
+}
+
+static void write_pictures(struct json_writer *writer, const struct pictures *pictures)
+{
+    OWNED(buffer_release) struct buffer hidden = BUFFER(TEXT_MAX);
+    pictures_describe_hidden(pictures, &hidden);
+    if (hidden.length > 0)
+        write_text_block(writer, &hidden);
+    pictures_write(writer, pictures);
+}
+
+void result_text_write(struct json_writer *writer, enum version version, const void *data)
+{
+    const struct result_view *view = data;
+    json_key(writer, "content");
+    json_begin_array(writer);
+    if (result_json_is_success(view->result))
+        write_success(writer, view);
+    else
+        write_failure(writer, view);
+    write_pictures(writer, view->pictures);
+    json_end_array(writer);
+    if (view->format == RESULT_STRUCTURED && version >= VERSION_2025_06_18)
+        write_structured(writer, view);
+    json_key(writer, "isError");
+    json_boolean(writer, false); /* the snippet may have failed; the tool did not */
+}
+
+static void write_uri(struct json_writer *writer, const char *member, uint64_t number,
+                      const char *stream)
+{
+    char uri[OUTPUT_URI_SIZE];
+    snprintf(uri, sizeof(uri), OUTPUT_URI_FORMAT, number, stream);
+    json_text_member(writer, member, uri);
+}
+
+void result_text_write_meta(struct json_writer *writer, const void *data)
+{
+    const struct result_view *view = data;
+    const struct record record = result_json_of(view);
+    json_key(writer, "code-sandbox/result");
+    json_begin_object(writer);
+    result_json_write_members(writer, &record);
+    if (view->output_number > 0 && record.stdout_cut > 0)
+        write_uri(writer, "stdout_resource", view->output_number, "stdout");
+    if (view->output_number > 0 && record.stderr_cut > 0)
+        write_uri(writer, "stderr_resource", view->output_number, "stderr");
+    json_end_object(writer);
+}
+
+void result_text_write_error(struct json_writer *writer, enum version version, const void *message)
+{
+    (void)version;
+    json_key(writer, "content");
+    json_begin_array(writer);
+    json_begin_object(writer);
+    json_text_member(writer, "type", "text");
+    json_text_member(writer, "text", message);
+    json_end_object(writer);
+    json_end_array(writer);
+    json_boolean_member(writer, "isError", true);
+}
+
+/* A member of structuredContent. */
+struct schema_member {
+    const char *name, *type, *description;
+    bool nullable;
+};
+
+static const struct schema_member schema_members[] = {
+    {"stdout", "string", "What the program printed, its middle cut if it is long", false},
+    {"stderr", "string", "What it printed to stderr, likewise", false},
+    {"outcome", "string",
+     "How it ended: exited, signaled, timed_out, cpu_limit, out_of_memory, process_limit, "
+     "output_limit or cancelled",
+     false},
+    {"exit_code", "integer", "0 is success; null unless it exited", true},
+    {"signal", "string", "The signal that killed it; null unless it was signaled", true},
+    {"stdout_bytes", "integer", "Bytes that it wrote to stdout", false},
+    {"stderr_bytes", "integer", "Bytes that it wrote to stderr", false},
+    {"stdout_cut", "integer", "How many of them are not shown", false},
+    {"stderr_cut", "integer", "How many of them are not shown", false},
+    {"duration_ms", "number", "From its start to its end", false},
+    {"cpu_ms", "number", "Processor time that it used", false},
+    {"peak_memory_bytes", "integer", "The most memory that it used, its files among it", true},
+    {"peak_processes", "integer", "The most processes and threads that it had at once", true},
+    {"isolation", "string", "What kept it apart from this computer", false},
+    {"limits", "string", "What kept it within its limits: cgroup or, less strictly, rlimit", false},
+    {"enforced", "object",
+     "The same for each of memory, processes and cpu: cgroup, rlimit or watched", false},
+    {"limits_reached", "array",
+     "Limits that it came up against: memory, processes, cpu, disk, output, time", false},
+    {"image", "string", "The image that it ran on", false},
+};
+
+static void write_schema_member(struct json_writer *writer, const struct schema_member *member)
+{
+    json_key(writer, member->name);
+    json_begin_object(writer);
+    json_key(writer, "type");
+    if (member->nullable)
+        json_begin_array(writer);
+    json_text(writer, member->type);
+    if (member->nullable) {
+        json_text(writer, "null");
+        json_end_array(writer);
+    }
+    if (strcmp(member->type, "array") == 0) {
+        json_key(writer, "items");
+        json_begin_object(writer);
+        json_text_member(writer, "type", "string");
+        json_end_object(writer);
+    }
+    json_text_member(writer, "description", member->description);
+    json_end_object(writer);
+}
+
+void result_text_write_schema(struct json_writer *writer)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "type", "object");
+    json_key(writer, "properties");
+    json_begin_object(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(schema_members); i++)
+        write_schema_member(writer, &schema_members[i]);
+    json_end_object(writer);
+    json_key(writer, "required");
+    json_begin_array(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(schema_members); i++)
+        json_text(writer, schema_members[i].name);
+    json_end_array(writer);
+    json_end_object(writer);
+}

@@ -1,0 +1,198 @@
+/*
+ * The plan of a jail: everything the child needs, prepared by the parent, so that the child only
+ * makes system calls.
+ *
+ * Side: both. The parent builds and owns it (sandbox/jail/plan.c); the child sees a copy of it through
+ * clone3 and never writes to it. Paths are NUL-terminated.
+ */
+#ifndef SANDBOX_JAIL_CHILD_JAIL_PLAN_H
+#define SANDBOX_JAIL_CHILD_JAIL_PLAN_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+/* The steps in the order in which they begin; a failure names one of them. */
+enum jail_step {
+    STEP_CLOSE_DESCRIPTORS,
+    STEP_NAME_INIT,
+    STEP_NETWORK_NAMESPACE,
+    STEP_LOOPBACK,
+    STEP_SIGNALS,
+    STEP_NAMESPACES,
+    STEP_WAIT_FOR_ID_MAP,
+    STEP_ENTER_LAYERS,  /* object: the directory of the layers */
+    STEP_TAKE_IDS,
+    STEP_DIE_WITH_PARENT,
+    STEP_HOSTNAME,
+    STEP_PRIVATE_MOUNTS,
+    STEP_MAKE_PROC,
+    STEP_MAKE_SCRATCH,
+    STEP_MAKE_DEV,
+    STEP_SPLIT_SCRATCH, /* index: of plan->scratch */
+    STEP_OPEN_ROOT,     /* object: the root file system */
+    STEP_MOUNT_LAYERS,
+    STEP_REMOUNT_ROOT_READ_ONLY,     /* object: the root file system */
+    STEP_MOUNT_PROC,
+    STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
+    STEP_REMOUNT_DEV_READ_ONLY,
+    STEP_MASK_FILE,     /* index: of plan->masks */
+    STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
+    STEP_USER_LIMIT,    /* index: of plan->user_limits */
+    STEP_KEYRING,
+    STEP_CAPABILITIES,
+    STEP_LANDLOCK,      /* index: of plan->path_rights, or -1 */
+    STEP_PIVOT_ROOT,
+    STEP_LEAVE_OLD_ROOT,
+    STEP_REMOUNT_PROC_READ_ONLY,
+    STEP_FILL_HOME,     /* index: of plan->home_links; past them: plan->home_file */
+    STEP_WORK_DIRECTORY,
+    STEP_SHOW_WORK_DIRECTORY,
+    STEP_MAKE_CODE_FIFO, /* object: plan->code_name */
+    STEP_RLIMIT,        /* index: of plan->rlimits */
+    STEP_SECUREBITS,
+    STEP_NO_NEW_PRIVILEGES,
+    STEP_SPECULATION,
+    STEP_WATCH_CHILDREN,
+    STEP_FILTER,
+    STEP_RECEIVE_CODE,
+    STEP_WRITE_CODE,
+    STEP_FORK,
+    STEP_SESSION,
+    STEP_STANDARD_STREAMS,
+    STEP_EXECUTE,       /* object: argv[0] */
+    STEP_COUNT
+};
+
+/* One record of the control socket (SOCK_SEQPACKET), child to parent. */
+enum report_kind {
+    REPORT_FAILED = 1, /* step, error, index: the snippet has not run and will not */
+    REPORT_READY,      /* the program begins: execve is next, or the code is on its way to it */
+    REPORT_ENDED,      /* status; nothing else of the sandbox lives any more */
+};
+
+struct child_report {
+    uint32_t kind;
+    uint32_t step;    /* enum jail_step */
+    int32_t error;    /* positive errno */
+    int32_t index;    /* which object of the step, or -1 */
+    int32_t status;   /* as wait4(2) gives it */
+    uint32_t disk_full; /* REPORT_ENDED: nothing more could be written, or no file more made */
+    struct rusage usage; /* REPORT_ENDED: of the program and all that it started */
+};
+
+struct plan_device {
+    const char *source; /* on the host: "/dev/null" */
+    const char *name;   /* below the jail's /dev: "null" */
+};
+
+struct plan_link {
+    const char *path;   /* of the symbolic link, relative to its directory; no ".." */
+    const char *target; /* what it says */
+};
+
+struct plan_file {
+    const char *path; /* relative to its directory; no ".." */
+    const char *text;
+};
+
+struct plan_scratch {
+    const char *name;   /* of the directory in the scratch tmpfs */
+    const char *target; /* where it appears: "/work" */
+    mode_t mode;
+    bool executable;    /* false: mounted noexec */
+};
+
+/* What may be done below a path, by a second wall beside the mounts: landlock(7). */
+enum path_rights {
+    RIGHTS_READ,       /* of a directory, as the last two: to read and to execute */
+    RIGHTS_WRITE,      /* of a file that is none: the same, and to write into it */
+    RIGHTS_KEEP_FILES, /* to make, change, remove and execute files */
+    RIGHTS_KEEP_DATA,  /* the same, but not to execute */
+};
+
+struct plan_path_rights {
+    const char *path; /* in the jail */
+    enum path_rights rights;
+};
+
+/* A limit of the new user namespace, below those of the user outside: namespaces(7), /proc/sys/user. */
+struct plan_user_limit {
+    const char *path; /* below /proc: "sys/user/max_user_namespaces" */
+    const char *value;
+};
+
+struct plan_rlimit {
+    int resource;
+    rlim_t limit; /* soft and hard */
+};
+
+#define PLAN_DESCRIPTORS_MAX 8
+#define PLAN_ARGUMENTS_MAX 256
+
+struct jail_plan {
+    /* Descriptors that the child inherits; all other ones are closed first. */
+    int control_fd; /* SOCK_SEQPACKET to the parent */
+    int stdout_fd, stderr_fd; /* become 1 and 2 of the program; 0 is /dev/null */
+    int files_fd; /* takes a descriptor of the work directory to the parent */
+    int code_fd; /* memory that the parent fills before it says so */
+    int root_tree_fd; /* detached mount of the root, or -1: open root_path */
+    int keep[PLAN_DESCRIPTORS_MAX]; /* the ones above, ascending, without duplicates */
+    size_t keep_count;
+
+    uid_t uid; /* inside; the parent writes the map */
+    gid_t gid;
+    const char *hostname;
+    const char *init_name; /* at most 15 bytes: what /proc/1 shows */
+    char *command_line; /* of the server, which the child's copy is cleared of */
+    size_t command_line_size;
+
+    const char *root_path; /* on the host; used when root_tree_fd is -1 */
+    /* NULL; or mount options of an overlayfs, its layers being relative to root_path. */
+    const char *root_layers;
+    uint64_t root_device; /* st_dev and st_ino that root_path must still have */
+    uint64_t root_inode;
+
+    const char *scratch_size; /* tmpfs options: bytes and files, decimal */
+    const char *scratch_inodes;
+    const struct plan_scratch *scratch;
+    size_t scratch_count;
+
+    const struct plan_device *devices;
+    size_t device_count;
+    const struct plan_link *dev_links;
+    size_t dev_link_count;
+
+    const struct plan_user_limit *user_limits;
+    size_t user_limit_count;
+
+    const char *const *masks; /* files below /proc that are covered by /dev/null where they exist */
+    size_t mask_count;
+
+    const char *home; /* absolute; one of the scratch targets */
+    const struct plan_link *home_links;
+    size_t home_link_count;
+    const struct plan_file *home_file; /* or NULL */
+
+    const struct plan_rlimit *rlimits;
+    size_t rlimit_count;
+
+    int landlock_abi; /* of the kernel; 0: it has none, or too old a one */
+    const struct plan_path_rights *path_rights;
+    size_t path_rights_count;
+
+    int last_capability; /* highest capability number this kernel knows */
+    struct sock_fprog filter;
+
+    const char *work_directory; /* absolute; one of the scratch targets */
+    const char *code_name; /* file below it that receives the code */
+    bool is_warm; /* the program starts before its code is there: sandbox/jail/child/code.h */
+    char *const *argv; /* argv[0] is for messages: the program gets its path there */
+    char *const *programs; /* NULL-terminated absolute paths in the root; the first there is runs */
+    char *const *environment;
+};
+
+#endif

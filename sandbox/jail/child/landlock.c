@@ -1,0 +1,98 @@
+#include "sandbox/jail/child/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Newer than the headers of Debian 12: landlock(7). */
+#define ACCESS_TRUNCATE (UINT64_C(1) << 14) /* ABI 3 */
+#define SCOPE_ABSTRACT_UNIX_SOCKET (UINT64_C(1) << 0) /* ABI 6 */
+#define SCOPE_SIGNAL (UINT64_C(1) << 1)
+
+struct ruleset {
+    uint64_t files;
+    uint64_t network;
+    uint64_t scopes;
+};
+
+/* A rule for a file that is no directory may only name what files have: WRITE_ACCESS. */
+#define WRITE_ACCESS                                                                               \
+    (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |   \
+     ACCESS_TRUNCATE)
+#define READ_ACCESS                                                                                \
+    (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define KEEP_ACCESS                                                                                \
+    (READ_ACCESS | WRITE_ACCESS | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
+     LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |    \
+     LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER)
+/* What is refused where no rule allows it; of these, devices are not allowed anywhere. */
+#define HANDLED_ACCESS (KEEP_ACCESS | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
+
+static uint64_t access_of(enum path_rights rights)
+{
+    switch (rights) {
+    case RIGHTS_WRITE:
+        return WRITE_ACCESS;
+    case RIGHTS_KEEP_FILES:
+        return KEEP_ACCESS;
+    case RIGHTS_KEEP_DATA:
+        return KEEP_ACCESS & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE;
+    case RIGHTS_READ:
+        break;
+    }
+    return READ_ACCESS;
+}
+
+static int add_rule(const struct jail *jail, const struct plan_path_rights *rights,
+                    uint64_t handled)
+{
+    struct landlock_path_beneath_attr rule = {
+        .allowed_access = access_of(rights->rights) & handled,
+        .parent_fd = jail_open_inside(jail, rights->path, 0),
+    };
+    if (rule.parent_fd < 0)
+        return rule.parent_fd;
+    int r = syscall(SYS_landlock_add_rule, jail->paths_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
+                ? -errno
+                : 0;
+    close(rule.parent_fd);
+    return r;
+}
+
+/* All mounts are where they will be; and a rule is for a file, by whichever path it is reached. */
+int step_choose_paths(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail->paths_fd = -1;
+    if (plan->landlock_abi == 0)
+        return 0;
+    jail_note(jail, STEP_LANDLOCK, -1);
+    struct ruleset ruleset = {.files = HANDLED_ACCESS};
+    if (plan->landlock_abi < 3)
+        ruleset.files &= ~ACCESS_TRUNCATE;
+    if (plan->landlock_abi >= 6)
+        ruleset.scopes = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL;
+    /* A kernel takes a longer structure than it knows, as long as the rest of it is zero. */
+    jail->paths_fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
+    if (jail->paths_fd < 0)
+        return -errno;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < plan->path_rights_count; i++) {
+        jail_note(jail, STEP_LANDLOCK, (int)i);
+        r = add_rule(jail, &plan->path_rights[i], ruleset.files);
+    }
+    return r;
+}
+
+int step_restrict_paths(struct jail *jail)
+{
+    jail_note(jail, STEP_LANDLOCK, -1);
+    if (jail->paths_fd < 0)
+        return 0;
+    int r = syscall(SYS_landlock_restrict_self, jail->paths_fd, 0) < 0 ? -errno : 0;
+    close(jail->paths_fd);
+    return r;
+}

@@ -1,0 +1,414 @@
+#include "sandbox/jail/child/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * <linux/mount.h> and <sys/mount.h> cannot be included together before glibc 2.37, and glibc 2.36
+ * is what Debian 12 has: so the flags of the old interface that are used, and raw calls.
+ */
+#define OLD_MS_REC 0x4000
+#define OLD_MS_PRIVATE (1 << 18)
+#define OLD_MNT_DETACH 2
+#define OLD_MS_RDONLY 1
+#define OLD_MS_NOSUID 2
+#define OLD_MS_NODEV 4
+/* Where mounts hang before they are the root: there wherever we got this far. */
+#define ROOT_PLACE "/proc"
+
+#define DEV_TMPFS_SIZE "65536"
+#define DEV_TMPFS_INODES "64"
+
+int step_make_mounts_private(struct jail *jail)
+{
+    jail_note(jail, STEP_PRIVATE_MOUNTS, -1);
+    return syscall(SYS_mount, "none", "/", NULL, OLD_MS_REC | OLD_MS_PRIVATE, NULL) < 0 ? -errno
+                                                                                        : 0;
+}
+
+/*
+ * Adds attributes to a mount and, where flags say AT_RECURSIVE, to all below it; and makes it private,
+ * which a copy that the parent made is not on a host where mounts are shared, as under systemd:
+ * pivot_root(2) refuses such a one.
+ */
+static int mount_restrict(int fd, uint64_t attributes, unsigned flags)
+{
+    struct mount_attr attr = {.attr_set = attributes, .propagation = OLD_MS_PRIVATE};
+    return syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | flags, &attr, sizeof(attr)) < 0
+               ? -errno
+               : 0;
+}
+
+static int mount_attach(int fd, int directory_fd, const char *path)
+{
+    return syscall(SYS_move_mount, fd, "", directory_fd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno
+                                                                                            : 0;
+}
+
+/* EAGAIN: a mount or a name changed somewhere while a ".." was followed; see openat2(2). */
+int jail_open_inside(const struct jail *jail, const char *path, uint64_t flags)
+{
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC | flags,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    int fd;
+    do {
+        fd = (int)syscall(SYS_openat2, jail->root_fd, path, &how, sizeof(how));
+    } while (fd < 0 && errno == EAGAIN);
+    return fd < 0 ? -errno : fd;
+}
+
+static int mount_attach_inside(const struct jail *jail, int fd, const char *path)
+{
+    int place = jail_open_inside(jail, path, O_NOFOLLOW);
+    if (place < 0)
+        return place;
+    int r = syscall(SYS_move_mount, fd, "", place, "",
+                    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+                ? -errno
+                : 0;
+    close(place);
+    return r;
+}
+
+/* A detached copy of the mount at path, or a negative errno. */
+static int mount_copy(int directory_fd, const char *path, unsigned flags)
+{
+    int fd = (int)syscall(SYS_open_tree, directory_fd, path,
+                          OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);
+    return fd < 0 ? -errno : fd;
+}
+
+/*
+ * By the old interface, since one string with all layers works on every kernel; fsconfig(2) takes 256
+ * bytes of a string, and layers one by one since Linux 6.8 only. No layer is ever changed or replaced,
+ * so there is nothing to compare. Source: the kernel's filesystems/overlayfs.rst.
+ */
+static int mount_layers(struct jail *jail)
+{
+    jail_note(jail, STEP_MOUNT_LAYERS, -1);
+    if (syscall(SYS_mount, "overlay", ROOT_PLACE, "overlay",
+                OLD_MS_RDONLY | OLD_MS_NOSUID | OLD_MS_NODEV, jail->plan->root_layers) < 0)
+        return -errno;
+    jail->root_fd = open(ROOT_PLACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return jail->root_fd < 0 ? -errno : 0;
+}
+
+int step_open_root(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    if (plan->root_layers != NULL)
+        return mount_layers(jail);
+    jail_note(jail, STEP_OPEN_ROOT, -1);
+    if (jail->root_fd < 0) {
+        jail->root_fd = mount_copy(AT_FDCWD, plan->root_path, AT_RECURSIVE);
+        if (jail->root_fd < 0)
+            return jail->root_fd;
+    }
+    /* The same directory that the parent looked at, whatever happened to the path since. */
+    struct stat status;
+    if (fstat(jail->root_fd, &status) < 0)
+        return -errno;
+    if (status.st_dev != plan->root_device || status.st_ino != plan->root_inode)
+        return -ESTALE;
+
+    jail_note(jail, STEP_REMOUNT_ROOT_READ_ONLY, -1);
+    int r = mount_restrict(jail->root_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                           AT_RECURSIVE);
+    if (r < 0)
+        return r;
+    jail_note(jail, STEP_OPEN_ROOT, -1);
+    return mount_attach(jail->root_fd, AT_FDCWD, ROOT_PLACE);
+}
+
+static int filesystem_set(int context, const char *key, const char *value)
+{
+    return syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) < 0 ? -errno : 0;
+}
+
+static int filesystem_mount(int context, unsigned attributes)
+{
+    if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -errno;
+    int fd = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, attributes);
+    return fd < 0 ? -errno : fd;
+}
+
+/* A detached new proc of this pid namespace. */
+static int make_proc(void)
+{
+    int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);
+    if (context < 0)
+        return -errno;
+    int fd = filesystem_mount(context, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    close(context);
+    return fd;
+}
+
+/* A detached new tmpfs of so many bytes and files. */
+static int make_tmpfs(const char *size, const char *inodes, unsigned attributes)
+{
+    int context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
+    if (context < 0)
+        return -errno;
+    int fd = filesystem_set(context, "size", size);
+    if (fd == 0)
+        fd = filesystem_set(context, "nr_inodes", inodes);
+    if (fd == 0)
+        fd = filesystem_set(context, "mode", "0755");
+    if (fd == 0)
+        fd = filesystem_mount(context, attributes | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    close(context);
+    return fd;
+}
+
+int step_make_filesystems(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_MAKE_PROC, -1);
+    jail->proc_fd = make_proc();
+    if (jail->proc_fd < 0)
+        return jail->proc_fd;
+    jail_note(jail, STEP_MAKE_SCRATCH, -1);
+    jail->scratch_fd = make_tmpfs(plan->scratch_size, plan->scratch_inodes, 0);
+    if (jail->scratch_fd < 0)
+        return jail->scratch_fd;
+    jail_note(jail, STEP_MAKE_DEV, -1);
+    jail->dev_fd = make_tmpfs(DEV_TMPFS_SIZE, DEV_TMPFS_INODES, MOUNT_ATTR_NOEXEC);
+    return jail->dev_fd < 0 ? jail->dev_fd : 0;
+}
+
+/*
+ * One tmpfs, so that one size and one number of files bound everything the program can write. It
+ * must be attached for open_tree(2) to copy parts of it, and goes away with the old root.
+ */
+int step_split_scratch(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_SPLIT_SCRATCH, -1);
+    int r = mount_attach(jail->scratch_fd, AT_FDCWD, ROOT_PLACE);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < plan->scratch_count; i++) {
+        jail_note(jail, STEP_SPLIT_SCRATCH, (int)i);
+        const struct plan_scratch *scratch = &plan->scratch[i];
+        if (i >= JAIL_SCRATCH_MAX)
+            return -E2BIG;
+        if (mkdirat(jail->scratch_fd, scratch->name, scratch->mode) < 0)
+            return -errno;
+        jail->scratch_fds[i] = mount_copy(jail->scratch_fd, scratch->name, 0);
+        if (jail->scratch_fds[i] < 0)
+            return jail->scratch_fds[i];
+        r = scratch->executable ? 0 : mount_restrict(jail->scratch_fds[i], MOUNT_ATTR_NOEXEC, 0);
+        if (r < 0)
+            return r;
+    }
+    close(jail->scratch_fd);
+    return 0;
+}
+
+int step_mount_proc(struct jail *jail)
+{
+    jail_note(jail, STEP_MOUNT_PROC, -1);
+    return mount_attach_inside(jail, jail->proc_fd, "/proc");
+}
+
+/* Puts a copy of a device of the host over a file of its name. */
+static int add_device(const struct jail *jail, const struct plan_device *device)
+{
+    if (mknodat(jail->dev_fd, device->name, S_IFREG | 0444, 0) < 0)
+        return -errno;
+    int fd = mount_copy(AT_FDCWD, device->source, 0);
+    if (fd < 0)
+        return fd;
+    int r = mount_attach(fd, jail->dev_fd, device->name);
+    close(fd);
+    return r;
+}
+
+int step_fill_dev(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_FILL_DEV, -1);
+    int r = mount_attach_inside(jail, jail->dev_fd, "/dev");
+    if (r < 0)
+        return r;
+    if (mkdirat(jail->dev_fd, "shm", 0755) < 0)
+        return -errno;
+    for (size_t i = 0; i < plan->device_count; i++) {
+        jail_note(jail, STEP_FILL_DEV, (int)i);
+        r = add_device(jail, &plan->devices[i]);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = 0; i < plan->dev_link_count; i++) {
+        jail_note(jail, STEP_FILL_DEV, (int)(plan->device_count + i));
+        const struct plan_link *link = &plan->dev_links[i];
+        if (symlinkat(link->target, jail->dev_fd, link->path) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+/* With the devices: read-only, one can be written to as well, but its times, which all of the host sees, stay. */
+int step_remount_dev_read_only(struct jail *jail)
+{
+    jail_note(jail, STEP_REMOUNT_DEV_READ_ONLY, -1);
+    return mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+                          AT_RECURSIVE);
+}
+
+int step_mask_files(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->mask_count; i++) {
+        jail_note(jail, STEP_MASK_FILE, (int)i);
+        int fd = mount_copy(jail->dev_fd, "null", 0);
+        if (fd < 0)
+            return fd;
+        int r = mount_attach(fd, jail->proc_fd, plan->masks[i]);
+        close(fd);
+        if (r < 0 && r != -ENOENT) /* what this kernel does not have needs no cover */
+            return r;
+    }
+    close(jail->dev_fd);
+    return 0;
+}
+
+int step_mount_scratch(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < plan->scratch_count; i++) {
+        jail_note(jail, STEP_MOUNT_SCRATCH, (int)i);
+        r = mount_attach_inside(jail, jail->scratch_fds[i], plan->scratch[i].target);
+        close(jail->scratch_fds[i]);
+    }
+    return r;
+}
+
+int step_pivot_root(struct jail *jail)
+{
+    jail_note(jail, STEP_PIVOT_ROOT, -1);
+    if (fchdir(jail->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
+        return -errno;
+    /*
+     * The old root now lies over the new one at "."; see pivot_root(2), NOTES. A ".." in the root, which
+     * a link of the image may have, leads there too: nothing is looked up until it is gone.
+     */
+    jail_note(jail, STEP_LEAVE_OLD_ROOT, -1);
+    if (syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || chdir("/") < 0)
+        return -errno;
+    close(jail->root_fd);
+    return 0;
+}
+
+/* Else a program could write oom_score_adj back, and the user's own programs would die before it. */
+int step_remount_proc_read_only(struct jail *jail)
+{
+    jail_note(jail, STEP_REMOUNT_PROC_READ_ONLY, -1);
+    int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);
+    close(jail->proc_fd);
+    return r;
+}
+
+/* Makes the directories that lead to `path` below the current one. */
+static int make_parents(const char *path)
+{
+    char parent[PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof(parent))
+        return -ENAMETOOLONG;
+    memcpy(parent, path, length + 1);
+    for (size_t i = 1; i < length; i++) {
+        if (parent[i] != '/')
+            continue;
+        parent[i] = '\0';
+        if (mkdir(parent, 0755) < 0 && errno != EEXIST)
+            return -errno;
+        parent[i] = '/';
+    }
+    return 0;
+}
+
+static int make_file(const struct plan_file *file)
+{
+    int r = make_parents(file->path);
+    if (r < 0)
+        return r;
+    int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    size_t length = strlen(file->text);
+    ssize_t written = write(fd, file->text, length);
+    r = written < 0 ? -errno : (size_t)written < length ? -ENOSPC : 0;
+    close(fd);
+    return r;
+}
+
+int step_fill_home(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_FILL_HOME, -1);
+    if (chdir(plan->home) < 0)
+        return -errno;
+    for (size_t i = 0; i < plan->home_link_count; i++) {
+        jail_note(jail, STEP_FILL_HOME, (int)i);
+        const struct plan_link *link = &plan->home_links[i];
+        int r = make_parents(link->path);
+        if (r < 0)
+            return r;
+        if (symlink(link->target, link->path) < 0)
+            return -errno;
+    }
+    jail_note(jail, STEP_FILL_HOME, (int)plan->home_link_count);
+    return plan->home_file != NULL ? make_file(plan->home_file) : 0;
+}
+
+int step_enter_work_directory(struct jail *jail)
+{
+    jail_note(jail, STEP_WORK_DIRECTORY, -1);
+    return chdir(jail->plan->work_directory) < 0 ? -errno : 0;
+}
+
+/*
+ * The parent looks there for pictures when the program has ended. Until then the descriptor waits in
+ * the socket, where it counts against the user (unix(7), ETOOMANYREFS): a snippet that has sent itself
+ * all that there may be does not keep others from running, but from showing pictures.
+ */
+int step_show_work_directory(struct jail *jail)
+{
+    jail_note(jail, STEP_SHOW_WORK_DIRECTORY, -1);
+    int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    char byte = 0;
+    struct iovec bytes = {&byte, 1};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct msghdr message = {
+        .msg_iov = &bytes,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof(control),
+    };
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+    ssize_t sent;
+    do {
+        sent = sendmsg(jail->plan->files_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    int r = sent < 0 && errno != ETOOMANYREFS ? -errno : 0;
+    close(fd);
+    close(jail->plan->files_fd);
+    return r;
+}

@@ -1,0 +1,86 @@
+#include "sandbox/jail/child/steps.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Every privilege that comes with being uid 0, switched off and locked: capabilities(7). */
+#define SECUREBITS_LOCKED                                                                          \
+    (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                               \
+     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |       \
+     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
+
+int step_leave_keyring(struct jail *jail)
+{
+    jail_note(jail, STEP_KEYRING, -1);
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+        return -errno; /* ENOSYS: a kernel without keyrings has none to leave */
+    return 0;
+}
+
+int step_lock_securebits(struct jail *jail)
+{
+    jail_note(jail, STEP_SECUREBITS, -1);
+    return prctl(PR_SET_SECUREBITS, (unsigned long)SECUREBITS_LOCKED) < 0 ? -errno : 0;
+}
+
+/* What no later execve can give back. What init itself has it keeps: capabilities(7). */
+int step_bound_capabilities(struct jail *jail)
+{
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0UL, 0UL, 0UL) < 0) {
+        jail_note(jail, STEP_CAPABILITIES, -1);
+        return -errno;
+    }
+    for (int capability = 0; capability <= jail->plan->last_capability; capability++) {
+        jail_note(jail, STEP_CAPABILITIES, capability);
+        if (prctl(PR_CAPBSET_DROP, (unsigned long)capability) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+int step_drop_capabilities(struct jail *jail)
+{
+    jail_note(jail, STEP_CAPABILITIES, -1);
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+}
+
+int step_no_new_privileges(struct jail *jail)
+{
+    jail_note(jail, STEP_NO_NEW_PRIVILEGES, -1);
+    return prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) < 0 ? -errno : 0;
+}
+
+/*
+ * Speculation that others' secrets have been read through is switched off where it can be, for good.
+ * Where it cannot, the processor is not open to it, or the whole machine is set one way already.
+ */
+int step_control_speculation(struct jail *jail)
+{
+    jail_note(jail, STEP_SPECULATION, -1);
+    static const unsigned long kinds[] = {PR_SPEC_STORE_BYPASS, PR_SPEC_INDIRECT_BRANCH};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        int state = prctl(PR_GET_SPECULATION_CTRL, kinds[i], 0UL, 0UL, 0UL);
+        if (state < 0 && errno != ENODEV && errno != EINVAL) /* of a kernel that knows none of it */
+            return -errno;
+        if (state < 0 || (state & PR_SPEC_PRCTL) == 0)
+            continue;
+        if (prctl(PR_SET_SPECULATION_CTRL, kinds[i], (unsigned long)PR_SPEC_FORCE_DISABLE, 0UL,
+                  0UL) < 0)
+            return -errno;
+    }
+    return 0;
+}
+
+int step_install_filter(struct jail *jail)
+{
+    jail_note(jail, STEP_FILTER, -1);
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &jail->plan->filter) < 0 ? -errno : 0;
+}

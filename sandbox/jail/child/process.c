@@ -1,0 +1,167 @@
+#include "sandbox/jail/child/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define KERNEL_SIGNALS 64
+
+int step_close_descriptors(struct jail *jail)
+{
+    jail_note(jail, STEP_CLOSE_DESCRIPTORS, -1);
+    const struct jail_plan *plan = jail->plan;
+    unsigned next = 0;
+    for (size_t i = 0; i < plan->keep_count; i++) {
+        unsigned keep = (unsigned)plan->keep[i];
+        if (keep > next && syscall(SYS_close_range, next, keep - 1, 0) < 0)
+            return -errno;
+        next = keep + 1;
+    }
+    return syscall(SYS_close_range, next, UINT_MAX, 0) < 0 ? -errno : 0;
+}
+
+/*
+ * The server blocks some signals and ignores SIGPIPE, and who started it may have ignored others: the
+ * program must find none of that. Raw calls, because glibc's wrapper leaves out 32 and 33, which it
+ * uses itself, and which the program would inherit ignored as well as any.
+ */
+int step_reset_signals(struct jail *jail)
+{
+    jail_note(jail, STEP_SIGNALS, -1);
+    const char default_action[64] = {0}; /* the kernel's struct sigaction is smaller everywhere */
+    for (int number = 1; number <= KERNEL_SIGNALS; number++) {
+        if (number != SIGKILL && number != SIGSTOP &&
+            syscall(SYS_rt_sigaction, number, default_action, NULL, KERNEL_SIGNALS / 8) < 0)
+            return -errno;
+    }
+    const uint64_t none = 0;
+    return syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none)) < 0 ? -errno : 0;
+}
+
+int step_wait_for_id_map(struct jail *jail)
+{
+    jail_note(jail, STEP_WAIT_FOR_ID_MAP, -1);
+    for (;;) {
+        char go;
+        ssize_t length = read(jail->plan->control_fd, &go, 1);
+        if (length == 1)
+            return 0;
+        if (length == 0)
+            return -EPIPE; /* the parent is gone, or could not write the map */
+        if (errno != EINTR)
+            return -errno;
+    }
+}
+
+/*
+ * Layers are named relative to their directory, so that the mount options, which the snippet can
+ * read, tell nothing of the host. Root's own store is out of reach once its ids are left behind.
+ */
+int step_enter_layers(struct jail *jail)
+{
+    jail_note(jail, STEP_ENTER_LAYERS, -1);
+    const struct jail_plan *plan = jail->plan;
+    return plan->root_layers != NULL && chdir(plan->root_path) < 0 ? -errno : 0;
+}
+
+int step_take_ids(struct jail *jail)
+{
+    /* Raw calls: glibc's wrappers would signal threads that exist in the parent only. */
+    jail_note(jail, STEP_TAKE_IDS, -1);
+    gid_t gid = jail->plan->gid;
+    uid_t uid = jail->plan->uid;
+    if (syscall(SYS_setresgid, gid, gid, gid) < 0 || syscall(SYS_setresuid, uid, uid, uid) < 0)
+        return -errno;
+    umask(0);
+    return 0;
+}
+
+int step_die_with_parent(struct jail *jail)
+{
+    jail_note(jail, STEP_DIE_WITH_PARENT, -1);
+    if (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0UL) < 0)
+        return -errno;
+    /* The signal does not come if the parent died before it was asked for: look. */
+    struct pollfd parent = {.fd = jail->plan->control_fd};
+    if (poll(&parent, 1, 0) < 0)
+        return -errno;
+    return (parent.revents & (POLLHUP | POLLERR)) != 0 ? -EPIPE : 0;
+}
+
+/*
+ * Here and not by clone3, so that the network is begun before. By clone3 the root of the cgroup namespace
+ * would be the server's cgroup too, and the run's a path beside it.
+ */
+int step_make_namespaces(struct jail *jail)
+{
+    const unsigned long kinds = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+    jail_note(jail, STEP_NAMESPACES, -1);
+    return syscall(SYS_unshare, kinds) < 0 ? -errno : 0;
+}
+
+/* /proc/1/cmdline can be read by all, and would show the server's path and options. */
+int step_name_init(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_NAME_INIT, -1);
+    size_t length = strlen(plan->init_name);
+    if (length >= plan->command_line_size)
+        length = 0;
+    memset(plan->command_line, 0, plan->command_line_size);
+    memcpy(plan->command_line, plan->init_name, length);
+    return prctl(PR_SET_NAME, plan->init_name) < 0 ? -errno : 0;
+}
+
+int step_name_host(struct jail *jail)
+{
+    jail_note(jail, STEP_HOSTNAME, -1);
+    const char *name = jail->plan->hostname;
+    return sethostname(name, strlen(name)) < 0 || setdomainname("", 0) < 0 ? -errno : 0;
+}
+
+static int write_text(int directory_fd, const char *path, const char *text)
+{
+    int fd = openat(directory_fd, path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int r = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+/* What the kernel counts for each user would be the host user's own without these. */
+int step_limit_user_namespace(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->user_limit_count; i++) {
+        jail_note(jail, STEP_USER_LIMIT, (int)i);
+        const struct plan_user_limit *limit = &plan->user_limits[i];
+        int r = write_text(jail->proc_fd, limit->path, limit->value);
+        if (r < 0 && r != -ENOENT) /* a kernel built without the thing has no number of it */
+            return r;
+    }
+    return 0;
+}
+
+int step_set_rlimits(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->rlimit_count; i++) {
+        jail_note(jail, STEP_RLIMIT, (int)i);
+        struct rlimit limit = {plan->rlimits[i].limit, plan->rlimits[i].limit};
+        if (setrlimit((__rlimit_resource_t)plan->rlimits[i].resource, &limit) < 0)
+            return -errno;
+    }
+    return 0;
+}

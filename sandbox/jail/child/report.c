@@ -1,0 +1,38 @@
+#include "sandbox/jail/child/report.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define EXIT_SETUP_FAILED 125
+
+int report_write(const struct jail_plan *plan, const struct child_report *report)
+{
+    /* write(2), not send(2): every profile under which a program can run allows it. */
+    for (;;) {
+        ssize_t written = write(plan->control_fd, report, sizeof(*report));
+        if (written == (ssize_t)sizeof(*report))
+            return 0;
+        if (written >= 0)
+            return -EIO;
+        if (errno != EINTR)
+            return -errno;
+    }
+}
+
+int report_kind(const struct jail_plan *plan, enum report_kind kind)
+{
+    struct child_report report = {.kind = kind, .index = -1};
+    return report_write(plan, &report);
+}
+
+void report_failure(const struct jail_plan *plan, enum jail_step step, int error, int index)
+{
+    struct child_report report = {
+        .kind = REPORT_FAILED,
+        .step = step,
+        .error = error,
+        .index = index,
+    };
+    report_write(plan, &report);
+    _exit(EXIT_SETUP_FAILED);
+}

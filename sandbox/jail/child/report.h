@@ -1,0 +1,21 @@
+/*
+ * What the child tells the parent: records of child_report on the control socket.
+ *
+ * Side: child.
+ */
+#ifndef SANDBOX_JAIL_CHILD_REPORT_H
+#define SANDBOX_JAIL_CHILD_REPORT_H
+
+#include "sandbox/jail/child/jail_plan.h"
+
+/* 0, or a negative errno; the parent takes the end of the stream without a record for a failure. */
+int report_write(const struct jail_plan *plan, const struct child_report *report);
+
+/* A record of that kind with nothing in it. */
+int report_kind(const struct jail_plan *plan, enum report_kind kind);
+
+/* Reports that `step` failed with `error` (positive errno) on its object `index`, and exits. */
+void report_failure(const struct jail_plan *plan, enum jail_step step, int error, int index)
+    __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,490 @@
+#include "sandbox/jail/plan.h"
+
+#include "sandbox/base/buffer.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/id_map.h"
+#include "sandbox/jail/rootfs.h"
+#include "sandbox/limits/limits.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define JAIL_HOSTNAME "sandbox"
+#define JAIL_INIT "sandbox-init"
+#define JAIL_HOME RUN_HOME
+#define JAIL_WORK "/work"
+#define MOUNT_OPTIONS_MAX 4095 /* a page with its NUL: mount(2) */
+
+static const struct plan_scratch scratch[] = {
+    {"work", JAIL_WORK, 0755, true},
+    {"tmp", "/tmp", 01777, true},
+    {"home", JAIL_HOME, 0755, true},
+    {"shm", "/dev/shm", 01777, false},
+};
+
+static const struct plan_device devices[] = {
+    {"/dev/null", "null"},     {"/dev/zero", "zero"},       {"/dev/full", "full"},
+    {"/dev/random", "random"}, {"/dev/urandom", "urandom"},
+};
+
+static const struct plan_link dev_links[] = {
+    {"fd", "/proc/self/fd"},
+    {"stdin", "/proc/self/fd/0"},
+    {"stdout", "/proc/self/fd/1"},
+    {"stderr", "/proc/self/fd/2"},
+};
+
+/*
+ * Files of /proc that tell of the host and its user, not of the sandbox. Keys belong to a user id
+ * outside, and their names are shown to whoever has it; a kernel's command line may name disks and
+ * hold secrets; the boot id names the machine; locks are shown with the files of others.
+ */
+static const char *const masks[] = {
+    "keys", "key-users", "cmdline", "sys/kernel/random/boot_id", "partitions", "diskstats", "locks",
+};
+
+/*
+ * Each is counted for the user outside too, so that a snippet without a limit of its own could use
+ * up what the user's other programs need. No further user namespace: the filter says so as well.
+ */
+static const struct plan_user_limit user_limits[] = {
+    {"sys/user/max_user_namespaces", "0"},
+    {"sys/user/max_inotify_instances", "16"},
+    {"sys/user/max_inotify_watches", "4096"},
+};
+
+/* The same as the mounts allow: the root is read-only, these are not. */
+static const struct plan_path_rights path_rights[] = {
+    {"/", RIGHTS_READ},
+    {JAIL_WORK, RIGHTS_KEEP_FILES},
+    {"/tmp", RIGHTS_KEEP_FILES},
+    {JAIL_HOME, RIGHTS_KEEP_FILES},
+    {"/dev/shm", RIGHTS_KEEP_DATA},
+    {"/dev/null", RIGHTS_WRITE},
+    {"/dev/zero", RIGHTS_WRITE},
+    {"/dev/full", RIGHTS_WRITE},
+};
+
+/* What every program gets; the image and the operator may add to it and replace it. */
+static const char *const base_environment[] = {
+    "PATH=" JAIL_PATH, "HOME=" JAIL_HOME, "USER=sandbox", "LOGNAME=sandbox", "LANG=C.UTF-8",
+};
+
+struct text {
+    struct text *next;
+    char bytes[];
+};
+
+struct plan {
+    struct jail_plan jail;
+    struct text *texts; /* owned, each */
+    struct plan_rlimit rlimits[12];
+    struct plan_link *home_links; /* owned */
+    char **argv;                  /* owned; the strings are texts */
+    char **programs;
+    char **environment;
+    char **warm_environment;     /* of the program, if it is started ahead; or NULL: the same */
+    struct plan_file preparation; /* and a file for it */
+    const char *image;
+};
+
+/* A formatted string that lives as long as the plan; NULL when there is no memory. */
+__attribute__((format(printf, 2, 3))) static char *plan_text(struct plan *plan, const char *format,
+                                                             ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    struct text *text = length < 0 ? NULL : malloc(sizeof(*text) + (size_t)length + 1);
+    if (text == NULL)
+        return NULL;
+    va_start(arguments, format);
+    vsnprintf(text->bytes, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    text->next = plan->texts;
+    plan->texts = text;
+    return text->bytes;
+}
+
+static size_t list_length(const char *const *list)
+{
+    size_t count = 0;
+    while (list != NULL && list[count] != NULL)
+        count++;
+    return count;
+}
+
+/* Whether two NAME=VALUE texts have the same NAME. */
+static bool same_variable(const char *one, const char *other)
+{
+    size_t length = strcspn(one, "=");
+    return strncmp(one, other, length) == 0 && other[length] == '=';
+}
+
+static int set_variable(struct plan *plan, char **environment, size_t *count, const char *variable)
+{
+    char *copy = plan_text(plan, "%s", variable);
+    if (copy == NULL)
+        return -ENOMEM;
+    size_t at = 0;
+    while (at < *count && !same_variable(variable, environment[at]))
+        at++;
+    environment[at] = copy;
+    if (at == *count)
+        (*count)++;
+    return 0;
+}
+
+/* The same variables, and one more or another. The strings stay those of the first. */
+static int plan_preparation(struct plan *plan, const struct run_preparation *preparation)
+{
+    if (preparation->path == NULL)
+        return 0;
+    size_t count = list_length((const char *const *)plan->environment);
+    plan->warm_environment = calloc(count + 2, sizeof(char *));
+    plan->preparation.path = plan_text(plan, "%s", preparation->path);
+    plan->preparation.text = plan_text(plan, "%s", preparation->text);
+    if (plan->warm_environment == NULL || plan->preparation.path == NULL ||
+        plan->preparation.text == NULL)
+        return -ENOMEM;
+    memcpy(plan->warm_environment, plan->environment, count * sizeof(char *));
+    return set_variable(plan, plan->warm_environment, &count, preparation->variable);
+}
+
+static int plan_environment(struct plan *plan, const struct run_spec *spec)
+{
+    size_t extra = list_length(spec->environment);
+    plan->environment = calloc(ARRAY_LENGTH(base_environment) + extra + 1, sizeof(char *));
+    if (plan->environment == NULL)
+        return -ENOMEM;
+    size_t count = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(base_environment); i++)
+        r = set_variable(plan, plan->environment, &count, base_environment[i]);
+    for (size_t i = 0; r == 0 && i < extra; i++)
+        r = set_variable(plan, plan->environment, &count, spec->environment[i]);
+    plan->jail.environment = plan->environment;
+    return r < 0 ? r : plan_preparation(plan, &spec->preparation);
+}
+
+/*
+ * The program is looked for here where there is one directory; in layers, whose sum only the jail
+ * sees, all places where it may be are left to the child.
+ */
+static int plan_programs(struct plan *plan, const char *name, const struct rootfs *rootfs,
+                         struct fault *fault)
+{
+    static const char *const directories[] = {ROOTFS_PROGRAM_DIRECTORIES};
+    plan->programs = calloc(ARRAY_LENGTH(directories) + 1, sizeof(char *));
+    if (plan->programs == NULL)
+        return -ENOMEM;
+    plan->jail.programs = plan->programs;
+    if (plan->jail.root_layers == NULL || name[0] == '/') {
+        OWNED_MEMORY char *program = NULL;
+        int r =
+            plan->jail.root_layers != NULL ? 0 : rootfs_find_program(rootfs, name, &program, fault);
+        if (r == 0)
+            plan->programs[0] = plan_text(plan, "%s", program != NULL ? program : name);
+        return r < 0 ? r : (plan->programs[0] != NULL ? 0 : -ENOMEM);
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+        plan->programs[i] = plan_text(plan, "%s/%s", directories[i], name);
+        if (plan->programs[i] == NULL)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static int plan_arguments(struct plan *plan, const struct run_spec *spec,
+                          const struct rootfs *rootfs, struct fault *fault)
+{
+    size_t count = list_length(spec->argv);
+    if (count == 0 || count > ARGUMENTS_MAX)
+        return fault_set(fault, E2BIG, "a program needs 1 to %d arguments, not %zu", ARGUMENTS_MAX,
+                         count);
+    int r = plan_programs(plan, spec->argv[0], rootfs, fault);
+    if (r < 0) {
+        fault_prefix(fault, "image %s", spec->image);
+        return r;
+    }
+    _Static_assert(ARGUMENTS_MAX <= PLAN_ARGUMENTS_MAX, "the child could not pass on all");
+    plan->argv = calloc(count + 1, sizeof(char *));
+    if (plan->argv == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const char *text = i == 0 && plan->programs[1] == NULL ? plan->programs[0] : spec->argv[i];
+        plan->argv[i] = plan_text(plan, "%s", text);
+        if (plan->argv[i] == NULL)
+            return -ENOMEM;
+    }
+    plan->jail.argv = plan->argv;
+    return 0;
+}
+
+/* A path from an image's description must stay below $HOME. */
+static bool is_plain_relative(const char *path)
+{
+    if (path[0] == '\0' || path[0] == '/')
+        return false;
+    for (const char *part = path; part != NULL; part = strchr(part, '/')) {
+        part += part[0] == '/';
+        size_t length = strcspn(part, "/");
+        if (length == 0 || (length == 1 && part[0] == '.') ||
+            (length == 2 && strncmp(part, "..", 2) == 0))
+            return false;
+    }
+    return true;
+}
+
+static int plan_home_links(struct plan *plan, const struct run_spec *spec, struct fault *fault)
+{
+    plan->home_links = calloc(spec->home_link_count + 1, sizeof(struct plan_link));
+    if (plan->home_links == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < spec->home_link_count; i++) {
+        if (!is_plain_relative(spec->home_links[i].path))
+            return fault_set(fault, EINVAL,
+                             "image %s asks for a link \"%s\" in the home directory; it must be a "
+                             "relative path without . and ..",
+                             spec->image, spec->home_links[i].path);
+        plan->home_links[i].path = plan_text(plan, "%s", spec->home_links[i].path);
+        plan->home_links[i].target = plan_text(plan, "%s", spec->home_links[i].target);
+        if (plan->home_links[i].path == NULL || plan->home_links[i].target == NULL)
+            return -ENOMEM;
+    }
+    plan->jail.home_links = plan->home_links;
+    plan->jail.home_link_count = spec->home_link_count;
+    return 0;
+}
+
+/* What the server itself was denied, for good, cannot be given and need not be. */
+static void lower_to_own(struct plan_rlimit *rlimit)
+{
+    struct rlimit own;
+    if (getrlimit((__rlimit_resource_t)rlimit->resource, &own) == 0 && own.rlim_max < rlimit->limit)
+        rlimit->limit = own.rlim_max;
+}
+
+/*
+ * What a run may use together is not for this limit, but for cgroups or the limiter. It only keeps a
+ * single process from running away from a limiter by more than the machine has.
+ */
+static uint64_t data_bound(const struct run_limits *limits)
+{
+    long pages = sysconf(_SC_PHYS_PAGES); /* -1: not told */
+    uint64_t machine = pages < 0 ? 0 : (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return machine > limits->memory_bytes ? machine : limits->memory_bytes;
+}
+
+static void plan_rlimits(struct plan *plan, const struct run_spec *spec)
+{
+    const struct run_limits *limits = &spec->limits;
+    /* All the processor time that any run may have: a last resort, should the timers fail. */
+    int64_t wall_ms = spec->wall_max_ms > limits->wall_ms ? spec->wall_max_ms : limits->wall_ms;
+    uint64_t cpu_seconds =
+        (uint64_t)(wall_ms / 1000 + 1) * limits->millicpus / 1000 + RUN_CPU_GRACE_S;
+    struct plan_rlimit rlimits[] = {
+        /* Not 0: at 1 a core_pattern that is a program is not started either. core(5) */
+        {RLIMIT_CORE, 1},
+        {RLIMIT_NOFILE, limits->descriptors},
+        /*
+         * Counted from 0 in this user namespace since Linux 5.14; pid 1 is one of them. One more,
+         * so that a run which wants more than it may have can be told from one that does not.
+         */
+        {RLIMIT_NPROC, limits->processes + 2},
+        {RLIMIT_DATA, data_bound(limits)},
+        {RLIMIT_FSIZE, limits->disk_bytes},
+        {RLIMIT_CPU, cpu_seconds},
+        {RLIMIT_SIGPENDING, RUN_SIGNALS_QUEUED_MAX},
+        {RLIMIT_MEMLOCK, RUN_LOCKED_MEMORY_MAX},
+        /* Users who make music often may take real-time priority; their snippets may not. */
+        {RLIMIT_RTPRIO, 0},
+        {RLIMIT_NICE, 0},
+    };
+    _Static_assert(sizeof(rlimits) <= sizeof(plan->rlimits), "plan->rlimits is too small");
+    for (size_t i = 0; i < ARRAY_LENGTH(rlimits); i++)
+        lower_to_own(&rlimits[i]);
+    memcpy(plan->rlimits, rlimits, sizeof(rlimits));
+    plan->jail.rlimits = plan->rlimits;
+    plan->jail.rlimit_count = ARRAY_LENGTH(rlimits);
+}
+
+/* The options of an overlayfs, whose first directory is the top. */
+static int plan_layers(struct plan *plan, const struct run_spec *spec, struct fault *fault)
+{
+    OWNED(buffer_release) struct buffer options = BUFFER(MOUNT_OPTIONS_MAX);
+    size_t count = list_length(spec->layers);
+    int r = buffer_append_text(&options, "userxattr,lowerdir=");
+    for (size_t i = count; r == 0 && i > 0; i--) {
+        const char *layer = spec->layers[i - 1];
+        if (layer[0] == '\0' || layer[0] == '/' || strpbrk(layer, ",:\\") != NULL)
+            return fault_set(fault, EINVAL, "image %s has a layer of the strange name \"%s\"",
+                             spec->image, layer);
+        r = buffer_format(&options, "%s%s", layer, i > 1 ? ":" : "");
+    }
+    if (r == -ENOBUFS)
+        return fault_set(fault, E2BIG, "image %s has more layers than can be mounted", spec->image);
+    const char *text = r == 0 ? buffer_string(&options) : NULL;
+    plan->jail.root_layers = text != NULL ? plan_text(plan, "%s", text) : NULL;
+    return plan->jail.root_layers != NULL ? 0 : -ENOMEM;
+}
+
+static int plan_files(struct plan *plan, const struct run_spec *spec, const struct rootfs *rootfs)
+{
+    struct jail_plan *jail = &plan->jail;
+    jail->root_path = plan_text(plan, "%s", rootfs->path);
+    jail->root_device = rootfs->device;
+    jail->root_inode = rootfs->inode;
+    jail->scratch_size = plan_text(plan, "%" PRIu64, spec->limits.disk_bytes);
+    jail->scratch_inodes = plan_text(plan, "%" PRIu64, spec->limits.inodes);
+    jail->code_name = plan_text(plan, "%s", spec->code_name);
+    if (jail->root_path == NULL || jail->scratch_size == NULL || jail->scratch_inodes == NULL ||
+        jail->code_name == NULL)
+        return -ENOMEM;
+    jail->scratch = scratch;
+    jail->scratch_count = ARRAY_LENGTH(scratch);
+    jail->devices = devices;
+    jail->device_count = ARRAY_LENGTH(devices);
+    jail->dev_links = dev_links;
+    jail->dev_link_count = ARRAY_LENGTH(dev_links);
+    jail->user_limits = user_limits;
+    jail->user_limit_count = ARRAY_LENGTH(user_limits);
+    jail->masks = masks;
+    jail->mask_count = ARRAY_LENGTH(masks);
+    jail->home = JAIL_HOME;
+    jail->work_directory = JAIL_WORK;
+    return 0;
+}
+
+static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct fault *fault)
+{
+    const struct run_spec *spec = inputs->spec;
+    plan->jail.uid = JAIL_UID;
+    plan->jail.gid = JAIL_GID;
+    plan->jail.hostname = JAIL_HOSTNAME;
+    plan->jail.init_name = JAIL_INIT;
+    plan->jail.command_line = inputs->command_line;
+    plan->jail.command_line_size = inputs->command_line_size;
+    plan->jail.last_capability = inputs->last_capability;
+    plan->jail.landlock_abi = inputs->landlock_abi;
+    plan->jail.path_rights = path_rights;
+    plan->jail.path_rights_count = ARRAY_LENGTH(path_rights);
+    plan->image = plan_text(plan, "%s", spec->image);
+    if (plan->image == NULL)
+        return -ENOMEM;
+    OWNED(rootfs_close) struct rootfs rootfs = ROOTFS_NONE;
+    int r = rootfs_open(spec->rootfs, &rootfs, fault);
+    if (r == 0 && spec->layers != NULL)
+        r = plan_layers(plan, spec, fault);
+    if (r == 0)
+        r = plan_files(plan, spec, &rootfs);
+    if (r == 0)
+        r = plan_arguments(plan, spec, &rootfs, fault);
+    if (r == 0)
+        r = plan_environment(plan, spec);
+    if (r == 0)
+        r = plan_home_links(plan, spec, fault);
+    plan_rlimits(plan, spec);
+    return r;
+}
+
+int plan_build(const struct plan_inputs *inputs, struct plan **ret_plan, struct fault *fault)
+{
+    struct plan *plan = calloc(1, sizeof(*plan));
+    if (plan == NULL)
+        return fault_set(fault, ENOMEM, "out of memory for the plan of a sandbox");
+    int r = plan_fill(plan, inputs, fault);
+    if (r < 0) {
+        plan_free(plan);
+        return fault_set(fault, -r, "cannot plan a sandbox: %m");
+    }
+    *ret_plan = plan;
+    return 0;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (plan == NULL)
+        return;
+    while (plan->texts != NULL) {
+        struct text *text = plan->texts;
+        plan->texts = text->next;
+        free(text);
+    }
+    free(plan->home_links);
+    free(plan->argv);
+    free(plan->programs);
+    free(plan->environment);
+    free(plan->warm_environment);
+    free(plan);
+}
+
+/* NULL equals NULL. */
+static bool same_text(const char *one, const char *other)
+{
+    return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+}
+
+static bool same_list(char *const *one, char *const *other)
+{
+    size_t i = 0;
+    while (one[i] != NULL && same_text(one[i], other[i]))
+        i++;
+    return one[i] == other[i];
+}
+
+static bool same_home_links(const struct jail_plan *one, const struct jail_plan *other)
+{
+    bool same = one->home_link_count == other->home_link_count;
+    for (size_t i = 0; same && i < one->home_link_count; i++)
+        same = same_text(one->home_links[i].path, other->home_links[i].path) &&
+               same_text(one->home_links[i].target, other->home_links[i].target);
+    return same;
+}
+
+bool plan_is_same(const struct plan *one, const struct plan *other)
+{
+    const struct jail_plan *a = &one->jail;
+    const struct jail_plan *b = &other->jail;
+    for (size_t i = 0; i < a->rlimit_count; i++) {
+        if (a->rlimits[i].resource != b->rlimits[i].resource ||
+            a->rlimits[i].limit != b->rlimits[i].limit)
+            return false;
+    }
+    return same_text(one->image, other->image) && same_text(a->root_path, b->root_path) &&
+           a->root_device == b->root_device && a->root_inode == b->root_inode &&
+           same_text(a->root_layers, b->root_layers) &&
+           same_text(a->scratch_size, b->scratch_size) &&
+           same_text(a->scratch_inodes, b->scratch_inodes) &&
+           same_text(a->code_name, b->code_name) && same_list(a->argv, b->argv) &&
+           same_list(a->programs, b->programs) && same_list(one->environment, other->environment) &&
+           same_text(one->preparation.path, other->preparation.path) &&
+           same_text(one->preparation.text, other->preparation.text) && same_home_links(a, b);
+}
+
+void plan_make_warm(struct plan *plan)
+{
+    plan->jail.is_warm = true;
+    if (plan->warm_environment == NULL)
+        return;
+    plan->jail.environment = plan->warm_environment;
+    plan->jail.home_file = &plan->preparation;
+}
+
+struct jail_plan *plan_jail(struct plan *plan)
+{
+    return &plan->jail;
+}
+
+const char *plan_image(const struct plan *plan)
+{
+    return plan->image;
+}
+
+void plan_set_filter(struct plan *plan, const struct filter *filter)
+{
+    plan->jail.filter = (struct sock_fprog){.len = filter->length, .filter = filter->code};
+}

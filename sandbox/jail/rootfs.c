@@ -1,0 +1,80 @@
+#include "sandbox/jail/rootfs.h"
+
+#include "sandbox/base/open_resolved.h"
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int rootfs_open(const char *path, struct rootfs *ret_rootfs, struct fault *fault)
+{
+    OWNED_FD int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return fault_set(fault, errno, "cannot open the root file system %s: %m", path);
+    *ret_rootfs = (struct rootfs){
+        .fd = fd_take(&fd),
+        .path = path,
+        .device = status.st_dev,
+        .inode = status.st_ino,
+    };
+    return 0;
+}
+
+void rootfs_close(struct rootfs *rootfs)
+{
+    fd_close(&rootfs->fd);
+}
+
+/* Whether `path`, resolved inside, is a file that may be executed. */
+static int check_program(const struct rootfs *rootfs, const char *path)
+{
+    OWNED_FD int fd = open_resolved(rootfs->fd, path, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT);
+    struct stat status;
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    return S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0 ? 0 : -EACCES;
+}
+
+int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **ret_path,
+                        struct fault *fault)
+{
+    static const char *const directories[] = {ROOTFS_PROGRAM_DIRECTORIES};
+    if (name[0] == '/') {
+        int r = check_program(rootfs, name);
+        if (r < 0)
+            return fault_set(fault, -r, "cannot run %s in %s: %m", name, rootfs->path);
+        *ret_path = strdup(name);
+        return *ret_path == NULL ? fault_set(fault, ENOMEM, "out of memory") : 0;
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+        OWNED_MEMORY char *path = NULL;
+        if (asprintf(&path, "%s/%s", directories[i], name) < 0)
+            return fault_set(fault, ENOMEM, "out of memory");
+        if (check_program(rootfs, path) == 0) {
+            *ret_path = pointer_take(&path);
+            return 0;
+        }
+    }
+    return fault_set(fault, ENOENT,
+                     "there is no program \"%s\" in the image's PATH (%s) below %s. Is this an "
+                     "image for another language?",
+                     name, JAIL_PATH, rootfs->path);
+}
+
+int rootfs_detach(const char *path, int *ret_fd, struct fault *fault)
+{
+    int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path,
+                          AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (fd < 0 && errno != EPERM)
+        return fault_set(fault, errno, "cannot copy the mount of %s: %m", path);
+    *ret_fd = fd;
+    return 0;
+}

@@ -1,0 +1,46 @@
+/*
+ * A root file system on the host, looked at by descriptor.
+ *
+ * What is in it is downloaded data: every path in it is resolved inside it (RESOLVE_IN_ROOT), so a
+ * symbolic link in an image cannot lead the parent astray. Side: parent.  Source: openat2(2).
+ */
+#ifndef SANDBOX_JAIL_ROOTFS_H
+#define SANDBOX_JAIL_ROOTFS_H
+
+#include "sandbox/base/fault.h"
+
+#include <stdint.h>
+
+struct rootfs {
+    int fd;          /* O_PATH */
+    const char *path; /* borrowed */
+    uint64_t device; /* st_dev, st_ino */
+    uint64_t inode;
+};
+
+#define ROOTFS_NONE ((struct rootfs){.fd = -1})
+
+/* 0; -ENOENT, -ENOTDIR, -EACCES ... with a fault. `path` is borrowed for the life of *ret_rootfs. */
+int rootfs_open(const char *path, struct rootfs *ret_rootfs, struct fault *fault);
+void rootfs_close(struct rootfs *rootfs);
+
+/*
+ * Looks `name` up along JAIL_PATH inside (an absolute name: as it is). The path is owned by the
+ * caller. 0; -ENOENT with a fault.
+ */
+int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **ret_path,
+                        struct fault *fault);
+
+/*
+ * A detached copy of the mount of that directory, for a parent that may make one: a child that has already left
+ * root's ids behind could not walk to a directory that only root may enter. *ret_fd is -1 where
+ * the child must open the path itself (an ordinary user: same rights as the parent). 0 or fault.
+ */
+int rootfs_detach(const char *path, int *ret_fd, struct fault *fault);
+
+/* Where programs are looked for, and PATH of the program. */
+#define ROOTFS_PROGRAM_DIRECTORIES                                                                 \
+    "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"
+#define JAIL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+#endif

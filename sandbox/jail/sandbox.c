@@ -1,0 +1,283 @@
+#include "sandbox/jail/sandbox.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/child/jail.h"
+#include "sandbox/jail/proc_file.h"
+#include "sandbox/jail/rootfs.h"
+#include "sandbox/jail/setup_error.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The others are made inside, beside each other: step_make_network(), step_make_namespaces(). */
+#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID)
+
+/* Both ends of everything between the parent and the child. */
+struct channels {
+    int control[2]; /* parent's, child's */
+    int out[2]; /* read end, write end */
+    int err[2];
+    int files[2]; /* parent's, child's */
+    int code;
+    int root_tree;
+};
+
+static void pair_close(int pair[2])
+{
+    fd_close(&pair[0]);
+    fd_close(&pair[1]);
+}
+
+static void channels_close(struct channels *channels)
+{
+    pair_close(channels->control);
+    pair_close(channels->out);
+    pair_close(channels->err);
+    pair_close(channels->files);
+    fd_close(&channels->code);
+    fd_close(&channels->root_tree);
+}
+
+/* 0, 1 and 2 become the program's: nothing of ours may lie there. */
+static int raise_above_standard(int *fd)
+{
+    if (*fd > STDERR_FILENO)
+        return 0;
+    int raised = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (raised < 0)
+        return -errno;
+    close(*fd);
+    *fd = raised;
+    return 0;
+}
+
+static int make_pipe(int pair[2], const struct id_map *map)
+{
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return -errno;
+    if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    /* The program may open /dev/stdout again, so the pipe has to be its own. */
+    if (map->outside_uid != geteuid() && fchown(pair[1], map->outside_uid, map->outside_gid) < 0)
+        return -errno;
+    return raise_above_standard(&pair[1]);
+}
+
+/*
+ * Where the code will be. The child inherits it, because a descriptor in a message would count
+ * against the user, together with those that snippets send each other, until the child took it:
+ * one snippet could keep all others from getting their code (ETOOMANYREFS, unix(7)).
+ */
+static int make_code_memory(int *ret_fd)
+{
+    *ret_fd = memfd_create("code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return *ret_fd < 0 ? -errno : raise_above_standard(ret_fd);
+}
+
+static int channels_open(struct channels *channels, const struct id_map *map, struct fault *fault)
+{
+    int r = make_pipe(channels->out, map);
+    if (r == 0)
+        r = make_pipe(channels->err, map);
+    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->control) < 0)
+        r = -errno;
+    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->files) < 0)
+        r = -errno;
+    if (r == 0)
+        r = raise_above_standard(&channels->control[1]);
+    if (r == 0)
+        r = raise_above_standard(&channels->files[1]);
+    if (r == 0)
+        r = make_code_memory(&channels->code);
+    if (r == 0 && channels->root_tree >= 0)
+        r = raise_above_standard(&channels->root_tree);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot make the pipes of a sandbox: %m");
+    return 0;
+}
+
+static int compare_descriptors(const void *one, const void *other)
+{
+    return *(const int *)one - *(const int *)other;
+}
+
+static void plan_descriptors(struct jail_plan *jail, const struct channels *channels)
+{
+    jail->control_fd = channels->control[1];
+    jail->stdout_fd = channels->out[1];
+    jail->stderr_fd = channels->err[1];
+    jail->files_fd = channels->files[1];
+    jail->code_fd = channels->code;
+    jail->root_tree_fd = channels->root_tree;
+    jail->keep_count = 0;
+    jail->keep[jail->keep_count++] = jail->control_fd;
+    jail->keep[jail->keep_count++] = jail->stdout_fd;
+    jail->keep[jail->keep_count++] = jail->stderr_fd;
+    jail->keep[jail->keep_count++] = jail->files_fd;
+    jail->keep[jail->keep_count++] = jail->code_fd;
+    if (jail->root_tree_fd >= 0)
+        jail->keep[jail->keep_count++] = jail->root_tree_fd;
+    qsort(jail->keep, jail->keep_count, sizeof(int), compare_descriptors);
+}
+
+/* Does what only the parent can, for which the child waits, and lets it go on. */
+static int let_go(const struct sandbox *sandbox, const struct id_map *map, struct fault *fault)
+{
+    int r = id_map_write(map, sandbox->pid, fault);
+    /* Should memory run out, the snippet is what the kernel kills, and nothing of the user's. */
+    if (r == 0)
+        r = proc_file_write(sandbox->pid, "oom_score_adj", "1000", fault);
+    if (r < 0)
+        return r;
+    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL) < 0)
+        return fault_set(fault, errno, "cannot start the set-up of a sandbox: %m");
+    return 0;
+}
+
+/* A child that failed before has told why, and that is the cause; a dead one cannot be mapped. */
+static int explain_by_child(struct plan *plan, struct sandbox *sandbox, int r, struct fault *fault,
+                            const struct fault *own)
+{
+    struct child_report report;
+    if (sandbox_read_report(sandbox, &report) == 0 && report.kind == REPORT_FAILED)
+        return setup_error_explain(plan_jail(plan), plan_image(plan), &report, fault);
+    return fault_set(fault, -r, "%s", own->text);
+}
+
+static long clone_child(int cgroup_fd, int *ret_pidfd)
+{
+    struct clone_args arguments = {
+        .flags = NAMESPACES | CLONE_PIDFD,
+        .pidfd = (uintptr_t)ret_pidfd,
+        .exit_signal = SIGCHLD,
+    };
+    if (cgroup_fd >= 0) {
+        arguments.flags |= CLONE_INTO_CGROUP;
+        arguments.cgroup = (uint64_t)cgroup_fd;
+    }
+    return syscall(SYS_clone3, &arguments, sizeof(arguments));
+}
+
+int sandbox_spawn(struct plan *plan, const struct id_map *map, int cgroup_fd,
+                  struct sandbox *ret_sandbox, struct fault *fault)
+{
+    OWNED(channels_close)
+    struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, -1};
+    OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
+    int r = 0;
+    if (plan_jail(plan)->root_layers == NULL) /* those it reaches before it leaves our ids */
+        r = rootfs_detach(plan_jail(plan)->root_path, &channels.root_tree, fault);
+    if (r == 0)
+        r = channels_open(&channels, map, fault);
+    if (r < 0)
+        return r;
+    plan_descriptors(plan_jail(plan), &channels);
+
+    long pid = clone_child(cgroup_fd, &sandbox.pidfd);
+    if (pid < 0)
+        return setup_error_explain_clone(errno, fault);
+    if (pid == 0)
+        jail_main(plan_jail(plan));
+    sandbox.pid = (pid_t)pid;
+    sandbox.control_fd = fd_take(&channels.control[0]);
+    sandbox.stdout_fd = fd_take(&channels.out[0]);
+    sandbox.stderr_fd = fd_take(&channels.err[0]);
+    sandbox.files_fd = fd_take(&channels.files[0]);
+    sandbox.code_fd = fd_take(&channels.code);
+
+    struct fault own = {""};
+    r = let_go(&sandbox, map, &own);
+    if (r < 0)
+        return explain_by_child(plan, &sandbox, r, fault, &own);
+    *ret_sandbox = sandbox;
+    sandbox = SANDBOX_NONE;
+    return 0;
+}
+
+/* Fills the memory, and nobody can change it any more. */
+static int write_code(int fd, const char *code, size_t length)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t written = write(fd, code + done, length - done);
+        if (written < 0)
+            return -errno;
+        done += (size_t)written;
+    }
+    int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : 0;
+}
+
+int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struct fault *fault)
+{
+    int r = write_code(sandbox->code_fd, code, length);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot copy %zu bytes of code for a sandbox: %m", length);
+    fd_close(&sandbox->code_fd);
+    /*
+     * EPIPE, and ECONNRESET where it left the first go-ahead unread: the child has failed before;
+     * its record says why, and is read as any other.
+     */
+    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
+        return fault_set(fault, errno, "cannot hand the code to a sandbox: %m");
+    return 0;
+}
+
+int sandbox_read_report(struct sandbox *sandbox, struct child_report *ret_report)
+{
+    struct child_report report;
+    ssize_t length = recv(sandbox->control_fd, &report, sizeof(report), MSG_DONTWAIT);
+    if (length < 0)
+        return errno == EINTR ? -EAGAIN : errno == ECONNRESET ? -EPIPE : -errno;
+    if (length != (ssize_t)sizeof(report))
+        return -EPIPE;
+    *ret_report = report;
+    return 0;
+}
+
+void sandbox_stop(struct sandbox *sandbox)
+{
+    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        sandbox_kill(sandbox);
+}
+
+void sandbox_kill(struct sandbox *sandbox)
+{
+    if (sandbox->pid > 0)
+        syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+}
+
+void sandbox_reap(struct sandbox *sandbox, struct rusage *ret_usage)
+{
+    if (sandbox->pid <= 0)
+        return;
+    /* The system call, unlike waitid(3), also tells the usage: of init and all it reaped. */
+    struct rusage usage = {0};
+    siginfo_t info;
+    while (syscall(SYS_waitid, P_PIDFD, sandbox->pidfd, &info, WEXITED, &usage) < 0) {
+        if (errno != EINTR)
+            break;
+    }
+    sandbox->pid = 0;
+    if (ret_usage != NULL)
+        *ret_usage = usage;
+}
+
+void sandbox_release(struct sandbox *sandbox)
+{
+    sandbox_kill(sandbox);
+    sandbox_reap(sandbox, NULL);
+    fd_close(&sandbox->pidfd);
+    fd_close(&sandbox->control_fd);
+    fd_close(&sandbox->stdout_fd);
+    fd_close(&sandbox->stderr_fd);
+    fd_close(&sandbox->files_fd);
+    fd_close(&sandbox->code_fd);
+}

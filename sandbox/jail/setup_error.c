@@ -1,0 +1,232 @@
+#include "sandbox/jail/setup_error.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/remedy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ERRNO_MAX 4095 /* include/linux/err.h */
+
+/* What a step does, as the end of "cannot ...". %s is its object, where it has one. */
+static const char *const step_texts[STEP_COUNT] = {
+    [STEP_CLOSE_DESCRIPTORS] = "close the server's descriptors",
+    [STEP_NAME_INIT] = "name its init",
+    [STEP_NETWORK_NAMESPACE] = "make a network namespace",
+    [STEP_LOOPBACK] = "start the loopback interface",
+    [STEP_SIGNALS] = "reset the signals",
+    [STEP_NAMESPACES] = "make its mount, ipc, uts and cgroup namespaces",
+    [STEP_WAIT_FOR_ID_MAP] = "get the user mapping from the server",
+    [STEP_ENTER_LAYERS] = "enter the directory of the image's layers",
+    [STEP_TAKE_IDS] = "become the sandbox's user",
+    [STEP_DIE_WITH_PARENT] = "tie the sandbox's life to the server's",
+    [STEP_HOSTNAME] = "set the host name",
+    [STEP_PRIVATE_MOUNTS] = "make the mounts private",
+    [STEP_MAKE_PROC] = "make a /proc of its own",
+    [STEP_MAKE_SCRATCH] = "make the writable tmpfs",
+    [STEP_MAKE_DEV] = "make /dev",
+    [STEP_SPLIT_SCRATCH] = "divide the writable tmpfs",
+    [STEP_OPEN_ROOT] = "open the root file system",
+    [STEP_MOUNT_LAYERS] = "mount the layers of the image (overlayfs)",
+    [STEP_REMOUNT_ROOT_READ_ONLY] = "make the root file system read-only",
+    [STEP_MOUNT_PROC] = "mount /proc",
+    [STEP_FILL_DEV] = "fill /dev",
+    [STEP_REMOUNT_DEV_READ_ONLY] = "make /dev read-only",
+    [STEP_MASK_FILE] = "cover the /proc file",
+    [STEP_MOUNT_SCRATCH] = "mount the writable directory",
+    [STEP_USER_LIMIT] = "set the limit of the user namespace",
+    [STEP_KEYRING] = "leave the session keyring",
+    [STEP_CAPABILITIES] = "drop the capabilities",
+    [STEP_LANDLOCK] = "restrict files once more (Landlock)",
+    [STEP_PIVOT_ROOT] = "pivot into the root file system",
+    [STEP_LEAVE_OLD_ROOT] = "leave the host's root",
+    [STEP_REMOUNT_PROC_READ_ONLY] = "make /proc read-only",
+    [STEP_FILL_HOME] = "fill the home directory",
+    [STEP_WORK_DIRECTORY] = "enter the work directory",
+    [STEP_SHOW_WORK_DIRECTORY] = "show the work directory to the server",
+    [STEP_MAKE_CODE_FIFO] = "make a FIFO in the place of",
+    [STEP_RLIMIT] = "set the resource limit",
+    [STEP_SECUREBITS] = "lock the securebits",
+    [STEP_NO_NEW_PRIVILEGES] = "set no_new_privs",
+    [STEP_SPECULATION] = "switch speculation off",
+    [STEP_WATCH_CHILDREN] = "watch the program's processes",
+    [STEP_FILTER] = "install the system call filter",
+    [STEP_RECEIVE_CODE] = "receive the code",
+    [STEP_WRITE_CODE] = "write the code into the work directory",
+    [STEP_FORK] = "start the program's process",
+    [STEP_SESSION] = "start a session",
+    [STEP_STANDARD_STREAMS] = "connect the standard streams",
+    [STEP_EXECUTE] = "execute",
+};
+
+#define IMAGE_HELP                                                                                 \
+    "the image is damaged or was changed; fetch it again with "                                    \
+    "`code-sandbox-mcp fetch --force`"
+
+static const char *rlimit_name(int resource)
+{
+    switch (resource) {
+    case RLIMIT_CORE:
+        return "RLIMIT_CORE";
+    case RLIMIT_NOFILE:
+        return "RLIMIT_NOFILE";
+    case RLIMIT_NPROC:
+        return "RLIMIT_NPROC";
+    case RLIMIT_DATA:
+        return "RLIMIT_DATA";
+    case RLIMIT_AS:
+        return "RLIMIT_AS";
+    case RLIMIT_FSIZE:
+        return "RLIMIT_FSIZE";
+    case RLIMIT_CPU:
+        return "RLIMIT_CPU";
+    case RLIMIT_SIGPENDING:
+        return "RLIMIT_SIGPENDING";
+    case RLIMIT_MEMLOCK:
+        return "RLIMIT_MEMLOCK";
+    case RLIMIT_RTPRIO:
+        return "RLIMIT_RTPRIO";
+    case RLIMIT_NICE:
+        return "RLIMIT_NICE";
+    default:
+        return "of that number";
+    }
+}
+
+/* What the step was done to; "" where the text says it all. */
+static const char *step_object(const struct jail_plan *plan, const struct child_report *report)
+{
+    size_t index = report->index < 0 ? SIZE_MAX : (size_t)report->index;
+    switch ((enum jail_step)report->step) {
+    case STEP_ENTER_LAYERS:
+    case STEP_OPEN_ROOT:
+    case STEP_REMOUNT_ROOT_READ_ONLY:
+        return plan->root_path;
+    case STEP_FILL_DEV:
+        if (index < plan->device_count)
+            return plan->devices[index].name;
+        index -= index == SIZE_MAX ? 0 : plan->device_count;
+        return index < plan->dev_link_count ? plan->dev_links[index].path : "";
+    case STEP_USER_LIMIT:
+        return index < plan->user_limit_count ? plan->user_limits[index].path : "";
+    case STEP_MASK_FILE:
+        return index < plan->mask_count ? plan->masks[index] : "";
+    case STEP_SPLIT_SCRATCH:
+    case STEP_MOUNT_SCRATCH:
+        return index < plan->scratch_count ? plan->scratch[index].target : "";
+    case STEP_FILL_HOME:
+        if (index == plan->home_link_count && plan->home_file != NULL)
+            return plan->home_file->path;
+        return index < plan->home_link_count ? plan->home_links[index].path : plan->home;
+    case STEP_WORK_DIRECTORY:
+        return plan->work_directory;
+    case STEP_RLIMIT:
+        return index < plan->rlimit_count ? rlimit_name(plan->rlimits[index].resource) : "";
+    case STEP_LANDLOCK:
+        return index < plan->path_rights_count ? plan->path_rights[index].path : "";
+    case STEP_MAKE_CODE_FIFO:
+    case STEP_WRITE_CODE:
+        return plan->code_name;
+    case STEP_EXECUTE:
+        return plan->argv[0];
+    default:
+        return "";
+    }
+}
+
+static const char *namespace_remedy(enum jail_step step, int error)
+{
+    switch (error) {
+    case ENOSPC:
+        return step == STEP_NETWORK_NAMESPACE
+                   ? "the limit of network namespaces is reached; see "
+                     "/proc/sys/user/max_net_namespaces (0 means that an administrator switched "
+                     "them off)"
+                   : "a limit of namespaces is reached; see max_mnt_namespaces, "
+                     "max_ipc_namespaces, max_uts_namespaces and max_cgroup_namespaces in "
+                     "/proc/sys/user (0 means that an administrator switched them off)";
+    case EINVAL:
+        return "this kernel was built without them";
+    case EAGAIN:
+        return PROCESSES_HELP;
+    case EPERM:
+    case EACCES:
+        return USERNS_HELP;
+    default:
+        return NULL;
+    }
+}
+
+static const char *step_remedy(enum jail_step step, int error)
+{
+    switch (step) {
+    case STEP_TAKE_IDS:
+    case STEP_HOSTNAME:
+    case STEP_PRIVATE_MOUNTS:
+    case STEP_LOOPBACK:
+        return error == EPERM || error == EACCES ? USERNS_HELP : NULL;
+    case STEP_MAKE_PROC:
+        return error == EPERM ? "parts of this /proc are hidden, as in a container, and the kernel "
+                                "then refuses a new one: start that container with an unmasked "
+                                "/proc (for example --security-opt unmask=ALL)"
+                              : NULL;
+    case STEP_OPEN_ROOT:
+        return error == ESTALE   ? "the image was replaced meanwhile: run again"
+               : error == EACCES ? "may this user enter every directory above it?"
+                                 : IMAGE_HELP;
+    case STEP_ENTER_LAYERS:
+        return error == EACCES ? "may this user enter every directory above it?" : IMAGE_HELP;
+    case STEP_MOUNT_LAYERS:
+        return error == ENOENT || error == ENOTDIR ? IMAGE_HELP
+                                                   : "images with added layers need overlayfs in a "
+                                                     "user namespace (Linux 5.11, `modprobe "
+                                                     "overlay`), and a store on a file system "
+                                                     "that it can read";
+    case STEP_MOUNT_PROC:
+    case STEP_FILL_DEV:
+    case STEP_MOUNT_SCRATCH:
+        /* EINVAL: a directory is to be mounted over what is none */
+        return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL ? IMAGE_HELP
+               : error == ENOSYS || error == EPERM
+                   ? "inside a container its filter may hide openat2, move_mount or mknodat"
+                   : NULL;
+    case STEP_PIVOT_ROOT:
+        return error == EINVAL ? PIVOT_HELP : NULL;
+    case STEP_EXECUTE:
+    case STEP_FILL_HOME:
+        return error == ENOENT || error == ENOTDIR || error == ENOEXEC ? IMAGE_HELP : NULL;
+    case STEP_WRITE_CODE:
+        return error == ENOSPC || error == EFBIG ? "the code is larger than the disk limit" : NULL;
+    case STEP_RLIMIT:
+        return error == EPERM ? "the limit that this program itself was started with is lower; "
+                                "see `ulimit -a`"
+                              : NULL;
+    case STEP_NETWORK_NAMESPACE:
+    case STEP_NAMESPACES:
+        return namespace_remedy(step, error);
+    case STEP_FORK:
+        return error == EAGAIN ? PROCESSES_HELP : NULL;
+    default:
+        return NULL;
+    }
+}
+
+int setup_error_explain(const struct jail_plan *plan, const char *image,
+                        const struct child_report *report, struct fault *fault)
+{
+    const char *text = report->step < STEP_COUNT ? step_texts[report->step] : NULL;
+    const char *object = step_object(plan, report);
+    const char *remedy = step_remedy((enum jail_step)report->step, report->error);
+    /* Of a child: what no system call gives as its error is none. */
+    int error = report->error > 0 && report->error <= ERRNO_MAX ? report->error : EIO;
+    return fault_set(fault, error, "the sandbox for image %s could not %s%s%s: %s%s%s", image,
+                     text != NULL ? text : "be set up", object[0] != '\0' ? " " : "", object,
+                     strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
+}
+
+int setup_error_explain_clone(int error, struct fault *fault)
+{
+    const char *remedy = remedy_for_clone(error);
+    return fault_set(fault, error, "cannot make the namespaces of a sandbox: %s%s%s",
+                     strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
+}

@@ -1,0 +1,19 @@
+/*
+ * A failed step of the jail, as a sentence: the step, its object, the cause, the remedy.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_JAIL_SETUP_ERROR_H
+#define SANDBOX_JAIL_SETUP_ERROR_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/jail/child/jail_plan.h"
+
+/* Fills the fault for a record of kind REPORT_FAILED; returns its negative errno. */
+int setup_error_explain(const struct jail_plan *plan, const char *image,
+                        const struct child_report *report, struct fault *fault);
+
+/* The same for clone3 itself, with `error` its errno. */
+int setup_error_explain_clone(int error, struct fault *fault);
+
+#endif

@@ -1,0 +1,229 @@
+#include "sandbox/limits/cgroup.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/cgroup_delegation.h"
+#include "sandbox/limits/limits.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CPU_PERIOD_US 100000
+
+static void name_of(uint64_t number, char name[32])
+{
+    snprintf(name, 32, "run-%" PRIu64, number);
+}
+
+static bool remove_directory(const struct cgroup_delegation *home, uint64_t number)
+{
+    char name[32];
+    name_of(number, name);
+    return unlinkat(home->subtree.fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+/*
+ * Those of ended runs, and no others: the kernel lets any cgroup go whose processes are dead, also
+ * one that its run has yet to be read from.
+ */
+static void remove_left(struct cgroup_delegation *home)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < home->left_count; i++) {
+        if (!remove_directory(home, home->left[i]))
+            home->left[count++] = home->left[i];
+    }
+    home->left_count = count;
+}
+
+/* One file of a new cgroup, and what it is set to. */
+struct setting {
+    const char *file;
+    enum cgroup_controller controller;
+    char value[48];
+};
+
+static int apply(const struct cgroup *cgroup, const struct setting *setting, struct fault *fault)
+{
+    if ((cgroup->home->subtree.controllers & setting->controller) == 0 ||
+        strcmp(setting->value, "max") == 0) /* as a new one has it */
+        return 0;
+    int r = cgroup_write(cgroup->fd, setting->file, setting->value);
+    if (r == 0)
+        return 0;
+    return fault_set(fault, -r, "cannot set %s of a run's cgroup to %s: %m", setting->file,
+                     setting->value);
+}
+
+/* A rate that the machine does not reach anyway needs no accounting. */
+static void cpu_value(const struct cgroup *cgroup, const struct run_limits *limits, char *value,
+                      size_t size)
+{
+    if (cgroup->home->processors > 0 &&
+        limits->millicpus >= (uint64_t)cgroup->home->processors * 1000)
+        snprintf(value, size, "max");
+    else
+        snprintf(value, size, "%" PRIu64 " %d", (uint64_t)limits->millicpus * CPU_PERIOD_US / 1000,
+                 CPU_PERIOD_US);
+}
+
+static int apply_limits(const struct cgroup *cgroup, const struct run_limits *limits,
+                        struct fault *fault)
+{
+    struct setting settings[] = {
+        {"memory.max", CONTROLLER_MEMORY, ""},
+        /* One process out of memory means all of them: what is left would be half a program. */
+        {"memory.oom.group", CONTROLLER_MEMORY, "1"},
+        {"pids.max", CONTROLLER_PIDS, ""},
+        {"cpu.max", CONTROLLER_CPU, ""},
+    };
+    const size_t size = sizeof(settings[0].value);
+    snprintf(settings[0].value, size, "%" PRIu64, limits->memory_bytes);
+    snprintf(settings[2].value, size, "%" PRIu64, limits->processes + 1);
+    cpu_value(cgroup, limits, settings[3].value, size);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(settings); i++)
+        r = apply(cgroup, &settings[i], fault);
+    return r;
+}
+
+static bool has_limits(const struct run_limits *one, const struct run_limits *other)
+{
+    return one->memory_bytes == other->memory_bytes && one->processes == other->processes &&
+           one->millicpus == other->millicpus;
+}
+
+static void open_files(struct cgroup *cgroup)
+{
+    static const char *const names[CGROUP_OPEN_FILES] = {
+        [CGROUP_CPU_STAT] = "cpu.stat",
+        [CGROUP_MEMORY_PEAK] = "memory.peak",
+        [CGROUP_PIDS_PEAK] = "pids.peak",
+        [CGROUP_PIDS_EVENTS] = "pids.events",
+    };
+    for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
+        cgroup->files[i] = openat(cgroup->fd, names[i], O_RDONLY | O_CLOEXEC);
+    cgroup_has_refused(cgroup); /* so that only what comes is told */
+}
+
+static int make_new(struct cgroup_delegation *home, const struct run_limits *limits,
+                    struct cgroup *ret_cgroup, struct fault *fault)
+{
+    struct cgroup cgroup = CGROUP_EMPTY;
+    cgroup.home = home;
+    cgroup.number = ++home->runs_made;
+    char name[32];
+    name_of(cgroup.number, name);
+    if (mkdirat(home->subtree.fd, name, 0755) < 0)
+        return fault_set(fault, errno, "cannot make a cgroup for a run: %m");
+    cgroup.fd = openat(home->subtree.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int r = 0;
+    if (cgroup.fd < 0)
+        r = fault_set(fault, errno, "cannot open a run's cgroup: %m");
+    else
+        r = apply_limits(&cgroup, limits, fault);
+    if (cgroup.fd < 0 || r < 0) { /* at once: home->tidy would only try again */
+        fd_close(&cgroup.fd);
+        remove_directory(home, cgroup.number);
+        return r;
+    }
+    open_files(&cgroup);
+    *ret_cgroup = cgroup;
+    return 0;
+}
+
+/* It may have waited long, where whoever tidies up might take an empty cgroup away. */
+static bool is_still_there(const struct cgroup *spare)
+{
+    char name[32];
+    name_of(spare->number, name);
+    return spare->fd >= 0 && faccessat(spare->home->subtree.fd, name, F_OK, 0) == 0;
+}
+
+int cgroup_make(struct cgroup_delegation *home, const struct run_limits *limits,
+                struct cgroup *ret_cgroup, struct fault *fault)
+{
+    struct cgroup spare = home->spare;
+    home->spare = CGROUP_EMPTY;
+    if (is_still_there(&spare) && has_limits(&home->last_limits, limits)) {
+        *ret_cgroup = spare;
+        return 0;
+    }
+    cgroup_remove(&spare);
+    home->last_limits = *limits;
+    return make_new(home, limits, ret_cgroup, fault);
+}
+
+void cgroup_tidy(struct cgroup_delegation *home)
+{
+    remove_left(home);
+    if (home->runs_made > 0 && home->spare.fd < 0)
+        make_new(home, &home->last_limits, &home->spare, NULL);
+}
+
+void cgroup_kill(const struct cgroup *cgroup)
+{
+    if (cgroup->fd >= 0)
+        cgroup_write(cgroup->fd, "cgroup.kill", "1");
+}
+
+/* What a kernel or a missing controller does not give stays 0. */
+static uint64_t number_in(const struct cgroup *cgroup, enum cgroup_open_file file, const char *key)
+{
+    char text[1024];
+    uint64_t number = 0;
+    int fd = cgroup->files[file];
+    if (fd < 0 || cgroup_read_open(fd, text, sizeof(text)) < 0)
+        return 0;
+    int r = key == NULL ? cgroup_parse_number(text, &number) : cgroup_find_key(text, key, &number);
+    return r == 0 ? number : 0;
+}
+
+void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage)
+{
+    uint64_t processes = number_in(cgroup, CGROUP_PIDS_PEAK, NULL);
+    *ret_usage = (struct cgroup_usage){
+        .cpu_ns = (int64_t)number_in(cgroup, CGROUP_CPU_STAT, "usage_usec") * 1000,
+        .peak_memory_bytes = (int64_t)number_in(cgroup, CGROUP_MEMORY_PEAK, NULL),
+        .peak_processes = processes > 0 ? (int64_t)processes - 1 : 0,
+    };
+}
+
+bool cgroup_has_refused(const struct cgroup *cgroup)
+{
+    return number_in(cgroup, CGROUP_PIDS_EVENTS, "max") > 0;
+}
+
+uint64_t cgroup_memory_kills(const struct cgroup *cgroup)
+{
+    uint64_t kills = 0;
+    return cgroup_read_key(cgroup->fd, "memory.events", "oom_kill", &kills) == 0 ? kills : 0;
+}
+
+bool cgroup_is_full(const struct cgroup *cgroup)
+{
+    uint64_t maximum = 0;
+    uint64_t current = 0;
+    return cgroup_read_number(cgroup->fd, "pids.max", &maximum) == 0 &&
+           cgroup_read_number(cgroup->fd, "pids.current", &current) == 0 && current >= maximum;
+}
+
+void cgroup_remove(struct cgroup *cgroup)
+{
+    struct cgroup_delegation *home = cgroup->home;
+    if (home == NULL)
+        return;
+    fd_close(&cgroup->fd);
+    for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
+        fd_close(&cgroup->files[i]);
+    if (home->left_count == CGROUPS_LEFT_MAX)
+        remove_left(home); /* it may be long until nothing runs */
+    if (home->left_count < CGROUPS_LEFT_MAX)
+        home->left[home->left_count++] = cgroup->number;
+    if (home->loop != NULL)
+        loop_arm(home->loop, &home->tidy,
+                 clock_now() + CGROUPS_TIDY_MS * NANOSECONDS_PER_MILLISECOND);
+    *cgroup = CGROUP_EMPTY;
+}

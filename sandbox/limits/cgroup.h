@@ -1,0 +1,77 @@
+/*
+ * The cgroup of one run: made before its first process, which is born in it, and removed after the
+ * last one.
+ *
+ * Side: parent.  Source: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), clone(2).
+ */
+#ifndef SANDBOX_LIMITS_CGROUP_H
+#define SANDBOX_LIMITS_CGROUP_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/result.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cgroup_delegation;
+
+/* Files that are read while somebody waits for an answer, so they are opened with the cgroup. */
+enum cgroup_open_file {
+    CGROUP_CPU_STAT,
+    CGROUP_MEMORY_PEAK,
+    CGROUP_PIDS_PEAK,
+    CGROUP_PIDS_EVENTS,
+    CGROUP_OPEN_FILES,
+};
+
+struct cgroup {
+    int fd;                       /* of its directory, for CLONE_INTO_CGROUP; -1: none */
+    int files[CGROUP_OPEN_FILES]; /* -1: this kernel or the missing controller has none */
+    struct cgroup_delegation *home;     /* borrowed */
+    uint64_t number;
+};
+
+#define CGROUP_EMPTY ((struct cgroup){.fd = -1, .files = {-1, -1, -1, -1}})
+
+struct cgroup_usage {
+    int64_t cpu_ns;
+    int64_t peak_memory_bytes; /* 0: this kernel does not tell */
+    int64_t peak_processes;    /* 0: likewise */
+};
+
+/*
+ * Makes a cgroup with these limits, as far as the home has the controllers, or takes the one made
+ * ahead. Its processes are limits->processes and init. 0, or a negative errno with its fault and
+ * nothing left.
+ */
+int cgroup_make(struct cgroup_delegation *home, const struct run_limits *limits,
+                struct cgroup *ret_cgroup, struct fault *fault);
+
+/* Kills every process in it at once. Nothing when there is none. */
+void cgroup_kill(const struct cgroup *cgroup);
+
+/* What its processes have used so far; also after their end. */
+void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage);
+
+/* Whether a fork or clone in it has failed. Reading makes its CGROUP_PIDS_EVENTS quiet again. */
+bool cgroup_has_refused(const struct cgroup *cgroup);
+
+/* How often the kernel killed all of it for want of memory. */
+uint64_t cgroup_memory_kills(const struct cgroup *cgroup);
+
+/* Whether it has as many processes as it may. */
+bool cgroup_is_full(const struct cgroup *cgroup);
+
+/*
+ * Leaves it to be removed when home->tidy fires, its processes having been reaped, and empties the
+ * struct. When CGROUPS_LEFT_MAX wait for that, they are removed here.
+ */
+void cgroup_remove(struct cgroup *cgroup);
+
+/*
+ * For when nobody waits: removes those of ended runs, unless the kernel is not done with them yet, and
+ * makes one ahead for the next run, which likely has the limits of the last. Failure is left to that.
+ */
+void cgroup_tidy(struct cgroup_delegation *home);
+
+#endif

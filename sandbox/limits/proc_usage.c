@@ -1,0 +1,209 @@
+#include "sandbox/limits/proc_usage.h"
+
+#include "sandbox/base/directory.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#define INIT_PID "1"
+#define PROCESS_FILE_MAX 4096
+
+/* A small file of /proc, NUL-terminated. */
+static bool read_file(int directory_fd, const char *path, char *text, size_t size)
+{
+    OWNED_FD int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* "Name:   123 kB" at the start of a line, in bytes; 0 when it is not there. */
+static uint64_t kilobytes_of(const char *text, const char *name)
+{
+    const char *line = strstr(text, name);
+    uint64_t kilobytes = 0;
+    if (line == NULL || sscanf(line + strlen(name), "%" SCNu64, &kilobytes) != 1)
+        return 0;
+    return kilobytes * KIBIBYTE;
+}
+
+/*
+ * The root that a process sees, through any of its threads: the first may have ended. Before execve
+ * it still is a copy of this server, closed to everyone.
+ */
+static int open_root_of(int program)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/task", program);
+    OWNED(directory_release) DIR *threads = directory_open(AT_FDCWD, path);
+    int root_fd = -1;
+    for (const char *name; root_fd < 0 && (name = directory_next_number(threads)) != NULL;) {
+        snprintf(path, sizeof(path), "/proc/%d/task/%.16s/root", program, name);
+        root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    return root_fd;
+}
+
+/* The first child of an init makes the network, and sees what this server sees. */
+static bool is_proc_of_ours(int proc_fd)
+{
+    struct stat ours;
+    struct stat seen;
+    return stat("/proc", &ours) < 0 || fstat(proc_fd, &seen) < 0 || ours.st_dev == seen.st_dev;
+}
+
+int proc_usage_open(struct proc_usage *usage, pid_t init)
+{
+    char path[64];
+    char children[32];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)init, (int)init);
+    OWNED_FD int children_fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = children_fd < 0 ? -1 : read(children_fd, children, sizeof(children) - 1);
+    if (length < 0)
+        return -errno;
+    children[length] = '\0';
+    int program;
+    if (sscanf(children, "%d", &program) != 1)
+        return -ECHILD;
+    OWNED_FD int root_fd = open_root_of(program);
+    OWNED_FD int proc_fd = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    OWNED_FD int scratch_fd = openat(root_fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (proc_fd < 0 || scratch_fd < 0)
+        return -EACCES;
+    if (is_proc_of_ours(proc_fd))
+        return -ECHILD;
+    *usage = (struct proc_usage){fd_take(&proc_fd), fd_take(&scratch_fd)};
+    return 0;
+}
+
+void proc_usage_close(struct proc_usage *usage)
+{
+    fd_close(&usage->proc_fd);
+    fd_close(&usage->scratch_fd);
+}
+
+bool proc_usage_parse_stat(const char *text, struct proc_usage_sample *count)
+{
+    /* The name, in parentheses, may hold anything but its end. Fields 14 to 17 and 20. */
+    const char *at = strrchr(text, ')');
+    uint64_t user, system, children_user, children_system, threads;
+    if (at == NULL || sscanf(at + 1,
+                             " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64
+                             " %" SCNu64 " %" SCNu64 " %*d %*d %" SCNu64,
+                             &user, &system, &children_user, &children_system, &threads) != 5)
+        return false;
+    uint64_t ticks = user + system + children_user + children_system;
+    count->cpu_ns +=
+        (int64_t)(ticks * (uint64_t)NANOSECONDS_PER_SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+    count->processes += threads;
+    return true;
+}
+
+bool proc_usage_parse_status(const char *text, struct proc_usage_sample *count)
+{
+    if (strstr(text, "\nVmRSS:") == NULL)
+        return false;
+    count->resident_bytes += kilobytes_of(text, "\nRssAnon:") + kilobytes_of(text, "\nRssShmem:") +
+                             kilobytes_of(text, "\nVmPTE:") + kilobytes_of(text, "\nVmSwap:");
+    return true;
+}
+
+static uint64_t scratch_bytes(const struct proc_usage *usage)
+{
+    struct statfs files;
+    if (fstatfs(usage->scratch_fd, &files) < 0)
+        return 0;
+    return (uint64_t)(files.f_blocks - files.f_bfree) * (uint64_t)files.f_bsize;
+}
+
+/*
+ * A file of a process, through any of its threads: /proc shows no memory of a process by its first
+ * one when that has ended before the others. (Every thread's number is a directory, listed or not.)
+ * The file is good when it has `mark` in it.
+ */
+static bool read_of_process(const struct proc_usage *usage, const char *name, const char *file,
+                            const char *mark, char *text)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%.16s/%s", name, file);
+    if (read_file(usage->proc_fd, path, text, PROCESS_FILE_MAX) && strstr(text, mark) != NULL)
+        return true;
+    snprintf(path, sizeof(path), "%.16s/task", name);
+    OWNED(directory_release) DIR *threads = directory_open(usage->proc_fd, path);
+    for (const char *thread; (thread = directory_next_number(threads)) != NULL;) {
+        snprintf(path, sizeof(path), "%.16s/%s", thread, file);
+        if (read_file(usage->proc_fd, path, text, PROCESS_FILE_MAX) && strstr(text, mark) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* A zombie still is a process, without memory. One that has just gone is nothing. */
+static void count_process(const struct proc_usage *usage, const char *name,
+                          struct proc_usage_sample *count)
+{
+    char path[64];
+    char text[PROCESS_FILE_MAX];
+    snprintf(path, sizeof(path), "%.16s/stat", name);
+    if (read_file(usage->proc_fd, path, text, sizeof(text)))
+        proc_usage_parse_stat(text, count);
+    if (read_of_process(usage, name, "status", "\nVmRSS:", text))
+        proc_usage_parse_status(text, count);
+}
+
+void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count)
+{
+    struct proc_usage_sample count = {.file_bytes = scratch_bytes(usage)};
+    OWNED(directory_release) DIR *processes = directory_open(usage->proc_fd, ".");
+    for (const char *name; (name = directory_next_number(processes)) != NULL;) {
+        struct proc_usage_sample init = {0};
+        bool is_init = strcmp(name, INIT_PID) == 0;
+        count_process(usage, name, is_init ? &init : &count);
+        count.cpu_ns += init.cpu_ns;
+    }
+    *ret_count = count;
+}
+
+uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)
+{
+    struct proc_usage_sample closed = {0};
+    uint64_t private_bytes = 0;
+    uint64_t shared_bytes = 0;
+    OWNED(directory_release) DIR *processes = directory_open(usage->proc_fd, ".");
+    for (const char *name;
+         private_bytes <= enough && (name = directory_next_number(processes)) != NULL;) {
+        char text[PROCESS_FILE_MAX];
+        if (strcmp(name, INIT_PID) == 0)
+            continue;
+        if (!read_of_process(usage, name, "smaps_rollup", "\nPss_Anon:", text)) {
+            /* Ended, or closed to us, which must not make it free. */
+            count_process(usage, name, &closed);
+            continue;
+        }
+        private_bytes += kilobytes_of(text, "\nPss_Anon:") + kilobytes_of(text, "\nSwapPss:");
+        shared_bytes += kilobytes_of(text, "\nPss_Shmem:");
+        if (read_of_process(usage, name, "status", "\nVmRSS:", text))
+            private_bytes += kilobytes_of(text, "\nVmPTE:");
+    }
+    /* A file of the tmpfs that is mapped is in both: count the larger. */
+    uint64_t files = scratch_bytes(usage);
+    return private_bytes + closed.resident_bytes + (files > shared_bytes ? files : shared_bytes);
+}
+
+bool meminfo_is_nearly_exhausted(void)
+{
+    char text[PROCESS_FILE_MAX];
+    if (!read_file(AT_FDCWD, "/proc/meminfo", text, sizeof(text)))
+        return false;
+    uint64_t available = kilobytes_of(text, "\nMemAvailable:");
+    uint64_t total = kilobytes_of(text, "MemTotal:");
+    return strstr(text, "\nMemAvailable:") != NULL && available < MACHINE_MEMORY_RESERVE &&
+           available < total / 20;
+}

@@ -1,0 +1,88 @@
+#include "sandbox/limits/pss.h"
+
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+void pss_check(struct pss *sum)
+{
+    uint64_t bytes;
+    ssize_t length = sum->loop == NULL ? 0 : read(sum->answer_fd, &bytes, sizeof(bytes));
+    if (sum->loop == NULL || (length < 0 && errno == EAGAIN))
+        return;
+    if (length != (ssize_t)sizeof(bytes))
+        bytes = UINT64_MAX;
+    pss_release(sum);
+    sum->done(sum, bytes);
+}
+
+static void on_answer(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    pss_check(container_of(watch, struct pss, answer));
+}
+
+__attribute__((noreturn)) static void measure_pss(const struct proc_usage *usage, uint64_t enough,
+                                                  pid_t parent, int answer_fd)
+{
+    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    uint64_t bytes = proc_usage_pss(usage, enough);
+    _exit(write(answer_fd, &bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes) ? 0 : 1);
+}
+
+int pss_start(struct pss *sum, struct loop *loop, const struct proc_usage *usage, uint64_t enough)
+{
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    sum->loop = loop;
+    sum->answer_fd = pipe_fds[0];
+    sum->answer.ready = on_answer;
+    sum->begun_at = clock_now();
+    OWNED_FD int answer_fd = pipe_fds[1];
+    pid_t parent = getpid();
+    sum->pid = fork();
+    if (sum->pid == 0)
+        measure_pss(usage, enough, parent, answer_fd);
+    int r = sum->pid < 0 ? -errno : loop_watch(loop, &sum->answer, sum->answer_fd, EPOLLIN);
+    if (r < 0)
+        pss_release(sum);
+    return r;
+}
+
+int64_t pss_blocked_ns(const struct pss *sum)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "/proc/%d/schedstat", sum->pid);
+    OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char text[80] = "";
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    int64_t worked = 0;
+    int64_t queued = 0;
+    if (length > 0)
+        sscanf(text, "%" SCNd64 " %" SCNd64, &worked, &queued);
+    return clock_now() - sum->begun_at - worked - queued;
+}
+
+void pss_release(struct pss *sum)
+{
+    if (sum->loop == NULL)
+        return;
+    loop_unwatch(sum->loop, &sum->answer);
+    fd_close(&sum->answer_fd);
+    if (sum->pid > 0) {
+        kill(sum->pid, SIGKILL);
+        while (waitpid(sum->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    sum->pid = 0;
+    sum->loop = NULL;
+}

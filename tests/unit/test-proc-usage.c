@@ -1,0 +1,104 @@
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/proc_usage.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Fields 3 to 23 with 200 ticks of its own, 100 of its children's, 5 threads. */
+#define FIELDS " S 1 1 1 0 -1 4194304 9 0 0 0 150 50 60 40 20 0 5 0 1234 9999\n"
+
+static void stat_is_read_whatever_the_name(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "2 (python3)" FIELDS,
+        "2 (a b)" FIELDS,
+        "2 (1) R 9 9 9)" FIELDS,
+        "2 ()" FIELDS,
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+        struct proc_usage_sample count = {.processes = 1};
+        assert_true(proc_usage_parse_stat(texts[i], &count));
+        assert_int_equal(count.processes, 1 + 5);
+        assert_int_equal(count.cpu_ns, 300 * (1000000000 / sysconf(_SC_CLK_TCK)));
+    }
+}
+
+static void status_adds_all_but_files_of_the_image(void **state)
+{
+    (void)state;
+    struct proc_usage_sample count = {.resident_bytes = 1};
+    assert_true(proc_usage_parse_status(
+        "Name:\tVmRSS:\nVmPeak:\t  99 kB\nVmRSS:\t  100 kB\n"
+        "RssAnon:\t  60 kB\nRssFile:\t  33 kB\nRssShmem:\t   7 kB\nVmPTE:\t   20 kB\nVmSwap:\t    3 kB\n",
+        &count));
+    assert_int_equal(count.resident_bytes, 1 + (60 + 7 + 20 + 3) * 1024);
+    assert_false(proc_usage_parse_status("Name:\tzombie\nState:\tZ (zombie)\n", &count));
+    assert_int_equal(count.resident_bytes, 1 + (60 + 7 + 20 + 3) * 1024);
+}
+
+static void other_text_is_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "2", "2 (x", "2 (x) S 1 1", "2 (x) S 1 1 1 0 -1 a b"};
+    for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+        struct proc_usage_sample count = {0};
+        assert_false(proc_usage_parse_stat(texts[i], &count));
+        assert_int_equal(count.processes + count.resident_bytes, 0);
+    }
+}
+
+static pid_t start_parent_of_one(int told_fd)
+{
+    pid_t parent = fork();
+    if (parent != 0)
+        return parent;
+    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL);
+    pid_t child = fork();
+    if (child == 0 &&
+        (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL) < 0 || write(told_fd, "", 1) < 0))
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+/* What an init that still makes its jail is the parent of is none of the jail. */
+static void child_that_sees_our_files_is_not_counted(void **state)
+{
+    (void)state;
+    int pair[2];
+    assert_int_equal(pipe(pair), 0);
+    pid_t parent = start_parent_of_one(pair[1]);
+    assert_true(parent > 0);
+    char told;
+    assert_int_equal(read(pair[0], &told, 1), 1);
+    struct proc_usage usage = PROC_USAGE_NONE;
+    int r = proc_usage_open(&usage, parent);
+    kill(parent, SIGKILL);
+    assert_int_equal(waitpid(parent, NULL, 0), parent);
+    close(pair[0]);
+    close(pair[1]);
+    assert_int_equal(r, -ECHILD);
+    assert_int_equal(usage.proc_fd, -1);
+    assert_int_equal(usage.scratch_fd, -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(child_that_sees_our_files_is_not_counted),
+        cmocka_unit_test(stat_is_read_whatever_the_name),
+        cmocka_unit_test(status_adds_all_but_files_of_the_image),
+        cmocka_unit_test(other_text_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

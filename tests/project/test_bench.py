@@ -53,7 +53,7 @@ def test_the_report_has_every_row_and_says_what_holds_the_limits(bench_path, env
         if measured:
             assert row["lower_quartile_ns"] <= row["median_ns"] <= row["upper_quartile_ns"]
             assert "_cost" in name or row["minimum_ns"] > 0
-    assert report["limits"] == "cgroup" or report["weakness"] in done.stdout
+    assert report["limits"] == "cgroup" or report["fallback_reason"] in done.stdout
     assert not os.listdir(environment["TMPDIR"])
 
 

@@ -2,7 +2,6 @@
 
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/filter_dispatch.h"
 #include "sandbox/limits/limits.h"
 #include "seccomp-profiles/build-profile.h"
 #include "seccomp-profiles/default-profile.h"
@@ -236,8 +235,8 @@ static int make_context(uint32_t default_action, scmp_filter_ctx *ret_context, s
     return r < 0 ? seccomp_fault(r, "seccomp_attr_set", fault) : 0;
 }
 
-int filter_translate(const char *json, size_t length, const char *without,
-                     struct filter *ret_filter, struct fault *fault)
+int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
+                   struct fault *fault)
 {
     OWNED(json_release) struct json *document = NULL;
     int r = json_parse(json, length, &document, fault);
@@ -267,20 +266,6 @@ int filter_translate(const char *json, size_t length, const char *without,
             return r;
     }
     return export_program(context, ret_filter, fault);
-}
-
-int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
-                   struct fault *fault)
-{
-    OWNED(filter_release) struct filter filter = {0};
-    int r = filter_translate(json, length, without, &filter, fault);
-    if (r < 0)
-        return r;
-    if (filter_dispatch_shorten(&filter) < 0)
-        return fault_set(fault, ENOMEM, "out of memory for the seccomp filter");
-    *ret_filter = filter;
-    filter = (struct filter){0};
-    return 0;
 }
 
 int filter_try(const char *json, size_t length, struct fault *fault)

@@ -26,10 +26,6 @@ struct filter {
 int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
                    struct fault *fault);
 
-/* The same as libseccomp makes it, not shortened (filter_dispatch.h): for tests to compare with. */
-int filter_translate(const char *json, size_t length, const char *without,
-                     struct filter *ret_filter, struct fault *fault);
-
 /*
  * Whether libseccomp comes to an end with a profile that somebody brought: up to 2.5.5 it goes round in
  * circles over some pairs of rules that each look at two arguments. Tried in a process of its own. 0, or

@@ -77,7 +77,7 @@ WALLS = {
          '    if (AT_RECURSIVE != 0)\n        return mount_copy(AT_FDCWD, "/proc", AT_RECURSIVE);\n'
          '    int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);\n'),
         # Else the server would count all the processes of the host as the run's, and end it.
-        ("sandbox/limits/limiter.c", "        arm_sample(guard, 0);\n", "        (void)0;\n"),
+        ("sandbox/limits/limiter.c", "        arm_sample(limiter, 0);\n", "        (void)0;\n"),
     ),
     "covered files": (
         ("sandbox/jail/child/jail.c", "    step_mask_files,\n", ""),
@@ -105,7 +105,7 @@ WALLS = {
         ("sandbox/jail/child/mounts.c", 'filesystem_set(context, "nr_inodes", inodes)', "0"),
     ),
     "a network namespace": (
-        ("sandbox/jail/child/jail.c", "    step_enter_network,\n", ""),
+        ("sandbox/jail/child/jail.c", "    step_make_network,\n", ""),
     ),
     "an ipc namespace": (
         ("sandbox/jail/child/process.c", "CLONE_NEWIPC |", ""),

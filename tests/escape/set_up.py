@@ -11,7 +11,7 @@ LANDLOCK = "restrict files once more (Landlock)"
 PIPES, WATCH = "cannot make the pipes of a sandbox", "cannot watch a sandbox"
 IDS, MAP = "become the sandbox's user", "cannot map the sandbox's user to one outside"
 ROOT, FILTER = "open the root file system", "seccomp"
-NETWORK = "make a network namespace"
+NETWORK, LOOPBACK = "make a network namespace", "start the loopback interface"
 LAYER = ["cannot open layer", "lacks one of its layers"]
 IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "is not there yet", *LAYER, ROOT]
 
@@ -27,13 +27,9 @@ INIT = {
     "poll": ["tie the sandbox's life to the server's"],
     "sethostname": ["set the host name"],
     "setdomainname": ["set the host name"],
-    "unshare": ["make its mount, ipc, uts and cgroup namespaces"],
-    "sched_getaffinity": [],
-    "getcpu": [],
-    "sched_setaffinity": [],
-    "futex": [NETWORK],
-    "wait4": [NETWORK],
-    "setns": [NETWORK],
+    "unshare": [NETWORK, "make its mount, ipc, uts and cgroup namespaces"],
+    "socket": [LOOPBACK],
+    "ioctl": [LOOPBACK],
     "mount": ["make the mounts private"],
     "open_tree": ["open the root file system", DEV, COVER, SCRATCH],
     "openat2": ["mount /proc", DEV, "mount the writable directory", LANDLOCK],
@@ -64,16 +60,8 @@ INIT = {
     "signalfd4": ["watch the program's processes"],
     "seccomp": ["install the system call filter"],
     "sendfile": ["write the code into the work directory"],
-    "clone": [NETWORK, "start the program's process"],
+    "clone": ["start the program's process"],
     "close": ["make /proc read-only"],  # what stays open is busy
-}
-
-NETWORK_MAKER = {
-    "unshare": [NETWORK],
-    "socket": ["start the loopback interface"],
-    "ioctl": ["start the loopback interface", NETWORK],
-    "futex": [],
-    "close": [],
 }
 
 PROGRAM = {
@@ -106,7 +94,7 @@ SERVER = {
     "sysinfo": [],
     "close": [],
 }
-TABLES = {"server": SERVER, "init": INIT, "network": NETWORK_MAKER, "program": PROGRAM}
+TABLES = {"server": SERVER, "init": INIT, "program": PROGRAM}
 
 # Made by some machines, some images or some compilers, or by root, or by the first run alone.
 SOMETIMES = {
@@ -121,7 +109,6 @@ SOMETIMES = {
     },
     "init": {"fstat": [ROOT], "newfstatat": [ROOT], "mkdir": ["fill the home directory"],
              "symlink": ["fill the home directory"]},
-    "network": {},
     "program": {"dup3": ["connect the standard streams"], "fcntl": ["connect the standard streams"]},
 }
 
@@ -134,9 +121,6 @@ NOT_TRIED = {
 }
 
 FIRST_IS_TRIED = {
-    "init futex": "how often it is woken depends on who is faster",
-    **dict.fromkeys(("init sched_getaffinity", "init getcpu", "init sched_setaffinity"),
-                    "whether the network is waited for depends on who is faster"),
     "init wait4": "others come when the program has begun, and the trace ends about then",
 }
 
@@ -159,15 +143,12 @@ class Harmless(NamedTuple):
     reason: str
 
 
-ALL = ("server", "init", "network", "program")
+ALL = ("server", "init", "program")
 HARMLESS = (
     Harmless(ALL, ("close",), (), "what stays open is closed by the program's execve, or by the end"),
     Harmless(ALL, ("read", "write", "sendfile", "sendmsg", "wait4", "futex", "poll", "epoll_wait"),
              ("EINTR",), "they are made again"),
-    Harmless(("network",), ("futex",), (), "its end wakes init, too"),
     Harmless(("init",), ("poll",), (), "the program lives already; init looks again"),
-    Harmless(("init",), ("sched_getaffinity", "getcpu", "sched_setaffinity"), (),
-             "the network is made wherever the scheduler likes"),
     Harmless(("init",), ("keyctl",), ("ENOSYS",), "a kernel without keyrings has none to leave"),
     Harmless(("init",), ("openat", "write"), ("ENOENT",), "a limit that this kernel does not know"),
     Harmless(("init",), ("move_mount",), ("ENOENT",), "there is nothing to cover"),

@@ -100,7 +100,7 @@ for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
     print(pid, os.readlink(f"/proc/{pid}/exe") if pid != 1 else "init")
 """
     lines = sandbox.print(code).splitlines()
-    assert lines[0] == "1 init" and lines[1].startswith("3 /usr/bin/python3")
+    assert lines[0] == "1 init" and lines[1].startswith("2 /usr/bin/python3")
     assert len(lines) == 2
 
 

@@ -19,7 +19,7 @@ WALLS = {
         "    step_mount_proc,\n    step_fill_dev,\n    step_remount_dev_read_only,\n    step_mask_files,\n",
         "    step_fill_dev,\n    step_remount_dev_read_only,\n", "test_proc_shows_only_own_processes"),
     "a network namespace": (
-        "sandbox/jail/child/jail.c", "    step_enter_network,\n", "", "test_namespace_is_its_own"),
+        "sandbox/jail/child/jail.c", "    step_make_network,\n", "", "test_namespace_is_its_own"),
     "an ipc namespace": (
         "sandbox/jail/child/process.c", "CLONE_NEWIPC |", "", "test_namespace_is_its_own"),
     "a uts namespace": (

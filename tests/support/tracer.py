@@ -73,7 +73,6 @@ class Tracer:
         self.begun = False  # whether the program's execve has succeeded
         self.answered = False
         self.roles = {server: "server"}
-        self.parents = set()
         self.others = set()  # traced processes of the jail
         self.counts = collections.Counter()
         self.failing = set()  # processes inside the call that is to fail
@@ -83,10 +82,8 @@ class Tracer:
     def role_of(self, pid):
         if pid not in self.roles:
             parent = parent_of(pid)
-            # Of its two children an init has the one first that makes the network.
-            child = "program" if parent in self.parents else "network"
-            self.roles[pid] = {"server": "init", "init": child}.get(self.roles.get(parent), "other")
-            self.parents.add(parent)
+            roles = {"server": "init", "init": "program"}
+            self.roles[pid] = roles.get(self.roles.get(parent), "other")
             self.others.add(pid)
         return self.roles[pid]
 

@@ -171,14 +171,14 @@ def complaints_of(traced, phase, faults, code=CODE):
 
 def test_one_that_could_not_be_made_is_not_used(traced):
     calls = traced.run(AHEAD)[0].calls
-    assert {call.role for call in calls} == {"server", "init", "network", "program"}
+    assert {call.role for call in calls} == {"server", "init", "program"}
     faults = faults_of(calls, ["EPERM"])[::1 if sample.WHOLE else 3]
     sample.sample_of("calls that make a sandbox ahead, made to fail", len(calls), len(faults))
     assert complaints_of(traced, AHEAD, faults) == []
 
 
 class HoldingTracer(WarmTracer):
-    """Keeps the one that is made where it makes its network, until what waits has been looked at."""
+    """Keeps the one that is made where its init begins, until what waits has been looked at."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -186,7 +186,7 @@ class HoldingTracer(WarmTracer):
 
     def step(self, pid, status):
         role = self.role_of(pid)
-        if role == "network" and self.now != HAND_OVER and self.until is None:
+        if role == "init" and self.now != HAND_OVER and self.until is None:
             self.until = time.monotonic() + HOLD_SECONDS
         if role != "server" and self.until is not None and time.monotonic() < self.until:
             self.held.append((pid, status))

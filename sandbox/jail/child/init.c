@@ -189,9 +189,6 @@ void init_main(struct jail *jail)
     struct child_report report = {
         .kind = REPORT_ENDED, .index = -1, .status = status, .disk_full = is_disk_full()};
     getrusage(RUSAGE_CHILDREN, &report.usage);
-    /* That of the network's maker is none of the program's. */
-    timersub(&report.usage.ru_utime, &jail->network.usage.ru_utime, &report.usage.ru_utime);
-    timersub(&report.usage.ru_stime, &jail->network.usage.ru_stime, &report.usage.ru_stime);
     report_write(jail->plan, &report);
     sched_yield(); /* to the server, where it waits for this processor */
     _exit(0);

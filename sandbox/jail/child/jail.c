@@ -4,11 +4,7 @@
 #include "sandbox/jail/child/steps.h"
 
 /*
- * The order matters. Descriptors go first, so that nothing of the server is at hand later; and init
- * is named alone: a page that is written to for the first time while the network's maker shares it
- * interrupts the other processor. The network takes longest, so it is begun next and entered late,
- * when there is nothing left that can be done beside it; but before the old root goes: that waits
- * for what the kernel does elsewhere. Layers may be where only root's ids lead. Ids come before the
+ * The order matters. Descriptors go first, so that nothing of the server is at hand later. Layers may be where only root's ids lead. Ids come before the
  * parent-death signal, because a change of ids clears it (prctl(2)). A proc may only be mounted
  * where a whole one is visible, and a part of a tmpfs only copied where that is attached: so file
  * systems are made while the host's are in view, and attached to the root before it is one, with
@@ -43,7 +39,6 @@ static int (*const steps[])(struct jail *) = {
     step_leave_keyring,
     step_bound_capabilities,
     step_choose_paths,
-    step_enter_network,
     step_pivot_root,
     step_remount_proc_read_only,
     step_fill_home,
@@ -56,7 +51,6 @@ static int (*const steps[])(struct jail *) = {
     step_no_new_privileges,
     step_control_speculation,
     step_restrict_paths,
-    step_finish_network,
     step_watch_children,
     step_install_filter,
     step_receive_code,

@@ -24,16 +24,6 @@ enum code_state {
     CODE_BEING_WRITTEN, /* into the FIFO */
 };
 
-/* A network namespace in the making; its maker writes into it. */
-struct jail_network {
-    pid_t maker;
-    _Atomic uint32_t progress; /* of the maker, which wakes who waits for it to change: futex(2) */
-    int fd; /* of the namespace; -1: there is none */
-    int error; /* why not, an errno; 0: no failure */
-    enum jail_step step; /* what the maker does */
-    struct rusage usage; /* of the maker */
-};
-
 struct jail {
     const struct jail_plan *plan;
     enum jail_step step;
@@ -44,7 +34,6 @@ struct jail {
     int dev_fd;
     int scratch_fds[JAIL_SCRATCH_MAX];
     int paths_fd; /* of the rules of Landlock; -1: there are none */
-    struct jail_network network;
     pid_t program; /* once there */
     int children_fd; /* readable when a child of init has died */
     enum code_state code;
@@ -74,8 +63,6 @@ int step_set_rlimits(struct jail *jail);
 
 /* network.c: what it reaches. */
 int step_make_network(struct jail *jail);
-int step_enter_network(struct jail *jail);
-int step_finish_network(struct jail *jail);
 
 /* mounts.c: what the process sees of files. */
 /*

@@ -6,17 +6,27 @@
 #ifndef SANDBOX_CAPTURE_H
 #define SANDBOX_CAPTURE_H
 
-#include "sandbox/result.h"
+#include "sandbox/base/buffer.h"
 
 #include <stddef.h>
+#include <stdint.h>
+
+struct capture {
+    struct buffer head;
+    struct buffer tail; /* the last bytes, in order; empty when nothing was cut */
+    uint64_t total;     /* bytes the program wrote */
+    uint64_t cut;       /* bytes dropped between head and tail */
+};
 
 /*
- * Keeps `kept` bytes: the beginning of the stream, and RUN_OUTPUT_TAIL (of few bytes a quarter) of
- * its end. Of the end it may be up to twice as much, because old bytes go in large pieces.
+ * Keeps `kept` bytes: the beginning of the stream, and RUN_OUTPUT_TAIL (at most a quarter of `kept`)
+ * of its end. The tail may hold up to twice as much, because old bytes go in large pieces.
  */
 void capture_open(struct capture *capture, uint64_t kept);
 
-/* 0 or -ENOMEM, when the bytes are counted as cut. */
+/* 0 or -ENOMEM; the bytes then count as cut. */
 int capture_add(struct capture *capture, const char *bytes, size_t length);
+
+void capture_release(struct capture *capture);
 
 #endif

@@ -1,112 +1,92 @@
 /*
- * The insides of an engine and of a run, for engine.c and run.c.
+ * Engines and their runs: a snippet goes in, its output and its exact end come out.
+ *
+ * An engine holds what all its runs share (compiled filter, id map, queue). Everything happens on the
+ * caller's loop; no call blocks longer than a clone3 does. Up to engine_options.parallel runs proceed
+ * at once; further ones wait in a bounded queue, first in, first out.
  *
  * Side: parent.
  */
 #ifndef SANDBOX_ENGINE_H
 #define SANDBOX_ENGINE_H
 
-#include "sandbox/jail/filter.h"
-#include "sandbox/jail/id_map.h"
-#include "sandbox/jail/plan.h"
-#include "sandbox/jail/sandbox.h"
-#include "sandbox/limits/limiter.h"
-#include "sandbox/run.h"
-#include "sandbox/warm_pool.h"
+#include "sandbox/base/fault.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/jail/run_spec.h"
+#include "sandbox/result.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
-/* A doubly linked list of runs; each run is in exactly one. */
-struct run_list {
-    struct run *first, *last;
-    size_t count;
+struct engine;
+struct run;
+
+enum cgroup_use {
+    CGROUP_IF_POSSIBLE,
+    CGROUP_REQUIRED, /* without one, runs fail */
+    CGROUP_NEVER,
 };
 
-/* Before the first run it is not known what holds runs to their limits. */
-enum engine_stage { ENGINE_UNPROBED, ENGINE_PROBING, ENGINE_PROBED };
-
-struct engine {
-    struct loop *loop;          /* borrowed */
-    unsigned parallel;
-    struct filter filter;
-    struct id_map id_map;
-    int last_capability;
-    int landlock_abi;
-    char *command_line; /* of this process, which init is cleared of */
-    size_t command_line_size;
-    struct run_list running;
-    struct run_list queued;
-    size_t queued_bytes;        /* of code that waits */
-    bool held;                  /* no queued run may begin */
-    enum cgroup_use cgroup_use;
-    const char *scope_program;  /* borrowed, or NULL */
-    const char *profile;        /* borrowed, or NULL */
-    enum engine_stage stage;
-    int64_t probed_at; /* clock_now() */
-    struct cgroup_delegation home;
-    struct engine_enforcement enforcement;
-    void (*probed)(void *data); /* whom to tell, or NULL */
-    void *probed_data;
-    int status;                 /* of settling; why no run can begin is in `fault` */
-    struct fault fault;
-    struct warm_pool pool;
-    struct loop_timer pump;     /* settles, and starts queued runs; never from a callback */
+struct engine_options {
+    unsigned parallel; /* runs at once; 0: the number of processors this process may use */
+    enum cgroup_use cgroup;
+    /* The program that asks systemd for a scope (sandbox/scope/main.c), borrowed; NULL: none. */
+    const char *scope_program;
+    /*
+     * Prewarmed sandboxes for each kind of run (image, program, environment, limits) seen so far: up
+     * to WARM_SANDBOXES_MAX; 0: none.
+     */
+    unsigned warm;
+    /* A seccomp profile as JSON text (sandbox/jail/filter.h), borrowed; NULL: the built-in one. */
+    const char *profile;
 };
 
-/* Where a run stands; each later stage is entered once. */
-enum run_stage {
-    STAGE_QUEUED,
-    STAGE_SETTING_UP, /* spawned or taken from the pool, and fed; the program has not begun */
-    STAGE_RUNNING,    /* the program has its code */
-    STAGE_ENDING,     /* the program ended or was killed; the rest of the sandbox is dying */
-};
+/* The engine keeps `loop`. 0, or a negative errno with its fault. */
+int engine_new(struct loop *loop, const struct engine_options *options, struct engine **ret_engine,
+               struct fault *fault);
 
-struct run {
-    struct engine *engine;
-    struct run_list *list;
-    struct run *previous, *next;
-    enum run_stage stage;
+/* Kills and reaps every run, without calling done. NULL is fine. */
+void engine_free(struct engine *engine);
 
-    struct plan *plan; /* owned */
-    char *code;        /* owned, until the program has it */
-    size_t code_length;
-    bool cold;         /* takes nothing from the pool: it may not, or has been let down */
-    bool warm;        /* its sandbox is from there */
-    bool warm_failed;     /* which ended before it was of use */
-    struct run_limits limits;
-    struct run_observer observer;
-    void (*hold_release)(void *data); /* or NULL: as run_spec.hold */
-    void *hold_data;
+/*
+ * Starts a run or queues it. 0 and a handle that is valid until done has been called (borrowed from
+ * the engine); -EAGAIN when the queue is full; -E2BIG; another negative errno: could not start.
+ */
+int engine_submit(struct engine *engine, const struct run_spec *spec,
+                  const struct run_observer *observer, struct run **ret_run, struct fault *fault);
 
-    struct sandbox sandbox;
-    struct limiter limiter;
-    struct loop_watch control, out, err, end;
-    struct loop_timer deadline; /* of set-up, then of the program */
-    int64_t submitted_at;       /* clock_now() */
-    int64_t started_at;         /* clock_now() when it was READY */
+/*
+ * Ends the run, queued or running: done and output are not called any more, and the handle is gone.
+ * All of it is killed; its place becomes free once the loop has seen its end, which takes a while
+ * if there is much memory to free.
+ */
+void engine_cancel(struct run *run);
 
-    bool ended;                 /* `exit_status` came from init */
-    int exit_status;            /* as wait4(2) gives it */
-    bool disk_full;             /* and this */
-    struct rusage usage;        /* and this */
-    bool answered;              /* done has been called; only the end of init is awaited */
-    bool stopped;               /* we killed it; result.outcome says why */
-    int status;                 /* 0, or the negative errno of our failure */
-    struct fault fault;
-    struct run_result result;
-};
+/*
+ * For an observer that blocks the loop, because its reader is slow: ends the run if its time is up or
+ * it is past a polled limit. To be called every few milliseconds; the only call that is allowed from
+ * inside output().
+ */
+void engine_check_limits(struct run *run);
 
-void run_list_add(struct run_list *list, struct run *run);
-void run_list_remove(struct run *run);
+/* Whether it still waits for its turn. */
+bool engine_is_queued(const struct run *run);
 
-/* run.c: takes a queued run and starts it. 0 or a negative errno with run->fault. */
-int run_start(struct run *run);
-/* run.c: kills all of it, by every means; its end comes from the loop. */
-void run_kill(struct run *run);
-/* run.c: unwatches, kills, reaps, frees. */
-void run_free(struct run *run);
+/* While held, no queued run starts. */
+void engine_hold(struct engine *engine, bool hold);
 
-/* engine.c: asks for queued runs to be started when the loop turns next. */
-void engine_wake(struct engine *engine);
+/*
+ * Finds out how limits can be enforced here, which otherwise the first run does: it may take a second
+ * if systemd has to be asked. Calls `probed` once, from the loop; engine_enforcement() has the answer
+ * from then on.
+ */
+void engine_probe(struct engine *engine, void (*probed)(void *data), void *data);
+
+/* NULL before it is known. Borrowed from the engine. */
+const struct engine_enforcement *engine_enforcement(const struct engine *engine);
+
+/* Runs that have started and not ended; runs that wait. */
+size_t engine_running(const struct engine *engine);
+size_t engine_queued(const struct engine *engine);
 
 #endif

@@ -1,24 +1,10 @@
 #include "sandbox/result.h"
-#include "sandbox/run_files.h"
+
+#include "sandbox/base/owned.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-
-const char *run_outcome_name(enum run_outcome outcome)
-{
-    static const char *const names[OUTCOME_COUNT] = {
-        [OUTCOME_EXITED] = "exited",
-        [OUTCOME_SIGNALED] = "signaled",
-        [OUTCOME_TIMED_OUT] = "timed_out",
-        [OUTCOME_CPU_LIMIT] = "cpu_limit",
-        [OUTCOME_OUT_OF_MEMORY] = "out_of_memory",
-        [OUTCOME_PROCESS_LIMIT] = "process_limit",
-        [OUTCOME_OUTPUT_LIMIT] = "output_limit",
-        [OUTCOME_CANCELLED] = "cancelled",
-    };
-    return names[outcome];
-}
 
 const char *signal_name(int signal)
 {
@@ -37,5 +23,7 @@ void run_result_release(struct run_result *result)
 {
     capture_release(&result->out);
     capture_release(&result->err);
-    run_files_release(result);
+    for (size_t i = 0; i < result->file_count; i++)
+        fd_close(&result->files[i].fd);
+    result->file_count = 0;
 }

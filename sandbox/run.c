@@ -3,35 +3,33 @@
  *
  *   server ── clone3 ──> init (pid 1 of the jail) ── clone ──> program (pid 3), its children
  *
- * The server is one process with one loop. run_submit() plans the jail in memory and queues it;
- * run_start() makes the run's cgroup, if there can be one, and what the child inherits, clones it
- * into the cgroup and new namespaces, maps one uid and one gid to its own, lets it go on and hands
- * it the code. The child, a copy of the server that makes system calls only, builds the jail from
- * the plan (sandbox/jail/child/jail.c), ends behind the filter and without capabilities, stores the code,
- * clones the program and becomes init.
+ * The server is one process with one loop. engine_submit() plans the jail in memory and queues the run.
+ * run_start() creates the run's cgroup, if there can be one, and everything that the child inherits;
+ * clones the child into the cgroup and new namespaces; maps one uid and one gid to the child's; lets it
+ * continue and hands it the code. The child, a copy of the server that makes system calls only, builds
+ * the jail from the plan (sandbox/jail/child/jail.c), drops its capabilities, installs the filter,
+ * stores the code, clones the program and becomes init.
  *
- * Between the two: `control`, where the child writes records (READY, ENDED, or FAILED with the step)
- * and reads one go-ahead and, once the code is there, another; memory for the code; the program's
- * stdout and stderr, one pipe each; and a pidfd, which is readable when init, and so all of its
- * namespace, is gone. Where a sandbox of the kind waits already (sandbox/warm_pool.h), all of that is there,
- * the program too, and the run begins with the code.
+ * The two share: `control`, on which the child sends reports (READY, ENDED, or FAILED with the step)
+ * and receives the parent's words; memory for the code; a pipe each for the program's stdout and
+ * stderr; a socket for a descriptor of the work directory; and a pidfd, which becomes readable when
+ * init, and with it the whole pid namespace, is gone. With a prewarmed sandbox (sandbox/warm_pool.h)
+ * all of this exists already, the program too, and the run begins with the code.
  *
- * READY comes right before execve, or before the code goes to a program that waits for it, and starts
- * the clock. A FAILED record, or an end without READY, is our failure: nothing of the snippet has run,
- * and if the sandbox had been made ahead, another one is made. After READY whatever happens is the
- * snippet's result. When the program ends, or past a limit where there is no cgroup to kill, init kills
- * and reaps what is left, reports ENDED and exits; should that take long, the server kills init, and
- * the kernel the rest. On ENDED, or where that does not come when the pidfd tells that init is gone,
- * what is still in the pipes is read, and done called. The pidfd ends the run: init is reaped, and the
- * place is free for the next one.
+ * READY comes right before execve, or before the code goes to a prewarmed program, and starts the
+ * clock. FAILED, or an end without READY, is a failure of ours: nothing of the snippet has run, and if
+ * the sandbox was prewarmed, a second attempt starts in a new one. After READY, whatever happens is the
+ * snippet's result. When the program ends, or is stopped without a cgroup to kill, init kills and reaps
+ * all other processes, reports ENDED and exits; if that takes too long, the server kills init, and the
+ * kernel the rest. On ENDED, or failing that when the pidfd becomes readable, the server reads what is
+ * left in the pipes and calls done. The pidfd ends the run: the server reaps init, and the place is free
+ * for the next run.
  *
- * Should the server die, however it dies, its death signal kills init, and init's death the rest.
+ * However the server dies, init gets its death signal, and init's death kills the rest.
  */
 #include "sandbox/run.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/capture.h"
-#include "sandbox/engine.h"
 #include "sandbox/jail/setup_error.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/run_files.h"
@@ -39,7 +37,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,143 +48,139 @@ static void on_stderr(struct loop_watch *watch, uint32_t events);
 static void on_end(struct loop_watch *watch, uint32_t events);
 static void on_deadline(struct loop_timer *timer);
 static void on_exceeded(struct limiter *limiter, enum run_outcome outcome);
-static void on_blind(struct limiter *limiter);
+static void on_unreadable(struct limiter *limiter);
+
+static void arm_deadline(struct run *run, int64_t milliseconds)
+{
+    loop_arm(run->host->loop, &run->attempt.deadline,
+             clock_now() + milliseconds * NANOSECONDS_PER_MILLISECOND);
+}
 
 static int watch_sandbox(struct run *run)
 {
-    struct loop *loop = run->engine->loop;
-    run->control.ready = on_control;
-    run->out.ready = on_stdout;
-    run->err.ready = on_stderr;
-    run->end.ready = on_end;
-    run->deadline.fire = on_deadline;
-    int r = loop_watch(loop, &run->control, run->sandbox.control_fd, EPOLLIN);
+    struct loop *loop = run->host->loop;
+    struct attempt *attempt = &run->attempt;
+    const struct sandbox *sandbox = &attempt->limited.sandbox;
+    attempt->control.ready = on_control;
+    attempt->out.ready = on_stdout;
+    attempt->err.ready = on_stderr;
+    attempt->end.ready = on_end;
+    attempt->deadline.fire = on_deadline;
+    int r = loop_watch(loop, &attempt->control, sandbox->control_fd, EPOLLIN);
     if (r == 0)
-        r = loop_watch(loop, &run->out, run->sandbox.stdout_fd, EPOLLIN);
+        r = loop_watch(loop, &attempt->out, sandbox->stdout_fd, EPOLLIN);
     if (r == 0)
-        r = loop_watch(loop, &run->err, run->sandbox.stderr_fd, EPOLLIN);
+        r = loop_watch(loop, &attempt->err, sandbox->stderr_fd, EPOLLIN);
     if (r == 0)
-        r = loop_watch(loop, &run->end, run->sandbox.pidfd, EPOLLIN);
+        r = loop_watch(loop, &attempt->end, sandbox->pidfd, EPOLLIN);
     return r;
 }
 
-/* What the cgroups around this server leave, init being one process more. */
-static void lower_limits(struct run_limits *limits, const struct cgroup_delegation *home)
+/* No run can have more than the cgroups around this server; init is one process more. */
+static void lower_limits(struct run_limits *limits, const struct cgroup_delegation *cgroups)
 {
-    if (limits->memory_bytes > home->memory_ceiling)
-        limits->memory_bytes = home->memory_ceiling;
-    if (limits->processes >= home->processes_ceiling)
-        limits->processes = home->processes_ceiling - 1;
+    if (limits->memory_bytes > cgroups->memory_ceiling)
+        limits->memory_bytes = cgroups->memory_ceiling;
+    if (limits->processes >= cgroups->processes_ceiling)
+        limits->processes = cgroups->processes_ceiling - 1;
 }
 
-/* A sandbox for the run: one that waits, or a new one. */
-static int get_sandbox(struct run *run)
+/* The parent's part of the set-up; everything after it answers events. */
+static int attempt_start(struct run *run, struct fault *fault)
 {
-    struct engine *engine = run->engine;
-    run->warm = !run->cold && warm_pool_take(&engine->pool, run);
-    if (run->warm)
-        return 0;
-    int r = limiter_open(&run->limiter, &engine->home, &engine->enforcement.enforced, &run->limits,
-                         &run->fault);
+    struct attempt *attempt = &run->attempt;
+    struct limited_sandbox *limited = &attempt->limited;
+    *attempt = ATTEMPT_NONE;
+    attempt->result.queued_ns = clock_now() - run->submitted_at;
+    capture_open(&attempt->result.out, run->template.limits.output_kept);
+    capture_open(&attempt->result.err, run->template.limits.output_kept);
+    attempt->is_warm = run->may_be_warm && warm_pool_take(run->pool, &run->template, limited);
+    int r = 0;
+    if (!attempt->is_warm)
+        r = limited_sandbox_start(limited, run->host, &run->template, fault);
+    limited->limiter.exceeded = on_exceeded;
+    limited->limiter.unreadable = on_unreadable;
     if (r == 0)
-        r = sandbox_spawn(run->plan, &engine->id_map, run->limiter.cgroup.fd, &run->sandbox,
-                          &run->fault);
-    return r;
-}
-
-/* The steps of one run, as far as the parent makes them; the rest are answers to events. */
-int run_start(struct run *run)
-{
-    struct engine *engine = run->engine;
-    run->stage = STAGE_SETTING_UP;
-    run->result.queued_ns = clock_now() - run->submitted_at;
-    capture_open(&run->result.out, run->limits.output_kept);
-    capture_open(&run->result.err, run->limits.output_kept);
-    lower_limits(&run->limits, &engine->home);
-    plan_set_filter(run->plan, &engine->filter);
-    int r = get_sandbox(run);
-    run->limiter.exceeded = on_exceeded;
-    run->limiter.unreadable = on_blind;
-    if (r == 0)
-        r = sandbox_feed(&run->sandbox, run->code, run->code_length, &run->fault);
+        r = sandbox_feed(&limited->sandbox, run->code, run->code_length, fault);
     if (r < 0)
         return r;
     r = watch_sandbox(run);
     if (r < 0)
-        return fault_set(&run->fault, -r, "cannot watch a sandbox: %m");
-    loop_arm(engine->loop, &run->deadline,
-             clock_now() + SETUP_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+        return fault_set(fault, -r, "cannot watch a sandbox: %m");
+    arm_deadline(run, SETUP_MAX_MS);
     return 0;
 }
 
-static void leave_sandbox(struct run *run)
+int run_start(struct run *run, struct fault *fault)
 {
-    struct loop *loop = run->engine->loop;
-    loop_unwatch(loop, &run->control);
-    loop_unwatch(loop, &run->out);
-    loop_unwatch(loop, &run->err);
-    loop_unwatch(loop, &run->end);
-    loop_disarm(loop, &run->deadline);
-    sandbox_release(&run->sandbox);
-    limiter_release(&run->limiter);
+    lower_limits(&run->template.limits, &run->host->cgroups);
+    return attempt_start(run, fault);
 }
 
-/* A sandbox that was made ahead has ended before it was of use; in its place comes one made now. */
+static void attempt_release(struct run *run)
+{
+    struct loop *loop = run->host->loop;
+    struct attempt *attempt = &run->attempt;
+    loop_unwatch(loop, &attempt->control);
+    loop_unwatch(loop, &attempt->out);
+    loop_unwatch(loop, &attempt->err);
+    loop_unwatch(loop, &attempt->end);
+    loop_disarm(loop, &attempt->deadline);
+    limited_sandbox_release(&attempt->limited);
+    run_result_release(&attempt->result);
+}
+
+/* A prewarmed sandbox failed before it was of use; the second attempt gets a new one. */
 static void run_start_over(struct run *run)
 {
-    leave_sandbox(run);
-    run_result_release(&run->result);
-    run->result = (struct run_result){0};
-    run->sandbox = SANDBOX_NONE;
-    run->limiter = LIMITER_NONE;
-    run->cold = true;
-    run->warm_failed = false;
-    int r = run_start(run);
+    attempt_release(run);
+    run->may_be_warm = false;
+    struct fault fault = {""};
+    int r = attempt_start(run, &fault);
     if (r == 0)
         return;
-    run->observer.done(run->observer.data, r, NULL, &run->fault);
-    run_free(run);
+    run->observer.done(run->observer.data, r, NULL, &fault);
+    run->ended(run);
 }
 
 /* Ends the program for a reason of ours; the first one counts. */
 static void run_stop(struct run *run, enum run_outcome outcome)
 {
-    if (run->stopped || run->ended)
+    struct attempt *attempt = &run->attempt;
+    if (attempt->stage > ATTEMPT_RUNNING)
         return;
-    run->stopped = true;
-    run->result.outcome = outcome;
-    if (!limiter_kill(&run->limiter))
-        sandbox_stop(&run->sandbox);
-    loop_arm(run->engine->loop, &run->deadline,
-             clock_now() + STOP_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+    attempt->stage = ATTEMPT_STOPPED;
+    attempt->result.outcome = outcome;
+    if (!limiter_kill(&attempt->limited.limiter))
+        sandbox_stop(&attempt->limited.sandbox);
+    arm_deadline(run, STOP_MAX_MS);
 }
 
 static void on_exceeded(struct limiter *limiter, enum run_outcome outcome)
 {
-    run_stop(container_of(limiter, struct run, limiter), outcome);
+    run_stop(container_of(limiter, struct run, attempt.limited.limiter), outcome);
 }
 
 void run_kill(struct run *run)
 {
-    limiter_kill(&run->limiter);
-    sandbox_kill(&run->sandbox);
+    limited_sandbox_kill(&run->attempt.limited);
 }
 
 static void run_fail(struct run *run, int status)
 {
-    if (run->status == 0)
-        run->status = status;
+    if (run->attempt.status == 0)
+        run->attempt.status = status;
     run_kill(run);
 }
 
-/* Nothing goes on without limits. */
-static void on_blind(struct limiter *limiter)
+/* No run continues without limits. */
+static void on_unreadable(struct limiter *limiter)
 {
-    struct run *run = container_of(limiter, struct run, limiter);
+    struct run *run = container_of(limiter, struct run, attempt.limited.limiter);
     run_fail(run,
-             fault_set(&run->fault, EACCES,
-                       "the run was ended, because what it uses could not be watched, and there is "
-                       "no cgroup to limit it: /proc/PID/root or /proc/PID/task/TID/children "
+             fault_set(&run->attempt.fault, EACCES,
+                       "the run was ended, because its resource usage could not be read, and there "
+                       "is no cgroup to limit it: /proc/PID/root or /proc/PID/task/TID/children "
                        "of its processes cannot be read. Is /proc mounted with hidepid, or the "
                        "kernel built without CONFIG_PROC_CHILDREN? With a cgroup neither is "
                        "needed (`code-sandbox-mcp doctor`)"));
@@ -195,128 +188,138 @@ static void on_blind(struct limiter *limiter)
 
 static void on_deadline(struct loop_timer *timer)
 {
-    struct run *run = container_of(timer, struct run, deadline);
-    if (run->stage == STAGE_SETTING_UP) {
-        run_fail(run, fault_set(&run->fault, ETIMEDOUT,
+    struct run *run = container_of(timer, struct run, attempt.deadline);
+    struct attempt *attempt = &run->attempt;
+    if (attempt->stage == ATTEMPT_SETTING_UP)
+        run_fail(run, fault_set(&attempt->fault, ETIMEDOUT,
                                 "a sandbox was not ready after %d s; is this machine very busy?",
                                 SETUP_MAX_MS / 1000));
-    } else if (run->stopped) {
+    else if (attempt->stage == ATTEMPT_STOPPED)
         run_kill(run);
-    } else {
+    else
         run_stop(run, OUTCOME_TIMED_OUT);
-    }
 }
 
 void run_check_limits(struct run *run)
 {
-    limiter_check(&run->limiter);
-    if (!run->deadline.armed || run->deadline.deadline > clock_now())
+    struct loop_timer *deadline = &run->attempt.deadline;
+    limiter_check(&run->attempt.limited.limiter);
+    if (!deadline->armed || deadline->deadline > clock_now())
         return;
-    loop_disarm(run->engine->loop, &run->deadline);
-    on_deadline(&run->deadline);
+    loop_disarm(run->host->loop, deadline);
+    on_deadline(deadline);
 }
 
 static void run_begin(struct run *run)
 {
-    run->stage = STAGE_RUNNING;
+    struct attempt *attempt = &run->attempt;
+    attempt->stage = ATTEMPT_RUNNING;
     memory_release(&run->code);
-    run->started_at = clock_now();
-    loop_arm(run->engine->loop, &run->deadline,
-             run->started_at + run->limits.wall_ms * NANOSECONDS_PER_MILLISECOND);
-    limiter_begin(&run->limiter, run->engine->loop, run->sandbox.pid);
+    attempt->started_at = clock_now();
+    arm_deadline(run, run->template.limits.wall_ms);
+    limiter_begin(&attempt->limited.limiter, run->host->loop, attempt->limited.sandbox.pid);
 }
 
-static void run_ended(struct run *run)
+/* The program has ended: its time is over. */
+static void stop_clock(struct run *run)
 {
-    if (run->stage == STAGE_RUNNING) {
-        run->result.duration_ns = clock_now() - run->started_at;
-        run->stage = STAGE_ENDING;
-    }
-    loop_disarm(run->engine->loop, &run->deadline);
+    struct attempt *attempt = &run->attempt;
+    if (attempt->started_at != 0 && attempt->result.duration_ns == 0)
+        attempt->result.duration_ns = clock_now() - attempt->started_at;
+    loop_disarm(run->host->loop, &attempt->deadline);
 }
 
-/* Whether another sandbox can still take the place of one that came to nothing. */
+/* Whether a new sandbox can still replace a prewarmed one that failed. */
 static bool can_start_over(const struct run *run)
 {
-    return run->warm && !run->cold && run->stage == STAGE_SETTING_UP && run->status == 0 &&
-           !run->stopped && run->observer.done != NULL;
+    const struct attempt *attempt = &run->attempt;
+    return attempt->is_warm && attempt->stage == ATTEMPT_SETTING_UP && attempt->status == 0 &&
+           run->observer.done != NULL;
 }
 
-/* Reads every record that is there. */
-static void read_reports(struct run *run)
+static void take_report(struct run *run, const struct child_report *report)
 {
-    struct child_report report;
-    while (!run->warm_failed && sandbox_read_report(&run->sandbox, &report) == 0) {
-        run->warm_failed = report.kind != REPORT_READY && can_start_over(run);
-        if (run->warm_failed)
-            break;
-        switch (report.kind) {
-        case REPORT_READY:
-            run_begin(run);
-            break;
-        case REPORT_ENDED:
-            run->ended = !run->stopped;
-            run->exit_status = report.status;
-            run->disk_full = report.disk_full != 0;
-            run->usage = report.usage;
-            run_ended(run);
-            break;
-        case REPORT_FAILED:
-            run_fail(run, setup_error_explain(plan_jail(run->plan), plan_image(run->plan), &report,
-                                              &run->fault));
-            break;
-        default:
-            break;
-        }
+    struct attempt *attempt = &run->attempt;
+    switch (report->kind) {
+    case REPORT_READY:
+        run_begin(run);
+        break;
+    case REPORT_ENDED:
+        attempt->report = *report;
+        if (attempt->stage < ATTEMPT_STOPPED)
+            attempt->stage = ATTEMPT_ENDED;
+        stop_clock(run);
+        break;
+    case REPORT_FAILED:
+        run_fail(run, setup_error_explain(plan_jail(run->template.plan),
+                                          plan_image(run->template.plan), report, &attempt->fault));
+        break;
+    default:
+        break;
     }
 }
 
-/* Takes one piece of output. Positive: bytes read; 0: the end; -EAGAIN: nothing there now. */
+/* Takes every report that is there. False: the run has to start over. */
+static bool take_reports(struct run *run)
+{
+    struct child_report report;
+    while (sandbox_read_report(&run->attempt.limited.sandbox, &report) == 0) {
+        if (report.kind != REPORT_READY && can_start_over(run))
+            return false;
+        take_report(run, &report);
+    }
+    return true;
+}
+
+/* Reads one piece of output. Positive: its length; 0: the end; -EAGAIN: nothing there now. */
 static ssize_t read_output(struct run *run, enum output_stream stream)
 {
-    static char bytes[READ_SIZE]; /* not on the stack, whose pages each clone makes to be copied */
-    int fd = stream == OUTPUT_STDOUT ? run->sandbox.stdout_fd : run->sandbox.stderr_fd;
-    struct capture *capture = stream == OUTPUT_STDOUT ? &run->result.out : &run->result.err;
+    static char bytes[READ_SIZE]; /* not on the stack, whose pages each clone has to copy */
+    const struct sandbox *sandbox = &run->attempt.limited.sandbox;
+    struct run_result *result = &run->attempt.result;
+    int fd = stream == OUTPUT_STDOUT ? sandbox->stdout_fd : sandbox->stderr_fd;
     ssize_t length = read(fd, bytes, sizeof(bytes));
     if (length <= 0)
         return length == 0 ? 0 : -errno;
-    capture_add(capture, bytes, (size_t)length);
+    capture_add(stream == OUTPUT_STDOUT ? &result->out : &result->err, bytes, (size_t)length);
     if (run->observer.output != NULL)
         run->observer.output(run->observer.data, stream, bytes, (size_t)length);
-    if (run->result.out.total + run->result.err.total > run->limits.output_total)
+    if (result->out.total + result->err.total > run->template.limits.output_total)
         run_stop(run, OUTCOME_OUTPUT_LIMIT);
     return length;
 }
 
-/* A piece at a time, so that a flood from one run leaves the loop to the others. */
+/* One piece at a time, so that one run's flood does not block the others. */
 static void take_output(struct run *run, struct loop_watch *watch, enum output_stream stream)
 {
     ssize_t r = read_output(run, stream);
     if (r == 0 || (r < 0 && r != -EAGAIN && r != -EINTR))
-        loop_unwatch(run->engine->loop, watch);
+        loop_unwatch(run->host->loop, watch);
 }
 
 static void on_stdout(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    take_output(container_of(watch, struct run, out), watch, OUTPUT_STDOUT);
+    take_output(container_of(watch, struct run, attempt.out), watch, OUTPUT_STDOUT);
 }
 
 static void on_stderr(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    take_output(container_of(watch, struct run, err), watch, OUTPUT_STDERR);
+    take_output(container_of(watch, struct run, attempt.err), watch, OUTPUT_STDERR);
 }
 
-static void describe_end(struct run *run, bool out_of_memory)
+/* Fills in the outcome, unless we stopped the run and it is there already. */
+static void describe_end(struct attempt *attempt, bool out_of_memory)
 {
-    struct run_result *result = &run->result;
-    /* Init gone without a word: the kernel killed it, and all with it. */
-    int status = run->ended ? run->exit_status : SIGKILL;
+    struct run_result *result = &attempt->result;
+    /* If init died without a report, the kernel killed it, and everything with it. */
+    bool has_status = attempt->stage == ATTEMPT_ENDED;
+    int status = has_status ? attempt->report.status : SIGKILL;
     result->exit_code = -1;
-    if (run->stopped) {
-        /* the outcome is there already */
-    } else if (out_of_memory && !run->ended) {
+    if (attempt->stage == ATTEMPT_STOPPED) {
+        /* nothing to add */
+    } else if (out_of_memory && !has_status) {
         result->outcome = OUTCOME_OUT_OF_MEMORY;
     } else if (WIFEXITED(status)) {
         result->outcome = OUTCOME_EXITED;
@@ -329,7 +332,7 @@ static void describe_end(struct run *run, bool out_of_memory)
         result->limits_reached |= REACHED_TIME;
     if (result->out.cut + result->err.cut > 0)
         result->limits_reached |= REACHED_OUTPUT;
-    if (run->disk_full)
+    if (attempt->report.disk_full)
         result->limits_reached |= REACHED_DISK;
     result->isolation = "namespaces+seccomp";
 }
@@ -337,83 +340,93 @@ static void describe_end(struct run *run, bool out_of_memory)
 static int explain_early_end(struct run *run, bool out_of_memory)
 {
     if (out_of_memory)
-        return fault_set(&run->fault, ENOMEM,
-                         "the memory limit of %" PRIu64 " bytes is too low for a sandbox to be set "
-                         "up in: raise it with --memory",
-                         run->limits.memory_bytes);
-    return fault_set(&run->fault, EIO,
-                     "a sandbox ended while it was being set up, without a word; was it killed, or "
-                     "is the machine out of memory?");
+        return fault_set(&run->attempt.fault, ENOMEM,
+                         "the memory limit of %" PRIu64 " bytes is too low to set up a sandbox: "
+                         "raise it with --memory",
+                         run->template.limits.memory_bytes);
+    return fault_set(&run->attempt.fault, EIO,
+                     "a sandbox ended during its set-up without a report; was it killed, or is the "
+                     "machine out of memory?");
 }
 
-/* All of the sandbox is dead, but for init perhaps, which has done its work. */
+/* Completes the result. True: the kernel ended the run because it was out of memory. */
+static bool account(struct run *run)
+{
+    struct attempt *attempt = &run->attempt;
+    struct run_result *result = &attempt->result;
+    bool killed = attempt->stage != ATTEMPT_ENDED || /* as wait4(2) gives a signal: */
+                  attempt->report.status == SIGKILL;
+    struct run_usage usage;
+    limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
+    result->limits = run->template.limits;
+    result->enforced = attempt->limited.limiter.enforced;
+    result->cpu_ns = usage.cpu_ns;
+    result->peak_memory_bytes = usage.peak_memory_bytes;
+    result->peak_processes = usage.peak_processes;
+    result->limits_reached |= usage.limits_reached;
+    return usage.out_of_memory;
+}
+
+/* Every process of the sandbox is dead, except perhaps init, whose work is done. */
 static void run_answer(struct run *run)
 {
-    /* Every writer is dead, so each pipe holds at most what fits into it, and then its end. */
+    struct attempt *attempt = &run->attempt;
+    /* Every writer is dead, so each pipe holds at most its capacity, and then its end. */
     while (read_output(run, OUTPUT_STDOUT) > 0)
         ;
     while (read_output(run, OUTPUT_STDERR) > 0)
         ;
-    loop_unwatch(run->engine->loop, &run->out);
-    loop_unwatch(run->engine->loop, &run->err);
-    run->result.limits = run->limits;
-    bool killed = !run->ended || run->exit_status == SIGKILL; /* as wait4(2) gives a signal */
-    bool out_of_memory = limiter_account(&run->limiter, &run->usage, killed, &run->result);
-    if (run->stage != STAGE_ENDING && run->status == 0)
-        run->status = explain_early_end(run, out_of_memory);
-    describe_end(run, out_of_memory);
-    run_files_collect(run->sandbox.files_fd, &run->result);
-    run->answered = true;
+    loop_unwatch(run->host->loop, &attempt->out);
+    loop_unwatch(run->host->loop, &attempt->err);
+    bool out_of_memory = account(run);
+    if (attempt->started_at == 0 && attempt->status == 0)
+        attempt->status = explain_early_end(run, out_of_memory);
+    describe_end(attempt, out_of_memory);
+    run_files_collect(attempt->limited.sandbox.files_fd, &attempt->result);
+    attempt->stage = ATTEMPT_ANSWERED;
     if (run->observer.done != NULL) /* else it was cancelled */
-        run->observer.done(run->observer.data, run->status, run->status == 0 ? &run->result : NULL,
-                           &run->fault);
+        run->observer.done(run->observer.data, attempt->status,
+                           attempt->status == 0 ? &attempt->result : NULL, &attempt->fault);
 }
 
 static void on_control(struct loop_watch *watch, uint32_t events)
 {
-    struct run *run = container_of(watch, struct run, control);
-    read_reports(run);
-    if (run->warm_failed) {
+    struct run *run = container_of(watch, struct run, attempt.control);
+    if (!take_reports(run)) {
         run_start_over(run);
         return;
     }
     if ((events & (EPOLLHUP | EPOLLERR)) != 0)
-        loop_unwatch(run->engine->loop, watch);
-    if (run->ended && !run->answered)
+        loop_unwatch(run->host->loop, watch);
+    if (run->attempt.stage == ATTEMPT_ENDED)
         run_answer(run);
 }
 
 static void on_end(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    struct run *run = container_of(watch, struct run, end);
-    struct engine *engine = run->engine;
-    read_reports(run);
-    if (run->warm_failed || can_start_over(run)) {
+    struct run *run = container_of(watch, struct run, attempt.end);
+    struct attempt *attempt = &run->attempt;
+    if (!take_reports(run) || can_start_over(run)) {
         run_start_over(run);
         return;
     }
-    run_ended(run);
+    stop_clock(run);
     struct rusage usage;
-    sandbox_reap(&run->sandbox, &usage);
-    if (!run->ended)
-        run->usage = usage;
-    if (!run->answered)
+    sandbox_reap(&attempt->limited.sandbox, &usage);
+    if (attempt->stage < ATTEMPT_ENDED)
+        attempt->report.usage = usage;
+    if (attempt->stage < ATTEMPT_ANSWERED)
         run_answer(run);
-    if (run->status == 0 && run->started_at != 0)
-        warm_pool_learn(&engine->pool, run);
-    run_free(run);
-    engine_wake(engine);
+    if (attempt->status == 0 && attempt->started_at != 0 && run->may_be_warm)
+        warm_pool_learn(run->pool, &run->template);
+    run->ended(run);
 }
 
 void run_free(struct run *run)
 {
-    leave_sandbox(run);
-    run_list_remove(run);
-    run_result_release(&run->result);
-    plan_free(run->plan);
-    if (run->hold_release != NULL)
-        run->hold_release(run->hold_data);
+    attempt_release(run);
+    sandbox_template_release(&run->template);
     free(run->code);
     free(run);
 }

@@ -98,10 +98,3 @@ void run_files_collect(int files_fd, struct run_result *result)
     closedir(directory);
     qsort(result->files, result->file_count, sizeof(result->files[0]), compare_times);
 }
-
-void run_files_release(struct run_result *result)
-{
-    for (size_t i = 0; i < result->file_count; i++)
-        fd_close(&result->files[i].fd);
-    result->file_count = 0;
-}

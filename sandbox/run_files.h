@@ -19,7 +19,4 @@
  */
 void run_files_collect(int files_fd, struct run_result *result);
 
-/* Closes them. */
-void run_files_release(struct run_result *result);
-
 #endif

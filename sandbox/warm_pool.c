@@ -1,62 +1,51 @@
 #include "sandbox/warm_pool.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/engine.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/limits/meminfo.h"
 
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* One that waits. */
-struct spare {
+struct warm_sandbox {
     struct warm_kind *kind;
-    struct spare *next;
-    struct sandbox sandbox;
-    struct limiter limiter;
-    struct loop_watch control, end; /* whatever they tell, it is of no use any more */
+    struct warm_sandbox *next;
+    struct limited_sandbox limited;
+    struct loop_watch control, end; /* any event means that it cannot be used any more */
 };
 
-/* Runs that differ in nothing but their code, and sandboxes for more of them. */
 struct warm_kind {
     struct warm_pool *pool;
     struct warm_kind *next;
-    struct plan *plan; /* owned */
-    struct run_limits limits;
-    void (*hold_release)(void *data); /* or NULL: as run_spec.hold */
-    void *hold_data;
-    struct spare *spares; /* owned, the oldest first */
+    struct sandbox_template template;
+    struct warm_sandbox *sandboxes; /* owned, the oldest first */
     size_t count;
     int64_t used_at; /* clock_now() of the last run */
-    bool failed; /* to make one, or one died waiting: none are made until a run has ended well */
+    bool failed;     /* one could not be started or ended early: no more until a run ends well */
 };
 
-static void spare_free(struct spare *spare)
+static void warm_sandbox_free(struct warm_sandbox *warm)
 {
-    struct warm_kind *kind = spare->kind;
-    struct loop *loop = kind->pool->engine->loop;
-    struct spare **place = &kind->spares;
-    while (*place != NULL && *place != spare)
+    struct warm_kind *kind = warm->kind;
+    struct loop *loop = kind->pool->host->loop;
+    struct warm_sandbox **place = &kind->sandboxes;
+    while (*place != warm)
         place = &(*place)->next;
-    if (*place != NULL) {
-        *place = spare->next;
-        kind->count--;
-    }
-    loop_unwatch(loop, &spare->control);
-    loop_unwatch(loop, &spare->end);
-    sandbox_release(&spare->sandbox);
-    limiter_release(&spare->limiter);
-    free(spare);
+    *place = warm->next;
+    kind->count--;
+    loop_unwatch(loop, &warm->control);
+    loop_unwatch(loop, &warm->end);
+    limited_sandbox_release(&warm->limited);
+    free(warm);
 }
 
 static void kind_drain(struct warm_kind *kind)
 {
-    /* All are told to die before the first is waited for. */
-    for (struct spare *spare = kind->spares; spare != NULL; spare = spare->next)
-        sandbox_kill(&spare->sandbox);
-    while (kind->spares != NULL)
-        spare_free(kind->spares);
+    /* All are killed before the first is waited for. */
+    for (struct warm_sandbox *warm = kind->sandboxes; warm != NULL; warm = warm->next)
+        limited_sandbox_kill(&warm->limited);
+    while (kind->sandboxes != NULL)
+        warm_sandbox_free(kind->sandboxes);
 }
 
 static void kind_free(struct warm_kind *kind)
@@ -66,77 +55,61 @@ static void kind_free(struct warm_kind *kind)
     while (*place != kind)
         place = &(*place)->next;
     *place = kind->next;
-    plan_free(kind->plan);
-    if (kind->hold_release != NULL)
-        kind->hold_release(kind->hold_data);
+    sandbox_template_release(&kind->template);
     free(kind);
 }
 
-/* It failed, or its program ended before it had its code. */
-static void on_bad_news(struct spare *spare)
+static void warm_sandbox_fail(struct warm_sandbox *warm)
 {
-    spare->kind->failed = true;
-    spare_free(spare);
+    warm->kind->failed = true;
+    warm_sandbox_free(warm);
 }
 
-static void on_spare_control(struct loop_watch *watch, uint32_t events)
+static void on_control(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    on_bad_news(container_of(watch, struct spare, control));
+    warm_sandbox_fail(container_of(watch, struct warm_sandbox, control));
 }
 
-static void on_spare_end(struct loop_watch *watch, uint32_t events)
+static void on_end(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    on_bad_news(container_of(watch, struct spare, end));
+    warm_sandbox_fail(container_of(watch, struct warm_sandbox, end));
 }
 
-static int spare_start(struct spare *spare)
+static int warm_sandbox_start(struct warm_sandbox *warm)
 {
-    struct warm_kind *kind = spare->kind;
-    struct engine *engine = kind->pool->engine;
+    struct sandbox_host *host = warm->kind->pool->host;
+    struct sandbox *sandbox = &warm->limited.sandbox;
     struct fault fault;
-    plan_set_filter(kind->plan, &engine->filter);
-    int r = limiter_open(&spare->limiter, &engine->home, &engine->enforcement.enforced,
-                         &kind->limits, &fault);
+    int r = limited_sandbox_start(&warm->limited, host, &warm->kind->template, &fault);
     if (r == 0)
-        r = sandbox_spawn(kind->plan, &engine->id_map, spare->limiter.cgroup.fd, &spare->sandbox,
-                          &fault);
+        r = loop_watch(host->loop, &warm->control, sandbox->control_fd, EPOLLIN);
     if (r == 0)
-        r = loop_watch(engine->loop, &spare->control, spare->sandbox.control_fd, EPOLLIN);
-    if (r == 0)
-        r = loop_watch(engine->loop, &spare->end, spare->sandbox.pidfd, EPOLLIN);
+        r = loop_watch(host->loop, &warm->end, sandbox->pidfd, EPOLLIN);
     return r;
 }
 
 static void kind_add(struct warm_kind *kind)
 {
-    struct spare *spare = malloc(sizeof(*spare));
-    if (spare == NULL) {
+    struct warm_sandbox *warm = malloc(sizeof(*warm));
+    if (warm == NULL) {
         kind->failed = true;
         return;
     }
-    *spare = (struct spare){
+    *warm = (struct warm_sandbox){
         .kind = kind,
-        .sandbox = SANDBOX_NONE,
-        .limiter = LIMITER_NONE,
-        .control = {.fd = -1, .ready = on_spare_control},
-        .end = {.fd = -1, .ready = on_spare_end},
+        .limited = LIMITED_SANDBOX_NONE,
+        .control = {.fd = -1, .ready = on_control},
+        .end = {.fd = -1, .ready = on_end},
     };
-    struct spare **last = &kind->spares;
+    struct warm_sandbox **last = &kind->sandboxes;
     while (*last != NULL)
         last = &(*last)->next;
-    *last = spare;
+    *last = warm;
     kind->count++;
-    if (spare_start(spare) < 0)
-        on_bad_news(spare);
-}
-
-/* Who waits for a run comes first, and so do runs while there are no more processors than them. */
-static bool is_idle(const struct engine *engine)
-{
-    return engine->queued.count == 0 && engine->running.count < engine->parallel &&
-           engine->stage == ENGINE_PROBED && engine->status == 0;
+    if (warm_sandbox_start(warm) < 0)
+        warm_sandbox_fail(warm);
 }
 
 static struct warm_kind *wanting(const struct warm_pool *pool)
@@ -151,31 +124,31 @@ static void on_fill(struct loop_timer *timer)
 {
     struct warm_pool *pool = container_of(timer, struct warm_pool, fill);
     struct warm_kind *kind = wanting(pool);
-    if (kind == NULL || !is_idle(pool->engine) || meminfo_is_low())
+    if (kind == NULL || !pool->may_fill(pool) || meminfo_is_low())
         return;
     kind_add(kind);
     warm_pool_wake(pool);
 }
 
-static void sample_later(struct warm_pool *pool)
+static void arm_sweep(struct warm_pool *pool)
 {
-    loop_arm(pool->engine->loop, &pool->look,
+    loop_arm(pool->host->loop, &pool->sweep,
              clock_now() + WARM_POOL_SWEEP_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
-/* What the image has in the place of an interpreter need not wait. */
+/* The image may have put anything in the interpreter's place. */
 static void drop_greedy(struct warm_kind *kind)
 {
-    for (struct spare *spare = kind->spares, *next; spare != NULL; spare = next) {
-        next = spare->next;
-        if (limiter_is_past(&spare->limiter, spare->sandbox.pid))
-            on_bad_news(spare);
+    for (struct warm_sandbox *warm = kind->sandboxes, *next; warm != NULL; warm = next) {
+        next = warm->next;
+        if (limiter_is_past(&warm->limited.limiter, warm->limited.sandbox.pid))
+            warm_sandbox_fail(warm);
     }
 }
 
-static void on_sample(struct loop_timer *timer)
+static void on_sweep(struct loop_timer *timer)
 {
-    struct warm_pool *pool = container_of(timer, struct warm_pool, look);
+    struct warm_pool *pool = container_of(timer, struct warm_pool, sweep);
     int64_t now = clock_now();
     for (struct warm_kind *kind = pool->kinds, *next; kind != NULL; kind = next) {
         next = kind->next;
@@ -186,58 +159,61 @@ static void on_sample(struct loop_timer *timer)
     if (meminfo_is_low())
         warm_pool_drain(pool);
     if (pool->kinds != NULL)
-        sample_later(pool);
+        arm_sweep(pool);
 }
 
-void warm_pool_open(struct warm_pool *pool, struct engine *engine, unsigned size)
+void warm_pool_open(struct warm_pool *pool, struct sandbox_host *host, unsigned size,
+                    bool (*may_fill)(const struct warm_pool *pool))
 {
     *pool = (struct warm_pool){
-        .engine = engine, .size = size, .fill = {.fire = on_fill}, .look = {.fire = on_sample}};
+        .host = host,
+        .size = size,
+        .fill = {.fire = on_fill},
+        .sweep = {.fire = on_sweep},
+        .may_fill = may_fill,
+    };
 }
 
-static bool is_of_kind(const struct run *run, const struct warm_kind *kind)
+static bool is_of_kind(const struct sandbox_template *template, const struct warm_kind *kind)
 {
-    const struct run_limits *one = &run->limits;
-    const struct run_limits *other = &kind->limits;
+    const struct run_limits *one = &template->limits;
+    const struct run_limits *other = &kind->template.limits;
     return one->memory_bytes == other->memory_bytes && one->processes == other->processes &&
-           one->millicpus == other->millicpus && plan_is_same(run->plan, kind->plan);
+           one->millicpus == other->millicpus && plan_is_same(template->plan, kind->template.plan);
 }
 
-static struct warm_kind *find_kind(struct warm_pool *pool, const struct run *run)
+static struct warm_kind *find_kind(struct warm_pool *pool, const struct sandbox_template *template)
 {
     struct warm_kind *kind = pool->kinds;
-    while (kind != NULL && !is_of_kind(run, kind))
+    while (kind != NULL && !is_of_kind(template, kind))
         kind = kind->next;
     return kind;
 }
 
-/* Nothing has been heard of it: it stands, or is on the way. */
-static bool is_sound(const struct spare *spare)
+/* Whether it has reported nothing and not ended: it is ready, or being set up. */
+static bool is_sound(const struct sandbox *sandbox)
 {
-    struct pollfd news[] = {
-        {.fd = spare->sandbox.control_fd, .events = POLLIN},
-        {.fd = spare->sandbox.pidfd, .events = POLLIN},
+    struct pollfd events[] = {
+        {.fd = sandbox->control_fd, .events = POLLIN},
+        {.fd = sandbox->pidfd, .events = POLLIN},
     };
-    return poll(news, ARRAY_LENGTH(news), 0) == 0;
+    return poll(events, ARRAY_LENGTH(events), 0) == 0;
 }
 
-bool warm_pool_take(struct warm_pool *pool, struct run *run)
+bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *template,
+                    struct limited_sandbox *ret_limited)
 {
-    struct warm_kind *kind = find_kind(pool, run);
-    while (kind != NULL && kind->spares != NULL) {
-        struct spare *spare = kind->spares;
-        if (!is_sound(spare)) {
-            on_bad_news(spare);
+    struct warm_kind *kind = find_kind(pool, template);
+    while (kind != NULL && kind->sandboxes != NULL) {
+        struct warm_sandbox *warm = kind->sandboxes;
+        if (!is_sound(&warm->limited.sandbox)) {
+            warm_sandbox_fail(warm);
             continue;
         }
-        loop_unwatch(pool->engine->loop, &spare->control);
-        loop_unwatch(pool->engine->loop, &spare->end);
-        run->sandbox = spare->sandbox;
-        run->limiter = spare->limiter;
-        run->limiter.limits = run->limits;
-        spare->sandbox = SANDBOX_NONE;
-        spare->limiter = LIMITER_NONE;
-        spare_free(spare);
+        *ret_limited = warm->limited;
+        ret_limited->limiter.limits = template->limits;
+        warm->limited = LIMITED_SANDBOX_NONE;
+        warm_sandbox_free(warm);
         return true;
     }
     return false;
@@ -256,47 +232,39 @@ static void make_room(struct warm_pool *pool)
         kind_free(oldest);
 }
 
-static struct warm_kind *add_kind(struct warm_pool *pool, struct run *run)
+static struct warm_kind *add_kind(struct warm_pool *pool, struct sandbox_template *template)
 {
     struct warm_kind *kind = calloc(1, sizeof(*kind));
     if (kind == NULL)
         return NULL;
     make_room(pool);
-    *kind = (struct warm_kind){
-        .pool = pool,
-        .next = pool->kinds,
-        .plan = run->plan,
-        .limits = run->limits,
-        .hold_release = run->hold_release,
-        .hold_data = run->hold_data,
-    };
-    plan_make_warm(kind->plan);
-    run->plan = NULL;
-    run->hold_release = NULL;
+    *kind = (struct warm_kind){.pool = pool, .next = pool->kinds, .template = *template};
+    *template = (struct sandbox_template){0};
+    plan_make_warm(kind->template.plan);
     pool->kinds = kind;
     return kind;
 }
 
-void warm_pool_learn(struct warm_pool *pool, struct run *run)
+void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template)
 {
-    if (pool->size == 0 || run->cold)
+    if (pool->size == 0)
         return;
-    struct warm_kind *kind = find_kind(pool, run);
+    struct warm_kind *kind = find_kind(pool, template);
     if (kind == NULL)
-        kind = add_kind(pool, run);
+        kind = add_kind(pool, template);
     if (kind == NULL)
         return;
-    if (!pool->look.armed)
-        sample_later(pool);
+    if (!pool->sweep.armed)
+        arm_sweep(pool);
     kind->used_at = clock_now();
     kind->failed = false;
 }
 
 void warm_pool_wake(struct warm_pool *pool)
 {
-    /* Not at once: a request that has come meanwhile goes first. */
+    /* Not at once: a request that has arrived meanwhile goes first. */
     if (pool->kinds != NULL && wanting(pool) != NULL)
-        loop_arm(pool->engine->loop, &pool->fill,
+        loop_arm(pool->host->loop, &pool->fill,
                  clock_now() + POOL_FILL_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
@@ -316,11 +284,11 @@ void warm_pool_drain(struct warm_pool *pool)
 
 void warm_pool_close(struct warm_pool *pool)
 {
-    if (pool->engine == NULL)
+    if (pool->host == NULL)
         return;
     warm_pool_drain(pool);
     while (pool->kinds != NULL)
         kind_free(pool->kinds);
-    loop_disarm(pool->engine->loop, &pool->fill);
-    loop_disarm(pool->engine->loop, &pool->look);
+    loop_disarm(pool->host->loop, &pool->fill);
+    loop_disarm(pool->host->loop, &pool->sweep);
 }

@@ -1,52 +1,53 @@
 /*
- * Sandboxes made ahead: jailed, their program started and waiting where it would read its code
- * (sandbox/jail/child/code.h). Each is used for one run at most and then gone as any other.
+ * Prewarmed sandboxes: jailed, with the program started and blocked where it opens its code
+ * (sandbox/jail/child/code.h). Each serves at most one run and is then destroyed like any other.
  *
- * Which kinds are kept is learnt from the runs: after the first of a kind, sandboxes of it are made as
- * long as nobody waits for a run. They are given up when the kind has not been asked for, or memory is
- * short. What is wrong with one made ahead nobody hears of: the run then makes its own.
+ * The runs decide which kinds are kept: after the first run of a kind, the pool is filled while the
+ * engine is idle. It gives a kind up when it has long been unused, and drains when memory is short.
+ * Failures of prewarmed sandboxes are not reported: the run starts a sandbox of its own.
  *
  * Side: parent.
  */
 #ifndef SANDBOX_WARM_POOL_H
 #define SANDBOX_WARM_POOL_H
 
-#include "sandbox/base/loop.h"
+#include "sandbox/limited_sandbox.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct engine;
 struct warm_kind;
-struct run;
 
 struct warm_pool {
-    struct engine *engine;   /* borrowed */
-    unsigned size;           /* sandboxes of each kind; 0: the pool is never used */
-    struct warm_kind *kinds; /* owned */
-    struct loop_timer fill;  /* makes one more */
-    struct loop_timer look;  /* whether kinds are still wanted, and memory not short */
+    struct sandbox_host *host; /* borrowed; NULL: not open */
+    unsigned size;             /* sandboxes of each kind; 0: the pool is never used */
+    struct warm_kind *kinds;   /* owned */
+    struct loop_timer fill;    /* adds one sandbox */
+    struct loop_timer sweep;   /* drops unused kinds, and everything when memory is short */
+    bool (*may_fill)(const struct warm_pool *pool);
 };
 
-/* `size` is at most WARM_SANDBOXES_MAX. */
-void warm_pool_open(struct warm_pool *pool, struct engine *engine, unsigned size);
+/* `size` is at most WARM_SANDBOXES_MAX. `may_fill` says whether the owner has nothing better to do. */
+void warm_pool_open(struct warm_pool *pool, struct sandbox_host *host, unsigned size,
+                    bool (*may_fill)(const struct warm_pool *pool));
 
 /*
- * Gives the run a sandbox and the limiter that goes with it, if one of its kind waits. The run is where
- * run_start() wants it: its limits are lowered to what this machine has, its filter is set.
+ * Takes a prewarmed sandbox for a run of this template, whose limits are already reduced to what this
+ * machine has. False: there is none.
  */
-bool warm_pool_take(struct warm_pool *pool, struct run *run);
+bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *template,
+                    struct limited_sandbox *ret_limited);
 
-/* A run that has begun has ended: its kind is wanted. Takes its plan and what the plan holds. */
-void warm_pool_learn(struct warm_pool *pool, struct run *run);
+/* A run has ended well: more of its kind may come. Takes the template over, if the kind is new. */
+void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template);
 
-/* To be called when a place for a run is free and nobody is waiting for it: makes more, soon. */
+/* Fills up, soon: to be called when the engine has become idle. */
 void warm_pool_wake(struct warm_pool *pool);
 
-/* How many wait, or are on the way to where they will. */
+/* Ready or being set up. */
 size_t warm_pool_count(const struct warm_pool *pool);
 
-/* Kills all that wait. What was learnt stays, unless it is an end for good. */
+/* Kills all prewarmed sandboxes; closing also forgets the kinds. */
 void warm_pool_drain(struct warm_pool *pool);
 void warm_pool_close(struct warm_pool *pool);
 

@@ -34,7 +34,7 @@ LAYERS = {
                      "sandbox/jail", "sandbox/base"),
     "images/registry": ("images/unpack", "images/store", "images/base", "sandbox/base"),
     "images/unpack": ("images/store", "images/base", "sandbox/jail", "sandbox/base"),
-    "images/store": ("images/base", "sandbox", "sandbox/base"),
+    "images/store": ("images/base", "sandbox/jail", "sandbox/base"),
     "images/base": ("sandbox/base",),
     "sandbox": ("sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
     "sandbox/jail": ("sandbox/jail/child", "sandbox/limits", "sandbox/base", "seccomp-profiles"),

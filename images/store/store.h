@@ -14,7 +14,7 @@
 #define IMAGES_STORE_STORE_H
 
 #include "sandbox/base/fault.h"
-#include "sandbox/run.h"
+#include "sandbox/jail/run_spec.h"
 
 #include <stddef.h>
 #include <stdint.h>

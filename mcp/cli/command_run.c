@@ -158,7 +158,7 @@ static void write_out(struct session *session, int fd, const char *bytes, size_t
                                   {.fd = session->end_signals.watch.fd, .events = POLLIN}};
         int count_ready = poll(ready, ARRAY_LENGTH(ready), CHECK_MS);
         if (session->run != NULL)
-            run_check_limits(session->run);
+            engine_check_limits(session->run);
         if (count_ready <= 0)
             continue;
         if (ready[1].revents != 0) {

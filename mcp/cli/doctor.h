@@ -9,7 +9,7 @@
 
 #include "images/store/catalog.h"
 #include "mcp/settings/settings.h"
-#include "sandbox/run.h"
+#include "sandbox/engine.h"
 
 #include <stdbool.h>
 #include <stdint.h>

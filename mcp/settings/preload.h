@@ -12,7 +12,7 @@
 #define MCP_SETTINGS_PRELOAD_H
 
 #include "sandbox/base/fault.h"
-#include "sandbox/run.h"
+#include "sandbox/jail/run_spec.h"
 
 /* Its strings are owned. */
 struct preload {

@@ -14,7 +14,7 @@
 #include "mcp/base/log.h"
 #include "mcp/settings/options.h"
 #include "sandbox/base/fault.h"
-#include "sandbox/run.h"
+#include "sandbox/engine.h"
 
 #include <stdbool.h>
 #include <stddef.h>

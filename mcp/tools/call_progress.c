@@ -25,7 +25,7 @@ static void write_message(struct json_writer *writer, const struct call_progress
     if (length > 0) {
         json_key(writer, "message");
         json_string(writer, progress->lines.data, length);
-    } else if (run_is_queued(*progress->run)) {
+    } else if (engine_is_queued(*progress->run)) {
         json_text_member(writer, "message", "waiting for other calls to end");
     }
 }

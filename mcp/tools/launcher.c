@@ -139,7 +139,7 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     };
     if (snippet->wall_ms > 0)
         spec.limits.wall_ms = snippet->wall_ms;
-    r = run_submit(launcher->engine, &spec, observer, ret_run, fault);
+    r = engine_submit(launcher->engine, &spec, observer, ret_run, fault);
     if (r < 0)
         return fault_set(fault, -r, "starting a run: %m");
     used = NULL; /* the run's, which may have been the first of many or the last */

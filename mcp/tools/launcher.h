@@ -10,7 +10,7 @@
 #include "images/store/catalog.h"
 #include "images/store/image_use.h"
 #include "mcp/settings/settings.h"
-#include "sandbox/run.h"
+#include "sandbox/engine.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ struct snippet {
 };
 
 /*
- * Starts a run of the snippet, or queues it. As run_submit(); the fault is filled for each failure
+ * Starts a run of the snippet, or queues it. As engine_submit(); the fault is filled for each failure
  * and gives the remedy: -ENOENT the image is not there, -EAGAIN too many wait already.
  */
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,

@@ -94,7 +94,7 @@ static void write_limits(struct json_writer *writer, const struct run_result *re
 void result_json_write_members(struct json_writer *writer, const struct record *record)
 {
     const struct run_result *result = record->result;
-    json_text_member(writer, "outcome", run_outcome_name(result->outcome));
+    json_text_member(writer, "outcome", outcome_row(result->outcome)->name);
     json_key(writer, "exit_code");
     if (result->outcome == OUTCOME_EXITED)
         json_number(writer, result->exit_code);

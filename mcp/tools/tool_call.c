@@ -92,7 +92,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
 {
     struct call *call = data;
     call_progress_close(&call->progress);
-    note_end(call, status < 0 ? "failed" : run_outcome_name(result->outcome), result);
+    note_end(call, status < 0 ? "failed" : outcome_row(result->outcome)->name, result);
     if (status < 0)
         answer_refusal(&call->reply, fault);
     else
@@ -239,7 +239,7 @@ void tools_cancel(struct server *server, const struct json_value *id)
     for (struct call *call = server->calls; call != NULL; call = call->next) {
         if (!rpc_answer_is_for(call->reply.answer, id))
             continue;
-        run_cancel(call->run);
+        engine_cancel(call->run);
         note_end(call, "cancelled", NULL);
         rpc_answer_drop(call->reply.answer);
         end_call(call);

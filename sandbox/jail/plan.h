@@ -9,7 +9,7 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/filter.h"
-#include "sandbox/run.h"
+#include "sandbox/jail/run_spec.h"
 
 struct plan; /* owns every string and array of its jail_plan */
 

@@ -1,7 +1,6 @@
 #include "sandbox/limits/cgroup.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/limits/cgroup_delegation.h"
 #include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
@@ -17,25 +16,25 @@ static void name_of(uint64_t number, char name[32])
     snprintf(name, 32, "run-%" PRIu64, number);
 }
 
-static bool remove_directory(const struct cgroup_delegation *home, uint64_t number)
+static bool remove_directory(const struct cgroup_parent *parent, uint64_t number)
 {
     char name[32];
     name_of(number, name);
-    return unlinkat(home->subtree.fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+    return unlinkat(parent->subtree.fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
 /*
  * Those of ended runs, and no others: the kernel lets any cgroup go whose processes are dead, also
  * one that its run has yet to be read from.
  */
-static void remove_left(struct cgroup_delegation *home)
+static void remove_left(struct cgroup_parent *parent)
 {
     size_t count = 0;
-    for (size_t i = 0; i < home->left_count; i++) {
-        if (!remove_directory(home, home->left[i]))
-            home->left[count++] = home->left[i];
+    for (size_t i = 0; i < parent->left_count; i++) {
+        if (!remove_directory(parent, parent->left[i]))
+            parent->left[count++] = parent->left[i];
     }
-    home->left_count = count;
+    parent->left_count = count;
 }
 
 /* One file of a new cgroup, and what it is set to. */
@@ -47,7 +46,7 @@ struct setting {
 
 static int apply(const struct cgroup *cgroup, const struct setting *setting, struct fault *fault)
 {
-    if ((cgroup->home->subtree.controllers & setting->controller) == 0 ||
+    if ((cgroup->parent->subtree.controllers & setting->controller) == 0 ||
         strcmp(setting->value, "max") == 0) /* as a new one has it */
         return 0;
     int r = cgroup_write(cgroup->fd, setting->file, setting->value);
@@ -61,8 +60,8 @@ static int apply(const struct cgroup *cgroup, const struct setting *setting, str
 static void cpu_value(const struct cgroup *cgroup, const struct run_limits *limits, char *value,
                       size_t size)
 {
-    if (cgroup->home->processors > 0 &&
-        limits->millicpus >= (uint64_t)cgroup->home->processors * 1000)
+    if (cgroup->parent->processors > 0 &&
+        limits->millicpus >= (uint64_t)cgroup->parent->processors * 1000)
         snprintf(value, size, "max");
     else
         snprintf(value, size, "%" PRIu64 " %d", (uint64_t)limits->millicpus * CPU_PERIOD_US / 1000,
@@ -108,25 +107,25 @@ static void open_files(struct cgroup *cgroup)
     cgroup_has_refused(cgroup); /* so that only what comes is told */
 }
 
-static int make_new(struct cgroup_delegation *home, const struct run_limits *limits,
+static int make_new(struct cgroup_parent *parent, const struct run_limits *limits,
                     struct cgroup *ret_cgroup, struct fault *fault)
 {
     struct cgroup cgroup = CGROUP_EMPTY;
-    cgroup.home = home;
-    cgroup.number = ++home->runs_made;
+    cgroup.parent = parent;
+    cgroup.number = ++parent->runs_made;
     char name[32];
     name_of(cgroup.number, name);
-    if (mkdirat(home->subtree.fd, name, 0755) < 0)
+    if (mkdirat(parent->subtree.fd, name, 0755) < 0)
         return fault_set(fault, errno, "cannot make a cgroup for a run: %m");
-    cgroup.fd = openat(home->subtree.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cgroup.fd = openat(parent->subtree.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = 0;
     if (cgroup.fd < 0)
         r = fault_set(fault, errno, "cannot open a run's cgroup: %m");
     else
         r = apply_limits(&cgroup, limits, fault);
-    if (cgroup.fd < 0 || r < 0) { /* at once: home->tidy would only try again */
+    if (cgroup.fd < 0 || r < 0) { /* at once: parent->tidy would only try again */
         fd_close(&cgroup.fd);
-        remove_directory(home, cgroup.number);
+        remove_directory(parent, cgroup.number);
         return r;
     }
     open_files(&cgroup);
@@ -139,28 +138,28 @@ static bool is_still_there(const struct cgroup *spare)
 {
     char name[32];
     name_of(spare->number, name);
-    return spare->fd >= 0 && faccessat(spare->home->subtree.fd, name, F_OK, 0) == 0;
+    return spare->fd >= 0 && faccessat(spare->parent->subtree.fd, name, F_OK, 0) == 0;
 }
 
-int cgroup_make(struct cgroup_delegation *home, const struct run_limits *limits,
+int cgroup_make(struct cgroup_parent *parent, const struct run_limits *limits,
                 struct cgroup *ret_cgroup, struct fault *fault)
 {
-    struct cgroup spare = home->spare;
-    home->spare = CGROUP_EMPTY;
-    if (is_still_there(&spare) && has_limits(&home->last_limits, limits)) {
+    struct cgroup spare = parent->spare;
+    parent->spare = CGROUP_EMPTY;
+    if (is_still_there(&spare) && has_limits(&parent->last_limits, limits)) {
         *ret_cgroup = spare;
         return 0;
     }
     cgroup_remove(&spare);
-    home->last_limits = *limits;
-    return make_new(home, limits, ret_cgroup, fault);
+    parent->last_limits = *limits;
+    return make_new(parent, limits, ret_cgroup, fault);
 }
 
-void cgroup_tidy(struct cgroup_delegation *home)
+void cgroup_tidy(struct cgroup_parent *parent)
 {
-    remove_left(home);
-    if (home->runs_made > 0 && home->spare.fd < 0)
-        make_new(home, &home->last_limits, &home->spare, NULL);
+    remove_left(parent);
+    if (parent->runs_made > 0 && parent->spare.fd < 0)
+        make_new(parent, &parent->last_limits, &parent->spare, NULL);
 }
 
 void cgroup_kill(const struct cgroup *cgroup)
@@ -212,18 +211,18 @@ bool cgroup_is_full(const struct cgroup *cgroup)
 
 void cgroup_remove(struct cgroup *cgroup)
 {
-    struct cgroup_delegation *home = cgroup->home;
-    if (home == NULL)
+    struct cgroup_parent *parent = cgroup->parent;
+    if (parent == NULL)
         return;
     fd_close(&cgroup->fd);
     for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
         fd_close(&cgroup->files[i]);
-    if (home->left_count == CGROUPS_LEFT_MAX)
-        remove_left(home); /* it may be long until nothing runs */
-    if (home->left_count < CGROUPS_LEFT_MAX)
-        home->left[home->left_count++] = cgroup->number;
-    if (home->loop != NULL)
-        loop_arm(home->loop, &home->tidy,
+    if (parent->left_count == CGROUPS_LEFT_MAX)
+        remove_left(parent); /* it may be long until nothing runs */
+    if (parent->left_count < CGROUPS_LEFT_MAX)
+        parent->left[parent->left_count++] = cgroup->number;
+    if (parent->loop != NULL)
+        loop_arm(parent->loop, &parent->tidy,
                  clock_now() + CGROUPS_TIDY_MS * NANOSECONDS_PER_MILLISECOND);
     *cgroup = CGROUP_EMPTY;
 }

@@ -8,12 +8,13 @@
 #define SANDBOX_LIMITS_CGROUP_H
 
 #include "sandbox/base/fault.h"
-#include "sandbox/result.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/limits/cgroup_subtree.h"
+#include "sandbox/limits/limits.h"
+#include "sandbox/limits/run_limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct cgroup_delegation;
 
 /* Files that are read while somebody waits for an answer, so they are opened with the cgroup. */
 enum cgroup_open_file {
@@ -27,24 +28,40 @@ enum cgroup_open_file {
 struct cgroup {
     int fd;                       /* of its directory, for CLONE_INTO_CGROUP; -1: none */
     int files[CGROUP_OPEN_FILES]; /* -1: this kernel or the missing controller has none */
-    struct cgroup_delegation *home;     /* borrowed */
+    struct cgroup_parent *parent; /* borrowed; NULL: none */
     uint64_t number;
 };
 
 #define CGROUP_EMPTY ((struct cgroup){.fd = -1, .files = {-1, -1, -1, -1}})
 
+/* Where the cgroups of runs are made and removed. */
+struct cgroup_parent {
+    struct cgroup_subtree subtree; /* its fd is -1: runs get no cgroups */
+    struct loop *loop;             /* borrowed, or NULL */
+    struct loop_timer tidy; /* for its owner to call cgroup_tidy(); armed by cgroup_remove() */
+    struct cgroup spare; /* made ahead, with the limits of the last */
+    struct run_limits last_limits;
+    uint64_t runs_made; /* numbers them */
+    uint64_t left[CGROUPS_LEFT_MAX]; /* of ended runs, whose cgroups are to be removed */
+    size_t left_count;
+    long processors; /* of the machine; 0: unknown */
+};
+
+#define CGROUP_PARENT_NONE                                                                         \
+    ((struct cgroup_parent){.subtree = CGROUP_SUBTREE_NONE, .spare = CGROUP_EMPTY})
+
 struct cgroup_usage {
     int64_t cpu_ns;
     int64_t peak_memory_bytes; /* 0: this kernel does not tell */
-    int64_t peak_processes;    /* 0: likewise */
+    int64_t peak_processes; /* 0: likewise */
 };
 
 /*
- * Makes a cgroup with these limits, as far as the home has the controllers, or takes the one made
+ * Makes a cgroup with these limits, as far as the parent has the controllers, or takes the one made
  * ahead. Its processes are limits->processes and init. 0, or a negative errno with its fault and
  * nothing left.
  */
-int cgroup_make(struct cgroup_delegation *home, const struct run_limits *limits,
+int cgroup_make(struct cgroup_parent *parent, const struct run_limits *limits,
                 struct cgroup *ret_cgroup, struct fault *fault);
 
 /* Kills every process in it at once. Nothing when there is none. */
@@ -63,7 +80,7 @@ uint64_t cgroup_memory_kills(const struct cgroup *cgroup);
 bool cgroup_is_full(const struct cgroup *cgroup);
 
 /*
- * Leaves it to be removed when home->tidy fires, its processes having been reaped, and empties the
+ * Leaves it to be removed when parent->tidy fires, its processes having been reaped, and empties the
  * struct. When CGROUPS_LEFT_MAX wait for that, they are removed here.
  */
 void cgroup_remove(struct cgroup *cgroup);
@@ -72,6 +89,6 @@ void cgroup_remove(struct cgroup *cgroup);
  * For when nobody waits: removes those of ended runs, unless the kernel is not done with them yet, and
  * makes one ahead for the next run, which likely has the limits of the last. Failure is left to that.
  */
-void cgroup_tidy(struct cgroup_delegation *home);
+void cgroup_tidy(struct cgroup_parent *parent);
 
 #endif

@@ -31,40 +31,31 @@
 #include <stdint.h>
 
 struct cgroup_delegation {
-    struct cgroup_subtree subtree;
-    struct loop *loop;       /* borrowed, once it is probed */
-    struct loop_timer tidy;  /* for its owner to call cgroup_tidy(), armed by cgroup_remove() */
-    struct cgroup spare; /* for the next run, with the limits of the last */
-    struct run_limits last_limits;
+    struct cgroup_parent parent;
     enum cgroup_source source;
     struct fault fallback_reason; /* why there is none, or not every controller; else "" */
-    uint64_t memory_ceiling;    /* of cgroups around this process: no run can have more */
+    uint64_t memory_ceiling;      /* of the cgroups around this process: no run can have more */
     uint64_t processes_ceiling;
-    uint64_t runs_made;    /* names them */
-    uint64_t left[CGROUPS_LEFT_MAX]; /* of ended runs, whose cgroups are to be removed */
-    size_t left_count;
-    long processors; /* of the machine */
-    void (*probed)(struct cgroup_delegation *home);
-    bool was_refused; /* systemd was asked, and there is none: it may be asked again */
+    void (*probed)(struct cgroup_delegation *delegation);
+    bool was_refused;             /* systemd was asked and refused: it may be asked again */
     struct scope_request request; /* while the service manager is asked */
 };
 
 #define CGROUP_DELEGATION_NONE                                                                     \
-    ((struct cgroup_delegation){.subtree = CGROUP_SUBTREE_NONE,                                    \
-                                .spare = CGROUP_EMPTY,                                             \
+    ((struct cgroup_delegation){.parent = CGROUP_PARENT_NONE,                                      \
                                 .request = SCOPE_REQUEST_NONE,                                     \
                                 .memory_ceiling = UINT64_MAX,                                      \
                                 .processes_ceiling = UINT64_MAX})
 
 /*
  * Finds a place, or that there is none, and calls `probed` once: from the loop, or before this
- * returns. home->tidy.fire must be set. `scope_program` (borrowed until then) may be NULL.
+ * returns. delegation->parent.tidy.fire must be set. `scope_program` (borrowed until then) may be NULL.
  */
-void cgroup_delegation_probe(struct cgroup_delegation *home, struct loop *loop,
+void cgroup_delegation_probe(struct cgroup_delegation *delegation, struct loop *loop,
                              const char *scope_program,
-                             void (*probed)(struct cgroup_delegation *home));
+                             void (*probed)(struct cgroup_delegation *delegation));
 
 /* Removes what it made, except where a process still is. */
-void cgroup_delegation_release(struct cgroup_delegation *home);
+void cgroup_delegation_release(struct cgroup_delegation *delegation);
 
 #endif

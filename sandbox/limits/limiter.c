@@ -6,13 +6,13 @@
 #include <fcntl.h>
 #include <stddef.h>
 
-int limiter_open(struct limiter *limiter, struct cgroup_delegation *home,
+int limiter_open(struct limiter *limiter, struct cgroup_parent *parent,
                  const struct enforcement *enforced, const struct run_limits *limits,
                  struct fault *fault)
 {
     limiter->enforced = *enforced;
     limiter->limits = *limits;
-    return home->source == CGROUP_NONE ? 0 : cgroup_make(home, limits, &limiter->cgroup, fault);
+    return parent->subtree.fd < 0 ? 0 : cgroup_make(parent, limits, &limiter->cgroup, fault);
 }
 
 static int64_t larger(int64_t one, int64_t other)
@@ -252,36 +252,45 @@ static void stop_sampling(struct limiter *limiter)
     loop_unwatch(limiter->loop, &limiter->refusals);
 }
 
-bool limiter_account(struct limiter *limiter, const struct rusage *usage, bool killed,
-                     struct run_result *result)
+static int64_t nanoseconds_of(const struct timeval *time)
+{
+    return time->tv_sec * NANOSECONDS_PER_SECOND + time->tv_usec * 1000;
+}
+
+/* What the kernel counted for the cgroup is exact. */
+static void account_cgroup(const struct cgroup *cgroup, bool killed, struct run_usage *usage)
+{
+    struct cgroup_usage counted;
+    cgroup_measure(cgroup, &counted);
+    if (counted.cpu_ns > 0)
+        usage->cpu_ns = counted.cpu_ns;
+    if (counted.peak_memory_bytes > 0)
+        usage->peak_memory_bytes = counted.peak_memory_bytes;
+    if (counted.peak_processes > 0)
+        usage->peak_processes = counted.peak_processes;
+    /* Out of memory, all of it is killed (memory.oom.group), though init may still see that. */
+    usage->out_of_memory = killed && cgroup_memory_kills(cgroup) > 0;
+    if (usage->out_of_memory)
+        usage->limits_reached |= REACHED_MEMORY;
+    if (cgroup_has_refused(cgroup))
+        usage->limits_reached |= REACHED_PROCESSES;
+}
+
+void limiter_account(struct limiter *limiter, const struct rusage *resources, bool killed,
+                     struct run_usage *ret_usage)
 {
     stop_sampling(limiter);
-    result->enforced = limiter->enforced;
-    result->cpu_ns = (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * NANOSECONDS_PER_SECOND +
-                     (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000;
-    /* Of processes that the kernel reaped, after init was killed, only the count knows. */
-    result->cpu_ns = larger(result->cpu_ns, limiter->cpu_ns);
-    result->peak_memory_bytes =
-        larger(usage->ru_maxrss * INT64_C(1024), (int64_t)limiter->peak_memory_bytes);
-    result->peak_processes = (int64_t)limiter->peak_processes;
-    struct cgroup_usage counted = {0};
-    bool has_cgroup = limiter->cgroup.fd >= 0;
-    if (has_cgroup)
-        cgroup_measure(&limiter->cgroup, &counted);
-    if (counted.cpu_ns > 0)
-        result->cpu_ns = counted.cpu_ns;
-    if (counted.peak_memory_bytes > 0)
-        result->peak_memory_bytes = counted.peak_memory_bytes;
-    if (counted.peak_processes > 0)
-        result->peak_processes = counted.peak_processes;
-    /* Where memory runs out, all is killed (memory.oom.group), though init may see it yet. */
-    bool out_of_memory = has_cgroup && killed && cgroup_memory_kills(&limiter->cgroup) > 0;
-    if (out_of_memory)
-        limiter->reached |= REACHED_MEMORY;
-    if (cgroup_has_refused(&limiter->cgroup))
-        limiter->reached |= REACHED_PROCESSES;
-    result->limits_reached |= limiter->reached;
-    return out_of_memory;
+    int64_t cpu_ns = nanoseconds_of(&resources->ru_utime) + nanoseconds_of(&resources->ru_stime);
+    *ret_usage = (struct run_usage){
+        /* Only the samples include processes that the kernel reaped after init was killed. */
+        .cpu_ns = larger(cpu_ns, limiter->cpu_ns),
+        .peak_memory_bytes =
+            larger(resources->ru_maxrss * INT64_C(1024), (int64_t)limiter->peak_memory_bytes),
+        .peak_processes = (int64_t)limiter->peak_processes,
+        .limits_reached = limiter->reached,
+    };
+    if (limiter->cgroup.fd >= 0)
+        account_cgroup(&limiter->cgroup, killed, ret_usage);
 }
 
 void limiter_release(struct limiter *limiter)

@@ -9,11 +9,11 @@
 #define SANDBOX_LIMITS_LIMITER_H
 
 #include "sandbox/base/loop.h"
-#include "sandbox/limits/cgroup_delegation.h"
+#include "sandbox/limits/cgroup.h"
 #include "sandbox/limits/enforcement.h"
+#include "sandbox/limits/outcome.h"
 #include "sandbox/limits/proc_usage.h"
 #include "sandbox/limits/pss.h"
-#include "sandbox/result.h"
 
 #include <sys/resource.h>
 
@@ -51,10 +51,10 @@ struct limiter {
                       .refusals = {.fd = -1}})
 
 /*
- * Before the run's first process: makes its cgroup, if `home` has any. `enforced` says who holds
- * what. 0, or a negative errno with its fault.
+ * Before the run's first process: makes its cgroup, if `parent` has any. `enforced` says what enforces
+ * each limit. 0, or a negative errno with its fault.
  */
-int limiter_open(struct limiter *limiter, struct cgroup_delegation *home,
+int limiter_open(struct limiter *limiter, struct cgroup_parent *parent,
                  const struct enforcement *enforced, const struct run_limits *limits,
                  struct fault *fault);
 
@@ -77,13 +77,21 @@ void limiter_check(struct limiter *limiter);
 /* Kills the whole run at once, where that can be done: true. */
 bool limiter_kill(const struct limiter *limiter);
 
+/* What a run used. */
+struct run_usage {
+    int64_t cpu_ns;            /* of all processes */
+    int64_t peak_memory_bytes; /* 0 unknown */
+    int64_t peak_processes;    /* init not counted; 0 unknown */
+    unsigned limits_reached;   /* of enum limit_reached */
+    bool out_of_memory;        /* the kernel killed it for that */
+};
+
 /*
- * After its last process but init; all of them left `usage`: stops looking, fills in what the run
- * used, the limits that it reached, and who enforced them. `killed`: init or the program was, by
- * SIGKILL. Whether the kernel did it for want of memory.
+ * After the last process but init has ended, all having used `resources`: stops sampling and fills in
+ * *ret_usage. `killed`: SIGKILL ended init or the program.
  */
-bool limiter_account(struct limiter *limiter, const struct rusage *usage, bool killed,
-                     struct run_result *result);
+void limiter_account(struct limiter *limiter, const struct rusage *resources, bool killed,
+                     struct run_usage *ret_usage);
 
 /* Gives the cgroup up. The run's processes must have been reaped. */
 void limiter_release(struct limiter *limiter);

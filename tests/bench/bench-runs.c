@@ -13,7 +13,7 @@
  * how far that is from nothing is how far the first can be trusted.
  */
 #include "sandbox/base/owned.h"
-#include "sandbox/engine.h"
+#include "sandbox/engine.c" // NOLINT(bugprone-suspicious-include): its members tell when an engine rests
 #include "sandbox/limits/cgroup.h"
 #include "tests/bench/bench-report.h"
 #include "tests/bench/bench-rootfs.h"
@@ -80,7 +80,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
         bench->status = fault_set(bench->fault, -status, "%s", fault->text);
     else if (result->outcome != OUTCOME_EXITED || result->exit_code != 0)
         bench->status = fault_set(bench->fault, EPROTO, "the program ended as %s, with %d",
-                                  run_outcome_name(result->outcome), result->exit_code);
+                                  outcome_row(result->outcome)->name, result->exit_code);
     if (--bench->awaited == 0)
         loop_stop(&bench->loop);
 }
@@ -90,7 +90,8 @@ static bool is_idle(const struct bench *bench)
 {
     for (size_t i = 0; i < ENGINE_COUNT; i++) {
         const struct engine *engine = bench->engines[i];
-        if (engine_running(engine) > 0 || engine->pool.fill.armed || engine->home.tidy.armed)
+        if (engine_running(engine) > 0 || engine->pool.fill.armed ||
+            engine->host.cgroups.parent.tidy.armed)
             return false;
     }
     return true;
@@ -145,7 +146,7 @@ static int hand_in(struct bench *bench, enum engine_of engine, enum way way)
         .limits = run_limits_default(),
     };
     const struct run_observer observer = {.done = run_done, .data = bench};
-    int r = run_submit(bench->engines[engine], &spec, &observer, NULL, bench->fault);
+    int r = engine_submit(bench->engines[engine], &spec, &observer, NULL, bench->fault);
     if (r == 0)
         bench->awaited++;
     return r;
@@ -202,13 +203,13 @@ static int run_bare(struct bench *bench, enum engine_of engine, enum way way, in
 static int make_cgroup(struct bench *bench, enum engine_of engine, enum way way, int64_t *ret_ns)
 {
     (void)way;
-    struct cgroup_delegation *home = &bench->engines[engine]->home;
+    struct cgroup_parent *parent = &bench->engines[engine]->host.cgroups.parent;
     const struct run_limits limits = run_limits_default();
     struct cgroup cgroup = CGROUP_EMPTY;
     int64_t begin = clock_now();
-    int r = cgroup_make(home, &limits, &cgroup, bench->fault);
+    int r = cgroup_make(parent, &limits, &cgroup, bench->fault);
     cgroup_remove(&cgroup);
-    cgroup_tidy(home); /* removes it, and makes another instead of the one that was taken */
+    cgroup_tidy(parent); /* removes it, and makes another instead of the one that was taken */
     *ret_ns = clock_now() - begin;
     return r;
 }

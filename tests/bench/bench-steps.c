@@ -93,7 +93,7 @@ static int run_once(struct bench *bench, struct engine *engine, const char *root
     int r = rest(bench);
     times->cloned_at = clock_now();
     if (r == 0)
-        r = run_submit(engine, &spec, &observer, NULL, &bench->fault);
+        r = engine_submit(engine, &spec, &observer, NULL, &bench->fault);
     if (r == 0)
         r = loop_run(&bench->loop);
     return r == 0 ? bench->status : r;

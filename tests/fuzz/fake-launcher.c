@@ -112,12 +112,12 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     return 0;
 }
 
-bool run_is_queued(const struct run *run)
+bool engine_is_queued(const struct run *run)
 {
     return run->length % 2 == 0;
 }
 
-void run_cancel(struct run *run)
+void engine_cancel(struct run *run)
 {
     free_run(run);
 }

@@ -1,5 +1,5 @@
 /*
- * In the place of mcp/tools/launcher.c, run_cancel() and run_is_queued(), for harnesses of what lies
+ * In the place of mcp/tools/launcher.c, engine_cancel() and engine_is_queued(), for harnesses of what lies
  * above: runs that end without having run. The first byte of the code chooses how, the rest of it
  * is what was printed.
  */

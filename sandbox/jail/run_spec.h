@@ -1,0 +1,60 @@
+/*
+ * What to run, and in which jail.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_JAIL_RUN_SPEC_H
+#define SANDBOX_JAIL_RUN_SPEC_H
+
+#include "sandbox/limits/run_limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RUN_HOME "/home/sandbox" /* $HOME of each run */
+
+/* A symbolic link in the fresh $HOME of each run. */
+struct home_link {
+    const char *path;   /* relative to $HOME, no "." or ".." parts; parents are made */
+    const char *target; /* absolute path in the root file system */
+};
+
+/* For prewarmed programs only: a file in $HOME, and the variable that points to it. */
+struct run_preparation {
+    const char *path;     /* relative to $HOME, as in home_link; NULL: none */
+    const char *text;     /* content of the file */
+    const char *variable; /* NAME=VALUE */
+};
+
+/* Called once when nothing of the run is left; release may be NULL. */
+struct run_hold {
+    void (*release)(void *data);
+    void *data;
+};
+
+/* Everything is borrowed for the call of engine_submit() only. */
+struct run_spec {
+    const char *image;  /* name, for messages and the result */
+    const char *rootfs; /* host path of the image's root file system */
+    /*
+     * NULL; or the two or more layers of the root file system, bottom to top: directories in overlayfs
+     * form, as paths below `rootfs`. They must not change before hold.release.
+     */
+    const char *const *layers;
+    struct run_hold hold;    /* taken over if engine_submit() succeeds */
+    const char *const *argv; /* NULL-terminated; argv[0] is looked up in the image's PATH */
+    /* NULL-terminated NAME=VALUE added to the jail's own, or NULL; the last of a name counts. */
+    const char *const *environment;
+    const struct home_link *home_links;
+    size_t home_link_count;
+    const char *code_name; /* file name in the work directory: "main.py" */
+    const char *code;
+    size_t code_length; /* <= CODE_MAX */
+    bool may_be_warm; /* the program reads its code once, from start to end: it can be prewarmed */
+    struct run_preparation preparation;
+    struct run_limits limits;
+    int64_t wall_max_ms; /* the most that limits.wall_ms may be in runs like this; 0: what it is */
+};
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * A sandbox and the limiter that enforces its limits: started together, ended together.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_LIMITED_SANDBOX_H
+#define SANDBOX_LIMITED_SANDBOX_H
+
+#include "sandbox/base/loop.h"
+#include "sandbox/jail/filter.h"
+#include "sandbox/jail/id_map.h"
+#include "sandbox/jail/plan.h"
+#include "sandbox/jail/run_spec.h"
+#include "sandbox/jail/sandbox.h"
+#include "sandbox/limits/cgroup_delegation.h"
+#include "sandbox/limits/limiter.h"
+
+/* What all sandboxes of an engine share. */
+struct sandbox_host {
+    struct loop *loop; /* borrowed */
+    struct filter filter;
+    struct id_map id_map;
+    struct cgroup_delegation cgroups;
+    struct engine_enforcement enforcement;
+};
+
+/* What sandboxes are made from: those of one template differ in nothing but their code. */
+struct sandbox_template {
+    struct plan *plan; /* owned; NULL: empty */
+    struct run_limits limits;
+    struct run_hold hold; /* owned */
+};
+
+void sandbox_template_release(struct sandbox_template *template);
+
+struct limited_sandbox {
+    struct sandbox sandbox;
+    struct limiter limiter;
+};
+
+#define LIMITED_SANDBOX_NONE ((struct limited_sandbox){SANDBOX_NONE, LIMITER_NONE})
+
+/* 0; or a negative errno with its fault, and what was begun left for limited_sandbox_release(). */
+int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
+                          const struct sandbox_template *template, struct fault *fault);
+
+/* Kills all of it, by every means, without waiting for its end. */
+void limited_sandbox_kill(struct limited_sandbox *limited);
+
+/* Kills what is left, waits for its end, and removes the cgroup. */
+void limited_sandbox_release(struct limited_sandbox *limited);
+
+#endif

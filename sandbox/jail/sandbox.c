@@ -128,7 +128,15 @@ static void plan_descriptors(struct jail_plan *jail, const struct channels *chan
     qsort(jail->keep, jail->keep_count, sizeof(int), compare_descriptors);
 }
 
-/* Does what only the parent can, for which the child waits, and lets it go on. */
+static int say(const struct sandbox *sandbox, enum parent_word word)
+{
+    const struct parent_message message = {word};
+    return send(sandbox->control_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0
+               ? -errno
+               : 0;
+}
+
+/* Does what only the parent can, for which the child waits, and lets it continue. */
 static int let_go(const struct sandbox *sandbox, const struct id_map *map, struct fault *fault)
 {
     int r = id_map_write(map, sandbox->pid, fault);
@@ -137,9 +145,8 @@ static int let_go(const struct sandbox *sandbox, const struct id_map *map, struc
         r = proc_file_write(sandbox->pid, "oom_score_adj", "1000", fault);
     if (r < 0)
         return r;
-    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL) < 0)
-        return fault_set(fault, errno, "cannot start the set-up of a sandbox: %m");
-    return 0;
+    r = say(sandbox, WORD_IDS_MAPPED);
+    return r < 0 ? fault_set(fault, -r, "cannot start the set-up of a sandbox: %m") : 0;
 }
 
 /* A child that failed before has told why, and that is the cause; a dead one cannot be mapped. */
@@ -222,11 +229,12 @@ int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struc
         return fault_set(fault, -r, "cannot copy %zu bytes of code for a sandbox: %m", length);
     fd_close(&sandbox->code_fd);
     /*
-     * EPIPE, and ECONNRESET where it left the first go-ahead unread: the child has failed before;
-     * its record says why, and is read as any other.
+     * EPIPE, or ECONNRESET if it left the first word unread: the child has failed before, and its
+     * report says why.
      */
-    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
-        return fault_set(fault, errno, "cannot hand the code to a sandbox: %m");
+    r = say(sandbox, WORD_CODE);
+    if (r < 0 && r != -EPIPE && r != -ECONNRESET)
+        return fault_set(fault, -r, "cannot hand the code to a sandbox: %m");
     return 0;
 }
 
@@ -244,7 +252,7 @@ int sandbox_read_report(struct sandbox *sandbox, struct child_report *ret_report
 
 void sandbox_stop(struct sandbox *sandbox)
 {
-    if (send(sandbox->control_fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    if (say(sandbox, WORD_STOP) < 0)
         sandbox_kill(sandbox);
 }
 

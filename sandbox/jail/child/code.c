@@ -24,23 +24,10 @@ int step_make_code_fifo(struct jail *jail)
     return mkfifo(jail->plan->code_name, 0644) < 0 ? -errno : 0;
 }
 
-/* Reads the parent's word that the code is there. 0, or a negative errno. */
-static int read_go_ahead(const struct jail *jail)
-{
-    char byte;
-    ssize_t length;
-    do {
-        length = read(jail->plan->control_fd, &byte, 1);
-    } while (length < 0 && errno == EINTR);
-    if (length < 0)
-        return -errno;
-    return length == 0 ? -EPIPE : 0;
-}
-
 int step_receive_code(struct jail *jail)
 {
     jail_note(jail, STEP_RECEIVE_CODE, -1);
-    return jail->code == CODE_AWAITED ? 0 : read_go_ahead(jail);
+    return jail->code == CODE_AWAITED ? 0 : report_await_word(jail->plan, WORD_CODE);
 }
 
 static int write_code(const struct jail *jail, const char *name)
@@ -70,7 +57,7 @@ int step_write_code(struct jail *jail)
 
 bool code_has_come(struct jail *jail)
 {
-    if (read_go_ahead(jail) < 0)
+    if (report_await_word(jail->plan, WORD_CODE) < 0)
         return false;
     jail->code = CODE_WANTED;
     return true;

@@ -14,7 +14,7 @@
 
 #include "sandbox/jail/child/steps.h"
 
-/* CODE_AWAITED: reads the parent's word that the code is there. False: the parent is gone. */
+/* CODE_AWAITED: reads the parent's word. False: it is not WORD_CODE, or the parent is gone. */
 bool code_has_come(struct jail *jail);
 
 /* For poll(2): milliseconds until code_hand_over() is due whatever happens, -1: never. */

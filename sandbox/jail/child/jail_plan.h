@@ -67,7 +67,18 @@ enum jail_step {
     STEP_COUNT
 };
 
-/* One record of the control socket (SOCK_SEQPACKET), child to parent. */
+/* One record of the control socket (SOCK_SEQPACKET), parent to child. */
+enum parent_word {
+    WORD_IDS_MAPPED = 1, /* the set-up may continue */
+    WORD_CODE,           /* all of the code is in code_fd */
+    WORD_STOP,           /* kill all processes and report the end */
+};
+
+struct parent_message {
+    uint32_t word;
+};
+
+/* One record of the control socket, child to parent. */
 enum report_kind {
     REPORT_FAILED = 1, /* step, error, index: the snippet has not run and will not */
     REPORT_READY,      /* the program begins: execve is next, or the code is on its way to it */

@@ -1,3 +1,4 @@
+#include "sandbox/jail/child/report.h"
 #include "sandbox/jail/child/steps.h"
 
 #include <errno.h>
@@ -52,16 +53,7 @@ int step_reset_signals(struct jail *jail)
 int step_wait_for_id_map(struct jail *jail)
 {
     jail_note(jail, STEP_WAIT_FOR_ID_MAP, -1);
-    for (;;) {
-        char go;
-        ssize_t length = read(jail->plan->control_fd, &go, 1);
-        if (length == 1)
-            return 0;
-        if (length == 0)
-            return -EPIPE; /* the parent is gone, or could not write the map */
-        if (errno != EINTR)
-            return -errno;
-    }
+    return report_await_word(jail->plan, WORD_IDS_MAPPED);
 }
 
 /*

@@ -25,6 +25,18 @@ int report_kind(const struct jail_plan *plan, enum report_kind kind)
     return report_write(plan, &report);
 }
 
+int report_await_word(const struct jail_plan *plan, enum parent_word word)
+{
+    struct parent_message message;
+    ssize_t length;
+    do {
+        length = read(plan->control_fd, &message, sizeof(message));
+    } while (length < 0 && errno == EINTR);
+    if (length < 0)
+        return -errno;
+    return length == (ssize_t)sizeof(message) && message.word == word ? 0 : -EPIPE;
+}
+
 void report_failure(const struct jail_plan *plan, enum jail_step step, int error, int index)
 {
     struct child_report report = {

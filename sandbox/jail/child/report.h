@@ -1,5 +1,5 @@
 /*
- * What the child tells the parent: records of child_report on the control socket.
+ * The child's end of the control socket: it sends reports and receives the parent's words.
  *
  * Side: child.
  */
@@ -13,6 +13,9 @@ int report_write(const struct jail_plan *plan, const struct child_report *report
 
 /* A record of that kind with nothing in it. */
 int report_kind(const struct jail_plan *plan, enum report_kind kind);
+
+/* Waits for the parent's next word. 0 if it is this one; -EPIPE if it is not, or the parent is gone. */
+int report_await_word(const struct jail_plan *plan, enum parent_word word);
 
 /* Reports that `step` failed with `error` (positive errno) on its object `index`, and exits. */
 void report_failure(const struct jail_plan *plan, enum jail_step step, int error, int index)

@@ -1,5 +1,6 @@
 #include "sandbox/run_files.h"
 
+#include "sandbox/base/fd_message.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 
@@ -11,29 +12,6 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-
-/* -1: nothing was sent. */
-static int receive_descriptor(int files_fd)
-{
-    char byte;
-    struct iovec bytes = {&byte, 1};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    struct msghdr message = {
-        .msg_iov = &bytes,
-        .msg_iovlen = 1,
-        .msg_control = control,
-        .msg_controllen = sizeof(control),
-    };
-    if (recvmsg(files_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
-        return -1;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof(int)))
-        return -1;
-    int fd;
-    memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-    return fd;
-}
 
 static bool is_picture_name(const char *name)
 {
@@ -76,8 +54,11 @@ static int compare_times(const void *one, const void *other)
 
 void run_files_collect(int files_fd, struct run_result *result)
 {
-    OWNED_FD int fd = receive_descriptor(files_fd);
-    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    OWNED_FD int fd = -1;
+    char byte;
+    const struct fd_message message = {&byte, 1, &fd, 1};
+    DIR *directory =
+        fd_message_receive(files_fd, &message, MSG_DONTWAIT) > 0 ? fdopendir(fd) : NULL;
     if (directory == NULL)
         return;
     int directory_fd = fd_take(&fd); /* the directory's now */

@@ -1,13 +1,12 @@
 #include "images/base/file.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define READ_SIZE_MIN 4096
 
 int file_read(const char *path, struct buffer *text, struct fault *fault)
 {
@@ -16,19 +15,10 @@ int file_read(const char *path, struct buffer *text, struct fault *fault)
         return -ENOENT;
     if (fd < 0)
         return fault_set(fault, errno, "cannot open %s: %m", path);
-    for (;;) {
-        int r = buffer_reserve(text, READ_SIZE_MIN);
-        if (r < 0)
-            return fault_set(fault, -r, "%s is too large", path);
-        ssize_t got = read(fd, text->data + text->length, text->capacity - text->length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return fault_set(fault, errno, "cannot read %s: %m", path);
-        if (got == 0)
-            return 0;
-        text->length += (size_t)got;
-    }
+    int r = text_file_read_all(fd, text);
+    if (r == -ENOBUFS)
+        return fault_set(fault, EFBIG, "%s is too large", path);
+    return r < 0 ? fault_set(fault, -r, "cannot read %s: %m", path) : 0;
 }
 
 int file_create(int directory_fd, const char *path, const char *bytes, size_t length,

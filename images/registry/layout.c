@@ -4,6 +4,7 @@
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -45,18 +46,11 @@ static int document_load(int directory_fd, const char *path, struct buffer *text
     OWNED_FD int fd = file_open(directory_fd, path, fault);
     if (fd < 0)
         return fd;
-    for (;;) {
-        int r = buffer_reserve(text, 1);
-        if (r < 0)
-            return fault_set(fault, r == -ENOBUFS ? EFBIG : ENOMEM,
-                             "%s of the image has more than %zu bytes", path, text->maximum);
-        ssize_t got = read(fd, text->data + text->length, text->capacity - text->length);
-        if (got < 0)
-            return fault_set(fault, errno, "cannot read %s of the image: %m", path);
-        if (got == 0)
-            return 0;
-        text->length += (size_t)got;
-    }
+    int r = text_file_read_all(fd, text);
+    if (r == -ENOBUFS)
+        return fault_set(fault, EFBIG, "%s of the image has more than %zu bytes", path,
+                         text->maximum);
+    return r < 0 ? fault_set(fault, -r, "cannot read %s of the image: %m", path) : 0;
 }
 
 static int blob_path(const struct digest *digest, char path[PATH_MAX])

@@ -5,30 +5,13 @@
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* Reads a whole small file. 0 or a negative errno; -EFBIG when it is longer than the buffer. */
-static int read_whole(int fd, struct buffer *text)
-{
-    for (;;) {
-        int r = buffer_reserve(text, 4096);
-        if (r < 0)
-            return r == -ENOBUFS ? -EFBIG : r;
-        ssize_t got = read(fd, text->data + text->length, 4096);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -errno;
-        if (got == 0)
-            return 0;
-        text->length += (size_t)got;
-    }
-}
 
 /* A string without NUL, copied; "" when the member is not there. */
 static int read_text(const struct json_value *record, const char *name, char **ret_text)
@@ -184,9 +167,9 @@ int image_record_read(int directory_fd, struct image *image, struct fault *fault
     if (fd < 0)
         return fault_set(fault, errno, "cannot open " RECORD_FILE ": %m");
     OWNED(buffer_release) struct buffer text = BUFFER(RECORD_MAX);
-    int r = read_whole(fd, &text);
+    int r = text_file_read_all(fd, &text);
     if (r < 0)
-        return fault_set(fault, -r, "cannot read " RECORD_FILE ": %m");
+        return fault_set(fault, r == -ENOBUFS ? EFBIG : -r, "cannot read " RECORD_FILE ": %m");
     OWNED(json_release) struct json *json = NULL;
     r = json_parse(text.data, text.length, &json, fault);
     if (r < 0) {

@@ -3,6 +3,7 @@
 #include "images/base/tree.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -73,9 +74,8 @@ static bool file_is_current(int directory_fd, const char *name, int fd)
 /* The process id that the holder wrote into its lock file; 0 if it has not yet. */
 static pid_t lock_holder(int fd)
 {
-    char text[16] = "";
-    ssize_t got = pread(fd, text, sizeof(text) - 1, 0);
-    return got > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+    char text[16];
+    return text_file_read_open(fd, text, sizeof(text)) == 0 ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "images/unpack/confine.h"
 #include "images/unpack/extract.h"
 #include "images/unpack/stream.h"
+#include "sandbox/base/fd_message.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
@@ -23,29 +24,11 @@ struct layers_shared {
     atomic_size_t applied;
 };
 
-/* Takes the digest of a layer, and the descriptors that come with it. 1; 0 when there are no more; or a negative errno. */
+/* Takes the digest of a layer and the descriptors with it. As fd_message_receive(). */
 static int layer_receive(struct digest *diff_id, int *fds, size_t count)
 {
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(2 * sizeof(int))];
-    } control;
-    struct iovec bytes = {diff_id, sizeof(*diff_id)};
-    struct msghdr message = {
-        .msg_iov = &bytes,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof(control),
-    };
-    ssize_t got = recvmsg(CONFINED_FIRST_FD, &message, MSG_CMSG_CLOEXEC);
-    if (got <= 0)
-        return got == 0 ? 0 : -errno;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (got != sizeof(*diff_id) || header == NULL || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(count * sizeof(int)))
-        return -EPROTO;
-    memcpy(fds, CMSG_DATA(header), count * sizeof(int));
-    return 1;
+    const struct fd_message message = {diff_id, sizeof(*diff_id), fds, count};
+    return fd_message_receive(CONFINED_FIRST_FD, &message, 0);
 }
 
 static int expander_body(void *data, struct fault *fault)
@@ -124,27 +107,6 @@ int layers_start(struct layers *layers, const char *root, struct fault *fault)
     return r;
 }
 
-static int layer_send(int socket_fd, const struct digest *diff_id, const int *fds, size_t count)
-{
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(2 * sizeof(int))];
-    } control = {0};
-    struct iovec bytes = {(void *)diff_id, sizeof(*diff_id)};
-    const struct msghdr message = {
-        .msg_iov = &bytes,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = CMSG_SPACE(count * sizeof(int)),
-    };
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(count * sizeof(int));
-    memcpy(CMSG_DATA(header), fds, count * sizeof(int));
-    return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
 /* Why a child is gone, when it should not be. A negative errno. */
 static int layers_cause(struct layers *layers, struct fault *fault)
 {
@@ -159,17 +121,18 @@ static int layers_cause(struct layers *layers, struct fault *fault)
 }
 
 /* Hands a layer to one of the children. 0 or a negative errno. */
-static int layer_hand(struct layers *layers, size_t which, const struct digest *diff_id,
-                      const int *fds, size_t count, struct fault *fault)
+static int layer_hand(struct layers *layers, size_t which, const struct digest *diff_id, int *fds,
+                      size_t count, struct fault *fault)
 {
-    int r = layer_send(layers->socket_fds[which], diff_id, fds, count);
+    const struct fd_message message = {(void *)diff_id, sizeof(*diff_id), fds, count};
+    int r = fd_message_send(layers->socket_fds[which], &message);
     /* Hundreds wait already. */
     while (r == -EAGAIN) {
         r = layers_attend(layers, fault);
         if (r < 0)
             return r;
         poll(NULL, 0, FULL_MILLISECONDS);
-        r = layer_send(layers->socket_fds[which], diff_id, fds, count);
+        r = fd_message_send(layers->socket_fds[which], &message);
     }
     if (r == -EPIPE || r == -ECONNRESET)
         return layers_cause(layers, fault);
@@ -195,7 +158,7 @@ int layers_give(struct layers *layers, int fd, const struct digest *diff_id, str
     (void)fcntl(write_fd, F_SETPIPE_SZ, PIPE_SIZE);
     int r = layer_hand(layers, LAYERS_APPLIER, diff_id, &read_fd, 1, fault);
     if (r == 0)
-        r = layer_hand(layers, LAYERS_EXPANDER, diff_id, (const int[]){own_fd, write_fd}, 2, fault);
+        r = layer_hand(layers, LAYERS_EXPANDER, diff_id, (int[]){own_fd, write_fd}, 2, fault);
     if (r < 0)
         return r;
     layers->given_fds[layers->given_count++] = fd_take(&own_fd);

@@ -1,6 +1,7 @@
 #include "sandbox/jail/proc_file.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -37,10 +38,10 @@ bool proc_file_parse_command_line(const char *stat_text, char **ret_command_line
 
 int proc_file_find_command_line(char **ret_command_line, size_t *ret_size, struct fault *fault)
 {
-    char text[2048] = "";
-    OWNED_FD int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
-        return fault_set(fault, errno, "cannot read /proc/self/stat: %m. Is /proc mounted?");
+    char text[2048];
+    int r = text_file_read(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
+    if (r < 0)
+        return fault_set(fault, -r, "cannot read /proc/self/stat: %m. Is /proc mounted?");
     if (!proc_file_parse_command_line(text, ret_command_line, ret_size))
         return fault_set(fault, EPROTO, "/proc/self/stat does not tell where the arguments are");
     return 0;

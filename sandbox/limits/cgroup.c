@@ -1,6 +1,7 @@
 #include "sandbox/limits/cgroup.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 #include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
@@ -174,7 +175,7 @@ static uint64_t number_in(const struct cgroup *cgroup, enum cgroup_open_file fil
     char text[1024];
     uint64_t number = 0;
     int fd = cgroup->files[file];
-    if (fd < 0 || cgroup_read_open(fd, text, sizeof(text)) < 0)
+    if (fd < 0 || text_file_read_open(fd, text, sizeof(text)) < 0)
         return 0;
     int r = key == NULL ? cgroup_parse_number(text, &number) : cgroup_find_key(text, key, &number);
     return r == 0 ? number : 0;

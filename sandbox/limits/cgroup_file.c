@@ -2,6 +2,7 @@
 
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 #include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
@@ -23,21 +24,6 @@ int cgroup_write(int directory_fd, const char *file, const char *text)
     return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-int cgroup_read(int directory_fd, const char *file, char *ret_text, size_t size)
-{
-    OWNED_FD int fd = openat(directory_fd, file, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -errno : cgroup_read_open(fd, ret_text, size);
-}
-
-int cgroup_read_open(int fd, char *ret_text, size_t size)
-{
-    ssize_t length = pread(fd, ret_text, size - 1, 0);
-    if (length < 0)
-        return -errno;
-    ret_text[length] = '\0';
-    return 0;
-}
-
 int cgroup_parse_number(const char *text, uint64_t *ret_number)
 {
     if (strncmp(text, "max", 3) == 0) {
@@ -50,7 +36,7 @@ int cgroup_parse_number(const char *text, uint64_t *ret_number)
 int cgroup_read_number(int directory_fd, const char *file, uint64_t *ret_number)
 {
     char text[64];
-    int r = cgroup_read(directory_fd, file, text, sizeof(text));
+    int r = text_file_read(directory_fd, file, text, sizeof(text));
     return r < 0 ? r : cgroup_parse_number(text, ret_number);
 }
 
@@ -68,14 +54,14 @@ int cgroup_find_key(const char *text, const char *key, uint64_t *ret_number)
 int cgroup_read_key(int directory_fd, const char *file, const char *key, uint64_t *ret_number)
 {
     char text[KEYED_FILE_MAX];
-    int r = cgroup_read(directory_fd, file, text, sizeof(text));
+    int r = text_file_read(directory_fd, file, text, sizeof(text));
     return r < 0 ? r : cgroup_find_key(text, key, ret_number);
 }
 
 unsigned cgroup_read_controllers(int directory_fd, const char *file)
 {
     char text[KEYED_FILE_MAX];
-    if (cgroup_read(directory_fd, file, text, sizeof(text)) < 0)
+    if (text_file_read(directory_fd, file, text, sizeof(text)) < 0)
         return 0;
     unsigned found = 0;
     char *rest = NULL;
@@ -178,13 +164,8 @@ char *cgroup_directory(const char *mountinfo_text, const char *path, char **ret_
 static int read_proc(const char *path, struct buffer *text)
 {
     OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char piece[4096];
-    ssize_t length = fd < 0 ? -1 : 0;
-    while (fd >= 0 && (length = read(fd, piece, sizeof(piece))) > 0) {
-        if (buffer_append(text, piece, (size_t)length) < 0)
-            return -E2BIG;
-    }
-    return length < 0 ? -errno : buffer_append(text, "", 1);
+    int r = fd < 0 ? -errno : text_file_read_all(fd, text);
+    return r < 0 ? r : buffer_append(text, "", 1);
 }
 
 /* The limits of the cgroups around us hold for what is made in them too, whatever it is told. */

@@ -24,12 +24,6 @@ enum cgroup_controller {
 /* Writes `text` in one write to a file of the directory. 0 or a negative errno. */
 int cgroup_write(int directory_fd, const char *file, const char *text);
 
-/* The file's text, NUL-terminated, cut at `size` - 1. 0 or a negative errno. */
-int cgroup_read(int directory_fd, const char *file, char *ret_text, size_t size);
-
-/* The same of an open file, from its beginning. */
-int cgroup_read_open(int fd, char *ret_text, size_t size);
-
 /* A file with one number; "max" is UINT64_MAX. 0, -EPROTO for anything else, a negative errno. */
 int cgroup_read_number(int directory_fd, const char *file, uint64_t *ret_number);
 

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 #include "sandbox/limits/cgroup_file.h"
 #include "sandbox/limits/limits.h"
 
@@ -118,7 +119,7 @@ static int make_own(struct cgroup_subtree *subtree, struct fault *fault)
 static int move_all(int parent_fd, int leaf_fd, struct fault *fault)
 {
     char text[PROCESS_LIST_MAX];
-    int r = cgroup_read(parent_fd, "cgroup.procs", text, sizeof(text));
+    int r = text_file_read(parent_fd, "cgroup.procs", text, sizeof(text));
     char *rest = NULL;
     int moved = 0;
     for (char *pid = strtok_r(text, "\n", &rest); r == 0 && pid != NULL;
@@ -140,7 +141,7 @@ static bool is_alone(int parent_fd)
     char text[PROCESS_LIST_MAX];
     char self[32];
     snprintf(self, sizeof(self), "%d\n", (int)getpid());
-    return cgroup_read(parent_fd, "cgroup.procs", text, sizeof(text)) == 0 &&
+    return text_file_read(parent_fd, "cgroup.procs", text, sizeof(text)) == 0 &&
            strcmp(text, self) == 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
+#include "sandbox/limits/meminfo.h"
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -1,35 +1,47 @@
 #include "sandbox/limits/meminfo.h"
 
+#include "sandbox/base/text_file.h"
+#include "sandbox/limits/limits.h"
+
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define AVAILABLE_PART 8
-#define MEMINFO_SIZE 4096 /* the lines that matter are the first */
+#define LOW_PART 8
+#define NEARLY_EXHAUSTED_PART 20
+#define MEMINFO_SIZE 4096 /* the lines that matter come first */
 
-/* kB of the line, or 0. */
-static unsigned long long kilobytes(const char *meminfo, const char *name)
+uint64_t meminfo_line_bytes(const char *text, const char *name)
 {
-    const char *line = strstr(meminfo, name);
-    return line != NULL ? strtoull(line + strlen(name), NULL, 10) : 0;
+    const char *line = strstr(text, name);
+    return line != NULL ? strtoull(line + strlen(name), NULL, 10) * KIBIBYTE : 0;
 }
 
 bool meminfo_parse_is_low(const char *meminfo)
 {
-    return kilobytes(meminfo, "MemAvailable:") < kilobytes(meminfo, "MemTotal:") / AVAILABLE_PART;
+    return meminfo_line_bytes(meminfo, "\nMemAvailable:") <
+           meminfo_line_bytes(meminfo, "MemTotal:") / LOW_PART;
+}
+
+bool meminfo_parse_is_nearly_exhausted(const char *meminfo)
+{
+    uint64_t available = meminfo_line_bytes(meminfo, "\nMemAvailable:");
+    return strstr(meminfo, "\nMemAvailable:") != NULL && available < MACHINE_MEMORY_RESERVE &&
+           available < meminfo_line_bytes(meminfo, "MemTotal:") / NEARLY_EXHAUSTED_PART;
+}
+
+static bool is(bool (*parse)(const char *meminfo))
+{
+    char text[MEMINFO_SIZE];
+    return text_file_read(AT_FDCWD, "/proc/meminfo", text, sizeof(text)) == 0 && parse(text);
 }
 
 bool meminfo_is_low(void)
 {
-    char text[MEMINFO_SIZE];
-    int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0)
-        close(fd);
-    if (length < 0)
-        return false;
-    text[length] = '\0';
-    return meminfo_parse_is_low(text);
+    return is(meminfo_parse_is_low);
+}
+
+bool meminfo_is_nearly_exhausted(void)
+{
+    return is(meminfo_parse_is_nearly_exhausted);
 }

@@ -196,14 +196,3 @@ uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)
     uint64_t files = scratch_bytes(usage);
     return private_bytes + closed.resident_bytes + (files > shared_bytes ? files : shared_bytes);
 }
-
-bool meminfo_is_nearly_exhausted(void)
-{
-    char text[PROCESS_FILE_MAX];
-    if (!read_file(AT_FDCWD, "/proc/meminfo", text, sizeof(text)))
-        return false;
-    uint64_t available = kilobytes_of(text, "\nMemAvailable:");
-    uint64_t total = kilobytes_of(text, "MemTotal:");
-    return strstr(text, "\nMemAvailable:") != NULL && available < MACHINE_MEMORY_RESERVE &&
-           available < total / 20;
-}

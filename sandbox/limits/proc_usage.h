@@ -53,9 +53,6 @@ void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sa
  */
 uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough);
 
-/* Whether the machine has hardly any memory left: then it is the runs that have to give way. */
-bool meminfo_is_nearly_exhausted(void);
-
 /* The parts that read text, for tests. They add to `count`. False: not of the file's format. */
 bool proc_usage_parse_stat(const char *text, struct proc_usage_sample *count);
 bool proc_usage_parse_status(const char *text, struct proc_usage_sample *count);

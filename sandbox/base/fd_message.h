@@ -1,0 +1,29 @@
+/*
+ * Messages that carry descriptors over a Unix socket.
+ *
+ * Side: parent.  Source: unix(7), SCM_RIGHTS; cmsg(3).
+ */
+#ifndef SANDBOX_BASE_FD_MESSAGE_H
+#define SANDBOX_BASE_FD_MESSAGE_H
+
+#include <stddef.h>
+
+#define FD_MESSAGE_FDS_MAX 2
+
+struct fd_message {
+    void *bytes; /* borrowed */
+    size_t size; /* at least 1 */
+    int *fds;    /* borrowed */
+    size_t fd_count;
+};
+
+/* Without waiting; the descriptors stay the caller's. 0 or a negative errno. */
+int fd_message_send(int socket_fd, const struct fd_message *message);
+
+/*
+ * Fills in the bytes and the descriptors, which are then the caller's; `flags` as recvmsg(2). 1; 0 at
+ * the end of the stream; -EPROTO for a message of another shape; another negative errno.
+ */
+int fd_message_receive(int socket_fd, const struct fd_message *message, int flags);
+
+#endif

@@ -359,7 +359,7 @@ static bool account(struct run *run)
     struct run_usage usage;
     limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
     result->limits = run->template.limits;
-    result->enforced = attempt->limited.limiter.enforced;
+    result->enforced = *limiter_enforcement(&attempt->limited.limiter);
     result->cpu_ns = usage.cpu_ns;
     result->peak_memory_bytes = usage.peak_memory_bytes;
     result->peak_processes = usage.peak_processes;

@@ -211,7 +211,7 @@ bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *templ
             continue;
         }
         *ret_limited = warm->limited;
-        ret_limited->limiter.limits = template->limits;
+        limiter_set_limits(&ret_limited->limiter, &template->limits);
         warm->limited = LIMITED_SANDBOX_NONE;
         warm_sandbox_free(warm);
         return true;

@@ -1,11 +1,12 @@
 /*
- * What one run may use.
+ * What one run may use, and what it used.
  *
  * Side: parent.
  */
 #ifndef SANDBOX_LIMITS_RUN_LIMITS_H
 #define SANDBOX_LIMITS_RUN_LIMITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct run_limits {
@@ -22,5 +23,13 @@ struct run_limits {
 
 /* The defaults of sandbox/limits/limits.h, reduced to what this machine has memory for. */
 struct run_limits run_limits_default(void);
+
+struct run_usage {
+    int64_t cpu_ns;            /* of all processes */
+    int64_t peak_memory_bytes; /* 0 unknown */
+    int64_t peak_processes;    /* init not counted; 0 unknown */
+    unsigned limits_reached;   /* of enum limit_reached */
+    bool out_of_memory;        /* the kernel killed it for that */
+};
 
 #endif

@@ -77,7 +77,7 @@ WALLS = {
          '    if (AT_RECURSIVE != 0)\n        return mount_copy(AT_FDCWD, "/proc", AT_RECURSIVE);\n'
          '    int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);\n'),
         # Else the server would count all the processes of the host as the run's, and end it.
-        ("sandbox/limits/limiter.c", "        arm_sample(limiter, 0);\n", "        (void)0;\n"),
+        ("sandbox/limits/polling_limiter.c", "    arm_sample(polling, 0);\n", "    (void)0;\n"),
     ),
     "covered files": (
         ("sandbox/jail/child/jail.c", "    step_mask_files,\n", ""),

@@ -1,0 +1,39 @@
+/*
+ * Enforcing limits by the run's cgroup: the kernel does it, all but ending a run that cannot start the
+ * processes it wants.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_LIMITS_CGROUP_LIMITER_H
+#define SANDBOX_LIMITS_CGROUP_LIMITER_H
+
+#include "sandbox/base/loop.h"
+#include "sandbox/limits/cgroup.h"
+
+#include <stdbool.h>
+
+struct cgroup_limiter {
+    struct cgroup cgroup;
+    struct loop *loop;            /* borrowed; NULL: not begun */
+    struct loop_watch refusals;   /* pids.events of the cgroup */
+    struct loop_timer still_full; /* a while after a refusal */
+    /* Set by the owner; called from the loop when the run stays at its limit of processes. */
+    void (*stays_full)(struct cgroup_limiter *limiter);
+};
+
+#define CGROUP_LIMITER_NONE                                                                        \
+    ((struct cgroup_limiter){.cgroup = CGROUP_EMPTY, .refusals = {.fd = -1}})
+
+/* Watches for refused processes from now on. */
+void cgroup_limiter_begin(struct cgroup_limiter *limiter, struct loop *loop);
+
+/* The processes have ended, init or the program by SIGKILL if `killed`: replaces what is known better. */
+void cgroup_limiter_account(const struct cgroup_limiter *limiter, bool killed,
+                            struct run_usage *usage);
+
+void cgroup_limiter_stop(struct cgroup_limiter *limiter);
+
+/* Gives the cgroup up. The run's processes must have been reaped. */
+void cgroup_limiter_release(struct cgroup_limiter *limiter);
+
+#endif

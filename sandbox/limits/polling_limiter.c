@@ -1,0 +1,124 @@
+#include "sandbox/limits/polling_limiter.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
+#include "sandbox/limits/meminfo.h"
+
+#include <stddef.h>
+
+static void end(struct polling_limiter *polling, enum limit_index limit)
+{
+    if (polling->is_over)
+        return;
+    polling->is_over = true;
+    polling->history.limits_reached |= 1U << limit;
+    polling->exceeded(polling, limit);
+}
+
+static void on_measured(struct pss *pss, uint64_t bytes)
+{
+    struct polling_limiter *polling = container_of(pss, struct polling_limiter, pss);
+    if (polling_rules_take_measurement(&polling->history, &polling->limits, bytes, clock_now()))
+        end(polling, LIMIT_MEMORY);
+}
+
+static void take_sample(const struct polling_limiter *polling, struct polling_sample *ret_sample)
+{
+    const struct pss *pss = &polling->pss;
+    *ret_sample = (struct polling_sample){.now = clock_now()};
+    proc_usage_sample_take(&polling->usage, &ret_sample->usage);
+    if (polling->enforced.memory == ENFORCED_BY_POLLING)
+        ret_sample->machine_is_exhausted = meminfo_is_nearly_exhausted();
+    if (pss->loop != NULL) {
+        ret_sample->is_measuring = true;
+        ret_sample->measuring_ns = clock_now() - pss->begun_at;
+        ret_sample->blocked_ns = pss_blocked_ns(pss);
+    }
+}
+
+/* 0, or the negative errno of proc_usage_open(). */
+static int sample_once(struct polling_limiter *polling)
+{
+    int r = polling->usage.proc_fd >= 0 ? 0 : proc_usage_open(&polling->usage, polling->init);
+    if (r < 0)
+        return r;
+    pss_check(&polling->pss);
+    struct polling_sample sample;
+    take_sample(polling, &sample);
+    struct polling_decision decision =
+        polling_rules_judge(&polling->history, &polling->enforced, &polling->limits, &sample);
+    if (decision.measure &&
+        pss_start(&polling->pss, polling->loop, &polling->usage, polling->limits.memory_bytes) < 0)
+        decision.exceeded = LIMIT_MEMORY;
+    if (decision.exceeded != LIMIT_COUNT)
+        end(polling, decision.exceeded);
+    return 0;
+}
+
+static void arm_sample(struct polling_limiter *polling, int64_t taken_ns)
+{
+    if (!polling->is_over)
+        loop_arm(polling->loop, &polling->sample, clock_now() + polling_rules_pause_ns(taken_ns));
+}
+
+static void on_sample(struct loop_timer *timer)
+{
+    struct polling_limiter *polling = container_of(timer, struct polling_limiter, sample);
+    int64_t begin = clock_now();
+    int r = sample_once(polling);
+    /* -ECHILD: the run has ended, and its owner will hear of that. */
+    if (r < 0 && r != -ECHILD && polling_rules_note_unreadable(&polling->history, begin)) {
+        polling->is_over = true;
+        polling->unreadable(polling);
+    }
+    arm_sample(polling, clock_now() - begin);
+}
+
+void polling_limiter_begin(struct polling_limiter *polling, struct loop *loop, pid_t init)
+{
+    polling->loop = loop;
+    polling->init = init;
+    polling->history = (struct polling_history){.sampled_at = clock_now()};
+    polling->sample.fire = on_sample;
+    polling->pss.done = on_measured;
+    arm_sample(polling, 0);
+}
+
+void polling_limiter_check(struct polling_limiter *polling)
+{
+    int64_t begin = clock_now();
+    if (!polling->sample.armed || polling->sample.deadline > begin)
+        return;
+    sample_once(polling);
+    arm_sample(polling, clock_now() - begin);
+}
+
+bool polling_limiter_is_past(struct polling_limiter *polling, pid_t init, int64_t cpu_ns)
+{
+    struct proc_usage_sample sample = {0};
+    if (!enforcement_is_cgroup(&polling->enforced)) {
+        /* There may be many prewarmed sandboxes: none keeps descriptors for this. */
+        struct proc_usage usage = PROC_USAGE_NONE;
+        int r = proc_usage_open(&usage, init);
+        if (r < 0)
+            return r != -ECHILD && polling->history.unreadable_samples++ >= UNREADABLE_SAMPLES_MAX;
+        proc_usage_sample_take(&usage, &sample);
+        proc_usage_close(&usage);
+    }
+    if (sample.cpu_ns > cpu_ns)
+        cpu_ns = sample.cpu_ns;
+    return polling_rules_is_past(&polling->enforced, &polling->limits, &sample, cpu_ns);
+}
+
+void polling_limiter_stop(struct polling_limiter *polling)
+{
+    if (polling->loop != NULL)
+        loop_disarm(polling->loop, &polling->sample);
+}
+
+void polling_limiter_release(struct polling_limiter *polling)
+{
+    polling_limiter_stop(polling);
+    pss_release(&polling->pss);
+    proc_usage_close(&polling->usage);
+}

@@ -1,0 +1,132 @@
+#include "sandbox/limits/polling_rules.h"
+
+#include "sandbox/base/loop.h"
+#include "sandbox/limits/limits.h"
+
+#define MILLISECONDS(number) ((number) * NANOSECONDS_PER_MILLISECOND)
+
+/*
+ * An upper bound: shared pages count once for each process. Only if it exceeds the limit is the exact
+ * amount measured.
+ */
+static uint64_t memory_bound(const struct proc_usage_sample *usage)
+{
+    return usage->resident_bytes + usage->file_bytes;
+}
+
+/* A run must not get all the memory because measuring it takes too long. */
+static bool takes_too_long(const struct polling_sample *sample)
+{
+    return sample->measuring_ns > MILLISECONDS(SUM_MAX_MS) ||
+           (sample->measuring_ns > MILLISECONDS(SUM_BLOCKED_MAX_MS) &&
+            sample->blocked_ns > MILLISECONDS(SUM_BLOCKED_MAX_MS));
+}
+
+/* Whether the last measurement no longer proves that the run is within its limit. */
+static bool is_measurement_due(const struct polling_history *history, uint64_t bound,
+                               const struct run_limits *limits, int64_t now)
+{
+    if (now - history->measured_at > MILLISECONDS(SUM_AGE_MAX_MS))
+        return true;
+    return bound > history->bound_then &&
+           bound - history->bound_then > limits->memory_bytes - history->measured_bytes;
+}
+
+static struct polling_decision judge_memory(struct polling_history *history,
+                                            const struct run_limits *limits,
+                                            const struct polling_sample *sample)
+{
+    struct polling_decision decision = {.exceeded = LIMIT_COUNT};
+    uint64_t bound = memory_bound(&sample->usage);
+    if (sample->machine_is_exhausted) {
+        decision.exceeded = LIMIT_MACHINE_MEMORY;
+    } else if (sample->is_measuring) {
+        if (takes_too_long(sample))
+            decision.exceeded = LIMIT_MEMORY;
+    } else if (bound > limits->memory_bytes &&
+               is_measurement_due(history, bound, limits, sample->now)) {
+        history->bound_then = bound;
+        decision.measure = true;
+    }
+    return decision;
+}
+
+/* RLIMIT_NPROC allows one process more than the run may have, so that reaching for it is visible. */
+static bool is_past_processes(struct polling_history *history, const struct run_limits *limits,
+                              const struct polling_sample *sample)
+{
+    int64_t since = sample->now - history->sampled_at;
+    if (sample->usage.processes > history->peak_processes)
+        history->peak_processes = sample->usage.processes;
+    if (sample->usage.processes > limits->processes) {
+        history->limits_reached |= REACHED_PROCESSES;
+        history->full_ns += since;
+    } else if (history->full_ns > 0) {
+        history->full_ns -= since;
+    }
+    return history->full_ns >= MILLISECONDS(PROCESSES_FULL_MS);
+}
+
+/* Everything that the rate allows in the time that the run may take. */
+static int64_t cpu_budget_ns(const struct run_limits *limits)
+{
+    return limits->wall_ms * limits->millicpus * (NANOSECONDS_PER_MILLISECOND / 1000);
+}
+
+struct polling_decision polling_rules_judge(struct polling_history *history,
+                                            const struct enforcement *enforced,
+                                            const struct run_limits *limits,
+                                            const struct polling_sample *sample)
+{
+    struct polling_decision decision = {.exceeded = LIMIT_COUNT};
+    if (sample->usage.cpu_ns > history->cpu_ns)
+        history->cpu_ns = sample->usage.cpu_ns;
+    if (enforced->memory == ENFORCED_BY_POLLING)
+        decision = judge_memory(history, limits, sample);
+    bool too_many =
+        enforced->processes == ENFORCED_BY_RLIMIT && is_past_processes(history, limits, sample);
+    if (decision.exceeded == LIMIT_COUNT && too_many)
+        decision.exceeded = LIMIT_PROCESSES;
+    if (decision.exceeded == LIMIT_COUNT && enforced->cpu == ENFORCED_BY_POLLING &&
+        sample->usage.cpu_ns > cpu_budget_ns(limits))
+        decision.exceeded = LIMIT_CPU;
+    history->sampled_at = sample->now;
+    return decision;
+}
+
+bool polling_rules_take_measurement(struct polling_history *history,
+                                    const struct run_limits *limits, uint64_t bytes, int64_t now)
+{
+    history->measured_at = now;
+    history->measured_bytes = bytes;
+    if (bytes != UINT64_MAX && bytes > history->peak_memory_bytes)
+        history->peak_memory_bytes = bytes;
+    return bytes > limits->memory_bytes;
+}
+
+/* One late sample may be due to a busy machine. */
+bool polling_rules_note_unreadable(struct polling_history *history, int64_t now)
+{
+    history->sampled_at = now;
+    if (history->unreadable_samples++ == 0)
+        history->unreadable_since = now;
+    return history->unreadable_samples > UNREADABLE_SAMPLES_MAX &&
+           now - history->unreadable_since > MILLISECONDS(BLIND_MAX_MS);
+}
+
+bool polling_rules_is_past(const struct enforcement *enforced, const struct run_limits *limits,
+                           const struct proc_usage_sample *usage, int64_t cpu_ns)
+{
+    return (enforced->memory == ENFORCED_BY_POLLING &&
+            memory_bound(usage) > limits->memory_bytes) ||
+           (enforced->processes == ENFORCED_BY_RLIMIT && usage->processes > limits->processes) ||
+           cpu_ns > cpu_budget_ns(limits);
+}
+
+int64_t polling_rules_pause_ns(int64_t taken_ns)
+{
+    int64_t pause = taken_ns * SAMPLE_PAUSE_FACTOR;
+    if (pause < MILLISECONDS(SAMPLE_EVERY_MS))
+        return MILLISECONDS(SAMPLE_EVERY_MS);
+    return pause < MILLISECONDS(SAMPLE_PAUSE_MAX_MS) ? pause : MILLISECONDS(SAMPLE_PAUSE_MAX_MS);
+}

@@ -1,0 +1,66 @@
+/*
+ * What polling decides: samples in, decisions out. Nothing here reads or ends anything.
+ *
+ * Side: parent.  Times are clock_now() nanoseconds.
+ */
+#ifndef SANDBOX_LIMITS_POLLING_RULES_H
+#define SANDBOX_LIMITS_POLLING_RULES_H
+
+#include "sandbox/limits/enforcement.h"
+#include "sandbox/limits/outcome.h"
+#include "sandbox/limits/proc_usage.h"
+#include "sandbox/limits/run_limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct polling_sample {
+    struct proc_usage_sample usage;
+    int64_t now;
+    bool machine_is_exhausted; /* meminfo_is_nearly_exhausted() */
+    bool is_measuring;         /* a measurement of the exact memory is under way: */
+    int64_t measuring_ns;      /* since when */
+    int64_t blocked_ns;        /* how much of that it was kept from working */
+};
+
+/* What earlier samples have shown. */
+struct polling_history {
+    int64_t sampled_at;
+    int64_t full_ns;        /* how long, of late, there were more processes than allowed */
+    int64_t measured_at;    /* of the last exact measurement: its end, */
+    uint64_t measured_bytes; /* its result, */
+    uint64_t bound_then;     /* and the bound when it began */
+    int unreadable_samples; /* before the first readable one */
+    int64_t unreadable_since;
+    uint64_t peak_memory_bytes;
+    uint64_t peak_processes;
+    int64_t cpu_ns;
+    unsigned limits_reached; /* of enum limit_reached */
+};
+
+struct polling_decision {
+    enum limit_index exceeded; /* the run has to end; LIMIT_COUNT: none */
+    bool measure;              /* first the exact memory has to be measured */
+};
+
+/* Only the limits that `enforced` leaves to polling count. */
+struct polling_decision polling_rules_judge(struct polling_history *history,
+                                            const struct enforcement *enforced,
+                                            const struct run_limits *limits,
+                                            const struct polling_sample *sample);
+
+/* Takes in the exact memory; UINT64_MAX: unknown. True: it exceeds the limit. */
+bool polling_rules_take_measurement(struct polling_history *history,
+                                    const struct run_limits *limits, uint64_t bytes, int64_t now);
+
+/* Takes in that a sample could not be taken. True: the run counts as unobservable. */
+bool polling_rules_note_unreadable(struct polling_history *history, int64_t now);
+
+/* The same decision for a prewarmed sandbox, from one sample, whatever enforces its processor time. */
+bool polling_rules_is_past(const struct enforcement *enforced, const struct run_limits *limits,
+                           const struct proc_usage_sample *usage, int64_t cpu_ns);
+
+/* How long to wait after a sample that took `taken_ns`. */
+int64_t polling_rules_pause_ns(int64_t taken_ns);
+
+#endif

@@ -1,0 +1,227 @@
+#include "sandbox/limits/polling_rules.h"
+
+#include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define MILLISECONDS(number) ((number) * NANOSECONDS_PER_MILLISECOND)
+#define BEGIN MILLISECONDS(1000000) /* clock_now() is never near 0 */
+
+static const struct run_limits limits = {
+    .wall_ms = 2000, .memory_bytes = 1000, .processes = 4, .millicpus = 500};
+static const struct enforcement polled = {ENFORCED_BY_POLLING, ENFORCED_BY_RLIMIT,
+                                          ENFORCED_BY_POLLING};
+
+static struct polling_decision judge(struct polling_history *history,
+                                     const struct polling_sample *sample)
+{
+    return polling_rules_judge(history, &polled, &limits, sample);
+}
+
+static void memory_is_judged_by_bound_and_measurement(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        struct proc_usage_sample usage;
+        bool machine_is_exhausted;
+        bool is_measuring;
+        int64_t measuring_ms, blocked_ms;
+        enum limit_index exceeded;
+        bool measure;
+    } table[] = {
+        {"within", {.resident_bytes = 600, .file_bytes = 400}, .exceeded = LIMIT_COUNT},
+        {"bound exceeds",
+         {.resident_bytes = 601, .file_bytes = 400},
+         .exceeded = LIMIT_COUNT,
+         .measure = true},
+        {"files alone", {.file_bytes = 1001}, .exceeded = LIMIT_COUNT, .measure = true},
+        {"machine",
+         {.resident_bytes = 1},
+         .machine_is_exhausted = true,
+         .exceeded = LIMIT_MACHINE_MEMORY},
+        {"measuring",
+         {.resident_bytes = 2000},
+         .is_measuring = true,
+         .measuring_ms = SUM_BLOCKED_MAX_MS + 1,
+         .blocked_ms = SUM_BLOCKED_MAX_MS,
+         .exceeded = LIMIT_COUNT},
+        {"blocked",
+         {.resident_bytes = 2000},
+         .is_measuring = true,
+         .measuring_ms = SUM_BLOCKED_MAX_MS + 1,
+         .blocked_ms = SUM_BLOCKED_MAX_MS + 1,
+         .exceeded = LIMIT_MEMORY},
+        {"for too long",
+         {.resident_bytes = 2000},
+         .is_measuring = true,
+         .measuring_ms = SUM_MAX_MS + 1,
+         .exceeded = LIMIT_MEMORY},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        struct polling_history history = {.sampled_at = BEGIN};
+        const struct polling_sample sample = {
+            .usage = table[i].usage,
+            .now = BEGIN,
+            .machine_is_exhausted = table[i].machine_is_exhausted,
+            .is_measuring = table[i].is_measuring,
+            .measuring_ns = MILLISECONDS(table[i].measuring_ms),
+            .blocked_ns = MILLISECONDS(table[i].blocked_ms),
+        };
+        struct polling_decision decision = judge(&history, &sample);
+        if (decision.exceeded != table[i].exceeded || decision.measure != table[i].measure)
+            fail_msg("%s: %d, %d", table[i].name, (int)decision.exceeded, decision.measure);
+    }
+}
+
+/* Measured at a bound of 1100 with a result of 900: 100 are left. */
+static void a_measurement_holds_while_it_proves_the_limit(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bound;
+        int64_t age_ms;
+        bool measure;
+    } table[] = {
+        {1100, 0, false},
+        {1200, SUM_AGE_MAX_MS, false},
+        {1201, 0, true},
+        {1001, SUM_AGE_MAX_MS + 1, true},
+        {1000, SUM_AGE_MAX_MS + 1, false}, /* within the limit whatever is shared */
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        struct polling_history history = {.sampled_at = BEGIN};
+        struct polling_sample sample = {.usage = {.resident_bytes = 1100}, .now = BEGIN};
+        assert_true(judge(&history, &sample).measure);
+        assert_false(polling_rules_take_measurement(&history, &limits, 900, BEGIN));
+        assert_int_equal(history.peak_memory_bytes, 900);
+        sample.usage.resident_bytes = table[i].bound;
+        sample.now = BEGIN + MILLISECONDS(table[i].age_ms);
+        assert_int_equal(judge(&history, &sample).measure, table[i].measure);
+    }
+}
+
+static void a_measurement_past_the_limit_or_failed_ends_the_run(void **state)
+{
+    (void)state;
+    struct polling_history history = {0};
+    assert_false(polling_rules_take_measurement(&history, &limits, 1000, BEGIN));
+    assert_true(polling_rules_take_measurement(&history, &limits, 1001, BEGIN));
+    assert_true(polling_rules_take_measurement(&history, &limits, UINT64_MAX, BEGIN));
+    assert_int_equal(history.peak_memory_bytes, 1001);
+}
+
+/* Only time spent above the limit counts, and time below it makes up for as much. */
+static void too_many_processes_for_a_second_end_the_run(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t processes;
+        int64_t after_ms;
+        enum limit_index exceeded;
+    } table[] = {
+        {4, 5000, LIMIT_COUNT},  {5, PROCESSES_FULL_MS - 100, LIMIT_COUNT},
+        {4, 200, LIMIT_COUNT},   {5, 299, LIMIT_COUNT},
+        {5, 1, LIMIT_PROCESSES},
+    };
+    struct polling_history history = {.sampled_at = BEGIN};
+    struct polling_sample sample = {.now = BEGIN};
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        sample.usage.processes = table[i].processes;
+        sample.now += MILLISECONDS(table[i].after_ms);
+        assert_int_equal(judge(&history, &sample).exceeded, table[i].exceeded);
+        assert_int_equal(history.limits_reached, i > 0 ? REACHED_PROCESSES : 0);
+    }
+    assert_int_equal(history.peak_processes, 5);
+}
+
+static void the_processor_time_is_what_the_rate_allows_in_all(void **state)
+{
+    (void)state;
+    const int64_t budget = MILLISECONDS(1000);
+    struct polling_history history = {.sampled_at = BEGIN};
+    struct polling_sample sample = {.usage = {.cpu_ns = budget}, .now = BEGIN};
+    assert_int_equal(judge(&history, &sample).exceeded, LIMIT_COUNT);
+    sample.usage.cpu_ns++;
+    assert_int_equal(judge(&history, &sample).exceeded, LIMIT_CPU);
+    sample.usage.cpu_ns = 0; /* the processes have gone */
+    assert_int_equal(judge(&history, &sample).exceeded, LIMIT_COUNT);
+    assert_int_equal(history.cpu_ns, budget + 1);
+}
+
+static void limits_of_a_cgroup_are_not_judged(void **state)
+{
+    (void)state;
+    static const struct enforcement by_cgroup = {ENFORCED_BY_CGROUP, ENFORCED_BY_CGROUP,
+                                                 ENFORCED_BY_CGROUP};
+    struct polling_history history = {.sampled_at = BEGIN};
+    const struct polling_sample sample = {
+        .usage = {.processes = 100, .resident_bytes = 1 << 20, .cpu_ns = INT64_MAX},
+        .now = BEGIN + MILLISECONDS(100000),
+        .machine_is_exhausted = true,
+    };
+    struct polling_decision decision = polling_rules_judge(&history, &by_cgroup, &limits, &sample);
+    assert_int_equal(decision.exceeded, LIMIT_COUNT);
+    assert_false(decision.measure);
+    assert_false(polling_rules_is_past(&by_cgroup, &limits, &sample.usage, 0));
+}
+
+static void a_run_is_unreadable_after_many_samples_and_a_second(void **state)
+{
+    (void)state;
+    struct polling_history history = {0};
+    for (int i = 0; i < UNREADABLE_SAMPLES_MAX; i++)
+        assert_false(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(i)));
+    assert_false(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(BLIND_MAX_MS)));
+    assert_true(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(BLIND_MAX_MS) + 1));
+}
+
+static void a_prewarmed_sandbox_is_judged_by_one_sample(void **state)
+{
+    (void)state;
+    static const struct {
+        struct proc_usage_sample usage;
+        int64_t cpu_ns;
+        bool is_past;
+    } table[] = {
+        {{.resident_bytes = 1000, .processes = 4}, MILLISECONDS(1000), false},
+        {{.resident_bytes = 1001}, 0, true},
+        {{.processes = 5}, 0, true},
+        {{0}, MILLISECONDS(1000) + 1, true},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++)
+        assert_int_equal(polling_rules_is_past(&polled, &limits, &table[i].usage, table[i].cpu_ns),
+                         table[i].is_past);
+}
+
+static void slow_samples_are_taken_less_often(void **state)
+{
+    (void)state;
+    assert_int_equal(polling_rules_pause_ns(0), MILLISECONDS(SAMPLE_EVERY_MS));
+    assert_int_equal(polling_rules_pause_ns(MILLISECONDS(5)),
+                     MILLISECONDS(5 * SAMPLE_PAUSE_FACTOR));
+    assert_int_equal(polling_rules_pause_ns(MILLISECONDS(10000)),
+                     MILLISECONDS(SAMPLE_PAUSE_MAX_MS));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_judged_by_bound_and_measurement),
+        cmocka_unit_test(a_measurement_holds_while_it_proves_the_limit),
+        cmocka_unit_test(a_measurement_past_the_limit_or_failed_ends_the_run),
+        cmocka_unit_test(too_many_processes_for_a_second_end_the_run),
+        cmocka_unit_test(the_processor_time_is_what_the_rate_allows_in_all),
+        cmocka_unit_test(limits_of_a_cgroup_are_not_judged),
+        cmocka_unit_test(a_run_is_unreadable_after_many_samples_and_a_second),
+        cmocka_unit_test(a_prewarmed_sandbox_is_judged_by_one_sample),
+        cmocka_unit_test(slow_samples_are_taken_less_often),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -9,7 +9,7 @@ void capture_open(struct capture *capture, uint64_t kept)
     uint64_t tail = kept / 4 < RUN_OUTPUT_TAIL ? kept / 4 : RUN_OUTPUT_TAIL;
     *capture = (struct capture){
         .head = BUFFER(kept - tail),
-        /* Twice the size, so that old bytes are moved out once per tail and not once per read. */
+        /* Twice the size, so that old bytes are dropped once per tail and not once per read. */
         .tail = BUFFER(2 * tail),
     };
 }
@@ -38,7 +38,7 @@ int capture_add(struct capture *capture, const char *bytes, size_t length)
 {
     capture->total += length;
     size_t room = capture->head.maximum - capture->head.length;
-    /* Once something went to the tail, the head is closed: order must hold. */
+    /* Once the tail has bytes, the head is closed: the order must not change. */
     if (capture->tail.length > 0 || capture->cut > 0)
         room = 0;
     size_t head = length < room ? length : room;

@@ -26,7 +26,7 @@ static bool is_picture_name(const char *name)
     return false;
 }
 
-/* 0 and the file, or -1. Nothing that could make the parent wait is opened for long: O_NONBLOCK. */
+/* 0 and the file, or -1. O_NONBLOCK: opening a FIFO or a device must not block the server. */
 static int open_file(int directory_fd, const char *name, struct run_file *ret_file)
 {
     OWNED_FD int fd =
@@ -61,11 +61,11 @@ void run_files_collect(int files_fd, struct run_result *result)
         fd_message_receive(files_fd, &message, MSG_DONTWAIT) > 0 ? fdopendir(fd) : NULL;
     if (directory == NULL)
         return;
-    int directory_fd = fd_take(&fd); /* the directory's now */
+    int directory_fd = fd_take(&fd); /* `directory` owns it */
     /* tmpfs lists the newest first, and a directory may be full of names. */
-    size_t sampled_at = 0;
-    for (const struct dirent *entry; sampled_at < RUN_NAMES_MAX && (entry = readdir(directory));) {
-        sampled_at++;
+    size_t count = 0;
+    for (const struct dirent *entry; count < RUN_NAMES_MAX && (entry = readdir(directory));) {
+        count++;
         if (!is_picture_name(entry->d_name))
             continue;
         if (result->file_count == RUN_FILES_MAX) {

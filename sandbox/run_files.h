@@ -1,9 +1,9 @@
 /*
- * Pictures that a snippet leaves in its work directory, found once nothing of it runs any more.
+ * Pictures that a snippet leaves in its work directory, collected once all its processes are dead.
  *
- * The sandbox hands its parent a descriptor of the directory while it is set up, so that nothing has to
- * be done inside at the end. What lies there is the snippet's: only regular files are opened, by names
- * of one part, without following links, and their bytes are for who shows them to judge.
+ * The sandbox sends its parent a descriptor of the directory during set-up, so that nothing has to be
+ * done inside at the end. The snippet controls the content: only regular files are opened, by plain
+ * names, without following links, and the caller must validate their bytes.
  *
  * Side: parent.  Source: unix(7), SCM_RIGHTS; open(2), O_NOFOLLOW.
  */
@@ -13,9 +13,8 @@
 #include "sandbox/result.h"
 
 /*
- * Takes the descriptor that waits in the socket, and opens the newest files of the directory whose
- * names end as those of pictures do: at most RUN_FILES_MAX, in the order in which they were written.
- * Whatever cannot be had is left out.
+ * Receives the descriptor from the socket, and opens the newest files of the directory with the name
+ * of a picture: at most RUN_FILES_MAX, the oldest first. Skips what it cannot open.
  */
 void run_files_collect(int files_fd, struct run_result *result);
 

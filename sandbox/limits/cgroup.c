@@ -25,8 +25,8 @@ static bool remove_directory(const struct cgroup_parent *parent, uint64_t number
 }
 
 /*
- * Those of ended runs, and no others: the kernel lets any cgroup go whose processes are dead, also
- * one that its run has yet to be read from.
+ * Only those of ended runs: the kernel lets any cgroup without live processes be removed, even if its
+ * run has not been accounted for.
  */
 static void remove_left(struct cgroup_parent *parent)
 {
@@ -48,7 +48,7 @@ struct setting {
 static int apply(const struct cgroup *cgroup, const struct setting *setting, struct fault *fault)
 {
     if ((cgroup->parent->subtree.controllers & setting->controller) == 0 ||
-        strcmp(setting->value, "max") == 0) /* as a new one has it */
+        strcmp(setting->value, "max") == 0) /* the default */
         return 0;
     int r = cgroup_write(cgroup->fd, setting->file, setting->value);
     if (r == 0)
@@ -57,7 +57,7 @@ static int apply(const struct cgroup *cgroup, const struct setting *setting, str
                      setting->value);
 }
 
-/* A rate that the machine does not reach anyway needs no accounting. */
+/* A rate above what the machine has needs no accounting. */
 static void cpu_value(const struct cgroup *cgroup, const struct run_limits *limits, char *value,
                       size_t size)
 {
@@ -74,7 +74,7 @@ static int apply_limits(const struct cgroup *cgroup, const struct run_limits *li
 {
     struct setting settings[] = {
         {"memory.max", CONTROLLER_MEMORY, ""},
-        /* One process out of memory means all of them: what is left would be half a program. */
+        /* Out of memory, all processes are killed: the rest would be half a program. */
         {"memory.oom.group", CONTROLLER_MEMORY, "1"},
         {"pids.max", CONTROLLER_PIDS, ""},
         {"cpu.max", CONTROLLER_CPU, ""},
@@ -105,7 +105,7 @@ static void open_files(struct cgroup *cgroup)
     };
     for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
         cgroup->files[i] = openat(cgroup->fd, names[i], O_RDONLY | O_CLOEXEC);
-    cgroup_has_refused(cgroup); /* so that only what comes is told */
+    cgroup_has_refused(cgroup); /* so that only later refusals are reported */
 }
 
 static int make_new(struct cgroup_parent *parent, const struct run_limits *limits,
@@ -117,14 +117,14 @@ static int make_new(struct cgroup_parent *parent, const struct run_limits *limit
     char name[32];
     name_of(cgroup.number, name);
     if (mkdirat(parent->subtree.fd, name, 0755) < 0)
-        return fault_set(fault, errno, "cannot make a cgroup for a run: %m");
+        return fault_set(fault, errno, "cannot create a cgroup for a run: %m");
     cgroup.fd = openat(parent->subtree.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = 0;
     if (cgroup.fd < 0)
         r = fault_set(fault, errno, "cannot open a run's cgroup: %m");
     else
         r = apply_limits(&cgroup, limits, fault);
-    if (cgroup.fd < 0 || r < 0) { /* at once: parent->tidy would only try again */
+    if (cgroup.fd < 0 || r < 0) { /* at once: there is no run to wait for */
         fd_close(&cgroup.fd);
         remove_directory(parent, cgroup.number);
         return r;
@@ -134,7 +134,7 @@ static int make_new(struct cgroup_parent *parent, const struct run_limits *limit
     return 0;
 }
 
-/* It may have waited long, where whoever tidies up might take an empty cgroup away. */
+/* The spare one may be old, and others may have removed an empty cgroup. */
 static bool is_still_there(const struct cgroup *spare)
 {
     char name[32];
@@ -169,7 +169,7 @@ void cgroup_kill(const struct cgroup *cgroup)
         cgroup_write(cgroup->fd, "cgroup.kill", "1");
 }
 
-/* What a kernel or a missing controller does not give stays 0. */
+/* 0 if this kernel does not have it, or without its controller. */
 static uint64_t number_in(const struct cgroup *cgroup, enum cgroup_open_file file, const char *key)
 {
     char text[1024];
@@ -219,7 +219,7 @@ void cgroup_remove(struct cgroup *cgroup)
     for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
         fd_close(&cgroup->files[i]);
     if (parent->left_count == CGROUPS_LEFT_MAX)
-        remove_left(parent); /* it may be long until nothing runs */
+        remove_left(parent); /* the server may stay busy for long */
     if (parent->left_count < CGROUPS_LEFT_MAX)
         parent->left[parent->left_count++] = cgroup->number;
     if (parent->loop != NULL)

@@ -1,5 +1,5 @@
 /*
- * The cgroup of one run: made before its first process, which is born in it, and removed after the
+ * The cgroup of one run: created before its first process, which starts in it, and removed after the
  * last one.
  *
  * Side: parent.  Source: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), clone(2).
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Files that are read while somebody waits for an answer, so they are opened with the cgroup. */
+/* Opened with the cgroup, because they are read while a client waits for its answer. */
 enum cgroup_open_file {
     CGROUP_CPU_STAT,
     CGROUP_MEMORY_PEAK,
@@ -27,7 +27,7 @@ enum cgroup_open_file {
 
 struct cgroup {
     int fd;                       /* of its directory, for CLONE_INTO_CGROUP; -1: none */
-    int files[CGROUP_OPEN_FILES]; /* -1: this kernel or the missing controller has none */
+    int files[CGROUP_OPEN_FILES]; /* -1: not in this kernel, or without its controller */
     struct cgroup_parent *parent; /* borrowed; NULL: none */
     uint64_t number;
 };
@@ -39,10 +39,10 @@ struct cgroup_parent {
     struct cgroup_subtree subtree; /* its fd is -1: runs get no cgroups */
     struct loop *loop;             /* borrowed, or NULL */
     struct loop_timer tidy; /* for its owner to call cgroup_tidy(); armed by cgroup_remove() */
-    struct cgroup spare; /* made ahead, with the limits of the last */
+    struct cgroup spare; /* created ahead of the next run, with the limits of the last one */
     struct run_limits last_limits;
     uint64_t runs_made; /* numbers them */
-    uint64_t left[CGROUPS_LEFT_MAX]; /* of ended runs, whose cgroups are to be removed */
+    uint64_t left[CGROUPS_LEFT_MAX]; /* of ended runs, still to be removed */
     size_t left_count;
     long processors; /* of the machine; 0: unknown */
 };
@@ -52,42 +52,43 @@ struct cgroup_parent {
 
 struct cgroup_usage {
     int64_t cpu_ns;
-    int64_t peak_memory_bytes; /* 0: this kernel does not tell */
-    int64_t peak_processes; /* 0: likewise */
+    int64_t peak_memory_bytes; /* 0: not in this kernel */
+    int64_t peak_processes;    /* 0: likewise */
 };
 
 /*
- * Makes a cgroup with these limits, as far as the parent has the controllers, or takes the one made
- * ahead. Its processes are limits->processes and init. 0, or a negative errno with its fault and
- * nothing left.
+ * Creates a cgroup with these limits, as far as the parent has the controllers, or takes the spare
+ * one. It allows limits->processes processes and init. 0, or a negative errno with its fault and
+ * nothing left behind.
  */
 int cgroup_make(struct cgroup_parent *parent, const struct run_limits *limits,
                 struct cgroup *ret_cgroup, struct fault *fault);
 
-/* Kills every process in it at once. Nothing when there is none. */
+/* Kills every process in it at once. An empty cgroup is fine. */
 void cgroup_kill(const struct cgroup *cgroup);
 
-/* What its processes have used so far; also after their end. */
+/* What its processes have used so far, including dead ones. */
 void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage);
 
 /* Whether a fork or clone in it has failed. Reading makes its CGROUP_PIDS_EVENTS quiet again. */
 bool cgroup_has_refused(const struct cgroup *cgroup);
 
-/* How often the kernel killed all of it for want of memory. */
+/* How often the kernel killed all of it because it was out of memory. */
 uint64_t cgroup_memory_kills(const struct cgroup *cgroup);
 
-/* Whether it has as many processes as it may. */
+/* Whether it is at its limit of processes. */
 bool cgroup_is_full(const struct cgroup *cgroup);
 
 /*
- * Leaves it to be removed when parent->tidy fires, its processes having been reaped, and empties the
- * struct. When CGROUPS_LEFT_MAX wait for that, they are removed here.
+ * Schedules its removal for when parent->tidy fires, and empties the struct. Its processes must have
+ * been reaped. If CGROUPS_LEFT_MAX are scheduled already, removes those here.
  */
 void cgroup_remove(struct cgroup *cgroup);
 
 /*
- * For when nobody waits: removes those of ended runs, unless the kernel is not done with them yet, and
- * makes one ahead for the next run, which likely has the limits of the last. Failure is left to that.
+ * To be called when idle: removes the cgroups of ended runs, unless the kernel still uses them, and
+ * creates a spare one for the next run, which probably has the limits of the last. That run reports
+ * any failure.
  */
 void cgroup_tidy(struct cgroup_parent *parent);
 

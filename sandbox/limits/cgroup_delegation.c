@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Names the controllers that are missing: "memory and pids". */
+/* "memory and pids" */
 static const char *name_missing(unsigned controllers, char *text, size_t size)
 {
     text[0] = '\0';
@@ -28,10 +28,10 @@ static void finish(struct cgroup_delegation *delegation, enum cgroup_source sour
     if (source != CGROUP_NONE && have != CONTROLLERS_ALL)
         fault_set(
             &delegation->fallback_reason, EOPNOTSUPP,
-            "the cgroup that this program was given has no controller for %s: they are off in "
-            "this kernel, or %s does not hand them down",
+            "the delegated cgroup has no controller for %s: this kernel has it disabled, or %s does "
+            "not delegate it",
             name_missing(have, missing, sizeof(missing)),
-            source == CGROUP_SYSTEMD ? "systemd (Delegate= of user@.service)" : "whoever made it");
+            source == CGROUP_SYSTEMD ? "systemd (Delegate= of user@.service)" : "its creator");
     delegation->probed(delegation);
 }
 
@@ -57,7 +57,7 @@ static int take(struct cgroup_delegation *delegation, enum cgroup_exclusivity ex
     return r;
 }
 
-/* No scope: the own cgroup again, with less demanded of it. */
+/* Without a scope, the own cgroup is good enough even with fewer controllers. */
 static void fall_back(struct cgroup_delegation *delegation, const struct fault *no_scope)
 {
     struct fault refused = {0};
@@ -66,8 +66,8 @@ static void fall_back(struct cgroup_delegation *delegation, const struct fault *
         return;
     }
     fault_set(&delegation->fallback_reason, EOPNOTSUPP,
-              "no cgroup could be had. The one that this program was started in: %s. A scope of "
-              "systemd: %s",
+              "no cgroup is available. The one in which this program was started: %s. A scope "
+              "of systemd: %s",
               refused.text, no_scope->text);
     delegation->was_refused = true;
     finish(delegation, CGROUP_NONE);
@@ -83,7 +83,7 @@ static void on_answer(struct scope_request *request, int status, const struct fa
         finish(delegation, CGROUP_SYSTEMD);
     } else {
         fault_set(&delegation->fallback_reason, EOPNOTSUPP,
-                  "systemd gave a scope, but of no use: %s", refused.text);
+                  "the scope of systemd is not usable: %s", refused.text);
         finish(delegation, CGROUP_NONE);
     }
 }
@@ -98,7 +98,7 @@ void cgroup_delegation_probe(struct cgroup_delegation *delegation, struct loop *
     delegation->request.answered = on_answer;
     struct cgroup_location place = {0};
     int r = find_place(delegation, &place, &delegation->fallback_reason);
-    if (r < 0) { /* then systemd has none to give either, though it might say it did */
+    if (r < 0) { /* then systemd has none either, whatever it answers */
         finish(delegation, CGROUP_NONE);
         return;
     }
@@ -112,7 +112,8 @@ void cgroup_delegation_probe(struct cgroup_delegation *delegation, struct loop *
     if (scope_program == NULL)
         r = fault_set(
             &no_scope, ENOENT,
-            "the program that asks for one, code-sandbox-mcp-scope, is not installed (it is built where libsystemd is)");
+            "the program that requests one, code-sandbox-mcp-scope, is not installed (building it "
+            "needs libsystemd)");
     else
         r = scope_request_start(&delegation->request, loop, scope_program, &no_scope);
     if (r < 0)

@@ -1,14 +1,14 @@
 /*
- * The place below which the runs of this server have their cgroups, and how it comes by one.
+ * Finding a cgroup in which this server may create those of its runs.
  *
- * Without root, a cgroup has to be delegated. In order: the cgroup that this process was started in,
- * if that is its own to divide (a service with Delegate=, a container with a cgroup hierarchy of its
- * own); else a scope of the service manager, which a small program asks for, so that nothing of
- * systemd is loaded here; else none. Looked for once, when the first run needs it.
+ * Without root, it has to be delegated. The candidates, in order: the cgroup in which this process was
+ * started, if that is delegated to it (a service with Delegate=, a container with its own cgroup
+ * hierarchy); a scope of the service manager, requested by a separate program, so that the server does
+ * not load libsystemd; none. The first run triggers the search.
  *
  *   own cgroup or scope         controllers enabled, no process in it (kernel's rule)
- *   ├─ code-sandbox-mcp-server  this process, and what else was in there
- *   └─ code-sandbox-mcp-PID-N   locked while its server lives, so that others can tell and sweep
+ *   ├─ code-sandbox-mcp-server  this process, and the others that were in there
+ *   └─ code-sandbox-mcp-PID-N   locked while its server lives; others remove it once it is not
  *      ├─ run-1                 sandbox/limits/cgroup.h
  *      └─ run-2
  *
@@ -33,11 +33,11 @@
 struct cgroup_delegation {
     struct cgroup_parent parent;
     enum cgroup_source source;
-    struct fault fallback_reason; /* why there is none, or not every controller; else "" */
-    uint64_t memory_ceiling;      /* of the cgroups around this process: no run can have more */
+    struct fault fallback_reason; /* why there is none, or a controller is missing; else "" */
+    uint64_t memory_ceiling;      /* the enclosing cgroups allow no more */
     uint64_t processes_ceiling;
     void (*probed)(struct cgroup_delegation *delegation);
-    bool was_refused;             /* systemd was asked and refused: it may be asked again */
+    bool was_refused;             /* systemd refused: it may be asked again */
     struct scope_request request; /* while the service manager is asked */
 };
 
@@ -48,14 +48,13 @@ struct cgroup_delegation {
                                 .processes_ceiling = UINT64_MAX})
 
 /*
- * Finds a place, or that there is none, and calls `probed` once: from the loop, or before this
- * returns. delegation->parent.tidy.fire must be set. `scope_program` (borrowed until then) may be NULL.
+ * Searches, and calls `probed` once with the result: from the loop, or before this returns. delegation->parent.tidy.fire must be set. `scope_program` (borrowed until then) may be NULL.
  */
 void cgroup_delegation_probe(struct cgroup_delegation *delegation, struct loop *loop,
                              const char *scope_program,
                              void (*probed)(struct cgroup_delegation *delegation));
 
-/* Removes what it made, except where a process still is. */
+/* Removes the cgroups it created, unless a process is still in one. */
 void cgroup_delegation_release(struct cgroup_delegation *delegation);
 
 #endif

@@ -91,7 +91,7 @@ char *cgroup_own_path(const char *cgroup_text)
     return line == NULL ? NULL : strndup(line + 3, strcspn(line + 3, "\n"));
 }
 
-/* Spaces and the like stand as \040 in mountinfo: always three digits. In place. */
+/* mountinfo(5) writes spaces and the like as three octal digits: \040. In place. */
 static void unescape(char *text)
 {
     char *to = text;
@@ -108,7 +108,7 @@ static void unescape(char *text)
     *to = '\0';
 }
 
-/* The field of that number of a line, from 0, unescaped and owned; NULL: none, or no memory. */
+/* Field `number` of a line, from 0, unescaped and owned; NULL: none, or out of memory. */
 static char *read_field(const char *line, size_t length, int number)
 {
     const char *end = line + length;
@@ -134,7 +134,7 @@ static bool read_mount(const char *line, char **ret_root, char **ret_point)
     return *ret_root != NULL && *ret_point != NULL;
 }
 
-/* What of `path` lies below `root`; NULL: it does not. */
+/* The part of `path` below `root`; NULL: it is not below. */
 static const char *path_below(const char *path, const char *root)
 {
     size_t length = strcmp(root, "/") == 0 ? 0 : strlen(root);
@@ -168,7 +168,7 @@ static int read_proc(const char *path, struct buffer *text)
     return r < 0 ? r : buffer_append(text, "", 1);
 }
 
-/* The limits of the cgroups around us hold for what is made in them too, whatever it is told. */
+/* The limits of the enclosing cgroups apply whatever a new one is set to. */
 static void find_ceilings(struct cgroup_location *place, const char *mount_point)
 {
     place->memory_ceiling = place->processes_ceiling = UINT64_MAX;
@@ -199,20 +199,20 @@ int cgroup_location_find(struct cgroup_location *ret_place, struct fault *fault)
     if (path == NULL)
         return fault_set(fault, ENOENT,
                          "this machine has no cgroup v2 hierarchy (a kernel parameter such as "
-                         "systemd.unified_cgroup_hierarchy=1 would give it one)");
+                         "systemd.unified_cgroup_hierarchy=1 enables it)");
     OWNED_MEMORY char *point = NULL;
     OWNED_MEMORY char *directory = cgroup_directory(mounts.data, path, &point);
     if (directory == NULL)
         return fault_set(fault, ENOENT,
-                         "the cgroup v2 hierarchy is not mounted where this program runs "
+                         "the cgroup v2 hierarchy is not mounted for this program "
                          "(usually at /sys/fs/cgroup)");
     OWNED_FD int root_fd = open(point, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     unsigned offered = root_fd < 0 ? 0 : cgroup_read_controllers(root_fd, "cgroup.controllers");
     if (offered == 0)
         return fault_set(fault, ENOENT,
-                         "the cgroup v2 hierarchy of this machine has no controllers: they belong "
-                         "to version 1 (a hybrid set-up, which the kernel parameter "
-                         "systemd.unified_cgroup_hierarchy=1 would end)");
+                         "the cgroup v2 hierarchy of this machine has no controllers: version 1 "
+                         "has them (the kernel parameter "
+                         "systemd.unified_cgroup_hierarchy=1 changes that)");
     *ret_place = (struct cgroup_location){
         .directory = pointer_take(&directory),
         .controllers = offered,

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A set of controllers, as bits. */
+/* Bits of a set. */
 enum cgroup_controller {
     CONTROLLER_MEMORY = 1 << 0,
     CONTROLLER_PIDS = 1 << 1,
@@ -40,26 +40,26 @@ unsigned cgroup_read_controllers(int directory_fd, const char *file);
 /* "memory", "pids", "cpu". */
 const char *cgroup_controller_name(enum cgroup_controller controller);
 
-/* Where this process is. */
+/* The cgroup of this process. */
 struct cgroup_location {
-    char *directory;      /* owned; its cgroup: "/sys/fs/cgroup/user.slice/..." */
-    unsigned controllers; /* that this hierarchy has at all, at its root */
-    /* The tightest limits from there up to the mount point; UINT64_MAX: none. */
+    char *directory;      /* owned: "/sys/fs/cgroup/user.slice/..." */
+    unsigned controllers; /* available at the root of the hierarchy */
+    /* The lowest limits from there up to the mount point; UINT64_MAX: none. */
     uint64_t memory_ceiling;
     uint64_t processes_ceiling;
 };
 
 /*
- * 0; -ENOENT when there is no cgroup v2 that this process could use, with a fault that says why and
- * what would mend it; -ENOMEM.
+ * 0; -ENOENT without a usable cgroup v2 hierarchy, with a fault that says why and what would help;
+ * -ENOMEM.
  */
 int cgroup_location_find(struct cgroup_location *ret_place, struct fault *fault);
 void cgroup_location_release(struct cgroup_location *place);
 
 /*
- * The two parts of it that read text, for tests: the path after "0::" of /proc/self/cgroup; and
- * the directory of that path by /proc/self/mountinfo, with the mount point. Owned by the caller;
- * NULL: there is none, or no memory.
+ * Its two parsers, for tests: the path after "0::" in /proc/self/cgroup; and the directory of that
+ * path according to /proc/self/mountinfo, with the mount point. Owned by the caller; NULL: none, or
+ * out of memory.
  */
 char *cgroup_own_path(const char *cgroup_text);
 char *cgroup_directory(const char *mountinfo_text, const char *path, char **ret_mount_point);

@@ -22,7 +22,7 @@
 #define REMOVE_TRIES 50
 #define REMOVE_PAUSE_NS 2000000
 
-/* The kernel needs a moment between the end of the last process and letting go of the directory. */
+/* The kernel releases the directory a moment after the end of the last process. */
 static bool remove_patiently(int parent_fd, const char *name)
 {
     for (int i = 0; i < REMOVE_TRIES; i++) {
@@ -34,10 +34,7 @@ static bool remove_patiently(int parent_fd, const char *name)
     return false;
 }
 
-/*
- * Whether the name is one that is given here: the prefix and a number, and with a separator another
- * number. Nothing else is touched, whatever it begins with.
- */
+/* Whether this file creates such names: the prefix, a number, and with a separator another number. */
 static bool is_numbered(const char *name, const char *prefix, const char *separator)
 {
     static const char digits[] = "0123456789";
@@ -54,7 +51,7 @@ static bool is_numbered(const char *name, const char *prefix, const char *separa
     return length > 0 && name[length] == '\0';
 }
 
-/* Ends and removes the runs of a server that is dead itself. */
+/* Kills and removes the runs of a dead server. */
 static void sweep_runs(int fd)
 {
     OWNED(directory_release) DIR *entries = directory_open(fd, ".");
@@ -68,7 +65,7 @@ static void sweep_runs(int fd)
     }
 }
 
-/* Whether `fd` still is the directory of that name: a sweeper may have been quicker. */
+/* Whether `fd` still is the directory of that name: another server may have swept it. */
 static bool is_still(int parent_fd, const char *name, int fd)
 {
     struct stat by_name;
@@ -77,7 +74,7 @@ static bool is_still(int parent_fd, const char *name, int fd)
            by_name.st_ino == by_fd.st_ino;
 }
 
-/* Whoever can lock a server's directory knows that the server is dead: its lock died with it. */
+/* A server's lock dies with it: if its directory can be locked, the server is dead. */
 static void sweep(int parent_fd)
 {
     OWNED(directory_release) DIR *entries = directory_open(parent_fd, ".");
@@ -112,10 +109,10 @@ static int make_own(struct cgroup_subtree *subtree, struct fault *fault)
         else
             r = 0;
     }
-    return r < 0 ? fault_set(fault, -r, "making a cgroup in it failed: %m") : 0;
+    return r < 0 ? fault_set(fault, -r, "creating a cgroup in it failed: %m") : 0;
 }
 
-/* Moves every process of the directory into the leaf: each takes the kernel milliseconds. */
+/* Moves every process of the directory into the leaf, which takes milliseconds for each. */
 static int move_all(int parent_fd, int leaf_fd, struct fault *fault)
 {
     char text[PROCESS_LIST_MAX];
@@ -124,7 +121,7 @@ static int move_all(int parent_fd, int leaf_fd, struct fault *fault)
     int moved = 0;
     for (char *pid = strtok_r(text, "\n", &rest); r == 0 && pid != NULL;
          pid = strtok_r(NULL, "\n", &rest)) {
-        if (strcmp(pid, "0") == 0) /* how a process of an outer pid namespace is shown */
+        if (strcmp(pid, "0") == 0) /* a process of an outer pid namespace */
             return fault_set(fault, EBUSY, "processes of another container are in it");
         if (++moved > PROCESSES_MOVED_MAX)
             return fault_set(fault, EBUSY, "more than %d other processes are in it",
@@ -145,7 +142,7 @@ static bool is_alone(int parent_fd)
            strcmp(text, self) == 0;
 }
 
-/* One by one, because a single one that is missing would have all refused. */
+/* One by one, because the kernel refuses all if one is missing. */
 static void enable_controllers(int fd, unsigned wanted)
 {
     for (unsigned controller = 1; controller <= CONTROLLERS_ALL; controller <<= 1) {
@@ -157,13 +154,13 @@ static void enable_controllers(int fd, unsigned wanted)
 }
 
 /*
- * The kernel lets a cgroup hand its controllers down only while no process is in it itself, the root
- * of the whole hierarchy apart.
+ * Except at the root of the hierarchy, a cgroup can enable controllers for its children only while no
+ * process is in the cgroup itself.
  */
 static int leave_directory(int parent_fd, enum cgroup_exclusivity exclusivity, struct fault *fault)
 {
     if (mkdirat(parent_fd, LEAF, 0755) < 0 && errno != EEXIST)
-        return fault_set(fault, errno, "making a cgroup in it failed: %m");
+        return fault_set(fault, errno, "creating a cgroup in it failed: %m");
     OWNED_FD int leaf_fd = openat(parent_fd, LEAF, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = leaf_fd < 0 ? -errno : 0;
     if (r == 0)
@@ -177,7 +174,7 @@ static int take_controllers(struct cgroup_subtree *subtree, bool must_leave,
 {
     int parent_fd = subtree->parent_fd;
     unsigned wanted = cgroup_read_controllers(parent_fd, "cgroup.controllers") & CONTROLLERS_ALL;
-    /* Processes that were being started meanwhile are found in it again. */
+    /* Processes forked meanwhile are in it again. */
     for (int i = 0; i < MOVE_TRIES; i++) {
         int r = must_leave ? leave_directory(parent_fd, exclusivity, fault) : 0;
         if (r < 0)
@@ -194,16 +191,16 @@ static int take_controllers(struct cgroup_subtree *subtree, bool must_leave,
     return 0;
 }
 
-/* For all runs at once: what is over a run's memory limit shall not go to the disk. */
+/* For all runs at once: memory over a limit must not go to swap instead. */
 static int forbid_swap(const struct cgroup_subtree *subtree, struct fault *fault)
 {
     int r = cgroup_write(subtree->fd, "memory.swap.max", "0");
-    if (r == 0 || r == -ENOENT) /* a kernel built without swap, or no controller for memory */
+    if (r == 0 || r == -ENOENT) /* a kernel without swap, or no memory controller */
         return 0;
     return fault_set(fault, -r, "cannot set memory.swap.max in it to 0: %m");
 }
 
-/* Root may write everywhere, but what systemd manages and has not handed over is not to be changed. */
+/* Root may write anywhere, but must not change what systemd manages and has not delegated. */
 static bool belongs_to_systemd(int fd)
 {
     char value[8] = "";
@@ -219,7 +216,7 @@ static int check_directory(int fd, const struct cgroup_location *place,
     static const char *const files[] = {".", "cgroup.procs", "cgroup.subtree_control"};
     for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
         if (faccessat(fd, files[i], W_OK, AT_EACCESS) < 0)
-            return fault_set(fault, errno, "this program may not change it: %m");
+            return fault_set(fault, errno, "this program has no permission to change it: %m");
     }
     if (belongs_to_systemd(fd))
         return fault_set(fault, EPERM, "systemd has not delegated it");
@@ -230,14 +227,14 @@ static int check_directory(int fd, const struct cgroup_location *place,
     if (exclusivity == CGROUP_EXCLUSIVE && missing != 0)
         return fault_set(fault, ENOENT, "it lacks the %s controller",
                          cgroup_controller_name(missing & -missing)); /* the first of them */
-    /* Under systemd, whoever is in it too is not ours to move. */
+    /* Under systemd, other processes must stay where they are. */
     bool may_move = exclusivity == CGROUP_SHARED && access("/run/systemd/system", F_OK) < 0;
     if (!may_move && must_leave && !is_alone(fd))
-        return fault_set(fault, EBUSY, "other processes are in it too");
+        return fault_set(fault, EBUSY, "there are other processes in it");
     return 0;
 }
 
-/* A server that was started from a leaf works in the directory around it. */
+/* A server that was started in a leaf takes over the directory above it. */
 static char *directory_to_take(const char *directory, bool *ret_in_leaf)
 {
     const char *slash = strrchr(directory, '/');

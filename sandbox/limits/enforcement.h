@@ -1,5 +1,5 @@
 /*
- * What holds a run to its limits: the kernel's cgroups, or weaker means where the host has none.
+ * What enforces the limits of a run: cgroups, or weaker mechanisms on hosts without them.
  *
  * Side: parent.  Source: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), getrlimit(2).
  */
@@ -12,19 +12,19 @@
 
 enum enforced_by {
     ENFORCED_BY_CGROUP,  /* the kernel, for all processes of the run together */
-    ENFORCED_BY_RLIMIT,  /* the kernel, by a count of the run's own user namespace */
-    ENFORCED_BY_POLLING, /* the server looks every few milliseconds, and ends the run past the limit */
+    ENFORCED_BY_RLIMIT,  /* the kernel, by the count of the run's user namespace */
+    ENFORCED_BY_POLLING, /* the server samples usage every few milliseconds, and ends the run past its limit */
 };
 
 /* "cgroup", "rlimit", "watched". */
 const char *enforced_by_name(enum enforced_by mechanism);
 
-/* Who holds each limit. The others (files, descriptors, output, time) never depend on cgroups. */
+/* What enforces each limit. Those of files, descriptors, output and time never need cgroups. */
 struct enforcement {
     enum enforced_by memory, processes, cpu;
 };
 
-/* Whether all three are cgroups': the strong tier. */
+/* Whether cgroups enforce all three. */
 bool enforcement_is_cgroup(const struct enforcement *enforcement);
 
 /* "cgroup" or "rlimit". */
@@ -32,8 +32,8 @@ const char *enforcement_tier(const struct enforcement *enforcement);
 
 enum cgroup_source {
     CGROUP_NONE,
-    CGROUP_OWN, /* the cgroup that this process was started in */
-    CGROUP_SYSTEMD, /* a scope that the service manager was asked for */
+    CGROUP_OWN, /* the cgroup in which this process was started */
+    CGROUP_SYSTEMD, /* a scope of the service manager */
 };
 
 /* "none", "own", "systemd". */
@@ -43,8 +43,7 @@ const char *cgroup_source_name(enum cgroup_source source);
 struct engine_enforcement {
     struct enforcement enforced;
     enum cgroup_source source;
-    struct fault
-        fallback_reason; /* where something is not cgroups': why, and what would mend it; else "" */
+    struct fault fallback_reason; /* why cgroups do not enforce everything; else "" */
 };
 
 #endif

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Of a program whose libraries are missing, as of a shell that finds none. */
+/* Of a program whose libraries are missing, and by convention of shells. */
 #define EXIT_NOT_STARTED 127
 
-/* Takes what the program has printed: one line. */
+/* The one line that the program prints. */
 static void read_answer(struct scope_request *request, char *text, size_t size)
 {
     ssize_t length = read(request->output_fd, text, size - 1);
@@ -53,10 +53,10 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     else if (code == EXIT_NOT_STARTED)
         status =
             fault_set(&fault, ENOENT,
-                      "the program that asks for one cannot be started: is libsystemd installed?");
+                      "the program that requests one cannot be started: is libsystemd installed?");
     else if (code != 0)
-        status =
-            fault_set(&fault, EIO, "the program that asks systemd for a scope failed (%d)", code);
+        status = fault_set(&fault, EIO,
+                           "the program that requests a scope from systemd failed (%d)", code);
     finish(request, status, &fault);
 }
 
@@ -64,12 +64,12 @@ static void on_deadline(struct loop_timer *timer)
 {
     struct scope_request *request = container_of(timer, struct scope_request, deadline);
     struct fault fault = {0};
-    int status = fault_set(&fault, ETIMEDOUT, "systemd did not give a scope within %d s",
+    int status = fault_set(&fault, ETIMEDOUT, "systemd did not provide a scope within %d s",
                            SCOPE_MAX_MS / 1000);
     finish(request, status, &fault);
 }
 
-/* The program gets stdout of its own, nothing to read, and signals as they are by default. */
+/* The program gets its own stdout, an empty stdin, and default signals. */
 static int spawn_program(const char *program, char *const arguments[], int output_fd,
                          pid_t *ret_pid)
 {
@@ -105,7 +105,7 @@ static int start_program(struct scope_request *request, const char *program)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
-    /* A pid comes again; with the time, the name does not. */
+    /* A pid can recur; with the time, the name cannot. */
     snprintf(unit, sizeof(unit), "code-sandbox-mcp-%s-%llx.scope", pid,
              (unsigned long long)now.tv_sec * 1000 + (unsigned long long)now.tv_nsec / 1000000);
     char *const arguments[] = {(char *)program, pid, unit, NULL};

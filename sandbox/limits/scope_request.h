@@ -1,6 +1,6 @@
 /*
- * Asking the service manager for a scope: executes the program that speaks to it
- * (sandbox/scope/main.c), and tells from the loop how that went.
+ * Requesting a scope from the service manager: runs the program that talks to it
+ * (sandbox/scope/main.c), and reports the result from the loop.
  *
  * Side: parent.
  */
@@ -13,10 +13,10 @@
 #include <sys/types.h>
 
 struct scope_request {
-    struct loop *loop; /* borrowed; NULL: nothing is under way */
+    struct loop *loop; /* borrowed; NULL: no request in progress */
     pid_t pid;
     int pidfd;
-    int output_fd;     /* one line: why not */
+    int output_fd;     /* one line: the error */
     struct loop_watch end;
     struct loop_timer deadline;
     /* status 0: this process is in the scope; else a negative errno, and the fault says why. */
@@ -29,7 +29,7 @@ struct scope_request {
 int scope_request_start(struct scope_request *request, struct loop *loop, const char *program,
                         struct fault *fault);
 
-/* Kills and reaps the program, if it is still there. */
+/* Kills and reaps the program, if it still runs. */
 void scope_request_release(struct scope_request *request);
 
 #endif

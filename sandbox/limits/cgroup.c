@@ -39,22 +39,22 @@ static void remove_left(struct cgroup_parent *parent)
 }
 
 /* One file of a new cgroup, and what it is set to. */
-struct setting {
-    const char *file;
+struct limit_file {
+    const char *name;
     enum cgroup_controller controller;
     char value[48];
 };
 
-static int apply(const struct cgroup *cgroup, const struct setting *setting, struct fault *fault)
+static int apply(const struct cgroup *cgroup, const struct limit_file *file, struct fault *fault)
 {
-    if ((cgroup->parent->subtree.controllers & setting->controller) == 0 ||
-        strcmp(setting->value, "max") == 0) /* the default */
+    if ((cgroup->parent->subtree.controllers & file->controller) == 0 ||
+        strcmp(file->value, "max") == 0) /* the default */
         return 0;
-    int r = cgroup_write(cgroup->fd, setting->file, setting->value);
+    int r = cgroup_write(cgroup->fd, file->name, file->value);
     if (r == 0)
         return 0;
-    return fault_set(fault, -r, "cannot set %s of a run's cgroup to %s: %m", setting->file,
-                     setting->value);
+    return fault_set(fault, -r, "cannot set %s of a run's cgroup to %s: %m", file->name,
+                     file->value);
 }
 
 /* A rate above what the machine has needs no accounting. */
@@ -72,20 +72,20 @@ static void cpu_value(const struct cgroup *cgroup, const struct run_limits *limi
 static int apply_limits(const struct cgroup *cgroup, const struct run_limits *limits,
                         struct fault *fault)
 {
-    struct setting settings[] = {
+    struct limit_file files[] = {
         {"memory.max", CONTROLLER_MEMORY, ""},
         /* Out of memory, all processes are killed: the rest would be half a program. */
         {"memory.oom.group", CONTROLLER_MEMORY, "1"},
         {"pids.max", CONTROLLER_PIDS, ""},
         {"cpu.max", CONTROLLER_CPU, ""},
     };
-    const size_t size = sizeof(settings[0].value);
-    snprintf(settings[0].value, size, "%" PRIu64, limits->memory_bytes);
-    snprintf(settings[2].value, size, "%" PRIu64, limits->processes + 1);
-    cpu_value(cgroup, limits, settings[3].value, size);
+    const size_t size = sizeof(files[0].value);
+    snprintf(files[0].value, size, "%" PRIu64, limits->memory_bytes);
+    snprintf(files[2].value, size, "%" PRIu64, limits->processes + 1);
+    cpu_value(cgroup, limits, files[3].value, size);
     int r = 0;
-    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(settings); i++)
-        r = apply(cgroup, &settings[i], fault);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(files); i++)
+        r = apply(cgroup, &files[i], fault);
     return r;
 }
 

@@ -180,6 +180,9 @@ static void a_run_is_unreadable_after_many_samples_and_a_second(void **state)
         assert_false(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(i)));
     assert_false(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(BLIND_MAX_MS)));
     assert_true(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(BLIND_MAX_MS) + 1));
+    history = (struct polling_history){0};
+    assert_false(polling_rules_note_unreadable(&history, BEGIN));
+    assert_false(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(2 * BLIND_MAX_MS)));
 }
 
 static void a_prewarmed_sandbox_is_judged_by_one_sample(void **state)

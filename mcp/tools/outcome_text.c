@@ -9,40 +9,24 @@ static double seconds_of(int64_t milliseconds)
     return (double)milliseconds / 1000;
 }
 
-static double processors_of(const struct run_limits *limits)
-{
-    return (double)limits->millicpus / 1000;
-}
+/* Values of the sentences in outcomes.def. */
+#define WALL seconds_of(limits->wall_ms)
+#define PROCESSORS ((double)limits->millicpus / 1000)
+#define SIZE(bytes) quantity_size_text(bytes).text
 
 int outcome_text_describe(const struct run_result *result, struct buffer *text)
 {
     const struct run_limits *limits = &result->limits;
     switch (result->outcome) {
-    case OUTCOME_EXITED:
-        return buffer_format(text, "exit code: %d", result->exit_code);
-    case OUTCOME_SIGNALED:
-        return buffer_format(text, "killed by %s", signal_name(result->signal));
-    case OUTCOME_TIMED_OUT:
-        return buffer_format(text, "timed out after %.8g s", seconds_of(limits->wall_ms));
-    case OUTCOME_CPU_LIMIT:
-        return buffer_format(text,
-                             "used more than %.8g s of processor time (limit: %.8g s of %.8g "
-                             "processors)",
-                             seconds_of(limits->wall_ms) * processors_of(limits),
-                             seconds_of(limits->wall_ms), processors_of(limits));
-    case OUTCOME_OUT_OF_MEMORY:
-        return buffer_format(text, "out of memory (limit %s)",
-                             quantity_size_text(limits->memory_bytes).text);
-    case OUTCOME_PROCESS_LIMIT:
-        return buffer_format(text, "too many processes (limit %" PRIu64 ")", limits->processes);
-    case OUTCOME_OUTPUT_LIMIT:
-        return buffer_format(text, "stopped, because it printed more than %s",
-                             quantity_size_text(limits->output_total).text);
-    case OUTCOME_CANCELLED:
+#define OUTCOME(id, name, exit_status, ...)                                                        \
+    case OUTCOME_##id:                                                                             \
+        return buffer_format(text, __VA_ARGS__);
+#include "sandbox/limits/outcomes.def"
+#undef OUTCOME
     case OUTCOME_COUNT:
         break;
     }
-    return buffer_append_text(text, "cancelled");
+    return -EINVAL;
 }
 
 static bool can_ask_for_more_time(const struct run_result *result,
@@ -138,24 +122,21 @@ static int advise_on_time(const struct run_result *result, const struct outcome_
 int outcome_text_advise(const struct run_result *result, const struct outcome_text_reader *reader,
                         struct buffer *text)
 {
-    /* In this order, so that what most likely ended it stands next to the end. */
-    static const struct {
-        enum limit_reached limit;
-        int (*advise)(const struct run_result *result, const struct outcome_text_reader *reader,
-                      struct buffer *text);
-    } advisers[] = {
-        {REACHED_OUTPUT, advise_on_output},
-        {REACHED_DISK, advise_on_disk},
-        {REACHED_PROCESSES, advise_on_processes},
-        {REACHED_MEMORY, advise_on_memory},
-        {REACHED_MACHINE_MEMORY, advise_on_machine},
-        {REACHED_CPU, advise_on_cpu},
-        {REACHED_TIME, advise_on_time},
+    static int (*const advisers[LIMIT_COUNT])(
+        const struct run_result *, const struct outcome_text_reader *, struct buffer *) = {
+        [LIMIT_OUTPUT] = advise_on_output,
+        [LIMIT_DISK] = advise_on_disk,
+        [LIMIT_PROCESSES] = advise_on_processes,
+        [LIMIT_MEMORY] = advise_on_memory,
+        [LIMIT_MACHINE_MEMORY] = advise_on_machine,
+        [LIMIT_CPU] = advise_on_cpu,
+        [LIMIT_TIME] = advise_on_time,
     };
     int r = 0;
-    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(advisers); i++) {
-        if (result->limits_reached & advisers[i].limit)
-            r = advisers[i].advise(result, reader, text);
+    /* Backwards, so that what most likely ended it stands next to the end. */
+    for (size_t i = LIMIT_COUNT; r == 0 && i-- > 0;) {
+        if (result->limits_reached & 1U << i)
+            r = advisers[i](result, reader, text);
     }
     return r;
 }

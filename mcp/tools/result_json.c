@@ -1,11 +1,6 @@
 #include "mcp/tools/result_json.h"
 #include "sandbox/base/owned.h"
 
-#include <signal.h>
-
-#define EXIT_TIMED_OUT 124 /* as timeout(1) says it */
-#define EXIT_SIGNALED 128  /* plus the signal, as shells say it */
-
 bool result_json_is_success(const struct run_result *result)
 {
     return result->outcome == OUTCOME_EXITED && result->exit_code == 0;
@@ -13,39 +8,9 @@ bool result_json_is_success(const struct run_result *result)
 
 int result_json_exit_status(const struct run_result *result)
 {
-    switch (result->outcome) {
-    case OUTCOME_EXITED:
-        return result->exit_code;
-    case OUTCOME_SIGNALED:
-        return EXIT_SIGNALED + result->signal;
-    case OUTCOME_TIMED_OUT:
-        return EXIT_TIMED_OUT;
-    case OUTCOME_OUT_OF_MEMORY:
-    case OUTCOME_PROCESS_LIMIT:
-        return EXIT_SIGNALED + SIGKILL;
-    case OUTCOME_CPU_LIMIT:
-        return EXIT_SIGNALED + SIGXCPU;
-    case OUTCOME_OUTPUT_LIMIT:
-        return EXIT_SIGNALED + SIGXFSZ;
-    case OUTCOME_CANCELLED:
-    case OUTCOME_COUNT:
-        break;
-    }
-    return EXIT_SIGNALED + SIGTERM;
+    int exit_code = result->outcome == OUTCOME_EXITED ? result->exit_code : 0;
+    return outcome_exit_status(result->outcome) + exit_code + result->signal;
 }
-
-static const struct {
-    enum limit_reached limit;
-    const char *name;
-} limit_names[] = {
-    {REACHED_MEMORY, "memory"},
-    {REACHED_PROCESSES, "processes"},
-    {REACHED_CPU, "cpu"},
-    {REACHED_DISK, "disk"},
-    {REACHED_OUTPUT, "output"},
-    {REACHED_TIME, "time"},
-    {REACHED_MACHINE_MEMORY, "machine_memory"},
-};
 
 static void write_milliseconds(struct json_writer *writer, const char *key, int64_t nanoseconds)
 {
@@ -84,9 +49,9 @@ static void write_limits(struct json_writer *writer, const struct run_result *re
     json_end_object(writer);
     json_key(writer, "limits_reached");
     json_begin_array(writer);
-    for (size_t i = 0; i < ARRAY_LENGTH(limit_names); i++) {
-        if (result->limits_reached & limit_names[i].limit)
-            json_text(writer, limit_names[i].name);
+    for (unsigned i = 0; i < LIMIT_COUNT; i++) {
+        if (result->limits_reached & 1U << i)
+            json_text(writer, outcome_limit_name((enum limit_index)i));
     }
     json_end_array(writer);
 }
@@ -94,7 +59,7 @@ static void write_limits(struct json_writer *writer, const struct run_result *re
 void result_json_write_members(struct json_writer *writer, const struct record *record)
 {
     const struct run_result *result = record->result;
-    json_text_member(writer, "outcome", outcome_row(result->outcome)->name);
+    json_text_member(writer, "outcome", outcome_name(result->outcome));
     json_key(writer, "exit_code");
     if (result->outcome == OUTCOME_EXITED)
         json_number(writer, result->exit_code);

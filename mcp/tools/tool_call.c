@@ -92,7 +92,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
 {
     struct call *call = data;
     call_progress_close(&call->progress);
-    note_end(call, status < 0 ? "failed" : outcome_row(result->outcome)->name, result);
+    note_end(call, status < 0 ? "failed" : outcome_name(result->outcome), result);
     if (status < 0)
         answer_refusal(&call->reply, fault);
     else

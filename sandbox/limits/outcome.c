@@ -2,17 +2,27 @@
 
 #include <signal.h>
 
-const struct outcome_row *outcome_row(enum run_outcome outcome)
+const char *outcome_name(enum run_outcome outcome)
 {
-    static const struct outcome_row rows[] = {
-#define OUTCOME(id, name, exit_status, sentence) {name, exit_status, sentence},
+    static const char *const names[] = {
+#define OUTCOME(id, name, exit_status, ...) name,
 #include "sandbox/limits/outcomes.def"
 #undef OUTCOME
     };
-    return &rows[outcome];
+    return names[outcome];
 }
 
-const char *limit_name(enum limit_index limit)
+int outcome_exit_status(enum run_outcome outcome)
+{
+    static const int statuses[] = {
+#define OUTCOME(id, name, exit_status, ...) exit_status,
+#include "sandbox/limits/outcomes.def"
+#undef OUTCOME
+    };
+    return statuses[outcome];
+}
+
+const char *outcome_limit_name(enum limit_index limit)
 {
     static const char *const names[] = {
 #define LIMIT(id, name) name,

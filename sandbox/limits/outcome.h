@@ -7,20 +7,15 @@
 #define SANDBOX_LIMITS_OUTCOME_H
 
 enum run_outcome {
-#define OUTCOME(id, name, exit_status, sentence) OUTCOME_##id,
+#define OUTCOME(id, name, exit_status, ...) OUTCOME_##id,
 #include "sandbox/limits/outcomes.def"
 #undef OUTCOME
     OUTCOME_COUNT
 };
 
-/* A row of outcomes.def. */
-struct outcome_row {
-    const char *name;
-    int exit_status;
-    const char *sentence;
-};
-
-const struct outcome_row *outcome_row(enum run_outcome outcome);
+/* Columns of outcomes.def. */
+const char *outcome_name(enum run_outcome outcome);
+int outcome_exit_status(enum run_outcome outcome);
 
 enum limit_index {
 #define LIMIT(id, name) LIMIT_##id,
@@ -36,6 +31,6 @@ enum limit_reached {
 #undef LIMIT
 };
 
-const char *limit_name(enum limit_index limit);
+const char *outcome_limit_name(enum limit_index limit);
 
 #endif

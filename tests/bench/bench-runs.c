@@ -80,7 +80,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
         bench->status = fault_set(bench->fault, -status, "%s", fault->text);
     else if (result->outcome != OUTCOME_EXITED || result->exit_code != 0)
         bench->status = fault_set(bench->fault, EPROTO, "the program ended as %s, with %d",
-                                  outcome_row(result->outcome)->name, result->exit_code);
+                                  outcome_name(result->outcome), result->exit_code);
     if (--bench->awaited == 0)
         loop_stop(&bench->loop);
 }

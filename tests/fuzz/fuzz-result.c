@@ -111,7 +111,7 @@ static void check_answer(const struct run_result *result, const struct result_te
     FUZZ_CHECK(!json_member(root, "isError")->boolean);
     const struct json_value *record =
         json_member(json_member(root, "_meta"), "code-sandbox/result");
-    FUZZ_CHECK(json_is(json_member(record, "outcome"), outcome_row(result->outcome)->name));
+    FUZZ_CHECK(json_is(json_member(record, "outcome"), outcome_name(result->outcome)));
     FUZZ_CHECK((json_member(root, "structuredContent") != NULL) == (format == RESULT_STRUCTURED));
 }
 

@@ -19,8 +19,8 @@ struct capture {
 };
 
 /*
- * Keeps `kept` bytes: the beginning of the stream, and RUN_OUTPUT_TAIL (at most a quarter of `kept`)
- * of its end. The tail may hold up to twice as much, because old bytes go in large pieces.
+ * Keeps `kept` bytes: the beginning of the stream, and RUN_OUTPUT_TAIL (at most a quarter of
+ * `kept`) of its end. The tail may hold up to twice as much, because old bytes go in large pieces.
  */
 void capture_open(struct capture *capture, uint64_t kept);
 

@@ -146,7 +146,7 @@ static void forget_refusal(struct engine *engine)
 {
     if (engine->stage != ENGINE_PROBED || !engine->host.cgroups.was_refused ||
         engine->running.count > 0 || engine->queued.count == 0 ||
-        clock_now() - engine->probed_at < ASK_AGAIN_MS * NANOSECONDS_PER_MILLISECOND)
+        clock_now() - engine->probed_at < SCOPE_RETRY_MS * NANOSECONDS_PER_MILLISECOND)
         return;
     warm_pool_drain(&engine->pool);
     cgroup_delegation_release(&engine->host.cgroups);
@@ -244,8 +244,8 @@ static unsigned usable_processors(void)
 }
 
 /*
- * Each run takes several descriptors, and the usual soft limit is too low for many runs. If it cannot
- * be raised, the run that reaches it says so.
+ * Each run takes several descriptors, and the usual soft limit is too low for many runs. If it
+ * cannot be raised, the run that reaches it says so.
  */
 static void raise_soft_limit(__rlimit_resource_t resource)
 {
@@ -256,7 +256,9 @@ static void raise_soft_limit(__rlimit_resource_t resource)
     setrlimit(resource, &limit);
 }
 
-/* 0 without Landlock, or before ABI 2 (Linux 5.19), which cannot allow moving files: landlock(7). */
+/*
+ * 0 without Landlock, or before ABI 2 (Linux 5.19), which cannot allow moving files: landlock(7).
+ */
 static int landlock_abi(void)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -426,7 +428,9 @@ void engine_cancel(struct run *run)
         drop(run);
         return;
     }
-    /* Not waited for: the loop has others to serve. At its end there is no observer left to call. */
+    /*
+     * Not waited for: the loop has others to serve. At its end there is no observer left to call.
+     */
     run->observer = (struct run_observer){0};
     run_kill(run);
 }

@@ -1,9 +1,9 @@
 /*
  * Engines and their runs: a snippet goes in, its output and its exact end come out.
  *
- * An engine holds what all its runs share (compiled filter, id map, queue). Everything happens on the
- * caller's loop; no call blocks longer than a clone3 does. Up to engine_options.parallel runs proceed
- * at once; further ones wait in a bounded queue, first in, first out.
+ * An engine holds what all its runs share (compiled filter, id map, queue). Everything happens on
+ * the caller's loop; no call blocks longer than a clone3 does. Up to engine_options.parallel runs
+ * proceed at once; further ones wait in a bounded queue, first in, first out.
  *
  * Side: parent.
  */
@@ -33,8 +33,8 @@ struct engine_options {
     /* The program that asks systemd for a scope (sandbox/scope/main.c), borrowed; NULL: none. */
     const char *scope_program;
     /*
-     * Prewarmed sandboxes for each kind of run (image, program, environment, limits) seen so far: up
-     * to WARM_SANDBOXES_MAX; 0: none.
+     * Prewarmed sandboxes for each kind of run (image, program, environment, limits) seen so far:
+     * up to WARM_SANDBOXES_MAX; 0: none.
      */
     unsigned warm;
     /* A seccomp profile as JSON text (sandbox/jail/filter.h), borrowed; NULL: the built-in one. */
@@ -63,9 +63,9 @@ int engine_submit(struct engine *engine, const struct run_spec *spec,
 void engine_cancel(struct run *run);
 
 /*
- * For an observer that blocks the loop, because its reader is slow: ends the run if its time is up or
- * it is past a polled limit. To be called every few milliseconds; the only call that is allowed from
- * inside output().
+ * For an observer that blocks the loop, because its reader is slow: ends the run if its time is up
+ * or it is past a polled limit. To be called every few milliseconds; the only call that is allowed
+ * from inside output().
  */
 void engine_check_limits(struct run *run);
 
@@ -76,9 +76,9 @@ bool engine_is_queued(const struct run *run);
 void engine_hold(struct engine *engine, bool hold);
 
 /*
- * Finds out how limits can be enforced here, which otherwise the first run does: it may take a second
- * if systemd has to be asked. Calls `probed` once, from the loop; engine_enforcement() has the answer
- * from then on.
+ * Finds out how limits can be enforced here, which otherwise the first run does: it may take a
+ * second if systemd has to be asked. Calls `probed` once, from the loop; engine_enforcement() has
+ * the answer from then on.
  */
 void engine_probe(struct engine *engine, void (*probed)(void *data), void *data);
 

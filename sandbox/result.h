@@ -17,7 +17,9 @@
 #include <stdint.h>
 #include <time.h>
 
-/* "SIGSEGV" for 11, "SIGRTMIN+3", "signal 99" for one without a name. Static or thread-local text. */
+/*
+ * "SIGSEGV" for 11, "SIGRTMIN+3", "signal 99" for one without a name. Static or thread-local text.
+ */
 const char *signal_name(int signal);
 
 /* A picture in the work directory, judged by its name only. */
@@ -54,9 +56,9 @@ enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };
 /* What a run calls, from the loop and never from inside engine_submit(). */
 struct run_observer {
     /*
-     * Called once. status 0: `result` says how the program ended; negative errno: the sandbox failed,
-     * nothing of the snippet ran, `fault` says why. Both pointers are borrowed for the call;
-     * pointer_take() members to keep them.
+     * Called once. status 0: `result` says how the program ended; negative errno: the sandbox
+     * failed, nothing of the snippet ran, `fault` says why. Both pointers are borrowed for the
+     * call; pointer_take() members to keep them.
      */
     void (*done)(void *data, int status, struct run_result *result, const struct fault *fault);
     /*

@@ -3,27 +3,28 @@
  *
  *   server ── clone3 ──> init (pid 1 of the jail) ── clone ──> program (pid 3), its children
  *
- * The server is one process with one loop. engine_submit() plans the jail in memory and queues the run.
- * run_start() creates the run's cgroup, if there can be one, and everything that the child inherits;
- * clones the child into the cgroup and new namespaces; maps one uid and one gid to the child's; lets it
- * continue and hands it the code. The child, a copy of the server that makes system calls only, builds
- * the jail from the plan (sandbox/jail/child/jail.c), drops its capabilities, installs the filter,
- * stores the code, clones the program and becomes init.
+ * The server is one process with one loop. engine_submit() plans the jail in memory and queues the
+ * run. run_start() creates the run's cgroup, if there can be one, and everything that the child
+ * inherits; clones the child into the cgroup and new namespaces; maps one uid and one gid to the
+ * child's; lets it continue and hands it the code. The child, a copy of the server that makes
+ * system calls only, builds the jail from the plan (sandbox/jail/child/jail.c), drops its
+ * capabilities, installs the filter, stores the code, clones the program and becomes init.
  *
- * The two share: `control`, on which the child sends reports (READY, ENDED, or FAILED with the step)
- * and receives the parent's words; memory for the code; a pipe each for the program's stdout and
- * stderr; a socket for a descriptor of the work directory; and a pidfd, which becomes readable when
- * init, and with it the whole pid namespace, is gone. With a prewarmed sandbox (sandbox/warm_pool.h)
- * all of this exists already, the program too, and the run begins with the code.
+ * The two share: `control`, on which the child sends reports (READY, ENDED, or FAILED with the
+ * step) and receives the parent's words; memory for the code; a pipe each for the program's stdout
+ * and stderr; a socket for a descriptor of the work directory; and a pidfd, which becomes readable
+ * when init, and with it the whole pid namespace, is gone. With a prewarmed sandbox
+ * (sandbox/warm_pool.h) all of this exists already, the program too, and the run begins with the
+ * code.
  *
  * READY comes right before execve, or before the code goes to a prewarmed program, and starts the
- * clock. FAILED, or an end without READY, is a failure of ours: nothing of the snippet has run, and if
- * the sandbox was prewarmed, a second attempt starts in a new one. After READY, whatever happens is the
- * snippet's result. When the program ends, or is stopped without a cgroup to kill, init kills and reaps
- * all other processes, reports ENDED and exits; if that takes too long, the server kills init, and the
- * kernel the rest. On ENDED, or failing that when the pidfd becomes readable, the server reads what is
- * left in the pipes and calls done. The pidfd ends the run: the server reaps init, and the place is free
- * for the next run.
+ * clock. FAILED, or an end without READY, is a failure of ours: nothing of the snippet has run, and
+ * if the sandbox was prewarmed, a second attempt starts in a new one. After READY, whatever happens
+ * is the snippet's result. When the program ends, or is stopped without a cgroup to kill, init
+ * kills and reaps all other processes, reports ENDED and exits; if that takes too long, the server
+ * kills init, and the kernel the rest. On ENDED, or failing that when the pidfd becomes readable,
+ * the server reads what is left in the pipes and calls done. The pidfd ends the run: the server
+ * reaps init, and the place is free for the next run.
  *
  * However the server dies, init gets its death signal, and init's death kills the rest.
  */

@@ -133,7 +133,7 @@ static void on_fill(struct loop_timer *timer)
 static void arm_sweep(struct warm_pool *pool)
 {
     loop_arm(pool->host->loop, &pool->sweep,
-             clock_now() + WARM_POOL_SWEEP_MS * NANOSECONDS_PER_MILLISECOND);
+             clock_now() + WARM_SWEEP_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
 /* The image may have put anything in the interpreter's place. */
@@ -153,7 +153,7 @@ static void on_sweep(struct loop_timer *timer)
     for (struct warm_kind *kind = pool->kinds, *next; kind != NULL; kind = next) {
         next = kind->next;
         drop_greedy(kind);
-        if (now - kind->used_at >= POOL_UNUSED_MS * NANOSECONDS_PER_MILLISECOND)
+        if (now - kind->used_at >= WARM_UNUSED_MS * NANOSECONDS_PER_MILLISECOND)
             kind_free(kind);
     }
     if (meminfo_is_low())
@@ -228,7 +228,7 @@ static void make_room(struct warm_pool *pool)
             oldest = kind;
         count++;
     }
-    if (count >= POOL_KINDS_MAX)
+    if (count >= WARM_KINDS_MAX)
         kind_free(oldest);
 }
 
@@ -265,7 +265,7 @@ void warm_pool_wake(struct warm_pool *pool)
     /* Not at once: a request that has arrived meanwhile goes first. */
     if (pool->kinds != NULL && wanting(pool) != NULL)
         loop_arm(pool->host->loop, &pool->fill,
-                 clock_now() + POOL_FILL_MS * NANOSECONDS_PER_MILLISECOND);
+                 clock_now() + WARM_FILL_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
 size_t warm_pool_count(const struct warm_pool *pool)

@@ -27,13 +27,15 @@ struct warm_pool {
     bool (*may_fill)(const struct warm_pool *pool);
 };
 
-/* `size` is at most WARM_SANDBOXES_MAX. `may_fill` says whether the owner has nothing better to do. */
+/*
+ * `size` is at most WARM_SANDBOXES_MAX. `may_fill` says whether the owner has nothing better to do.
+ */
 void warm_pool_open(struct warm_pool *pool, struct sandbox_host *host, unsigned size,
                     bool (*may_fill)(const struct warm_pool *pool));
 
 /*
- * Takes a prewarmed sandbox for a run of this template, whose limits are already reduced to what this
- * machine has. False: there is none.
+ * Takes a prewarmed sandbox for a run of this template, whose limits are already reduced to what
+ * this machine has. False: there is none.
  */
 bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *template,
                     struct limited_sandbox *ret_limited);

@@ -25,8 +25,8 @@ static bool remove_directory(const struct cgroup_parent *parent, uint64_t number
 }
 
 /*
- * Only those of ended runs: the kernel lets any cgroup without live processes be removed, even if its
- * run has not been accounted for.
+ * Only those of ended runs: the kernel lets any cgroup without live processes be removed, even if
+ * its run has not been accounted for.
  */
 static void remove_left(struct cgroup_parent *parent)
 {

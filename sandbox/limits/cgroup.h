@@ -1,6 +1,6 @@
 /*
- * The cgroup of one run: created before its first process, which starts in it, and removed after the
- * last one.
+ * The cgroup of one run: created before its first process, which starts in it, and removed after
+ * the last one.
  *
  * Side: parent.  Source: cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), clone(2).
  */
@@ -80,8 +80,8 @@ uint64_t cgroup_memory_kills(const struct cgroup *cgroup);
 bool cgroup_is_full(const struct cgroup *cgroup);
 
 /*
- * Schedules its removal for when parent->tidy fires, and empties the struct. Its processes must have
- * been reaped. If CGROUPS_LEFT_MAX are scheduled already, removes those here.
+ * Schedules its removal for when parent->tidy fires, and empties the struct. Its processes must
+ * have been reaped. If CGROUPS_LEFT_MAX are scheduled already, removes those here.
  */
 void cgroup_remove(struct cgroup *cgroup);
 

@@ -28,8 +28,8 @@ static void finish(struct cgroup_delegation *delegation, enum cgroup_source sour
     if (source != CGROUP_NONE && have != CONTROLLERS_ALL)
         fault_set(
             &delegation->fallback_reason, EOPNOTSUPP,
-            "the delegated cgroup has no controller for %s: this kernel has it disabled, or %s does "
-            "not delegate it",
+            "the delegated cgroup has no controller for %s: this kernel has it disabled, or %s "
+            "does not delegate it",
             name_missing(have, missing, sizeof(missing)),
             source == CGROUP_SYSTEMD ? "systemd (Delegate= of user@.service)" : "its creator");
     delegation->probed(delegation);

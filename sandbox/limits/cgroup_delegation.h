@@ -1,10 +1,10 @@
 /*
  * Finding a cgroup in which this server may create those of its runs.
  *
- * Without root, it has to be delegated. The candidates, in order: the cgroup in which this process was
- * started, if that is delegated to it (a service with Delegate=, a container with its own cgroup
- * hierarchy); a scope of the service manager, requested by a separate program, so that the server does
- * not load libsystemd; none. The first run triggers the search.
+ * Without root, it has to be delegated. The candidates, in order: the cgroup in which this process
+ * was started, if that is delegated to it (a service with Delegate=, a container with its own
+ * cgroup hierarchy); a scope of the service manager, requested by a separate program, so that the
+ * server does not load libsystemd; none. The first run triggers the search.
  *
  *   own cgroup or scope         controllers enabled, no process in it (kernel's rule)
  *   ├─ code-sandbox-mcp-server  this process, and the others that were in there
@@ -48,7 +48,8 @@ struct cgroup_delegation {
                                 .processes_ceiling = UINT64_MAX})
 
 /*
- * Searches, and calls `probed` once with the result: from the loop, or before this returns. delegation->parent.tidy.fire must be set. `scope_program` (borrowed until then) may be NULL.
+ * Searches, and calls `probed` once with the result: from the loop, or before this returns.
+ * delegation->parent.tidy.fire must be set. `scope_program` (borrowed until then) may be NULL.
  */
 void cgroup_delegation_probe(struct cgroup_delegation *delegation, struct loop *loop,
                              const char *scope_program,

@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * A program that was refused a process may do without. If it is still at its limit a second later, it
- * is a fork bomb, or waits for something that will not come.
+ * A program that was refused a process may do without. If it is still at its limit a second later,
+ * it is a fork bomb, or waits for something that will not come.
  */
 static void check_whether_full(struct loop_timer *timer)
 {

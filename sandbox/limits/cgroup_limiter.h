@@ -1,6 +1,6 @@
 /*
- * Enforcing limits by the run's cgroup: the kernel does it, all but ending a run that cannot start the
- * processes it wants.
+ * Enforcing limits by the run's cgroup: the kernel does it, all but ending a run that cannot start
+ * the processes it wants.
  *
  * Side: parent.
  */
@@ -27,7 +27,10 @@ struct cgroup_limiter {
 /* Watches for refused processes from now on. */
 void cgroup_limiter_begin(struct cgroup_limiter *limiter, struct loop *loop);
 
-/* The processes have ended, init or the program by SIGKILL if `killed`: replaces what is known better. */
+/*
+ * The processes have ended, init or the program by SIGKILL if `killed`: replaces what is known
+ * better.
+ */
 void cgroup_limiter_account(const struct cgroup_limiter *limiter, bool killed,
                             struct run_usage *usage);
 

@@ -34,7 +34,9 @@ static bool remove_patiently(int parent_fd, const char *name)
     return false;
 }
 
-/* Whether this file creates such names: the prefix, a number, and with a separator another number. */
+/*
+ * Whether this file creates such names: the prefix, a number, and with a separator another number.
+ */
 static bool is_numbered(const char *name, const char *prefix, const char *separator)
 {
     static const char digits[] = "0123456789";
@@ -154,8 +156,8 @@ static void enable_controllers(int fd, unsigned wanted)
 }
 
 /*
- * Except at the root of the hierarchy, a cgroup can enable controllers for its children only while no
- * process is in the cgroup itself.
+ * Except at the root of the hierarchy, a cgroup can enable controllers for its children only while
+ * no process is in the cgroup itself.
  */
 static int leave_directory(int parent_fd, enum cgroup_exclusivity exclusivity, struct fault *fault)
 {

@@ -31,8 +31,8 @@ enum cgroup_exclusivity {
 };
 
 /*
- * 0; a negative errno with a fault that says why not, and everything as it was, except for processes
- * already moved.
+ * 0; a negative errno with a fault that says why not, and everything as it was, except for
+ * processes already moved.
  */
 int cgroup_subtree_take(const struct cgroup_location *place, enum cgroup_exclusivity exclusivity,
                         struct cgroup_subtree *ret_subtree, struct fault *fault);

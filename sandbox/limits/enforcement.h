@@ -13,7 +13,7 @@
 enum enforced_by {
     ENFORCED_BY_CGROUP,  /* the kernel, for all processes of the run together */
     ENFORCED_BY_RLIMIT,  /* the kernel, by the count of the run's user namespace */
-    ENFORCED_BY_POLLING, /* the server samples usage every few milliseconds, and ends the run past its limit */
+    ENFORCED_BY_POLLING, /* the server samples usage every few milliseconds */
 };
 
 /* "cgroup", "rlimit", "watched". */

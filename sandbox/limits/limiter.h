@@ -1,6 +1,6 @@
 /*
- * Enforces one run's limits of memory, processes and processor time, and accounts for what it used: by
- * a cgroup as far as there is one, by polling otherwise, for each limit separately.
+ * Enforces one run's limits of memory, processes and processor time, and accounts for what it used:
+ * by a cgroup as far as there is one, by polling otherwise, for each limit separately.
  *
  * Side: parent.
  */
@@ -26,8 +26,8 @@ struct limiter {
     ((struct limiter){.by_cgroup = CGROUP_LIMITER_NONE, .by_polling = POLLING_LIMITER_NONE})
 
 /*
- * Before the run's first process: makes its cgroup, if `parent` has any. `enforced` says what enforces
- * each limit. 0, or a negative errno with its fault.
+ * Before the run's first process: makes its cgroup, if `parent` has any. `enforced` says what
+ * enforces each limit. 0, or a negative errno with its fault.
  */
 int limiter_open(struct limiter *limiter, struct cgroup_parent *parent,
                  const struct enforcement *enforced, const struct run_limits *limits,
@@ -62,7 +62,8 @@ void limiter_check(struct limiter *limiter);
 bool limiter_kill(const struct limiter *limiter);
 
 /*
- * After the last process but init has ended, all having used `resources`: stops sampling and fills in
+ * After the last process but init has ended, all having used `resources`: stops sampling and fills
+ * in
  * *ret_usage. `killed`: SIGKILL ended init or the program.
  */
 void limiter_account(struct limiter *limiter, const struct rusage *resources, bool killed,

@@ -1,6 +1,6 @@
 /*
- * Enforcing the limits that no cgroup enforces: samples what the run uses every few milliseconds, by
- * the jail's own /proc, and says when it has to end. The decisions are in polling_rules.h.
+ * Enforcing the limits that no cgroup enforces: samples what the run uses every few milliseconds,
+ * by the jail's own /proc, and says when it has to end. The decisions are in polling_rules.h.
  *
  * Side: parent.
  */

@@ -6,8 +6,8 @@
 #define MILLISECONDS(number) ((number) * NANOSECONDS_PER_MILLISECOND)
 
 /*
- * An upper bound: shared pages count once for each process. Only if it exceeds the limit is the exact
- * amount measured.
+ * An upper bound: shared pages count once for each process. Only if it exceeds the limit is the
+ * exact amount measured.
  */
 static uint64_t memory_bound(const struct proc_usage_sample *usage)
 {
@@ -17,16 +17,16 @@ static uint64_t memory_bound(const struct proc_usage_sample *usage)
 /* A run must not get all the memory because measuring it takes too long. */
 static bool takes_too_long(const struct polling_sample *sample)
 {
-    return sample->measuring_ns > MILLISECONDS(SUM_MAX_MS) ||
-           (sample->measuring_ns > MILLISECONDS(SUM_BLOCKED_MAX_MS) &&
-            sample->blocked_ns > MILLISECONDS(SUM_BLOCKED_MAX_MS));
+    return sample->measuring_ns > MILLISECONDS(PSS_MAX_MS) ||
+           (sample->measuring_ns > MILLISECONDS(PSS_BLOCKED_MAX_MS) &&
+            sample->blocked_ns > MILLISECONDS(PSS_BLOCKED_MAX_MS));
 }
 
 /* Whether the last measurement no longer proves that the run is within its limit. */
 static bool is_measurement_due(const struct polling_history *history, uint64_t bound,
                                const struct run_limits *limits, int64_t now)
 {
-    if (now - history->measured_at > MILLISECONDS(SUM_AGE_MAX_MS))
+    if (now - history->measured_at > MILLISECONDS(PSS_AGE_MAX_MS))
         return true;
     return bound > history->bound_then &&
            bound - history->bound_then > limits->memory_bytes - history->measured_bytes;
@@ -51,7 +51,9 @@ static struct polling_decision judge_memory(struct polling_history *history,
     return decision;
 }
 
-/* RLIMIT_NPROC allows one process more than the run may have, so that reaching for it is visible. */
+/*
+ * RLIMIT_NPROC allows one process more than the run may have, so that reaching for it is visible.
+ */
 static bool is_past_processes(struct polling_history *history, const struct run_limits *limits,
                               const struct polling_sample *sample)
 {
@@ -111,7 +113,7 @@ bool polling_rules_note_unreadable(struct polling_history *history, int64_t now)
     if (history->unreadable_samples++ == 0)
         history->unreadable_since = now;
     return history->unreadable_samples > UNREADABLE_SAMPLES_MAX &&
-           now - history->unreadable_since > MILLISECONDS(BLIND_MAX_MS);
+           now - history->unreadable_since > MILLISECONDS(UNREADABLE_MAX_MS);
 }
 
 bool polling_rules_is_past(const struct enforcement *enforced, const struct run_limits *limits,

@@ -56,7 +56,9 @@ bool polling_rules_take_measurement(struct polling_history *history,
 /* Takes in that a sample could not be taken. True: the run counts as unobservable. */
 bool polling_rules_note_unreadable(struct polling_history *history, int64_t now);
 
-/* The same decision for a prewarmed sandbox, from one sample, whatever enforces its processor time. */
+/*
+ * The same decision for a prewarmed sandbox, from one sample, whatever enforces its processor time.
+ */
 bool polling_rules_is_past(const struct enforcement *enforced, const struct run_limits *limits,
                            const struct proc_usage_sample *usage, int64_t cpu_ns);
 

@@ -1,6 +1,7 @@
 /*
- * The exact memory of a jail, summed up by a process of its own: walking page tables takes long where
- * there is much, and longer where a snippet keeps them locked, and the loop has others to serve.
+ * Measures the exact memory of a jail (its PSS) in a process of its own: walking page tables takes
+ * long if there is much memory, and longer if a snippet keeps them locked, and would block the
+ * loop.
  *
  * Side: parent.
  */
@@ -15,12 +16,12 @@
 #include <sys/types.h>
 
 struct pss {
-    struct loop *loop; /* borrowed; NULL: none is under way */
+    struct loop *loop; /* borrowed; NULL: no measurement in progress */
     pid_t pid;
     int answer_fd;
     struct loop_watch answer;
     int64_t begun_at; /* clock_now() */
-    /* From the loop, once. UINT64_MAX: it could not be found out. */
+    /* Called once, from the loop. UINT64_MAX: it failed. */
     void (*done)(struct pss *sum, uint64_t bytes);
 };
 
@@ -30,16 +31,16 @@ struct pss {
 int pss_start(struct pss *sum, struct loop *loop, const struct proc_usage *usage, uint64_t enough);
 
 /*
- * How much of its time, in ns, it has neither worked nor waited for a processor: as a snippet can have it
- * do that keeps what it looks at locked. All of it, where the kernel does not tell.
- * Source: Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat.
+ * How long, in ns, it has been neither running nor runnable: a snippet can cause that by keeping
+ * its page tables locked. All the time, if the kernel does not say. Source:
+ * Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat.
  */
 int64_t pss_blocked_ns(const struct pss *sum);
 
-/* Takes the answer if it is there, for a caller that keeps the loop waiting. */
+/* For a caller that blocks the loop: takes the answer, if it is there. */
 void pss_check(struct pss *sum);
 
-/* Ends and reaps it, without calling done. */
+/* Kills and reaps it, without calling done. */
 void pss_release(struct pss *sum);
 
 #endif

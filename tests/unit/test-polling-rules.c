@@ -49,19 +49,19 @@ static void memory_is_judged_by_bound_and_measurement(void **state)
         {"measuring",
          {.resident_bytes = 2000},
          .is_measuring = true,
-         .measuring_ms = SUM_BLOCKED_MAX_MS + 1,
-         .blocked_ms = SUM_BLOCKED_MAX_MS,
+         .measuring_ms = PSS_BLOCKED_MAX_MS + 1,
+         .blocked_ms = PSS_BLOCKED_MAX_MS,
          .exceeded = LIMIT_COUNT},
         {"blocked",
          {.resident_bytes = 2000},
          .is_measuring = true,
-         .measuring_ms = SUM_BLOCKED_MAX_MS + 1,
-         .blocked_ms = SUM_BLOCKED_MAX_MS + 1,
+         .measuring_ms = PSS_BLOCKED_MAX_MS + 1,
+         .blocked_ms = PSS_BLOCKED_MAX_MS + 1,
          .exceeded = LIMIT_MEMORY},
         {"for too long",
          {.resident_bytes = 2000},
          .is_measuring = true,
-         .measuring_ms = SUM_MAX_MS + 1,
+         .measuring_ms = PSS_MAX_MS + 1,
          .exceeded = LIMIT_MEMORY},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
@@ -90,10 +90,10 @@ static void a_measurement_holds_while_it_proves_the_limit(void **state)
         bool measure;
     } table[] = {
         {1100, 0, false},
-        {1200, SUM_AGE_MAX_MS, false},
+        {1200, PSS_AGE_MAX_MS, false},
         {1201, 0, true},
-        {1001, SUM_AGE_MAX_MS + 1, true},
-        {1000, SUM_AGE_MAX_MS + 1, false}, /* within the limit whatever is shared */
+        {1001, PSS_AGE_MAX_MS + 1, true},
+        {1000, PSS_AGE_MAX_MS + 1, false}, /* within the limit whatever is shared */
     };
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
         struct polling_history history = {.sampled_at = BEGIN};
@@ -178,11 +178,13 @@ static void a_run_is_unreadable_after_many_samples_and_a_second(void **state)
     struct polling_history history = {0};
     for (int i = 0; i < UNREADABLE_SAMPLES_MAX; i++)
         assert_false(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(i)));
-    assert_false(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(BLIND_MAX_MS)));
-    assert_true(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(BLIND_MAX_MS) + 1));
+    assert_false(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(UNREADABLE_MAX_MS)));
+    assert_true(
+        polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(UNREADABLE_MAX_MS) + 1));
     history = (struct polling_history){0};
     assert_false(polling_rules_note_unreadable(&history, BEGIN));
-    assert_false(polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(2 * BLIND_MAX_MS)));
+    assert_false(
+        polling_rules_note_unreadable(&history, BEGIN + MILLISECONDS(2 * UNREADABLE_MAX_MS)));
 }
 
 static void a_prewarmed_sandbox_is_judged_by_one_sample(void **state)

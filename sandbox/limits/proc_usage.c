@@ -3,7 +3,8 @@
 #include "sandbox/base/directory.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/limits/limits.h"
+#include "sandbox/base/text_file.h"
+#include "sandbox/limits/meminfo.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,28 +16,14 @@
 #define INIT_PID "1"
 #define PROCESS_FILE_MAX 4096
 
-/* A small file of /proc, NUL-terminated. */
-static bool read_file(int directory_fd, const char *path, char *text, size_t size)
+static bool read_file(int directory_fd, const char *path, char text[PROCESS_FILE_MAX])
 {
-    OWNED_FD int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
-    text[length > 0 ? length : 0] = '\0';
-    return length > 0;
-}
-
-/* "Name:   123 kB" at the start of a line, in bytes; 0 when it is not there. */
-static uint64_t kilobytes_of(const char *text, const char *name)
-{
-    const char *line = strstr(text, name);
-    uint64_t kilobytes = 0;
-    if (line == NULL || sscanf(line + strlen(name), "%" SCNu64, &kilobytes) != 1)
-        return 0;
-    return kilobytes * KIBIBYTE;
+    return text_file_read(directory_fd, path, text, PROCESS_FILE_MAX) == 0;
 }
 
 /*
- * The root that a process sees, through any of its threads: the first may have ended. Before execve
- * it still is a copy of this server, closed to everyone.
+ * The root directory of a process, by any of its threads: the first may have ended. Before execve it
+ * is a copy of this server, and not readable.
  */
 static int open_root_of(int program)
 {
@@ -64,11 +51,9 @@ int proc_usage_open(struct proc_usage *usage, pid_t init)
     char path[64];
     char children[32];
     snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)init, (int)init);
-    OWNED_FD int children_fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = children_fd < 0 ? -1 : read(children_fd, children, sizeof(children) - 1);
-    if (length < 0)
-        return -errno;
-    children[length] = '\0';
+    int r = text_file_read(AT_FDCWD, path, children, sizeof(children));
+    if (r < 0)
+        return r;
     int program;
     if (sscanf(children, "%d", &program) != 1)
         return -ECHILD;
@@ -91,7 +76,7 @@ void proc_usage_close(struct proc_usage *usage)
 
 bool proc_usage_parse_stat(const char *text, struct proc_usage_sample *count)
 {
-    /* The name, in parentheses, may hold anything but its end. Fields 14 to 17 and 20. */
+    /* The name in parentheses may contain anything, even ")". Fields 14 to 17 and 20. */
     const char *at = strrchr(text, ')');
     uint64_t user, system, children_user, children_system, threads;
     if (at == NULL || sscanf(at + 1,
@@ -110,8 +95,9 @@ bool proc_usage_parse_status(const char *text, struct proc_usage_sample *count)
 {
     if (strstr(text, "\nVmRSS:") == NULL)
         return false;
-    count->resident_bytes += kilobytes_of(text, "\nRssAnon:") + kilobytes_of(text, "\nRssShmem:") +
-                             kilobytes_of(text, "\nVmPTE:") + kilobytes_of(text, "\nVmSwap:");
+    count->resident_bytes +=
+        meminfo_line_bytes(text, "\nRssAnon:") + meminfo_line_bytes(text, "\nRssShmem:") +
+        meminfo_line_bytes(text, "\nVmPTE:") + meminfo_line_bytes(text, "\nVmSwap:");
     return true;
 }
 
@@ -124,35 +110,35 @@ static uint64_t scratch_bytes(const struct proc_usage *usage)
 }
 
 /*
- * A file of a process, through any of its threads: /proc shows no memory of a process by its first
- * one when that has ended before the others. (Every thread's number is a directory, listed or not.)
- * The file is good when it has `mark` in it.
+ * A file of a process, by any of its threads: once the first thread has ended, its files no longer
+ * show the memory. (Every thread has a directory in /proc, listed or not.) A usable file contains
+ * `mark`.
  */
 static bool read_of_process(const struct proc_usage *usage, const char *name, const char *file,
                             const char *mark, char *text)
 {
     char path[64];
     snprintf(path, sizeof(path), "%.16s/%s", name, file);
-    if (read_file(usage->proc_fd, path, text, PROCESS_FILE_MAX) && strstr(text, mark) != NULL)
+    if (read_file(usage->proc_fd, path, text) && strstr(text, mark) != NULL)
         return true;
     snprintf(path, sizeof(path), "%.16s/task", name);
     OWNED(directory_release) DIR *threads = directory_open(usage->proc_fd, path);
     for (const char *thread; (thread = directory_next_number(threads)) != NULL;) {
         snprintf(path, sizeof(path), "%.16s/%s", thread, file);
-        if (read_file(usage->proc_fd, path, text, PROCESS_FILE_MAX) && strstr(text, mark) != NULL)
+        if (read_file(usage->proc_fd, path, text) && strstr(text, mark) != NULL)
             return true;
     }
     return false;
 }
 
-/* A zombie still is a process, without memory. One that has just gone is nothing. */
+/* A zombie counts as a process without memory. One that has just gone does not count. */
 static void count_process(const struct proc_usage *usage, const char *name,
                           struct proc_usage_sample *count)
 {
     char path[64];
     char text[PROCESS_FILE_MAX];
     snprintf(path, sizeof(path), "%.16s/stat", name);
-    if (read_file(usage->proc_fd, path, text, sizeof(text)))
+    if (read_file(usage->proc_fd, path, text))
         proc_usage_parse_stat(text, count);
     if (read_of_process(usage, name, "status", "\nVmRSS:", text))
         proc_usage_parse_status(text, count);
@@ -183,16 +169,17 @@ uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)
         if (strcmp(name, INIT_PID) == 0)
             continue;
         if (!read_of_process(usage, name, "smaps_rollup", "\nPss_Anon:", text)) {
-            /* Ended, or closed to us, which must not make it free. */
+            /* It has ended, or is not readable, which must not make its memory free. */
             count_process(usage, name, &closed);
             continue;
         }
-        private_bytes += kilobytes_of(text, "\nPss_Anon:") + kilobytes_of(text, "\nSwapPss:");
-        shared_bytes += kilobytes_of(text, "\nPss_Shmem:");
+        private_bytes +=
+            meminfo_line_bytes(text, "\nPss_Anon:") + meminfo_line_bytes(text, "\nSwapPss:");
+        shared_bytes += meminfo_line_bytes(text, "\nPss_Shmem:");
         if (read_of_process(usage, name, "status", "\nVmRSS:", text))
-            private_bytes += kilobytes_of(text, "\nVmPTE:");
+            private_bytes += meminfo_line_bytes(text, "\nVmPTE:");
     }
-    /* A file of the tmpfs that is mapped is in both: count the larger. */
+    /* A mapped file of the tmpfs is in both: count the larger. */
     uint64_t files = scratch_bytes(usage);
     return private_bytes + closed.resident_bytes + (files > shared_bytes ? files : shared_bytes);
 }

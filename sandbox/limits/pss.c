@@ -1,6 +1,7 @@
 #include "sandbox/limits/pss.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -62,13 +63,11 @@ int64_t pss_blocked_ns(const struct pss *sum)
 {
     char path[32];
     snprintf(path, sizeof(path), "/proc/%d/schedstat", sum->pid);
-    OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    char text[80] = "";
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    char text[80];
+    text_file_read(AT_FDCWD, path, text, sizeof(text));
     int64_t worked = 0;
     int64_t queued = 0;
-    if (length > 0)
-        sscanf(text, "%" SCNd64 " %" SCNd64, &worked, &queued);
+    sscanf(text, "%" SCNd64 " %" SCNd64, &worked, &queued);
     return clock_now() - sum->begun_at - worked - queued;
 }
 

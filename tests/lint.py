@@ -43,6 +43,8 @@ LAYERS = {
     "sandbox/scope": ("sandbox/base",),
     "sandbox/base": (),
 }
+# Headers for the other files of their folder only.
+PRIVATE = ("sandbox/limited_sandbox.h", "sandbox/run.h", "sandbox/run_files.h", "sandbox/warm_pool.h")
 
 
 def sources(*suffixes):
@@ -124,9 +126,11 @@ def check_layers(_build):
             yield f"{folder} has no row in LAYERS of tests/lint.py"
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            match = re.match(r'#include "([^"]+)/[^"/]+"', line)
-            if match and match[1] not in (folder, *LAYERS[folder]):
-                yield f"{name_of(path)}:{number}: {folder} may not include from {match[1]}"
+            match = re.match(r'#include "(([^"]+)/[^"/]+)"', line)
+            if match and match[2] not in (folder, *LAYERS[folder]):
+                yield f"{name_of(path)}:{number}: {folder} may not include from {match[2]}"
+            if match and match[1] in PRIVATE and match[2] != folder:
+                yield f"{name_of(path)}:{number}: {match[1]} is private to its folder"
 
 
 def check_documents(_build):

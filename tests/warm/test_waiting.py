@@ -1,7 +1,9 @@
 """Sandboxes that wait: when there are any, what they cost, and that they go with their server."""
 
 import pathlib
+import os
 import random
+import resource
 import signal
 import time
 
@@ -92,3 +94,22 @@ def test_server_killed_while_they_are_made_leaves_no_process():
             server.kill()
             server.wait()
             assert left_after(10, lambda: still_alive(below)) == [], f"round {number}"
+
+
+def test_queued_calls_go_on_when_a_dead_sandbox_cannot_be_replaced():
+    """The place of the call that fails is free for the next one, though nothing else happens."""
+    with WarmServer("--parallel", "1", size=1) as server:
+        (init,) = server.prime()
+        server.wait_alone()
+        os.kill(init, signal.SIGSTOP)  # so that the code is sent to it, and not taken
+        first = server.start_call("run_python_code", "print(1)", "first")
+        second = server.start_call("run_python_code", "print(2)", "second")
+        server.result("ping")  # both have been read
+        limits = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+        os.kill(init, signal.SIGKILL)
+        failed = server.answer(first)["result"]
+        assert failed["isError"] and "Too many open files" in str(failed["content"])
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, limits)
+        server.answer(second)
+        assert server.call_with("print(3)")["content"][0]["text"].strip() == "3"

@@ -102,6 +102,12 @@
 #define PSS_MAX_MS 10000
 /* How old the last one may be while the quick bound exceeds the limit. */
 #define PSS_AGE_MAX_MS 500
+/* With sockets: how fast they are assumed to fill, in bytes; the pause, in times of the last one. */
+#define SOCKETS_FILL_PER_MS (4 * MEBIBYTE)
+#define PSS_PAUSE_FACTOR 2
+
+/* How many sockets a prewarmed sandbox may have, whatever is in them. */
+#define WARM_SOCKETS_MAX 16
 
 /* What has to stay available on the machine: this, or a twentieth of its memory if that is less. */
 #define MACHINE_MEMORY_RESERVE (256 * MEBIBYTE)

@@ -18,7 +18,9 @@ static void end(struct polling_limiter *polling, enum limit_index limit)
 static void on_measured(struct pss *pss, uint64_t bytes)
 {
     struct polling_limiter *polling = container_of(pss, struct polling_limiter, pss);
-    if (polling_rules_take_measurement(&polling->history, &polling->limits, bytes, clock_now()))
+    int64_t now = clock_now();
+    if (polling_rules_take_measurement(&polling->history, &polling->limits, bytes, now,
+                                       now - pss->begun_at))
         end(polling, LIMIT_MEMORY);
 }
 

@@ -6,12 +6,12 @@
 #define MILLISECONDS(number) ((number) * NANOSECONDS_PER_MILLISECOND)
 
 /*
- * An upper bound: shared pages count once for each process. Only if it exceeds the limit is the
- * exact amount measured.
+ * An upper bound: shared pages count once for each process, and every socket counts as full. Only if
+ * it exceeds the limit is the exact amount measured.
  */
 static uint64_t memory_bound(const struct proc_usage_sample *usage)
 {
-    return usage->resident_bytes + usage->file_bytes;
+    return usage->resident_bytes + usage->file_bytes + socket_memory_bound(&usage->sockets);
 }
 
 /* A run must not get all the memory because measuring it takes too long. */
@@ -22,14 +22,24 @@ static bool takes_too_long(const struct polling_sample *sample)
             sample->blocked_ns > MILLISECONDS(PSS_BLOCKED_MAX_MS));
 }
 
-/* Whether the last measurement no longer proves that the run is within its limit. */
-static bool is_measurement_due(const struct polling_history *history, uint64_t bound,
+/*
+ * Whether the last measurement no longer proves that the run is within its limit. The number of sockets
+ * does not show how full they are: what is left of the limit could fill up as fast as memory can.
+ */
+static bool is_measurement_due(const struct polling_history *history,
+                               const struct proc_usage_sample *usage,
                                const struct run_limits *limits, int64_t now)
 {
-    if (now - history->measured_at > MILLISECONDS(PSS_AGE_MAX_MS))
+    uint64_t bound = memory_bound(usage);
+    uint64_t left = limits->memory_bytes - history->measured_bytes;
+    int64_t age = now - history->measured_at;
+    if (age > MILLISECONDS(PSS_AGE_MAX_MS))
         return true;
-    return bound > history->bound_then &&
-           bound - history->bound_then > limits->memory_bytes - history->measured_bytes;
+    if (bound > history->bound_then && bound - history->bound_then > left)
+        return true;
+    return socket_memory_bound(&usage->sockets) > 0 &&
+           age > history->measuring_ns * PSS_PAUSE_FACTOR &&
+           (uint64_t)(age / NANOSECONDS_PER_MILLISECOND) > left / SOCKETS_FILL_PER_MS;
 }
 
 static struct polling_decision judge_memory(struct polling_history *history,
@@ -44,7 +54,7 @@ static struct polling_decision judge_memory(struct polling_history *history,
         if (takes_too_long(sample))
             decision.exceeded = LIMIT_MEMORY;
     } else if (bound > limits->memory_bytes &&
-               is_measurement_due(history, bound, limits, sample->now)) {
+               is_measurement_due(history, &sample->usage, limits, sample->now)) {
         history->bound_then = bound;
         decision.measure = true;
     }
@@ -97,9 +107,11 @@ struct polling_decision polling_rules_judge(struct polling_history *history,
 }
 
 bool polling_rules_take_measurement(struct polling_history *history,
-                                    const struct run_limits *limits, uint64_t bytes, int64_t now)
+                                    const struct run_limits *limits, uint64_t bytes, int64_t now,
+                                    int64_t taken_ns)
 {
     history->measured_at = now;
+    history->measuring_ns = taken_ns;
     history->measured_bytes = bytes;
     if (bytes != UINT64_MAX && bytes > history->peak_memory_bytes)
         history->peak_memory_bytes = bytes;
@@ -116,11 +128,18 @@ bool polling_rules_note_unreadable(struct polling_history *history, int64_t now)
            now - history->unreadable_since > MILLISECONDS(UNREADABLE_MAX_MS);
 }
 
+/* Before it has code, an interpreter has few sockets, if any: what is in them does not count. */
+static uint64_t prewarmed_memory(const struct proc_usage_sample *usage)
+{
+    return usage->sockets.used > WARM_SOCKETS_MAX ? memory_bound(usage)
+                                                  : usage->resident_bytes + usage->file_bytes;
+}
+
 bool polling_rules_is_past(const struct enforcement *enforced, const struct run_limits *limits,
                            const struct proc_usage_sample *usage, int64_t cpu_ns)
 {
     return (enforced->memory == ENFORCED_BY_POLLING &&
-            memory_bound(usage) > limits->memory_bytes) ||
+            prewarmed_memory(usage) > limits->memory_bytes) ||
            (enforced->processes == ENFORCED_BY_RLIMIT && usage->processes > limits->processes) ||
            cpu_ns > cpu_budget_ns(limits);
 }

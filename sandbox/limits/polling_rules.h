@@ -29,6 +29,7 @@ struct polling_history {
     int64_t full_ns;        /* how long, of late, there were more processes than allowed */
     int64_t measured_at;    /* of the last exact measurement: its end, */
     uint64_t measured_bytes; /* its result, */
+    int64_t measuring_ns; /* how long it took, */
     uint64_t bound_then;     /* and the bound when it began */
     int unreadable_samples; /* before the first readable one */
     int64_t unreadable_since;
@@ -49,9 +50,13 @@ struct polling_decision polling_rules_judge(struct polling_history *history,
                                             const struct run_limits *limits,
                                             const struct polling_sample *sample);
 
-/* Takes in the exact memory; UINT64_MAX: unknown. True: it exceeds the limit. */
+/*
+ * Takes in the exact memory, measured in `taken_ns` up to `now`; UINT64_MAX: unknown. True: it exceeds
+ * the limit.
+ */
 bool polling_rules_take_measurement(struct polling_history *history,
-                                    const struct run_limits *limits, uint64_t bytes, int64_t now);
+                                    const struct run_limits *limits, uint64_t bytes, int64_t now,
+                                    int64_t taken_ns);
 
 /* Takes in that a sample could not be taken. True: the run counts as unobservable. */
 bool polling_rules_note_unreadable(struct polling_history *history, int64_t now);

@@ -22,20 +22,20 @@ static bool read_file(int directory_fd, const char *path, char text[PROCESS_FILE
 }
 
 /*
- * The root directory of a process, by any of its threads: the first may have ended. Before execve it
- * is a copy of this server, and not readable.
+ * What a process has, by any of its threads: the first may have ended. Before execve it is a copy of
+ * this server, and not readable.
  */
-static int open_root_of(int program)
+static int open_of(int program, const char *name, int flags)
 {
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task", program);
     OWNED(directory_release) DIR *threads = directory_open(AT_FDCWD, path);
-    int root_fd = -1;
-    for (const char *name; root_fd < 0 && (name = directory_next_number(threads)) != NULL;) {
-        snprintf(path, sizeof(path), "/proc/%d/task/%.16s/root", program, name);
-        root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = -1;
+    for (const char *thread; fd < 0 && (thread = directory_next_number(threads)) != NULL;) {
+        snprintf(path, sizeof(path), "/proc/%d/task/%.16s/%s", program, thread, name);
+        fd = open(path, flags | O_CLOEXEC);
     }
-    return root_fd;
+    return fd;
 }
 
 /* The first child of an init makes the network, and sees what this server sees. */
@@ -57,14 +57,22 @@ int proc_usage_open(struct proc_usage *usage, pid_t init)
     int program;
     if (sscanf(children, "%d", &program) != 1)
         return -ECHILD;
-    OWNED_FD int root_fd = open_root_of(program);
+    OWNED_FD int root_fd = open_of(program, "root", O_PATH | O_DIRECTORY);
     OWNED_FD int proc_fd = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     OWNED_FD int scratch_fd = openat(root_fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (proc_fd < 0 || scratch_fd < 0)
         return -EACCES;
     if (is_proc_of_ours(proc_fd))
         return -ECHILD;
-    *usage = (struct proc_usage){fd_take(&proc_fd), fd_take(&scratch_fd)};
+    OWNED_FD int sockstat_fd = openat(proc_fd, INIT_PID "/net/sockstat", O_RDONLY | O_CLOEXEC);
+    struct socket_memory sockets = {sockstat_fd, -1, -1};
+    struct socket_count ignored;
+    if (!socket_memory_count(&sockets, &ignored))
+        return -EACCES;
+    *usage = (struct proc_usage){fd_take(&proc_fd), fd_take(&scratch_fd),
+                                 (struct socket_memory){fd_take(&sockstat_fd),
+                                                        open_of(program, "ns/user", O_RDONLY),
+                                                        open_of(program, "ns/net", O_RDONLY)}};
     return 0;
 }
 
@@ -72,6 +80,7 @@ void proc_usage_close(struct proc_usage *usage)
 {
     fd_close(&usage->proc_fd);
     fd_close(&usage->scratch_fd);
+    socket_memory_close(&usage->sockets);
 }
 
 bool proc_usage_parse_stat(const char *text, struct proc_usage_sample *count)
@@ -154,6 +163,7 @@ void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sa
         count_process(usage, name, is_init ? &init : &count);
         count.cpu_ns += init.cpu_ns;
     }
+    socket_memory_count(&usage->sockets, &count.sockets);
     *ret_count = count;
 }
 

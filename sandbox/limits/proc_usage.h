@@ -2,8 +2,8 @@
  * What a running jail uses: its processes, their memory and processor time, by its own /proc.
  *
  * For hosts without cgroups. The server may read this, because it owns the jail's user namespace.
- * The sum covers programs that do not set out to hide what they use. It misses memory that no
- * process has mapped (shared pages given up with madvise(2), data in sockets), and the processor
+ * The sum covers programs that do not set out to hide what they use, and data in sockets. It misses
+ * other memory that no process has mapped (shared pages given up with madvise(2)), and the processor
  * time of processes that are never reaped and end between two samples.
  * meminfo_is_nearly_exhausted() backs up the first.
  *
@@ -13,6 +13,8 @@
 #ifndef SANDBOX_LIMITS_PROC_USAGE_H
 #define SANDBOX_LIMITS_PROC_USAGE_H
 
+#include "sandbox/limits/socket_memory.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,9 +22,10 @@
 struct proc_usage {
     int proc_fd;    /* the jail's /proc; -1: not open */
     int scratch_fd; /* a directory of the jail's tmpfs */
+    struct socket_memory sockets;
 };
 
-#define PROC_USAGE_NONE ((struct proc_usage){-1, -1})
+#define PROC_USAGE_NONE ((struct proc_usage){-1, -1, SOCKET_MEMORY_NONE})
 
 /*
  * 0; -EACCES before the program's execve, which makes the jail readable; -ECHILD if the program has
@@ -39,10 +42,11 @@ struct proc_usage_sample {
      */
     uint64_t resident_bytes;
     uint64_t file_bytes;     /* in the jail's tmpfs */
-    int64_t cpu_ns;          /* of living processes and those that they have reaped */
+    struct socket_count sockets;
+    int64_t cpu_ns; /* of living processes and those that they have reaped */
 };
 
-/* Reads two small files for each process, without taking any lock of the process. */
+/* Reads two small files for each process, without taking any lock of the process, and one more. */
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count);
 
 /*

@@ -99,9 +99,28 @@ static void a_measurement_holds_while_it_proves_the_limit(void **state)
         struct polling_history history = {.sampled_at = BEGIN};
         struct polling_sample sample = {.usage = {.resident_bytes = 1100}, .now = BEGIN};
         assert_true(judge(&history, &sample).measure);
-        assert_false(polling_rules_take_measurement(&history, &limits, 900, BEGIN));
+        assert_false(polling_rules_take_measurement(&history, &limits, 900, BEGIN, 0));
         assert_int_equal(history.peak_memory_bytes, 900);
         sample.usage.resident_bytes = table[i].bound;
+        sample.now = BEGIN + MILLISECONDS(table[i].age_ms);
+        assert_int_equal(judge(&history, &sample).measure, table[i].measure);
+    }
+}
+
+/* One socket more than the limit allows; 100 bytes are left, which could be full after 1 ms. */
+static void sockets_are_measured_again_soon(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t age_ms, taken_ms;
+        bool measure;
+    } table[] = {{0, 0, false}, {1, 0, true}, {10, 5, false}, {11, 5, true}};
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        struct polling_history history = {.sampled_at = BEGIN};
+        struct polling_sample sample = {.usage = {.sockets = {.used = 1}}, .now = BEGIN};
+        assert_true(judge(&history, &sample).measure);
+        assert_false(polling_rules_take_measurement(&history, &limits, 900, BEGIN,
+                                                    MILLISECONDS(table[i].taken_ms)));
         sample.now = BEGIN + MILLISECONDS(table[i].age_ms);
         assert_int_equal(judge(&history, &sample).measure, table[i].measure);
     }
@@ -111,9 +130,9 @@ static void a_measurement_past_the_limit_or_failed_ends_the_run(void **state)
 {
     (void)state;
     struct polling_history history = {0};
-    assert_false(polling_rules_take_measurement(&history, &limits, 1000, BEGIN));
-    assert_true(polling_rules_take_measurement(&history, &limits, 1001, BEGIN));
-    assert_true(polling_rules_take_measurement(&history, &limits, UINT64_MAX, BEGIN));
+    assert_false(polling_rules_take_measurement(&history, &limits, 1000, BEGIN, 0));
+    assert_true(polling_rules_take_measurement(&history, &limits, 1001, BEGIN, 0));
+    assert_true(polling_rules_take_measurement(&history, &limits, UINT64_MAX, BEGIN, 0));
     assert_int_equal(history.peak_memory_bytes, 1001);
 }
 
@@ -198,6 +217,8 @@ static void a_prewarmed_sandbox_is_judged_by_one_sample(void **state)
         {{.resident_bytes = 1000, .processes = 4}, MILLISECONDS(1000), false},
         {{.resident_bytes = 1001}, 0, true},
         {{.processes = 5}, 0, true},
+        {{.sockets = {.used = WARM_SOCKETS_MAX}}, 0, false},
+        {{.sockets = {.used = WARM_SOCKETS_MAX + 1}}, 0, true},
         {{0}, MILLISECONDS(1000) + 1, true},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++)
@@ -220,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_judged_by_bound_and_measurement),
         cmocka_unit_test(a_measurement_holds_while_it_proves_the_limit),
+        cmocka_unit_test(sockets_are_measured_again_soon),
         cmocka_unit_test(a_measurement_past_the_limit_or_failed_ends_the_run),
         cmocka_unit_test(too_many_processes_for_a_second_end_the_run),
         cmocka_unit_test(the_processor_time_is_what_the_rate_allows_in_all),

@@ -17,7 +17,7 @@ from warm_tracer import AHEAD, HAND_OVER, KILL, WarmTracer
 from support import sample, sanitizer
 from support.mcp_client import environment_of
 from support.sandbox import descendants_of
-from support.tracer import CAN_INJECT, Fault
+from support.tracer import CAN_INJECT, Call, Fault
 
 MARK = "it runs"
 CODE = f"print('it ' + '{MARK.split()[1]}')\n"
@@ -131,6 +131,8 @@ def complaint_of(traced, phase, fault, code=CODE):
         traced.renew()
         ends = fault.call.role == "server" and fault.call.name in ENDS_THE_SERVER
         return None if ends else "the server ended"
+    if tracer.too_late:
+        return complaint_of_answer(fault, result)
     if not tracer.injected:
         as_it_comes = fault.call.name in AS_EVENTS_COME or not is_made(traced, fault.call, phase, code)
         return None if as_it_comes else "the call was not made"
@@ -234,3 +236,13 @@ def test_half_of_the_code_never_runs(traced):
     # Two write the file, and then there is one at least for each time that the FIFO is full.
     assert len(calls) > 8
     assert complaints_of(traced, HAND_OVER, [Fault(call, "EIO") for call in calls[2:8]], LONG) == []
+
+
+@pytest.mark.parametrize("name, number", [("poll", 1), ("close", 2)])
+def test_a_call_that_comes_after_ready_this_time_is_not_taken_for_one_before(traced, name, number):
+    """Where the program was late, or another was being made, these were counted before READY."""
+    tracer, _, _ = traced.run(HAND_OVER)
+    fault = Fault(Call("init", name, number), KILL)
+    if fault.call in before_ready(tracer.calls):
+        pytest.skip("the program was late: the call came before READY")
+    assert complaints_of(traced, HAND_OVER, [fault]) == []

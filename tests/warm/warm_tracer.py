@@ -12,7 +12,8 @@ import time
 
 from waiting import DEADLINE, waits_for_its_code
 
-from support.tracer import CONT, DETACH, EVENT_EXEC, INTERRUPT, SYSCALL, WALL, Call, Tracer, ptrace
+from support.tracer import (CONT, DETACH, EVENT_EXEC, INTERRUPT, SYSCALL, WALL, Call, Tracer, parent_of,
+                            ptrace)
 
 AHEAD, HAND_OVER = "made ahead", "handed over"
 KILL = "KILL"  # in the place of an error: the caller is killed in the call
@@ -36,7 +37,10 @@ class WarmTracer(Tracer):
         self.phase, self.now = phase, None
         self.gone = set()  # what was let go or has ended; the news of its clone may come later
         self.program = None  # the interpreter that waits
+        self.init = None  # its parent
         self.printed = False  # whether that has begun to print
+        self.ready = False  # whether its init has said READY: then a death is the snippet's
+        self.too_late = False  # whether init was not killed for that
 
     def begin(self, phase):
         self.now = phase
@@ -50,6 +54,9 @@ class WarmTracer(Tracer):
         self.printed = self.printed or (pid, name, first) == (self.program, "write", 1)
         if self.now != self.phase or role == "other":
             return
+        if self.now == HAND_OVER and role == "init" and pid != self.init:
+            return  # of one that is made meanwhile
+        self.ready = self.ready or (self.now, role, name) == (HAND_OVER, "init", "write")
         self.counts[role, name] += 1
         call = Call(role, name, self.counts[role, name])
         self.calls.append(call)
@@ -57,7 +64,9 @@ class WarmTracer(Tracer):
             self.inject(pid)
 
     def inject(self, pid):
-        if self.fault.error == KILL:
+        if self.fault.error == KILL and self.ready:
+            self.too_late = True
+        elif self.fault.error == KILL:
             self.injected = True
             os.kill(pid, signal.SIGKILL)
         else:
@@ -71,7 +80,7 @@ class WarmTracer(Tracer):
         elif event in EVENTS_OF_CLONES:
             self.others |= {event_message(pid)} - self.gone  # it is traced too, and stopped, or will be
         elif event == EVENT_EXEC and role == "program" and self.now == AHEAD:
-            self.program = pid
+            self.program, self.init = pid, parent_of(pid)
         elif event == 0:
             deliver = number
         on_its_own = role == "other" or (pid == self.program and self.now != HAND_OVER)

@@ -35,6 +35,7 @@
 #include "sandbox/limits/limits.h"
 #include "sandbox/run_files.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
@@ -195,7 +196,7 @@ static void on_deadline(struct loop_timer *timer)
         run_fail(run, fault_set(&attempt->fault, ETIMEDOUT,
                                 "a sandbox was not ready after %d s; is this machine very busy?",
                                 SETUP_MAX_MS / 1000));
-    else if (attempt->stage == ATTEMPT_STOPPED)
+    else if (attempt->stage >= ATTEMPT_STOPPED)
         run_kill(run);
     else
         run_stop(run, OUTCOME_TIMED_OUT);
@@ -222,12 +223,10 @@ static void run_begin(struct run *run)
 }
 
 /* The program has ended: its time is over. */
-static void stop_clock(struct run *run)
+static void stop_clock(struct attempt *attempt)
 {
-    struct attempt *attempt = &run->attempt;
     if (attempt->started_at != 0 && attempt->result.duration_ns == 0)
         attempt->result.duration_ns = clock_now() - attempt->started_at;
-    loop_disarm(run->host->loop, &attempt->deadline);
 }
 
 /* Whether a new sandbox can still replace a prewarmed one that failed. */
@@ -243,13 +242,17 @@ static void take_report(struct run *run, const struct child_report *report)
     struct attempt *attempt = &run->attempt;
     switch (report->kind) {
     case REPORT_READY:
-        run_begin(run);
+        if (attempt->stage == ATTEMPT_SETTING_UP) /* once: it starts the clock */
+            run_begin(run);
         break;
     case REPORT_ENDED:
+        if (attempt->report.kind == REPORT_ENDED) /* once: it arms a deadline for init's exit */
+            break;
         attempt->report = *report;
         if (attempt->stage < ATTEMPT_STOPPED)
             attempt->stage = ATTEMPT_ENDED;
-        stop_clock(run);
+        stop_clock(attempt);
+        arm_deadline(run, STOP_MAX_MS);
         break;
     case REPORT_FAILED:
         run_fail(run, setup_error_explain(plan_jail(run->template.plan),
@@ -368,15 +371,22 @@ static bool account(struct run *run)
     return usage.out_of_memory;
 }
 
+/* Reads at most what the pipe holds: a writer that is alive after all cannot keep us here. */
+static void drain_output(struct run *run, enum output_stream stream)
+{
+    const struct sandbox *sandbox = &run->attempt.limited.sandbox;
+    ssize_t left =
+        fcntl(stream == OUTPUT_STDOUT ? sandbox->stdout_fd : sandbox->stderr_fd, F_GETPIPE_SZ);
+    for (ssize_t length; left > 0 && (length = read_output(run, stream)) > 0;)
+        left -= length;
+}
+
 /* Every process of the sandbox is dead, except perhaps init, whose work is done. */
 static void run_answer(struct run *run)
 {
     struct attempt *attempt = &run->attempt;
-    /* Every writer is dead, so each pipe holds at most its capacity, and then its end. */
-    while (read_output(run, OUTPUT_STDOUT) > 0)
-        ;
-    while (read_output(run, OUTPUT_STDERR) > 0)
-        ;
+    drain_output(run, OUTPUT_STDOUT);
+    drain_output(run, OUTPUT_STDERR);
     loop_unwatch(run->host->loop, &attempt->out);
     loop_unwatch(run->host->loop, &attempt->err);
     bool out_of_memory = account(run);
@@ -412,7 +422,7 @@ static void on_end(struct loop_watch *watch, uint32_t events)
         run_start_over(run);
         return;
     }
-    stop_clock(run);
+    stop_clock(attempt);
     struct rusage usage;
     sandbox_reap(&attempt->limited.sandbox, &usage);
     if (attempt->stage < ATTEMPT_ENDED)

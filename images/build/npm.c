@@ -3,6 +3,7 @@
 #include "images/base/file.h"
 #include "images/base/tree.h"
 #include "images/build/installer_output.h"
+#include "images/store/lock_npm.h"
 #include "images/unpack/confine.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/json.h"
@@ -50,31 +51,49 @@ int npm_note(const char *root, struct lock *lock, struct fault *fault)
     const struct json_value *packages = r == 0 ? json_member(json_root(parsed), "packages") : NULL;
     if (packages == NULL)
         return 0; /* an older npm keeps none: then it cannot be locked */
-    OWNED(buffer_release) struct buffer copy = BUFFER(LOCK_MAX);
-    struct json_writer *writer;
-    r = json_writer_open(&copy, &writer);
-    if (r == 0) {
-        json_copy(writer, packages);
-        r = json_writer_close(writer);
-    }
-    const char *json = r == 0 ? buffer_string(&copy) : NULL;
-    lock->npm = json != NULL ? strdup(json) : NULL;
-    return lock->npm != NULL ? 0 : fault_set(fault, ENOMEM, "no memory for what npm brought");
+    /* Nor can what came from elsewhere than a registry, or with a weaker digest. */
+    r = lock_npm_take(packages, lock, NULL);
+    return r == -ENOMEM ? fault_set(fault, ENOMEM, "no memory for what npm brought") : 0;
 }
 
-/* A dependency of the root for each package that is not below another, with its version. */
-static void dependencies_write(struct json_writer *writer, const struct json_value *packages)
+/* The length of the path of the package above, with its slash: 0 at the top. */
+static size_t path_above(const char *path)
 {
-    static const char start[] = "node_modules/";
+    return (size_t)(lock_npm_name(path) - path) - strlen("node_modules/");
+}
+
+/* Each package just below one depends on it with just its version: `above` is its path, or "". */
+static void dependencies_write(struct json_writer *writer, const struct json_value *packages,
+                               const char *above)
+{
+    size_t length = strlen(above);
     json_key(writer, "dependencies");
     json_begin_object(writer);
     for (const struct json_value *at = packages->first; at != NULL; at = at->next) {
-        const struct json_value *version = json_member(at, "version");
-        bool is_top = strncmp(at->key, start, strlen(start)) == 0 &&
-                      strstr(at->key + strlen(start), start) == NULL;
-        if (is_top && version != NULL && version->type == JSON_STRING)
-            json_text_member(writer, at->key + strlen(start), version->text);
+        size_t start = path_above(at->key);
+        bool is_below =
+            length == 0 ? start == 0 : start == length + 1 && strncmp(at->key, above, length) == 0;
+        const struct json_value *alias = json_member(at, "name");
+        const char *version = json_member(at, "version")->text;
+        char wanted[1024];
+        snprintf(wanted, sizeof(wanted), "npm:%s@%s", alias != NULL ? alias->text : "", version);
+        if (is_below)
+            json_text_member(writer, lock_npm_name(at->key), alias != NULL ? wanted : version);
     }
+    json_end_object(writer);
+}
+
+/* No "resolved": npm then asks the registry that it is configured with, and checks the integrity. */
+static void package_write(struct json_writer *writer, const struct json_value *packages,
+                          const struct json_value *package)
+{
+    static const char *const names[] = {"name", "version", "integrity"};
+    json_key(writer, package->key);
+    json_begin_object(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
+        if (json_member(package, names[i]) != NULL)
+            json_text_member(writer, names[i], json_member(package, names[i])->text);
+    dependencies_write(writer, packages, package->key);
     json_end_object(writer);
 }
 
@@ -91,19 +110,17 @@ static int npm_lock_compose(const char *locked, struct buffer *text, struct faul
     if (r < 0)
         return fault_set(fault, -r, "cannot compose a lock for npm: %m");
     json_begin_object(writer);
-    dependencies_write(writer, packages);
+    dependencies_write(writer, packages, "");
     json_number_member(writer, "lockfileVersion", 3);
     json_boolean_member(writer, "requires", true);
     json_key(writer, "packages");
     json_begin_object(writer);
     json_key(writer, "");
     json_begin_object(writer);
-    dependencies_write(writer, packages);
+    dependencies_write(writer, packages, "");
     json_end_object(writer);
-    for (const struct json_value *at = packages->first; at != NULL; at = at->next) {
-        json_key(writer, at->key);
-        json_copy(writer, at);
-    }
+    for (const struct json_value *at = packages->first; at != NULL; at = at->next)
+        package_write(writer, packages, at);
     json_end_object(writer);
     json_end_object(writer);
     r = json_writer_close(writer);

@@ -6,7 +6,7 @@
  *     {"source":"Debian trixie packages","recipe":"python","fetched":[
  *       {"kind":"deb","url":"http://...","name":"bash","version":"5.2.37-2+b8","digest":"...","size":1},
  *       {"kind":"pip","name":"google-genai","version":"1.2","digest":"sha256:...","size":0}, ...],
- *      "npm":{...}}      what npm calls the "packages" of a package-lock.json
+ *      "npm":{"node_modules/ws":{"version":"8.21.0","integrity":"sha512-..."}, ...}}
  *
  * Side: parent.
  */
@@ -43,7 +43,7 @@ struct lock {
     struct lock_entry *entries;
     size_t count;
     char *recipe; /* of an image of packages, else NULL */
-    char *npm;    /* JSON, or NULL */
+    char *npm;    /* JSON, of lock_npm_take() only; or NULL */
 };
 
 /* Notes one piece; `url` is copied. 0 or -ENOMEM. */

@@ -1,7 +1,7 @@
 #include "images/store/lock.h"
 
 #include "images/store/catalog.h"
-#include "sandbox/base/buffer.h"
+#include "images/store/lock_npm.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 
@@ -39,18 +39,10 @@ static int read_package(const struct json_value *value, struct lock *lock, struc
 
 static int read_npm(const struct json_value *npm, struct lock *lock, struct fault *fault)
 {
-    if (npm == NULL)
-        return 0;
-    OWNED(buffer_release) struct buffer text = BUFFER(LOCK_MAX);
-    struct json_writer *writer;
-    int r = npm->type != JSON_OBJECT ? -EINVAL : json_writer_open(&text, &writer);
-    if (r == 0) {
-        json_copy(writer, npm);
-        r = json_writer_close(writer);
-    }
-    const char *copy = r == 0 ? buffer_string(&text) : NULL;
-    lock->npm = copy != NULL ? strdup(copy) : NULL;
-    return lock->npm != NULL ? 0 : fault_set(fault, EINVAL, "the lock is damaged: npm");
+    int r = npm != NULL ? lock_npm_take(npm, lock, fault) : 0;
+    if (r == -EINVAL)
+        fault_prefix(fault, "the lock is damaged (`fetch --force NAME` makes a new one)");
+    return r;
 }
 
 int lock_read_packages(const char *json, size_t length, struct lock *ret_lock, struct fault *fault)

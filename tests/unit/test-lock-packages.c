@@ -12,6 +12,8 @@
 
 #define ONES "1111111111111111111111111111111111111111111111111111111111111111"
 #define TWOS "2222222222222222222222222222222222222222222222222222222222222222"
+#define TENS "1111111111"
+#define SHA512 "sha512-" TENS TENS TENS TENS TENS TENS TENS TENS "111111=="
 
 static void requests_release(char ***requests)
 {
@@ -62,7 +64,7 @@ static void a_lock_is_read_as_it_was_written(void **state)
     assert_int_equal(lock_add_uris(&lock, uris, NULL), 0);
     assert_int_equal(lock_add_requirements(&lock, "c==1 --hash=sha256:" TWOS, NULL), 0);
     lock.recipe = strdup("node");
-    lock.npm = strdup("{\"node_modules/x\":{\"version\":\"1\"}}");
+    lock.npm = strdup("{\"node_modules/x\":{\"version\":\"1.0.0\",\"integrity\":\"" SHA512 "\"}}");
     OWNED_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         fail();
@@ -101,6 +103,10 @@ static void what_is_not_in_the_lock_is_named(void **state)
     assert_non_null(strstr(changed.text, "package b 1.0+b2 has another digest"));
 }
 
+#define NPM(resolved)                                                                              \
+    "{\"recipe\":\"node\",\"fetched\":[{\"kind\":\"deb\",\"name\":\"a\",\"version\":\"1\","        \
+    "\"digest\":\"sha256:" ONES "\"}],\"npm\":{\"node_modules/x\":{\"version\":\"1.0.0\","         \
+    "\"resolved\":\"" resolved "\",\"integrity\":\"" SHA512 "\"}}}"
 #define DEB(name, version)                                                                         \
     "{\"recipe\":\"bash\",\"fetched\":[{\"kind\":\"deb\",\"name\":\"" name                         \
     "\",\"version\":\"" version "\",\"digest\":\"sha256:" ONES "\"}]}"
@@ -122,6 +128,8 @@ static void other_locks_are_told(void **state)
         {"{\"recipe\":\"cobol\",\"fetched\":[{}]}", -EINVAL},
         {"{\"recipe\":\"bash\",\"fetched\":[]}", -EINVAL},
         {"{\"recipe\":\"bash\",\"fetched\":[{\"kind\":\"layer\"}]}", -EINVAL},
+        {NPM("https://x/x.tgz"), 0},
+        {NPM("git+file:///r"), -EINVAL},
         {"{", -EINVAL},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

@@ -2,12 +2,13 @@
  * Theory of operation. build_image() takes the lock of the name, sweeps what dead fetches left, and
  * makes the image in a directory aside:
  *
- *     images/.building-NAME.XXXXXX/scratch/     apt's state and downloads, npm's cache
+ *     images/.building-NAME.XXXXXX/scratch/     apt's state and downloads, npm's root directory
  *     images/.building-NAME.XXXXXX/rootfs/      becomes layers/ID/tree
  *     images/.building-NAME.XXXXXX/image.json   written last
  *
- * Programs of the host (apt-get, npm) run as we do and only download, verified, into it. Archives
- * are read, and the tree is changed, only by confined children (confine.h) whose root is rootfs.
+ * apt-get of the host runs as we do and only downloads, verified, into it; npm of the host runs
+ * confined to a directory in scratch. Archives are read, and the tree is changed, only by confined
+ * children (confine.h) whose root is rootfs.
  * Then one rename puts the image into its place. All children die with us; if we fail or are
  * stopped, the directory aside is removed; if we are killed, the next fetch of the name does that.
  */

@@ -1,6 +1,6 @@
 /*
- * Node.js and npm packages for the node image: by the npm client of the host, with its settings,
- * else by the one of Debian inside the image.
+ * Node.js and npm packages for the node image: by the npm client of the host, with its settings
+ * (npm_host.c), else by the one of Debian inside the image (npm.c); both confined.
  *
  * npm checks each package against the integrity its registry gives; no script of a package is run.
  * Side: parent, but npm_place().
@@ -12,8 +12,12 @@
 #include "images/base/subprocess.h"
 #include "images/build/staging.h"
 #include "images/store/lock.h"
+#include "images/unpack/unpack.h"
 #include "sandbox/base/fault.h"
 
+#include <limits.h>
+
+#define GENAI "@google/genai"
 #define NODE_MAJOR "24" /* the current line with long-term support */
 
 /* Where the packages say their version, once they are in place. */
@@ -21,25 +25,45 @@
 #define NPM_RECORD "usr/lib/node_modules/npm/package.json"
 #define GENAI_RECORD "node_modules/@google/genai/package.json"
 
-/* 0: this host has npm; 1: it has not; -EINTR. */
-int npm_find(struct fault *fault);
+/*
+ * No scripts, no git, nothing but the packages, and no word unless it fails. What an older npm does
+ * not know, such as allow-git, it passes over.
+ */
+#define NPM_OPTIONS                                                                                \
+    "--ignore-scripts", "--omit=dev", "--no-bin-links", "--no-package-lock", "--no-audit",         \
+        "--no-fund", "--no-update-notifier", "--logs-max=0", "--loglevel=error",                   \
+        "--fetch-retries=1", "--git=/bin/false", "--allow-git=none"
+#define NPM_ASIDE SETUP_DIRECTORY "/npm" /* in a root file system, until npm_place() */
+
+/* Real host paths: the programs behind `node` and `npm` in PATH. */
+struct npm_host {
+    char node[PATH_MAX];
+    char npm[PATH_MAX];
+};
+
+/* 0: this host has npm; 1: it has not; -EINTR, or another negative errno. */
+int npm_find(struct npm_host *ret_host, struct fault *fault);
 
 /*
- * Starts the host's npm, which is to put Node.js, npm and @google/genai below
- * rootfs/SETUP_DIRECTORY/npm, where npm_place() takes them from; its cache is in the scratch
- * directory. `locked`: lock.npm, and just that comes; or NULL. It works while the caller does other
- * things. 0 or a negative errno.
+ * Starts the host's npm, confined as programs of an image are: it sees system directories of the
+ * host, read-only, the settings of registries, and its own directory in the scratch directory, where
+ * it is to put Node.js, npm and @google/genai. `locked`: lock.npm, and just that comes; or NULL. It
+ * works while the caller does other things. 0 or a negative errno.
  */
-int npm_start(const struct staging *place, const char *locked, struct subprocess *child,
-              struct fault *fault);
+int npm_start(const struct staging *place, const struct npm_host *host, const char *locked,
+              struct subprocess *child, struct fault *fault);
 
-/* Waits for it. 0; -EPROTO with npm's words; -EINTR; or another negative errno. */
-int npm_finish(struct subprocess *child, struct progress *progress, struct fault *fault);
+/*
+ * Waits for it, and moves what it brought to rootfs/NPM_ASIDE, where npm_place() takes it from. 0;
+ * -EPROTO with npm's words; -EINTR; or another negative errno.
+ */
+int npm_finish(const struct staging *place, struct subprocess *child, struct progress *progress,
+               struct fault *fault);
 
 /* Before npm_place(): notes what came as lock->npm. 0 or a negative errno. */
 int npm_note(const char *root, struct lock *lock, struct fault *fault);
 
-/* In a confined child: moves what npm_install() left to its places, if it left anything. */
+/* In a confined child: moves what npm_finish() left to its places, if it left anything. */
 int npm_place(struct fault *fault);
 
 /*

@@ -93,26 +93,26 @@ static int packages_fetch(const struct recipe_making *making, bool debian_node, 
 }
 
 /* The packages, while npm works beside. As npm_finish(), and packages_fetch(). */
-static int packages_fetch_with_npm(const struct recipe_making *making, int *ret_npm,
-                                   struct fault *fault)
+static int packages_fetch_with_npm(const struct recipe_making *making, const struct npm_host *host,
+                                   int *ret_npm, struct fault *fault)
 {
     OWNED(subprocess_release) struct subprocess npm = SUBPROCESS_NONE;
     const char *locked = making->locked != NULL ? making->locked->npm : NULL;
-    int r = npm_start(making->place, locked, &npm, fault);
+    int r = npm_start(making->place, host, locked, &npm, fault);
     if (r == 0)
         r = packages_fetch(making, false, fault);
     if (r == 0)
-        *ret_npm = npm_finish(&npm, making->progress, fault);
+        *ret_npm = npm_finish(making->place, &npm, making->progress, fault);
     return r == 0 && *ret_npm == 0 ? npm_note(making->place->rootfs, making->lock, fault) : r;
 }
 
 /* Without npm, or where it fails, Node.js is that of Debian. */
-static int node_fetch_either(const struct recipe_making *making, bool *ret_debian_node,
-                             struct fault *fault)
+static int node_fetch_either(const struct recipe_making *making, const struct npm_host *host,
+                             bool *ret_debian_node, struct fault *fault)
 {
     struct fault cause = {0};
     int npm = 0;
-    int r = packages_fetch_with_npm(making, &npm, &cause);
+    int r = packages_fetch_with_npm(making, host, &npm, &cause);
     if (r < 0 || npm == -EINTR || (npm < 0 && making->locked != NULL))
         return fault_set(fault, r < 0 ? -r : -npm, "%s", cause.text);
     if (npm == 0)
@@ -136,11 +136,12 @@ static int node_fetch(const struct recipe_making *making, bool *ret_debian_node,
         *ret_debian_node = true;
         return packages_fetch(making, true, fault);
     }
-    int r = npm_find(fault);
+    struct npm_host host;
+    int r = npm_find(&host, fault);
     if (r > 0 && making->locked != NULL)
         return fault_set(fault, ENOENT, "the lock lists packages of npm, and this host has no npm");
     if (r == 0)
-        return node_fetch_either(making, ret_debian_node, fault);
+        return node_fetch_either(making, &host, ret_debian_node, fault);
     if (r < 0)
         return r;
     *ret_debian_node = true;

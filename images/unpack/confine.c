@@ -175,9 +175,10 @@ static int host_mounts_take(const struct confined *confined, struct host_mounts 
     }
     if (confined->file_count > ARRAY_LENGTH(mounts->file_fds))
         return fault_set(fault, E2BIG, "too many files to show in an image");
+    /* Whole: where more is mounted below, as in WSL, the kernel gives no copy of a part. */
     for (size_t i = 0; i < confined->file_count; i++) {
-        mounts->file_fds[i] =
-            tree_copy(confined->files[i].host_path, 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, fault);
+        mounts->file_fds[i] = tree_copy(confined->files[i].host_path, AT_RECURSIVE,
+                                        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, fault);
         if (mounts->file_fds[i] < 0)
             return mounts->file_fds[i];
     }

@@ -1,6 +1,7 @@
 #include "images/add.h"
 
 #include "images/base/interrupt.h"
+#include "images/store/store.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
 

@@ -196,36 +196,36 @@ void progress_note(struct progress *progress, const char *format, ...)
         bar_draw(progress);
 }
 
-static void event_done(const struct progress *progress, const struct image *image, bool made)
+static void event_done(const struct progress *progress, const struct progress_result *result)
 {
     OWNED(buffer_release) struct buffer line = BUFFER(EVENT_MAX);
     struct json_writer *writer = event_begin(progress, &line, "done");
     if (writer == NULL)
         return;
-    json_boolean_member(writer, "made", made);
+    json_boolean_member(writer, "made", result->made);
     json_key(writer, "seconds");
     json_double(writer, (double)(clock_now() - progress->started) / (double)NANOSECONDS_PER_SECOND);
-    json_number_member(writer, "size_bytes", (int64_t)image->size_bytes);
-    json_text_member(writer, "created", image->created);
-    json_text_member(writer, "summary", image->summary);
+    json_number_member(writer, "size_bytes", (int64_t)result->size_bytes);
+    json_text_member(writer, "created", result->created);
+    json_text_member(writer, "summary", result->summary);
     event_end(writer, &line);
 }
 
-void progress_done(struct progress *progress, const struct image *image, bool made)
+void progress_done(struct progress *progress, const struct progress_result *result)
 {
     char size[32];
     int64_t seconds = (clock_now() - progress->started) / NANOSECONDS_PER_SECOND;
-    const char *summary = image->summary != NULL ? image->summary : "";
+    const char *summary = result->summary != NULL ? result->summary : "";
     progress_close(progress);
     if (progress->json)
-        event_done(progress, image, made);
-    else if (made)
+        event_done(progress, result);
+    else if (result->made)
         progress_note(progress, "done: %s in %lld s%s%s",
-                      progress_size_text(image->size_bytes, size), (long long)seconds,
+                      progress_size_text(result->size_bytes, size), (long long)seconds,
                       summary[0] != '\0' ? "; " : "", summary);
     else
         progress_note(progress, "is there already, made %s%s%s; --force makes it again",
-                      image->created, summary[0] != '\0' ? ": " : "", summary);
+                      result->created, summary[0] != '\0' ? ": " : "", summary);
 }
 
 void progress_failed(const struct progress *progress, const struct fault *fault)

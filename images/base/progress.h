@@ -14,7 +14,7 @@
 #ifndef IMAGES_BASE_PROGRESS_H
 #define IMAGES_BASE_PROGRESS_H
 
-#include "images/store/store.h"
+#include "sandbox/base/fault.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,8 +55,15 @@ void progress_bytes(struct progress *progress, uint64_t done, uint64_t total,
 void progress_note(struct progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The image is there; `made`: by this command. */
-void progress_done(struct progress *progress, const struct image *image, bool made);
+/* The finished image, as its record has it; borrowed. */
+struct progress_result {
+    bool made; /* by this command; false: it existed before */
+    uint64_t size_bytes;
+    const char *created;
+    const char *summary; /* may be NULL */
+};
+
+void progress_done(struct progress *progress, const struct progress_result *result);
 
 /* An event of the fault, which people are told by the caller. */
 void progress_failed(const struct progress *progress, const struct fault *fault);

@@ -220,6 +220,12 @@ static int making_run(struct making *making, const struct store_lock *lock,
     return r;
 }
 
+static void done_tell(struct progress *progress, const struct image *image, bool made)
+{
+    progress_done(progress, &(struct progress_result){made, image->size_bytes, image->created,
+                                                      image->summary});
+}
+
 static int image_make(const struct build *build, const struct store_lock *lock,
                       struct progress *progress, struct fault *fault)
 {
@@ -237,7 +243,7 @@ static int image_make(const struct build *build, const struct store_lock *lock,
     int r = making_run(&making, lock, progress, fault);
     if (r < 0)
         return r;
-    progress_done(progress, &making.image, true);
+    done_tell(progress, &making.image, true);
     return 0;
 }
 
@@ -249,7 +255,7 @@ static int build_with(const struct build *build, struct progress *progress, stru
         return r;
     OWNED(image_release) struct image present = {0};
     if (!build->force && image_open(build->store, build->name, &present, NULL) == 0) {
-        progress_done(progress, &present, false);
+        done_tell(progress, &present, false);
         return 0;
     }
     r = image_make(build, &lock, progress, fault);

@@ -25,15 +25,6 @@ static int words_add(struct words *words, const char *const *more, struct fault 
     return 0;
 }
 
-int install_program(const struct install_site *site, const char *const *argv, struct fault *fault)
-{
-    struct confined confined = *site->confined;
-    confined.files = site->settings->files;
-    confined.file_count = site->settings->file_count;
-    const struct image_program program = {argv, (const char *const *)site->settings->variables};
-    return confined_program(&confined, &program, NULL, fault);
-}
-
 /*
  * First pip tells what it would install, then it installs just that. In between: packages of Debian
  * have no RECORD, and without one pip replaces none; with one of their metadata alone it takes them
@@ -98,7 +89,7 @@ int install_pip(const char *const *options, const char *const *requirements,
         return r;
     progress_step(site->progress, "pip install");
     struct fault cause = {0};
-    r = install_program(site, words.list, &cause);
+    r = installer_run(site, words.list, &cause);
     if (r > 0)
         return fault_set(fault, ENOENT, "the image has no python3, so pip cannot install anything");
     if (r < 0)
@@ -154,7 +145,7 @@ static int npm_install_all(const char *const *packages, const struct install_sit
     if (r < 0)
         return r;
     progress_step(site->progress, "npm install");
-    r = install_program(site, words.list, fault);
+    r = installer_run(site, words.list, fault);
     return r > 0 ? fault_set(fault, ENOENT, "the image has no /bin/sh") : r;
 }
 
@@ -164,7 +155,7 @@ static int commands_run(const char *const *commands, const struct install_site *
     int r = 0;
     for (; r == 0 && *commands != NULL; commands++) {
         progress_step(site->progress, "running %.100s", *commands);
-        r = install_program(site, (const char *const[]){"/bin/sh", "-c", *commands, NULL}, fault);
+        r = installer_run(site, (const char *const[]){"/bin/sh", "-c", *commands, NULL}, fault);
         if (r > 0) /* nor can it be told from a command that ends with that code */
             return fault_set(fault, EPROTO,
                              "\"%s\" ended with exit code 127: a program is not "
@@ -204,8 +195,7 @@ static int modules_compile(const struct install_site *site, struct fault *fault)
         "            except (py_compile.PyCompileError, OSError, UnicodeError):\n"
         "                pass\n";
     progress_step(site->progress, "compiling Python modules");
-    int r =
-        install_program(site, (const char *const[]){"python3", "-I", "-c", script, NULL}, fault);
+    int r = installer_run(site, (const char *const[]){"python3", "-I", "-c", script, NULL}, fault);
     return r > 0 ? 0 : r;
 }
 

@@ -7,10 +7,7 @@
 #ifndef IMAGES_BUILD_INSTALL_H
 #define IMAGES_BUILD_INSTALL_H
 
-#include "images/base/progress.h"
-#include "images/build/host_settings.h"
-#include "images/store/store.h"
-#include "images/unpack/confine.h"
+#include "images/build/installer.h"
 
 /* What is to be installed. Lists end with NULL and may be empty; borrowed. */
 struct installation {
@@ -18,16 +15,6 @@ struct installation {
     const char *const *pip; /* requirements, as pip writes them */
     const char *const *npm; /* packages, as npm writes them */
     const char *const *run; /* commands for /bin/sh, in their order, after all else */
-};
-
-/* Where: borrowed, but `settings`, to which what installers are to see may be added. */
-struct install_site {
-    const struct image *image; /* whose layers are below */
-    const char *upper;         /* the directory that gets what is written */
-    const char *scratch;       /* an empty directory of the host */
-    const struct confined *confined; /* mounts all that, without programs */
-    struct host_settings *settings;
-    struct progress *progress;
 };
 
 /*

@@ -123,7 +123,7 @@ static int packages_configure(const struct install_site *site, struct fault *fau
         "dpkg --force-unsafe-io --force-confold --configure -a >&2\n"
         "rm -f available-old status-old lock lock-frontend\n";
     progress_step(site->progress, "configuring packages");
-    int r = install_program(site, (const char *const[]){"/bin/sh", "-c", script, NULL}, fault);
+    int r = installer_run(site, (const char *const[]){"/bin/sh", "-c", script, NULL}, fault);
     return r > 0 ? fault_set(fault, ENOENT, "the image has no /bin/sh") : r;
 }
 

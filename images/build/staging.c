@@ -2,6 +2,7 @@
 
 #include "images/base/interrupt.h"
 #include "images/base/tree.h"
+#include "images/store/layer_sweep.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
@@ -85,7 +86,7 @@ void staging_clear_layers(const char *store, struct progress *progress)
 {
     struct sweep sweep = {0};
     struct fault fault = {0};
-    if (layers_sweep(store, &sweep, &fault) < 0)
+    if (layer_sweep(store, &sweep, &fault) < 0)
         progress_note(progress, "note: former layers were not removed: %s", fault.text);
     else if (sweep.held > 0)
         progress_note(progress, "note: former layers are in use and stay; `code-sandbox-mcp "

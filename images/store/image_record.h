@@ -11,7 +11,7 @@
 #ifndef IMAGES_STORE_IMAGE_RECORD_H
 #define IMAGES_STORE_IMAGE_RECORD_H
 
-#include "images/store/store.h"
+#include "images/store/image.h"
 
 #define RECORD_FILE "image.json"
 #define RECORD_MAX (1 << 20) /* bytes */

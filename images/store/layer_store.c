@@ -1,7 +1,5 @@
 #include "images/store/layer_store.h"
 
-#include "images/base/tree.h"
-#include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
@@ -38,8 +36,7 @@ static bool is_in_place(int layers_fd, const char *id, int fd)
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* 0 and the descriptor; -ENOENT gone; -EWOULDBLOCK somebody has it in another way. */
-static int layer_lock(int layers_fd, const char *id, int operation, int *ret_fd)
+int layer_lock(int layers_fd, const char *id, int operation, int *ret_fd)
 {
     OWNED_FD int fd = openat(layers_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || flock(fd, operation | LOCK_NB) < 0)
@@ -80,7 +77,7 @@ void layer_release(struct layer *layer)
     fd_close(&layer->fd);
 }
 
-static int layers_open(const char *store, int *ret_fd)
+int layers_open(const char *store, int *ret_fd)
 {
     OWNED_MEMORY char *path = NULL;
     if (asprintf(&path, "%s/layers", store) < 0) {
@@ -98,79 +95,4 @@ int layer_hold(const char *store, const char *id, int *ret_fd)
     if (r == 0)
         r = layer_lock(layers_fd, id, LOCK_SH, ret_fd);
     return r == -EWOULDBLOCK ? -ENOENT : r;
-}
-
-/* All the records there are; each must be readable. */
-struct records {
-    struct image *images;
-    size_t count;
-};
-
-static void records_release(struct records *records)
-{
-    image_list_free(records->images, records->count);
-}
-
-static bool is_named(const struct records *records, const char *id)
-{
-    for (size_t i = 0; i < records->count; i++)
-        for (size_t j = 0; j < records->images[i].layer_count; j++)
-            if (strcmp(records->images[i].layers[j].id, id) == 0)
-                return true;
-    return false;
-}
-
-static int records_read(const char *store, struct records *ret_records, struct fault *fault)
-{
-    return image_list_strict(store, &ret_records->images, &ret_records->count, fault);
-}
-
-/* Removes one that the first look found to be unnamed. 0 or a negative errno. */
-static int sweep_layer(const char *store, int layers_fd, const char *id, struct sweep *sweep,
-                       struct fault *fault)
-{
-    OWNED_FD int fd = -1;
-    int r = layer_lock(layers_fd, id, LOCK_EX, &fd);
-    if (r == -ENOENT)
-        return 0;
-    if (r < 0) {
-        sweep->held++;
-        return 0;
-    }
-    /* Who makes an image lets go of its layers only when its record stands: so it is seen now. */
-    OWNED(records_release) struct records records = {0};
-    r = records_read(store, &records, fault);
-    if (r < 0 || is_named(&records, id))
-        return r;
-    struct tree_size size = {0};
-    (void)tree_measure(layers_fd, id, &size);
-    r = tree_remove(layers_fd, id);
-    if (r < 0)
-        return fault_set(fault, -r, "cannot remove the layer %s of %s: %m; remove it by hand", id,
-                         store);
-    sweep->removed++;
-    sweep->bytes += size.bytes;
-    return 0;
-}
-
-int layers_sweep(const char *store, struct sweep *ret_sweep, struct fault *fault)
-{
-    struct sweep sweep = {0};
-    OWNED_FD int layers_fd = -1;
-    int r = layers_open(store, &layers_fd);
-    if (r == -ENOENT) {
-        *ret_sweep = sweep;
-        return 0;
-    }
-    if (r < 0)
-        return fault_set(fault, -r, "cannot open the layers of the image store %s: %m", store);
-    OWNED(records_release) struct records records = {0};
-    r = records_read(store, &records, fault);
-    OWNED(directory_release) DIR *directory = directory_open(layers_fd, ".");
-    struct dirent *entry;
-    while (r == 0 && (entry = directory_next(directory)) != NULL)
-        if (layer_id_is_valid(entry->d_name) && !is_named(&records, entry->d_name))
-            r = sweep_layer(store, layers_fd, entry->d_name, &sweep, fault);
-    *ret_sweep = sweep;
-    return r;
 }

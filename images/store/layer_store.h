@@ -13,7 +13,7 @@
 #ifndef IMAGES_STORE_LAYER_STORE_H
 #define IMAGES_STORE_LAYER_STORE_H
 
-#include "images/store/store.h"
+#include "images/store/image.h"
 
 #include <stdbool.h>
 
@@ -34,19 +34,16 @@ bool layer_id_is_valid(const char *id);
 int layer_begin(int images_fd, struct layer *ret_layer, struct fault *fault);
 void layer_release(struct layer *layer);
 
-/* Holds a layer. 0 and the descriptor that does; -ENOENT it is gone, or is going. */
-int layer_hold(const char *store, const char *id, int *ret_fd);
-
-struct sweep {
-    size_t removed;
-    uint64_t bytes; /* that they took on disk */
-    size_t held;    /* layers that no record names any more, but a run or another command holds */
-};
+/* Opens the store's directory of layers. 0 and the descriptor; -ENOENT: there is none yet. */
+int layers_open(const char *store, int *ret_fd);
 
 /*
- * Removes what no record names. 0; or a negative errno: a record that cannot be read may name any
- * layer, so then none is removed.
+ * Locks a layer by flock(2) with LOCK_SH or LOCK_EX. 0 and the descriptor that holds the lock; -ENOENT:
+ * the layer is gone; -EWOULDBLOCK: another process holds a conflicting lock.
  */
-int layers_sweep(const char *store, struct sweep *ret_sweep, struct fault *fault);
+int layer_lock(int layers_fd, const char *id, int operation, int *ret_fd);
+
+/* Holds a layer. 0 and the descriptor that does; -ENOENT it is gone, or is going. */
+int layer_hold(const char *store, const char *id, int *ret_fd);
 
 #endif

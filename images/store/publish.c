@@ -1,6 +1,7 @@
 #include "images/store/publish.h"
 
 #include "images/base/tree.h"
+#include "images/store/layer_sweep.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/text_file.h"
@@ -271,7 +272,7 @@ int image_remove(const char *store, const char *name, struct fault *fault)
         return fault_set(fault, -r, "cannot remove the image %s in %s: %m", name, store);
     struct sweep sweep = {0};
     /* Where another image is damaged, no layer can be told to be nobody's: they wait as well. */
-    return layers_sweep(store, &sweep, NULL) < 0 || sweep.held > 0 ? 1 : 0;
+    return layer_sweep(store, &sweep, NULL) < 0 || sweep.held > 0 ? 1 : 0;
 }
 
 /* Sweeps what killed commands left aside of one image, unless one is at work on it. */
@@ -308,7 +309,7 @@ int image_prune(const char *store, struct pruned *ret_pruned, struct fault *faul
         r = prune_aside(store, entry->d_name, fault);
     struct sweep sweep = {0};
     if (r == 0)
-        r = layers_sweep(store, &sweep, fault);
+        r = layer_sweep(store, &sweep, fault);
     *ret_pruned = (struct pruned){sweep.removed, sweep.bytes, sweep.held};
     return r;
 }

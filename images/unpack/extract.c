@@ -2,7 +2,6 @@
 
 #include "images/unpack/package.h"
 #include "images/unpack/stream.h"
-#include "images/unpack/unpack.h"
 #include "sandbox/base/owned.h"
 
 #include <archive.h>

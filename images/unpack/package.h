@@ -22,6 +22,10 @@ bool package_member_wanted(const char *name, mode_t type);
  */
 bool package_member_place(const char *name, bool is_directory, char ret_place[PATH_MAX]);
 
+/* Holds the control data of each package until the image is finished: NNNN.control and
+ * NNNN.postinst, in the order of the packages. */
+#define SETUP_DIRECTORY ".code-sandbox-setup"
+
 /* The links of usrmerge, to be made before any package: NULL-terminated "bin", "lib", ... */
 extern const char *const package_merged_directories[];
 

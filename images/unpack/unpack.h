@@ -8,13 +8,10 @@
 #define IMAGES_UNPACK_UNPACK_H
 
 #include "images/base/progress.h"
+#include "images/unpack/package.h"
 #include "sandbox/base/fault.h"
 
 #include <stddef.h>
-
-/* Where the control data of each package is kept until the image is finished: NNNN.control and
- * NNNN.postinst, in the order of the packages. */
-#define SETUP_DIRECTORY ".code-sandbox-setup"
 
 /*
  * Unpacks the tar `archive_fd` as the root file system at `root`, an empty directory. 0; -EBADMSG

@@ -7,7 +7,6 @@
 #include "images/base/file.h"
 #include "images/base/interrupt.h"
 #include "images/build/build.h"
-#include "images/build/recipes.h"
 #include "images/build/verify.h"
 #include "images/store/catalog.h"
 #include "images/store/lock.h"
@@ -257,7 +256,7 @@ static int arguments_check(struct arguments *arguments)
     if (arguments->from != NULL || arguments->lock != NULL)
         return source_settle(arguments);
     for (char **name = arguments->names; *name != NULL; name++) {
-        const struct debian_recipe *recipe = debian_recipe_find(*name);
+        const struct recipe *recipe = recipe_find(*name);
         if (recipe == NULL)
             return name_unknown(*name);
         if (arguments->source == SOURCE_REGISTRY && recipe->reference == NULL)

@@ -21,7 +21,6 @@
 #include "images/build/debian.h"
 #include "images/build/postinstall.h"
 #include "images/build/recipe_make.h"
-#include "images/build/recipes.h"
 #include "images/build/staging.h"
 #include "images/registry/import.h"
 #include "images/registry/pull.h"
@@ -42,7 +41,7 @@
 struct making {
     const struct build *build;
     struct layer layer;
-    const struct debian_recipe *recipe; /* that it is made by, or NULL */
+    const struct recipe *recipe; /* that it is made by, or NULL */
     const struct reference *reference; /* that it is pulled by, or NULL */
     struct reference of_catalog;
     struct staging place;
@@ -99,17 +98,16 @@ static int equal_make(struct making *making, struct progress *progress, struct f
     int r = reference_parse(making->recipe->reference, &making->of_catalog, fault);
     if (r < 0)
         return r;
+    making->image.summary = strdup(making->recipe->summary);
     making->reference = &making->of_catalog;
     making->recipe = NULL;
-    const struct recipe *recipe = recipe_find(making->build->name);
-    making->image.summary = strdup(recipe != NULL ? recipe->summary : "");
     return pull_make(making, progress, fault);
 }
 
 /* An image of the catalog: from the first of its sources that this host has. */
 static int catalog_make(struct making *making, struct progress *progress, struct fault *fault)
 {
-    const struct debian_recipe *recipe = making->recipe;
+    const struct recipe *recipe = making->recipe;
     if (making->build->source == SOURCE_REGISTRY)
         return equal_make(making, progress, fault);
     struct fault absent = {0};
@@ -235,7 +233,7 @@ static int image_make(const struct build *build, const struct store_lock *lock,
     struct making making = {
         .build = build,
         .layer = LAYER_NONE,
-        .recipe = imported ? NULL : debian_recipe_find(recipe),
+        .recipe = imported ? NULL : recipe_find(recipe),
         .reference = build->reference,
     };
     if (making.recipe == NULL && !imported)

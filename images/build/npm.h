@@ -11,19 +11,12 @@
 #include "images/base/progress.h"
 #include "images/base/subprocess.h"
 #include "images/build/staging.h"
+#include "images/store/catalog.h"
 #include "images/store/lock.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/fault.h"
 
 #include <limits.h>
-
-#define GENAI "@google/genai"
-#define NODE_MAJOR "24" /* the current line with long-term support */
-
-/* Where the packages say their version, once they are in place. */
-#define NODE_RECORD "usr/share/doc/node/package.json"
-#define NPM_RECORD "usr/lib/node_modules/npm/package.json"
-#define GENAI_RECORD "node_modules/@google/genai/package.json"
 
 /*
  * No scripts, no git, nothing but the packages, and no word unless it fails. What an older npm does

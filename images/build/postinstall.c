@@ -44,7 +44,7 @@ static int unlock_pip(struct fault *fault)
 
 static int packages_body(void *data, struct fault *fault)
 {
-    const struct debian_recipe *recipe = data;
+    const struct recipe *recipe = data;
     static int (*const steps[])(struct fault *) = {
         system_provide_directories,
         system_provide_account,
@@ -100,7 +100,7 @@ static int fonts_list(const char *root, struct progress *progress, struct fault 
 int postinstall_packages(const char *root, const struct postinstall *finish,
                          struct progress *progress, struct fault *fault)
 {
-    const struct debian_recipe *recipe = finish->recipe;
+    const struct recipe *recipe = finish->recipe;
     const struct pip_request request = {recipe->pip, finish->locked, finish->lock};
     static const char *const ldconfig[] = {"/usr/sbin/ldconfig", NULL};
     const struct confined confined = {
@@ -158,7 +158,7 @@ static bool recorded_version(const char *pattern, char version[VERSION_SIZE])
     return is_there;
 }
 
-static void summary_send(const struct summary_item *item)
+static void summary_send(const struct version_item *item)
 {
     OWNED(buffer_release) struct buffer status = BUFFER(FILE_TEXT_MAX);
     OWNED(buffer_release) struct buffer summary = BUFFER(FAULT_TEXT_MAX);
@@ -194,9 +194,9 @@ static void fonts_send(void)
 
 static int inspect_body(void *data, struct fault *fault)
 {
-    const struct debian_recipe *recipe = data;
+    const struct recipe *recipe = data;
     if (recipe != NULL) {
-        summary_send(recipe->summary);
+        summary_send(recipe->versions);
         fonts_send();
         /* ldconfig(8) keeps it for a next time, which never comes, and nobody else may read it. */
         (void)tree_remove(AT_FDCWD, "var/cache/ldconfig");
@@ -250,7 +250,7 @@ void postinstall_take_report(void *data, const struct report *report)
     }
 }
 
-int postinstall_inspect(const char *root, const struct debian_recipe *recipe, struct image *image,
+int postinstall_inspect(const char *root, const struct recipe *recipe, struct image *image,
                         struct fault *fault)
 {
     const struct confined confined = {

@@ -7,13 +7,13 @@
 
 #include "images/base/progress.h"
 #include "images/base/subprocess.h"
-#include "images/build/recipes.h"
+#include "images/store/catalog.h"
 #include "images/store/lock.h"
 #include "images/store/store.h"
 #include "sandbox/base/fault.h"
 
 struct postinstall {
-    const struct debian_recipe *recipe; /* borrowed */
+    const struct recipe *recipe; /* borrowed */
     const struct lock *locked; /* what is to be in it; or NULL */
     struct lock *lock;         /* notes what was fetched */
 };
@@ -32,7 +32,7 @@ int postinstall_packages(const char *root, const struct postinstall *finish,
 int postinstall_archive(const char *root, struct fault *fault);
 
 /* Fills size, file count, summary and home links of the record; the last step. */
-int postinstall_inspect(const char *root, const struct debian_recipe *recipe, struct image *image,
+int postinstall_inspect(const char *root, const struct recipe *recipe, struct image *image,
                         struct fault *fault);
 
 /* The part of it that takes one message of the child into the image, `data`; for tests. */

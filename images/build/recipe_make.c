@@ -35,7 +35,7 @@ static int tree_prepare(const char *root, struct fault *fault)
     return 0;
 }
 
-/* The packages of a recipe, those of Debian's Node.js added where the host has no npm. */
+/* The packages of a recipe, with Debian's Node.js if the host has no npm. */
 struct package_names {
     const char *names[128];
     size_t count;
@@ -58,7 +58,7 @@ static int packages_download(const struct recipe_making *making, bool debian_nod
     struct package_names wanted = {0};
     package_names_add(&wanted, making->recipe->packages);
     if (debian_node)
-        package_names_add(&wanted, debian_node_packages);
+        package_names_add(&wanted, (const char *const[]){"nodejs", "npm", NULL});
     OWNED(requests_release)
     char **locked = making->locked != NULL ? lock_requests(making->locked, LOCK_DEB) : NULL;
     if (making->locked != NULL && locked == NULL)

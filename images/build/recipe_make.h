@@ -5,13 +5,13 @@
 #define IMAGES_BUILD_RECIPE_MAKE_H
 
 #include "images/base/progress.h"
-#include "images/build/recipes.h"
 #include "images/build/staging.h"
+#include "images/store/catalog.h"
 #include "images/store/lock.h"
 
 /* Borrowed. */
 struct recipe_making {
-    const struct debian_recipe *recipe;
+    const struct recipe *recipe;
     const struct staging *place; /* both directories are empty */
     const struct lock *locked;     /* just what that lists; or NULL */
     struct lock *lock;             /* notes what was fetched; empty before */

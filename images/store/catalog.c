@@ -8,59 +8,98 @@
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static const struct language languages[] = {
-    [LANGUAGE_PYTHON] =
-        {
-            .name = "python",
-            .title = "Python",
-            .image = "python",
-            .code_name = "main.py",
-            .argv = WORDS("python3", "-u", "main.py"),
-            .may_be_warm = true,
-            .probe = "print('ok')",
-            .extensions = WORDS(".py"),
-            .other_names = WORDS("py", "python3"),
-        },
-    [LANGUAGE_JAVASCRIPT] =
-        {
-        /*
-         * Node tells an ES module from a script by its syntax (on by default since 22.7 and 20.19),
-         * so main.js serves for both, top-level await included.
-         */
-            .name = "javascript",
-            .title = "JavaScript",
-            .image = "node",
-            .code_name = "main.js",
-            .argv = WORDS("node", "main.js"),
-            .may_be_warm = true,
-            .probe = "console.log('ok')",
-            .extensions = WORDS(".js", ".mjs", ".cjs"),
-            .other_names = WORDS("js", "node"),
-        },
-    [LANGUAGE_BASH] =
-        {
-            .name = "bash",
-            .title = "Bash",
-            .image = "bash",
-            .code_name = "main.sh",
-            .argv = WORDS("bash", "main.sh"),
-            .probe = "echo 'ok'",
-            .extensions = WORDS(".sh", ".bash"),
-            .other_names = WORDS("sh", "shell"),
-            .optional = true,
-        },
+#define LANGUAGE(id, name_, title_, image_, ...)                                                   \
+    [LANGUAGE_##id] = {.name = name_, .title = title_, .image = image_, __VA_ARGS__},
+#include "images/store/languages.def"
+#undef LANGUAGE
 };
+
+/* Essential packages depend on nobody's asking for them, so they are named here. */
+#define BASE                                                                                       \
+    "base-files", "base-passwd", "bash", "coreutils", "dash", "sed", "grep", "findutils", "mawk",  \
+        "tar", "gzip", "libc-bin", "ca-certificates", "netbase", "tzdata", "media-types"
+
+#define PIP_RECORD(name) "usr/local/lib/python3*/dist-packages/" name "-*.dist-info"
+
+/* For installing packages and starting services: neither happens in a jail. */
+#define SYSTEM "dpkg", "debconf", "init-system-helpers", "sysvinit-utils", "lsb-base", "perl-base"
 
 static const struct recipe recipes[] = {
     {
         .name = "python",
         .summary =
             "Python 3.13 with numpy, pandas, matplotlib, scikit-learn, requests, pip and google-genai",
+        .packages =
+            WORDS(BASE, "python3", "libopenblas0-pthread", "python3-numpy", "python3-pandas",
+                  "python3-scipy", "python3-matplotlib", "python3-sklearn", "python3-requests",
+                  "python3-pip", "python3-yaml", "fonts-dejavu-core"),
+        /* Windows have no place to open; the rest is a compiler's and a browser's. */
+        .left_out = WORDS(SYSTEM, "x11-common", "python3-tk", "python3-pil.imagetk", "blt",
+                          "tk8.6-blt2.5", "libjs-jquery", "libjs-jquery-ui", "unicode-data",
+                          "python3-pythran", "g++", "cpp", "gcc"),
+        .pip = WORDS("google-genai"),
+        .versions =
+            (const struct version_item[]){
+                {"Python", "python3", NULL},
+                {"numpy", "python3-numpy", NULL},
+                {"pandas", "python3-pandas", NULL},
+                {"scipy", "python3-scipy", NULL},
+                {"matplotlib", "python3-matplotlib", NULL},
+                {"scikit-learn", "python3-sklearn", NULL},
+                {"sympy", "python3-sympy", NULL},
+                {"pillow", "python3-pil", NULL},
+                {"requests", "python3-requests", PIP_RECORD("requests")},
+                {"pyyaml", "python3-yaml", NULL},
+                {"pip", "python3-pip", NULL},
+                {"google-genai", NULL, PIP_RECORD("google_genai")},
+                {0},
+            },
+        .python = true,
+        .fonts = true,
     },
-    {.name = "python-slim", .summary = "Python 3.13 and its standard library"},
-    {.name = "node", .summary = "Node.js 24 with npm and @google/genai"},
+    {
+        .name = "python-slim",
+        .summary = "Python 3.13 and its standard library",
+        .packages = WORDS(BASE, "python3"),
+        .left_out = WORDS(SYSTEM),
+        .versions = (const struct version_item[]){{"Python", "python3", NULL}, {0}},
+        .python = true,
+        .reference = "docker.io/library/python:3.13-slim",
+    },
+    {
+        .name = "node",
+        .summary = "Node.js " NODE_MAJOR " with npm and @google/genai",
+        .packages = WORDS(BASE, "libstdc++6", "libgcc-s1", "libatomic1"),
+        .left_out = WORDS(SYSTEM),
+        .versions =
+            (const struct version_item[]){
+                {"Node.js", "nodejs", NODE_RECORD},
+                {"npm", "npm", NPM_RECORD},
+                {"@google/genai", NULL, GENAI_RECORD},
+                {0},
+            },
+        .node = true,
+        .reference = "docker.io/library/node:" NODE_MAJOR "-slim",
+    },
     {
         .name = "bash",
         .summary = "Bash with coreutils, grep, sed, gawk, findutils, diffutils, jq, bc and zip",
+        .packages = WORDS(BASE, "gawk", "diffutils", "patch", "jq", "bc", "file", "procps",
+                          "bsdextrautils", "xz-utils", "bzip2", "zip", "unzip"),
+        .left_out = WORDS(SYSTEM),
+        .versions =
+            (const struct version_item[]){
+                {"Bash", "bash", NULL},
+                {"coreutils", "coreutils", NULL},
+                {"grep", "grep", NULL},
+                {"sed", "sed", NULL},
+                {"gawk", "gawk", NULL},
+                {"findutils", "findutils", NULL},
+                {"diffutils", "diffutils", NULL},
+                {"jq", "jq", NULL},
+                {"bc", "bc", NULL},
+                {0},
+            },
     },
 };
 

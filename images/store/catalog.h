@@ -1,9 +1,7 @@
 /*
- * The catalog: which images we know how to make, and which languages run on them.
+ * The catalog: the languages (languages.def) and the images that `fetch` can make (recipes[]).
  *
- * Constant data. A new language is one entry of languages[], with a row of its image in the table of
- * settings and one in that of tools; a new image one of recipes[].
- * Side: parent; linked by both programs.
+ * Constant data. Side: parent; linked by both programs.
  */
 #ifndef IMAGES_STORE_CATALOG_H
 #define IMAGES_STORE_CATALOG_H
@@ -12,9 +10,9 @@
 #include <stddef.h>
 
 enum language_id {
-    LANGUAGE_PYTHON,
-    LANGUAGE_JAVASCRIPT,
-    LANGUAGE_BASH,
+#define LANGUAGE(id, ...) LANGUAGE_##id,
+#include "images/store/languages.def"
+#undef LANGUAGE
     LANGUAGE_COUNT,
 };
 
@@ -37,9 +35,32 @@ enum language_id language_id(const struct language *language); /* one of them */
 /* By name or a common other name ("py", "js", "node"); NULL when unknown. */
 const struct language *language_find(const char *name);
 
+#define NODE_MAJOR "24" /* the current line with long-term support */
+
+/* Files of the node image that hold the versions of their packages. */
+#define NODE_RECORD "usr/share/doc/node/package.json"
+#define NPM_RECORD "usr/lib/node_modules/npm/package.json"
+#define GENAI_RECORD "node_modules/@google/genai/package.json"
+
+/* A version to be given in the summary of a finished image. */
+struct version_item {
+    const char *label;   /* "numpy" */
+    const char *package; /* its Debian package, or NULL */
+    const char *record;  /* glob(7) of a package.json or .dist-info, looked at first; or NULL */
+};
+
+/* How to make an image from packages. */
 struct recipe {
-    const char *name;    /* "python" */
-    const char *summary; /* one line for people */
+    const char *name;            /* of the image */
+    const char *summary;         /* one line for people */
+    const char *const *packages; /* from Debian */
+    const char *const *left_out; /* dependencies that are of no use in a sandbox */
+    const char *const *pip;      /* from pip's index, if it can be reached; or NULL */
+    const struct version_item *versions; /* ends with a label of NULL */
+    const char *reference; /* a similar image in a registry, for hosts without apt; or NULL */
+    bool python;           /* compile its modules */
+    bool fonts;            /* make matplotlib's list of them */
+    bool node;             /* add Node.js and npm packages */
 };
 
 /* All recipes `fetch` knows, in the order in which they are shown. */

@@ -7,7 +7,7 @@
 #define IMAGES_STORE_IMAGE_H
 
 #include "sandbox/base/fault.h"
-#include "sandbox/run.h"
+#include "sandbox/jail/run_spec.h"
 
 #include <stddef.h>
 #include <stdint.h>

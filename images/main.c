@@ -8,6 +8,7 @@
 #include "images/base/interrupt.h"
 #include "images/build/build.h"
 #include "images/build/verify.h"
+#include "images/registry/source.h"
 #include "images/store/catalog.h"
 #include "images/store/lock.h"
 #include "images/store/store.h"
@@ -33,7 +34,7 @@ struct arguments {
     const char *lock; /* --locked: a file */
     const char *name; /* --name, or the one name that is left beside --from */
     struct reference reference;
-    bool from_registry;
+    bool has_reference; /* of --locked */
     struct lock locked; /* of --locked, where that is of packages */
     enum build_source source; /* --source, for images of the catalog */
     bool force, json, help, version;
@@ -69,14 +70,10 @@ static void help_print(void)
          "Images that can be made from packages:");
     for (size_t i = 0; i < count; i++)
         printf("  %-14s %s\n", recipes[i].name, recipes[i].summary);
+    puts("\nSOURCE is one of:");
+    for (const struct image_source *const *source = source_list; *source != NULL; source++)
+        printf("  %s\n", (*source)->help);
     puts("\n"
-         "SOURCE is one of:\n"
-         "  an archive     the tar of a root file system, an OCI layout or what docker save wrote\n"
-         "                 (gzip, zstd, xz or plain)\n"
-         "  a directory    a root file system, or an OCI layout\n"
-         "  a reference    an image in a registry: docker.io/library/python:3.13-slim,\n"
-         "                 HOST[:PORT]/NAME[:TAG][@DIGEST]; logins are those of podman and docker\n"
-         "\n"
          "Options:\n"
          "  --from SOURCE  make it from that\n"
          "  --locked FILE  make it from just what that lock.json of another image lists\n"
@@ -169,20 +166,6 @@ static int arguments_read(int argc, char **argv, struct arguments *ret_arguments
     return 0;
 }
 
-/* Whether --from means something on this machine: what is there, or is written like a path. */
-static bool is_path(const char *from)
-{
-    static const char *const endings[] = {".tar",     ".tar.gz",   ".tgz",     ".tar.xz",
-                                          ".tar.zst", ".tar.gzip", ".tar.zstd"};
-    size_t length = strlen(from);
-    for (size_t i = 0; i < ARRAY_LENGTH(endings); i++) {
-        size_t size = strlen(endings[i]);
-        if (length >= size && strcmp(from + length - size, endings[i]) == 0)
-            return true;
-    }
-    return from[0] == '/' || from[0] == '.' || access(from, F_OK) == 0;
-}
-
 /* What image is meant: a name beside --from is as good as --name. 0 or the exit code. */
 static int name_settle(struct arguments *arguments)
 {
@@ -220,28 +203,20 @@ static int name_unknown(const char *name)
                        name, name);
 }
 
-/* Where it comes from: a path, a registry, or a registry as a lock says. 0 or the exit code. */
-static int source_settle(struct arguments *arguments)
+/* Reads the file of --locked: a lock of packages, or of an image in a registry. 0 or the exit code. */
+static int lock_settle(struct arguments *arguments)
 {
     struct fault fault = {0};
-    if (arguments->lock != NULL) {
-        OWNED(buffer_release) struct buffer text = BUFFER(LOCK_MAX);
-        int r = file_read(arguments->lock, &text, &fault);
-        if (r == -ENOENT)
-            return usage_fault("there is no file %s", arguments->lock);
-        if (r == 0)
-            r = lock_read_packages(text.data, text.length, &arguments->locked, &fault);
-        arguments->from_registry = r > 0;
-        if (r > 0)
-            r = lock_read(text.data, text.length, &arguments->reference, &fault);
-        return r < 0 ? usage_fault("%s: %s", arguments->lock, fault.text) : 0;
-    }
-    if (is_path(arguments->from))
-        return 0;
-    arguments->from_registry = true;
-    if (reference_parse(arguments->from, &arguments->reference, &fault) < 0)
-        return usage_fault("there is no file of that name, and %s", fault.text);
-    return 0;
+    OWNED(buffer_release) struct buffer text = BUFFER(LOCK_MAX);
+    int r = file_read(arguments->lock, &text, &fault);
+    if (r == -ENOENT)
+        return usage_fault("there is no file %s", arguments->lock);
+    if (r == 0)
+        r = lock_read_packages(text.data, text.length, &arguments->locked, &fault);
+    arguments->has_reference = r > 0;
+    if (r > 0)
+        r = lock_read(text.data, text.length, &arguments->reference, &fault);
+    return r < 0 ? usage_fault("%s: %s", arguments->lock, fault.text) : 0;
 }
 
 /* Whether the arguments ask for one thing that can be done: 0 or the exit code. */
@@ -253,8 +228,12 @@ static int arguments_check(struct arguments *arguments)
         return status;
     if (arguments->name != NULL && image_name_check(arguments->name, &fault) < 0)
         return usage_fault("%s", fault.text);
-    if (arguments->from != NULL || arguments->lock != NULL)
-        return source_settle(arguments);
+    if (arguments->lock != NULL)
+        return lock_settle(arguments);
+    if (arguments->from != NULL)
+        return source_check(arguments->from, &fault) < 0
+                   ? usage_fault("there is no file of that name, and %s", fault.text)
+                   : 0;
     for (char **name = arguments->names; *name != NULL; name++) {
         const struct recipe *recipe = recipe_find(*name);
         if (recipe == NULL)
@@ -271,9 +250,9 @@ static int build_one(const char *store, const struct arguments *arguments, const
     const struct build build = {
         .store = store,
         .name = name,
-        .path = arguments->from_registry ? NULL : arguments->from,
+        .from = arguments->from,
         .locked = arguments->locked.recipe != NULL ? &arguments->locked : NULL,
-        .reference = arguments->from_registry ? &arguments->reference : NULL,
+        .reference = arguments->has_reference ? &arguments->reference : NULL,
         .source = arguments->source,
         .force = arguments->force,
         .json = arguments->json,

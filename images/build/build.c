@@ -22,13 +22,12 @@
 #include "images/build/postinstall.h"
 #include "images/build/recipe_make.h"
 #include "images/build/staging.h"
-#include "images/registry/import.h"
 #include "images/registry/pull.h"
+#include "images/registry/source.h"
 #include "images/store/catalog.h"
 #include "images/store/image_record.h"
 #include "images/store/publish.h"
 #include "images/unpack/confine.h"
-#include "images/unpack/member.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
@@ -37,13 +36,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define DEBIAN_SOURCE "Debian " DEBIAN_SUITE " packages"
+
 /* One image on its way. */
 struct making {
     const struct build *build;
     struct layer layer;
     const struct recipe *recipe; /* that it is made by, or NULL */
-    const struct reference *reference; /* that it is pulled by, or NULL */
-    struct reference of_catalog;
     struct staging place;
     struct provenance provenance;
     struct image image;
@@ -57,51 +56,35 @@ static void making_release(struct making *making)
     staging_release(&making->place);
 }
 
-/* Where it came from, for the record; the name of a file without its directories. Owned. */
-static char *source_of(const struct making *making)
-{
-    char *source = NULL;
-    char shown[256], reference[REFERENCE_TEXT_MAX];
-    const char *path = making->build->path;
-    if (making->reference != NULL) {
-        reference_format(making->reference, reference);
-        return strdup(reference);
-    }
-    if (making->recipe != NULL)
-        return strdup(making->recipe->node ? "Debian " DEBIAN_SUITE " packages and npm packages"
-                                           : "Debian " DEBIAN_SUITE " packages");
-    const char *slash = strrchr(path, '/');
-    name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : path, shown);
-    return asprintf(&source, "the archive %s", shown) < 0 ? NULL : source;
-}
-
-/* From a registry. */
-static int pull_make(struct making *making, struct progress *progress, struct fault *fault)
+/* From the registry that a lock or the catalog names. */
+static int pull_make(struct making *making, const struct reference *reference,
+                     struct progress *progress, struct fault *fault)
 {
     const char *root = making->place.rootfs;
-    const struct pull pull = {making->build->store, making->reference, root, progress};
+    const struct pull pull = {making->build->store, reference, root, progress};
     int r = pull_image(&pull, &making->provenance, fault);
     return r == 0 ? postinstall_archive(root, fault) : r;
 }
 
-/* From a file or directory. */
-static int import_make(struct making *making, struct progress *progress, struct fault *fault)
+/* From the source that the user names. */
+static int from_make(struct making *making, struct progress *progress, struct fault *fault)
 {
-    const struct building_site site = {making->place.rootfs, making->place.scratch};
-    int r = import_path(making->build->path, &site, &making->provenance, progress, fault);
+    const struct source_site site = {making->build->store, making->place.rootfs,
+                                     making->place.scratch, progress};
+    int r = source_make(making->build->from, &site, &making->provenance, fault);
     return r == 0 ? postinstall_archive(site.rootfs, fault) : r;
 }
 
-/* An image of the catalog, from the registry's equal of its packages. */
+/* An image of the catalog, from the similar one in a registry. */
 static int equal_make(struct making *making, struct progress *progress, struct fault *fault)
 {
-    int r = reference_parse(making->recipe->reference, &making->of_catalog, fault);
+    struct reference reference;
+    int r = reference_parse(making->recipe->reference, &reference, fault);
     if (r < 0)
         return r;
     making->image.summary = strdup(making->recipe->summary);
-    making->reference = &making->of_catalog;
     making->recipe = NULL;
-    return pull_make(making, progress, fault);
+    return pull_make(making, &reference, progress, fault);
 }
 
 /* An image of the catalog: from the first of its sources that this host has. */
@@ -175,7 +158,10 @@ static int record_make(struct making *making, struct fault *fault)
     const struct staging *place = &making->place;
     image->name = strdup(making->build->name);
     image->created = staging_time();
-    image->source = source_of(making);
+    image->source =
+        making->recipe == NULL
+            ? pointer_take(&making->provenance.source)
+            : strdup(making->recipe->node ? DEBIAN_SOURCE " and npm packages" : DEBIAN_SOURCE);
     image->environment = pointer_take(&making->provenance.configuration.environment);
     if (image->name == NULL || image->created == NULL || image->source == NULL)
         return fault_set(fault, ENOMEM, "no memory for the record of the image");
@@ -199,14 +185,15 @@ static int making_run(struct making *making, const struct store_lock *lock,
                       struct progress *progress, struct fault *fault)
 {
     struct staging *place = &making->place;
-    int r = staging_open(place, making->build->store, lock, fault);
+    const struct build *build = making->build;
+    int r = staging_open(place, build->store, lock, fault);
     if (r == 0)
         r = confined_probe(place->rootfs, fault);
     if (r == 0 && making->recipe != NULL)
         r = catalog_make(making, progress, fault);
     else if (r == 0)
-        r = making->reference != NULL ? pull_make(making, progress, fault)
-                                      : import_make(making, progress, fault);
+        r = build->from != NULL ? from_make(making, progress, fault)
+                                : pull_make(making, build->reference, progress, fault);
     if (r == 0)
         r = record_make(making, fault);
     if (r == 0 && interrupt_signal() != 0)
@@ -227,14 +214,13 @@ static void done_tell(struct progress *progress, const struct image *image, bool
 static int image_make(const struct build *build, const struct store_lock *lock,
                       struct progress *progress, struct fault *fault)
 {
-    const bool imported = build->path != NULL || build->reference != NULL;
+    const bool imported = build->from != NULL || build->reference != NULL;
     const char *recipe = build->locked != NULL ? build->locked->recipe : build->name;
     OWNED(making_release)
     struct making making = {
         .build = build,
         .layer = LAYER_NONE,
         .recipe = imported ? NULL : recipe_find(recipe),
-        .reference = build->reference,
     };
     if (making.recipe == NULL && !imported)
         return fault_set(fault, ENOENT, "there is no recipe for the image %s", recipe);

@@ -20,8 +20,8 @@ enum build_source {
 struct build {
     const char *store;   /* where images are kept */
     const char *name;    /* of the image, checked */
-    const char *path;    /* to make it from (import.h), or NULL */
-    const struct reference *reference; /* to fetch it from a registry, or NULL; neither: a recipe */
+    const char *from;    /* names the source to make it from (source.h), or NULL */
+    const struct reference *reference; /* of a lock, or NULL; neither: a recipe */
     enum build_source source; /* of a recipe */
     const struct lock *locked; /* what a recipe is to be made of, just so; or NULL */
     bool force; /* make it again if it is there */

@@ -1,30 +1,33 @@
 /*
- * Images in a directory: an OCI image layout, or what a `docker save` archive holds.
+ * An image in a directory, as the documents and layers of an OCI layout or of `docker save`.
  *
  * The directory may come from an archive: names in it are resolved inside it, whatever links it has.
  *
- * Side: parent.  Source: OCI image-spec, image-layout.md; docker_archive.h.
+ * Side: parent.
  */
 #ifndef IMAGES_REGISTRY_LAYOUT_H
 #define IMAGES_REGISTRY_LAYOUT_H
 
-#include "images/base/manifest.h"
-#include "images/base/progress.h"
-#include "images/store/lock.h"
+#include "images/registry/source.h"
 #include "images/unpack/layers.h"
-#include "sandbox/base/fault.h"
+#include "sandbox/base/buffer.h"
 
-#include <stdbool.h>
+/* Whether the input is a directory with this regular file, and not itself a root file system. */
+bool layout_is_in(const struct source_input *input, const char *name);
 
-/* Whether the directory looks like one of the two. */
-bool layout_is_there(int directory_fd);
+/* Opens a regular file in the directory. The descriptor, or a negative errno with a fault. */
+int layout_open_file(int directory_fd, const char *path, struct fault *fault);
 
-/*
- * Gives the layers of its image for this machine to the child, each checked, and its configuration
- * to the caller, who owns it. 0; -EBADMSG for content that has not the digest or the size that is
- * said of it; an error of document_read() or image_configuration_read(); or another negative errno.
- */
-int layout_unpack(int directory_fd, struct layers *layers, struct configuration *ret_configuration,
-                  struct lock *lock, struct fault *fault);
+/* Reads a whole file of at most text->maximum bytes. 0; -EFBIG; or another negative errno. */
+int layout_read_document(int directory_fd, const char *path, struct buffer *text,
+                         struct fault *fault);
+
+/* Finds the layers of an image, and gives each to the children after checking it. */
+typedef int layout_reader(int directory_fd, struct layers *layers, struct provenance *provenance,
+                          struct fault *fault);
+
+/* Unpacks the layers that the reader finds. As image_source.make. */
+int layout_unpack(int directory_fd, const struct source_site *site, layout_reader *read_layers,
+                  struct provenance *provenance, struct fault *fault);
 
 #endif

@@ -156,6 +156,10 @@ int pull_image(const struct pull *pull, struct provenance *provenance, struct fa
     if (r < 0)
         return r;
     session_open(&session, http, pull->reference);
+    provenance->source = malloc(REFERENCE_TEXT_MAX);
+    if (provenance->source == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the name of the image");
+    reference_format(pull->reference, provenance->source);
     progress_step(pull->progress, "asking %s", pull->reference->host);
     return pull_with(pull, &session, unpacks ? &layers : NULL, provenance, fault);
 }

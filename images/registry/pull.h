@@ -9,7 +9,7 @@
 
 #include "images/base/progress.h"
 #include "images/base/reference.h"
-#include "images/registry/import.h"
+#include "images/registry/source.h"
 #include "sandbox/base/fault.h"
 
 struct pull {

@@ -19,7 +19,7 @@ NAME = "interpreters"
 BASE = "python-slim"
 # openssl, procps: the tests start them; without them they skip.
 PACKAGES = ["libpython3.13-testsuite", "nodejs", "openssl", "procps"]
-# What images/build/recipes.c leaves out of the base, so that apt would not take it for whole.
+# What images/store/catalog.c leaves out of the base, so that apt would not take it for whole.
 LEFT_OUT = ["dpkg", "debconf", "init-system-helpers", "sysvinit-utils", "lsb-base", "perl-base"]
 NODE_TESTS = "usr/lib/node-tests"  # has test/, as the source has
 # By os.networkInterfaces() many tests ask whether there is IPv6. That needs a netlink socket, so in the

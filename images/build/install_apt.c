@@ -4,6 +4,7 @@
 #include "images/base/tree.h"
 #include "images/build/debian.h"
 #include "images/build/installer_output.h"
+#include "images/build/package_status.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
@@ -44,37 +45,6 @@ static int layers_read(const struct image *image, const char *path, struct buffe
         return file_read(opened, text, NULL);
     }
     return -ENOENT;
-}
-
-/* Whether a line begins a field that makes a package want others. */
-static bool is_dependency(const char *line)
-{
-    static const char *const fields[] = {
-        "Depends:", "Pre-Depends:", "Recommends:", "Suggests:", "Enhances:", "Conffiles:"};
-    for (size_t i = 0; i < ARRAY_LENGTH(fields); i++)
-        if (strncmp(line, fields[i], strlen(fields[i])) == 0)
-            return true;
-    return false;
-}
-
-/*
- * What is in the image counts as it is: some of it is left out there, and must not come now only
- * because something that went without it needs it.
- */
-static int status_compose(const char *status, struct buffer *text)
-{
-    bool dropping = false;
-    int r = 0;
-    for (const char *line = status; r == 0 && *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        length += line[length] == '\n';
-        if (line[0] != ' ' && line[0] != '\t')
-            dropping = is_dependency(line);
-        if (!dropping)
-            r = buffer_append(text, line, length);
-        line += length;
-    }
-    return r;
 }
 
 /* The name of the release that the image is of: VERSION_CODENAME of os-release(5). */
@@ -137,9 +107,10 @@ int install_apt(const char *const *packages, const struct install_site *site, st
                          "--apt is for images of Debian with a package status, and "
                          "this is none");
     const char *text = buffer_string(&status);
-    int r = text != NULL ? status_compose(text, &plain) : -ENOMEM;
+    int r = text != NULL ? package_status_rebuild(text, &plain, fault)
+                         : fault_set(fault, ENOMEM, "no memory for a package status");
     if (r < 0)
-        return fault_set(fault, -r, "cannot compose a package status: %m");
+        return r;
     char version[VERSION_SIZE];
     const char *names[256];
     size_t count = 0;

@@ -267,3 +267,28 @@ tell(store=[path for path in ({str(layered.directory)!r}, up + {str(layered.dire
               ("keyring", "handle", "trace", "setns", "bpf", "terminal", "root")}
     assert set(denied.values()) <= {"EPERM", "ENOSYS", "ENOTTY", "EBADF", "ESRCH", "EINVAL"}, denied
     check_unchanged(layered, before)
+
+
+@pytest.mark.parametrize("field, passes", [
+    ("Filename: /etc/shadow", True),
+    ("Depends: passwd", True),
+    ("Provides: $(id)", False),
+    ("Multi-Arch: \x1b[31m", False),
+    ("Version: 1 2", False),
+])
+def test_apt_gets_no_text_of_the_image(layered, tmp_path, field, passes):
+    """The host's apt is not confined, and the package status of an image is untrusted."""
+    package = "Package: hostile\nStatus: install ok installed\nVersion: 1\nArchitecture: all\n"
+    if field.startswith("Version"):
+        package = package.replace("Version: 1\n", "")
+    put(layered.directory, "status", f"{package}{field}\n")
+    text = (layered.directory / "status").read_text().replace("'", "'\"'\"'")
+    layered.must_add("base", "--as", "bad", "--run", f"echo '\n{text}' >> /var/lib/dpkg/status")
+    seen = tmp_path / "seen"
+    put(tmp_path, "bin/apt-get", f"#!/bin/sh\ncp \"$(dirname \"$2\")/state/status\" {seen}\nexit 100\n", 0o755)
+    done = layered.add("bad", "--apt", "hello", PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+    assert done.returncode == 1, done.stderr
+    assert seen.exists() == passes, done.stderr
+    if passes:
+        last = seen.read_text().strip().split("\n\n")[-1]
+        assert sorted(last.splitlines()) == sorted(package.splitlines())

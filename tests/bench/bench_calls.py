@@ -37,6 +37,7 @@ from support.sandbox import descendants_of
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", 50))
 ROUNDS_OF_SLOW = max(2, ROUNDS // 5)
 OTHERS = bench_others.choose(os.environ.get("BENCH_OTHERS", ",".join(bench_others.ALL)))
+SAID_ABSENT = set()
 LANGUAGES = {
     "Python": ("python", "run_python_code", ["/usr/bin/python3", "-u"], "main.py", "print(1)"),
     "Node": ("node", "run_javascript_code", ["/usr/bin/node"], "main.js", "console.log(1)"),
@@ -129,6 +130,9 @@ def of_language(label, directory, scratch, build):
             "run": lambda code: command_line(name, code, directory)}
     others, absent = bench_others.find(
         OTHERS, bench_others.Place(tree, command, name, directory), scratch, build, hello)
+    for way in absent.keys() - SAID_ABSENT:
+        print(f"{way} is not measured: {absent[way]}", file=sys.stderr, flush=True)
+    SAID_ABSENT.update(absent)
     ways |= {way: others.pop(way) for way in bench_others.QUICK if way in others}
     rows = measure(f"{label} {hello}", ways, hello, ROUNDS)
     warm.ready()
@@ -138,7 +142,8 @@ def of_language(label, directory, scratch, build):
     if others:
         rows += measure(f"{label}, other sandboxes", {"bare": bare.seconds, **others}, hello,
                         ROUNDS_OF_SLOW)
-    rows += [row_of_absent(f"{label}, other sandboxes", way, why) for way, why in absent.items()]
+    rows += [{"what": f"{label}, other sandboxes", "way": way, "absent": why}
+             for way, why in absent.items()]
     few = {way: ways[way] for way in ("bare", "cold", "warm")}
     if label == "Python":
         preload = Calls(tool, 1, "--preload", "numpy,pandas")
@@ -160,11 +165,6 @@ def of_language(label, directory, scratch, build):
         server.server.stop()
     bare.close()
     return {"rows": rows, "memory": memory}
-
-
-def row_of_absent(what, way, why):
-    print(f"{what:24}{way:10}{why}", flush=True)
-    return {"what": what, "way": way, "absent": why}
 
 
 def row_of(what, way, seconds, base):
@@ -212,6 +212,13 @@ def memory_of(pid):
 
 
 def main():
+    try:
+        measure_all()
+    except bench_others.Absent as error:
+        raise SystemExit(f"another sandbox failed while it was measured: {error}") from None
+
+
+def measure_all():
     build = pathlib.Path(sys.argv[1]).resolve()
     os.environ["CODE_SANDBOX_BUILD"] = str(build)
     missing = {image for image, *_ in LANGUAGES.values()} - set(mcp_client.available_images())

@@ -6,7 +6,7 @@ All start from a shell's view: a program that makes the sandbox, runs the interp
             limit of memory, processes or disk.
     nsjail  The same, and rlimits. A filter only where one is written for it, limits of memory only
             where it has a cgroup: here neither.
-    podman  Without root, of the image's directory, with its own filter of system calls. Limits only
+    podman  Without root, on an overlay over the image's directory, with its own filter of system calls. Limits only
             where systemd has delegated cgroups: here none are asked for.
     srt     @anthropic-ai/sandbox-runtime of npm, which calls bubblewrap. The host's file system is what
             the program sees, read-only but for what is allowed; what it may not read has to be named.
@@ -57,8 +57,14 @@ class Other:
     def seconds(self, code):
         (self.place.directory / self.place.name).write_text(code)
         begin = time.perf_counter()
-        subprocess.run(self.argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, timeout=TRY_SECONDS_MAX, env=self.environment)
+        try:
+            subprocess.run(self.argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, timeout=TRY_SECONDS_MAX, env=self.environment)
+        except subprocess.TimeoutExpired:
+            raise Absent(f"it does not work here: no answer in {TRY_SECONDS_MAX} s") from None
+        except subprocess.CalledProcessError as error:
+            reason = last_line(error.stderr.decode(errors="replace"))
+            raise Absent(f"it does not work here: {reason}") from None
         return time.perf_counter() - begin
 
 
@@ -98,7 +104,8 @@ def nsjail(place, _scratch, _build):
 
 
 def podman(place, scratch, _build):
-    """Its state is its own, so that nothing of the user's is touched."""
+    """It changes nothing of the user's: its state is its own, and the image is the lower layer of an
+    overlay (:O), for podman writes /etc/mtab into a root file system that has none."""
     engine, runtimes = program("podman"), [name for name in ("crun", "runc") if shutil.which(name)]
     if not runtimes:
         raise Absent("it is installed, but neither crun nor runc")
@@ -114,7 +121,7 @@ def podman(place, scratch, _build):
                          "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges",
                          "--log-driver", "none", *options, "--volume", f"{place.directory}:/work",
                          "--workdir", "/work", "--env", "PATH=/usr/bin:/bin",
-                         "--rootfs", place.tree, *place.command, place.name], place, environment)
+                         "--rootfs", f"{place.tree}:O", *place.command, place.name], place, environment)
 
 
 def install_sandbox_runtime(build):
@@ -159,16 +166,14 @@ def last_line(text):
 
 
 def first_that_works(others, code):
-    reason = "it said nothing"
+    reason = Absent("it said nothing")
     for other in others:
         try:
             other.seconds(code)
             return other
-        except subprocess.TimeoutExpired:
-            reason = f"no answer in {TRY_SECONDS_MAX} s"
-        except subprocess.CalledProcessError as error:
-            reason = last_line(error.stderr.decode(errors="replace"))
-    raise Absent(f"it does not work here: {reason}")
+        except Absent as error:
+            reason = error
+    raise reason
 
 
 def choose(text):

@@ -11,6 +11,8 @@ import xml.etree.ElementTree
 
 import pytest
 
+from bench import bench_others
+
 DEADLINE = 120
 ROUNDS = "3"
 
@@ -107,6 +109,42 @@ def test_another_sandbox_that_nobody_knows_is_told(build_directory, names, words
                           env={**os.environ, "BENCH_OTHERS": names}, stdin=subprocess.DEVNULL,
                           timeout=DEADLINE, check=False)
     assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
+
+
+def fake_program(directory, name, script):
+    directory.mkdir(exist_ok=True)
+    (directory / name).write_text(f"#!/bin/sh\n{script}\n")
+    (directory / name).chmod(0o755)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="it measures as an ordinary user")
+def test_another_sandbox_that_does_not_work_is_told_once(build_directory, tmp_path):
+    script = pathlib.Path(__file__).resolve().parent.parent / "bench" / "bench_calls.py"
+    fake_program(tmp_path / "bin", "nsjail", "echo first >&2; echo no namespaces >&2; exit 1")
+    done = subprocess.run([sys.executable, script, build_directory, tmp_path / "calls.json"], text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=3 * DEADLINE, check=False,
+                          env={**os.environ, "BENCH_ROUNDS": "2", "BENCH_OTHERS": "nsjail",
+                               "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
+    assert done.returncode == 0 and done.stderr == \
+        "nsjail is not measured: it does not work here: no namespaces\n"
+    rows = json.loads((tmp_path / "calls.json").read_text())["Python"]["rows"]
+    assert [row["absent"] for row in rows if row["way"] == "nsjail"] == \
+        ["it does not work here: no namespaces"]
+
+
+def test_podman_writes_nothing_into_the_image(tmp_path, monkeypatch):
+    """Like podman, the fake writes etc/mtab into the root file system, unless that is an overlay's."""
+    fake_program(tmp_path / "bin", "crun", "exit 0")
+    fake_program(tmp_path / "bin", "podman", """
+while [ "$1" != --rootfs ]; do shift; done
+case $2 in *:O) test -d "${2%:O}/etc" ;; *) ln -s /proc/mounts "$2/etc/mtab" ;; esac""")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    tree = tmp_path / "tree"
+    (tree / "etc").mkdir(parents=True)
+    place = bench_others.Place(tree, ["/bin/true"], "main.py", tmp_path)
+    there, absent = bench_others.find(["podman"], place, tmp_path, tmp_path, "")
+    assert list(there) == ["podman"] and not absent
+    assert not list((tree / "etc").iterdir())
 
 
 def test_calls_are_measured_beside_the_bare_interpreter(build_directory, tmp_path):

@@ -34,7 +34,7 @@
 
 static void used_release(struct used_image **used)
 {
-    image_unuse(*used);
+    image_use_end(*used);
 }
 
 /* One addition on its way. */
@@ -54,7 +54,7 @@ struct adding {
 
 static void adding_release(struct adding *adding)
 {
-    layer_release(&adding->layer);
+    layer_store_release(&adding->layer);
     filter_release(&adding->filter);
     host_settings_release(&adding->settings);
     buffer_release(&adding->options);
@@ -166,14 +166,15 @@ static int result_compose(struct adding *adding, const struct image *image, stru
 }
 
 /* What was installed becomes a layer, and the directory aside the image. */
-static int result_publish(struct adding *adding, const struct store_lock *lock, struct fault *fault)
+static int result_publish(struct adding *adding, const struct publish_lock *lock,
+                          struct fault *fault)
 {
     static const char *const meanwhile[] = {"work", "rootfs", "scratch"};
     struct image *result = &adding->result;
     struct image_layer *layer = &result->layers[result->layer_count - 1];
-    int r = layer_begin(lock->images_fd, &adding->layer, fault);
+    int r = layer_store_begin(lock->images_fd, &adding->layer, fault);
     if (r == 0)
-        r = store_keep_tree(lock, adding->place.name, "upper", &adding->layer, fault);
+        r = publish_keep_tree(lock, adding->place.name, "upper", &adding->layer, fault);
     if (r == 0)
         r = contents_write(adding->layer.fd, fault);
     if (r < 0)
@@ -194,13 +195,13 @@ static int result_publish(struct adding *adding, const struct store_lock *lock, 
     if (r == 0 && interrupt_signal() != 0)
         r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
     if (r == 0)
-        r = store_publish(lock, adding->place.name, fault);
+        r = publish_image(lock, adding->place.name, fault);
     if (r == 0)
         adding->place.name[0] = '\0';
     return r;
 }
 
-static int add_to(struct adding *adding, const struct image *image, const struct store_lock *lock,
+static int add_to(struct adding *adding, const struct image *image, const struct publish_lock *lock,
                   struct progress *progress, struct fault *fault)
 {
     if (image->layer_count == 0)
@@ -232,7 +233,7 @@ static int add_to(struct adding *adding, const struct image *image, const struct
     return r == 0 ? result_publish(adding, lock, fault) : r;
 }
 
-static int add_locked(const struct addition *addition, const struct store_lock *lock,
+static int add_locked(const struct addition *addition, const struct publish_lock *lock,
                       struct progress *progress, struct fault *fault)
 {
     OWNED(image_release) struct image other = {0};
@@ -261,7 +262,7 @@ static int add_locked(const struct addition *addition, const struct store_lock *
     return 0;
 }
 
-int image_add(const struct addition *addition, struct fault *fault)
+int add_image(const struct addition *addition, struct fault *fault)
 {
     int r = image_name_check(addition->name, fault);
     if (r == 0)
@@ -270,7 +271,7 @@ int image_add(const struct addition *addition, struct fault *fault)
         return r;
     struct progress progress;
     progress_open(&progress, addition->result, false);
-    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
     r = staging_lock(addition->store, addition->result, &lock, &progress, fault);
     if (r < 0)
         return r;

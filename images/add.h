@@ -19,7 +19,7 @@ struct addition {
  * result is another image that is there; -EPROTO an installer failed, with its words; -EINTR; or
  * another negative errno. On failure the store is as it was.
  */
-int image_add(const struct addition *addition, struct fault *fault);
+int add_image(const struct addition *addition, struct fault *fault);
 
 /* The command `add`: argv[0] is the program. Returns the exit status; `prepare` readies the process. */
 int add_main(int argc, char **argv, int (*prepare)(void));

@@ -125,7 +125,7 @@ static int add(struct arguments *arguments, const char *name)
     int r = store_path(&store, &fault);
     addition.store = store;
     if (r == 0)
-        r = image_add(&addition, &fault);
+        r = add_image(&addition, &fault);
     if (r == 0)
         return EXIT_SUCCESS;
     fprintf(stderr, PROGRAM ": %s: %s\n", addition.result, fault.text);

@@ -7,7 +7,7 @@
 #include "images/base/file.h"
 #include "images/base/interrupt.h"
 #include "images/build/build.h"
-#include "images/build/verify.h"
+#include "images/build/verification.h"
 #include "images/registry/source.h"
 #include "images/store/catalog.h"
 #include "images/store/lock.h"

@@ -1,4 +1,4 @@
-#include "images/build/verify.h"
+#include "images/build/verification.h"
 #include "images/store/image_use.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
@@ -53,7 +53,7 @@ static bool verdict_is_good(const struct verdict *verdict)
 
 static void used_release(struct used_image **used)
 {
-    image_unuse(*used);
+    image_use_end(*used);
 }
 
 static int layers_verify(struct verification *verification, const struct used_image *used,

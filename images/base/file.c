@@ -44,7 +44,7 @@ int file_write(const char *path, const char *bytes, size_t length, struct fault 
     return file_create(AT_FDCWD, path, bytes, length, fault);
 }
 
-int link_write(const char *path, const char *target, struct fault *fault)
+int file_write_link(const char *path, const char *target, struct fault *fault)
 {
     if ((unlink(path) < 0 && errno != ENOENT) || symlink(target, path) < 0)
         return fault_set(fault, errno, "cannot make the link %s to %s: %m", path, target);
@@ -66,7 +66,7 @@ static int directory_make(char *path, mode_t mode)
     return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : -errno;
 }
 
-int directory_provide(const char *path, mode_t mode, struct fault *fault)
+int file_make_directory(const char *path, mode_t mode, struct fault *fault)
 {
     OWNED_MEMORY char *copy = strdup(path);
     int r = copy != NULL ? directory_make(copy, mode) : -ENOMEM;
@@ -79,17 +79,17 @@ bool file_exists(const char *path)
     return stat(path, &status) == 0;
 }
 
-void name_list_release(struct name_list *list)
+void file_list_release(struct file_list *list)
 {
     for (int i = 0; i < list->count; i++)
         free(list->entries[i]);
     free(list->entries);
-    *list = (struct name_list){0};
+    *list = (struct file_list){0};
 }
 
-void name_list_read(const char *path, const char *ending, struct name_list *ret_list)
+void file_list_read(const char *path, const char *ending, struct file_list *ret_list)
 {
-    *ret_list = (struct name_list){0};
+    *ret_list = (struct file_list){0};
     int count = scandir(path, &ret_list->entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         struct dirent *entry = ret_list->entries[i];

@@ -26,19 +26,19 @@ int file_create(int directory_fd, const char *path, const char *bytes, size_t le
 int file_write(const char *path, const char *bytes, size_t length, struct fault *fault);
 
 /* Puts a symbolic link in the place of what is there but a directory. 0 or negative errno. */
-int link_write(const char *path, const char *target, struct fault *fault);
+int file_write_link(const char *path, const char *target, struct fault *fault);
 
 /* Makes a directory and those above it; there already is fine. 0 or negative errno. */
-int directory_provide(const char *path, mode_t mode, struct fault *fault);
+int file_make_directory(const char *path, mode_t mode, struct fault *fault);
 
 bool file_exists(const char *path); /* a dangling link does not */
 
 /* The names in a directory that end so, sorted; an absent directory has none. */
-struct name_list {
+struct file_list {
     struct dirent **entries; /* owned */
     int count;
 };
-void name_list_release(struct name_list *list);
-void name_list_read(const char *path, const char *ending, struct name_list *ret_list);
+void file_list_release(struct file_list *list);
+void file_list_read(const char *path, const char *ending, struct file_list *ret_list);
 
 #endif

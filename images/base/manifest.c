@@ -10,7 +10,7 @@
 #define SHOWN_MAX 96 /* of a text of the document, in a message: ASCII */
 #define OFFERS_MAX 512
 
-struct platform platform_host(void)
+struct platform manifest_platform(void)
 {
     static const struct {
         const char *machine;
@@ -211,8 +211,8 @@ static int manifest_read(const struct json_value *manifest, struct document *doc
     return r;
 }
 
-int document_read(const char *json, size_t length, const struct platform *platform,
-                  struct document *ret_document, struct fault *fault)
+int manifest_read_document(const char *json, size_t length, const struct platform *platform,
+                           struct document *ret_document, struct fault *fault)
 {
     OWNED(json_release) struct json *parsed = NULL;
     int r = json_parse(json, length, &parsed, fault);
@@ -248,7 +248,7 @@ int document_read(const char *json, size_t length, const struct platform *platfo
     return r;
 }
 
-bool variable_is_wanted(const char *pair)
+bool manifest_wants_variable(const char *pair)
 {
     /* LD_LIBRARY_PATH may stay: some images have their libraries where nothing else finds them. */
     static const char *const own[] = {"HOME",     "USER", "LOGNAME", "PWD",     "OLDPWD", "SHELL",
@@ -301,7 +301,7 @@ static int environment_read(const struct json_value *variables, struct configura
     const struct json_value *variable = count > 0 ? variables->first : NULL;
     for (; variable != NULL; variable = variable->next) {
         if (variable->type != JSON_STRING || strlen(variable->text) != variable->length ||
-            !variable_is_wanted(variable->text))
+            !manifest_wants_variable(variable->text))
             continue;
         *next = strdup(variable->text);
         if (*next == NULL)
@@ -324,8 +324,8 @@ static int platform_check(const struct json_value *root, const struct platform *
                      shown(processor, kind), platform->os, platform->architecture);
 }
 
-int image_configuration_read(const char *json, size_t length, const struct platform *platform,
-                             struct configuration *ret_configuration, struct fault *fault)
+int manifest_read_configuration(const char *json, size_t length, const struct platform *platform,
+                                struct configuration *ret_configuration, struct fault *fault)
 {
     OWNED(json_release) struct json *parsed = NULL;
     int r = json_parse(json, length, &parsed, fault);
@@ -334,7 +334,7 @@ int image_configuration_read(const char *json, size_t length, const struct platf
         return r == -ENOMEM ? r : -EINVAL;
     }
     const struct json_value *root = json_root(parsed);
-    OWNED(image_configuration_release) struct configuration configuration = {0};
+    OWNED(manifest_release_configuration) struct configuration configuration = {0};
     if (root->type != JSON_OBJECT)
         return fault_set(fault, EINVAL, "its configuration is damaged: it is no object");
     r = platform_check(root, platform, fault);
@@ -350,7 +350,7 @@ int image_configuration_read(const char *json, size_t length, const struct platf
     return 0;
 }
 
-void image_configuration_release(struct configuration *configuration)
+void manifest_release_configuration(struct configuration *configuration)
 {
     for (char **pair = configuration->environment; pair != NULL && *pair != NULL; pair++)
         free(*pair);

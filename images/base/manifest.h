@@ -24,7 +24,7 @@
 #define LAYER_BYTES_MAX (UINT64_C(16) << 30) /* all layers of an image together, as they are sent */
 #define PLATFORM_TEXT_MAX 64
 
-/* What to ask a registry for, all that document_read() knows. */
+/* What to ask a registry for, all that manifest_read_document() knows. */
 #define MANIFEST_ACCEPT                                                                            \
     "application/vnd.oci.image.index.v1+json, "                                                    \
     "application/vnd.docker.distribution.manifest.list.v2+json, "                                  \
@@ -38,7 +38,7 @@ struct platform {
 };
 
 /* That of this machine; source: uname(2). */
-struct platform platform_host(void);
+struct platform manifest_platform(void);
 
 struct descriptor {
     struct digest digest;
@@ -63,10 +63,10 @@ struct document {
  * -ENOTSUP for a kind, media type or digest that we do not know, named in the fault; -ENOENT when
  * an index has nothing for the platform, with what it has.
  */
-int document_read(const char *json, size_t length, const struct platform *platform,
-                  struct document *ret_document, struct fault *fault);
+int manifest_read_document(const char *json, size_t length, const struct platform *platform,
+                           struct document *ret_document, struct fault *fault);
 
-/* What the configuration of an image says; owned: image_configuration_release() frees. */
+/* What the configuration of an image says; owned: manifest_release_configuration() frees. */
 struct configuration {
     struct digest diff_ids[LAYERS_MAX]; /* of the layers, uncompressed */
     size_t diff_id_count;
@@ -77,15 +77,15 @@ struct configuration {
  * Reads a configuration and compares its platform. 0; -EINVAL; -ENOTSUP; -ENOEXEC for another
  * platform, which the fault names.
  */
-int image_configuration_read(const char *json, size_t length, const struct platform *platform,
-                             struct configuration *ret_configuration, struct fault *fault);
-void image_configuration_release(struct configuration *configuration);
+int manifest_read_configuration(const char *json, size_t length, const struct platform *platform,
+                                struct configuration *ret_configuration, struct fault *fault);
+void manifest_release_configuration(struct configuration *configuration);
 
 /*
  * Whether a run may have this variable of an image: a plain name, a value without control
  * characters, and none that says who and where the snippet is, which the run decides, or what the
  * dynamic linker is to load.
  */
-bool variable_is_wanted(const char *pair);
+bool manifest_wants_variable(const char *pair);
 
 #endif

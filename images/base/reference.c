@@ -216,7 +216,7 @@ const char *reference_server(const struct reference *reference)
     return strcmp(reference->host, "docker.io") == 0 ? "registry-1.docker.io" : reference->host;
 }
 
-bool host_is_loopback(const char *host)
+bool reference_host_is_loopback(const char *host)
 {
     char name[REFERENCE_HOST_MAX + 1];
     size_t length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");

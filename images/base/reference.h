@@ -38,6 +38,6 @@ void reference_format(const struct reference *reference, char text[REFERENCE_TEX
 const char *reference_server(const struct reference *reference);
 
 /* Whether "HOST" or "HOST:PORT" is this machine: localhost, 127.0.0.0/8 or [::1]. */
-bool host_is_loopback(const char *host);
+bool reference_host_is_loopback(const char *host);
 
 #endif

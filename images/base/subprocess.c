@@ -178,7 +178,7 @@ static int interrupted(struct fault *fault)
                      sigabbrev_np(interrupt_signal()));
 }
 
-int children_look(struct subprocess *children, size_t count, struct fault *fault)
+int subprocess_poll_all(struct subprocess *children, size_t count, struct fault *fault)
 {
     int r = children_turn(children, count, 0, NULL);
     const struct subprocess *failed = child_at_fault(children, count);
@@ -187,8 +187,8 @@ int children_look(struct subprocess *children, size_t count, struct fault *fault
     return failed != NULL ? fault_set(fault, failed->error, "%s", failed->fault.text) : 0;
 }
 
-int subprocesses_wait(struct subprocess *children, size_t count,
-                      const struct subprocess_observer *observer, struct fault *fault)
+int subprocess_wait_all(struct subprocess *children, size_t count,
+                        const struct subprocess_observer *observer, struct fault *fault)
 {
     const struct subprocess *failed = NULL;
     int r = 0;
@@ -329,7 +329,7 @@ int subprocess_run(const struct subprocess_spec *program,
 {
     int r = subprocess_start(program, child, fault);
     if (r == 0)
-        r = subprocesses_wait(child, 1, observer, fault);
+        r = subprocess_wait_all(child, 1, observer, fault);
     return r == 0 ? subprocess_check(program, child, fault) : r;
 }
 

@@ -81,11 +81,11 @@ struct subprocess_observer {
  * negative errno with the fault that a confined child reported.
  */
 #define CHILDREN_MAX 8
-int subprocesses_wait(struct subprocess *children, size_t count,
-                      const struct subprocess_observer *observer, struct fault *fault);
+int subprocess_wait_all(struct subprocess *children, size_t count,
+                        const struct subprocess_observer *observer, struct fault *fault);
 
 /* Attends to what came from the children, without waiting. 0, -EINTR or a reported fault. */
-int children_look(struct subprocess *children, size_t count, struct fault *fault);
+int subprocess_poll_all(struct subprocess *children, size_t count, struct fault *fault);
 
 struct subprocess_spec {
     const char *const *argv;        /* NULL-terminated; argv[0] is looked up in PATH */
@@ -95,13 +95,13 @@ struct subprocess_spec {
 };
 
 /*
- * Starts a program of the host; subprocesses_wait() tells its end, and subprocess_check() what became of it.
+ * Starts a program of the host; subprocess_wait_all() tells its end, and subprocess_check() what became of it.
  * What it prints in the meantime has the room of a pipe. 0 or a negative errno.
  */
 int subprocess_start(const struct subprocess_spec *program, struct subprocess *child,
                      struct fault *fault);
 
-/* After subprocesses_wait(): as subprocess_run(). */
+/* After subprocess_wait_all(): as subprocess_run(). */
 int subprocess_check(const struct subprocess_spec *program, const struct subprocess *child,
                      struct fault *fault);
 

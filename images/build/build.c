@@ -50,9 +50,9 @@ struct making {
 
 static void making_release(struct making *making)
 {
-    layer_release(&making->layer);
+    layer_store_release(&making->layer);
     image_release(&making->image);
-    provenance_release(&making->provenance);
+    source_release_provenance(&making->provenance);
     staging_release(&making->place);
 }
 
@@ -122,9 +122,9 @@ static int layer_make(struct making *making, int directory_fd, struct fault *fau
 {
     struct image *image = &making->image;
     const struct staging *place = &making->place;
-    int r = layer_begin(place->lock->images_fd, &making->layer, fault);
+    int r = layer_store_begin(place->lock->images_fd, &making->layer, fault);
     if (r == 0)
-        r = store_keep_tree(place->lock, place->name, "rootfs", &making->layer, fault);
+        r = publish_keep_tree(place->lock, place->name, "rootfs", &making->layer, fault);
     if (r == 0)
         r = contents_write(making->layer.fd, fault);
     if (r < 0)
@@ -181,7 +181,7 @@ static int record_make(struct making *making, struct fault *fault)
     return r == 0 ? records_write(making, fd, fault) : r;
 }
 
-static int making_run(struct making *making, const struct store_lock *lock,
+static int making_run(struct making *making, const struct publish_lock *lock,
                       struct progress *progress, struct fault *fault)
 {
     struct staging *place = &making->place;
@@ -199,7 +199,7 @@ static int making_run(struct making *making, const struct store_lock *lock,
     if (r == 0 && interrupt_signal() != 0)
         r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
     if (r == 0)
-        r = store_publish(lock, place->name, fault);
+        r = publish_image(lock, place->name, fault);
     if (r == 0)
         place->name[0] = '\0';
     return r;
@@ -211,7 +211,7 @@ static void done_tell(struct progress *progress, const struct image *image, bool
                                                       image->summary});
 }
 
-static int image_make(const struct build *build, const struct store_lock *lock,
+static int image_make(const struct build *build, const struct publish_lock *lock,
                       struct progress *progress, struct fault *fault)
 {
     const bool imported = build->from != NULL || build->reference != NULL;
@@ -233,7 +233,7 @@ static int image_make(const struct build *build, const struct store_lock *lock,
 
 static int build_with(const struct build *build, struct progress *progress, struct fault *fault)
 {
-    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
     int r = staging_lock(build->store, build->name, &lock, progress, fault);
     if (r < 0)
         return r;

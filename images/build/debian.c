@@ -132,7 +132,7 @@ static int directories_make(const char *scratch, struct fault *fault)
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(names); i++) {
         char path[PATH_MAX];
         snprintf(path, sizeof(path), "%s/%s", scratch, names[i]);
-        r = directory_provide(path, 0755, fault);
+        r = file_make_directory(path, 0755, fault);
     }
     return r;
 }
@@ -333,8 +333,8 @@ static int packages_open(const char *scratch, struct debian_download *ret_downlo
 {
     char archives[PATH_MAX];
     snprintf(archives, sizeof(archives), "%s/cache/archives", scratch);
-    OWNED(name_list_release) struct name_list names;
-    name_list_read(archives, ".deb", &names);
+    OWNED(file_list_release) struct file_list names;
+    file_list_read(archives, ".deb", &names);
     if (names.count <= 0)
         return fault_set(fault, EPROTO, "apt left no package in %s", archives);
     OWNED_MEMORY struct opened *opened = calloc((size_t)names.count, sizeof(*opened));

@@ -27,9 +27,9 @@ static int move(const char *from, const char *to, struct fault *fault)
 /* The directory of the node package, which is named after the machine; "" when there is none. */
 static void node_directory(char path[PATH_MAX])
 {
-    OWNED(name_list_release) struct name_list machines;
+    OWNED(file_list_release) struct file_list machines;
     path[0] = '\0';
-    name_list_read(ASIDE "/node_modules", "64", &machines);
+    file_list_read(ASIDE "/node_modules", "64", &machines);
     for (int i = 0; i < machines.count; i++)
         if (strncmp(machines.entries[i]->d_name, "node-linux-", 11) == 0)
             snprintf(path, PATH_MAX, ASIDE "/node_modules/%s", machines.entries[i]->d_name);
@@ -41,7 +41,7 @@ static int node_place(struct fault *fault)
     node_directory(directory);
     if (directory[0] == '\0')
         return fault_set(fault, ENOENT, "npm did not bring the Node.js package");
-    int r = directory_provide("usr/share/doc/node", 0755, fault);
+    int r = file_make_directory("usr/share/doc/node", 0755, fault);
     static const char *const moves[][2] = {
         {"bin/node", "usr/bin/node"},
         {"LICENSE", "usr/share/doc/node/copyright"},
@@ -64,13 +64,13 @@ int npm_place(struct fault *fault)
         return 0;
     int r = node_place(fault);
     if (r == 0)
-        r = directory_provide("usr/lib/node_modules", 0755, fault);
+        r = file_make_directory("usr/lib/node_modules", 0755, fault);
     if (r == 0)
         r = move(ASIDE "/node_modules/npm", "usr/lib/node_modules/npm", fault);
     if (r == 0)
-        r = link_write("usr/bin/npm", "../lib/node_modules/npm/bin/npm-cli.js", fault);
+        r = file_write_link("usr/bin/npm", "../lib/node_modules/npm/bin/npm-cli.js", fault);
     if (r == 0)
-        r = link_write("usr/bin/npx", "../lib/node_modules/npm/bin/npx-cli.js", fault);
+        r = file_write_link("usr/bin/npx", "../lib/node_modules/npm/bin/npx-cli.js", fault);
     if (r == 0)
         r = tree_remove(AT_FDCWD, ASIDE "/node_modules/.package-lock.json");
     /* At the root, since require() and import look in each directory above the program's. */

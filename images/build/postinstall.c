@@ -57,7 +57,7 @@ static int packages_body(void *data, struct fault *fault)
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(steps); i++)
         r = steps[i](fault);
     if (r == 0 && recipe->fonts)
-        r = directory_provide(FONT_DIRECTORY, 0755, fault);
+        r = file_make_directory(FONT_DIRECTORY, 0755, fault);
     if (r == 0)
         r = tree_remove(AT_FDCWD, SETUP_DIRECTORY);
     return r < 0 ? fault_set(fault, -r, "cannot finish the image: %m") : 0;
@@ -182,8 +182,8 @@ static void summary_send(const struct version_item *item)
 /* matplotlib looks in $HOME for its list of fonts, which is empty in each run: a link leads here. */
 static void fonts_send(void)
 {
-    OWNED(name_list_release) struct name_list names;
-    name_list_read(FONT_DIRECTORY, ".json", &names);
+    OWNED(file_list_release) struct file_list names;
+    file_list_read(FONT_DIRECTORY, ".json", &names);
     for (int i = 0; i < names.count; i++) {
         char text[1024];
         const char *name = names.entries[i]->d_name;

@@ -17,16 +17,16 @@
 #define LOCK_POLL_NANOSECONDS 200000000L
 #define REMOVE_TRIES 5
 
-int staging_lock(const char *store, const char *name, struct store_lock *lock,
+int staging_lock(const char *store, const char *name, struct publish_lock *lock,
                  struct progress *progress, struct fault *fault)
 {
     sigset_t mask;
     interrupt_mask(&mask);
     for (bool told = false;; told = true) {
         pid_t holder = 0;
-        int r = store_lock(store, name, lock, &holder, fault);
+        int r = publish_lock(store, name, lock, &holder, fault);
         if (r <= 0)
-            return r == 0 ? store_sweep(lock, fault) : r;
+            return r == 0 ? publish_sweep(lock, fault) : r;
         if (!told)
             progress_note(progress,
                           "process %ld is fetching or changing it already; waiting for that",
@@ -57,11 +57,11 @@ static int directories_make(const struct staging *place, struct fault *fault)
     return 0;
 }
 
-int staging_open(struct staging *place, const char *store, const struct store_lock *lock,
+int staging_open(struct staging *place, const char *store, const struct publish_lock *lock,
                  struct fault *fault)
 {
     place->lock = lock;
-    int r = store_begin(lock, place->name, fault);
+    int r = publish_begin(lock, place->name, fault);
     if (r < 0) {
         place->name[0] = '\0';
         return r;

@@ -12,7 +12,7 @@
 #include <limits.h>
 
 struct staging {
-    const struct store_lock *lock; /* borrowed */
+    const struct publish_lock *lock; /* borrowed */
     char name[STORE_STAGING_MAX];    /* below STORE/images; "" none */
     char rootfs[PATH_MAX];         /* empty directories in it: absolute host paths */
     char scratch[PATH_MAX];
@@ -22,11 +22,11 @@ struct staging {
  * Takes the lock of the name, waiting while another process has it, and sweeps what dead ones left.
  * 0; -EINTR; or another negative errno.
  */
-int staging_lock(const char *store, const char *name, struct store_lock *lock,
+int staging_lock(const char *store, const char *name, struct publish_lock *lock,
                  struct progress *progress, struct fault *fault);
 
 /* Makes the directories. 0 or a negative errno. */
-int staging_open(struct staging *place, const char *store, const struct store_lock *lock,
+int staging_open(struct staging *place, const char *store, const struct publish_lock *lock,
                  struct fault *fault);
 
 /* Empties both directories, to begin anew. 0 or a negative errno. */

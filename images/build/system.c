@@ -101,7 +101,7 @@ static int write_texts(struct fault *fault)
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(files); i++)
         r = file_write(files[i].path, files[i].text, strlen(files[i].text), fault);
-    return r == 0 ? link_write("etc/localtime", "/usr/share/zoneinfo/Etc/UTC", fault) : r;
+    return r == 0 ? file_write_link("etc/localtime", "/usr/share/zoneinfo/Etc/UTC", fault) : r;
 }
 
 /* Files that a script copies to /etc when they are not there; the packages may lack them. */
@@ -125,8 +125,8 @@ static int copy_defaults(struct fault *fault)
 /* What update-ca-certificates(8) does, without the hashed links: libraries here read the bundle. */
 static int bundle_certificates(struct fault *fault)
 {
-    OWNED(name_list_release) struct name_list names;
-    name_list_read(CERTIFICATES, ".crt", &names);
+    OWNED(file_list_release) struct file_list names;
+    file_list_read(CERTIFICATES, ".crt", &names);
     OWNED(buffer_release) struct buffer bundle = BUFFER(FILE_TEXT_MAX);
     int r = 0;
     for (int i = 0; r == 0 && i < names.count; i++) {
@@ -136,7 +136,7 @@ static int bundle_certificates(struct fault *fault)
     }
     if (r < 0 || bundle.length == 0)
         return r;
-    r = directory_provide("etc/ssl/certs", 0755, fault);
+    r = file_make_directory("etc/ssl/certs", 0755, fault);
     return r == 0 ? file_write(CERTIFICATE_BUNDLE, bundle.data, bundle.length, fault) : r;
 }
 
@@ -144,9 +144,9 @@ static int bundle_certificates(struct fault *fault)
 static int link_font_rules(struct fault *fault)
 {
     static const char available[] = "usr/share/fontconfig/conf.avail";
-    OWNED(name_list_release) struct name_list names;
-    name_list_read(available, ".conf", &names);
-    int r = names.count > 0 ? directory_provide("etc/fonts/conf.d", 0755, fault) : 0;
+    OWNED(file_list_release) struct file_list names;
+    file_list_read(available, ".conf", &names);
+    int r = names.count > 0 ? file_make_directory("etc/fonts/conf.d", 0755, fault) : 0;
     for (int i = 0; r == 0 && i < names.count; i++) {
         const char *name = names.entries[i]->d_name;
         char link[300], target[512];
@@ -155,7 +155,7 @@ static int link_font_rules(struct fault *fault)
         bool choice = strncmp(name, "10-", 3) == 0 || strncmp(name, "11-", 3) == 0 ||
                       strncmp(name, "70-", 3) == 0 || strncmp(name, "25-", 3) == 0;
         if (!choice && !file_exists(link))
-            r = link_write(link, target, fault);
+            r = file_write_link(link, target, fault);
     }
     return r;
 }
@@ -163,8 +163,8 @@ static int link_font_rules(struct fault *fault)
 /* The packages, as dpkg would list them: for people and scanners who ask what is in the image. */
 static int write_package_status(struct fault *fault)
 {
-    OWNED(name_list_release) struct name_list names;
-    name_list_read(SETUP_DIRECTORY, ".control", &names);
+    OWNED(file_list_release) struct file_list names;
+    file_list_read(SETUP_DIRECTORY, ".control", &names);
     OWNED(buffer_release) struct buffer status = BUFFER(FILE_TEXT_MAX);
     int r = 0;
     for (int i = 0; r == 0 && i < names.count; i++) {
@@ -177,7 +177,7 @@ static int write_package_status(struct fault *fault)
             r = buffer_append_text(&status, "\n");
     }
     if (r == 0)
-        r = directory_provide("var/lib/dpkg", 0755, fault);
+        r = file_make_directory("var/lib/dpkg", 0755, fault);
     if (r == 0)
         r = file_write("var/lib/dpkg/status", status.data, status.length, fault);
     return r < 0 ? fault_set(fault, -r, "cannot write the package status: %m") : 0;
@@ -196,8 +196,8 @@ int system_configure(struct fault *fault)
 
 static int alternatives_read(struct alternative_list *list, struct fault *fault)
 {
-    OWNED(name_list_release) struct name_list names;
-    name_list_read(SETUP_DIRECTORY, ".postinst", &names);
+    OWNED(file_list_release) struct file_list names;
+    file_list_read(SETUP_DIRECTORY, ".postinst", &names);
     for (int i = 0; i < names.count; i++) {
         char path[512];
         snprintf(path, sizeof(path), SETUP_DIRECTORY "/%s", names.entries[i]->d_name);
@@ -223,10 +223,10 @@ static int alternative_link(const struct alternative *alternative, struct fault 
     if (directory == NULL)
         return fault_set(fault, ENOMEM, "no memory for the alternatives");
     *strrchr(directory, '/') = '\0';
-    int r = directory[0] != '\0' ? directory_provide(directory, 0755, fault) : 0;
+    int r = directory[0] != '\0' ? file_make_directory(directory, 0755, fault) : 0;
     if (r == 0)
-        r = link_write(middle, alternative->path, fault);
-    return r == 0 ? link_write(alternative->link, middle, fault) : r;
+        r = file_write_link(middle, alternative->path, fault);
+    return r == 0 ? file_write_link(alternative->link, middle, fault) : r;
 }
 
 int system_link_alternatives(struct fault *fault)
@@ -234,7 +234,7 @@ int system_link_alternatives(struct fault *fault)
     OWNED(alternative_list_release) struct alternative_list list = {0};
     int r = alternatives_read(&list, fault);
     if (r == 0)
-        r = directory_provide("etc/alternatives", 0755, fault);
+        r = file_make_directory("etc/alternatives", 0755, fault);
     for (size_t i = 0; r == 0 && i < list.count; i++)
         r = alternative_link(&list.items[i], fault);
     return r;

@@ -18,16 +18,16 @@ static void secret_free(char **text)
     *text = NULL;
 }
 
-void credentials_release(struct credentials *credentials)
+void auth_file_release_credentials(struct credentials *credentials)
 {
     secret_free(&credentials->user);
     secret_free(&credentials->password);
     secret_free(&credentials->identity_token);
 }
 
-void auth_release(struct auth *auth)
+void auth_file_release(struct auth *auth)
 {
-    credentials_release(&auth->credentials);
+    auth_file_release_credentials(&auth->credentials);
 }
 
 const char *auth_file_host(const struct reference *reference)
@@ -71,7 +71,7 @@ static int entry_read(const struct json_value *entry, struct credentials *ret_cr
     const char *encoded = member_text(entry, "auth");
     const char *token = member_text(entry, "identitytoken");
     const char *user = member_text(entry, "username"), *password = member_text(entry, "password");
-    OWNED(credentials_release) struct credentials credentials = {0};
+    OWNED(auth_file_release_credentials) struct credentials credentials = {0};
     int r = 1;
     if (encoded != NULL)
         r = login_decode(encoded, &credentials);
@@ -147,7 +147,7 @@ static int logins_read(const struct json_value *logins, const struct reference *
             return r;
         if (r > 0)
             continue;
-        credentials_release(&auth->credentials);
+        auth_file_release_credentials(&auth->credentials);
         auth->credentials = found;
         auth->kind = AUTH_LOGIN;
         best = match;
@@ -176,7 +176,7 @@ int auth_file_read(const char *json, size_t length, const struct reference *refe
     const struct json_value *root = json_root(parsed);
     if (root->type != JSON_OBJECT)
         return -EINVAL;
-    OWNED(auth_release) struct auth auth = {.kind = AUTH_NONE};
+    OWNED(auth_file_release) struct auth auth = {.kind = AUTH_NONE};
     const struct json_value *helpers = json_member(root, "credHelpers");
     bool settled = helper_take(member_text(helpers, reference->host), &auth) ||
                    helper_take(member_text(helpers, auth_file_host(reference)), &auth);
@@ -190,7 +190,7 @@ int auth_file_read(const char *json, size_t length, const struct reference *refe
     return 0;
 }
 
-int helper_answer_read(const char *json, size_t length, struct credentials *ret_credentials)
+int auth_file_read_helper(const char *json, size_t length, struct credentials *ret_credentials)
 {
     OWNED(json_release) struct json *parsed = NULL;
     int r = json_parse(json, length, &parsed, NULL);
@@ -200,7 +200,7 @@ int helper_answer_read(const char *json, size_t length, struct credentials *ret_
     const char *secret = member_text(json_root(parsed), "Secret");
     if (user == NULL || secret == NULL)
         return -EINVAL;
-    OWNED(credentials_release) struct credentials credentials = {0};
+    OWNED(auth_file_release_credentials) struct credentials credentials = {0};
     bool is_token = strcmp(user, "<token>") == 0;
     char **place = is_token ? &credentials.identity_token : &credentials.password;
     credentials.user = is_token ? NULL : strdup(user);

@@ -16,14 +16,14 @@
 
 #define AUTH_FILE_MAX (1 << 20) /* bytes */
 
-/* A login. Owned: credentials_release() wipes and frees. Empty is {0}. */
+/* A login. Owned: auth_file_release_credentials() wipes and frees. Empty is {0}. */
 struct credentials {
     char *user;
     char *password;
     char *identity_token; /* in their place: what an OAuth server takes for a login, or NULL */
 };
 
-void credentials_release(struct credentials *credentials);
+void auth_file_release_credentials(struct credentials *credentials);
 
 enum auth_kind {
     AUTH_NONE,
@@ -37,7 +37,7 @@ struct auth {
     char helper[64];                /* of AUTH_HELPER: letters, digits, '-', '_', '.' */
 };
 
-void auth_release(struct auth *auth);
+void auth_file_release(struct auth *auth);
 
 /*
  * Looks for the reference: its repository, then the folders above it, then its host. What is not
@@ -53,6 +53,6 @@ const char *auth_file_host(const struct reference *reference);
  * Reads what `docker-credential-X get` printed. 0; -EINVAL when it is not an object with Username and
  * Secret; -ENOMEM.
  */
-int helper_answer_read(const char *json, size_t length, struct credentials *ret_credentials);
+int auth_file_read_helper(const char *json, size_t length, struct credentials *ret_credentials);
 
 #endif

@@ -185,10 +185,10 @@ static int blob_judge(struct blobs *blobs, struct blob *blob, struct fault *faul
         return r < 0 ? fault_set(fault, -r, "cannot begin a download anew: %m")
                      : blob_wait(blob, 0);
     }
-    if (transfer_may_retry(transfer) && ++blob->failures < TRIES_MAX)
-        return blob_wait(blob, transfer_delay(transfer, blob->failures));
+    if (http_transfer_may_retry(transfer) && ++blob->failures < TRIES_MAX)
+        return blob_wait(blob, http_transfer_delay(transfer, blob->failures));
     return answered ? session_refusal(blobs->request->session, transfer, fault)
-                    : transfer_fault(transfer, fault);
+                    : http_transfer_fault(transfer, fault);
 }
 
 /* Gives on what is whole, in order. */

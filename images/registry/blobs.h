@@ -20,7 +20,7 @@ struct blobs_request {
     struct session *session;
     const struct document *document; /* a manifest */
     const struct digest *diff_ids;   /* as many as layers */
-    int downloads_fd;                /* downloads_open() */
+    int downloads_fd;                /* download_open_directory() */
     struct layers *layers;           /* where they go; NULL: nowhere, they are only downloaded */
     struct progress *progress;
 };

@@ -41,7 +41,7 @@ static int helper_ask(const char *helper, const struct reference *reference,
     }
     if (r < 0)
         return r;
-    r = helper_answer_read(child.out.data, child.out.length, credentials);
+    r = auth_file_read_helper(child.out.data, child.out.length, credentials);
     if (child.out.data != NULL)
         explicit_bzero(child.out.data, child.out.capacity);
     return r < 0 ? fault_set(fault, -r, "%s answers something that is no login", name) : 0;
@@ -52,7 +52,7 @@ static int file_look(const char *path, const struct reference *reference,
                      struct credentials *credentials, struct fault *fault)
 {
     OWNED(buffer_wipe) struct buffer text = BUFFER(AUTH_FILE_MAX);
-    OWNED(auth_release) struct auth auth = {.kind = AUTH_NONE};
+    OWNED(auth_file_release) struct auth auth = {.kind = AUTH_NONE};
     int r = file_read(path, &text, fault);
     if (r == -ENOENT)
         return 1;

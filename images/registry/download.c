@@ -30,7 +30,7 @@ static void sweep(int directory_fd)
             unlinkat(directory_fd, entry->d_name, 0);
 }
 
-int downloads_open(const char *store, int *ret_fd, struct fault *fault)
+int download_open_directory(const char *store, int *ret_fd, struct fault *fault)
 {
     OWNED_MEMORY char *path = NULL;
     if (asprintf(&path, "%s/" DIRECTORY, store) < 0) {
@@ -169,7 +169,7 @@ int download_check(struct download *download)
     return digest_equal(&found, &download->wanted.digest) ? 0 : -EBADMSG;
 }
 
-void downloads_forget(int directory_fd, const struct digest *digest)
+void download_forget(int directory_fd, const struct digest *digest)
 {
     char name[DIGEST_TEXT_MAX];
     file_name(digest, name);

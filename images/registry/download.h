@@ -19,7 +19,7 @@
 #include <stdbool.h>
 
 /* Opens the directory, making it if it is absent, and removes what is old. 0 or a negative errno. */
-int downloads_open(const char *store, int *ret_fd, struct fault *fault);
+int download_open_directory(const char *store, int *ret_fd, struct fault *fault);
 
 struct download {
     struct descriptor wanted;
@@ -58,7 +58,7 @@ bool download_is_complete(struct download *download);
 int download_check(struct download *download);
 
 /* Removes the file of a blob that is not needed any more, if there is one. */
-void downloads_forget(int directory_fd, const struct digest *digest);
+void download_forget(int directory_fd, const struct digest *digest);
 
 /* Removes the file, if it still is under its name. The descriptor stays. */
 void download_remove(struct download *download);

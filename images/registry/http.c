@@ -77,7 +77,7 @@ static const char *url_check(const char *text, bool loopback, char origin[HTTP_H
     snprintf(origin, HTTP_HEADER_MAX, "%s://%s:%s", scheme, host, port);
     if (encrypted)
         return NULL;
-    if (!host_is_loopback(host))
+    if (!reference_host_is_loopback(host))
         return "is not encrypted; plain http is for registries on this machine only";
     return loopback ? NULL : "leads to this machine, where the registry is not";
 }
@@ -384,7 +384,7 @@ int http_pause(int64_t milliseconds)
     return interrupt_signal() != 0 ? -EINTR : 0;
 }
 
-bool transfer_may_retry(const struct transfer *transfer)
+bool http_transfer_may_retry(const struct transfer *transfer)
 {
     if (transfer->sink_error < 0)
         return false;
@@ -409,7 +409,7 @@ bool transfer_may_retry(const struct transfer *transfer)
     }
 }
 
-int64_t transfer_delay(const struct transfer *transfer, unsigned number)
+int64_t http_transfer_delay(const struct transfer *transfer, unsigned number)
 {
     if (transfer->code == CURLE_OK && transfer->answer.retry_after >= 0)
         return transfer->answer.retry_after;
@@ -421,7 +421,7 @@ int64_t transfer_delay(const struct transfer *transfer, unsigned number)
     return delay / 2 + delay / 2 * chance / UINT16_MAX;
 }
 
-int transfer_fault(const struct transfer *transfer, struct fault *fault)
+int http_transfer_fault(const struct transfer *transfer, struct fault *fault)
 {
     char origin[HTTP_HEADER_MAX] = "the registry";
     (void)url_check(transfer->url, transfer->request.loopback, origin);

@@ -90,16 +90,16 @@ void http_wake(struct http *http);
 int http_wait(struct http *http, const struct transfer *transfer);
 
 /* Whether a transfer that is done may be tried again later: the network, 429 and 5xx. */
-bool transfer_may_retry(const struct transfer *transfer);
+bool http_transfer_may_retry(const struct transfer *transfer);
 
 /* How long to wait before the try of this number, the first being 1; as the server asked, if so. */
-int64_t transfer_delay(const struct transfer *transfer, unsigned number);
+int64_t http_transfer_delay(const struct transfer *transfer, unsigned number);
 
 /*
  * Fills the fault for a transfer that libcurl, the sink or a redirect ended, not an answer. Returns a
  * negative errno.
  */
-int transfer_fault(const struct transfer *transfer, struct fault *fault);
+int http_transfer_fault(const struct transfer *transfer, struct fault *fault);
 
 /* Sleeps so long, or until a signal: 0 or -EINTR. */
 int http_pause(int64_t milliseconds);

@@ -45,8 +45,8 @@ static int manifest_find(struct session *session, struct finding *finding,
         if (r == 0)
             r = piece_note(finding, LOCK_MANIFEST, provenance, fault);
         if (r == 0)
-            r = document_read(finding->piece.text.data, finding->piece.text.length,
-                              &finding->platform, &finding->document, fault);
+            r = manifest_read_document(finding->piece.text.data, finding->piece.text.length,
+                                       &finding->platform, &finding->document, fault);
         if (r < 0 || finding->document.kind == DOCUMENT_MANIFEST)
             return r;
         chosen = finding->document.chosen;
@@ -64,8 +64,8 @@ static int configuration_get(struct session *session, struct finding *finding,
     if (r == 0)
         r = piece_note(finding, LOCK_CONFIGURATION, provenance, fault);
     if (r == 0)
-        r = image_configuration_read(finding->piece.text.data, finding->piece.text.length,
-                                     &finding->platform, &provenance->configuration, fault);
+        r = manifest_read_configuration(finding->piece.text.data, finding->piece.text.length,
+                                        &finding->platform, &provenance->configuration, fault);
     if (r == 0 && provenance->configuration.diff_id_count != finding->document.layer_count)
         r = fault_set(fault, EINVAL, "its manifest has %zu layers, its configuration %zu",
                       finding->document.layer_count, provenance->configuration.diff_id_count);
@@ -100,7 +100,7 @@ static int layers_get(const struct pull *pull, struct session *session,
     char size[32];
     uint64_t bytes = 0;
     OWNED_FD int downloads_fd = -1;
-    int r = downloads_open(pull->store, &downloads_fd, fault);
+    int r = download_open_directory(pull->store, &downloads_fd, fault);
     if (r < 0)
         return r;
     for (size_t i = 0; i < document->layer_count; i++)
@@ -122,7 +122,7 @@ static int layers_get(const struct pull *pull, struct session *session,
     }
     bool forget = layers != NULL && !is_worth_keeping(r);
     for (size_t i = 0; forget && i < document->layer_count; i++)
-        downloads_forget(downloads_fd, &document->layers[i].digest);
+        download_forget(downloads_fd, &document->layers[i].digest);
     return r;
 }
 
@@ -132,7 +132,7 @@ static int pull_with(const struct pull *pull, struct session *session, struct la
     OWNED(finding_free) struct finding *finding = calloc(1, sizeof(*finding));
     if (finding == NULL)
         return fault_set(fault, ENOMEM, "no memory to describe an image");
-    finding->platform = platform_host();
+    finding->platform = manifest_platform();
     int r = manifest_find(session, finding, provenance, fault);
     if (r == 0)
         r = configuration_get(session, finding, provenance, fault);

@@ -17,7 +17,7 @@
 void session_open(struct session *session, struct http *http, const struct reference *reference)
 {
     *session = (struct session){.http = http, .reference = reference};
-    session->loopback = host_is_loopback(reference->host);
+    session->loopback = reference_host_is_loopback(reference->host);
     snprintf(session->base, sizeof(session->base), "https://%s", reference_server(reference));
 }
 
@@ -32,7 +32,7 @@ static void secret_free(char **text)
 void session_close(struct session *session)
 {
     secret_free(&session->authorization);
-    credentials_release(&session->credentials);
+    auth_file_release_credentials(&session->credentials);
 }
 
 static int login_wanted(const struct session *session, struct fault *fault)
@@ -79,7 +79,7 @@ int session_authorize(struct session *session, const char *challenge, unsigned l
     if (asked.scheme == CHALLENGE_BASIC) {
         if (credentials->user == NULL || session->logins > 0)
             return login_wanted(session, fault);
-        r = basic_authorization(credentials, &authorization);
+        r = token_basic_authorization(credentials, &authorization);
     } else {
         const struct token_request request = {
             .http = session->http,
@@ -181,9 +181,10 @@ static int try_judge(struct session *session, const struct transfer *transfer, u
     bool nobody =
         transfer->code == CURLE_COULDNT_RESOLVE_HOST || transfer->code == CURLE_COULDNT_CONNECT;
     unsigned most = nobody ? CONNECT_TRIES_MAX : TRIES_MAX;
-    if (transfer_may_retry(transfer) && ++tries->failures < most)
-        return http_pause(transfer_delay(transfer, tries->failures)) < 0 ? -EINTR : 1;
-    return answered ? session_refusal(session, transfer, fault) : transfer_fault(transfer, fault);
+    if (http_transfer_may_retry(transfer) && ++tries->failures < most)
+        return http_pause(http_transfer_delay(transfer, tries->failures)) < 0 ? -EINTR : 1;
+    return answered ? session_refusal(session, transfer, fault)
+                    : http_transfer_fault(transfer, fault);
 }
 
 /* One try. As try_judge(). */

@@ -17,9 +17,9 @@ IMAGE_SOURCES
 const struct image_source *const source_list[] = {IMAGE_SOURCES NULL};
 #undef SOURCE
 
-void provenance_release(struct provenance *provenance)
+void source_release_provenance(struct provenance *provenance)
 {
-    image_configuration_release(&provenance->configuration);
+    manifest_release_configuration(&provenance->configuration);
     lock_release(&provenance->lock);
     free(provenance->source);
 }
@@ -88,7 +88,7 @@ int source_make(const char *text, const struct source_site *site, struct provena
         return r;
     char shown[256];
     const char *slash = strrchr(text, '/');
-    name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : text, shown);
+    member_name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : text, shown);
     if (asprintf(&provenance->source, "the archive %s", shown) < 0) {
         provenance->source = NULL;
         return fault_set(fault, ENOMEM, "no memory for the record of the image");

@@ -31,14 +31,14 @@ struct source_site {
     struct progress *progress;
 };
 
-/* What is known of an image beside its files; owned: provenance_release() frees. Empty is {0}. */
+/* What is known of an image beside its files; owned: source_release_provenance() frees. Empty is {0}. */
 struct provenance {
     struct configuration configuration; /* of an image in layers */
     struct lock lock;
     char *source; /* for people */
 };
 
-void provenance_release(struct provenance *provenance);
+void source_release_provenance(struct provenance *provenance);
 
 struct image_source {
     const char *help; /* its lines in --help */

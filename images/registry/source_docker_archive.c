@@ -8,7 +8,7 @@ static int docker_read(int directory_fd, struct layers *layers, struct provenanc
                        struct fault *fault)
 {
     struct configuration *configuration = &provenance->configuration;
-    const struct platform platform = platform_host();
+    const struct platform platform = manifest_platform();
     OWNED(docker_archive_release) struct docker_archive archive = {0};
     OWNED(buffer_release) struct buffer text = BUFFER(IMAGE_CONFIGURATION_MAX);
     int r = layout_read_document(directory_fd, "manifest.json", &text, fault);
@@ -18,7 +18,7 @@ static int docker_read(int directory_fd, struct layers *layers, struct provenanc
     if (r == 0)
         r = layout_read_document(directory_fd, archive.configuration, &text, fault);
     if (r == 0)
-        r = image_configuration_read(text.data, text.length, &platform, configuration, fault);
+        r = manifest_read_configuration(text.data, text.length, &platform, configuration, fault);
     if (r == 0 && configuration->diff_id_count != archive.layer_count)
         r = fault_set(fault, EINVAL, "its manifest has %zu layers, its configuration %zu",
                       archive.layer_count, configuration->diff_id_count);

@@ -79,7 +79,7 @@ static int manifest_find(int directory_fd, const struct platform *platform,
     OWNED(buffer_release) struct buffer text = BUFFER(MANIFEST_MAX);
     int r = layout_read_document(directory_fd, "index.json", &text, fault);
     for (int i = 0; r == 0 && i < INDEXES_MAX; i++) {
-        r = document_read(text.data, text.length, platform, document, fault);
+        r = manifest_read_document(text.data, text.length, platform, document, fault);
         if (r < 0 || document->kind == DOCUMENT_MANIFEST)
             return r;
         text.length = 0;
@@ -95,7 +95,7 @@ static int oci_read(int directory_fd, struct layers *layers, struct provenance *
 {
     struct configuration *configuration = &provenance->configuration;
     struct lock *lock = &provenance->lock;
-    const struct platform platform = platform_host();
+    const struct platform platform = manifest_platform();
     OWNED(buffer_release) struct buffer text = BUFFER(IMAGE_CONFIGURATION_MAX);
     OWNED_MEMORY struct document *document = calloc(1, sizeof(*document));
     if (document == NULL)
@@ -106,7 +106,7 @@ static int oci_read(int directory_fd, struct layers *layers, struct provenance *
     if (r == 0)
         r = lock_add(lock, LOCK_CONFIGURATION, NULL, &document->configuration, fault);
     if (r == 0)
-        r = image_configuration_read(text.data, text.length, &platform, configuration, fault);
+        r = manifest_read_configuration(text.data, text.length, &platform, configuration, fault);
     if (r == 0 && configuration->diff_id_count != document->layer_count)
         r = fault_set(fault, EINVAL, "its manifest has %zu layers, its configuration %zu",
                       document->layer_count, configuration->diff_id_count);

@@ -25,7 +25,7 @@ static void escaped_free(char **text)
     curl_free(*text);
 }
 
-int basic_authorization(const struct credentials *credentials, char **ret_authorization)
+int token_basic_authorization(const struct credentials *credentials, char **ret_authorization)
 {
     OWNED(secret_free) char *pair = NULL;
     if (asprintf(&pair, "%s:%s", credentials->user, credentials->password) < 0) {
@@ -111,10 +111,10 @@ static int token_try(const struct token_request *request, const struct http_requ
         r = http_wait(request->http, &transfer);
     long status = transfer.answer.status;
     bool answered = r == 0 && transfer.code == CURLE_OK && transfer.sink_error == 0;
-    if (r == 0 && transfer_may_retry(&transfer) && number < TRIES_MAX)
-        r = http_pause(transfer_delay(&transfer, number)) < 0 ? -EINTR : 1;
+    if (r == 0 && http_transfer_may_retry(&transfer) && number < TRIES_MAX)
+        r = http_pause(http_transfer_delay(&transfer, number)) < 0 ? -EINTR : 1;
     else if (r == 0 && !answered)
-        r = transfer_fault(&transfer, fault);
+        r = http_transfer_fault(&transfer, fault);
     else if (answered && status == 200)
         r = answer_read(&transfer.answer.body, ret_authorization);
     else if (answered)
@@ -144,7 +144,7 @@ int token_get(const struct token_request *request, char **ret_authorization, str
     bool posts = credentials->identity_token != NULL;
     int r = 0;
     if (!posts && credentials->user != NULL)
-        r = basic_authorization(credentials, &authorization);
+        r = token_basic_authorization(credentials, &authorization);
     if (r == 0)
         r = buffer_append_text(&url, realm);
     if (r == 0 && posts)

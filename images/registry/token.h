@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* "Basic ...": a secret, owned. 0 or -ENOMEM. */
-int basic_authorization(const struct credentials *credentials, char **ret_authorization);
+int token_basic_authorization(const struct credentials *credentials, char **ret_authorization);
 
 struct token_request {
     struct http *http;

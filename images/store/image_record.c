@@ -109,7 +109,7 @@ static int read_layer(const struct json_value *value, struct image_layer *layer)
     if (value->type != JSON_OBJECT)
         return -EINVAL;
     int r = read_text(value, "id", &id);
-    if (r == 0 && !layer_id_is_valid(id))
+    if (r == 0 && !layer_store_id_is_valid(id))
         r = -EINVAL;
     if (r == 0)
         memcpy(layer->id, id, sizeof(layer->id));

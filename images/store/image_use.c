@@ -46,7 +46,7 @@ static int layers_hold(const char *store, struct used_image *used, struct fault 
     if (used->layer_fds == NULL)
         return fault_set(fault, ENOMEM, "no memory for the image %s", image->name);
     for (size_t i = 0; i < image->layer_count; i++) {
-        int r = layer_hold(store, image->layers[i].id, &used->layer_fds[i]);
+        int r = layer_store_hold(store, image->layers[i].id, &used->layer_fds[i]);
         if (r == -ENOENT)
             return 1;
         if (r < 0)
@@ -102,7 +102,7 @@ int image_use(struct used_images *list, const char *store, const char *name,
     return 0;
 }
 
-void image_unuse(void *used)
+void image_use_end(void *used)
 {
     struct used_image *image = used;
     if (image == NULL || --image->users > 0)

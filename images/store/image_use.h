@@ -29,11 +29,11 @@ struct used_images {
     struct used_image *first;
 };
 
-/* Opens an image to use it, as image_open(). 0, and image_unuse() is due; or a negative errno. */
+/* Opens an image to use it, as image_open(). 0, and image_use_end() is due; or a negative errno. */
 int image_use(struct used_images *list, const char *store, const char *name,
               struct used_image **ret_used, struct fault *fault);
 
 /* Ends one use. `used` is a struct used_image, or NULL. */
-void image_unuse(void *used);
+void image_use_end(void *used);
 
 #endif

@@ -11,7 +11,7 @@
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567"; /* 32, so that none is favoured */
 
-bool layer_id_is_valid(const char *id)
+bool layer_store_id_is_valid(const char *id)
 {
     return strlen(id) == LAYER_ID_SIZE - 1 && strspn(id, letters) == LAYER_ID_SIZE - 1;
 }
@@ -36,7 +36,7 @@ static bool is_in_place(int layers_fd, const char *id, int fd)
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-int layer_lock(int layers_fd, const char *id, int operation, int *ret_fd)
+int layer_store_lock(int layers_fd, const char *id, int operation, int *ret_fd)
 {
     OWNED_FD int fd = openat(layers_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || flock(fd, operation | LOCK_NB) < 0)
@@ -47,7 +47,7 @@ int layer_lock(int layers_fd, const char *id, int operation, int *ret_fd)
     return 0;
 }
 
-int layer_begin(int images_fd, struct layer *ret_layer, struct fault *fault)
+int layer_store_begin(int images_fd, struct layer *ret_layer, struct fault *fault)
 {
     if (mkdirat(images_fd, "../layers", 0755) < 0 && errno != EEXIST)
         return fault_set(fault, errno, "cannot make the directory of layers: %m");
@@ -61,7 +61,7 @@ int layer_begin(int images_fd, struct layer *ret_layer, struct fault *fault)
             r = -errno;
         if (r < 0)
             return fault_set(fault, -r, "cannot make the directory of a layer: %m");
-        r = layer_lock(layers_fd, layer.id, LOCK_SH, &layer.fd);
+        r = layer_store_lock(layers_fd, layer.id, LOCK_SH, &layer.fd);
         if (r == 0) {
             *ret_layer = layer;
             return 0;
@@ -72,12 +72,12 @@ int layer_begin(int images_fd, struct layer *ret_layer, struct fault *fault)
     }
 }
 
-void layer_release(struct layer *layer)
+void layer_store_release(struct layer *layer)
 {
     fd_close(&layer->fd);
 }
 
-int layers_open(const char *store, int *ret_fd)
+int layer_store_open(const char *store, int *ret_fd)
 {
     OWNED_MEMORY char *path = NULL;
     if (asprintf(&path, "%s/layers", store) < 0) {
@@ -88,11 +88,11 @@ int layers_open(const char *store, int *ret_fd)
     return *ret_fd < 0 ? -errno : 0;
 }
 
-int layer_hold(const char *store, const char *id, int *ret_fd)
+int layer_store_hold(const char *store, const char *id, int *ret_fd)
 {
     OWNED_FD int layers_fd = -1;
-    int r = layers_open(store, &layers_fd);
+    int r = layer_store_open(store, &layers_fd);
     if (r == 0)
-        r = layer_lock(layers_fd, id, LOCK_SH, ret_fd);
+        r = layer_store_lock(layers_fd, id, LOCK_SH, ret_fd);
     return r == -EWOULDBLOCK ? -ENOENT : r;
 }

@@ -19,7 +19,7 @@
 
 #define LAYER_TREE "tree"
 
-/* A layer that is being made; {.fd = -1} is none. layer_release() lets go of it. */
+/* A layer that is being made; {.fd = -1} is none. layer_store_release() lets go of it. */
 struct layer {
     char id[LAYER_ID_SIZE];
     int fd; /* owned: its directory, locked */
@@ -28,22 +28,22 @@ struct layer {
 #define LAYER_NONE ((struct layer){.fd = -1})
 
 /* Whether the text is an id. */
-bool layer_id_is_valid(const char *id);
+bool layer_store_id_is_valid(const char *id);
 
 /* Makes the directory of a new layer, without a tree as yet, and holds it. 0 or negative errno. */
-int layer_begin(int images_fd, struct layer *ret_layer, struct fault *fault);
-void layer_release(struct layer *layer);
+int layer_store_begin(int images_fd, struct layer *ret_layer, struct fault *fault);
+void layer_store_release(struct layer *layer);
 
 /* Opens the store's directory of layers. 0 and the descriptor; -ENOENT: there is none yet. */
-int layers_open(const char *store, int *ret_fd);
+int layer_store_open(const char *store, int *ret_fd);
 
 /*
  * Locks a layer by flock(2) with LOCK_SH or LOCK_EX. 0 and the descriptor that holds the lock; -ENOENT:
  * the layer is gone; -EWOULDBLOCK: another process holds a conflicting lock.
  */
-int layer_lock(int layers_fd, const char *id, int operation, int *ret_fd);
+int layer_store_lock(int layers_fd, const char *id, int operation, int *ret_fd);
 
 /* Holds a layer. 0 and the descriptor that does; -ENOENT it is gone, or is going. */
-int layer_hold(const char *store, const char *id, int *ret_fd);
+int layer_store_hold(const char *store, const char *id, int *ret_fd);
 
 #endif

@@ -39,7 +39,7 @@ static int remove_unnamed(const char *store, int layers_fd, const char *id, stru
                           struct fault *fault)
 {
     OWNED_FD int fd = -1;
-    int r = layer_lock(layers_fd, id, LOCK_EX, &fd);
+    int r = layer_store_lock(layers_fd, id, LOCK_EX, &fd);
     if (r == -ENOENT)
         return 0;
     if (r < 0) {
@@ -66,7 +66,7 @@ int layer_sweep(const char *store, struct sweep *ret_sweep, struct fault *fault)
 {
     struct sweep sweep = {0};
     OWNED_FD int layers_fd = -1;
-    int r = layers_open(store, &layers_fd);
+    int r = layer_store_open(store, &layers_fd);
     if (r == -ENOENT) {
         *ret_sweep = sweep;
         return 0;
@@ -78,7 +78,7 @@ int layer_sweep(const char *store, struct sweep *ret_sweep, struct fault *fault)
     OWNED(directory_release) DIR *directory = directory_open(layers_fd, ".");
     struct dirent *entry;
     while (r == 0 && (entry = directory_next(directory)) != NULL)
-        if (layer_id_is_valid(entry->d_name) && !is_named(&records, entry->d_name))
+        if (layer_store_id_is_valid(entry->d_name) && !is_named(&records, entry->d_name))
             r = remove_unnamed(store, layers_fd, entry->d_name, &sweep, fault);
     *ret_sweep = sweep;
     return r;

@@ -104,10 +104,10 @@ static int lock_take(int images_fd, const char *file, int *ret_fd, pid_t *ret_ho
     }
 }
 
-int store_lock(const char *store, const char *name, struct store_lock *ret_lock, pid_t *ret_holder,
-               struct fault *fault)
+int publish_lock(const char *store, const char *name, struct publish_lock *ret_lock,
+                 pid_t *ret_holder, struct fault *fault)
 {
-    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
     int r = images_open(store, &lock.images_fd, fault);
     if (r < 0)
         return r;
@@ -120,11 +120,11 @@ int store_lock(const char *store, const char *name, struct store_lock *ret_lock,
         return r;
     snprintf(lock.name, sizeof(lock.name), "%s", name);
     *ret_lock = lock;
-    lock = STORE_LOCK_NONE;
+    lock = PUBLISH_LOCK_NONE;
     return 0;
 }
 
-void store_unlock(struct store_lock *lock)
+void publish_unlock(struct publish_lock *lock)
 {
     if (lock->fd >= 0) {
         char file[LOCK_FILE_MAX];
@@ -171,7 +171,7 @@ static bool aside_exists(const char *store, const char *name)
     return directory != NULL && aside_next(directory, name) != NULL;
 }
 
-int store_sweep(const struct store_lock *lock, struct fault *fault)
+int publish_sweep(const struct publish_lock *lock, struct fault *fault)
 {
     OWNED(directory_release) DIR *directory = directory_open(lock->images_fd, ".");
     if (directory == NULL)
@@ -201,7 +201,8 @@ static void aside_name(const char *kind, const char *image, char name[STORE_STAG
     snprintf(name, STORE_STAGING_MAX, ".%s-%s.%s", kind, image, ending);
 }
 
-int store_begin(const struct store_lock *lock, char name[STORE_STAGING_MAX], struct fault *fault)
+int publish_begin(const struct publish_lock *lock, char name[STORE_STAGING_MAX],
+                  struct fault *fault)
 {
     aside_name(BUILDING, lock->name, name);
     if (mkdirat(lock->images_fd, name, 0755) < 0)
@@ -209,8 +210,8 @@ int store_begin(const struct store_lock *lock, char name[STORE_STAGING_MAX], str
     return 0;
 }
 
-int store_keep_tree(const struct store_lock *lock, const char *aside, const char *tree,
-                    const struct layer *layer, struct fault *fault)
+int publish_keep_tree(const struct publish_lock *lock, const char *aside, const char *tree,
+                      const struct layer *layer, struct fault *fault)
 {
     char from[STORE_STAGING_MAX + 32];
     snprintf(from, sizeof(from), "%s/%s", aside, tree);
@@ -220,7 +221,7 @@ int store_keep_tree(const struct store_lock *lock, const char *aside, const char
 }
 
 /* Renames the image aside and removes it there. 0, or a negative errno of the renaming only. */
-static int image_take_away(const struct store_lock *lock)
+static int image_take_away(const struct publish_lock *lock)
 {
     char aside[STORE_STAGING_MAX];
     aside_name(REMOVING, lock->name, aside);
@@ -229,7 +230,7 @@ static int image_take_away(const struct store_lock *lock)
     return tree_remove(lock->images_fd, aside);
 }
 
-int store_publish(const struct store_lock *lock, const char *aside, struct fault *fault)
+int publish_image(const struct publish_lock *lock, const char *aside, struct fault *fault)
 {
     if (renameat2(lock->images_fd, aside, lock->images_fd, lock->name, RENAME_EXCHANGE) == 0) {
         /* The new image is in place; what another user owns of the former one is told by a sweep. */
@@ -256,15 +257,15 @@ int image_remove(const char *store, const char *name, struct fault *fault)
     /* What a killed fetch left takes room as well, and nobody may want to fetch it again. */
     if (absent && !aside_exists(store, name))
         return fault_set(fault, ENOENT, "there is no image %s to remove", name);
-    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
     pid_t holder = 0;
-    r = store_lock(store, name, &lock, &holder, fault);
+    r = publish_lock(store, name, &lock, &holder, fault);
     if (r > 0)
         return fault_set(fault, EBUSY,
                          "the image %s is being fetched or removed by process %ld; wait for it",
                          name, (long)holder);
     if (r == 0)
-        r = store_sweep(&lock, fault);
+        r = publish_sweep(&lock, fault);
     if (r < 0)
         return r;
     r = image_take_away(&lock);
@@ -287,12 +288,12 @@ static int prune_aside(const char *store, const char *entry, struct fault *fault
         return fault_set(fault, ENOMEM, "no memory for the name of an image");
     if (image_name_check(name, NULL) < 0 || !entry_is_aside(entry, name))
         return 0;
-    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
     pid_t holder = 0;
-    int r = store_lock(store, name, &lock, &holder, fault);
+    int r = publish_lock(store, name, &lock, &holder, fault);
     if (r != 0)
         return r < 0 ? r : 0;
-    return store_sweep(&lock, fault);
+    return publish_sweep(&lock, fault);
 }
 
 int image_prune(const char *store, struct pruned *ret_pruned, struct fault *fault)

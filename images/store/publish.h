@@ -18,24 +18,24 @@
 #include <sys/types.h>
 
 /* The lock of one image name. It goes with the process that holds it, however that ends. */
-struct store_lock {
+struct publish_lock {
     int images_fd; /* owned: the directory of all images */
     int fd;        /* owned: the lock file */
     char name[IMAGE_NAME_MAX + 1];
 };
 
-#define STORE_LOCK_NONE ((struct store_lock){.images_fd = -1, .fd = -1})
+#define PUBLISH_LOCK_NONE ((struct publish_lock){.images_fd = -1, .fd = -1})
 
 /*
  * Takes the lock, making the store if it is absent. 0; 1 while another process holds it, whose id
  * goes to ret_holder (0 unknown); or a negative errno.
  */
-int store_lock(const char *store, const char *name, struct store_lock *ret_lock, pid_t *ret_holder,
-               struct fault *fault);
-void store_unlock(struct store_lock *lock); /* STORE_LOCK_NONE is fine */
+int publish_lock(const char *store, const char *name, struct publish_lock *ret_lock,
+                 pid_t *ret_holder, struct fault *fault);
+void publish_unlock(struct publish_lock *lock); /* PUBLISH_LOCK_NONE is fine */
 
 /* Removes what dead fetches and removals of the locked name left. 0 or a negative errno. */
-int store_sweep(const struct store_lock *lock, struct fault *fault);
+int publish_sweep(const struct publish_lock *lock, struct fault *fault);
 
 #define STORE_STAGING_MAX (IMAGE_NAME_MAX + 32)
 
@@ -43,18 +43,19 @@ int store_sweep(const struct store_lock *lock, struct fault *fault);
  * Makes an empty directory aside, mode 0755, in which an image of the locked name is to be made;
  * its name goes to `name`. 0 or a negative errno.
  */
-int store_begin(const struct store_lock *lock, char name[STORE_STAGING_MAX], struct fault *fault);
+int publish_begin(const struct publish_lock *lock, char name[STORE_STAGING_MAX],
+                  struct fault *fault);
 
 /*
  * Makes `tree`, a directory in the directory aside, the tree of the layer. 0 or a negative errno.
  */
-int store_keep_tree(const struct store_lock *lock, const char *aside, const char *tree,
-                    const struct layer *layer, struct fault *fault);
+int publish_keep_tree(const struct publish_lock *lock, const char *aside, const char *tree,
+                      const struct layer *layer, struct fault *fault);
 
 /*
  * Puts the image made in the directory aside in the place of its name; an image that was there is
  * exchanged for it in one step, then removed. 0 or a negative errno.
  */
-int store_publish(const struct store_lock *lock, const char *aside, struct fault *fault);
+int publish_image(const struct publish_lock *lock, const char *aside, struct fault *fault);
 
 #endif

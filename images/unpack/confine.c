@@ -192,12 +192,12 @@ static int place_provide(int tree_fd, const char *path, struct fault *fault)
     if (fstat(tree_fd, &status) < 0)
         return fault_set(fault, errno, "cannot look at a file of the host: %m");
     if (S_ISDIR(status.st_mode))
-        return directory_provide(path, 0755, fault);
+        return file_make_directory(path, 0755, fault);
     OWNED_MEMORY char *parent = strdup(path);
     if (parent == NULL)
         return fault_set(fault, ENOMEM, "no memory for a path");
     *strrchr(parent, '/') = '\0';
-    int r = parent[0] != '\0' ? directory_provide(parent, 0755, fault) : 0;
+    int r = parent[0] != '\0' ? file_make_directory(parent, 0755, fault) : 0;
     if (r < 0)
         return r;
     OWNED_FD int fd = open(path, O_RDONLY | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0644);
@@ -440,7 +440,7 @@ int confined_run(const struct confined *confined, const struct subprocess_observ
     OWNED(subprocess_release) struct subprocess child = SUBPROCESS_NONE;
     int r = confined_start(confined, &child, fault);
     if (r == 0)
-        r = subprocesses_wait(&child, 1, observer, fault);
+        r = subprocess_wait_all(&child, 1, observer, fault);
     return r == 0 ? confined_check(&child, fault) : r;
 }
 
@@ -477,7 +477,7 @@ int confined_program(const struct confined *confined, const struct image_program
     OWNED(subprocess_release) struct subprocess child = SUBPROCESS_NONE;
     int r = confined_start(&spec, &child, fault);
     if (r == 0)
-        r = subprocesses_wait(&child, 1, observer, fault);
+        r = subprocess_wait_all(&child, 1, observer, fault);
     if (r < 0)
         return r;
     if (child.status == 127)

@@ -56,10 +56,10 @@ struct confined {
     bool network;  /* the host's network */
 };
 
-/* Starts one; subprocesses_wait() tells its end. 0 or a negative errno. */
+/* Starts one; subprocess_wait_all() tells its end. 0 or a negative errno. */
 int confined_start(const struct confined *confined, struct subprocess *child, struct fault *fault);
 
-/* After subprocesses_wait(): a child that ended badly without a word is a fault too. */
+/* After subprocess_wait_all(): a child that ended badly without a word is a fault too. */
 int confined_check(const struct subprocess *child, struct fault *fault);
 
 /* Starts one and waits for its end, which is checked. */

@@ -11,7 +11,7 @@
 #define COPY_SIZE (256 << 10)
 
 struct copy {
-    struct tree_writer writer;
+    struct member_writer writer;
     char *bytes;         /* COPY_SIZE */
     char name[PATH_MAX]; /* of what is copied now, from the top */
 };
@@ -20,7 +20,7 @@ static int unreadable(const struct copy *copy, struct fault *fault)
 {
     char shown[256];
     return fault_set(fault, errno, "cannot read %s of the directory: %m",
-                     name_for_people(copy->name, shown));
+                     member_name_for_people(copy->name, shown));
 }
 
 static int write_whole(int fd, const char *bytes, size_t length)
@@ -83,7 +83,7 @@ static int entry_copy(struct copy *copy, int directory_fd, const char *base, str
             return unreadable(copy, fault);
     }
     OWNED_FD int to_fd = -1;
-    int r = tree_writer_add(&copy->writer, &member, &to_fd, fault);
+    int r = member_writer_add(&copy->writer, &member, &to_fd, fault);
     if (r < 0)
         return r;
     if (S_ISDIR(status.st_mode))
@@ -116,8 +116,8 @@ int copy_directory(int directory_fd, struct tree_usage *usage, struct fault *fau
     if (copy == NULL || bytes == NULL)
         return fault_set(fault, ENOMEM, "no memory to copy a directory");
     copy->bytes = bytes;
-    tree_writer_open(&copy->writer, usage, TREE_WHOLE);
+    member_writer_open(&copy->writer, usage, TREE_WHOLE);
     int r = below_copy(copy, directory_fd, fault);
-    tree_writer_close(&copy->writer);
+    member_writer_close(&copy->writer);
     return r;
 }

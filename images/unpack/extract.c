@@ -52,7 +52,7 @@ static int archive_fault(struct archive *archive, struct fault *fault)
     const char *why = archive_error_string(archive);
     char shown[256];
     return fault_set(fault, EBADMSG, "the archive cannot be read: %s",
-                     name_for_people(why != NULL ? why : "it is damaged", shown));
+                     member_name_for_people(why != NULL ? why : "it is damaged", shown));
 }
 
 /* Whether a call of libarchive got through. ARCHIVE_RETRY would mean to go on after an error. */
@@ -80,7 +80,7 @@ static int write_fault(int error, const char *name, struct fault *fault)
 {
     char shown[256];
     return fault_set(fault, error, "cannot write %s in the image: %m%s",
-                     name_for_people(name, shown),
+                     member_name_for_people(name, shown),
                      error == ENOSPC || error == EDQUOT
                          ? "; make room, or set XDG_DATA_HOME to a place that has some"
                          : "");
@@ -149,16 +149,16 @@ static int member_next(struct archive *archive, struct member *ret_member, struc
     return r < 0 ? r : 1;
 }
 
-static int member_unpack(struct archive *archive, struct tree_writer *writer,
+static int member_unpack(struct archive *archive, struct member_writer *writer,
                          const struct member *member, struct fault *fault)
 {
     OWNED_FD int fd = -1;
-    int r = tree_writer_add(writer, member, &fd, fault);
+    int r = member_writer_add(writer, member, &fd, fault);
     return r == 0 && fd >= 0 ? body_copy(archive, fd, member, fault) : r;
 }
 
 /* Puts a member of a package where it belongs, or passes over it. */
-static int package_member_unpack(struct archive *archive, struct tree_writer *writer,
+static int package_member_unpack(struct archive *archive, struct member_writer *writer,
                                  const struct member *member, struct fault *fault)
 {
     char plain[PATH_MAX] = "", place[PATH_MAX] = "", link[PATH_MAX] = "";
@@ -181,7 +181,8 @@ static int package_member_unpack(struct archive *archive, struct tree_writer *wr
     return member_unpack(archive, writer, &placed, fault);
 }
 
-static int members_unpack(struct archive *archive, struct tree_writer *writer, struct fault *fault)
+static int members_unpack(struct archive *archive, struct member_writer *writer,
+                          struct fault *fault)
 {
     for (;;) {
         struct member member = {.name = ""};
@@ -199,8 +200,8 @@ static int members_unpack(struct archive *archive, struct tree_writer *writer, s
 static int tar_read(struct archive *tar, enum tree_kind kind, struct tree_usage *usage,
                     struct fault *fault)
 {
-    OWNED(tree_writer_close) struct tree_writer writer;
-    tree_writer_open(&writer, usage, kind);
+    OWNED(member_writer_close) struct member_writer writer;
+    member_writer_open(&writer, usage, kind);
     return members_unpack(tar, &writer, fault);
 }
 
@@ -244,7 +245,7 @@ static void file_source_close(struct file_source *source)
     stream_close(&source->stream);
 }
 
-int tar_unpack(int fd, struct tree_usage *usage, struct fault *fault)
+int extract_tar(int fd, struct tree_usage *usage, struct fault *fault)
 {
     OWNED(archive_close) struct archive *tar = plain_tar_reader();
     OWNED(file_source_close) struct file_source source = {.usage = usage};
@@ -324,7 +325,7 @@ static int layer_check(struct pipe_source *source, struct archive *tar, struct f
                      found.text, source->layer->expanded->text);
 }
 
-int layer_unpack(const struct layer_source *layer, struct tree_usage *usage, struct fault *fault)
+int extract_layer(const struct layer_source *layer, struct tree_usage *usage, struct fault *fault)
 {
     OWNED(archive_close) struct archive *tar = plain_tar_reader();
     OWNED(pipe_source_close)
@@ -397,7 +398,7 @@ static int control_unpack(struct archive *archive, size_t number, struct fault *
 }
 
 /* Unpacks the tar that the current member of `outer` is. */
-static int inner_unpack(struct archive *outer, const char *name, struct tree_writer *writer,
+static int inner_unpack(struct archive *outer, const char *name, struct member_writer *writer,
                         size_t number, struct fault *fault)
 {
     bool control = strncmp(name, "control.tar", 11) == 0;
@@ -411,7 +412,7 @@ static int inner_unpack(struct archive *outer, const char *name, struct tree_wri
     return control ? control_unpack(inner, number, fault) : members_unpack(inner, writer, fault);
 }
 
-int package_unpack(int fd, size_t number, struct tree_writer *writer, struct fault *fault)
+int extract_package(int fd, size_t number, struct member_writer *writer, struct fault *fault)
 {
     OWNED(archive_close) struct archive *outer = archive_read_new();
     if (outer == NULL || archive_read_support_format_ar(outer) != ARCHIVE_OK)

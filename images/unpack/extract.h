@@ -20,7 +20,7 @@
  * counting into `usage`. 0; -EBADMSG for a damaged or hostile archive; -EFBIG for one over the maxima
  * of member.h and stream.h; or another negative errno.
  */
-int tar_unpack(int fd, struct tree_usage *usage, struct fault *fault);
+int extract_tar(int fd, struct tree_usage *usage, struct fault *fault);
 
 /* One layer of an image, as another process expands it (stream_expand()) into a pipe. */
 struct layer_source {
@@ -30,15 +30,15 @@ struct layer_source {
 };
 
 /*
- * Unpacks it upon what is there. As tar_unpack(), and -EBADMSG for one that has not its digest;
+ * Unpacks it upon what is there. As extract_tar(), and -EBADMSG for one that has not its digest;
  * -ECANCELED without a fault: who writes gave up, and says why.
  */
-int layer_unpack(const struct layer_source *layer, struct tree_usage *usage, struct fault *fault);
+int extract_layer(const struct layer_source *layer, struct tree_usage *usage, struct fault *fault);
 
 /*
  * Unpacks a package with a writer of TREE_PACKAGES, and keeps its control file and postinst script as
- * those of `number` in SETUP_DIRECTORY, which is there. As tar_unpack().
+ * those of `number` in SETUP_DIRECTORY, which is there. As extract_tar().
  */
-int package_unpack(int fd, size_t number, struct tree_writer *writer, struct fault *fault);
+int extract_package(int fd, size_t number, struct member_writer *writer, struct fault *fault);
 
 #endif

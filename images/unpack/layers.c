@@ -62,7 +62,7 @@ static int applier_body(void *data, struct fault *fault)
         if (r <= 0)
             return r < 0 ? fault_set(fault, -r, "cannot receive a layer: %m") : 0;
         const struct layer_source layer = {fd, &diff_id, &shared->expanded[number]};
-        r = number < LAYERS_MAX ? layer_unpack(&layer, &shared->usage, fault) : -E2BIG;
+        r = number < LAYERS_MAX ? extract_layer(&layer, &shared->usage, fault) : -E2BIG;
         /* The expander says why. */
         if (r == -ECANCELED)
             return 0;
@@ -112,7 +112,7 @@ static int layers_cause(struct layers *layers, struct fault *fault)
 {
     for (size_t i = 0; i < LAYERS_CHILDREN; i++)
         fd_close(&layers->socket_fds[i]); /* the other one ends too */
-    int r = subprocesses_wait(layers->children, LAYERS_CHILDREN, NULL, fault);
+    int r = subprocess_wait_all(layers->children, LAYERS_CHILDREN, NULL, fault);
     if (r == 0)
         r = confined_check(&layers->children[LAYERS_APPLIER], fault);
     if (r == 0)
@@ -168,7 +168,7 @@ int layers_give(struct layers *layers, int fd, const struct digest *diff_id, str
 
 int layers_attend(struct layers *layers, struct fault *fault)
 {
-    int r = children_look(layers->children, LAYERS_CHILDREN, fault);
+    int r = subprocess_poll_all(layers->children, LAYERS_CHILDREN, fault);
     for (size_t i = 0; r == 0 && i < LAYERS_CHILDREN; i++)
         if (layers->children[i].ended)
             r = layers_cause(layers, fault);
@@ -197,7 +197,7 @@ int layers_finish(struct layers *layers, struct progress *progress, struct fault
     const struct subprocess_observer observer = {.tick = layers_tick, .data = &at};
     for (size_t i = 0; i < LAYERS_CHILDREN; i++)
         fd_close(&layers->socket_fds[i]);
-    int r = subprocesses_wait(layers->children, LAYERS_CHILDREN, &observer, fault);
+    int r = subprocess_wait_all(layers->children, LAYERS_CHILDREN, &observer, fault);
     if (r == 0 && atomic_load(&layers->shared->applied) != layers->given_count)
         r = layers_cause(layers, fault);
     return r;

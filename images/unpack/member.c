@@ -13,7 +13,7 @@
 
 #define LINKS_MAX 40 /* to follow in one name, as the kernel does: path_resolution(7) */
 
-const char *name_for_people(const char *name, char buffer[256])
+const char *member_name_for_people(const char *name, char buffer[256])
 {
     snprintf(buffer, 256, "%s", name);
     utf8_make_plain(buffer, false);
@@ -24,15 +24,15 @@ static int refuse(struct fault *fault, const char *name, const char *why)
 {
     char shown[256];
     return fault_set(fault, EBADMSG, "the archive is refused: its member \"%s\" %s",
-                     name_for_people(name, shown), why);
+                     member_name_for_people(name, shown), why);
 }
 
 static int refuse_link(struct fault *fault, const char *name, const char *link, const char *why)
 {
     char shown[256], target[256];
-    return fault_set(fault, EBADMSG,
-                     "the archive is refused: its member \"%s\", a link to \"%s\", %s",
-                     name_for_people(name, shown), name_for_people(link, target), why);
+    return fault_set(
+        fault, EBADMSG, "the archive is refused: its member \"%s\", a link to \"%s\", %s",
+        member_name_for_people(name, shown), member_name_for_people(link, target), why);
 }
 
 /* A step failed on a member for a reason of the host: a full disk, above all. */
@@ -40,7 +40,7 @@ static int failed(struct fault *fault, int error, const char *what, const char *
 {
     char shown[256];
     return fault_set(fault, error, "cannot %s %s in the image: %m%s", what,
-                     name_for_people(name, shown),
+                     member_name_for_people(name, shown),
                      error == ENOSPC || error == EDQUOT
                          ? "; make room, or set XDG_DATA_HOME to a place that has some"
                          : "");
@@ -113,7 +113,7 @@ static int link_path(const char *parent, const char *target, char ret_plain[PATH
     return 0;
 }
 
-void tree_writer_open(struct tree_writer *writer, struct tree_usage *usage, enum tree_kind kind)
+void member_writer_open(struct member_writer *writer, struct tree_usage *usage, enum tree_kind kind)
 {
     writer->usage = usage;
     writer->kind = kind;
@@ -123,7 +123,7 @@ void tree_writer_open(struct tree_writer *writer, struct tree_usage *usage, enum
     writer->parent[0] = '\0';
 }
 
-void tree_writer_close(struct tree_writer *writer)
+void member_writer_close(struct member_writer *writer)
 {
     fd_close(&writer->parent_fd);
     hash_set_clear(&writer->names);
@@ -158,7 +158,7 @@ static int depth_check(int directory_fd)
 }
 
 /* Opens a directory of the tree; through symbolic links, which stay inside it, only in layers. */
-static int directory_open(const struct tree_writer *writer, const char *name)
+static int directory_open(const struct member_writer *writer, const char *name)
 {
     int plain_fd = directory_resolve(name, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
     /* A link, or what it says of "..". */
@@ -169,13 +169,13 @@ static int directory_open(const struct tree_writer *writer, const char *name)
     return r < 0 ? r : fd_take(&fd);
 }
 
-static int directory_provide(const struct tree_writer *writer, char *name, int *links);
+static int file_make_directory(const struct member_writer *writer, char *name, int *links);
 
 /*
  * What is there in the place of a directory: where it is a link of a layer that leads nowhere, makes
  * the directory that it leads to. 0, or a negative errno.
  */
-static int link_target_provide(const struct tree_writer *writer, const char *name, int *links)
+static int link_target_provide(const struct member_writer *writer, const char *name, int *links)
 {
     char target[PATH_MAX], path[PATH_MAX];
     if (writer->kind != TREE_LAYERS)
@@ -195,7 +195,7 @@ static int link_target_provide(const struct tree_writer *writer, const char *nam
     int r = link_path(parent, target, path);
     if (r < 0)
         return r;
-    OWNED_FD int fd = directory_provide(writer, path, links);
+    OWNED_FD int fd = file_make_directory(writer, path, links);
     return fd < 0 ? fd_take(&fd) : 0;
 }
 
@@ -203,7 +203,7 @@ static int link_target_provide(const struct tree_writer *writer, const char *nam
  * Opens a directory, making what is missing of it. `links` counts those that were followed. A
  * descriptor, or a negative errno.
  */
-static int directory_provide(const struct tree_writer *writer, char *name, int *links)
+static int file_make_directory(const struct member_writer *writer, char *name, int *links)
 {
     int fd = directory_open(writer, name);
     if (fd != -ENOENT || name[0] == '\0')
@@ -212,7 +212,7 @@ static int directory_provide(const struct tree_writer *writer, char *name, int *
     if (slash != NULL)
         *slash = '\0';
     OWNED_FD int parent_fd =
-        slash != NULL ? directory_provide(writer, name, links) : directory_open(writer, "");
+        slash != NULL ? file_make_directory(writer, name, links) : directory_open(writer, "");
     if (slash != NULL)
         *slash = '/';
     if (parent_fd < 0)
@@ -238,7 +238,7 @@ static const char *name_split(char *name)
  * The directory of a member, made unless it is there: kept open, since members of one directory
  * mostly follow each other. Splits `name` in place; the last part goes to ret_base.
  */
-static int parent_find(struct tree_writer *writer, char *name, const char **ret_base)
+static int parent_find(struct member_writer *writer, char *name, const char **ret_base)
 {
     const char *base = name_split(name);
     char top[] = "";
@@ -248,7 +248,7 @@ static int parent_find(struct tree_writer *writer, char *name, const char **ret_
     if (writer->parent_fd >= 0 && strcmp(parent, writer->parent) == 0)
         return 0;
     fd_close(&writer->parent_fd);
-    OWNED_FD int fd = directory_provide(writer, parent, &links);
+    OWNED_FD int fd = file_make_directory(writer, parent, &links);
     if (fd < 0)
         return fd_take(&fd);
     struct stat status = {0};
@@ -276,7 +276,7 @@ static bool leads_to_directory(int parent_fd, const char *base)
 }
 
 /* Makes the place free for a member that is no directory, or that takes the place of none. */
-static int place_clear(const struct tree_writer *writer, const char *base,
+static int place_clear(const struct member_writer *writer, const char *base,
                        const struct member *member, struct fault *fault)
 {
     if (unlinkat(writer->parent_fd, base, 0) == 0 || errno == ENOENT)
@@ -287,7 +287,7 @@ static int place_clear(const struct tree_writer *writer, const char *base,
     return r < 0 ? failed(fault, -r, "replace", member->name) : 0;
 }
 
-static int add_directory(const struct tree_writer *writer, const char *base,
+static int add_directory(const struct member_writer *writer, const char *base,
                          const struct member *member, struct fault *fault)
 {
     mode_t mode = safe_mode(S_IFDIR, member->permissions);
@@ -310,8 +310,8 @@ static int add_directory(const struct tree_writer *writer, const char *base,
     return refuse(fault, member->name, "is a directory in the place of another member");
 }
 
-static int add_file(const struct tree_writer *writer, const char *base, const struct member *member,
-                    int *ret_fd, struct fault *fault)
+static int add_file(const struct member_writer *writer, const char *base,
+                    const struct member *member, int *ret_fd, struct fault *fault)
 {
     OWNED_FD int fd =
         openat(writer->parent_fd, base, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -321,7 +321,7 @@ static int add_file(const struct tree_writer *writer, const char *base, const st
     return 0;
 }
 
-static int add_symbolic_link(const struct tree_writer *writer, const char *base,
+static int add_symbolic_link(const struct member_writer *writer, const char *base,
                              const struct member *member, struct fault *fault)
 {
     if (member->link == NULL || member->link[0] == '\0')
@@ -332,7 +332,7 @@ static int add_symbolic_link(const struct tree_writer *writer, const char *base,
 }
 
 /* The name without what an absolute one begins with, which in a layer is the top of the tree. */
-static const char *name_in_tree(const struct tree_writer *writer, const char *name)
+static const char *name_in_tree(const struct member_writer *writer, const char *name)
 {
     return writer->kind == TREE_LAYERS ? name + strspn(name, "/") : name;
 }
@@ -344,7 +344,7 @@ static int hard_link_fault(int error, const struct member *member, struct fault 
     return refuse_link(fault, member->name, member->link, "links to what is no earlier member");
 }
 
-static int add_hard_link(const struct tree_writer *writer, const char *base,
+static int add_hard_link(const struct member_writer *writer, const char *base,
                          const struct member *member, struct fault *fault)
 {
     char target[PATH_MAX] = "";
@@ -383,11 +383,11 @@ static int usage_add(struct tree_usage *usage, const struct member *member, stru
         return fault_set(fault, EFBIG,
                          "the archive is refused: with its member \"%s\" it unpacks to more than "
                          "%d GiB",
-                         name_for_people(member->name, shown), (int)(TREE_BYTES_MAX >> 30));
+                         member_name_for_people(member->name, shown), (int)(TREE_BYTES_MAX >> 30));
     return 0;
 }
 
-static int parent_fault(const struct tree_writer *writer, int error, const struct member *member,
+static int parent_fault(const struct member_writer *writer, int error, const struct member *member,
                         struct fault *fault)
 {
     if (error == ELOOP && writer->kind == TREE_LAYERS)
@@ -401,7 +401,7 @@ static int parent_fault(const struct tree_writer *writer, int error, const struc
 }
 
 /* Removes what the whiteout names of the layers below. A directory that is not there has nothing. */
-static int add_whiteout(struct tree_writer *writer, char *name, const struct whiteout *whiteout,
+static int add_whiteout(struct member_writer *writer, char *name, const struct whiteout *whiteout,
                         const struct member *member, struct fault *fault)
 {
     if (whiteout->kind == WHITEOUT_BAD)
@@ -423,8 +423,8 @@ static int add_whiteout(struct tree_writer *writer, char *name, const struct whi
 }
 
 /* Makes a member in its directory. */
-static int add_here(const struct tree_writer *writer, const char *base, const struct member *member,
-                    int *ret_fd, struct fault *fault)
+static int add_here(const struct member_writer *writer, const char *base,
+                    const struct member *member, int *ret_fd, struct fault *fault)
 {
     if (!member->hard_link && member->type == S_IFDIR)
         return add_directory(writer, base, member, fault);
@@ -438,8 +438,8 @@ static int add_here(const struct tree_writer *writer, const char *base, const st
     return member->type == S_IFREG ? add_file(writer, base, member, ret_fd, fault) : 0;
 }
 
-int tree_writer_add(struct tree_writer *writer, const struct member *member, int *ret_fd,
-                    struct fault *fault)
+int member_writer_add(struct member_writer *writer, const struct member *member, int *ret_fd,
+                      struct fault *fault)
 {
     *ret_fd = -1;
     char name[PATH_MAX] = "";

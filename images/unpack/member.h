@@ -54,7 +54,7 @@ enum tree_kind {
     TREE_LAYERS, /* each changes what those before it made: replaces, and removes by whiteouts */
 };
 
-struct tree_writer {
+struct member_writer {
     struct tree_usage *usage; /* borrowed */
     enum tree_kind kind;
     struct hash_set names; /* owned: what this layer has made so far */
@@ -64,16 +64,17 @@ struct tree_writer {
 };
 
 /* One writer writes one archive of TREE_LAYERS, any number of the others. */
-void tree_writer_open(struct tree_writer *writer, struct tree_usage *usage, enum tree_kind kind);
-void tree_writer_close(struct tree_writer *writer);
+void member_writer_open(struct member_writer *writer, struct tree_usage *usage,
+                        enum tree_kind kind);
+void member_writer_close(struct member_writer *writer);
 
 /*
  * Makes one member. 0, and for a regular file its descriptor to write `size` bytes to, owned by the
  * caller, else -1; -EBADMSG for a member that breaks the rules; -EFBIG over a maximum; or another
  * negative errno.
  */
-int tree_writer_add(struct tree_writer *writer, const struct member *member, int *ret_fd,
-                    struct fault *fault);
+int member_writer_add(struct member_writer *writer, const struct member *member, int *ret_fd,
+                      struct fault *fault);
 
 /*
  * Brings the name of a member into its plain form: no "./", no double or trailing slashes; "" for
@@ -82,6 +83,6 @@ int tree_writer_add(struct tree_writer *writer, const struct member *member, int
 int member_name_normalize(const char *name, char ret_plain[PATH_MAX], struct fault *fault);
 
 /* The name with what a terminal must not see replaced by '?', for a message. */
-const char *name_for_people(const char *name, char buffer[256]);
+const char *member_name_for_people(const char *name, char buffer[256]);
 
 #endif

@@ -23,7 +23,7 @@ static int damaged(const struct stream *stream, struct fault *fault)
     const char *why = archive_error_string(stream->archive);
     char shown[256];
     return fault_set(fault, EBADMSG, "the archive cannot be read: %s",
-                     name_for_people(why != NULL ? why : "it is damaged", shown));
+                     member_name_for_people(why != NULL ? why : "it is damaged", shown));
 }
 
 int stream_open(struct stream *stream, int fd, struct fault *fault)

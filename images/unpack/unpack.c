@@ -25,20 +25,20 @@ struct job {
 static int tar_body(void *data, struct fault *fault)
 {
     struct job *job = data;
-    return tar_unpack(CONFINED_FIRST_FD, &job->shared->usage, fault);
+    return extract_tar(CONFINED_FIRST_FD, &job->shared->usage, fault);
 }
 
 /* One worker: takes packages until there is none left. */
 static int packages_body(void *data, struct fault *fault)
 {
     struct job *job = data;
-    OWNED(tree_writer_close) struct tree_writer writer;
-    tree_writer_open(&writer, &job->shared->usage, TREE_PACKAGES);
+    OWNED(member_writer_close) struct member_writer writer;
+    member_writer_open(&writer, &job->shared->usage, TREE_PACKAGES);
     for (;;) {
         size_t number = atomic_fetch_add(&job->shared->next, 1);
         if (number >= job->count)
             return 0;
-        int r = package_unpack(CONFINED_FIRST_FD + (int)number, number, &writer, fault);
+        int r = extract_package(CONFINED_FIRST_FD + (int)number, number, &writer, fault);
         if (r < 0)
             return r;
         atomic_fetch_add(&job->shared->done, 1);
@@ -158,7 +158,7 @@ int unpack_packages(const char *root, const int *fds, size_t count, struct progr
     struct packages_progress at = {progress, &job};
     const struct subprocess_observer observer = {.tick = packages_tick, .data = &at};
     if (r == 0)
-        r = subprocesses_wait(workers, WORKERS, &observer, fault);
+        r = subprocess_wait_all(workers, WORKERS, &observer, fault);
     for (size_t i = 0; r == 0 && i < WORKERS; i++)
         r = confined_check(&workers[i], fault);
     return r;

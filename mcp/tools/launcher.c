@@ -99,7 +99,7 @@ static const char *preloaded(const struct settings *settings, const struct langu
 
 static void used_image_release(struct used_image **used)
 {
-    image_unuse(*used);
+    image_use_end(*used);
 }
 
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
@@ -123,7 +123,7 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .image = image->name,
         .rootfs = image->rootfs,
         .layers = (const char *const *)image->layer_names,
-        .hold = {image_unuse, used},
+        .hold = {image_use_end, used},
         .argv = language->argv,
         .environment = environment,
         .home_links = image->home_links,

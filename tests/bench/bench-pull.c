@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     struct fault fault = {0};
     struct reference reference;
     struct progress progress;
-    OWNED(provenance_release) struct provenance provenance = {0};
+    OWNED(source_release_provenance) struct provenance provenance = {0};
     if (argc != 3)
         return 2;
     interrupt_install();

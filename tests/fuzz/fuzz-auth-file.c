@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const char *const texts[] = {"python", "h.x/a/b:1"};
     for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
         struct reference reference;
-        OWNED(auth_release) struct auth auth = {.kind = AUTH_NONE};
+        OWNED(auth_file_release) struct auth auth = {.kind = AUTH_NONE};
         FUZZ_CHECK(reference_parse(texts[i], &reference, NULL) == 0);
         int r = auth_file_read((const char *)data, size, &reference, &auth);
         FUZZ_CHECK(r == 0 || r == -EINVAL);
@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (auth.kind == AUTH_HELPER)
             FUZZ_CHECK(auth.helper[0] != '\0' && strpbrk(auth.helper, "/ \t\n;") == NULL);
     }
-    OWNED(credentials_release) struct credentials credentials = {0};
-    if (helper_answer_read((const char *)data, size, &credentials) == 0)
+    OWNED(auth_file_release_credentials) struct credentials credentials = {0};
+    if (auth_file_read_helper((const char *)data, size, &credentials) == 0)
         check_credentials(&credentials);
     return 0;
 }

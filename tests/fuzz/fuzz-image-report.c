@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     OWNED(image_release) struct image image = {0};
     const struct subprocess_observer observer = {.report = postinstall_take_report, .data = &image};
     struct fault fault = {0};
-    int r = subprocesses_wait(&child, 1, &observer, &fault);
+    int r = subprocess_wait_all(&child, 1, &observer, &fault);
     fuzz_check_fault(r, &fault);
     fuzz_check_plain(fault.text, true);
     fuzz_check_plain(image.summary, true);

@@ -16,7 +16,7 @@ static int apply(const uint8_t *data, size_t size, struct tree_usage *usage)
     const atomic_bool whole = true;
     const struct layer_source layer = {.fd = fuzz_file(mended, size), .whole = &whole};
     struct fault fault = {0};
-    int r = layer_unpack(&layer, usage, &fault);
+    int r = extract_layer(&layer, usage, &fault);
     fuzz_check_fault(r, &fault);
     return r;
 }

@@ -37,18 +37,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct platform platform = {"linux", "arm64", "v8"};
     struct document document;
     struct fault fault = {0};
-    int r = document_read((const char *)data, size, &platform, &document, &fault);
+    int r = manifest_read_document((const char *)data, size, &platform, &document, &fault);
     fuzz_check_fault(r, &fault);
     if (r == 0)
         check_document(&document);
 
-    OWNED(image_configuration_release) struct configuration configuration = {0};
+    OWNED(manifest_release_configuration) struct configuration configuration = {0};
     struct fault second = {0};
-    r = image_configuration_read((const char *)data, size, &platform, &configuration, &second);
+    r = manifest_read_configuration((const char *)data, size, &platform, &configuration, &second);
     fuzz_check_fault(r, &second);
     for (size_t i = 0; r == 0 && i < configuration.diff_id_count; i++)
         check_digest(&configuration.diff_ids[i]);
     for (char **pair = configuration.environment; r == 0 && *pair != NULL; pair++)
-        FUZZ_CHECK(variable_is_wanted(*pair) && strchr(*pair, '\n') == NULL);
+        FUZZ_CHECK(manifest_wants_variable(*pair) && strchr(*pair, '\n') == NULL);
     return 0;
 }

@@ -51,7 +51,7 @@ static void check_name(const char *name)
     struct fault fault = {0};
     int r = member_name_normalize(name, plain, &fault);
     fuzz_check_fault(r, &fault);
-    fuzz_check_plain(name_for_people(name, shown), false);
+    fuzz_check_plain(member_name_for_people(name, shown), false);
     if (r < 0)
         return;
     check_plain_name(plain);
@@ -87,21 +87,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size >= 5 && memcmp(data, "layer", 5) == 0)
         kind = TREE_LAYERS;
     struct tree_usage usage = {0};
-    OWNED(tree_writer_close) struct tree_writer writer;
+    OWNED(member_writer_close) struct member_writer writer;
     tree_check_begin();
-    tree_writer_open(&writer, &usage, kind);
+    member_writer_open(&writer, &usage, kind);
     for (char *line; (line = fuzz_line(&input)) != NULL;) {
         OWNED_MEMORY char *owned = line;
         if (kind == TREE_LAYERS && strcmp(line, "next") == 0) {
-            tree_writer_close(&writer);
-            tree_writer_open(&writer, &usage, kind);
+            member_writer_close(&writer);
+            member_writer_open(&writer, &usage, kind);
             continue;
         }
         const struct member member = parse_member(line);
         check_name(member.name);
         OWNED_FD int fd = -1;
         struct fault fault = {0};
-        int r = tree_writer_add(&writer, &member, &fd, &fault);
+        int r = member_writer_add(&writer, &member, &fd, &fault);
         fuzz_check_fault(r, &fault);
         if (r == -EFBIG) /* that is the end, as others are */
             break;

@@ -1,6 +1,6 @@
 /*
  * A Debian package, made of two tars: the first two bytes are the length of the one with control
- * files, what is left are the files. Unpacked by package_unpack() the tree is one of plain files,
+ * files, what is left are the files. Unpacked by extract_package() the tree is one of plain files,
  * and of the control tar nothing but two files is kept.
  */
 #include "images/unpack/extract.h"
@@ -52,9 +52,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fault fault = {0};
     tree_check_begin();
     FUZZ_CHECK(mkdir(SETUP_DIRECTORY, 0755) == 0);
-    OWNED(tree_writer_close) struct tree_writer writer;
-    tree_writer_open(&writer, &usage, TREE_PACKAGES);
-    int r = package_unpack(fuzz_file(package.data, package.length), 7, &writer, &fault);
+    OWNED(member_writer_close) struct member_writer writer;
+    member_writer_open(&writer, &usage, TREE_PACKAGES);
+    int r = extract_package(fuzz_file(package.data, package.length), 7, &writer, &fault);
     fuzz_check_fault(r, &fault);
     tree_check_end();
     return 0;

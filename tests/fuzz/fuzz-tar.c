@@ -1,5 +1,5 @@
 /*
- * The bytes of a tar, compressed or not, unpacked by tar_unpack(): the tree is a tree of plain
+ * The bytes of a tar, compressed or not, unpacked by extract_tar(): the tree is a tree of plain
  * files, and what lies beside it is left alone.
  */
 #include "images/unpack/extract.h"
@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tree_usage usage = {0};
     struct fault fault = {0};
     tree_check_begin();
-    int r = tar_unpack(fuzz_file(mended, size), &usage, &fault);
+    int r = extract_tar(fuzz_file(mended, size), &usage, &fault);
     fuzz_check_fault(r, &fault);
     FUZZ_CHECK(r < 0 || usage.members > 0);
     tree_check_end();

@@ -38,14 +38,14 @@ static void nearest_key_counts(void **state)
         {"python", "a", "1"},       {"old.x/y", "b", "2:3"},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        OWNED(auth_release) struct auth auth = auth_of(json, cases[i].reference);
+        OWNED(auth_file_release) struct auth auth = auth_of(json, cases[i].reference);
         assert_int_equal(auth.kind, AUTH_LOGIN);
         assert_string_equal(auth.credentials.user, cases[i].user);
         assert_string_equal(auth.credentials.password, cases[i].password);
     }
     static const char *const strangers[] = {"x.x/a", "h.x:5000/a", "other.x/b", "ah.x/a"};
     for (size_t i = 0; i < ARRAY_LENGTH(strangers); i++) {
-        OWNED(auth_release) struct auth auth = auth_of(json, strangers[i]);
+        OWNED(auth_file_release) struct auth auth = auth_of(json, strangers[i]);
         assert_int_equal(auth.kind, AUTH_NONE);
     }
 }
@@ -55,12 +55,12 @@ static void helpers_come_before_and_a_store_after(void **state)
     (void)state;
     static const char json[] = "{\"credHelpers\":{\"h.x\":\"one\"},\"credsStore\":\"two\","
                                "\"auths\":{\"h.x\":" ME ",\"i.x\":" ME ",\"j.x\":{}}}";
-    OWNED(auth_release) struct auth helped = auth_of(json, "h.x/a");
+    OWNED(auth_file_release) struct auth helped = auth_of(json, "h.x/a");
     assert_int_equal(helped.kind, AUTH_HELPER);
     assert_string_equal(helped.helper, "one");
-    OWNED(auth_release) struct auth kept = auth_of(json, "i.x/a");
+    OWNED(auth_file_release) struct auth kept = auth_of(json, "i.x/a");
     assert_int_equal(kept.kind, AUTH_LOGIN);
-    OWNED(auth_release) struct auth stored = auth_of(json, "j.x/a");
+    OWNED(auth_file_release) struct auth stored = auth_of(json, "j.x/a");
     assert_int_equal(stored.kind, AUTH_HELPER);
     assert_string_equal(stored.helper, "two");
 }
@@ -82,7 +82,7 @@ static void what_is_malformed_is_passed_over(void **state)
         "{\"credHelpers\":[\"h.x\"]}",
     };
     for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
-        OWNED(auth_release) struct auth auth = auth_of(files[i], "h.x/a");
+        OWNED(auth_file_release) struct auth auth = auth_of(files[i], "h.x/a");
         if (auth.kind != AUTH_NONE)
             fail_msg("%s", files[i]);
     }
@@ -96,11 +96,11 @@ static void what_is_malformed_is_passed_over(void **state)
 static void other_forms_of_a_login_are_read(void **state)
 {
     (void)state;
-    OWNED(auth_release)
+    OWNED(auth_file_release)
     struct auth plain =
         auth_of("{\"auths\":{\"h.x\":{\"username\":\"u\",\"password\":\"p\"}}}", "h.x/a");
     assert_string_equal(plain.credentials.password, "p");
-    OWNED(auth_release)
+    OWNED(auth_file_release)
     struct auth token =
         auth_of("{\"auths\":{\"h.x\":{\"auth\":\"bWU6\",\"identitytoken\":\"t\"}}}", "h.x/a");
     assert_string_equal(token.credentials.identity_token, "t");
@@ -109,17 +109,17 @@ static void other_forms_of_a_login_are_read(void **state)
 static void helpers_answer_with_a_login_or_a_token(void **state)
 {
     (void)state;
-    OWNED(credentials_release) struct credentials login = {0}, token = {0};
+    OWNED(auth_file_release_credentials) struct credentials login = {0}, token = {0};
     static const char one[] = "{\"ServerURL\":\"h\",\"Username\":\"u\",\"Secret\":\"s\"}\n";
     static const char other[] = "{\"Username\":\"<token>\",\"Secret\":\"s\"}";
-    assert_int_equal(helper_answer_read(one, strlen(one), &login), 0);
+    assert_int_equal(auth_file_read_helper(one, strlen(one), &login), 0);
     assert_string_equal(login.user, "u");
     assert_string_equal(login.password, "s");
-    assert_int_equal(helper_answer_read(other, strlen(other), &token), 0);
+    assert_int_equal(auth_file_read_helper(other, strlen(other), &token), 0);
     assert_string_equal(token.identity_token, "s");
     assert_null(token.user);
-    assert_int_equal(helper_answer_read("{\"Username\":\"u\"}", 16, &login), -22);
-    assert_int_equal(helper_answer_read("credentials not found", 21, &login), -22);
+    assert_int_equal(auth_file_read_helper("{\"Username\":\"u\"}", 16, &login), -22);
+    assert_int_equal(auth_file_read_helper("credentials not found", 21, &login), -22);
 }
 
 int main(void)

@@ -35,15 +35,15 @@ static void index_leads_to_the_platform(void **state)
                                                                      "\"os\":\"linux\",\"architecture\":\"arm64\",\"variant\":\"v8\"") "," ENTRY(6,
                                                                                                                                                  "\"os\":\"unknown\",\"architecture\":\"unknown\""));
     struct document document;
-    assert_int_equal(document_read(json, strlen(json), &amd64, &document, NULL), 0);
+    assert_int_equal(manifest_read_document(json, strlen(json), &amd64, &document, NULL), 0);
     assert_int_equal(document.kind, DOCUMENT_INDEX);
     assert_string_equal(document.chosen.digest.text, "sha256:" HEX "3");
     assert_int_equal(document.chosen.size, 7);
-    assert_int_equal(document_read(json, strlen(json), &arm64, &document, NULL), 0);
+    assert_int_equal(manifest_read_document(json, strlen(json), &arm64, &document, NULL), 0);
     assert_string_equal(document.chosen.digest.text, "sha256:" HEX "5");
     const struct platform other = {"linux", "riscv64", NULL};
     struct fault fault = {0};
-    assert_int_equal(document_read(json, strlen(json), &other, &document, &fault), -2);
+    assert_int_equal(manifest_read_document(json, strlen(json), &other, &document, &fault), -2);
     assert_non_null(strstr(fault.text, "linux/riscv64"));
     assert_non_null(strstr(fault.text, "windows/amd64, linux/amd64/v3"));
     assert_null(strstr(fault.text, "unknown"));
@@ -56,7 +56,7 @@ static void manifest_lists_its_layers(void **state)
         MANIFEST(LAYER(1, GZIP, "10") "," LAYER(2, OCI "layer.v1.tar+zstd", "0") "," LAYER(
             3, "application/vnd.docker.image.rootfs.diff.tar.gzip", "5"));
     struct document document;
-    assert_int_equal(document_read(json, strlen(json), &amd64, &document, NULL), 0);
+    assert_int_equal(manifest_read_document(json, strlen(json), &amd64, &document, NULL), 0);
     assert_int_equal(document.kind, DOCUMENT_MANIFEST);
     assert_int_equal(document.layer_count, 3);
     assert_string_equal(document.configuration.digest.text, "sha256:" HEX "a");
@@ -100,7 +100,8 @@ static void other_documents_are_refused(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         struct document document;
         struct fault fault = {0};
-        int r = document_read(cases[i].json, strlen(cases[i].json), &amd64, &document, &fault);
+        int r =
+            manifest_read_document(cases[i].json, strlen(cases[i].json), &amd64, &document, &fault);
         if (r != -cases[i].error || strstr(fault.text, cases[i].words) == NULL)
             fail_msg("%s\n%d: %s", cases[i].json, r, fault.text);
     }
@@ -116,11 +117,11 @@ static void layers_have_a_maximum(void **state)
     size_t length = text.length;
     assert_int_equal(buffer_append_text(&text, "]}"), 0);
     struct document document;
-    assert_int_equal(document_read(text.data, text.length, &amd64, &document, NULL), 0);
+    assert_int_equal(manifest_read_document(text.data, text.length, &amd64, &document, NULL), 0);
     assert_int_equal(document.layer_count, LAYERS_MAX);
     text.length = length;
     assert_int_equal(buffer_append_text(&text, "," LAYER(1, GZIP, "1") "]}"), 0);
-    assert_int_equal(document_read(text.data, text.length, &amd64, &document, NULL), -22);
+    assert_int_equal(manifest_read_document(text.data, text.length, &amd64, &document, NULL), -22);
 }
 
 static void configuration_names_layers_and_variables(void **state)
@@ -130,8 +131,9 @@ static void configuration_names_layers_and_variables(void **state)
         "{\"os\":\"linux\",\"architecture\":\"amd64\",\"rootfs\":{\"type\":\"layers\",\"diff_ids\":["
         "\"sha256:" HEX "1\",\"sha256:" HEX "2\"]},\"config\":{\"Env\":[\"PATH=/a:/b\",\"HOME=/x\","
         "\"LD_PRELOAD=/x.so\",\"LANG=C\",7,\"=x\",\"A\\u0000=b\",\"EMPTY=\"]}}";
-    OWNED(image_configuration_release) struct configuration configuration = {0};
-    assert_int_equal(image_configuration_read(json, strlen(json), &amd64, &configuration, NULL), 0);
+    OWNED(manifest_release_configuration) struct configuration configuration = {0};
+    assert_int_equal(manifest_read_configuration(json, strlen(json), &amd64, &configuration, NULL),
+                     0);
     assert_int_equal(configuration.diff_id_count, 2);
     assert_string_equal(configuration.diff_ids[1].text, "sha256:" HEX "2");
     assert_string_equal(configuration.environment[0], "PATH=/a:/b");
@@ -156,10 +158,10 @@ static void other_configurations_are_refused(void **state)
         {"{\"os\":\"windows\",\"architecture\":\"amd64\"}", 8, "windows/amd64"},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        OWNED(image_configuration_release) struct configuration configuration = {0};
+        OWNED(manifest_release_configuration) struct configuration configuration = {0};
         struct fault fault = {0};
-        int r = image_configuration_read(cases[i].json, strlen(cases[i].json), &amd64,
-                                         &configuration, &fault);
+        int r = manifest_read_configuration(cases[i].json, strlen(cases[i].json), &amd64,
+                                            &configuration, &fault);
         if (r != -cases[i].error || strstr(fault.text, cases[i].words) == NULL)
             fail_msg("%s\n%d: %s", cases[i].json, r, fault.text);
     }
@@ -174,9 +176,9 @@ static void variables_that_the_run_decides_are_left_out(void **state)
         "",      "A",          "=x",   "1A=x",   "A B=x",     "A-B=x",       "HOME=",
         "PWD=/", "LD_AUDIT=x", "A=\n", "A=\x7f", "TMPDIR=/x", "A\xc3\xa4=x", "LD_LIBRARY_PATHX=1"};
     for (size_t i = 0; i < ARRAY_LENGTH(wanted); i++)
-        assert_true(variable_is_wanted(wanted[i]));
+        assert_true(manifest_wants_variable(wanted[i]));
     for (size_t i = 0; i < ARRAY_LENGTH(left_out); i++)
-        if (variable_is_wanted(left_out[i]))
+        if (manifest_wants_variable(left_out[i]))
             fail_msg("%s", left_out[i]);
 }
 

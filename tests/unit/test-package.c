@@ -68,7 +68,8 @@ static void terminals_see_no_control_characters(void **state)
 {
     (void)state;
     char shown[256];
-    assert_string_equal(name_for_people("a\x1b[31m\n\x7f\xc3\xa4", shown), "a?[31m??\xc3\xa4");
+    assert_string_equal(member_name_for_people("a\x1b[31m\n\x7f\xc3\xa4", shown),
+                        "a?[31m??\xc3\xa4");
 }
 
 static void packages_leave_out_what_nobody_reads(void **state)

@@ -226,11 +226,11 @@ static void an_image_is_held_once_however_many_use_it(void **state)
     assert_int_equal(image_use(&used, store_of(state), "mine", &second, NULL), 0);
     assert_ptr_equal(first, second);
     assert_int_equal(image_remove(store_of(state), "mine", NULL), 1);
-    image_unuse(first);
+    image_use_end(first);
     struct pruned pruned = {0};
     assert_int_equal(image_prune(store_of(state), &pruned, NULL), 0);
     assert_int_equal(pruned.held, 1);
-    image_unuse(second);
+    image_use_end(second);
     assert_null(used.first);
     assert_int_equal(image_prune(store_of(state), &pruned, NULL), 0);
     assert_int_equal(pruned.held, 0);
@@ -350,9 +350,9 @@ static pid_t hold_lock(const char *store, const char *name, int *ret_say)
     assert_int_equal(pipe2(heard, O_CLOEXEC), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        struct store_lock lock = STORE_LOCK_NONE;
+        struct publish_lock lock = PUBLISH_LOCK_NONE;
         pid_t holder;
-        char byte = store_lock(store, name, &lock, &holder, NULL) == 0 ? 'y' : 'n';
+        char byte = publish_lock(store, name, &lock, &holder, NULL) == 0 ? 'y' : 'n';
         close(say[1]);
         (void)!write(heard[1], &byte, 1);
         (void)!read(say[0], &byte, 1);
@@ -372,9 +372,9 @@ static void lock_excludes_and_ends_with_its_process(void **state)
 {
     int say;
     pid_t pid = hold_lock(store_of(state), "mine", &say);
-    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
     pid_t holder = 0;
-    assert_int_equal(store_lock(store_of(state), "mine", &lock, &holder, NULL), 1);
+    assert_int_equal(publish_lock(store_of(state), "mine", &lock, &holder, NULL), 1);
     assert_int_equal(holder, pid);
     make_image(store_of(state), "mine", "{}");
     struct fault fault = {0};
@@ -382,16 +382,16 @@ static void lock_excludes_and_ends_with_its_process(void **state)
     assert_true(is_there(store_of(state), "images/mine"));
     close(say);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    assert_int_equal(store_lock(store_of(state), "mine", &lock, &holder, NULL), 0);
+    assert_int_equal(publish_lock(store_of(state), "mine", &lock, &holder, NULL), 0);
 }
 
 static void lock_leaves_no_file(void **state)
 {
-    struct store_lock lock = STORE_LOCK_NONE;
+    struct publish_lock lock = PUBLISH_LOCK_NONE;
     pid_t holder;
-    assert_int_equal(store_lock(store_of(state), "mine", &lock, &holder, NULL), 0);
+    assert_int_equal(publish_lock(store_of(state), "mine", &lock, &holder, NULL), 0);
     assert_true(is_there(store_of(state), "images/.mine.lock"));
-    store_unlock(&lock);
+    publish_unlock(&lock);
     assert_false(is_there(store_of(state), "images/.mine.lock"));
 }
 
@@ -402,10 +402,10 @@ static void sweeps_only_what_is_left_of_its_own_name(void **state)
     make_image(store_of(state), ".building-mine.2.abcdef", NULL);
     make_image(store_of(state), ".building-min.abcdef", NULL);
     make_image(store_of(state), "mine", "{}");
-    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
     pid_t holder;
-    assert_int_equal(store_lock(store_of(state), "mine", &lock, &holder, NULL), 0);
-    assert_int_equal(store_sweep(&lock, NULL), 0);
+    assert_int_equal(publish_lock(store_of(state), "mine", &lock, &holder, NULL), 0);
+    assert_int_equal(publish_sweep(&lock, NULL), 0);
     assert_false(is_there(store_of(state), "images/.building-mine.abcdef"));
     assert_false(is_there(store_of(state), "images/.removing-mine.ghijkl"));
     assert_true(is_there(store_of(state), "images/.building-mine.2.abcdef"));
@@ -416,15 +416,15 @@ static void sweeps_only_what_is_left_of_its_own_name(void **state)
 static void publishes_over_a_former_image(void **state)
 {
     make_image(store_of(state), "mine", "{\"summary\":\"old\"}");
-    OWNED(store_unlock) struct store_lock lock = STORE_LOCK_NONE;
+    OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
     pid_t holder;
-    assert_int_equal(store_lock(store_of(state), "mine", &lock, &holder, NULL), 0);
+    assert_int_equal(publish_lock(store_of(state), "mine", &lock, &holder, NULL), 0);
     char aside[STORE_STAGING_MAX];
-    assert_int_equal(store_begin(&lock, aside, NULL), 0);
+    assert_int_equal(publish_begin(&lock, aside, NULL), 0);
     char path[512];
     snprintf(path, sizeof(path), "%s/images/%s/image.json", store_of(state), aside);
     write_text(path, "{\"summary\":\"new\"}");
-    assert_int_equal(store_publish(&lock, aside, NULL), 0);
+    assert_int_equal(publish_image(&lock, aside, NULL), 0);
     OWNED(image_release) struct image image = {0};
     assert_int_equal(image_open(store_of(state), "mine", &image, NULL), 0);
     assert_string_equal(image.summary, "new");

@@ -3,8 +3,8 @@
  *
  * Side: parent.
  */
-#ifndef IMAGES_BUILD_VERIFY_H
-#define IMAGES_BUILD_VERIFY_H
+#ifndef IMAGES_BUILD_VERIFICATION_H
+#define IMAGES_BUILD_VERIFICATION_H
 
 #include "images/store/store.h"
 

@@ -1,4 +1,4 @@
-#include "images/build/verify.h"
+#include "images/build/verification.h"
 
 #include "images/build/contents.h"
 #include "images/store/layer_store.h"

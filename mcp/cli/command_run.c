@@ -82,8 +82,11 @@ static int apply_language(void *data, const struct option *option, const char *v
 }
 
 static const struct option own_options[] = {
-    {"--language", "LANGUAGE", "python, javascript or bash; without it the\nname of the file tells",
-     apply_language, NULL},
+#define LANGUAGE(id, name_, ...) name_ ", "
+    {"--language", "LANGUAGE",
+#include "images/store/languages.def"
+     "or by\ndefault the one of the file's name", apply_language, NULL},
+#undef LANGUAGE
     {"--json", NULL, "print one JSON object with the output and\nhow it ended", apply_json, NULL},
     {0},
 };

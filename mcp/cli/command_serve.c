@@ -41,7 +41,7 @@ const struct command command_serve = {
     .summary = "serve MCP on stdin and stdout (what happens without a command)",
     .help =
         "Serves the Model Context Protocol on stdin and stdout, until the client closes them. A\n"
-        "client starts it; it runs Python and JavaScript, each snippet in a jail of its own.\n"
+        "client starts it; it runs snippets of code, each in a sandbox of its own.\n"
         "\n"
         "What an option says can also stand in a variable (SANDBOX_MEMORY=512M for --memory) and\n"
         "in the configuration, a JSON object ({\"memory\": \"512M\", \"timeout_max\": 120}). The\n"

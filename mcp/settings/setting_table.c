@@ -53,13 +53,12 @@ const struct option settings_of_runs[] = {
      "which system calls it may make: a profile in\nthe form that Docker and runc read",
      settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_SECCOMP_PROFILE", "seccomp_profile", AT(profile_path))},
-    {"--python-image", "NAME", "the image that Python runs on (python)", settings_remember,
-     SETTING(SETTING_IMAGE, "SANDBOX_PYTHON_IMAGE", "python_image", AT(images[LANGUAGE_PYTHON]))},
-    {"--javascript-image", "NAME", "the image that JavaScript runs on (node)", settings_remember,
-     SETTING(SETTING_IMAGE, "SANDBOX_JAVASCRIPT_IMAGE", "javascript_image",
-             AT(images[LANGUAGE_JAVASCRIPT]))},
-    {"--bash-image", "NAME", "the image that Bash runs on (bash)", settings_remember,
-     SETTING(SETTING_IMAGE, "SANDBOX_BASH_IMAGE", "bash_image", AT(images[LANGUAGE_BASH]))},
+#define LANGUAGE(id, name_, title_, image_, ...)                                                   \
+    {"--" name_ "-image", "NAME", "the image that " title_ " runs on (" image_ ")",                \
+     settings_remember,                                                                            \
+     SETTING(SETTING_IMAGE, "SANDBOX_" #id "_IMAGE", name_ "_image", AT(images[LANGUAGE_##id]))},
+#include "images/store/languages.def"
+#undef LANGUAGE
     {"--config", "FILE",
      "read these settings from FILE, not from\n~/.config/code-sandbox-mcp/config.json",
      settings_name_configuration, NULL},

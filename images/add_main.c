@@ -3,9 +3,10 @@
 #include "images/base/interrupt.h"
 #include "images/store/store.h"
 #include "sandbox/base/buffer.h"
+#include "sandbox/base/options.h"
 #include "sandbox/base/owned.h"
 
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,22 +14,6 @@
 #define EXIT_USAGE 2
 #define WORDS_MAX 200
 #define ORIGIN_MAX 4096
-
-static const char help[] =
-    "Usage: " PROGRAM " NAME [--as NEW] [--apt PACKAGE]... [--pip REQUIREMENT]...\n"
-    "       [--npm PACKAGE]... [--run COMMAND]...\n"
-    "\n"
-    "Installs into an image, by the installers of the image, in a sandbox with this host's network\n"
-    "and its settings of package indexes. What they write becomes a layer over those of the image;\n"
-    "should one fail, the image stays as it was.\n"
-    "\n"
-    "Options, in the order in which they are done:\n"
-    "  --apt PACKAGE        a package of Debian; the apt of this host fetches it\n"
-    "  --pip REQUIREMENT    as pip writes it: polars, 'requests==2.*'\n"
-    "  --npm PACKAGE        as npm writes it: express, lodash@4\n"
-    "  --run COMMAND        a command of /bin/sh, as the user root of the sandbox\n"
-    "  --as NEW             leave the image as it is, and call the result NEW\n"
-    "  --help               show this";
 
 struct words {
     const char *list[WORDS_MAX + 1];
@@ -39,17 +24,44 @@ struct arguments {
     const char *result;
     struct words apt, pip, npm, run;
     struct buffer origin; /* the command, for people */
-    bool help, too_many;
 };
 
-static void word_add(struct arguments *arguments, struct words *words, const char *option,
-                     const char *word)
+static int apply_word(void *data, const struct option *option, const char *value,
+                      struct fault *fault)
 {
+    struct arguments *arguments = data;
+    struct words *words = (struct words *)((char *)data + option->offset);
     if (words->count == WORDS_MAX ||
-        buffer_format(&arguments->origin, " --%s %s", option, word) < 0)
-        arguments->too_many = true;
-    else
-        words->list[words->count++] = word;
+        buffer_format(&arguments->origin, " %s %s", option->name, value) < 0)
+        return fault_set(fault, E2BIG, "too much for one command");
+    words->list[words->count++] = value;
+    return 0;
+}
+
+#define AT(member) .offset = offsetof(struct arguments, member)
+
+static const struct option options[] = {
+    {"--apt", "PACKAGE", "a Debian package; the apt of this host fetches it", apply_word, AT(apt)},
+    {"--pip", "REQUIREMENT", "as pip writes it: polars, 'requests==2.*'", apply_word, AT(pip)},
+    {"--npm", "PACKAGE", "as npm writes it: express, lodash@4", apply_word, AT(npm)},
+    {"--run", "COMMAND", "a command of /bin/sh, as root in the sandbox", apply_word, AT(run)},
+    {"--as", "NEW", "keep the image, and call the result NEW", option_keep_text, AT(result)},
+    {0},
+};
+
+static void help_print(void)
+{
+    puts(
+        "Usage: " PROGRAM " NAME [--as NEW] [--apt PACKAGE]... [--pip REQUIREMENT]...\n"
+        "       [--npm PACKAGE]... [--run COMMAND]...\n"
+        "\n"
+        "Installs into an image, with the image's own installers, in a sandbox that has the host's\n"
+        "network and its settings of package indexes. What they write becomes a new layer of the\n"
+        "image. If one of them fails, the image is unchanged.\n"
+        "\n"
+        "Options, in the order of their execution:");
+    options_print(options, stdout);
+    options_print_common(stdout);
 }
 
 static int usage_fault(const char *what, const char *word)
@@ -58,46 +70,11 @@ static int usage_fault(const char *what, const char *word)
     return EXIT_USAGE;
 }
 
-/* 0, or the exit code for a wrong command line. */
-static int arguments_read(int argc, char **argv, struct arguments *arguments)
+static void arguments_free(struct arguments **arguments)
 {
-    static const struct option options[] = {
-        {"apt", required_argument, NULL, 'a'},
-        {"pip", required_argument, NULL, 'p'},
-        {"npm", required_argument, NULL, 'n'},
-        {"run", required_argument, NULL, 'r'},
-        {"as", required_argument, NULL, 's'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
-        switch (option) {
-        case 'a':
-            word_add(arguments, &arguments->apt, "apt", optarg);
-            break;
-        case 'p':
-            word_add(arguments, &arguments->pip, "pip", optarg);
-            break;
-        case 'n':
-            word_add(arguments, &arguments->npm, "npm", optarg);
-            break;
-        case 'r':
-            word_add(arguments, &arguments->run, "run", optarg);
-            break;
-        case 's':
-            arguments->result = optarg;
-            break;
-        case 'h':
-            arguments->help = true;
-            break;
-        case ':':
-            return usage_fault("this option needs a value: ", argv[optind - 1]);
-        default:
-            return usage_fault("there is no option ", argv[optind - 1]);
-        }
-    }
-    return arguments->too_many ? usage_fault("too much for one command", "") : 0;
+    if (*arguments != NULL)
+        buffer_release(&(*arguments)->origin);
+    free(*arguments);
 }
 
 /* An option of an installer, in the place of a package, would be read as one: "--pip=-e". */
@@ -132,33 +109,46 @@ static int add(struct arguments *arguments, const char *name)
     return interrupt_signal() != 0 ? 128 + interrupt_signal() : EXIT_FAILURE;
 }
 
+/* What the options and the one operand ask for: 0, or the exit code for a wrong command line. */
+static int arguments_check(const struct arguments *arguments, char **names, int count)
+{
+    if (count != 1)
+        return usage_fault(count > 1 ? "one image at a time, not also " : "name the image",
+                           count > 1 ? names[1] : "");
+    const char *option = option_among(arguments);
+    if (option != NULL)
+        return usage_fault("not a package: ", option);
+    return arguments->apt.count + arguments->pip.count + arguments->npm.count +
+                       arguments->run.count ==
+                   0
+               ? usage_fault("say what to add: --apt, --pip, --npm or --run", "")
+               : 0;
+}
+
 int add_main(int argc, char **argv, int (*prepare)(void))
 {
-    OWNED_MEMORY struct arguments *arguments = calloc(1, sizeof(*arguments));
+    OWNED(arguments_free) struct arguments *arguments = calloc(1, sizeof(*arguments));
     if (arguments == NULL)
         return EXIT_FAILURE;
     arguments->origin = BUFFER(ORIGIN_MAX);
-    int status = buffer_append_text(&arguments->origin, "images add") < 0
-                     ? EXIT_FAILURE
-                     : arguments_read(argc, argv, arguments);
-    if (status == 0 && arguments->help) {
-        puts(help);
-        return EXIT_SUCCESS;
+    if (buffer_append_text(&arguments->origin, "images add") < 0)
+        return EXIT_FAILURE;
+    const struct option_table tables[] = {{options, arguments}, {0}};
+    struct fault fault = {0};
+    int count = 0;
+    int r = options_read(tables, argc - 1, argv + 1, &count, &fault);
+    if (r < 0) {
+        fprintf(stderr, PROGRAM ": %s\n", fault.text);
+        return EXIT_USAGE;
     }
-    if (status == 0 && optind + 1 != argc)
-        status = usage_fault(optind < argc ? "one image at a time, not also " : "name the image",
-                             optind < argc ? argv[optind + 1] : "");
-    const char *option = status == 0 ? option_among(arguments) : NULL;
-    if (option != NULL)
-        status = usage_fault("that is no package: ", option);
-    if (status == 0 &&
-        arguments->apt.count + arguments->pip.count + arguments->npm.count + arguments->run.count ==
-            0)
-        status = usage_fault("say what to add: --apt, --pip, --npm or --run", "");
+    if (r == OPTIONS_HELP)
+        help_print();
+    if (r == OPTIONS_VERSION)
+        puts("code-sandbox-mcp " PROJECT_VERSION);
+    if (r > 0)
+        return EXIT_SUCCESS;
+    int status = arguments_check(arguments, argv + 1, count);
     if (status == 0)
         status = prepare();
-    if (status == 0)
-        status = add(arguments, argv[optind]);
-    buffer_release(&arguments->origin);
-    return status;
+    return status != 0 ? status : add(arguments, argv[1]);
 }

@@ -12,14 +12,15 @@
 #include "images/store/catalog.h"
 #include "images/store/lock.h"
 #include "images/store/store.h"
+#include "sandbox/base/options.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
 
-#include <getopt.h>
 #include <iconv.h>
 #include <locale.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -37,7 +38,7 @@ struct arguments {
     bool has_reference; /* of --locked */
     struct lock locked; /* of --locked, where that is of packages */
     enum build_source source; /* --source, for images of the catalog */
-    bool force, json, help, version;
+    bool force, json;
     char **names; /* the rest: NULL-terminated */
 };
 
@@ -57,6 +58,33 @@ __attribute__((format(printf, 1, 2))) static int usage_fault(const char *format,
     return EXIT_USAGE;
 }
 
+static int apply_source(void *data, const struct option *option, const char *value,
+                        struct fault *fault)
+{
+    struct arguments *arguments = data;
+    if (strcmp(value, "debian") != 0 && strcmp(value, "registry") != 0)
+        return fault_set(fault, EINVAL, "%s is debian or registry, not %s", option->name, value);
+    arguments->source = value[0] == 'd' ? SOURCE_DEBIAN : SOURCE_REGISTRY;
+    return 0;
+}
+
+#define AT(member) .offset = offsetof(struct arguments, member)
+
+static const struct option options[] = {
+    {"--from", "SOURCE", "make the image from this source", option_keep_text, AT(from)},
+    {"--locked", "FILE", "fetch exactly what the lock.json of another\nimage lists",
+     option_keep_text, AT(lock)},
+    {"--name", "NAME", "the name of the image, as NAME before --from", option_keep_text, AT(name)},
+    {"--source", "WHAT",
+     "debian or registry: the origin of an image of\nthe catalog; by default packages, or a\n"
+     "registry where the host has no apt",
+     apply_source},
+    {"--force", NULL, "make the image again if it exists", option_set_flag, AT(force)},
+    {"--json", NULL, "report progress on stdout, one JSON object per\nline", option_set_flag,
+     AT(json)},
+    {0},
+};
+
 static void help_print(void)
 {
     size_t count;
@@ -64,8 +92,8 @@ static void help_print(void)
     puts("Usage: " PROGRAM " [--force] NAME...\n"
          "       " PROGRAM " [--force] NAME --from SOURCE\n"
          "\n"
-         "Makes the root file systems that snippets run on. Each is complete or absent; one that\n"
-         "is there is left as it is.\n"
+         "Makes the root file systems that snippets run on. A fetch makes the complete image or\n"
+         "nothing; an image that exists is kept.\n"
          "\n"
          "Images that can be made from packages:");
     for (size_t i = 0; i < count; i++)
@@ -73,97 +101,12 @@ static void help_print(void)
     puts("\nSOURCE is one of:");
     for (const struct image_source *const *source = source_list; *source != NULL; source++)
         printf("  %s\n", (*source)->help);
+    puts("\nOptions:");
+    options_print(options, stdout);
+    options_print_common(stdout);
     puts("\n"
-         "Options:\n"
-         "  --from SOURCE  make it from that\n"
-         "  --locked FILE  make it from just what that lock.json of another image lists\n"
-         "  --name NAME    what that image is called, as NAME before --from\n"
-         "  --source WHAT  debian or registry: where an image of the catalog is to come from;\n"
-         "                 unless told, packages, or where the host has none, a registry\n"
-         "  --force        make it again if it is there\n"
-         "  --json         tell on stdout how it comes along, a JSON object in each line\n"
-         "  --help         show this\n"
-         "  --version      show the version\n"
-         "\n"
-         "Images are kept in $XDG_DATA_HOME/code-sandbox-mcp/images, else in\n"
+         "Images are kept in $XDG_DATA_HOME/code-sandbox-mcp/images, or without that variable in\n"
          "~/.local/share/code-sandbox-mcp/images.");
-}
-
-static bool source_read(const char *text, enum build_source *ret_source)
-{
-    if (strcmp(text, "debian") != 0 && strcmp(text, "registry") != 0)
-        return false;
-    *ret_source = text[0] == 'd' ? SOURCE_DEBIAN : SOURCE_REGISTRY;
-    return true;
-}
-
-enum {
-    OPTION_FROM = 256,
-    OPTION_LOCKED,
-    OPTION_NAME,
-    OPTION_SOURCE,
-    OPTION_FORCE,
-    OPTION_JSON,
-    OPTION_HELP,
-    OPTION_VERSION
-};
-static const struct option options[] = {
-    {"from", required_argument, NULL, OPTION_FROM},
-    {"locked", required_argument, NULL, OPTION_LOCKED},
-    {"name", required_argument, NULL, OPTION_NAME},
-    {"source", required_argument, NULL, OPTION_SOURCE},
-    {"force", no_argument, NULL, OPTION_FORCE},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0},
-};
-
-/* 0, or the exit code for a wrong command line. */
-static int arguments_read(int argc, char **argv, struct arguments *ret_arguments)
-{
-    struct arguments arguments = {0};
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
-        switch (option) {
-        case OPTION_FROM:
-            arguments.from = optarg;
-            break;
-        case OPTION_LOCKED:
-            arguments.lock = optarg;
-            break;
-        case OPTION_NAME:
-            arguments.name = optarg;
-            break;
-        case OPTION_SOURCE:
-            if (!source_read(optarg, &arguments.source))
-                return usage_fault("--source is debian or registry, not %s", optarg);
-            break;
-        case OPTION_FORCE:
-            arguments.force = true;
-            break;
-        case OPTION_JSON:
-            arguments.json = true;
-            break;
-        case 'h':
-        case OPTION_HELP:
-            arguments.help = true;
-            break;
-        case OPTION_VERSION:
-            arguments.version = true;
-            break;
-        case ':':
-            return usage_fault("the option %s needs a value", argv[optind - 1]);
-        default:
-            /* optopt is the letter of a short one; those may stand together in one word. */
-            if (optopt != 0 && optopt < OPTION_FROM)
-                return usage_fault("there is no option -%c", optopt);
-            return usage_fault("there is no option %s", argv[optind - 1]);
-        }
-    }
-    arguments.names = argv + optind;
-    *ret_arguments = arguments;
-    return 0;
 }
 
 /* What image is meant: a name beside --from is as good as --name. 0 or the exit code. */
@@ -327,18 +270,23 @@ static int process_prepare(void)
 
 static int fetch_main(int argc, char **argv)
 {
-    OWNED(arguments_release) struct arguments arguments = {.names = argv};
-    int status = arguments_read(argc, argv, &arguments);
-    if (status != 0)
-        return status;
-    if (arguments.help || arguments.version) {
-        if (arguments.help)
-            help_print();
-        else
-            puts("code-sandbox-mcp " PROJECT_VERSION);
-        return EXIT_SUCCESS;
+    OWNED(arguments_release) struct arguments arguments = {.names = argv + 1};
+    const struct option_table tables[] = {{options, &arguments}, {0}};
+    struct fault fault = {0};
+    int operands = 0;
+    int r = options_read(tables, argc - 1, argv + 1, &operands, &fault);
+    if (r < 0) {
+        fprintf(stderr, PROGRAM ": %s\n", fault.text);
+        return EXIT_USAGE;
     }
-    status = arguments_check(&arguments);
+    if (r == OPTIONS_HELP)
+        help_print();
+    if (r == OPTIONS_VERSION)
+        puts("code-sandbox-mcp " PROJECT_VERSION);
+    if (r > 0)
+        return EXIT_SUCCESS;
+    argv[1 + operands] = NULL;
+    int status = arguments_check(&arguments);
     if (status == 0)
         status = process_prepare();
     return status != 0 ? status : build_all(&arguments);

@@ -1,9 +1,10 @@
 #include "images/build/verification.h"
 #include "images/store/image_use.h"
 #include "sandbox/base/json.h"
+#include "sandbox/base/options.h"
 #include "sandbox/base/owned.h"
 
-#include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,16 +12,24 @@
 #define EXIT_USAGE 2
 #define REPORT_MAX (256 << 20) /* bytes */
 
-static const char help[] =
-    "Usage: " PROGRAM " [--json] [NAME...]\n"
-    "\n"
-    "Compares images with what was in them when they were made: each file's type, mode, size, time\n"
-    "and SHA-256. All images, unless some are named. What was changed, added or is missing is\n"
-    "listed, and the exit status is 1 then, and when something cannot be told.\n"
-    "\n"
-    "Options:\n"
-    "  --json    as one JSON document\n"
-    "  --help    show this";
+static const struct option options[] = {
+    {"--json", NULL, "as one JSON document", option_set_flag},
+    {0},
+};
+
+static void help_print(void)
+{
+    puts(
+        "Usage: " PROGRAM " [--json] [NAME...]\n"
+        "\n"
+        "Compares images with the list made with them: each file's type, mode, size, time and\n"
+        "SHA-256. Without names, compares all images. Changed, added and missing files are listed.\n"
+        "The exit status is 1 if there are any, or if an image cannot be compared.\n"
+        "\n"
+        "Options:");
+    options_print(options, stdout);
+    options_print_common(stdout);
+}
 
 /* One image: what can be said of it beside its layers. */
 struct verdict {
@@ -231,27 +240,22 @@ static int verify(char **names, bool json)
 
 int verify_main(int argc, char **argv, int (*prepare)(void))
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     bool json = false;
-    opterr = 0;
-    for (int option; (option = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        switch (option) {
-        case 'j':
-            json = true;
-            break;
-        case 'h':
-            puts(help);
-            return EXIT_SUCCESS;
-        default:
-            fprintf(stderr, PROGRAM ": there is no option %s; see " PROGRAM " --help\n",
-                    argv[optind - 1]);
-            return EXIT_USAGE;
-        }
+    const struct option_table tables[] = {{options, &json}, {0}};
+    struct fault fault = {0};
+    int count = 0;
+    int r = options_read(tables, argc - 1, argv + 1, &count, &fault);
+    if (r < 0) {
+        fprintf(stderr, PROGRAM ": %s\n", fault.text);
+        return EXIT_USAGE;
     }
+    if (r == OPTIONS_HELP)
+        help_print();
+    if (r == OPTIONS_VERSION)
+        puts("code-sandbox-mcp " PROJECT_VERSION);
+    if (r > 0)
+        return EXIT_SUCCESS;
+    argv[1 + count] = NULL;
     int status = prepare();
-    return status != 0 ? status : verify(argv + optind, json);
+    return status != 0 ? status : verify(argv + 1, json);
 }

@@ -6,7 +6,7 @@
 #ifndef MCP_CLI_COMMAND_H
 #define MCP_CLI_COMMAND_H
 
-#include "mcp/settings/options.h"
+#include "sandbox/base/options.h"
 
 /* Exit statuses of our own; `run` otherwise ends as its snippet did. */
 enum exit_status {

@@ -8,7 +8,7 @@
 #ifndef MCP_SETTINGS_SETTING_TABLE_H
 #define MCP_SETTINGS_SETTING_TABLE_H
 
-#include "mcp/settings/options.h"
+#include "sandbox/base/options.h"
 #include "mcp/settings/settings.h"
 #include "sandbox/base/fault.h"
 

@@ -3,7 +3,7 @@
 #include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
 #include "mcp/settings/configuration.h"
-#include "mcp/settings/options.h"
+#include "sandbox/base/options.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/small_file.h"
 #include "sandbox/base/owned.h"

@@ -12,7 +12,7 @@
 
 #include "images/store/catalog.h"
 #include "mcp/base/log.h"
-#include "mcp/settings/options.h"
+#include "sandbox/base/options.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/engine.h"
 

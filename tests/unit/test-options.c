@@ -1,4 +1,4 @@
-#include "mcp/settings/options.h"
+#include "sandbox/base/options.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
 
@@ -137,7 +137,7 @@ static void faults_name_the_argument_and_what_would_be_right(void **state)
         {{"--nmae", "x"}, "did you mean --name?"},
         {{"--nam=x"}, "did you mean --name?"},
         {{"--hlep"}, "did you mean --help?"},
-        {{"--elephant"}, "--help lists"},
+        {{"--elephant"}, "see --help"},
         {{"--name"}, "--name NAME"},
         {{"--flag=1"}, "takes no value"},
         {{"--name", "bad"}, "a bad name"},

@@ -3,8 +3,8 @@
  *
  * Side: parent.
  */
-#ifndef MCP_SETTINGS_OPTIONS_H
-#define MCP_SETTINGS_OPTIONS_H
+#ifndef SANDBOX_BASE_OPTIONS_H
+#define SANDBOX_BASE_OPTIONS_H
 
 #include "sandbox/base/fault.h"
 
@@ -18,8 +18,15 @@ struct option {
     const char *help;  /* lines for people, broken by '\n' */
     /* Takes the value (NULL when there is none; borrowed from argv). 0, or -EINVAL with a fault. */
     int (*apply)(void *data, const struct option *option, const char *value, struct fault *fault);
-    const struct setting *setting; /* that it sets; NULL: it is none. See settings.h */
+    const struct setting *setting; /* of the server that it sets, or NULL */
+    size_t offset; /* in the data, for the functions below */
 };
+
+/* For apply: keep the value as a const char *, or set a bool, at the offset in the data. */
+int option_keep_text(void *data, const struct option *option, const char *value,
+                     struct fault *fault);
+int option_set_flag(void *data, const struct option *option, const char *value,
+                    struct fault *fault);
 
 /* Options, the last with a NULL name, and what their apply gets as data. */
 struct option_table {

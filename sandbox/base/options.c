@@ -1,4 +1,4 @@
-#include "mcp/settings/options.h"
+#include "sandbox/base/options.h"
 #include "sandbox/base/spelling.h"
 
 #include <errno.h>
@@ -6,6 +6,22 @@
 #include <string.h>
 
 #define HELP_COLUMN 30
+
+int option_keep_text(void *data, const struct option *option, const char *value,
+                     struct fault *fault)
+{
+    (void)fault;
+    *(const char **)((char *)data + option->offset) = value;
+    return 0;
+}
+
+int option_set_flag(void *data, const struct option *option, const char *value, struct fault *fault)
+{
+    (void)value;
+    (void)fault;
+    *(bool *)((char *)data + option->offset) = true;
+    return 0;
+}
 
 /* Finds the option of that name; *ret_data is its table's. */
 static const struct option *find_option(const struct option_table *tables, const char *name,
@@ -36,7 +52,7 @@ static int refuse_unknown(const struct option_table *tables, const char *argumen
     if (spelling.nearest != NULL)
         return fault_set(fault, EINVAL, "unknown option %s: did you mean %s?", name,
                          spelling.nearest);
-    return fault_set(fault, EINVAL, "unknown option %s: --help lists those there are", name);
+    return fault_set(fault, EINVAL, "unknown option %s: see --help", name);
 }
 
 /* Reads the option at argv[*index]; *index ends on the last argument that belongs to it. */

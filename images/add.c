@@ -6,10 +6,11 @@
  *     images/.building-NAME.XXXXXX/rootfs/     where it is mounted, in the child's mount namespace
  *     images/.building-NAME.XXXXXX/scratch/    what the host's apt downloads
  *
- * Each installer is a confined child (confine.h): new namespaces, the overlay its root, no capability,
- * one uid that is called 0; behind the build profile and with the host's network. It sees of the host
- * its settings of package indexes (host_settings.h), read-only. Afterwards the upper directory is
- * cleaned by a child of its own (capture.h), made a layer, and named by the new record.
+ * Each installer is a confined child (confine.h): new namespaces, the overlay its root, no
+ * capability, one uid that is called 0; behind the build profile and with the host's network. It
+ * sees of the host its settings of package indexes (host_settings.h), read-only. Afterwards the
+ * upper directory is cleaned by a child of its own (capture.h), made a layer, and named by the new
+ * record.
  */
 #include "images/add.h"
 
@@ -46,7 +47,7 @@ struct adding {
     struct layer layer;
     struct buffer options;
     char upper[PATH_MAX];
-    struct image result; /* borrows all of the image, and of what is here */
+    struct image result; /* shallow copy: points into `image` and into this struct */
     struct image_layer *layers; /* owned; the texts are those of the image, and these */
     char *origin, *created, *summary;
     uint64_t added_bytes;
@@ -165,7 +166,7 @@ static int result_compose(struct adding *adding, const struct image *image, stru
     return 0;
 }
 
-/* What was installed becomes a layer, and the directory aside the image. */
+/* The installed files become a layer, and the staging directory the image. */
 static int result_publish(struct adding *adding, const struct publish_lock *lock,
                           struct fault *fault)
 {
@@ -190,7 +191,7 @@ static int result_publish(struct adding *adding, const struct publish_lock *lock
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(meanwhile); i++)
         r = tree_remove(fd, meanwhile[i]);
     if (r < 0)
-        return fault_set(fault, -r, "cannot remove what was needed meanwhile: %m");
+        return fault_set(fault, -r, "cannot remove temporary files: %m");
     r = image_record_write(fd, result, fault);
     if (r == 0 && interrupt_signal() != 0)
         r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
@@ -240,7 +241,7 @@ static int add_locked(const struct addition *addition, const struct publish_lock
     if (strcmp(addition->name, addition->result) != 0 &&
         image_open(addition->store, addition->result, &other, NULL) == 0)
         return fault_set(fault, EEXIST,
-                         "there is an image %s already: add to that one, or remove it with: "
+                         "the image %s exists already: add to it, or remove it with: "
                          "code-sandbox-mcp images remove %s",
                          addition->result, addition->result);
     struct used_images list = {0};

@@ -15,8 +15,8 @@ struct addition {
 };
 
 /*
- * Installs, and records the new image, telling people on stderr how it comes along. 0; -EEXIST the
- * result is another image that is there; -EPROTO an installer failed, with its words; -EINTR; or
+ * Installs, and records the new image, with progress on stderr. 0; -EEXIST the
+ * result would replace another image; -EPROTO an installer failed, with its words; -EINTR; or
  * another negative errno. On failure the store is as it was.
  */
 int add_image(const struct addition *addition, struct fault *fault);

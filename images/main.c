@@ -1,6 +1,7 @@
 /*
  * code-sandbox-mcp-image: makes images for code-sandbox-mcp, which executes this program for its
- * commands `fetch`, `images add` and `images verify`. The only program that reads archives and talks to a network.
+ * commands `fetch`, `images add` and `images verify`. The only program that reads archives and
+ * talks to a network.
  */
 #include "images/add.h"
 #include "images/base/digest.h"
@@ -33,7 +34,7 @@
 struct arguments {
     const char *from; /* --from: a file or directory, or a reference */
     const char *lock; /* --locked: a file */
-    const char *name; /* --name, or the one name that is left beside --from */
+    const char *name; /* --name, or the one name beside --from */
     struct reference reference;
     bool has_reference; /* of --locked */
     struct lock locked; /* of --locked, where that is of packages */
@@ -109,7 +110,7 @@ static void help_print(void)
          "~/.local/share/code-sandbox-mcp/images.");
 }
 
-/* What image is meant: a name beside --from is as good as --name. 0 or the exit code. */
+/* Settles the name of the image: --name or a NAME beside --from. 0 or the exit code. */
 static int name_settle(struct arguments *arguments)
 {
     char **names = arguments->names;
@@ -125,7 +126,7 @@ static int name_settle(struct arguments *arguments)
         names++;
     }
     if (arguments->name == NULL)
-        return usage_fault("--from needs a NAME, what the image is to be called");
+        return usage_fault("--from needs a NAME for the image");
     if (names[0] != NULL)
         return usage_fault("%s cannot be made in the same call as --from", names[0]);
     return 0;
@@ -175,14 +176,14 @@ static int arguments_check(struct arguments *arguments)
         return lock_settle(arguments);
     if (arguments->from != NULL)
         return source_check(arguments->from, &fault) < 0
-                   ? usage_fault("there is no file of that name, and %s", fault.text)
+                   ? usage_fault("there is no such file, and %s", fault.text)
                    : 0;
     for (char **name = arguments->names; *name != NULL; name++) {
         const struct recipe *recipe = recipe_find(*name);
         if (recipe == NULL)
             return name_unknown(*name);
         if (arguments->source == SOURCE_REGISTRY && recipe->reference == NULL)
-            return usage_fault("no registry has an equal of %s; it is made of packages only",
+            return usage_fault("no registry has an image like %s; it is made of packages only",
                                *name);
     }
     return 0;

@@ -31,13 +31,13 @@ static void help_print(void)
     options_print_common(stdout);
 }
 
-/* One image: what can be said of it beside its layers. */
+/* The result for one image; its layers are in the verification. */
 struct verdict {
     char *name;
     size_t *layers; /* numbers in the verification */
     size_t layer_count;
     size_t difference_count, entry_count, unlisted_count;
-    struct fault fault; /* why nothing can be told; "" */
+    struct fault fault; /* why the image cannot be compared; or "" */
 };
 
 struct verdicts {
@@ -76,7 +76,7 @@ static int layers_verify(struct verification *verification, const struct used_im
                          verdict->name);
     verdict->layers = calloc(image->layer_count, sizeof(*verdict->layers));
     if (verdict->layers == NULL)
-        return fault_set(&verdict->fault, ENOMEM, "no memory for what is found");
+        return fault_set(&verdict->fault, ENOMEM, "no memory for the result");
     for (size_t i = 0; i < image->layer_count; i++) {
         size_t number;
         int r = verification_add(verification, image->layers[i].id, used->layer_fds[i], &number,
@@ -121,7 +121,7 @@ static void print_layer(const struct verified_layer *layer, const char *name)
                difference->how[0] != '\0' ? ")" : "");
     }
     if (!layer->has_list)
-        printf("%s: layer %s is of an older version, which kept no list of what is in it\n", name,
+        printf("%s: layer %s has no list of its files: an older version made it\n", name,
                layer->id);
 }
 
@@ -199,7 +199,7 @@ static int print_json(const struct verification *verification, const struct verd
     return r;
 }
 
-/* Those named, or all that are there. */
+/* The named images, or all images. */
 static int images_verify(struct verification *verification, char **names, struct verdicts *verdicts,
                          struct fault *fault)
 {
@@ -214,7 +214,7 @@ static int images_verify(struct verification *verification, char **names, struct
     for (; r == 0 && *names != NULL; names++)
         r = image_verify(verification, store, *names, verdicts);
     image_list_free(images, count);
-    return r == -ENOMEM ? fault_set(fault, ENOMEM, "no memory for what is found") : r;
+    return r == -ENOMEM ? fault_set(fault, ENOMEM, "no memory for the result") : r;
 }
 
 static int verify(char **names, bool json)

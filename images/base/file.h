@@ -22,13 +22,13 @@ int file_read(const char *path, struct buffer *text, struct fault *fault);
 int file_create(int directory_fd, const char *path, const char *bytes, size_t length,
                 struct fault *fault);
 
-/* Puts a new file of mode 0644 in the place of what is there, a link too. 0 or negative errno. */
+/* Replaces a file, or a link, by a new file of mode 0644. 0 or negative errno. */
 int file_write(const char *path, const char *bytes, size_t length, struct fault *fault);
 
-/* Puts a symbolic link in the place of what is there but a directory. 0 or negative errno. */
+/* Replaces anything but a directory by a symbolic link. 0 or negative errno. */
 int file_write_link(const char *path, const char *target, struct fault *fault);
 
-/* Makes a directory and those above it; there already is fine. 0 or negative errno. */
+/* Makes a directory and its parents, unless they exist. 0 or negative errno. */
 int file_make_directory(const char *path, mode_t mode, struct fault *fault);
 
 bool file_exists(const char *path); /* a dangling link does not */

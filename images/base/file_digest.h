@@ -1,7 +1,7 @@
 /*
  * The digest of a file while it is being written, computed by a thread that reads after the writer:
- * what comes of several layers at once is then hashed at once, and nobody who waits for a network
- * waits for that.
+ * layers that download in parallel are hashed in parallel, and the download never waits for
+ * hashing.
  *
  * The thread touches nothing but the file and its digest, and has all signals blocked.
  *
@@ -23,10 +23,10 @@ struct file_digest_request {
     void *data;
 };
 
-/* Starts the thread; nothing of the file is there as yet. 0 or a negative errno. */
+/* Starts the thread; the file is still empty. 0 or a negative errno. */
 int file_digest_start(const struct file_digest_request *request, struct file_digest **ret_digest);
 
-/* So many bytes are there. `whole`: and there will be no more. */
+/* The file has this many bytes now. `whole`: no more will come. */
 void file_digest_extend(struct file_digest *digest, uint64_t size, bool whole);
 
 /* 0 and the digest of the whole; -EAGAIN as long as it is not known; or another negative errno. */

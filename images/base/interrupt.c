@@ -33,7 +33,7 @@ void interrupt_install(void)
 
 int interrupt_signal(void)
 {
-    /* One that is pending counts as well: nobody may be waiting just now. */
+    /* A pending signal counts as well: the process may not be waiting now. */
     sigset_t pending;
     if (caught == 0 && sigpending(&pending) == 0)
         for (size_t i = 0; i < ARRAY_LENGTH(signals); i++)

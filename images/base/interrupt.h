@@ -1,9 +1,9 @@
 /*
- * SIGINT, SIGTERM, SIGHUP and SIGQUIT end a fetch in order: what waits, stops; what was begun, is
- * removed. SIGPIPE does not end it.
+ * SIGINT, SIGTERM, SIGHUP and SIGQUIT end a fetch cleanly: it stops waiting and removes unfinished
+ * work. SIGPIPE does not end it.
  *
- * The signals stay blocked but while child.h waits, so that none is missed. The flag is the one
- * mutable global of the program.  Side: parent.
+ * The signals are blocked except while subprocess.h waits, so that none is missed. The flag is the
+ * one mutable global of the program.  Side: parent.
  */
 #ifndef IMAGES_BASE_INTERRUPT_H
 #define IMAGES_BASE_INTERRUPT_H

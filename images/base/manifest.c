@@ -107,7 +107,7 @@ static int descriptor_read(const struct json_value *value, const char *what, uin
     return 0;
 }
 
-/* 2: what was asked for; 1: the right processor, of a variant that may do; 0: another. */
+/* 2: exact match; 1: the same processor, of a variant that may work; 0: no match. */
 static int platform_match(const struct json_value *platform, const struct platform *wanted)
 {
     if (!json_is(json_member(platform, "os"), wanted->os) ||
@@ -278,9 +278,10 @@ static int diff_ids_read(const struct json_value *rootfs, struct configuration *
         if (id->type != JSON_STRING ||
             digest_parse(id->text, id->length,
                          &configuration->diff_ids[configuration->diff_id_count++]) < 0)
-            return fault_set(fault, ENOTSUP,
-                             "its configuration names a layer by what is neither a sha256 nor a "
-                             "sha512");
+            return fault_set(
+                fault, ENOTSUP,
+                "its configuration names a layer by something that is neither a sha256 nor a "
+                "sha512");
     return 0;
 }
 

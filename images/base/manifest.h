@@ -59,7 +59,7 @@ struct document {
 };
 
 /*
- * Reads an index or a manifest. 0; -EINVAL for what is neither, is damaged or goes over a maximum;
+ * Reads an index or a manifest. 0; -EINVAL for anything else, and for damaged or too large ones;
  * -ENOTSUP for a kind, media type or digest that we do not know, named in the fault; -ENOENT when
  * an index has nothing for the platform, with what it has.
  */
@@ -83,8 +83,8 @@ void manifest_release_configuration(struct configuration *configuration);
 
 /*
  * Whether a run may have this variable of an image: a plain name, a value without control
- * characters, and none that says who and where the snippet is, which the run decides, or what the
- * dynamic linker is to load.
+ * characters, and none of the identity and directories of the snippet, which the run decides, or of
+ * the dynamic linker.
  */
 bool manifest_wants_variable(const char *pair);
 

@@ -13,7 +13,7 @@
 
 #define BAR_WIDTH 24
 #define PART_WIDTH 12
-#define CLEAR "\r\033[J" /* this line, and what was drawn below it */
+#define CLEAR "\r\033[J" /* clears this line and all below it */
 #define DRAW_EVERY (100 * NANOSECONDS_PER_MILLISECOND)
 #define TELL_EVERY (500 * NANOSECONDS_PER_MILLISECOND)
 #define EVENT_MAX (64 << 10)
@@ -224,7 +224,7 @@ void progress_done(struct progress *progress, const struct progress_result *resu
                       progress_size_text(result->size_bytes, size), (long long)seconds,
                       summary[0] != '\0' ? "; " : "", summary);
     else
-        progress_note(progress, "is there already, made %s%s%s; --force makes it again",
+        progress_note(progress, "exists already, made %s%s%s; --force makes it again",
                       result->created, summary[0] != '\0' ? ": " : "", summary);
 }
 

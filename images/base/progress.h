@@ -1,7 +1,6 @@
 /*
- * Tells people how a fetch comes along, on stderr: a line that is redrawn with a bar on a terminal,
- * with a line for each layer that comes; plain lines otherwise. Programs are told on stdout, an event
- * of JSON in each line:
+ * Progress of a fetch, for people on stderr: on a terminal a status line with a bar, and a line for
+ * each layer in transit; plain lines otherwise. For programs on stdout, one JSON event a line:
  *
  *     {"event":"step","image":"python","text":"unpacking 136 packages"}
  *     {"event":"progress","image":"python","done":1,"total":2}     bytes, or things
@@ -24,7 +23,7 @@ struct progress {
     const char *name; /* of the image, borrowed */
     bool terminal;
     bool json; /* events on stdout, nothing on stderr */
-    char step[160]; /* what is being done; "" nothing */
+    char step[160]; /* the current step; "": none */
     int shown;      /* tenths of a percent that the bar shows */
     int64_t started; /* clock_now() */
     int64_t step_started;
@@ -38,20 +37,20 @@ void progress_open(struct progress *progress, const char *name, bool json);
 void progress_step(struct progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* How much of the step is done; total 0: unknown. */
+/* The progress of the step; total 0: unknown. */
 void progress_amount(struct progress *progress, uint64_t done, uint64_t total);
 
-/* One of several things that come at the same time. */
+/* One of several parallel downloads. */
 struct progress_part {
     size_t number; /* from 1 */
     uint64_t done, total; /* bytes */
 };
 
-/* A step that is counted in bytes: a bar with rate and time left, and one for each part. */
+/* The progress of a step in bytes: a bar with rate and time left, and a bar for each part. */
 void progress_bytes(struct progress *progress, uint64_t done, uint64_t total,
                     const struct progress_part *parts, size_t count);
 
-/* A line that stays, beside the steps: a note, or the end. */
+/* A permanent line: a note, or the end. */
 void progress_note(struct progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -65,10 +64,10 @@ struct progress_result {
 
 void progress_done(struct progress *progress, const struct progress_result *result);
 
-/* An event of the fault, which people are told by the caller. */
+/* The event of a fault; for people, the caller prints it. */
 void progress_failed(const struct progress *progress, const struct fault *fault);
 
-/* Takes the bar away: before a fault is printed, and at the end. */
+/* Removes the bar: before a fault is printed, and at the end. */
 void progress_close(struct progress *progress);
 
 /* "366 MB": bytes for people, powers of ten as package managers print them. */

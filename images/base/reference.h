@@ -34,7 +34,7 @@ int reference_parse(const char *text, struct reference *ret_reference, struct fa
 /* The whole of it in its long form. */
 void reference_format(const struct reference *reference, char text[REFERENCE_TEXT_MAX]);
 
-/* Who answers for the host: docker.io itself has no registry. */
+/* The server of the host's registry: docker.io itself has none. */
 const char *reference_server(const struct reference *reference);
 
 /* Whether "HOST" or "HOST:PORT" is this machine: localhost, 127.0.0.0/8 or [::1]. */

@@ -66,7 +66,7 @@ void subprocess_release(struct subprocess *child)
     buffer_release(&child->err);
 }
 
-/* Takes what a pipe holds; what is over the cap is read and dropped. Closes it at its end. */
+/* Reads the pipe, discarding bytes over the cap; closes it at its end. */
 static void pipe_drain(int *fd, struct buffer *kept)
 {
     char bytes[16384];
@@ -135,7 +135,7 @@ static void child_attend(struct subprocess *child, const struct pollfd watches[W
     }
 }
 
-/* Waits that long at most and attends to what came. 0, or -EINTR when a signal asks us to stop. */
+/* Waits at most that long and handles events. 0, or -EINTR when a signal asks us to stop. */
 static int children_turn(struct subprocess *children, size_t count, long nanoseconds,
                          const struct subprocess_observer *observer)
 {
@@ -229,8 +229,8 @@ int subprocess_fault(const struct subprocess *child, const char *what, struct fa
 }
 
 /*
- * Whether there is a file of that name to execute, if it may be. execvp(3) says EACCES also where there is none,
- * and a directory of PATH may not be entered: one of root's, after su(1).
+ * Whether there is a file of that name to execute, if it may be. execvp(3) says EACCES also where
+ * there is none, and a directory of PATH may not be entered: one of root's, after su(1).
  */
 static bool is_there(const char *name)
 {
@@ -300,7 +300,7 @@ int subprocess_start(const struct subprocess_spec *program, struct subprocess *c
         return fault_set(fault, errno, "cannot start %s: %m", program->argv[0]);
     if (pid == 0)
         program_become(program, (const int[3]){in_fd, out_fd, err_fd}, parent);
-    setpgid(pid, pid); /* in both, so that it is done whoever comes first */
+    setpgid(pid, pid); /* in parent and child, to avoid a race */
     child->pid = pid;
     child->group = true;
     child->ended = false;

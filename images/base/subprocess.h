@@ -1,8 +1,10 @@
 /*
- * Children of a fetch: programs of the host, and confined ones (confine.h). One way to wait for all.
+ * Children of a fetch: programs of the host, and confined ones (confine.h). All are awaited in one
+ * way.
  *
- * A child has /dev/null as stdin unless it is given something to read; what it prints is kept, up to
- * a cap; a confined child also reports in messages. It dies with us (PR_SET_PDEATHSIG), and subprocess_release() kills and reaps it
+ * A child reads /dev/null unless it gets an input; its output is kept, up to a cap; a confined
+ * child also reports in messages. It dies with us (PR_SET_PDEATHSIG), and subprocess_release()
+ * kills and reaps it
  * with its process group.  Side: parent, but subprocess_report().
  */
 #ifndef IMAGES_BASE_SUBPROCESS_H
@@ -21,7 +23,7 @@
 
 enum report_kind {
     REPORT_FAULT,   /* number: errno; text: the sentence. The last message of a failed child */
-    REPORT_SUMMARY, /* text: what is in the image */
+    REPORT_SUMMARY, /* text: the versions in the image */
     REPORT_HOME,    /* text: "PATH\nTARGET" of a home link */
     REPORT_SIZE,    /* number: bytes on disk */
     REPORT_FILES,   /* number: entries */
@@ -31,7 +33,7 @@ enum report_kind {
 struct report {
     int32_t kind;
     int64_t number;
-    char text[FAULT_TEXT_MAX]; /* NUL-terminated by whoever receives it */
+    char text[FAULT_TEXT_MAX]; /* NUL-terminated by the receiver */
 };
 
 struct subprocess {
@@ -84,7 +86,7 @@ struct subprocess_observer {
 int subprocess_wait_all(struct subprocess *children, size_t count,
                         const struct subprocess_observer *observer, struct fault *fault);
 
-/* Attends to what came from the children, without waiting. 0, -EINTR or a reported fault. */
+/* Handles output and reports of the children, without waiting. 0, -EINTR or a reported fault. */
 int subprocess_poll_all(struct subprocess *children, size_t count, struct fault *fault);
 
 struct subprocess_spec {
@@ -95,8 +97,8 @@ struct subprocess_spec {
 };
 
 /*
- * Starts a program of the host; subprocess_wait_all() tells its end, and subprocess_check() what became of it.
- * What it prints in the meantime has the room of a pipe. 0 or a negative errno.
+ * Starts a program of the host; subprocess_wait_all() waits for its end, and subprocess_check()
+ * gives the result. Until then its output must fit into a pipe. 0 or a negative errno.
  */
 int subprocess_start(const struct subprocess_spec *program, struct subprocess *child,
                      struct fault *fault);

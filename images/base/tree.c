@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 /*
- * Removes what may be deeper than there are descriptors, or stack: what lies deep is first moved up,
- * into the directory that is being removed.
+ * The tree may be deeper than descriptors or stack allow: deep directories are first moved up, into
+ * the directory being removed.
  */
 struct removal {
     int top_fd; /* borrowed: that directory; -1: not known yet */

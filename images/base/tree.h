@@ -12,7 +12,7 @@
 /*
  * Removes `name` in the directory, whatever it is, and all below it. Directories that deny access
  * (overlayfs leaves one of mode 000) are given it first. 0, also when it is absent; or a negative
- * errno, with as much removed as could be.
+ * errno, with everything else removed.
  */
 int tree_remove(int directory_fd, const char *name);
 
@@ -21,7 +21,7 @@ struct tree_size {
     uint64_t files; /* entries of any type, without the top */
 };
 
-/* Adds up what is below `name` in the directory. 0 or a negative errno. */
+/* Measures the tree below `name` in the directory. 0 or a negative errno. */
 int tree_measure(int directory_fd, const char *name, struct tree_size *ret_size);
 
 #endif

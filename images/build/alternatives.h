@@ -25,9 +25,8 @@ void alternative_list_release(struct alternative_list *list);
 
 /*
  * Adds what the commands `update-alternatives --install LINK NAME PATH PRIORITY [--slave ...]` of a
- * script say. Of two for one name the higher priority stays, the earlier when they are equal, and
- * takes its slaves with it. Words that need a shell to know ($, `, *) make a command be passed
- * over. 0 or -ENOMEM.
+ * script say. Of two for one name the higher priority wins, with its slaves; the earlier one if
+ * they are equal. Commands with words for a shell to expand ($, `, *) are skipped. 0 or -ENOMEM.
  */
 int alternatives_parse(struct alternative_list *list, const char *script);
 

@@ -1,6 +1,6 @@
 /*
  * Theory of operation. build_image() takes the lock of the name, sweeps what dead fetches left, and
- * makes the image in a directory aside:
+ * makes the image in a staging directory:
  *
  *     images/.building-NAME.XXXXXX/scratch/     apt's state and downloads, npm's root directory
  *     images/.building-NAME.XXXXXX/rootfs/      becomes layers/ID/tree
@@ -10,7 +10,8 @@
  * confined to a directory in scratch. Archives are read, and the tree is changed, only by confined
  * children (confine.h) whose root is rootfs.
  * Then one rename puts the image into its place. All children die with us; if we fail or are
- * stopped, the directory aside is removed; if we are killed, the next fetch of the name does that.
+ * stopped, the staging directory is removed; if we are killed, the next fetch of the name does
+ * that.
  */
 #include "images/build/build.h"
 
@@ -102,7 +103,7 @@ static int catalog_make(struct making *making, struct progress *progress, struct
         .progress = progress,
     };
     int r = recipe_make(&packages, &absent);
-    /* No apt, or no Debian for it: not a network that is down, and not a signature that is wrong. */
+    /* -ENOENT: no apt or no archive of Debian; not a broken network or a wrong signature. */
     if (r != -ENOENT || making->build->source != SOURCE_ANY || recipe->reference == NULL ||
         packages.locked != NULL)
         return r < 0 ? fault_set(fault, -r, "%s", absent.text) : 0;
@@ -117,7 +118,7 @@ static int records_write(struct making *making, int directory_fd, struct fault *
     return r == 0 ? image_record_write(directory_fd, &making->image, fault) : r;
 }
 
-/* All that was made becomes one layer. The link is for people, and for programs that know no layers. */
+/* The whole tree becomes one layer. The link is for users and for programs without layers. */
 static int layer_make(struct making *making, int directory_fd, struct fault *fault)
 {
     struct image *image = &making->image;
@@ -176,7 +177,7 @@ static int record_make(struct making *making, struct fault *fault)
         return fault_set(fault, errno, "cannot open the directory of the new image: %m");
     r = tree_remove(fd, "scratch");
     if (r < 0)
-        return fault_set(fault, -r, "cannot remove what the fetch downloaded: %m");
+        return fault_set(fault, -r, "cannot remove the downloads of the fetch: %m");
     r = layer_make(making, fd, fault);
     return r == 0 ? records_write(making, fd, fault) : r;
 }

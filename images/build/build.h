@@ -23,13 +23,13 @@ struct build {
     const char *from;    /* names the source to make it from (source.h), or NULL */
     const struct reference *reference; /* of a lock, or NULL; neither: a recipe */
     enum build_source source; /* of a recipe */
-    const struct lock *locked; /* what a recipe is to be made of, just so; or NULL */
-    bool force; /* make it again if it is there */
-    bool json; /* tell of it as programs read it: progress.h */
+    const struct lock *locked; /* the exact packages for a recipe, or NULL */
+    bool force; /* make it again if it exists */
+    bool json; /* report events instead of text: progress.h */
 };
 
 /*
- * Makes the image, telling people on stderr how it comes along. 0, also when it was there already;
+ * Makes the image, with progress on stderr. 0, also for an image that exists already;
  * -EINTR when a signal stopped it; or another negative errno. On failure the store is as it was.
  */
 int build_image(const struct build *build, struct fault *fault);

@@ -119,7 +119,7 @@ static char *link_value(int directory_fd, const char *name)
 static int directory_take(struct contents *contents, int parent_fd, const char *name,
                           const char *path);
 
-/* Adds one entry, and what is below it. The value of a file is found later, by hashing. */
+/* Adds an entry and everything below it. Files are hashed later. */
 static int entry_take(struct contents *contents, int directory_fd, const char *name,
                       const char *directory)
 {
@@ -299,7 +299,7 @@ int contents_write(int layer_fd, struct fault *fault)
     list_path(layer_fd, path);
     OWNED(buffer_release) struct buffer text = BUFFER(CONTENTS_MAX);
     r = list_compose(&contents, &text);
-    return r < 0 ? fault_set(fault, -r, "cannot compose the list of what is in a layer: %m")
+    return r < 0 ? fault_set(fault, -r, "cannot compose the list of files of a layer: %m")
                  : file_write(path, text.data, text.length, fault);
 }
 
@@ -319,10 +319,10 @@ int contents_parse(char *text, struct contents *ret_contents, struct fault *faul
          line = strtok_r(NULL, "\n", &state)) {
         struct contents_entry *entry = entry_new(&contents);
         if (entry == NULL)
-            return fault_set(fault, ENOMEM, "no memory for the list of what is in a layer");
+            return fault_set(fault, ENOMEM, "no memory for the list of files of a layer");
         if (line_parse(line, entry) < 0 ||
             (contents.count > 1 && strcmp(entry[-1].path, entry->path) >= 0))
-            return fault_set(fault, EINVAL, "the list of what is in a layer is damaged");
+            return fault_set(fault, EINVAL, "the list of files of a layer is damaged");
     }
     *ret_contents = contents;
     contents = (struct contents){0};
@@ -338,7 +338,7 @@ int contents_read(int layer_fd, struct contents *ret_contents, struct fault *fau
     if (r < 0)
         return r;
     if (buffer_string(&text) == NULL)
-        return fault_set(fault, ENOMEM, "no memory for the list of what is in a layer");
+        return fault_set(fault, ENOMEM, "no memory for the list of files of a layer");
     return contents_parse(text.data, ret_contents, fault);
 }
 

@@ -1,13 +1,13 @@
 /*
- * What is in a layer: a list, written when the layer is made, by which a change of it can be found.
+ * The list of a layer's files, written when the layer is made, to detect later changes.
  *
  *     STORE/layers/ID/contents       a line for each entry of the tree, sorted by path:
  *     TYPE MODE SIZE MTIME VALUE PATH
  *
- * TYPE is f (file), d (directory), l (symbolic link) or w (whiteout); MODE octal; SIZE and MTIME (in
- * seconds) of a file, else 0; VALUE the SHA-256 of a file, the target of a link, "opaque" of such a
- * directory, else "-". In VALUE and PATH what is not a printing character of ASCII, a blank and '%'
- * are written as %XX.
+ * TYPE is f (file), d (directory), l (symbolic link) or w (whiteout); MODE octal; SIZE and MTIME
+ * (in seconds) of a file, else 0; VALUE the SHA-256 of a file, the target of a link, "opaque" of
+ * such a directory, else "-". In VALUE and PATH what is not a printing character of ASCII, a blank
+ * and '%' are written as %XX.
  *
  * Side: parent; threads of its own hash the files and are gone when a call returns.
  */

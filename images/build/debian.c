@@ -60,7 +60,7 @@ static int host_ask(struct host *host, struct fault *fault)
     host->list_file = apt_value(text != NULL ? text : "", "FILE");
     host->list_directory = apt_value(text != NULL ? text : "", "DIRECTORY");
     if (host->architecture == NULL)
-        return fault_set(fault, EPROTO, "apt-config does not tell the architecture of this host");
+        return fault_set(fault, EPROTO, "apt-config does not report the architecture of this host");
 
     OWNED(subprocess_release) struct subprocess targets = SUBPROCESS_NONE;
     const struct subprocess_spec ask_targets = {
@@ -78,7 +78,7 @@ static int host_ask(struct host *host, struct fault *fault)
     return host->origins != NULL ? 0 : fault_set(fault, ENOMEM, "no memory for apt's answer");
 }
 
-/* Reads one file of sources; one that cannot be read counts as empty. */
+/* Reads one file of sources; an unreadable one counts as empty. */
 static int sources_read_file(struct source_list *list, const char *path, bool deb822)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(SOURCES_TEXT_MAX);
@@ -173,8 +173,8 @@ int debian_status_of(const char *const *left_out, struct buffer *status, struct 
 }
 
 /*
- * Given with -c, the file is read after the host's own, so what it says of state and sources wins,
- * and what it does not say (proxies, date checks, credentials) is the host's.
+ * Given with -c, the file is read after the host's own, so its state and sources take precedence,
+ * and everything else (proxies, date checks, credentials) is the host's.
  */
 static int configuration_prepare(const char *scratch, const struct host *host, struct fault *fault)
 {
@@ -202,7 +202,7 @@ static int configuration_prepare(const char *scratch, const struct host *host, s
                           "APT::Install-Recommends \"false\";\n"
                           "APT::Install-Suggests \"false\";\n"
                           "APT::Get::Assume-Yes \"true\";\n"
-                          /* Root's apt would go down to a user who cannot enter the store. */
+                          /* As root, apt would switch to a user without access to the store. */
                           "APT::Sandbox::User \"root\";\n"
                           "#clear APT::Architectures;\n"
                           "APT::Architectures { \"%2$s\"; };\n"
@@ -249,7 +249,7 @@ struct download_progress {
     uint64_t total;
 };
 
-/* Adds up the files of one directory; what cannot be read counts nothing: it is for the bar only. */
+/* Adds up the sizes of the files; errors count as 0, since only the bar needs it. */
 static uint64_t directory_sum(const char *path)
 {
     OWNED(directory_release) DIR *directory = directory_open(AT_FDCWD, path);
@@ -373,7 +373,7 @@ static int update_fault(const struct fault *cause, int error, const char *suite,
         strstr(cause->text, "Unable to connect"))
         return fault_set(fault, error,
                          "%s\nthe mirror that apt uses on this host cannot be reached: is there a "
-                         "network, or a proxy to be told to apt (Acquire::http::Proxy)?",
+                         "network, or a proxy for apt to use (Acquire::http::Proxy)?",
                          cause->text);
     return fault_set(fault, error, "%s", cause->text);
 }

@@ -1,7 +1,7 @@
 /*
  * Debian packages by way of the host's apt, run as an unprivileged resolver and downloader.
  *
- * apt works on a state, cache and (empty) package status of its own, with the host's mirror,
+ * apt works on its own state, cache and package status, with the host's mirror,
  * keyring, proxy and date settings; what it downloads it has verified. Nothing of the host's own
  * package state is read or touched.  Side: parent.  Source: apt.conf(5), sources.list(5).
  */
@@ -25,11 +25,11 @@ struct debian_download {
 
 void debian_download_release(struct debian_download *download);
 
-/* What is to be downloaded; borrowed. */
+/* What to download; borrowed. */
 struct debian_request {
     const char *const *packages; /* names; ends with NULL */
     const char *suite;           /* "trixie" */
-    const struct lock *locked;   /* what must come, just so; or NULL */
+    const struct lock *locked;   /* the exact packages, or NULL */
     struct lock *lock;           /* notes what came; or NULL */
     const struct buffer *status; /* of the packages that count as there, as dpkg writes it */
 };

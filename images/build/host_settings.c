@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
-/* On the disk of the layer, and swept out of it: memory is too small for what is built. */
+/* On the disk of the layer, and removed from it: memory is too small for builds. */
 #define WORK "/var/tmp"
 
 static const char *const own_variables[] = {
@@ -226,7 +226,7 @@ int host_settings_read(struct host_settings *settings, struct fault *fault)
         r = variables_read(settings);
     if (r == 0)
         r = configurations_read(settings);
-    /* Node has certificates of its own beside which it looks nowhere. */
+    /* Node uses its built-in certificates only. */
     const char *certificates = "NODE_EXTRA_CA_CERTS=" CA_BUNDLE;
     if (r == 0 && variable_find(settings, certificates) == settings->variable_count)
         r = variable_set(settings, certificates);

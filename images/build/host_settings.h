@@ -1,6 +1,6 @@
 /*
- * What this host knows of package indexes, for installers inside an image: the variables and files by
- * which pip and npm are told of indexes, proxies and certificates, and how names are resolved.
+ * What this host knows of package indexes, for installers inside an image: the variables and files
+ * by which pip and npm are told of indexes, proxies and certificates, and how names are resolved.
  *
  * Files are shown where they are on the host, since settings name them by their path.
  * Side: parent.  Source: pip's "Configuration", npm's npmrc(5).
@@ -23,7 +23,7 @@ struct host_settings {
 int host_settings_read(struct host_settings *settings, struct fault *fault);
 void host_settings_release(struct host_settings *settings);
 
-/* Shows one more, if it is there and there is room. 0 or -ENOMEM. */
+/* Shows one more file, if it exists and there is room. 0 or -ENOMEM. */
 int host_settings_show(struct host_settings *settings, const char *host_path,
                        const char *image_path);
 

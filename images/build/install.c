@@ -26,9 +26,10 @@ static int words_add(struct words *words, const char *const *more, struct fault 
 }
 
 /*
- * First pip tells what it would install, then it installs just that. In between: packages of Debian
- * have no RECORD, and without one pip replaces none; with one of their metadata alone it takes them
- * for removed, and what it puts below /usr/local is found before what stays of them.
+ * pip first reports what it would install, then installs exactly that. In between: Debian packages
+ * have no RECORD, and pip does not replace a package without one. With a RECORD of the metadata
+ * alone pip considers the package removed; the new one below /usr/local is found before the
+ * remains.
  */
 static const char pip_script[] =
     "import importlib.metadata, json, os, re, subprocess, sys\n"
@@ -102,8 +103,9 @@ int install_pip(const char *const *options, const char *const *requirements,
 
 /*
  * require() and import look in each directory above the program's, so modules are in /node_modules.
- * npm takes "/" for no prefix: it works on a copy, in which the versions that are there are asked for
- * too, so that what needs others gets them below itself. What is new or another goes back.
+ * npm does not accept "/" as a prefix, so it works on a copy. The copy requests the existing
+ * versions as well, so that packages needing other versions get them nested. New and changed
+ * packages go back.
  */
 static int npm_install_all(const char *const *packages, const struct install_site *site,
                            struct fault *fault)
@@ -156,18 +158,17 @@ static int commands_run(const char *const *commands, const struct install_site *
     for (; r == 0 && *commands != NULL; commands++) {
         progress_step(site->progress, "running %.100s", *commands);
         r = installer_run(site, (const char *const[]){"/bin/sh", "-c", *commands, NULL}, fault);
-        if (r > 0) /* nor can it be told from a command that ends with that code */
-            return fault_set(fault, EPROTO,
-                             "\"%s\" ended with exit code 127: a program is not "
-                             "there",
+        if (r > 0) /* also the exit code of a command that ends with 127 itself */
+            return fault_set(fault, EPROTO, "\"%s\" ended with exit code 127: a program is missing",
                              *commands);
     }
     return r;
 }
 
 /*
- * The root of a run is read-only: without these every import would compile anew. The hash is not
- * checked against the source, which does not change; what an upgrade has replaced is younger here.
+ * The root of a run is read-only: without compiled files every import would compile again. Imports
+ * do not check the hash against the source, which does not change; an upgraded source is newer
+ * here.
  */
 static int modules_compile(const struct install_site *site, struct fault *fault)
 {

@@ -9,7 +9,7 @@
 
 #include "images/build/installer.h"
 
-/* What is to be installed. Lists end with NULL and may be empty; borrowed. */
+/* What to install. Lists end with NULL and may be empty; borrowed. */
 struct installation {
     const char *const *apt; /* Debian packages */
     const char *const *pip; /* requirements, as pip writes them */
@@ -25,9 +25,9 @@ int install_all(const struct installation *installation, const struct install_si
                 struct fault *fault);
 
 /*
- * Only what pip installs, with these options of pip; both lists end with NULL. Requirements may be
- * those of a lock, each with a hash: then just they are. What came of it goes to the output of
- * site->confined, in lines of that kind. As install_all().
+ * Runs pip alone, with these options; both lists end with NULL. Requirements from a lock, each with
+ * a hash, are installed exactly. The output of site->confined gets the installed packages, as such
+ * lines. As install_all().
  */
 int install_pip(const char *const *options, const char *const *requirements,
                 const struct install_site *site, struct fault *fault);

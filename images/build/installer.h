@@ -14,7 +14,7 @@
 /* Where: borrowed, but `settings`, to which what installers are to see may be added. */
 struct install_site {
     const struct image *image; /* whose layers are below */
-    const char *upper;         /* the directory that gets what is written */
+    const char *upper;         /* the directory for all written files */
     const char *scratch;       /* an empty directory of the host */
     const struct confined *confined; /* mounts all that, without programs */
     struct host_settings *settings;

@@ -30,8 +30,8 @@ const char *pip_failure(const char *text, char line[ANSWER_LINE_SIZE]);
 const char *npm_failure(const char *text, char line[ANSWER_LINE_SIZE]);
 
 /*
- * The upstream part of a package's version in dpkg's status: "1:2.2.4+ds-1" is "2.2.4". `status` and
- * `package` may be NULL. False: it is not there; version is as it was.
+ * The upstream part of a package's version in dpkg's status: "1:2.2.4+ds-1" is "2.2.4". `status`
+ * and `package` may be NULL. False: it is not there; version is as it was.
  */
 bool status_version(const char *status, const char *package, char version[VERSION_SIZE]);
 

@@ -1,9 +1,9 @@
 /*
  * The package status of an image, made fit for the host's apt.
  *
- * The image is untrusted and apt runs unconfined, so nothing is passed on as it stands: the status is
- * written anew from the fields that the resolver needs, each of a plain form. Dependencies are left
- * out, because packages of the image that are missing some on purpose are to stay as they are.
+ * The image is untrusted and apt runs unconfined, so no text is passed on unchecked: the status is
+ * rebuilt from the fields that the resolver needs, each of a plain form. Dependencies are left out,
+ * because images lack some of them on purpose, and apt must not add those.
  *
  * Side: parent.  Source: deb-control(5), dpkg-query(1), deb-version(7).
  */

@@ -63,7 +63,7 @@ static int clean_body(void *data, struct fault *fault)
     upper_layer_forget_shown(settings->files, settings->file_count);
     int r = tree_remove(AT_FDCWD, "var/tmp");
     if (r < 0)
-        return fault_set(fault, -r, "cannot remove what pip left in /var/tmp: %m");
+        return fault_set(fault, -r, "cannot remove the temporary files of pip in /var/tmp: %m");
     r = system_provide_directories(fault);
     /* The image's own is empty, as the place of the host's is. */
     return r == 0 && !file_exists(RESOLVER) ? file_write(RESOLVER, "", 0, fault) : r;

@@ -1,6 +1,6 @@
 /*
- * Python packages for an image of Debian packages, from pip's index: by the pip of the image, confined
- * as for `images add`, with the host's settings of indexes, proxies and certificates.
+ * Python packages for an image of Debian packages, from pip's index: by the pip of the image,
+ * confined as for `images add`, with the host's settings of indexes, proxies and certificates.
  *
  * Side: parent.
  */
@@ -11,7 +11,7 @@
 #include "images/store/lock.h"
 #include "sandbox/base/fault.h"
 
-/* What is to be installed; lists end with NULL; borrowed. */
+/* What to install; lists end with NULL; borrowed. */
 struct pip_request {
     const char *const *requirements;
     const struct lock *locked; /* just what that lists, instead; or NULL */
@@ -19,9 +19,9 @@ struct pip_request {
 };
 
 /*
- * Installs into the tree at `root`, which must be configured. Without it the image is of use too:
- * where pip fails, a note of one line says so and the image stays as it was; but not where it is to be
- * as a lock says. 0, -EINTR, or another negative errno.
+ * Installs into the tree at `root`, which must be configured. The image is useful without it: if
+ * pip fails, a note of one line says so and the image is unchanged; with a lock it is an error. 0,
+ * -EINTR, or another negative errno.
  */
 int pip_add(const char *root, const struct pip_request *request, struct progress *progress,
             struct fault *fault);

@@ -63,7 +63,7 @@ static int packages_body(void *data, struct fault *fault)
     return r < 0 ? fault_set(fault, -r, "cannot finish the image: %m") : 0;
 }
 
-/* Runs one program of the image; one that is not there is passed over. */
+/* Runs a program of the image, if the image has it. */
 static int program_pass(const char *root, const char *const *argv, struct fault *fault)
 {
     const struct confined confined = {.root = root};
@@ -73,8 +73,9 @@ static int program_pass(const char *root, const char *const *argv, struct fault 
 }
 
 /*
- * The root of a run is read-only: without these every import would compile anew. The hash is not
- * checked against the source, which never changes. `tops` is an expression: which directories.
+ * The root of a run is read-only: without compiled files every import would compile again. The hash
+ * is not checked against the source, which never changes. `tops` is an expression: which
+ * directories.
  */
 static int python_compile(const char *root, const char *tops, struct progress *progress,
                           struct fault *fault)
@@ -126,8 +127,7 @@ static int check_is_root(struct fault *fault)
 {
     if (file_exists("usr") || file_exists("bin"))
         return 0;
-    return fault_set(fault, EBADMSG,
-                     "that is no root file system: there is neither /usr nor /bin in it");
+    return fault_set(fault, EBADMSG, "not a root file system: it has neither /usr nor /bin");
 }
 
 static int archive_body(void *data, struct fault *fault)
@@ -198,7 +198,7 @@ static int inspect_body(void *data, struct fault *fault)
     if (recipe != NULL) {
         summary_send(recipe->versions);
         fonts_send();
-        /* ldconfig(8) keeps it for a next time, which never comes, and nobody else may read it. */
+        /* A cache for ldconfig(8) alone, which never runs again here. */
         (void)tree_remove(AT_FDCWD, "var/cache/ldconfig");
     }
     struct tree_size size = {0};

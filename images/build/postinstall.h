@@ -14,13 +14,13 @@
 
 struct postinstall {
     const struct recipe *recipe; /* borrowed */
-    const struct lock *locked; /* what is to be in it; or NULL */
-    struct lock *lock;         /* notes what was fetched */
+    const struct lock *locked; /* the exact packages to install, or NULL */
+    struct lock *lock;         /* records what was fetched */
 };
 
 /*
- * For a tree of Debian packages, as unpack_packages() left it. Runs programs of the image, pip among
- * them: what the recipe wants of its index is installed if it can be.
+ * For a tree of Debian packages, as unpack_packages() left it. Runs programs of the image, pip
+ * among them: the recipe's packages from the index are installed if possible.
  */
 int postinstall_packages(const char *root, const struct postinstall *finish,
                          struct progress *progress, struct fault *fault);

@@ -83,7 +83,7 @@ static int packages_fetch(const struct recipe_making *making, bool debian_node, 
     struct fault cause = {0};
     int r = packages_download(making, debian_node, &download, &cause);
     if (r < 0 && r != -EINTR && making->locked != NULL)
-        return fault_set(fault, ESTALE, "what the lock lists cannot be had as it was: %s",
+        return fault_set(fault, ESTALE, "a package of the lock is no longer available: %s",
                          cause.text);
     if (r < 0)
         return fault_set(fault, -r, "%s", cause.text);
@@ -92,7 +92,7 @@ static int packages_fetch(const struct recipe_making *making, bool debian_node, 
                            fault);
 }
 
-/* The packages, while npm works beside. As npm_finish(), and packages_fetch(). */
+/* The packages, while npm runs in parallel. As npm_finish() and packages_fetch(). */
 static int packages_fetch_with_npm(const struct recipe_making *making, const struct npm_host *host,
                                    int *ret_npm, struct fault *fault)
 {

@@ -13,14 +13,14 @@
 struct recipe_making {
     const struct recipe *recipe;
     const struct staging *place; /* both directories are empty */
-    const struct lock *locked;     /* just what that lists; or NULL */
-    struct lock *lock;             /* notes what was fetched; empty before */
+    const struct lock *locked;     /* the exact packages, or NULL */
+    struct lock *lock;             /* records what was fetched; empty before */
     struct progress *progress;
 };
 
 /*
- * 0; -ENOENT this host has no apt, or no archive of Debian; -ESTALE what the lock lists is not to be
- * had any more; -EINTR; or another negative errno.
+ * 0; -ENOENT this host has no apt, or no archive of Debian; -ESTALE a package of the lock is no
+ * longer available; -EINTR; or another negative errno.
  */
 int recipe_make(const struct recipe_making *making, struct fault *fault);
 

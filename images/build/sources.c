@@ -37,7 +37,7 @@ void source_list_release(struct source_list *list)
     *list = (struct source_list){0};
 }
 
-/* Without the slashes that a URI ends in; what is left of nothing else is no place. */
+/* Removes trailing slashes; a URI of nothing else is invalid. */
 static int source_list_add(struct source_list *list, const char *uri, const char *suite,
                            const char *options)
 {

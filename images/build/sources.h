@@ -29,7 +29,7 @@ struct source_list {
 
 void source_list_release(struct source_list *list);
 
-/* Adds what a file of either format says; what is not understood is passed over. 0 or -ENOMEM. */
+/* Adds the sources of a file of either format; unknown entries are skipped. 0 or -ENOMEM. */
 int sources_parse_deb822(struct source_list *list, const char *text);
 int sources_parse_lines(struct source_list *list, const char *text);
 

@@ -1,5 +1,5 @@
 /*
- * Where an image is made: a directory aside in the store, under the lock of the image's name.
+ * The staging directory, in which an image is made under the lock of its name.
  *
  * Side: parent.
  */
@@ -29,13 +29,13 @@ int staging_lock(const char *store, const char *name, struct publish_lock *lock,
 int staging_open(struct staging *place, const char *store, const struct publish_lock *lock,
                  struct fault *fault);
 
-/* Empties both directories, to begin anew. 0 or a negative errno. */
+/* Empties both directories, to start over. 0 or a negative errno. */
 int staging_empty(const struct staging *place, struct fault *fault);
 
-/* Removes the directory aside; of one that was published the name is "" before. */
+/* Removes the staging directory, unless its name is "": then it was published. */
 void staging_release(struct staging *place);
 
-/* Sweeps the layers: those of the former image, of what failed, or was killed; notes what stays. */
+/* Sweeps layers of the former image and of failed or killed commands; reports those in use. */
 void staging_clear_layers(const char *store, struct progress *progress);
 
 /* Now, in UTC, as RFC 3339 writes it; owned, NULL: no memory. */

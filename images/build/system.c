@@ -160,7 +160,7 @@ static int link_font_rules(struct fault *fault)
     return r;
 }
 
-/* The packages, as dpkg would list them: for people and scanners who ask what is in the image. */
+/* The packages in dpkg's format, for users and vulnerability scanners. */
 static int write_package_status(struct fault *fault)
 {
     OWNED(file_list_release) struct file_list names;

@@ -18,7 +18,7 @@
  */
 int system_provide_directories(struct fault *fault);
 
-/* Adds the account to /etc/passwd and /etc/group unless its id is there, making them if need be. */
+/* Adds the account to /etc/passwd and /etc/group unless its id exists, creating them if needed. */
 int system_provide_account(struct fault *fault);
 
 /* Names, certificates, time zone, fonts, the package status: all that is text. */

@@ -63,7 +63,7 @@ void upper_layer_forget_shown(const struct confined_file *files, size_t file_cou
 
 static int directory_clean(int parent_fd, const char *name, unsigned depth, struct tree_size *size);
 
-/* One entry: what stays gets a mode that it may have. 0 or a negative errno. */
+/* Removes the entry or gives it a permitted mode. 0 or a negative errno. */
 static int entry_clean(int directory_fd, const char *name, unsigned depth, struct tree_size *size)
 {
     struct stat status;
@@ -82,7 +82,7 @@ static int entry_clean(int directory_fd, const char *name, unsigned depth, struc
         return -EFBIG;
     if (whiteout || S_ISLNK(status.st_mode))
         return 0;
-    /* All may read, nobody but the owner writes, nobody becomes another: as in the layers below. */
+    /* As in the layers below: readable for all, writable for the owner only, no set-user-ID bits. */
     mode_t mode = (status.st_mode & 0755) | (S_ISDIR(status.st_mode) ? 0755 : 0644);
     if ((status.st_mode & 07777) != mode && fchmodat(directory_fd, name, mode, 0) < 0)
         return -errno;
@@ -115,11 +115,11 @@ static int upper_layer_body(void *data, struct fault *fault)
     r = directory_clean(AT_FDCWD, "/", 0, &size);
     if (r == -EFBIG)
         return fault_set(fault, EFBIG,
-                         "what was installed is more than a layer may have: %d files, %d GB, "
+                         "the installed files exceed the limits of a layer: %d files, %d GB, "
                          "directories %d deep",
                          TREE_MEMBERS_MAX, (int)(TREE_BYTES_MAX >> 30), TREE_DEPTH_MAX);
     if (r < 0)
-        return fault_set(fault, -r, "cannot go through what was installed: %m");
+        return fault_set(fault, -r, "cannot walk the installed files: %m");
     subprocess_report(CONFINED_REPORT_FD, REPORT_SIZE, (int64_t)size.bytes, "");
     subprocess_report(CONFINED_REPORT_FD, REPORT_FILES, (int64_t)size.files, "");
     return 0;

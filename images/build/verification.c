@@ -24,7 +24,7 @@ void verification_release(struct verification *verification)
     *verification = (struct verification){0};
 }
 
-/* Memory may end while differences are told: their count is compared afterwards. */
+/* A failed allocation shows afterwards, by comparing counts. */
 static void difference_keep(void *data, const struct difference *difference)
 {
     struct verified_layer *layer = data;
@@ -75,7 +75,7 @@ int verification_add(struct verification *verification, const char *id, int laye
     struct verified_layer *grown =
         reallocarray(verification->layers, verification->layer_count + 1, sizeof(*grown));
     if (grown == NULL)
-        return fault_set(fault, ENOMEM, "no memory for what is found of layer %s", id);
+        return fault_set(fault, ENOMEM, "no memory for the result of layer %s", id);
     verification->layers = grown;
     struct verified_layer layer = {0};
     snprintf(layer.id, sizeof(layer.id), "%s", id);

@@ -1,5 +1,5 @@
 /*
- * Compares layers with the lists of what was in them when they were made (contents.h).
+ * Compares layers with the lists of files made together with them (contents.h).
  *
  * Side: parent.
  */
@@ -34,8 +34,8 @@ struct verification {
 void verification_release(struct verification *verification);
 
 /*
- * Looks at a layer, held by `layer_fd`, unless that was done. `ret_number` is its place in `layers`.
- * 0, whatever was found; or a negative errno: it cannot be told.
+ * Looks at a layer, held by `layer_fd`, unless that was done. `ret_number` is its place in
+ * `layers`. 0 with or without differences; a negative errno if the layer cannot be compared.
  */
 int verification_add(struct verification *verification, const char *id, int layer_fd,
                      size_t *ret_number, struct fault *fault);

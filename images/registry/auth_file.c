@@ -44,7 +44,7 @@ static const char *member_text(const struct json_value *object, const char *name
     return plain ? value->text : NULL;
 }
 
-/* Decodes BASE64 of "USER:PASSWORD". 0; 1 when it is no such thing; -ENOMEM. */
+/* Decodes BASE64 of "USER:PASSWORD". 0; 1 if it is malformed; -ENOMEM. */
 static int login_decode(const char *text, struct credentials *credentials)
 {
     size_t length = strlen(text);
@@ -155,7 +155,7 @@ static int logins_read(const struct json_value *logins, const struct reference *
     return 0;
 }
 
-/* Notes a helper, if that is a name that one can have. */
+/* Records a helper if its name is valid. */
 static bool helper_take(const char *name, struct auth *auth)
 {
     if (name == NULL || strlen(name) >= sizeof(auth->helper) ||

@@ -50,8 +50,8 @@ int auth_file_read(const char *json, size_t length, const struct reference *refe
 const char *auth_file_host(const struct reference *reference);
 
 /*
- * Reads what `docker-credential-X get` printed. 0; -EINVAL when it is not an object with Username and
- * Secret; -ENOMEM.
+ * Reads what `docker-credential-X get` printed. 0; -EINVAL when it is not an object with Username
+ * and Secret; -ENOMEM.
  */
 int auth_file_read_helper(const char *json, size_t length, struct credentials *ret_credentials);
 

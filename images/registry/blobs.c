@@ -15,7 +15,7 @@
 enum blob_state {
     BLOB_WAITING, /* for its turn, or for the time of its next try */
     BLOB_COMING,
-    BLOB_CHECKED, /* being so: all its bytes are there */
+    BLOB_CHECKED, /* complete, its digest being computed */
     BLOB_WHOLE,
     BLOB_GIVEN,
 };
@@ -48,7 +48,7 @@ static void blobs_release(struct blobs *blobs)
     free(blobs->items);
 }
 
-/* Opens the file of each; what is whole already is not asked for. */
+/* Opens the file of each blob; complete ones are not requested. */
 static int blobs_prepare(const struct blobs_request *request, struct blobs *blobs,
                          struct fault *fault)
 {
@@ -191,7 +191,7 @@ static int blob_judge(struct blobs *blobs, struct blob *blob, struct fault *faul
                     : http_transfer_fault(transfer, fault);
 }
 
-/* Gives on what is whole, in order. */
+/* Passes on complete layers, in order. */
 static int blobs_give(struct blobs *blobs, struct fault *fault)
 {
     int r = 0;
@@ -207,13 +207,13 @@ static int blobs_give(struct blobs *blobs, struct fault *fault)
     return r;
 }
 
-/* Whether it takes up one of the places of those that come at once, each of which has a thread. */
+/* Whether it counts as one of the parallel downloads, each of which has a thread. */
 static bool blob_is_busy(const struct blob *blob)
 {
     return blob->state == BLOB_COMING || blob->state == BLOB_CHECKED;
 }
 
-/* What is there already, whole, is only checked. */
+/* Files that are complete already are only checked. */
 static int blob_begin(struct blobs *blobs, struct blob *blob, struct fault *fault)
 {
     int r = download_start(&blob->download, on_digest, blobs->request->session->http);

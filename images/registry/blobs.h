@@ -1,9 +1,9 @@
 /*
- * Fetches the layers of an image, several at a time, and gives each on in order as soon as it and
- * those below it are whole.
+ * Fetches the layers of an image in parallel, and passes each on in order, as soon as it and those
+ * below it are complete.
  *
- * A break is followed by another try where it stopped; an answer of 401 by another login; a blob that
- * turns out damaged by one try from its start, if a part of it was of an earlier fetch.
+ * An interrupted download is resumed; a 401 leads to a new login; a damaged blob is downloaded once
+ * more if part of it came from an earlier fetch.
  *
  * Side: parent.  Source: OCI distribution-spec 1.1, "Pulling blobs"; RFC 9110, 14.
  */
@@ -26,8 +26,8 @@ struct blobs_request {
 };
 
 /*
- * 0: all were given on. -EBADMSG for one that has not its digest or size; -EINTR; or another negative
- * errno. Of what came, only a damaged blob is removed.
+ * 0: all were passed on. -EBADMSG for a wrong digest or size; -EINTR; or another negative errno.
+ * Downloads are kept, except damaged ones.
  */
 int blobs_fetch(const struct blobs_request *request, struct fault *fault);
 

@@ -28,8 +28,8 @@ struct challenge {
 };
 
 /*
- * Reads the challenges of one header's value and picks the one that we answer best: Bearer, else
- * Basic, else the first. 0; -EINVAL when the value is malformed, has no challenge, or more than
+ * Reads the challenges of one header's value and picks the best one: Bearer, else Basic, else the
+ * first. 0; -EINVAL when the value is malformed, has no challenge, or more than
  * CHALLENGES_MAX, or a text that is too long.
  */
 int challenge_parse(const char *value, struct challenge *ret_challenge);

@@ -44,7 +44,7 @@ static int helper_ask(const char *helper, const struct reference *reference,
     r = auth_file_read_helper(child.out.data, child.out.length, credentials);
     if (child.out.data != NULL)
         explicit_bzero(child.out.data, child.out.capacity);
-    return r < 0 ? fault_set(fault, -r, "%s answers something that is no login", name) : 0;
+    return r < 0 ? fault_set(fault, -r, "%s does not answer with a login", name) : 0;
 }
 
 /* Looks into one file. 0; 1 when it is not there or has no login; or a negative errno. */

@@ -13,7 +13,7 @@
 #define DIRECTORY "downloads"
 #define AGE_MAX (7 * 24 * 3600) /* seconds */
 
-/* Whether nobody wants the file any more: it is old, and no fetch holds its lock. */
+/* Whether the file is stale: old, and not locked by a fetch. */
 static bool is_forgotten(int directory_fd, const char *name)
 {
     struct stat status;
@@ -73,7 +73,7 @@ static int file_open(int directory_fd, const char *name)
     return unnamed_fd < 0 ? -errno : unnamed_fd;
 }
 
-/* Sees how much is there; a file of another kind or size is not of this blob. 0 or a negative errno. */
+/* Measures the file; one of another type or size is not of this blob. 0 or a negative errno. */
 static int take_up(struct download *download)
 {
     struct stat status;

@@ -1,11 +1,11 @@
 /*
- * Blobs on their way: files aside of the images, named by their digest, so that what came before a
- * break is there for the next try, also that of the next fetch.
+ * Unfinished downloads: files beside the images, named by their digest, so that the next attempt,
+ * or the next fetch, resumes an interrupted download.
  *
  *     STORE/downloads/sha256-HEX
  *
- * A fetch holds the lock of each file that it writes; where another one has it, the blob goes into a
- * file without a name. What nobody has touched for a week is removed by the next fetch.
+ * A fetch holds the lock of each file that it writes; where another one has it, the blob goes into
+ * a file without a name. A fetch removes files unused for a week.
  *
  * Side: parent.
  */
@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-/* Opens the directory, making it if it is absent, and removes what is old. 0 or a negative errno. */
+/* Opens the directory, creating it if needed, and removes stale files. 0 or a negative errno. */
 int download_open_directory(const char *store, int *ret_fd, struct fault *fault);
 
 struct download {
@@ -27,7 +27,7 @@ struct download {
     int fd; /* owned */
     bool resumed; /* some of it is of an earlier fetch */
     uint64_t have; /* bytes */
-    struct file_digest *digest; /* owned: of what is there; NULL before download_start() */
+    struct file_digest *digest; /* owned: of the bytes so far; NULL before download_start() */
     void (*on_digest)(void *data);
     void *data;
 };
@@ -39,18 +39,18 @@ int download_begin(int directory_fd, const struct descriptor *wanted, struct dow
                    struct fault *fault);
 
 /*
- * Readies it for bytes, unless that was done: from now on a thread reads what is there and what comes.
- * It calls `on_digest` when it knows the digest of the whole. 0 or a negative errno.
+ * Prepares it for bytes, once: from now on a thread hashes the existing and the arriving bytes. It
+ * calls `on_digest` when it knows the digest of the whole file. 0 or a negative errno.
  */
 int download_start(struct download *download, void (*on_digest)(void *data), void *data);
 
 /* Takes the next bytes. 0; -EMSGSIZE for more than the blob has; or another negative errno. */
 int download_write(struct download *download, const void *bytes, size_t length);
 
-/* Begins anew: what came is worth nothing. 0 or a negative errno. */
+/* Starts over, discarding all bytes so far. 0 or a negative errno. */
 int download_restart(struct download *download);
 
-/* Whether all that it should have is there; then no more is to be written. */
+/* Whether the file has its full size; no bytes may be written then. */
 bool download_is_complete(struct download *download);
 
 /* Of a complete one: whether it is what it should be. 0; -EAGAIN not known yet; -EBADMSG; or another

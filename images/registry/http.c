@@ -416,7 +416,7 @@ int64_t http_transfer_delay(const struct transfer *transfer, unsigned number)
     int64_t delay = DELAY_FIRST;
     for (unsigned i = 1; i < number && delay < DELAY_MAX; i++)
         delay *= 2;
-    uint16_t chance = 0; /* so that not all come back at once */
+    uint16_t chance = 0; /* to spread the retries of many clients */
     (void)!getrandom(&chance, sizeof(chance), 0);
     return delay / 2 + delay / 2 * chance / UINT16_MAX;
 }
@@ -434,7 +434,8 @@ int http_transfer_fault(const struct transfer *transfer, struct fault *fault)
         return fault_set(fault, EFBIG, "%s sends more than %zu bytes of a document", origin,
                          transfer->request.body_max);
     if (transfer->sink_error < 0)
-        return fault_set(fault, -transfer->sink_error, "cannot keep what %s sends: %m%s", origin,
+        return fault_set(fault, -transfer->sink_error, "cannot store the data from %s: %m%s",
+                         origin,
                          transfer->sink_error == -ENOSPC || transfer->sink_error == -EDQUOT
                              ? "; make room, or set XDG_DATA_HOME to a place that has some"
                              : "");

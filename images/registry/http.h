@@ -96,8 +96,8 @@ bool http_transfer_may_retry(const struct transfer *transfer);
 int64_t http_transfer_delay(const struct transfer *transfer, unsigned number);
 
 /*
- * Fills the fault for a transfer that libcurl, the sink or a redirect ended, not an answer. Returns a
- * negative errno.
+ * Fills the fault for a transfer that libcurl, the sink or a redirect ended, not an answer. Returns
+ * a negative errno.
  */
 int http_transfer_fault(const struct transfer *transfer, struct fault *fault);
 

@@ -1,7 +1,8 @@
 /*
  * An image in a directory, as the documents and layers of an OCI layout or of `docker save`.
  *
- * The directory may come from an archive: names in it are resolved inside it, whatever links it has.
+ * The directory may come from an archive: names in it are resolved inside it, whatever links it
+ * has.
  *
  * Side: parent.
  */

@@ -85,8 +85,8 @@ static int layers_note(const struct session *session, const struct document *doc
 }
 
 /*
- * Whether what came is of use to the next fetch: not when it is unpacked, is damaged or hostile, or
- * fills the disk.
+ * Whether the next fetch can use the downloads: not after success, for damaged or hostile content,
+ * or on a full disk.
  */
 static bool is_worth_keeping(int r)
 {

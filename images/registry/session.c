@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define TRIES_MAX 5         /* of a request that may be tried again */
-#define CONNECT_TRIES_MAX 3 /* of one that finds nobody: people wait for the answer */
+#define CONNECT_TRIES_MAX 3 /* for connections: the user is waiting */
 #define LOGINS_MAX 2        /* of one document: the first, and another when that has expired */
 
 void session_open(struct session *session, struct http *http, const struct reference *reference)
@@ -42,7 +42,7 @@ static int login_wanted(const struct session *session, struct fault *fault)
     if (known)
         return fault_set(
             fault, EACCES,
-            "%s does not let us have %s: the login that is kept for it is wrong, has "
+            "%s refuses access to %s: the stored login is wrong, has "
             "expired, or has no right to it (401); log in again with: podman login %s, "
             "or docker login %s",
             host, session->reference->repository, host, host);
@@ -69,7 +69,7 @@ int session_authorize(struct session *session, const char *challenge, unsigned l
         return 0; /* somebody has got a new one meanwhile */
     struct challenge asked;
     if (challenge_parse(challenge, &asked) < 0 || asked.scheme == CHALLENGE_OTHER)
-        return fault_set(fault, EPROTO, "%s asks for a login in a way that is not known",
+        return fault_set(fault, EPROTO, "%s asks for a login by an unsupported method",
                          session->reference->host);
     int r = credentials_seek(session, fault);
     if (r < 0)
@@ -145,7 +145,7 @@ int session_refusal(const struct session *session, const struct transfer *transf
                      colon, message);
 }
 
-/* A registry of this machine may speak plain http: whether that is to be tried now. */
+/* Whether to fall back to plain http, which only a registry on loopback may use. */
 static bool falls_back(struct session *session, const struct transfer *transfer)
 {
     bool first = session->loopback && strncmp(session->base, "https:", 6) == 0;
@@ -235,7 +235,7 @@ static int session_get(struct session *session, const char *path, const char *ac
     return r;
 }
 
-/* What came must be what was asked for, or what the registry says it is. */
+/* The document must have the requested digest, or the one that the registry declares. */
 static int document_check(const struct session *session, const struct descriptor *wanted,
                           struct session_document *document, struct fault *fault)
 {

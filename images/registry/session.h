@@ -1,6 +1,6 @@
 /*
- * One conversation with a registry about one repository: where it is, what it wants to be shown,
- * and documents fetched from it.
+ * One conversation with a registry about one repository: its address, its login, and documents
+ * fetched from it.
  *
  * Side: parent.  Source: OCI distribution-spec 1.1; distribution, "Token Authentication
  * Specification" and "Authenticate using OAuth2".
@@ -22,7 +22,7 @@ struct session {
     bool loopback;
     char base[REFERENCE_HOST_MAX + 16]; /* "https://HOST:PORT" */
     char *authorization;               /* owned, a secret; NULL: nothing is asked for so far */
-    unsigned logins; /* how often that was got: tells an old one from a new one */
+    unsigned logins; /* counts logins, to distinguish old from new ones */
     struct credentials credentials; /* owned */
     bool credentials_sought;
 };

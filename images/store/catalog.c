@@ -14,7 +14,7 @@ static const struct language languages[] = {
 #undef LANGUAGE
 };
 
-/* Essential packages depend on nobody's asking for them, so they are named here. */
+/* apt does not add essential packages by itself, so they are named here. */
 #define BASE                                                                                       \
     "base-files", "base-passwd", "bash", "coreutils", "dash", "sed", "grep", "findutils", "mawk",  \
         "tar", "gzip", "libc-bin", "ca-certificates", "netbase", "tzdata", "media-types"

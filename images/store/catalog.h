@@ -24,7 +24,7 @@ struct language {
     const char *const *argv;        /* {"python3", "-u", "main.py", NULL} */
     bool may_be_warm;              /* reads its code once: run_spec.may_be_warm */
     const char *probe;              /* a program that prints "ok" and a newline */
-    const char *const *extensions;  /* {".py", NULL}: how `run FILE` tells the language */
+    const char *const *extensions;  /* {".py", NULL}: by which `run FILE` recognises it */
     const char *const *other_names; /* {"py", NULL}: what people also call it */
     bool optional; /* not spoken of where its image is not there */
 };

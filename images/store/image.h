@@ -16,7 +16,7 @@
 #define LAYER_ID_SIZE 17      /* 16 of a-z and 2-7, and NUL */
 #define IMAGE_LAYERS_MAX 100  /* their names must fit into one page of mount options */
 
-/* One layer of an image, as its record tells. The texts are owned. */
+/* One layer of an image, from its record. The texts are owned. */
 struct image_layer {
     char id[LAYER_ID_SIZE];
     char *origin;        /* what made it: "Debian trixie packages", "images add --pip six" */
@@ -25,7 +25,7 @@ struct image_layer {
     uint64_t file_count;
 };
 
-/* An image that is there; owned, image_release() frees. */
+/* An image in the store; owned, image_release() frees. */
 struct image {
     char *name;
     char *directory;     /* of the image */
@@ -34,7 +34,7 @@ struct image {
      * directory in which they are, `layer_names` being there.
      */
     char *rootfs;
-    struct image_layer *layers; /* owned, bottom to top; none in an image of before layers */
+    struct image_layer *layers; /* owned, bottom to top; none in an image from before layers */
     size_t layer_count;
     char **layer_names; /* NULL-terminated: "ID/tree", bottom to top; NULL unless several */
     char *source;        /* where it came from, for people: "Debian trixie packages" */

@@ -178,7 +178,7 @@ int image_record_read(int directory_fd, struct image *image, struct fault *fault
     }
     r = read_members(json_root(json), image);
     if (r < 0)
-        return fault_set(fault, -r, "a member of " RECORD_FILE " is not what it should be: %m");
+        return fault_set(fault, -r, "a member of " RECORD_FILE " is invalid: %m");
     return 0;
 }
 

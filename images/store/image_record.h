@@ -5,7 +5,7 @@
  *      "home":{".cache/x":"/usr/share/x"},"environment":{"NAME":"VALUE"},
  *      "layers":[{"id":"...","origin":"...","created":"...","size_bytes":1,"file_count":1}]}
  *
- * The store belongs to the user, but images may come from elsewhere: what is read is checked.
+ * The store belongs to the user, but images may come from elsewhere: the record is not trusted.
  * Side: parent.
  */
 #ifndef IMAGES_STORE_IMAGE_RECORD_H
@@ -17,7 +17,7 @@
 #define RECORD_MAX (1 << 20) /* bytes */
 
 /*
- * Reads the record in `directory_fd` into everything of the image but what tells paths and name.
+ * Reads the record in `directory_fd` into all of the image but its name and paths.
  * 0; -ENOENT without a fault when there is none; -EINVAL when it is damaged. On failure the image
  * may be half filled: image_release() it.
  */

@@ -19,7 +19,7 @@ static void used_image_free(struct used_image *used)
     free(used);
 }
 
-/* What image.json is now; all 0 when it is absent, which image_open() tells better. */
+/* The status of image.json; all 0 when it is absent: image_open() reports that. */
 static struct stat record_look(const char *store, const char *name)
 {
     struct stat status = {0};

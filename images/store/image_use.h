@@ -1,7 +1,7 @@
 /*
- * Images that runs are going on with: held, so that their layers stay until the last run has ended.
+ * Images in use by runs: held, so that their layers stay until the last run has ended.
  *
- * However many runs have one image at once, it is read and held once; with none, nothing is held.
+ * An image is read and held once for all its runs.
  * Side: parent.
  */
 #ifndef IMAGES_STORE_IMAGE_USE_H
@@ -24,7 +24,7 @@ struct used_image {
     size_t layer_fd_count;
 };
 
-/* Empty is {0}, and so it is again when nobody uses an image. */
+/* Empty is {0}, and the list is empty again when no image is in use. */
 struct used_images {
     struct used_image *first;
 };

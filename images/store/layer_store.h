@@ -4,9 +4,9 @@
  *     STORE/layers/ID/tree/    in the form of overlayfs: a whiteout is the character device 0:0, an
  *                              opaque directory has user.overlay.opaque=y
  *
- * A layer is made once, never changed, and its id never used again. Whoever needs one that a record
- * may stop naming (a run, the making of an image) holds a shared flock(2) on its directory. What no
- * record names and nobody holds is removed by a sweep, whatever became of who made it.
+ * A layer is made once and never changed, and its id is never reused. A run, or the making of an
+ * image, holds a shared flock(2) on the directory of each layer that it needs. A sweep removes
+ * layers that no record names and no process holds, even if their maker was killed.
  *
  * Side: parent.  Source: the kernel's filesystems/overlayfs.rst; flock(2).
  */
@@ -19,7 +19,7 @@
 
 #define LAYER_TREE "tree"
 
-/* A layer that is being made; {.fd = -1} is none. layer_store_release() lets go of it. */
+/* A layer in the making; {.fd = -1} is none. layer_store_release() drops the lock. */
 struct layer {
     char id[LAYER_ID_SIZE];
     int fd; /* owned: its directory, locked */
@@ -38,8 +38,8 @@ void layer_store_release(struct layer *layer);
 int layer_store_open(const char *store, int *ret_fd);
 
 /*
- * Locks a layer by flock(2) with LOCK_SH or LOCK_EX. 0 and the descriptor that holds the lock; -ENOENT:
- * the layer is gone; -EWOULDBLOCK: another process holds a conflicting lock.
+ * Locks a layer by flock(2) with LOCK_SH or LOCK_EX. 0 and the descriptor that holds the lock;
+ * -ENOENT: the layer is gone; -EWOULDBLOCK: another process holds a conflicting lock.
  */
 int layer_store_lock(int layers_fd, const char *id, int operation, int *ret_fd);
 

@@ -46,7 +46,7 @@ static int remove_unnamed(const char *store, int layers_fd, const char *id, stru
         sweep->held++;
         return 0;
     }
-    /* Who makes an image lets go of its layers only when its record stands: so it is seen now. */
+    /* An image in the making holds its layers until its record is written, so look again now. */
     OWNED(records_release) struct records records = {0};
     r = records_read(store, &records, fault);
     if (r < 0 || is_named(&records, id))

@@ -18,8 +18,8 @@ struct sweep {
 };
 
 /*
- * Removes what no record names. 0; or a negative errno: a record that cannot be read may name any
- * layer, so then none is removed.
+ * Removes layers without a record. 0; or a negative errno: an unreadable record may name any layer,
+ * so none is removed then.
  */
 int layer_sweep(const char *store, struct sweep *ret_sweep, struct fault *fault);
 

@@ -10,7 +10,7 @@
 
 static int no_memory(struct fault *fault)
 {
-    return fault_set(fault, ENOMEM, "no memory for the list of what was fetched");
+    return fault_set(fault, ENOMEM, "no memory for the lock");
 }
 
 static void entry_free(struct lock_entry *entry)
@@ -119,7 +119,7 @@ int lock_read(const char *json, size_t length, struct reference *ret_reference, 
         json_member(first, "url") == NULL || digest == NULL || digest->type != JSON_STRING ||
         reference_parse(source->text, &reference, NULL) < 0 ||
         digest_parse(digest->text, digest->length, &reference.digest) < 0)
-        return fault_set(fault, EINVAL, "that is no lock of an image from a registry");
+        return fault_set(fault, EINVAL, "not a lock of an image from a registry");
     *ret_reference = reference;
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * lock.json, beside the record of an image that came in pieces with digests: just what was fetched.
+ * lock.json, beside the record of an image: exactly what was fetched, with digests.
  *
  *     {"source":"docker.io/library/python:3.13","fetched":[
  *       {"kind":"manifest","url":"https://...","digest":"sha256:...","size":1}, ...]}
@@ -46,7 +46,7 @@ struct lock {
     char *npm;    /* JSON, of lock_npm_take() only; or NULL */
 };
 
-/* Notes one piece; `url` is copied. 0 or -ENOMEM. */
+/* Adds one piece; `url` is copied. 0 or -ENOMEM. */
 int lock_add(struct lock *lock, enum lock_kind kind, const char *url,
              const struct descriptor *descriptor, struct fault *fault);
 
@@ -57,15 +57,15 @@ int lock_add_package(struct lock *lock, const struct lock_entry *entry, struct f
 int lock_write(int directory_fd, const struct lock *lock, const char *source, struct fault *fault);
 
 /*
- * Reads one: the reference of the image with the digest that its tag led to, from which all the rest
- * follows. 0; -EINVAL for what is no lock of an image in a registry.
+ * Reads one: the reference of the image with the digest that its tag led to, from which all the
+ * rest follows. 0; -EINVAL unless it is the lock of an image in a registry.
  */
 int lock_read(const char *json, size_t length, struct reference *ret_reference,
               struct fault *fault);
 
 /*
- * Reads one of an image of packages. 0; 1: it is of another image; -EINVAL: it is damaged, or is for
- * something that this version does not know.
+ * Reads one of an image of packages. 0; 1: it is of another image; -EINVAL: it is damaged, or is
+ * for something that this version does not know.
  */
 int lock_read_packages(const char *json, size_t length, struct lock *ret_lock, struct fault *fault);
 

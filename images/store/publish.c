@@ -80,8 +80,8 @@ static pid_t lock_holder(int fd)
 }
 
 /*
- * The holder removes the file before it lets go, so a lock on a file that is not there any more
- * is worth nothing: then again from the start. 0 and the descriptor; 1 held; negative errno.
+ * The holder removes the file before it unlocks, so a lock on a removed file does not count: start
+ * over. 0 and the descriptor; 1 held; negative errno.
  */
 static int lock_take(int images_fd, const char *file, int *ret_fd, pid_t *ret_holder)
 {
@@ -151,7 +151,7 @@ static bool entry_is_aside(const char *entry, const char *name)
            strlen(rest + length + 1) == RANDOM_LENGTH && strchr(rest + length + 1, '.') == NULL;
 }
 
-/* The next entry aside of this image; NULL at the end. */
+/* The next staging directory of this image; NULL at the end. */
 static const char *aside_next(DIR *directory, const char *name)
 {
     struct dirent *entry;
@@ -161,7 +161,7 @@ static const char *aside_next(DIR *directory, const char *name)
     return entry != NULL ? entry->d_name : NULL;
 }
 
-/* Whether there is something aside of this image, without making the store. */
+/* Whether the image has staging directories; does not create the store. */
 static bool aside_exists(const char *store, const char *name)
 {
     OWNED_MEMORY char *path = NULL;
@@ -188,7 +188,7 @@ int publish_sweep(const struct publish_lock *lock, struct fault *fault)
     return 0;
 }
 
-/* A name aside that nobody uses: ".KIND-NAME." and six random letters. */
+/* An unused name for a staging directory: ".KIND-NAME." and six random letters. */
 static void aside_name(const char *kind, const char *image, char name[STORE_STAGING_MAX])
 {
     static const char letters[32] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -220,7 +220,7 @@ int publish_keep_tree(const struct publish_lock *lock, const char *aside, const 
     return 0;
 }
 
-/* Renames the image aside and removes it there. 0, or a negative errno of the renaming only. */
+/* Renames the image out of the way, then removes it. 0, or a negative errno of the renaming only. */
 static int image_take_away(const struct publish_lock *lock)
 {
     char aside[STORE_STAGING_MAX];
@@ -233,7 +233,7 @@ static int image_take_away(const struct publish_lock *lock)
 int publish_image(const struct publish_lock *lock, const char *aside, struct fault *fault)
 {
     if (renameat2(lock->images_fd, aside, lock->images_fd, lock->name, RENAME_EXCHANGE) == 0) {
-        /* The new image is in place; what another user owns of the former one is told by a sweep. */
+        /* The new image is in place; a sweep reports files of the old one that cannot be removed. */
         (void)tree_remove(lock->images_fd, aside);
         return 0;
     }
@@ -254,7 +254,7 @@ int image_remove(const char *store, const char *name, struct fault *fault)
     /* A damaged image can be removed too, so only its absence matters here. */
     OWNED(image_release) struct image image = {0};
     bool absent = image_open(store, name, &image, NULL) == -ENOENT;
-    /* What a killed fetch left takes room as well, and nobody may want to fetch it again. */
+    /* Remains of a killed fetch take space as well, and may never be fetched again. */
     if (absent && !aside_exists(store, name))
         return fault_set(fault, ENOENT, "there is no image %s to remove", name);
     OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
@@ -272,11 +272,11 @@ int image_remove(const char *store, const char *name, struct fault *fault)
     if (r < 0 && !(r == -ENOENT && absent))
         return fault_set(fault, -r, "cannot remove the image %s in %s: %m", name, store);
     struct sweep sweep = {0};
-    /* Where another image is damaged, no layer can be told to be nobody's: they wait as well. */
+    /* If any record is unreadable, unreferenced layers cannot be determined: keep all. */
     return layer_sweep(store, &sweep, NULL) < 0 || sweep.held > 0 ? 1 : 0;
 }
 
-/* Sweeps what killed commands left aside of one image, unless one is at work on it. */
+/* Removes the staging directories of killed commands, unless a command works on the image. */
 static int prune_aside(const char *store, const char *entry, struct fault *fault)
 {
     const char *start = strchr(entry, '-');

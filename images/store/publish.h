@@ -1,13 +1,13 @@
 /*
- * How images come into the store and go: under the lock of their name, aside first.
+ * Adds images to the store and removes them: in staging directories, under the lock of their name.
  *
  *     STORE/images/.NAME.lock              while a fetch or a removal of NAME goes on
  *     STORE/images/.building-NAME.XXXXXX   an image that is being made
  *     STORE/images/.removing-NAME.XXXXXX   an image that is being removed
  *
- * What a killed process leaves of the last two is swept by whoever has the lock of the name next,
- * layers by any command that changes the store. image_remove() and image_prune() of store.h are
- * users of this too.  Side: parent.
+ * The next holder of the lock sweeps the remains of a killed process in the last two; any command
+ * that changes the store sweeps layers. image_remove() and image_prune() of store.h are users of
+ * this too.  Side: parent.
  */
 #ifndef IMAGES_STORE_PUBLISH_H
 #define IMAGES_STORE_PUBLISH_H
@@ -17,7 +17,7 @@
 
 #include <sys/types.h>
 
-/* The lock of one image name. It goes with the process that holds it, however that ends. */
+/* The lock of one image name. The kernel releases it with its process. */
 struct publish_lock {
     int images_fd; /* owned: the directory of all images */
     int fd;        /* owned: the lock file */
@@ -40,21 +40,21 @@ int publish_sweep(const struct publish_lock *lock, struct fault *fault);
 #define STORE_STAGING_MAX (IMAGE_NAME_MAX + 32)
 
 /*
- * Makes an empty directory aside, mode 0755, in which an image of the locked name is to be made;
+ * Makes an empty staging directory, mode 0755, for an image of the locked name;
  * its name goes to `name`. 0 or a negative errno.
  */
 int publish_begin(const struct publish_lock *lock, char name[STORE_STAGING_MAX],
                   struct fault *fault);
 
 /*
- * Makes `tree`, a directory in the directory aside, the tree of the layer. 0 or a negative errno.
+ * Makes `tree`, in the staging directory, the tree of the layer. 0 or a negative errno.
  */
 int publish_keep_tree(const struct publish_lock *lock, const char *aside, const char *tree,
                       const struct layer *layer, struct fault *fault);
 
 /*
- * Puts the image made in the directory aside in the place of its name; an image that was there is
- * exchanged for it in one step, then removed. 0 or a negative errno.
+ * Publishes the image in the staging directory under its name. An older image is exchanged for it
+ * in one step, then removed. 0 or a negative errno.
  */
 int publish_image(const struct publish_lock *lock, const char *aside, struct fault *fault);
 

@@ -22,10 +22,11 @@ int store_path(char **ret_path, struct fault *fault)
     char *path = NULL;
     int r = xdg_directory("XDG_DATA_HOME", ".local/share", &data);
     if (r == -ENOENT)
-        return fault_set(fault, ENOENT,
-                         "cannot tell where images are kept: neither HOME nor XDG_DATA_HOME is set "
-                         "to an absolute path and user %u has no home directory; set one of them",
-                         (unsigned)getuid());
+        return fault_set(
+            fault, ENOENT,
+            "cannot determine where images are kept: neither HOME nor XDG_DATA_HOME is set "
+            "to an absolute path and user %u has no home directory; set one of them",
+            (unsigned)getuid());
     if (r < 0 || asprintf(&path, "%s/" COMMAND, data) < 0)
         return fault_set(fault, ENOMEM, "no memory for the path of the image store");
     *ret_path = path;
@@ -49,15 +50,16 @@ static int images_open(const char *store, int *ret_fd, struct fault *fault)
     return 0;
 }
 
-/* Of the images that are there, and those of the catalog, the one whose name is most like it. */
+/* Suggests the image in the store or the catalog with the most similar name. */
 static int image_absent(const char *store, const char *name, struct fault *fault)
 {
     struct image *images = NULL;
     size_t count = 0, recipe_count;
     if (recipe_find(name) != NULL)
         return fault_set(fault, ENOENT,
-                         "the image %s is not there yet; fetch it with: " COMMAND " fetch %s", name,
-                         name);
+                         "the image %s has not been fetched yet; fetch it with: " COMMAND
+                         " fetch %s",
+                         name, name);
     struct spelling spelling = spelling_of(name);
     if (image_list(store, &images, &count, NULL) == 0)
         for (size_t i = 0; i < count; i++)
@@ -84,7 +86,7 @@ static int image_fill_paths(const char *store, const char *name, struct image *i
     return image->name && image->directory ? 0 : -ENOMEM;
 }
 
-/* Where the files are, now that the record has told of what layers. */
+/* Fills in the paths of the layers, once the record is read. */
 static int image_fill_rootfs(const char *store, struct image *image)
 {
     int r;

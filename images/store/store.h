@@ -6,7 +6,7 @@
  *     $XDG_DATA_HOME/code-sandbox-mcp/layers/ID/tree/           layer_store.h
  *
  * In an image that a version before layers made, rootfs is the root file system itself. An image is
- * built in a directory aside and renamed into place (publish.h). Side: parent; linked by both
+ * built in a staging directory and renamed into place (publish.h). Side: parent; linked by both
  * programs, so neither libarchive nor a network here.
  * Source: XDG Base Directory Specification 0.8.
  */
@@ -27,7 +27,7 @@
 int store_path(char **ret_path, struct fault *fault);
 
 /*
- * Opens an image by name. 0; -ENOENT with a fault that gives the one command that fetches it;
+ * Opens an image by name. 0; -ENOENT with a fault that names the command to fetch it;
  * -EINVAL for a bad name or a damaged image.json.
  */
 int image_open(const char *store, const char *name, struct image *ret_image, struct fault *fault);
@@ -42,7 +42,7 @@ int image_list_strict(const char *store, struct image **ret_images, size_t *ret_
                       struct fault *fault);
 
 /*
- * Removes an image: first renamed aside, so that it is absent at once; then its layers, unless
+ * Removes an image: first renames it, so that it is absent at once; then removes its layers, unless
  * another image has them too. 0; 1: runs use layers of it, or another that no image has any more,
  * and image_prune() can remove those later; -ENOENT; -EBUSY while a fetch holds its lock.
  */
@@ -55,7 +55,7 @@ struct pruned {
     size_t held; /* layers that a run or another command still uses */
 };
 
-/* Removes what belongs to no image: layers, and what killed commands left. 0 or negative errno. */
+/* Removes layers without an image and the remains of killed commands. 0 or negative errno. */
 int image_prune(const char *store, struct pruned *ret_pruned, struct fault *fault);
 
 #endif

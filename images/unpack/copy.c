@@ -13,7 +13,7 @@
 struct copy {
     struct member_writer writer;
     char *bytes;         /* COPY_SIZE */
-    char name[PATH_MAX]; /* of what is copied now, from the top */
+    char name[PATH_MAX]; /* of the current entry, from the top */
 };
 
 static int unreadable(const struct copy *copy, struct fault *fault)

@@ -10,7 +10,7 @@
 #include "sandbox/base/fault.h"
 
 /*
- * Copies what is below the directory, following no link; what is mounted below it is not seen. 0;
+ * Copies the contents of the directory, without following links and without mounts below it. 0;
  * -EFBIG over the maxima of member.h; or another negative errno.
  */
 int copy_directory(int directory_fd, struct tree_usage *usage, struct fault *fault);

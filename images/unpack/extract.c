@@ -206,8 +206,9 @@ static int tar_read(struct archive *tar, enum tree_kind kind, struct tree_usage 
 }
 
 /*
- * Whether so many bytes of a tar are far more than its files account for: bodies of what is no file,
- * headers, zeros behind the end. A few bytes of zstd make gigabytes of them, to be read for minutes.
+ * Whether so many bytes of a tar are far more than its files account for: bodies of what is no
+ * file, headers, zeros behind the end. A few bytes of zstd make gigabytes of them, to be read for
+ * minutes.
  */
 static int beside_check(const struct tree_usage *usage, uint64_t bytes, struct fault *fault)
 {
@@ -259,7 +260,7 @@ int extract_tar(int fd, struct tree_usage *usage, struct fault *fault)
         r = tar_read(tar, TREE_WHOLE, usage, &cause);
     else
         r = archive_fault(tar, &cause);
-    /* What is wrong with the file is the cause of what is wrong with the tar. */
+    /* An error in the compressed file is the cause of the one in the tar. */
     if (source.error < 0)
         return fault_set(fault, -source.error, "%s", source.fault.text);
     if (r < 0)

@@ -16,9 +16,9 @@
 #include <stddef.h>
 
 /*
- * Unpacks the tar of a whole root file system, compressed or not, from where `fd`, borrowed, stands,
- * counting into `usage`. 0; -EBADMSG for a damaged or hostile archive; -EFBIG for one over the maxima
- * of member.h and stream.h; or another negative errno.
+ * Unpacks the tar of a whole root file system, compressed or not, from where `fd`, borrowed,
+ * stands, counting into `usage`. 0; -EBADMSG for a damaged or hostile archive; -EFBIG for one over
+ * the maxima of member.h and stream.h; or another negative errno.
  */
 int extract_tar(int fd, struct tree_usage *usage, struct fault *fault);
 
@@ -26,18 +26,18 @@ int extract_tar(int fd, struct tree_usage *usage, struct fault *fault);
 struct layer_source {
     int fd;                        /* borrowed: the end of the pipe to read from */
     const struct digest *expanded; /* of all that comes, borrowed; NULL: not known */
-    const atomic_bool *whole;      /* set by who writes, before it closes: all came */
+    const atomic_bool *whole; /* set by the writer before it closes: the stream is complete */
 };
 
 /*
- * Unpacks it upon what is there. As extract_tar(), and -EBADMSG for one that has not its digest;
- * -ECANCELED without a fault: who writes gave up, and says why.
+ * Applies it to the tree. As extract_tar(), and -EBADMSG for a layer of another digest;
+ * -ECANCELED without a fault: the writer gave up, and reports why.
  */
 int extract_layer(const struct layer_source *layer, struct tree_usage *usage, struct fault *fault);
 
 /*
- * Unpacks a package with a writer of TREE_PACKAGES, and keeps its control file and postinst script as
- * those of `number` in SETUP_DIRECTORY, which is there. As extract_tar().
+ * Unpacks a package with a writer of TREE_PACKAGES, and keeps its control file and postinst script
+ * as those of `number` in SETUP_DIRECTORY, which is there. As extract_tar().
  */
 int extract_package(int fd, size_t number, struct member_writer *writer, struct fault *fault);
 

@@ -1,7 +1,7 @@
 /*
  * A set of names in directories: which entries of a tree one layer has made.
  *
- * A directory is known by its inode, so that it counts as one whatever links lead to it. What is
+ * A directory is known by its inode, so that links to it make no difference. What is
  * kept is a number for each name; two names may share one by a chance of 1 in 2^40 or less, or
  * because an image was made so, and then a whiteout in that image spares a file of a lower layer.
  *

@@ -136,7 +136,7 @@ static int layer_hand(struct layers *layers, size_t which, const struct digest *
     }
     if (r == -EPIPE || r == -ECONNRESET)
         return layers_cause(layers, fault);
-    return r < 0 ? fault_set(fault, -r, "cannot hand a layer to who unpacks it: %m") : 0;
+    return r < 0 ? fault_set(fault, -r, "cannot pass a layer to the unpacking process: %m") : 0;
 }
 
 int layers_give(struct layers *layers, int fd, const struct digest *diff_id, struct fault *fault)

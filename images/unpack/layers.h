@@ -39,13 +39,13 @@ struct layers {
 int layers_start(struct layers *layers, const char *root, struct fault *fault);
 
 /*
- * Gives them the next layer: the file, read from its start by a descriptor of its own, and the digest
- * of what it expands to. 0 or a negative errno.
+ * Gives them the next layer: the file, read from its start by a descriptor of its own, and the
+ * digest of what it expands to. 0 or a negative errno.
  */
 int layers_give(struct layers *layers, int fd, const struct digest *diff_id, struct fault *fault);
 
 /*
- * Looks how they do, without waiting. 0; -EINTR; or the fault that one reported: -EBADMSG for a
+ * Checks on the children, without waiting. 0; -EINTR; or a fault that one reported: -EBADMSG for a
  * damaged or hostile layer, -EFBIG for one over the maxima of member.h, another errno.
  */
 int layers_attend(struct layers *layers, struct fault *fault);

@@ -86,14 +86,14 @@ int member_name_normalize(const char *name, char ret_plain[PATH_MAX], struct fau
             return refuse(fault, name, "is deeper than 64 directories");
         length = size <= NAME_MAX ? part_append(ret_plain, length, part, size) : 0;
         if (length == 0)
-            return refuse(fault, name, "has a name that is too long");
+            return refuse(fault, name, "has too long a name");
     }
     return 0;
 }
 
 /*
- * Where a link in the directory `parent` leads. 0, -ENAMETOOLONG, or -ELOOP: what is to be made there
- * would be too deep.
+ * Where a link in the directory `parent` leads. 0, -ENAMETOOLONG, or -ELOOP: what is to be made
+ * there would be too deep.
  */
 static int link_path(const char *parent, const char *target, char ret_plain[PATH_MAX])
 {
@@ -172,8 +172,8 @@ static int directory_open(const struct member_writer *writer, const char *name)
 static int file_make_directory(const struct member_writer *writer, char *name, int *links);
 
 /*
- * What is there in the place of a directory: where it is a link of a layer that leads nowhere, makes
- * the directory that it leads to. 0, or a negative errno.
+ * What is there in the place of a directory: where it is a link of a layer that leads nowhere,
+ * makes the directory that it leads to. 0, or a negative errno.
  */
 static int link_target_provide(const struct member_writer *writer, const char *name, int *links)
 {
@@ -331,7 +331,7 @@ static int add_symbolic_link(const struct member_writer *writer, const char *bas
     return 0;
 }
 
-/* The name without what an absolute one begins with, which in a layer is the top of the tree. */
+/* The name without leading slashes: in a layer an absolute name starts at the top of the tree. */
 static const char *name_in_tree(const struct member_writer *writer, const char *name)
 {
     return writer->kind == TREE_LAYERS ? name + strspn(name, "/") : name;
@@ -341,7 +341,8 @@ static int hard_link_fault(int error, const struct member *member, struct fault 
 {
     if (error == ENOSPC || error == EDQUOT || error == EMLINK)
         return failed(fault, error, "make the hard link", member->name);
-    return refuse_link(fault, member->name, member->link, "links to what is no earlier member");
+    return refuse_link(fault, member->name, member->link,
+                       "links to something that is no earlier member");
 }
 
 static int add_hard_link(const struct member_writer *writer, const char *base,
@@ -359,7 +360,7 @@ static int add_hard_link(const struct member_writer *writer, const char *base,
         return hard_link_fault(-target_fd, member, fault);
     if (fstatat(target_fd, last, &status, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(status.st_mode))
         return hard_link_fault(errno, member, fault);
-    /* What is in its place may be what it is to be linked to. */
+    /* The file in its place may be the target of the link. */
     if (fstatat(writer->parent_fd, base, &former, AT_SYMLINK_NOFOLLOW) == 0 &&
         former.st_ino == status.st_ino && former.st_dev == status.st_dev)
         return 0;
@@ -396,7 +397,7 @@ static int parent_fault(const struct member_writer *writer, int error, const str
     if (error == ELOOP)
         return refuse(fault, member->name, "goes through a symbolic link");
     if (error == ENOTDIR)
-        return refuse(fault, member->name, "goes through what is no directory");
+        return refuse(fault, member->name, "goes through something that is no directory");
     return failed(fault, error, "make the directory of", member->name);
 }
 
@@ -419,7 +420,7 @@ static int add_whiteout(struct member_writer *writer, char *name, const struct w
     int r = whiteout->kind == WHITEOUT_NAME
                 ? whiteout_remove(path_fd, whiteout->name, &writer->names)
                 : whiteout_empty(path_fd, &writer->names);
-    return r < 0 ? failed(fault, -r, "remove what is below the whiteout", member->name) : 0;
+    return r < 0 ? failed(fault, -r, "remove the files below the whiteout", member->name) : 0;
 }
 
 /* Makes a member in its directory. */

@@ -31,7 +31,7 @@
 #define TREE_MEMBERS_MAX 500000
 #define TREE_DEPTH_MAX 64
 
-/* What was made so far; shared by all processes that write one tree. */
+/* The size of the tree so far; shared by all processes that write it. */
 struct tree_usage {
     atomic_uint_fast64_t bytes;
     atomic_uint_fast64_t members;
@@ -47,7 +47,7 @@ struct member {
     struct timespec time; /* of its last change; tv_sec 0 unknown */
 };
 
-/* What the archives are that one tree is made from. */
+/* What the archives of one tree are. */
 enum tree_kind {
     TREE_WHOLE,    /* one, with everything */
     TREE_PACKAGES, /* several that do not know of each other: a directory may be there as a link */

@@ -87,7 +87,7 @@ int stream_expand(int fd, int out_fd, struct fault *fault)
         if (r == -EPIPE)
             return -ECANCELED;
         if (r < 0)
-            r = fault_set(fault, -r, "cannot pass on what an archive expands to: %m");
+            r = fault_set(fault, -r, "cannot pass on the expanded archive: %m");
     }
     return r;
 }

@@ -1,5 +1,5 @@
 /*
- * The tar that a file holds, as it comes out of its compression: gzip, zstd, xz or none.
+ * The tar in a file, decompressed: gzip, zstd, xz or none.
  *
  * It is counted. The sizes of members do not bound it: bodies of what is passed over, blocks of a
  * sparse file that lie upon each other and extended headers let a reader of the tar go on and on
@@ -21,7 +21,7 @@
 
 struct stream {
     struct archive *archive; /* owned */
-    uint64_t bytes;          /* that came out so far */
+    uint64_t bytes;          /* so far */
 };
 
 /* What archive_read_support_filter_*() this program wants, added to a reader. */
@@ -37,8 +37,8 @@ int stream_open(struct stream *stream, int fd, struct fault *fault);
 ssize_t stream_read(struct stream *stream, const void **ret_bytes, struct fault *fault);
 
 /*
- * Expands all of it into the pipe `out_fd`, borrowed. 0; as stream_read(); -ECANCELED without a fault:
- * who reads gave up, and says why; or another negative errno.
+ * Expands all of it into the pipe `out_fd`, borrowed. 0; as stream_read(); -ECANCELED without a
+ * fault: the reader gave up, and reports why; or another negative errno.
  */
 int stream_expand(int fd, int out_fd, struct fault *fault);
 

@@ -1,6 +1,7 @@
 /*
- * Unpacks archives into the root file system that is being made: a tar of a whole one, or Debian
- * packages; layers.h does those of container images. Archives are read in confined children only (extract.h), by descriptors opened before.
+ * Unpacks archives into a root file system: a tar of a whole one, or Debian packages; layers.h
+ * unpacks container images. Archives are read in confined children only (extract.h), by descriptors
+ * opened before.
  *
  * Side: parent.
  */

@@ -1,10 +1,10 @@
 /*
- * Whiteouts: members of a layer that say what of the layers below it is gone.
+ * Whiteouts: members of a layer that remove files of the layers below.
  *
  *     DIRECTORY/.wh.NAME        NAME
  *     DIRECTORY/.wh..wh..opq    everything
  *
- * What the layer itself brings stays, before the whiteout or after it.
+ * Files of the layer itself stay, before the whiteout or after it.
  *
  * Side: confined child.  Source: OCI image-spec, layer.md "Whiteouts".
  */
@@ -31,10 +31,10 @@ struct whiteout {
 /* What a member's name, in its plain form, is. The name that is removed points into it. */
 struct whiteout whiteout_read(const char *member);
 
-/* Removes `name` in the directory, and all below it, but what is in `kept`. 0 or a negative errno. */
+/* Removes `name` and everything below it, except entries in `kept`. 0 or a negative errno. */
 int whiteout_remove(int directory_fd, const char *name, const struct hash_set *kept);
 
-/* Removes everything in the directory but what is in `kept`. 0 or a negative errno. */
+/* Removes everything in the directory, except entries in `kept`. 0 or a negative errno. */
 int whiteout_empty(int directory_fd, const struct hash_set *kept);
 
 #endif

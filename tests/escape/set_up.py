@@ -13,7 +13,7 @@ IDS, MAP = "become the sandbox's user", "cannot map the sandbox's user to one ou
 ROOT, FILTER = "open the root file system", "seccomp"
 NETWORK, LOOPBACK = "make a network namespace", "start the loopback interface"
 LAYER = ["cannot open layer", "lacks one of its layers"]
-IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "is not there yet", *LAYER, ROOT]
+IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "has not been fetched yet", *LAYER, ROOT]
 
 INIT = {
     "close_range": ["close the server's descriptors"],

@@ -22,7 +22,7 @@ from support.tracer import CAN_INJECT, Fault, Tracer
 MARK = "it runs"
 CODE = f"print('it ' + '{MARK.split()[1]}')"
 # libseccomp and stdio have errors of their own; an image that is not there is told in plain words.
-TOLD_OTHERWISE = ("seccomp", "_map to choose", "not there yet")
+TOLD_OTHERWISE = ("seccomp", "_map to choose", "not been fetched yet")
 OTHER_ERRORS = ("ENOMEM", "EMFILE", "ENOSYS", "ENOENT", "EINTR")
 DEADLINE = 60  # seconds, for a traced run
 

@@ -305,7 +305,7 @@ sys.exit(9)
 def test_what_is_there_is_not_replaced_by_another(layered):
     layered.must_add("base", "--as", "mine", "--run", "true")
     done = layered.add("base", "--as", "mine", "--run", "true")
-    assert done.returncode == 1 and "there is an image mine already" in done.stderr
+    assert done.returncode == 1 and "the image mine exists already" in done.stderr
     done = layered.add("absent", "--run", "true")
     assert done.returncode == 1 and "there is no image absent" in done.stderr
 

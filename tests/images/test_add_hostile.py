@@ -224,7 +224,7 @@ for number in range(6000):
         open("x", "w").close()
 os.chmod(".", 0)
 '""")
-    assert done.returncode == 1 and "more than a layer may have" in done.stderr, done.stderr
+    assert done.returncode == 1 and "exceed the limits of a layer" in done.stderr, done.stderr
     check_unchanged(layered, before)
 
 

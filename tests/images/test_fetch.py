@@ -132,7 +132,7 @@ def test_second_fetch_waits_and_finds_it(store, begun, small_archive):
     assert f"process {begun.pid} is fetching or changing it already" in line
     _, rest = second.communicate(timeout=WAIT_SECONDS_MAX)
     assert second.returncode == 0
-    assert "is there already" in rest
+    assert "exists already" in rest
     assert begun.wait() == 0
     assert store.entries() == ["mine"]
     assert len(os.listdir(store.images / "mine" / "rootfs" / "usr")) == 100
@@ -165,7 +165,7 @@ def test_image_that_is_there_is_success(store, small_archive):
     before = (store.images / "mine" / "image.json").stat()
     again = store.fetch("--from", small_archive, "--name", "mine")
     assert again.returncode == 0
-    assert "is there already" in again.stderr_text and "--force" in again.stderr_text
+    assert "exists already" in again.stderr_text and "--force" in again.stderr_text
     assert (store.images / "mine" / "image.json").stat().st_ino == before.st_ino
 
 

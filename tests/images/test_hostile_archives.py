@@ -62,7 +62,7 @@ def test_refuses_hard_link_to_outside(unpack, outside, target):
 
 def test_refuses_hard_link_through_symbolic_link(unpack, outside):
     unpack.refuse(archive(symbolic_link("s", outside.as_posix()), hard_link("link", "s/file")),
-                  "links to what is no earlier member")
+                  "links to something that is no earlier member")
 
 
 def test_hard_link_to_symbolic_link_links_the_link(unpack, outside):
@@ -286,4 +286,4 @@ def test_archive_of_no_layers_is_told_apart(unpack):
 
 
 def test_archive_without_a_system_is_told_apart(unpack):
-    unpack.refuse(file("README", b"x") + tar_bytes.END, "no root file system")
+    unpack.refuse(file("README", b"x") + tar_bytes.END, "not a root file system")

@@ -172,7 +172,7 @@ def test_hard_links_lead_to_lower_layers(layered):
 
 def test_hard_link_to_what_was_removed_is_refused(layered):
     layered.refuse([file("a")], [file(".wh.a"), hard_link("b", "a")],
-                   words=["links to what is no earlier member"])
+                   words=["links to something that is no earlier member"])
 
 
 def test_hard_link_outlives_the_whiteout_of_its_other_name(layered):

@@ -189,7 +189,7 @@ def test_a_lock_brings_the_same_again(image_program, tmp_path):
             lock = tmp_path / "other.json"
             lock.write_text(json.dumps(listed))
     assert done.returncode == 1 and listed["fetched"][0]["name"] in done.stderr
-    assert "what the lock lists cannot be had" in done.stderr
+    assert "a package of the lock is no longer available" in done.stderr
     assert os.listdir(images) == ["again"]
 
 

@@ -295,7 +295,7 @@ def test_busy_registry_is_asked_again(store, front, image):
 
 
 @pytest.mark.parametrize("status, words", [
-    (429, "wait, or log in"), (503, "try again later"), (403, "does not let us have"),
+    (429, "wait, or log in"), (503, "try again later"), (403, "refuses access to"),
     (418, "does not belong here"), (404, "check the name"),
 ])
 def test_refusals_say_what_to_do(store, front, image, status, words):

@@ -210,4 +210,4 @@ def test_challenge_that_nobody_knows_is_told(store, locked):
         front = Front(locked, lambda handler: handler.answer(401, WWW_Authenticate=challenge))
         done = store.fetch("mine", "--from", f"{front.host}/x")
         front.close()
-        assert done.returncode == 1 and "in a way that is not known" in done.stderr_text
+        assert done.returncode == 1 and "by an unsupported method" in done.stderr_text

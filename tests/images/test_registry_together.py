@@ -76,7 +76,7 @@ def all_ended_well(processes):
 def test_fetches_of_one_image_at_once_make_it_once(layered, references, count):
     said = all_ended_well([start_fetch(layered, references[0]) for _ in range(count)])
     assert sum("downloading" in one for one in said) == 1
-    assert sum("is there already" in one for one in said) == count - 1
+    assert sum("exists already" in one for one in said) == count - 1
     assert layered.run("mine", LOOK) == f"one {FILES}"
     check_store(layered, ["base", "mine"])
 

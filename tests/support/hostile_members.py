@@ -13,7 +13,7 @@ OUT = "leads out of the root file system"
 THROUGH = "goes through a symbolic link"
 ABSOLUTE = "has an absolute name"
 NOWHERE = "links to no place in the root file system"
-NO_MEMBER = "links to what is no earlier member"
+NO_MEMBER = "links to something that is no earlier member"
 SKIPPED = {"special": ABSENT, "after": b"here"}
 
 
@@ -139,7 +139,7 @@ def links(outside, there, to):
                "in the place of another member", {"away/new": b"inside"})
     yield case("file over a link", linked(to, symbolic_link("x", "y")) + file("x", b"inside"),
                {"x": b"inside"})
-    yield case("through a file", file("x") + file("x/y"), "goes through what is no directory")
+    yield case("through a file", file("x") + file("x/y"), "goes through something that is no directory")
     yield case("link to nothing", symbolic_link("x", ""), "is a symbolic link to nothing")
     yield case("target of 5000 bytes", linked("t" * 5000, symbolic_link("x", "y")),
                "cannot make the symbolic link")

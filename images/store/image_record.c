@@ -182,7 +182,7 @@ int image_record_read(int directory_fd, struct image *image, struct fault *fault
     return 0;
 }
 
-static void write_layers(struct json_writer *writer, const struct image *image)
+void image_record_write_layers(struct json_writer *writer, const struct image *image)
 {
     json_key(writer, "layers");
     json_begin_array(writer);
@@ -224,7 +224,7 @@ static void write_members(struct json_writer *writer, const struct image *image)
     }
     json_end_object(writer);
     if (image->layer_count > 0)
-        write_layers(writer, image);
+        image_record_write_layers(writer, image);
     json_end_object(writer);
 }
 

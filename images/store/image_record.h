@@ -12,6 +12,7 @@
 #define IMAGES_STORE_IMAGE_RECORD_H
 
 #include "images/store/image.h"
+#include "sandbox/base/json.h"
 
 #define RECORD_FILE "image.json"
 #define RECORD_MAX (1 << 20) /* bytes */
@@ -22,6 +23,9 @@
  * may be half filled: image_release() it.
  */
 int image_record_read(int directory_fd, struct image *image, struct fault *fault);
+
+/* Writes the member "layers" of a record. */
+void image_record_write_layers(struct json_writer *writer, const struct image *image);
 
 /* Writes the record of the image into `directory_fd`. 0 or a negative errno. */
 int image_record_write(int directory_fd, const struct image *image, struct fault *fault);

@@ -1,3 +1,4 @@
+#include "images/store/image_record.h"
 #include "images/store/store.h"
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
@@ -171,19 +172,7 @@ static void write_history(struct json_writer *writer, const void *data)
     const struct image *image = data;
     json_begin_object(writer);
     json_text_member(writer, "name", image->name);
-    json_key(writer, "layers");
-    json_begin_array(writer);
-    for (size_t i = 0; i < image->layer_count; i++) {
-        const struct image_layer *layer = &image->layers[i];
-        json_begin_object(writer);
-        json_text_member(writer, "id", layer->id);
-        json_number_member(writer, "size_bytes", (int64_t)layer->size_bytes);
-        json_number_member(writer, "file_count", (int64_t)layer->file_count);
-        json_text_member(writer, "created", layer->created);
-        json_text_member(writer, "origin", layer->origin);
-        json_end_object(writer);
-    }
-    json_end_array(writer);
+    image_record_write_layers(writer, image);
     json_end_object(writer);
 }
 

@@ -130,7 +130,7 @@ int session_refusal(const struct session *session, const struct transfer *transf
                          name, colon, message);
     if (status == 403)
         return fault_set(fault, EACCES,
-                         "%s does not let us have %s (403%s%s); with a login of yours it may: "
+                         "%s refuses access to %s (403%s%s); it may need a login: "
                          "podman login %s, or docker login %s",
                          host, name, colon, message, host, host);
     if (status == 429)

@@ -26,6 +26,7 @@
     "--ignore-scripts", "--omit=dev", "--no-bin-links", "--no-package-lock", "--no-audit",         \
         "--no-fund", "--no-update-notifier", "--logs-max=0", "--loglevel=error",                   \
         "--fetch-retries=1", "--git=/bin/false", "--allow-git=none"
+#define GENAI "@google/genai"
 #define NPM_ASIDE SETUP_DIRECTORY "/npm" /* in a root file system, until npm_place() */
 
 /* Real host paths: the programs behind `node` and `npm` in PATH. */

@@ -173,7 +173,7 @@ static int prefix_prepare(const char *prefix, const char *locked, struct fault *
     char record[PATH_MAX + 64];
     OWNED(buffer_release) struct buffer text = BUFFER(2 * LOCK_MAX);
     snprintf(record, sizeof(record), "%s/package.json", prefix);
-    int r = directory_provide(prefix, 0755, fault);
+    int r = file_make_directory(prefix, 0755, fault);
     if (r < 0)
         return r;
     if (locked == NULL)
@@ -233,7 +233,7 @@ static int jail_prepare(const char *jail, const char *locked, struct fault *faul
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(names); i++) {
         snprintf(path, sizeof(path), "%s/%s", jail, names[i]);
-        r = directory_provide(path, 0755, fault);
+        r = file_make_directory(path, 0755, fault);
     }
     snprintf(path, sizeof(path), "%s" PREFIX, jail);
     return r == 0 ? prefix_prepare(path, locked, fault) : r;
@@ -299,7 +299,7 @@ int npm_finish(const struct staging *place, struct subprocess *child, struct pro
                struct fault *fault)
 {
     progress_step(progress, "fetching Node.js %s, npm and " GENAI " with npm", NODE_MAJOR);
-    int r = subprocesses_wait(child, 1, NULL, fault);
+    int r = subprocess_wait_all(child, 1, NULL, fault);
     if (r == 0 && child->status != 0)
         r = subprocess_fault(child, "npm", fault);
     if (r < 0)

@@ -1,13 +1,17 @@
-"""What a machine can say about the source: lint.py BUILD [REPORT]
+"""Automatic checks of the source: lint.py [--quick] BUILD [REPORT]
 
-Every check is a function that yields complaints; none is a pass. REPORT is a JUnit file.
+Every check is a function that yields complaints; none is a pass. REPORT is a JUnit file. --quick, for
+`make check`, leaves out the static analysis and every check whose tool is not installed.
 """
 
+import argparse
+import collections
 import concurrent.futures
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -15,11 +19,16 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP_LEVEL = {
     ".ci", ".clang-format", ".clang-tidy", ".git", ".gitignore", "CONTRIBUTING.md", "LICENSE",
-    "Makefile", "README.md", "SECURITY.md", "images", "mcp", "meson.build", "sandbox",
+    "Makefile", "README.md", "SECURITY.md", "docs", "images", "mcp", "meson.build", "sandbox",
     "seccomp-profiles", "tests",
 }
 FOLDERS = ("mcp", "images", "sandbox", "seccomp-profiles", "tests")
+PRODUCT = ("mcp", "images", "sandbox")
 FILE_LINES_MAX = 500
+FOLDER_FILES_MAX = 40  # .c and .h
+README_LINES_MAX, README_WORDS_MAX = 130, 1300
+PRONOUNS = {"who", "which", "what", "that"}
+PRONOUNS_MAX = 2.0  # of each 100 words
 # Which folders a file of a folder may include from, the folder itself aside.
 SANDBOX = ("sandbox", "sandbox/limits", "sandbox/base")
 LAYERS = {
@@ -120,7 +129,7 @@ def check_layers(_build):
     """Includes point down, as LAYERS has it."""
     for path in sources(".c", ".h"):
         folder = name_of(path.parent)
-        if folder.split("/")[0] not in ("mcp", "images", "sandbox"):
+        if folder.split("/")[0] not in PRODUCT:
             continue
         if folder not in LAYERS:
             yield f"{folder} has no row in LAYERS of tests/lint.py"
@@ -133,17 +142,118 @@ def check_layers(_build):
                 yield f"{name_of(path)}:{number}: {match[1]} is private to its folder"
 
 
+def include_graph():
+    """The units (x.c with x.h) of the product, each with those that it includes."""
+    graph = {}
+    for path in sources(".c", ".h"):
+        unit = name_of(path.with_suffix(""))
+        if unit.split("/")[0] in PRODUCT:
+            included = re.findall(r'^#include "([^"]+)\.h"', path.read_text(), re.MULTILINE)
+            graph.setdefault(unit, set()).update(set(included) - {unit})
+    return graph
+
+
+def cycles(graph):
+    """The strongly connected components of more than one node, by Tarjan's algorithm."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for target in sorted(graph.get(node, ())):
+            if target not in index:
+                visit(target)
+            if target in stack:
+                low[node] = min(low[node], low[target])
+        if low[node] == index[node]:
+            component = stack[stack.index(node):]
+            del stack[stack.index(node):]
+            if len(component) > 1:
+                found.append(sorted(component))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def check_include_cycles(_build):
+    """No unit of the product includes itself by way of others."""
+    for cycle in cycles(include_graph()):
+        yield f"a cycle of {len(cycle)} units: {', '.join(cycle)}"
+
+
+def check_external_names(build):
+    """No two units of the product define an external function or variable of the same name."""
+    units = collections.defaultdict(set)
+    objects = {entry["output"]: name_of(pathlib.Path(os.path.normpath(build / entry["file"])))
+               for entry in json.loads((build / "compile_commands.json").read_text())
+               if entry["output"].startswith(tuple(f"{folder}/" for folder in PRODUCT))}
+    for output, source in objects.items():
+        if not (build / output).exists():
+            yield f"{output} is not built"
+            continue
+        symbols = subprocess.run(["nm", "--extern-only", "--defined-only", "--format=posix",
+                                  build / output], text=True, capture_output=True, check=True)
+        for line in symbols.stdout.splitlines():
+            units[line.split()[0]].add(source)
+    if not units:
+        yield f"no object of the product below {build}"
+    for symbol, defined in sorted(units.items()):
+        if len(defined) > 1 and symbol != "main":
+            yield f"{symbol} is defined in {', '.join(sorted(defined))}"
+
+
+def check_folders(_build):
+    """No folder of the product holds more files than one can survey."""
+    files = collections.Counter(name_of(path.parent) for path in sources(".c", ".h"))
+    for folder, count in files.items():
+        if folder.split("/")[0] in PRODUCT and count > FOLDER_FILES_MAX:
+            yield f"{folder} has {count} .c and .h files, more than {FOLDER_FILES_MAX}"
+
+
+def documents():
+    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
 def check_documents(_build):
-    """Functions and files that the documents name are there."""
+    """Functions, files and links in the documents exist."""
     source = "\n".join(path.read_text() for path in sources(".c", ".h", ".py"))
-    for document in sorted(ROOT.glob("*.md")):
-        text = document.read_text()
+    for document in documents():
+        name, text = name_of(document), document.read_text()
         for function in sorted(set(re.findall(r"\b([a-z]\w*_\w*)\(\)", text))):
             if not re.search(rf"^[a-z].*\b{function}\(", source, re.MULTILINE):
-                yield f"{document.name} names {function}(), which is nowhere defined"
+                yield f"{name} names {function}(), which is nowhere defined"
         for file in sorted(set(re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text))):
             if not (ROOT / file).exists() and "NAME" not in file:
-                yield f"{document.name} names {file}, which is not there"
+                yield f"{name} names {file}, which does not exist"
+        for link in sorted(set(re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text))):
+            if not (document.parent / link).exists():
+                yield f"{name} links to {link}, which does not exist"
+
+
+def running_words(text):
+    """The words of a document without its blocks of code."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"[A-Za-z][A-Za-z'-]*", re.sub(r"^ {4}.*$", "", text, flags=re.MULTILINE))
+
+
+def check_prose(_build):
+    """Few relative clauses: a noun, where a clause would do."""
+    for document in documents():
+        words = running_words(document.read_text())
+        share = 100 * sum(word.lower() in PRONOUNS for word in words) / max(len(words), 1)
+        if share > PRONOUNS_MAX:
+            yield (f"{name_of(document)}: {share:.1f} of 100 words are who, which, what or that; "
+                   f"at most {PRONOUNS_MAX}")
+
+
+def check_front_page(_build):
+    text = (ROOT / "README.md").read_text()
+    for count, most, what in ((len(text.splitlines()), README_LINES_MAX, "lines"),
+                              (len(text.split()), README_WORDS_MAX, "words")):
+        if count > most:
+            yield f"README.md has {count} {what}, more than {most}: docs/ has room"
 
 
 def check_sizes(_build):
@@ -159,25 +269,43 @@ def check_top_level(_build):
             yield f"{path.name}: the top level holds {', '.join(sorted(TOP_LEVEL))}, nothing else"
 
 
-CHECKS = (check_top_level, check_layers, check_sizes, check_documents, check_child_symbols,
+CHECKS = (check_top_level, check_layers, check_include_cycles, check_folders, check_sizes,
+          check_documents, check_front_page, check_prose, check_external_names, check_child_symbols,
           check_shell, check_python, check_formatting, check_static_analysis)
+TOOLS = {check_shell: "shellcheck", check_python: "pyflakes3", check_formatting: "clang-format-19",
+         check_static_analysis: "clang-tidy-19"}
+
+
+def why_left_out(check, quick):
+    if quick and check is check_static_analysis:
+        return "make lint has it"
+    if quick and check in TOOLS and not shutil.which(TOOLS[check]):
+        return f"{TOOLS[check]} is not installed"
+    return None
 
 
 def main():
-    build = pathlib.Path(sys.argv[1]).resolve()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("report", type=pathlib.Path, nargs="?")
+    arguments = parser.parse_args()
     suite = xml.etree.ElementTree.Element("testsuite", name="lint")
     for check in CHECKS:
         name = check.__name__.removeprefix("check_").replace("_", " ")
+        reason = why_left_out(check, arguments.quick)
+        if reason:
+            print(f"{'-':6}  {name}: {reason}")
+            continue
         case = xml.etree.ElementTree.SubElement(suite, "testcase", name=name)
-        complaints = list(check(build))
+        complaints = list(check(arguments.build.resolve()))
         print(f"{'FAILED' if complaints else 'ok':6}  {name}", *complaints, sep="\n        ",
               flush=True)
         if complaints:
             xml.etree.ElementTree.SubElement(case, "failure", message="; ".join(complaints[:3]))
-    failed = len(suite.findall("testcase/failure"))
-    if len(sys.argv) > 2:
-        xml.etree.ElementTree.ElementTree(suite).write(sys.argv[2])
-    return 1 if failed else 0
+    if arguments.report:
+        xml.etree.ElementTree.ElementTree(suite).write(arguments.report)
+    return 1 if suite.findall("testcase/failure") else 0
 
 
 if __name__ == "__main__":

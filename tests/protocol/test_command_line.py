@@ -37,17 +37,17 @@ def test_version_is_one_line(arguments):
     assert done.stdout.count(b"\n") == 1
 
 
-def test_the_readme_has_a_row_for_every_setting():
-    readme = (mcp_client.ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_manual_has_a_row_for_every_setting():
+    manual = (mcp_client.ROOT / "docs" / "code-sandbox-mcp.md").read_text(encoding="utf-8")
     settings = re.findall(r"^  (--\S+)(?: ([A-Z]+))?", run_program("--help").stdout.decode(), re.M)
     assert len(settings) > 10
     for option, _ in settings:
         key = option.removeprefix("--").replace("-", "_")
         variable = "PASSTHROUGH_ENV" if key == "pass_through_env" else f"SANDBOX_{key.upper()}"
         if option == "--config":
-            assert f"\n| `{option} " in readme
+            assert f"\n| `{option} " in manual
         elif option not in ("--help", "--version"):
-            assert re.search(rf"^\| `{option}[ `].* \| `{variable}` \| `{key}` \| ", readme, re.M)
+            assert re.search(rf"^\| `{option}[ `].* \| `{variable}` \| `{key}` \| ", manual, re.M)
 
 
 @pytest.mark.parametrize(("arguments", "hint"), [

@@ -33,6 +33,15 @@ demo: packages-demo build
 	@$(BUILD)/mcp/code-sandbox-mcp fetch python node
 	@$(PYTHON) tests/demo/demo.py $(BUILD)/mcp/code-sandbox-mcp
 
+# The inner loop, under a minute: unit tests, corpora and the quick part of lint. In build-test, with
+# nothing but cmocka and clang-format.
+.PHONY: check
+check: packages-check
+	@test -f build-test/build.ninja || meson setup build-test -Dwerror=true
+	@ninja -C build-test
+	@meson test -C build-test --no-rebuild --print-errorlogs
+	@$(PYTHON) tests/lint.py --quick build-test
+
 # Everything, the heavy suites in small samples; test-all takes no samples. STAGES picks some, and
 # WITHOUT_VM=1 leaves out the emulated machines. WHOLE_STAGES take no sample when asked for by name.
 STAGES =
@@ -43,7 +52,8 @@ test: packages-test
 	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)
 test-all: packages-test
 	@$(PYTHON) tests/run.py --whole $(STAGES)
-$(ALL_STAGES:%=test-%): test-%: packages-test
+$(ALL_STAGES:%=test-%): test-%:
+	@.ci/install-packages build check $*
 	@$(PYTHON) tests/run.py $(if $(filter $*,$(WHOLE_STAGES)),--whole) build $*
 lint: packages-lint
 	@$(PYTHON) tests/run.py build lint
@@ -75,12 +85,14 @@ bench: benchmarks
 
 # Images from a registry, beside skopeo and umoci. Not by root.
 .PHONY: bench-pull
-bench-pull: packages-test benchmarks
+bench-pull: benchmarks
+	@.ci/install-packages images
 	@$(PYTHON) tests/bench/bench_pull.py $(BUILD)
 
 # In an emulated machine that has cgroups, whose clock counts instructions. Not by root.
 .PHONY: bench-guest
-bench-guest: packages-test benchmarks
+bench-guest: benchmarks
+	@.ci/install-packages pytest vm
 	@$(PYTHON) -B tests/bench/bench_guest.py $(BUILD)
 
 .PHONY: install
@@ -91,22 +103,26 @@ install: build
 clean:
 	rm -rf $(BUILD) build-test build-asan build-fuzz build-fuzz-fast
 
-.PHONY: packages-build packages-demo packages-fuzz packages-lint packages-test
+# Each stage installs only its own needs.
+STAGES_NOW = $(or $(STAGES),lint $(ALL_STAGES))
+.PHONY: packages-build packages-check packages-demo packages-fuzz packages-lint packages-test
 packages-build:
 	@.ci/install-packages build
+packages-check:
+	@.ci/install-packages build check
 packages-demo:
 	@.ci/install-packages build demo
 packages-fuzz:
 	@.ci/install-packages build fuzz
 packages-lint:
-	@.ci/install-packages build lint
+	@.ci/install-packages build check lint
 packages-test:
-	@.ci/install-packages build demo lint test $(if $(filter 1,$(WITHOUT_VM)),,vm) \
-		$(filter fuzz,$(STAGES))
+	@.ci/install-packages build check $(if $(filter 1,$(WITHOUT_VM)),$(filter-out vm,$(STAGES_NOW)),$(STAGES_NOW))
 
 .PHONY: help
 help:
 	@echo 'make demo      install what is missing, build, fetch two images, run some snippets'
+	@echo 'make check     unit tests, corpora and quick lint, in under a minute after a build'
 	@echo 'make test      install what is missing, check everything, heavy suites in samples'
 	@echo 'make test-all  the same with the heavy suites whole'
 	@echo 'make bench     what a jail, a start of the server and a call cost; also into $(BUILD)/bench*.json'

@@ -4,6 +4,7 @@ import io
 import pathlib
 import sys
 import tarfile
+import time
 
 import pytest
 
@@ -86,9 +87,28 @@ def test_leaving_them_out_is_one_skip(monkeypatch, capsys):
     assert "WITHOUT_VM=1" in capsys.readouterr().out
 
 
+def test_a_whole_run_takes_all_tests_of_all_parts():
+    for scene in scenes.SCENES:
+        assert scene.parts_now(True) == list(scene.parts)
+
+
+def test_a_sample_of_the_older_kernel_takes_the_limits_alone():
+    older = next(scene for scene in scenes.SCENES if scene.name == "6.1-systemd")
+    assert [(part.name, part.tests) for part in older.parts_now(False)] == [
+        ("login", (*scenes.LIMITS, *scenes.WARM))]
+
+
+def test_without_time_left_no_guest_is_booted_and_its_parts_fail(tally_of, monkeypatch):
+    monkeypatch.setattr(machine, "boot", None)
+    outcome = run_scenes.run_scene(None, SCENE, None, None, time.monotonic() - 1)
+    assert "budget" in outcome.end
+    assert tally_of(outcome.files) == "0 passed, 2 failed, 0 skipped"
+
+
 @pytest.mark.parametrize("scene", scenes.SCENES, ids=lambda scene: scene.name)
 def test_what_a_sample_leaves_out_is_there(scene):
     assert set(scene.left_out) < {part.name for part in scene.parts}
     for part in scene.parts:
+        assert set(part.sample) <= set(part.tests)
         for name in part.tests:
             assert not name.endswith(".py") or (run.ROOT / "tests" / name).is_file(), name

@@ -1,5 +1,5 @@
 # The front door: `make demo` shows the program at work, `make test` checks it, `make help` lists
-# the rest. The build itself is meson's; this file installs what is missing and calls it.
+# the rest. The build itself is meson's; this file installs missing packages and calls it.
 
 BUILD = build
 # Debian's own Python: the test tools are installed for it.
@@ -121,23 +121,24 @@ packages-test:
 
 .PHONY: help
 help:
-	@echo 'make demo      install what is missing, build, fetch two images, run some snippets'
-	@echo 'make check     unit tests, corpora and quick lint, in under a minute after a build'
-	@echo 'make test      install what is missing, check everything, heavy suites in samples'
-	@echo 'make test-all  the same with the heavy suites whole'
-	@echo 'make bench     what a jail, a start of the server and a call cost; also into $(BUILD)/bench*.json'
-	@echo 'make bench-guest  what a cgroup costs, in an emulated machine that has some; not by root'
-	@echo 'make bench-pull  an image from a registry, by us and by skopeo and umoci; not by root'
-	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
-	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR are heeded'
-	@echo 'make lint      formatting, static analysis, the rules of the house'
-	@echo 'make test-S    one stage of the tests, S being one of: $(ALL_STAGES)'
-	@echo '               interpreters: the own tests of CPython and Node, all of them, in an hour'
-	@echo '               analyze, valgrind: what other checkers say; asan: all suites, half an hour'
-	@echo '               WITHOUT_VM=1 leaves out the stage that boots emulated machines'
+	@echo 'make demo      install missing packages, build, fetch two images, run some snippets'
+	@echo 'make check     unit tests, corpora and quick lint: under a minute after a build'
+	@echo 'make test      install missing packages, check everything, heavy suites in samples'
+	@echo 'make test-all  the same, heavy suites in full'
+	@echo 'make test-S    one stage and its packages only; S is one of:'
+	@echo '               $(ALL_STAGES)'
+	@echo '               interpreters: the test suites of CPython and Node in full, an hour'
+	@echo '               asan: all suites with sanitizers, half an hour'
+	@echo '               WITHOUT_VM=1 leaves out the emulated machines'
+	@echo 'make lint      formatting, static analysis, house rules'
 	@echo 'make fuzz      libFuzzer on every reader of outside bytes, a minute each; FUZZ=NAME,'
-	@echo '               FUZZ_SECONDS=N, or FUZZ_RUNS=N for so many calls'
-	@echo 'make clean     remove what was built; fetched images stay'
+	@echo '               FUZZ_SECONDS=N, or FUZZ_RUNS=N for a number of calls'
+	@echo 'make bench     the cost of a jail, a server start and a call; writes $(BUILD)/bench*.json'
+	@echo 'make bench-guest  the cost of a cgroup, in an emulated machine; not as root'
+	@echo 'make bench-pull   pulling an image, beside skopeo and umoci; not as root'
+	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
+	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR override it'
+	@echo 'make clean     remove everything built; fetched images stay'
 	@echo
-	@echo 'As root, the tests run as the user code-sandbox-test, made for it, in a copy of this'
-	@echo 'directory; the few that are about root run as root.'
+	@echo 'As root, the tests run as the user code-sandbox-test, created for them, in a copy of this'
+	@echo 'directory; only the tests of a server of root run as root.'

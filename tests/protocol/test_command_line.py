@@ -37,10 +37,11 @@ def test_version_is_one_line(arguments):
     assert done.stdout.count(b"\n") == 1
 
 
-def test_the_manual_has_a_row_for_every_setting():
+def test_the_manual_has_a_row_for_every_setting_and_no_other():
     manual = (mcp_client.ROOT / "docs" / "code-sandbox-mcp.md").read_text(encoding="utf-8")
     settings = re.findall(r"^  (--\S+)(?: ([A-Z]+))?", run_program("--help").stdout.decode(), re.M)
     assert len(settings) > 10
+    assert set(re.findall(r"^\| `(--[a-z-]+)", manual, re.M)) <= dict(settings).keys()
     for option, _ in settings:
         key = option.removeprefix("--").replace("-", "_")
         variable = "PASSTHROUGH_ENV" if key == "pass_through_env" else f"SANDBOX_{key.upper()}"

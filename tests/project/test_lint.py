@@ -1,0 +1,87 @@
+"""The checks of lint.py find what they are for."""
+
+import json
+import subprocess
+
+import pytest
+
+import lint
+
+
+@pytest.fixture
+def tree(tmp_path, monkeypatch):
+    """An empty source tree under test; write(NAME, TEXT) puts a file there."""
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+
+    def write(name, text):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+    write("README.md", "All is well.\n")
+    return write
+
+
+def test_units_without_a_cycle_pass(tree):
+    tree("mcp/a.c", '#include "mcp/a.h"\n#include "mcp/b.h"\n')
+    tree("mcp/a.h", "")
+    tree("mcp/b.h", '#include "mcp/c.h"\n')
+    tree("mcp/c.h", "")
+    assert not list(lint.check_include_cycles(None))
+
+
+def test_a_cycle_by_way_of_three_units_is_found(tree):
+    tree("mcp/a.c", '#include "mcp/b.h"\n')
+    tree("mcp/b.h", '#include "sandbox/c.h"\n')
+    tree("sandbox/c.c", '#include "mcp/a.h"\n')
+    tree("sandbox/d.c", '#include "mcp/a.h"\n')
+    assert list(lint.check_include_cycles(None)) == ["a cycle of 3 units: mcp/a, mcp/b, sandbox/c"]
+
+
+def external_names(tree, tmp_path, *texts):
+    entries = []
+    for number, text in enumerate(texts):
+        file, output = tree(f"mcp/unit{number}.c", text), f"mcp/unit{number}.o"
+        (tmp_path / "build" / "mcp").mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cc", "-c", file, "-o", tmp_path / "build" / output], check=True)
+        entries.append({"file": f"../{lint.name_of(file)}", "output": output})
+    (tmp_path / "build" / "compile_commands.json").write_text(json.dumps(entries))
+    return list(lint.check_external_names(tmp_path / "build"))
+
+
+def test_an_external_name_in_two_units_is_found(tree, tmp_path):
+    assert external_names(tree, tmp_path, "int twice;\n", "int twice(void) { return 0; }\n") == [
+        "twice is defined in mcp/unit0.c, mcp/unit1.c"]
+
+
+def test_static_names_may_repeat(tree, tmp_path):
+    private = "static int twice(void) { return 0; }\nint NAME(void) { return twice(); }\n"
+    assert not external_names(tree, tmp_path, private.replace("NAME", "first"),
+                              private.replace("NAME", "second"))
+
+
+def test_a_crowded_folder_is_found(tree):
+    for number in range(lint.FOLDER_FILES_MAX + 1):
+        tree(f"images/{number}.c", "")
+    assert [complaint.split()[0] for complaint in lint.check_folders(None)] == ["images"]
+
+
+def test_relative_clauses_are_counted_in_every_document(tree):
+    tree("docs/page.md", "Whatever is, is that which is.\n" * 10)
+    assert [complaint.split(":")[0] for complaint in lint.check_prose(None)] == ["docs/page.md"]
+
+
+def test_code_is_no_prose():
+    assert lint.running_words("One\n\n    that which\n\n```\nwho what\n```\ntwo\n") == ["One", "two"]
+
+
+@pytest.mark.parametrize("text", ["line\n" * 131, "word " * 1301])
+def test_a_long_front_page_is_found(tree, text):
+    tree("README.md", text)
+    assert len(list(lint.check_front_page(None))) == 1
+
+
+@pytest.mark.parametrize("text", ["[a page](docs/gone.md)", "`mcp/gone.c`", "gone_away()"])
+def test_a_name_of_something_gone_is_found(tree, text):
+    tree("README.md", text)
+    assert len(list(lint.check_documents(None))) == 1

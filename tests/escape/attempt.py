@@ -55,7 +55,7 @@ def calls_of(attempt):
     return set(re.findall(r'call\("(\w+)"', attempt.code)) | {
         name for sign, name in (("clone_child(", "clone"), ("socket.socket(", "socket"),
                                 ("socketpair(", "socketpair"), ("fcntl.fcntl(", "fcntl"),
-                                (".setsockopt(", "setsockopt"))
+                                (".setsockopt(", "setsockopt"), ("os.setxattr(", "setxattr"))
         if sign in attempt.code}
 
 

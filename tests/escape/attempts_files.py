@@ -143,7 +143,8 @@ IMAGE = {
                                   ("a read-only root",)),
     "touch in the image": Attempt('os.utime("/etc/issue")', "EROFS", ("a read-only root",)),
     "an attribute in the image": Attempt(
-        'os.setxattr("/etc/issue", "user.mine", b"x")', "EROFS", ("a read-only root",)),
+        'os.setxattr("/etc/issue", "user.mine", b"x")', "ENOTSUP", (FILTER, "a read-only root"),
+        alone={"a read-only root": "EROFS"}),
     "a shared writable map of the image": kernel("""
         import mmap
         mmap.mmap(os.open("/etc/passwd", os.O_RDONLY), 16, mmap.MAP_SHARED,
@@ -176,6 +177,14 @@ IMAGE = {
         os.write(write_fd, b"dirty")
         return "unchanged" if os.pread(fd, 16, 0) == before else "done"
         """, "unchanged"),
+    "an extended attribute, whose memory nobody is charged for": Attempt("""
+        os.close(os.open("/tmp/marked", os.O_CREAT))
+        os.setxattr("/tmp/marked", "user.mark", bytes(1000))
+        """, ("ENOTSUP", "EOPNOTSUPP"), (FILTER,)),
+    "a write hint on a file of the image": Attempt("""
+        fd = os.open("/etc/issue", os.O_RDONLY)
+        call("fcntl", fd, 1036, ctypes.byref(ctypes.c_uint64(2)))
+        """, "ENOSYS", (FILTER,)),
     "a lease on a file of the image": Attempt("""
         import fcntl
         fcntl.fcntl(os.open("/etc/issue", os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_RDLCK)

@@ -129,12 +129,34 @@ SOCKETS = {
         'socket.socket().setsockopt(socket.SOL_SOCKET, 36, 1)', "ENOSYS", (FILTER, "privileges"),
         alone={"privileges": "EPERM"}),
     "transparent proxying": Attempt(
-        'socket.socket().setsockopt(socket.IPPROTO_IP, 19, 1)', "EPERM", ("privileges",)),
+        'socket.socket().setsockopt(socket.IPPROTO_IP, 19, 1)', "ENOSYS", (FILTER, "privileges"),
+        alone={"privileges": "EPERM"}),
     "a send buffer past the limit": Attempt(
         'socket.socket().setsockopt(socket.SOL_SOCKET, 32, 1 << 30)', "ENOSYS", (FILTER,), "EPERM",
         no_twin="the kernel asks for a capability of the host"),
     "repair of a TCP connection": Attempt(
-        'socket.socket().setsockopt(socket.IPPROTO_TCP, 19, 1)', "EPERM", ("privileges",)),
+        'socket.socket().setsockopt(socket.IPPROTO_TCP, 19, 1)', "ENOSYS", (FILTER, "privileges"),
+        alone={"privileges": "EPERM"}),
+    "uncharged memory of an IPv6 socket": Attempt("""
+        options = (struct.pack("<QII", 36, 41, 50) + bytes(24)) * 1600
+        socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).setsockopt(socket.IPPROTO_IPV6, 6, options)
+        """, "ENOSYS", (FILTER,)),
+    "a flow label": Attempt("""
+        label = bytes(15) + b"\1" + struct.pack(">I", 7) + struct.pack("<BBHHHI", 0, 255, 3, 60, 60, 0)
+        socket.socket(socket.AF_INET6).setsockopt(socket.IPPROTO_IPV6, 32, label)
+        """, "ENOSYS", (FILTER,)),
+    "a key of TCP connections": Attempt("""
+        peer = struct.pack("<HHI", socket.AF_INET, 0, 0x100007f)
+        peer += bytes(128 - len(peer))
+        socket.socket().setsockopt(socket.IPPROTO_TCP, 14, peer + struct.pack("<BBHI", 0, 0, 16, 0) + bytes(80))
+        """, "ENOSYS", (FILTER,)),
+    "a protocol above TCP": Attempt(
+        'socket.socket().setsockopt(socket.IPPROTO_TCP, 31, b"tls")', "ENOSYS", (FILTER,),
+        ("ENOENT", "ENOTCONN")),
+    "membership in a group": Attempt("""
+        group = bytes((224, 0, 1, 1)) + bytes((127, 0, 0, 1))
+        socket.socket(type=socket.SOCK_DGRAM).setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
+        """, "ENOSYS", (FILTER,)),
     "a filter on a socket": Attempt("""
         one, _ = socket.socketpair()
         one.setsockopt(socket.SOL_SOCKET, 26, filter_program())
@@ -153,8 +175,8 @@ SOCKETS = {
     "sending without a copy": Attempt(
         'socket.socket().setsockopt(socket.SOL_SOCKET, 60, 1)', "EPERM", (FILTER,)),
     "rules of the packet filter": Attempt(
-        'socket.socket().setsockopt(socket.IPPROTO_IP, 64, bytes(96))', "EPERM", ("privileges",),
-        ("EINVAL", "ENOPROTOOPT", "ENOMEM", "ENOENT")),
+        'socket.socket().setsockopt(socket.IPPROTO_IP, 64, bytes(96))', "ENOSYS", (FILTER, "privileges"),
+        ("EINVAL", "ENOPROTOOPT", "ENOMEM", "ENOENT"), alone={"privileges": "EPERM"}),
     "an interface taken down": Attempt("""
         import struct
         mine = socket.socket()

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,7 +126,35 @@ static const struct {
     {SYS_setsockopt, 3, IPPROTO_IPV6, 26, ALLOW},
     {SYS_setsockopt, 3, IPPROTO_IP, 2, ALLOW},
     {SYS_setsockopt, 3, IPPROTO_TCP, 1, ALLOW},
+    {SYS_setxattr, 0, 0, 0, SECCOMP_RET_ERRNO | ENOTSUP},
+    {SYS_lsetxattr, 0, 0, 0, SECCOMP_RET_ERRNO | ENOTSUP},
+    {SYS_fsetxattr, 0, 0, 0, SECCOMP_RET_ERRNO | ENOTSUP},
+    {SYS_getxattr, 0, 0, 0, ALLOW},
+    {SYS_removexattr, 0, 0, 0, ALLOW},
     {SYS_setsockopt, 3, IPPROTO_UDP, 103, UNKNOWN},
+    /* those that take memory without charging it, and their neighbours */
+    {SYS_setsockopt, 3, IPPROTO_IP, IP_OPTIONS, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IP, IP_RECVERR, ALLOW},
+    {SYS_setsockopt, 3, IPPROTO_IP, IP_XFRM_POLICY, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IP, IP_MULTICAST_TTL, ALLOW},
+    {SYS_setsockopt, 3, IPPROTO_IP, IP_ADD_MEMBERSHIP, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IP, IP_MSFILTER, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IP, MCAST_JOIN_GROUP, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_TCP, TCP_KEEPCNT, ALLOW},
+    {SYS_setsockopt, 3, IPPROTO_TCP, TCP_CONGESTION, ALLOW},
+    {SYS_setsockopt, 3, IPPROTO_TCP, TCP_MD5SIG, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_TCP, TCP_USER_TIMEOUT, ALLOW},
+    {SYS_setsockopt, 3, IPPROTO_TCP, TCP_REPAIR, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_TCP, TCP_ULP, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_TCP, TCP_FASTOPEN_KEY, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IPV6, 1 /* IPV6_ADDRFORM */, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IPV6, 6 /* IPV6_2292PKTOPTIONS */, UNKNOWN},
+    {SYS_setsockopt, 3, UINT64_C(0x100000000) | IPPROTO_IPV6, UINT64_C(0x100000006), UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IPV6, IPV6_JOIN_GROUP, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IPV6, IPV6_JOIN_ANYCAST, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IPV6, 32 /* IPV6_FLOWLABEL_MGR */, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IPV6, IPV6_DSTOPTS, UNKNOWN},
+    {SYS_setsockopt, 3, IPPROTO_IPV6, IPV6_TCLASS, ALLOW},
     {SYS_setsockopt, 3, 263, 1, UNKNOWN}, /* SOL_PACKET */
     /* no huge pages, no filter with a listener */
     {SYS_mmap, 0, 4096, 3, ALLOW, .fourth = 0x22},
@@ -170,6 +199,12 @@ static const struct {
     {SYS_fcntl, 0, F_DUPFD_CLOEXEC, 0, ALLOW},
     {SYS_fcntl, 0, F_SETPIPE_SZ, 0, ALLOW},
     {SYS_fcntl, 0, F_ADD_SEALS, 0, ALLOW},
+    {SYS_fcntl, 0, F_GET_SEALS, 0, ALLOW},
+    {SYS_fcntl, 0, F_GET_RW_HINT, 0, UNKNOWN},
+    {SYS_fcntl, 0, F_SET_RW_HINT, 0, UNKNOWN},
+    {SYS_fcntl, 0, F_GET_FILE_RW_HINT, 0, UNKNOWN},
+    {SYS_fcntl, 0, F_SET_FILE_RW_HINT, 0, UNKNOWN},
+    {SYS_fcntl, 0, 1039, 0, UNKNOWN},
     {SYS_fcntl, 0, F_SETLEASE, 0, REFUSE},
     {SYS_fcntl, 0, UINT64_C(0x100000000) | F_SETLEASE, 0, REFUSE},
     {SYS_fcntl, 0, F_NOTIFY, 0, REFUSE},

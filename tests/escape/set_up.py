@@ -149,6 +149,7 @@ HARMLESS = (
     Harmless(ALL, ("read", "write", "sendfile", "sendmsg", "wait4", "futex", "poll", "epoll_wait"),
              ("EINTR",), "they are made again"),
     Harmless(("init",), ("poll",), (), "the program lives already; init looks again"),
+    Harmless(("init",), ("wait4",), ("EPERM",), "its first look, which finds nothing to reap"),
     Harmless(("init",), ("keyctl",), ("ENOSYS",), "a kernel without keyrings has none to leave"),
     Harmless(("init",), ("openat", "write"), ("ENOENT",), "a limit that this kernel does not know"),
     Harmless(("init",), ("move_mount",), ("ENOENT",), "there is nothing to cover"),

@@ -8,9 +8,9 @@
 #ifndef MCP_SETTINGS_SETTING_TABLE_H
 #define MCP_SETTINGS_SETTING_TABLE_H
 
-#include "sandbox/base/options.h"
 #include "mcp/settings/settings.h"
 #include "sandbox/base/fault.h"
+#include "sandbox/base/options.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
 
 #include "images/store/catalog.h"
 #include "mcp/base/log.h"
-#include "sandbox/base/options.h"
 #include "sandbox/base/fault.h"
+#include "sandbox/base/options.h"
 #include "sandbox/engine.h"
 
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * A command line, one argument a line, and what becomes of it: settings within their ranges, or a
  * fault. What is no option stays, in order.
  */
-#include "sandbox/base/options.h"
 #include "mcp/settings/settings.h"
+#include "sandbox/base/options.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/limits-check.h"

@@ -124,7 +124,7 @@ static void on_fill(struct loop_timer *timer)
 {
     struct warm_pool *pool = container_of(timer, struct warm_pool, fill);
     struct warm_kind *kind = wanting(pool);
-    if (kind == NULL || !pool->may_fill(pool) || meminfo_is_low())
+    if (kind == NULL || !pool->may_fill(pool) || meminfo_read().is_low)
         return;
     kind_add(kind);
     warm_pool_wake(pool);
@@ -156,7 +156,7 @@ static void on_sweep(struct loop_timer *timer)
         if (now - kind->used_at >= WARM_UNUSED_MS * NANOSECONDS_PER_MILLISECOND)
             kind_free(kind);
     }
-    if (meminfo_is_low())
+    if (meminfo_read().is_low)
         warm_pool_drain(pool);
     if (pool->kinds != NULL)
         arm_sweep(pool);

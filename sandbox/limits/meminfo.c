@@ -17,31 +17,23 @@ uint64_t meminfo_line_bytes(const char *text, const char *name)
     return line != NULL ? strtoull(line + strlen(name), NULL, 10) * KIBIBYTE : 0;
 }
 
-bool meminfo_parse_is_low(const char *meminfo)
+void meminfo_parse(const char *text, struct meminfo *ret_memory)
 {
-    return meminfo_line_bytes(meminfo, "\nMemAvailable:") <
-           meminfo_line_bytes(meminfo, "MemTotal:") / LOW_PART;
+    uint64_t total = meminfo_line_bytes(text, "MemTotal:");
+    uint64_t available = meminfo_line_bytes(text, "\nMemAvailable:");
+    *ret_memory = (struct meminfo){
+        .is_low = available < total / LOW_PART,
+        .is_nearly_exhausted =
+            available < MACHINE_MEMORY_RESERVE && available < total / NEARLY_EXHAUSTED_PART,
+        .shared_bytes = meminfo_line_bytes(text, "\nShmem:"),
+    };
 }
 
-bool meminfo_parse_is_nearly_exhausted(const char *meminfo)
+struct meminfo meminfo_read(void)
 {
-    uint64_t available = meminfo_line_bytes(meminfo, "\nMemAvailable:");
-    return strstr(meminfo, "\nMemAvailable:") != NULL && available < MACHINE_MEMORY_RESERVE &&
-           available < meminfo_line_bytes(meminfo, "MemTotal:") / NEARLY_EXHAUSTED_PART;
-}
-
-static bool is(bool (*parse)(const char *meminfo))
-{
-    char text[MEMINFO_SIZE];
-    return text_file_read(AT_FDCWD, "/proc/meminfo", text, sizeof(text)) == 0 && parse(text);
-}
-
-bool meminfo_is_low(void)
-{
-    return is(meminfo_parse_is_low);
-}
-
-bool meminfo_is_nearly_exhausted(void)
-{
-    return is(meminfo_parse_is_nearly_exhausted);
+    char text[MEMINFO_SIZE] = "";
+    struct meminfo memory;
+    text_file_read(AT_FDCWD, "/proc/meminfo", text, sizeof(text));
+    meminfo_parse(text, &memory);
+    return memory;
 }

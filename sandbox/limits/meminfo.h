@@ -9,15 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Less than an eighth is available: no time for luxuries. False if the kernel does not say. */
-bool meminfo_is_low(void);
+struct meminfo {
+    bool is_low;              /* less than an eighth is available: no time for luxuries */
+    bool is_nearly_exhausted; /* less than a twentieth and MACHINE_MEMORY_RESERVE: runs give way */
+    uint64_t shared_bytes; /* in files of every tmpfs, and in shared anonymous mappings */
+};
 
-/* Less than a twentieth and MACHINE_MEMORY_RESERVE are available: runs have to give way. */
-bool meminfo_is_nearly_exhausted(void);
+/* All zeros if the kernel does not say. */
+struct meminfo meminfo_read(void);
 
 /* The same of the text of /proc/meminfo, for tests. */
-bool meminfo_parse_is_low(const char *meminfo);
-bool meminfo_parse_is_nearly_exhausted(const char *meminfo);
+void meminfo_parse(const char *text, struct meminfo *ret_memory);
 
 /* "Name:   123 kB" in such a file, and in those of processes, in bytes; 0 if it is not there. */
 uint64_t meminfo_line_bytes(const char *text, const char *name);

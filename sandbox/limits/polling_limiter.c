@@ -24,13 +24,18 @@ static void on_measured(struct pss *pss, uint64_t bytes)
         end(polling, LIMIT_MEMORY);
 }
 
-static void take_sample(const struct polling_limiter *polling, struct polling_sample *ret_sample)
+static void take_sample(struct polling_limiter *polling, struct polling_sample *ret_sample)
 {
     const struct pss *pss = &polling->pss;
     *ret_sample = (struct polling_sample){.now = clock_now()};
+    if (polling->enforced.memory == ENFORCED_BY_POLLING) {
+        struct meminfo machine = meminfo_read();
+        uint64_t before = polling->history.shared_before;
+        ret_sample->machine_is_exhausted = machine.is_nearly_exhausted;
+        polling->usage.shared_growth =
+            machine.shared_bytes > before ? machine.shared_bytes - before : 0;
+    }
     proc_usage_sample_take(&polling->usage, &ret_sample->usage);
-    if (polling->enforced.memory == ENFORCED_BY_POLLING)
-        ret_sample->machine_is_exhausted = meminfo_is_nearly_exhausted();
     if (pss->loop != NULL) {
         ret_sample->is_measuring = true;
         ret_sample->measuring_ns = clock_now() - pss->begun_at;
@@ -80,7 +85,8 @@ void polling_limiter_begin(struct polling_limiter *polling, struct loop *loop, p
 {
     polling->loop = loop;
     polling->init = init;
-    polling->history = (struct polling_history){.sampled_at = clock_now()};
+    polling->history = (struct polling_history){.sampled_at = clock_now(),
+                                                .shared_before = meminfo_read().shared_bytes};
     polling->sample.fire = on_sample;
     polling->pss.done = on_measured;
     arm_sample(polling, 0);

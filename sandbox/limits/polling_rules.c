@@ -6,12 +6,15 @@
 #define MILLISECONDS(number) ((number) * NANOSECONDS_PER_MILLISECOND)
 
 /*
- * An upper bound: shared pages count once for each process, and every socket counts as full. Only if
- * it exceeds the limit is the exact amount measured.
+ * An upper bound: mapped shared pages count once for each process, all new shared memory of the machine
+ * counts as the run's, and every socket as full. Only if the bound exceeds the limit is the exact amount
+ * measured.
  */
 static uint64_t memory_bound(const struct proc_usage_sample *usage)
 {
-    return usage->resident_bytes + usage->file_bytes + socket_memory_bound(&usage->sockets);
+    uint64_t shared =
+        usage->file_bytes > usage->shared_growth ? usage->file_bytes : usage->shared_growth;
+    return usage->resident_bytes + shared + socket_memory_bound(&usage->sockets);
 }
 
 /* A run must not get all the memory because measuring it takes too long. */

@@ -17,7 +17,7 @@
 struct polling_sample {
     struct proc_usage_sample usage;
     int64_t now;
-    bool machine_is_exhausted; /* meminfo_is_nearly_exhausted() */
+    bool machine_is_exhausted; /* nearly: meminfo.h */
     bool is_measuring;         /* a measurement of the exact memory is under way: */
     int64_t measuring_ns;      /* since when */
     int64_t blocked_ns;        /* how much of that it was kept from working */
@@ -26,6 +26,7 @@ struct polling_sample {
 /* What earlier samples have shown. */
 struct polling_history {
     int64_t sampled_at;
+    uint64_t shared_before; /* of the machine, when the run began: see struct meminfo */
     int64_t full_ns;        /* how long, of late, there were more processes than allowed */
     int64_t measured_at;    /* of the last exact measurement: its end, */
     uint64_t measured_bytes; /* its result, */

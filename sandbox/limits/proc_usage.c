@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #define INIT_PID "1"
@@ -38,14 +37,6 @@ static int open_of(int program, const char *name, int flags)
     return fd;
 }
 
-/* The first child of an init makes the network, and sees what this server sees. */
-static bool is_proc_of_ours(int proc_fd)
-{
-    struct stat ours;
-    struct stat seen;
-    return stat("/proc", &ours) < 0 || fstat(proc_fd, &seen) < 0 || ours.st_dev == seen.st_dev;
-}
-
 int proc_usage_open(struct proc_usage *usage, pid_t init)
 {
     char path[64];
@@ -62,8 +53,6 @@ int proc_usage_open(struct proc_usage *usage, pid_t init)
     OWNED_FD int scratch_fd = openat(root_fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (proc_fd < 0 || scratch_fd < 0)
         return -EACCES;
-    if (is_proc_of_ours(proc_fd))
-        return -ECHILD;
     OWNED_FD int sockstat_fd = openat(proc_fd, INIT_PID "/net/sockstat", O_RDONLY | O_CLOEXEC);
     struct socket_memory sockets = {sockstat_fd, -1, -1};
     struct socket_count ignored;
@@ -72,7 +61,8 @@ int proc_usage_open(struct proc_usage *usage, pid_t init)
     *usage = (struct proc_usage){fd_take(&proc_fd), fd_take(&scratch_fd),
                                  (struct socket_memory){fd_take(&sockstat_fd),
                                                         open_of(program, "ns/user", O_RDONLY),
-                                                        open_of(program, "ns/net", O_RDONLY)}};
+                                                        open_of(program, "ns/net", O_RDONLY)},
+                                 0};
     return 0;
 }
 
@@ -155,7 +145,8 @@ static void count_process(const struct proc_usage *usage, const char *name,
 
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count)
 {
-    struct proc_usage_sample count = {.file_bytes = scratch_bytes(usage)};
+    struct proc_usage_sample count = {.file_bytes = scratch_bytes(usage),
+                                      .shared_growth = usage->shared_growth};
     OWNED(directory_release) DIR *processes = directory_open(usage->proc_fd, ".");
     for (const char *name; (name = directory_next_number(processes)) != NULL;) {
         struct proc_usage_sample init = {0};
@@ -165,6 +156,55 @@ void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sa
     }
     socket_memory_count(&usage->sockets, &count.sockets);
     *ret_count = count;
+}
+
+/* The size of a process's shared mappings, by a file like /proc/PID/maps. False: it has none at all. */
+static bool add_shared_mappings(int directory_fd, const char *path, uint64_t *sum)
+{
+    int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(fd, "re") : NULL;
+    if (file == NULL) {
+        fd_close(&fd);
+        return false;
+    }
+    bool has_mappings = false;
+    uint64_t begin, end;
+    char sharing;
+    /* Inside of a jail no path is longer than PATH_MAX, and newlines are escaped. */
+    while (fscanf(file, "%" SCNx64 "-%" SCNx64 " %*3c%c%*[^\n]", &begin, &end, &sharing) == 3) {
+        has_mappings = true;
+        *sum += sharing == 's' ? end - begin : 0;
+    }
+    fclose(file);
+    return has_mappings;
+}
+
+/* What the shared mappings could hold: of a page that has been given up, nothing else tells. */
+static uint64_t shared_mappings(const struct proc_usage *usage)
+{
+    uint64_t sum = 0;
+    OWNED(directory_release) DIR *processes = directory_open(usage->proc_fd, ".");
+    for (const char *name; (name = directory_next_number(processes)) != NULL;) {
+        char path[64];
+        snprintf(path, sizeof(path), "%.16s/task", name);
+        OWNED(directory_release) DIR *threads = directory_open(usage->proc_fd, path);
+        for (const char *thread; (thread = directory_next_number(threads)) != NULL;) {
+            snprintf(path, sizeof(path), "%.16s/maps", thread);
+            if (add_shared_mappings(usage->proc_fd, path, &sum))
+                break; /* the threads share them */
+        }
+    }
+    return sum;
+}
+
+static uint64_t min_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
 }
 
 uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)
@@ -191,5 +231,10 @@ uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)
     }
     /* A mapped file of the tmpfs is in both: count the larger. */
     uint64_t files = scratch_bytes(usage);
-    return private_bytes + closed.resident_bytes + (files > shared_bytes ? files : shared_bytes);
+    private_bytes += closed.resident_bytes;
+    shared_bytes = max_of(files, shared_bytes);
+    if (usage->shared_growth > shared_bytes && private_bytes + usage->shared_growth > enough)
+        shared_bytes =
+            max_of(shared_bytes, min_of(usage->shared_growth, files + shared_mappings(usage)));
+    return private_bytes + shared_bytes;
 }

@@ -2,10 +2,9 @@
  * What a running jail uses: its processes, their memory and processor time, by its own /proc.
  *
  * For hosts without cgroups. The server may read this, because it owns the jail's user namespace.
- * The sum covers programs that do not set out to hide what they use, and data in sockets. It misses
- * other memory that no process has mapped (shared pages given up with madvise(2)), and the processor
- * time of processes that are never reaped and end between two samples.
- * meminfo_is_nearly_exhausted() backs up the first.
+ * The sum covers data in sockets and shared pages given up with madvise(2). It misses other kernel
+ * memory that no process has mapped, and the processor time of processes that are never reaped and end
+ * between two samples. meminfo.h backs up the first.
  *
  * Side: parent.  Source: proc_pid_stat(5), proc_pid_status(5), proc_pid_smaps(5),
  * user_namespaces(7).
@@ -23,9 +22,10 @@ struct proc_usage {
     int proc_fd;    /* the jail's /proc; -1: not open */
     int scratch_fd; /* a directory of the jail's tmpfs */
     struct socket_memory sockets;
+    uint64_t shared_growth; /* of the machine since the run began, as the owner last read it */
 };
 
-#define PROC_USAGE_NONE ((struct proc_usage){-1, -1, SOCKET_MEMORY_NONE})
+#define PROC_USAGE_NONE ((struct proc_usage){-1, -1, SOCKET_MEMORY_NONE, 0})
 
 /*
  * 0; -EACCES before the program's execve, which makes the jail readable; -ECHILD if the program has
@@ -42,6 +42,7 @@ struct proc_usage_sample {
      */
     uint64_t resident_bytes;
     uint64_t file_bytes;     /* in the jail's tmpfs */
+    uint64_t shared_growth;  /* of struct proc_usage */
     struct socket_count sockets;
     int64_t cpu_ns; /* of living processes and those that they have reaped */
 };
@@ -50,7 +51,8 @@ struct proc_usage_sample {
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count);
 
 /*
- * The memory in bytes: as above, but each shared page is divided among the processes that map it.
+ * The memory in bytes: as above, but each shared page is divided among the processes that map it. Pages
+ * of shared mappings that no process maps any more count as far as the machine's shared memory grew.
  * Stops early once the sum exceeds `enough`. Walks page tables and blocks while they are locked:
  * not to be called from the loop (pss.h).
  */

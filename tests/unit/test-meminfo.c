@@ -7,14 +7,19 @@
 
 #include <cmocka.h>
 
+static struct meminfo parsed(const char *text)
+{
+    struct meminfo memory;
+    meminfo_parse(text, &memory);
+    return memory;
+}
+
 static void short_is_less_than_an_eighth(void **state)
 {
     (void)state;
-    assert_true(
-        meminfo_parse_is_low("MemTotal:  8000 kB\nMemFree: 100 kB\nMemAvailable:  999 kB\n"));
-    assert_false(
-        meminfo_parse_is_low("MemTotal:  8000 kB\nMemFree: 100 kB\nMemAvailable: 1000 kB\n"));
-    assert_false(meminfo_parse_is_low("")); /* nothing is known */
+    assert_true(parsed("MemTotal:  8000 kB\nMemFree: 100 kB\nMemAvailable:  999 kB\n").is_low);
+    assert_false(parsed("MemTotal:  8000 kB\nMemFree: 100 kB\nMemAvailable: 1000 kB\n").is_low);
+    assert_false(parsed("").is_low); /* nothing is known */
 }
 
 static void nearly_exhausted_is_less_than_a_twentieth_and_the_reserve(void **state)
@@ -28,12 +33,19 @@ static void nearly_exhausted_is_less_than_a_twentieth_and_the_reserve(void **sta
         {"MemTotal: 2000000 kB\nMemFree: 1 kB\nMemAvailable:  100000 kB\n", false},
         {"MemTotal: 9000000 kB\nMemFree: 1 kB\nMemAvailable:  262143 kB\n", true},
         {"MemTotal: 9000000 kB\nMemFree: 1 kB\nMemAvailable:  262144 kB\n", false},
-        {"MemTotal: 9000000 kB\nMemFree: 1 kB\n", false}, /* not known */
         {"", false},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-        assert_int_equal(meminfo_parse_is_nearly_exhausted(table[i].meminfo),
+        assert_int_equal(parsed(table[i].meminfo).is_nearly_exhausted,
                          table[i].is_nearly_exhausted);
+}
+
+static void shared_memory_is_in_bytes(void **state)
+{
+    (void)state;
+    assert_int_equal(parsed("MemTotal: 9 kB\nShmem: 3 kB\nShmemHugePages: 7 kB\n").shared_bytes,
+                     3072);
+    assert_int_equal(parsed("").shared_bytes, 0);
 }
 
 int main(void)
@@ -41,6 +53,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_is_less_than_an_eighth),
         cmocka_unit_test(nearly_exhausted_is_less_than_a_twentieth_and_the_reserve),
+        cmocka_unit_test(shared_memory_is_in_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

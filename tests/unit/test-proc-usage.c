@@ -1,14 +1,9 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/proc_usage.h"
 
-#include <errno.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -57,45 +52,9 @@ static void other_text_is_refused(void **state)
     }
 }
 
-static pid_t start_parent_of_one(int told_fd)
-{
-    pid_t parent = fork();
-    if (parent != 0)
-        return parent;
-    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL);
-    pid_t child = fork();
-    if (child == 0 &&
-        (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL) < 0 || write(told_fd, "", 1) < 0))
-        _exit(1);
-    for (;;)
-        pause();
-}
-
-/* What an init that still makes its jail is the parent of is none of the jail. */
-static void child_that_sees_our_files_is_not_counted(void **state)
-{
-    (void)state;
-    int pair[2];
-    assert_int_equal(pipe(pair), 0);
-    pid_t parent = start_parent_of_one(pair[1]);
-    assert_true(parent > 0);
-    char told;
-    assert_int_equal(read(pair[0], &told, 1), 1);
-    struct proc_usage usage = PROC_USAGE_NONE;
-    int r = proc_usage_open(&usage, parent);
-    kill(parent, SIGKILL);
-    assert_int_equal(waitpid(parent, NULL, 0), parent);
-    close(pair[0]);
-    close(pair[1]);
-    assert_int_equal(r, -ECHILD);
-    assert_int_equal(usage.proc_fd, -1);
-    assert_int_equal(usage.scratch_fd, -1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(child_that_sees_our_files_is_not_counted),
         cmocka_unit_test(stat_is_read_whatever_the_name),
         cmocka_unit_test(status_adds_all_but_files_of_the_image),
         cmocka_unit_test(other_text_is_refused),

@@ -16,6 +16,7 @@ ENDS = ("jail/test_ends.py", "jail/test_limits.py", "-k",
 LIFETIME = ("vm/guest/test_lifetime.py",)
 SCOPES = ("vm/guest/test_scopes.py",)
 WARM = ("vm/guest/test_warm.py",)
+MEMORY = ("jail/test_memory_families.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
 
 # What `doctor` is to say; `reason` is a piece of its sentence.
@@ -68,6 +69,7 @@ RESTART_MANAGER = "systemctl restart user@$uid\n"
 LOGIN = Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN, *WARM), BY_SYSTEMD)
 SYSTEMD_PARTS = (
     LOGIN,
+    Part("memory", MEMORY, BY_SYSTEMD),
     # From here on the user's service manager is always there.
     Part("no-bus", TIER, BY_SYSTEMD, prepare="""
         loginctl enable-linger $user

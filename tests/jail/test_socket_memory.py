@@ -1,13 +1,11 @@
 """Where no cgroup counts memory, data in socket buffers counts as the run's, whoever holds the socket."""
 
-import pathlib
-import re
-import threading
-
 import pytest
 
+from support.available_memory import Watch
+
 MEBIBYTE = 1 << 20
-FIFTH_OF_A_LOOK = 0.004  # seconds
+ATTEMPTS = 4  # the rest of the machine may take memory meanwhile, though not each time
 
 # Eight processes, which together fill no more than 1.2 GB should nobody stop them.
 ATTACK = """
@@ -141,43 +139,19 @@ ATTACKS = {
 }
 
 
-def available():
-    return int(re.search(r"MemAvailable: +(\d+)", pathlib.Path("/proc/meminfo").read_text())[1]) * 1024
-
-
-class Watch:
-    """How much less memory the machine had available in between than before."""
-
-    def __enter__(self):
-        self.before = self.least = available()
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self.look)
-        self.thread.start()
-        return self
-
-    def look(self):
-        while not self.ended.wait(FIFTH_OF_A_LOOK):
-            self.least = min(self.least, available())
-
-    def __exit__(self, *_):
-        self.ended.set()
-        self.thread.join()
-
-    @property
-    def taken(self):
-        return self.before - self.least
-
-
 @pytest.mark.parametrize("name", ATTACKS)
 def test_a_run_is_ended_for_what_waits_in(sandbox, name):
     # Descriptors under way are few, so there a lower limit has to be passed.
     limit = (128 if "under way" in name else 256) * MEBIBYTE
-    with Watch() as watch:
-        record = sandbox.run(ATTACK.replace("FILL", ATTACKS[name]), "--no-cgroup", "--memory",
-                             f"{limit // MEBIBYTE}M")
-    assert (record["outcome"], record["limits_reached"]) == ("out_of_memory", ["memory"]), record
-    assert record["peak_memory_bytes"] > limit
-    assert watch.taken < 2 * limit
+    taken = []
+    while not taken or (taken[-1] >= 2 * limit and len(taken) < ATTEMPTS):
+        with Watch() as watch:
+            record = sandbox.run(ATTACK.replace("FILL", ATTACKS[name]), "--no-cgroup", "--memory",
+                                 f"{limit // MEBIBYTE}M")
+        assert (record["outcome"], record["limits_reached"]) == ("out_of_memory", ["memory"]), record
+        assert record["peak_memory_bytes"] > limit
+        taken.append(watch.taken)
+    assert min(taken) < 2 * limit
 
 
 IDLE = """

@@ -150,6 +150,16 @@ def base_store(image_program, tmp_path_factory):
     shutil.rmtree(directory)
 
 
+@pytest.fixture(scope="session")
+def pip_store(server_path, image_program, base_store, tmp_path_factory):
+    """The image `pip`: base, and Debian's pip, which brings dpkg and scripts of packages with it."""
+    store = tmp_path_factory.mktemp("pip") / "data"
+    images.link_store(base_store, store)
+    layered = Layered(server_path, image_program, store)
+    layered.must_add("base", "--as", "pip", "--apt", "python3-pip")
+    return store
+
+
 @pytest.fixture
 def layered(server_path, image_program, base_store, tmp_path):
     images.link_store(base_store, tmp_path / "data")

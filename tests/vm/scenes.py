@@ -129,7 +129,7 @@ SCENES = (
     Scene("version-1", "6.1", weak_parts({**NONE, "reason": "no cgroup v2 hierarchy"}),
           append=f"{VERSION_1} systemd.legacy_systemd_cgroup_controller=1",
           memory_mb=LARGE, left_out=("ends",)),
-    Scene("hybrid", "6.1", weak_parts({**NONE, "reason": "a hybrid set-up"}),
+    Scene("hybrid", "6.1", weak_parts({**NONE, "reason": "version 1 has them"}),
           append=f"{VERSION_1} systemd.legacy_systemd_cgroup_controller=0",
           memory_mb=LARGE, left_out=("ends",)),
     Scene("no-systemd", "6.12", (
@@ -141,7 +141,7 @@ SCENES = (
         Part("ends", ENDS, {}, way="bare"),
         Part("root", TIER, BY_ITSELF, way="root"),
         Part("root-limits", ("vm/guest/test_limits.py",), BY_ITSELF, way="root"),
-        Part("version-1", TIER, {**NONE, "reason": "not mounted where this program runs"},
+        Part("version-1", TIER, {**NONE, "reason": "not mounted for this program"},
              way="bare", prepare="""
             umount /sys/fs/cgroup
             mount -t tmpfs tmpfs /sys/fs/cgroup

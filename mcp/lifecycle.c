@@ -39,7 +39,7 @@ static void write_initialized(struct json_writer *writer, enum version version, 
     write_introduction(writer);
 }
 
-void lifecycle_initialize(struct server *server, const struct rpc_message *message,
+void lifecycle_initialize(struct context *context, const struct rpc_message *message,
                           const struct reply *reply)
 {
     const struct json_value *asked = json_member(message->params, "protocolVersion");
@@ -57,17 +57,17 @@ void lifecycle_initialize(struct server *server, const struct rpc_message *messa
     enum version version = version_find(asked);
     if (version == VERSION_NONE || version > VERSION_NEWEST_HANDSHAKE)
         version = VERSION_NEWEST_HANDSHAKE;
-    server->version = version;
-    server->rpc.batches = version == VERSION_2025_03_26;
-    server->rpc.null_ids = version < VERSION_2025_11_25;
+    context->version = version;
+    context->rpc.batches = version == VERSION_2025_03_26;
+    context->rpc.null_ids = version < VERSION_2025_11_25;
     const struct reply agreed = {reply->answer, version, TTL_NONE};
     reply_result(&agreed, &(struct result_body){.write = write_initialized});
 }
 
-void lifecycle_ping(struct server *server, const struct rpc_message *message,
+void lifecycle_ping(struct context *context, const struct rpc_message *message,
                     const struct reply *reply)
 {
-    (void)server;
+    (void)context;
     (void)message;
     reply_nothing(reply);
 }
@@ -89,10 +89,10 @@ static void write_discovered(struct json_writer *writer, enum version version, c
     write_introduction(writer);
 }
 
-void lifecycle_discover(struct server *server, const struct rpc_message *message,
+void lifecycle_discover(struct context *context, const struct rpc_message *message,
                         const struct reply *reply)
 {
-    (void)server;
+    (void)context;
     (void)message;
     reply_result(reply, &(struct result_body){.write = write_discovered, .introduces = true});
 }

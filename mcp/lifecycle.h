@@ -9,14 +9,14 @@
 #define MCP_LIFECYCLE_H
 
 #include "mcp/base/reply.h"
-#include "mcp/server.h"
+#include "mcp/tools/context.h"
 
 /* Handlers of requests: each takes over the answer. */
-void lifecycle_initialize(struct server *server, const struct rpc_message *message,
+void lifecycle_initialize(struct context *context, const struct rpc_message *message,
                           const struct reply *reply);
-void lifecycle_ping(struct server *server, const struct rpc_message *message,
+void lifecycle_ping(struct context *context, const struct rpc_message *message,
                     const struct reply *reply);
-void lifecycle_discover(struct server *server, const struct rpc_message *message,
+void lifecycle_discover(struct context *context, const struct rpc_message *message,
                         const struct reply *reply);
 
 /* Whether the request is of a version without handshake: it has one of the keys of its _meta. */

@@ -59,18 +59,18 @@ static bool refuse_cursor(const struct rpc_message *message, const struct reply 
     return true;
 }
 
-void resources_list(struct server *server, const struct rpc_message *message,
+void resources_list(struct context *context, const struct rpc_message *message,
                     const struct reply *reply)
 {
-    (void)server;
+    (void)context;
     if (!refuse_cursor(message, reply))
         reply_result(reply, &(struct result_body){.write = write_resources});
 }
 
-void resources_list_templates(struct server *server, const struct rpc_message *message,
+void resources_list_templates(struct context *context, const struct rpc_message *message,
                               const struct reply *reply)
 {
-    (void)server;
+    (void)context;
     if (!refuse_cursor(message, reply))
         reply_result(reply, &(struct result_body){.write = write_templates});
 }
@@ -217,7 +217,7 @@ static void answer_output(const struct reply *reply, const struct json_value *ur
         reply_result(reply, &(struct result_body){.write = write_output, .data = &contents});
 }
 
-void resources_read(struct server *server, const struct rpc_message *message,
+void resources_read(struct context *context, const struct rpc_message *message,
                     const struct reply *reply)
 {
     const struct json_value *uri = json_member(message->params, "uri");
@@ -226,7 +226,7 @@ void resources_read(struct server *server, const struct rpc_message *message,
                          "resources/read needs \"uri\", a string");
         return;
     }
-    const struct capture *output = outputs_find(&server->outputs, uri);
+    const struct capture *output = outputs_find(&context->outputs, uri);
     if (output != NULL) {
         answer_output(reply, uri, output);
         return;
@@ -237,7 +237,7 @@ void resources_read(struct server *server, const struct rpc_message *message,
     }
     struct fault fault = {0};
     OWNED(buffer_release) struct buffer text = BUFFER(ENVIRONMENTS_MAX);
-    if (compose_environments(server->settings, &text, &fault) < 0)
+    if (compose_environments(context->settings, &text, &fault) < 0)
         rpc_answer_error(reply->answer, RPC_INTERNAL_ERROR, "%s", fault.text);
     else
         reply_result(reply, &(struct result_body){.write = write_contents, .data = &text});

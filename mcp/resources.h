@@ -7,14 +7,14 @@
 #define MCP_RESOURCES_H
 
 #include "mcp/base/reply.h"
-#include "mcp/server.h"
+#include "mcp/tools/context.h"
 
 /* Handlers of requests: each takes over the answer. */
-void resources_list(struct server *server, const struct rpc_message *message,
+void resources_list(struct context *context, const struct rpc_message *message,
                     const struct reply *reply);
-void resources_list_templates(struct server *server, const struct rpc_message *message,
+void resources_list_templates(struct context *context, const struct rpc_message *message,
                               const struct reply *reply);
-void resources_read(struct server *server, const struct rpc_message *message,
+void resources_read(struct context *context, const struct rpc_message *message,
                     const struct reply *reply);
 
 #endif

@@ -1,9 +1,12 @@
 #include "mcp/server.h"
 #include "mcp/base/bounds.h"
+#include "mcp/base/end_signals.h"
 #include "mcp/base/log.h"
 #include "mcp/lifecycle.h"
 #include "mcp/resources.h"
 #include "mcp/subscriptions.h"
+#include "mcp/tools/code_call.h"
+#include "mcp/tools/context.h"
 #include "mcp/tools/tool_call.h"
 #include "mcp/tools/tool_list.h"
 #include "sandbox/base/owned.h"
@@ -25,12 +28,21 @@
 #define TTL_LONG_MS 3600000
 #define TTL_SHORT_MS 60000
 
+struct server {
+    struct context context;
+    struct channel_observer channel_observer;
+    struct rpc_observer rpc_observer;
+    struct end_signals end_signals;
+    struct loop_timer finish; /* armed when it is time to end */
+    bool finishing;
+};
+
 struct method {
     const char *name;
     unsigned eras;
     int32_t ttl_ms;
     /* Takes over the answer. */
-    void (*handle)(struct server *server, const struct rpc_message *message,
+    void (*handle)(struct context *context, const struct rpc_message *message,
                    const struct reply *reply);
 };
 
@@ -38,8 +50,8 @@ static const struct method methods[] = {
     {"initialize", BEFORE | HANDSHAKE, TTL_NONE, lifecycle_initialize},
     {"ping", BEFORE | HANDSHAKE, TTL_NONE, lifecycle_ping},
     {"server/discover", STATELESS, TTL_LONG_MS, lifecycle_discover},
-    {"tools/list", HANDSHAKE | STATELESS, TTL_SHORT_MS, tools_list},
-    {"tools/call", HANDSHAKE | STATELESS, TTL_NONE, tools_call},
+    {"tools/list", HANDSHAKE | STATELESS, TTL_SHORT_MS, tool_list_answer},
+    {"tools/call", HANDSHAKE | STATELESS, TTL_NONE, tool_call_answer},
     {"resources/list", HANDSHAKE | STATELESS, TTL_SHORT_MS, resources_list},
     {"resources/templates/list", HANDSHAKE | STATELESS, TTL_LONG_MS, resources_list_templates},
     {"resources/read", HANDSHAKE | STATELESS, TTL_SHORT_MS, resources_read},
@@ -58,8 +70,8 @@ static const struct method *find_method(const struct json_value *name)
 static void handle_request(void *data, const struct rpc_message *message, struct rpc_answer *answer)
 {
     struct server *server = data;
-    struct reply reply = {answer, server->version, TTL_NONE};
-    unsigned era = server->version == VERSION_NONE ? BEFORE : HANDSHAKE;
+    struct reply reply = {answer, server->context.version, TTL_NONE};
+    unsigned era = server->context.version == VERSION_NONE ? BEFORE : HANDSHAKE;
     if (lifecycle_is_stateless(message)) {
         if (lifecycle_read_version(message, answer, &reply.version) != 0)
             return;
@@ -74,12 +86,13 @@ static void handle_request(void *data, const struct rpc_message *message, struct
                          "%s came before initialize, and without \"_meta\" that tells "
                          "\"io.modelcontextprotocol/protocolVersion\": send one or the other",
                          method->name);
-    } else if (tools_is_live(server, answer) || subscriptions_is_live(server, answer)) {
+    } else if (code_call_is_live(&server->context, answer) ||
+               subscriptions_is_live(&server->context, answer)) {
         rpc_answer_error(answer, RPC_INVALID_REQUEST,
                          "a request with this id has not been answered yet");
     } else {
         reply.ttl_ms = method->ttl_ms;
-        method->handle(server, message, &reply);
+        method->handle(&server->context, message, &reply);
     }
 }
 
@@ -88,22 +101,23 @@ static void handle_notification(void *data, const struct rpc_message *message)
     /* Of the others, notifications/initialized among them, there is nothing to learn. */
     if (!json_is(message->method, "notifications/cancelled"))
         return;
+    struct server *server = data;
     const struct json_value *id = json_member(message->params, "requestId");
-    tools_cancel(data, id);
-    subscriptions_cancel(data, id);
+    code_call_cancel(&server->context, id);
+    subscriptions_cancel(&server->context, id);
 }
 
 static void send_line(void *data, const char *line, size_t length)
 {
     struct server *server = data;
-    channel_send(&server->channel, line, length);
+    channel_send(&server->context.channel, line, length);
 }
 
 /* Ends from the loop, because the caller may be deep in what ending takes away. */
 static void finish_soon(struct server *server)
 {
     if (!server->finishing && !server->finish.armed)
-        loop_arm(&server->loop, &server->finish, clock_now());
+        loop_arm(&server->context.loop, &server->finish, clock_now());
 }
 
 /* Once to kill what runs and give the client time to read its answers, then once to leave. */
@@ -112,29 +126,29 @@ static void finish_now(struct loop_timer *timer)
     struct server *server = container_of(timer, struct server, finish);
     if (!server->finishing) {
         server->finishing = true;
-        channel_stop_reading(&server->channel);
-        launcher_release(&server->launcher);
-        tools_forget_all(server);
-        subscriptions_end_all(server);
-        if (!channel_is_drained(&server->channel)) {
-            loop_arm(&server->loop, timer,
+        channel_stop_reading(&server->context.channel);
+        launcher_release(&server->context.launcher);
+        code_call_forget_all(&server->context);
+        subscriptions_end_all(&server->context);
+        if (!channel_is_drained(&server->context.channel)) {
+            loop_arm(&server->context.loop, timer,
                      clock_now() + FLUSH_MAX_MS * NANOSECONDS_PER_MILLISECOND);
             return;
         }
     }
-    loop_stop(&server->loop);
+    loop_stop(&server->context.loop);
 }
 
 static void handle_line(void *data, const char *line, size_t length)
 {
     struct server *server = data;
-    rpc_receive(&server->rpc, line, length);
+    rpc_receive(&server->context.rpc, line, length);
 }
 
 static void handle_oversized(void *data)
 {
     struct server *server = data;
-    rpc_receive_oversized(&server->rpc);
+    rpc_receive_oversized(&server->context.rpc);
 }
 
 static void handle_end(void *data, enum channel_end end)
@@ -144,7 +158,7 @@ static void handle_end(void *data, enum channel_end end)
         log_note("the client has left more than %llu MiB of answers unread: giving up",
                  (unsigned long long)(OUTPUT_MAX / MEBIBYTE));
     if (server->finishing)
-        loop_stop(&server->loop);
+        loop_stop(&server->context.loop);
     else
         finish_soon(server);
 }
@@ -152,14 +166,14 @@ static void handle_end(void *data, enum channel_end end)
 static void handle_paused(void *data, bool is_paused)
 {
     struct server *server = data;
-    launcher_hold(&server->launcher, is_paused);
+    launcher_hold(&server->context.launcher, is_paused);
 }
 
 static void handle_drained(void *data)
 {
     struct server *server = data;
     if (server->finishing)
-        loop_stop(&server->loop);
+        loop_stop(&server->context.loop);
 }
 
 static void handle_signal(struct end_signals *end_signals, int signal_number)
@@ -172,7 +186,10 @@ static int server_open(struct server *server, const struct settings *settings, i
                        int output_fd)
 {
     *server = (struct server){
-        .loop = {.epoll_fd = -1},
+        .context = {.loop = {.epoll_fd = -1},
+                    .rpc = {.observer = &server->rpc_observer},
+                    .settings = settings,
+                    .launcher = launcher_of(&server->context.loop, settings)},
         .channel_observer = {.line = handle_line,
                              .oversized = handle_oversized,
                              .ended = handle_end,
@@ -183,31 +200,28 @@ static int server_open(struct server *server, const struct settings *settings, i
                          .notification = handle_notification,
                          .send = send_line,
                          .data = server},
-        .rpc = {.observer = &server->rpc_observer},
-        .settings = settings,
-        .launcher = launcher_of(&server->loop, settings),
         .end_signals = INTERRUPTS(handle_signal),
         .finish = {.fire = finish_now},
     };
-    server->launcher.warm = (unsigned)settings->warm;
-    int r = loop_open(&server->loop);
+    server->context.launcher.warm = settings->engine.warm;
+    int r = loop_open(&server->context.loop);
     if (r == 0)
-        r = end_signals_open(&server->end_signals, &server->loop);
+        r = end_signals_open(&server->end_signals, &server->context.loop);
     if (r == 0)
-        r = channel_open(&server->channel, &server->loop, input_fd, output_fd,
+        r = channel_open(&server->context.channel, &server->context.loop, input_fd, output_fd,
                          &server->channel_observer);
     return r;
 }
 
 static void server_close(struct server *server)
 {
-    launcher_release(&server->launcher);
-    tools_forget_all(server);
-    subscriptions_end_all(server);
-    outputs_release(&server->outputs);
-    channel_close(&server->channel);
+    launcher_release(&server->context.launcher);
+    code_call_forget_all(&server->context);
+    subscriptions_end_all(&server->context);
+    outputs_release(&server->context.outputs);
+    channel_close(&server->context.channel);
     end_signals_close(&server->end_signals);
-    loop_close(&server->loop);
+    loop_close(&server->context.loop);
 }
 
 int server_run(const struct settings *settings, int input_fd, int output_fd, struct fault *fault)
@@ -219,7 +233,7 @@ int server_run(const struct settings *settings, int input_fd, int output_fd, str
     if (r < 0)
         fault_set(fault, -r, "starting the server on stdin and stdout: %m");
     if (r == 0) {
-        r = loop_run(&server.loop);
+        r = loop_run(&server.context.loop);
         if (r < 0)
             fault_set(fault, -r, "waiting for the client: %m");
     }

@@ -7,36 +7,8 @@
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
 
-#include "mcp/base/channel.h"
-#include "mcp/base/end_signals.h"
-#include "mcp/base/rpc.h"
-#include "mcp/base/version.h"
 #include "mcp/settings/settings.h"
-#include "mcp/tools/launcher.h"
-#include "mcp/tools/outputs.h"
-#include "sandbox/base/loop.h"
-
-#include <stddef.h>
-
-struct call;
-struct subscription;
-
-struct server {
-    struct loop loop;
-    struct channel channel;
-    struct rpc rpc;
-    struct channel_observer channel_observer;
-    struct rpc_observer rpc_observer;
-    const struct settings *settings; /* borrowed */
-    struct launcher launcher;
-    enum version version; /* that the handshake chose; VERSION_NONE before it */
-    struct call *calls;   /* owned: tools/call requests whose runs have not ended; see tools.h */
-    struct subscription *subscriptions; /* owned: open ones; see subscriptions.h */
-    struct outputs outputs;
-    struct end_signals end_signals;
-    struct loop_timer finish; /* armed when it is time to end */
-    bool finishing;
-};
+#include "sandbox/base/fault.h"
 
 /*
  * Serves the client until its end of file, a SIGTERM, SIGINT or SIGHUP, or until it reads no more;

@@ -29,7 +29,7 @@ static void write_acknowledgement(struct json_writer *writer, const void *data)
     json_end_object(writer);
 }
 
-void subscriptions_listen(struct server *server, const struct rpc_message *message,
+void subscriptions_listen(struct context *context, const struct rpc_message *message,
                           const struct reply *reply)
 {
     const struct json_value *wanted = json_member(message->params, "notifications");
@@ -39,7 +39,7 @@ void subscriptions_listen(struct server *server, const struct rpc_message *messa
         return;
     }
     size_t count = 0;
-    for (struct subscription *open = server->subscriptions; open != NULL; open = open->next)
+    for (struct subscription *open = context->subscriptions; open != NULL; open = open->next)
         count++;
     struct subscription *subscription =
         count < SUBSCRIPTIONS_MAX ? malloc(sizeof(*subscription)) : NULL;
@@ -48,15 +48,15 @@ void subscriptions_listen(struct server *server, const struct rpc_message *messa
                          "%zu subscriptions are open already: cancel one first", count);
         return;
     }
-    *subscription = (struct subscription){.next = server->subscriptions, .reply = *reply};
-    server->subscriptions = subscription;
-    rpc_notify(&server->rpc, "notifications/subscriptions/acknowledged", write_acknowledgement,
+    *subscription = (struct subscription){.next = context->subscriptions, .reply = *reply};
+    context->subscriptions = subscription;
+    rpc_notify(&context->rpc, "notifications/subscriptions/acknowledged", write_acknowledgement,
                reply);
 }
 
-void subscriptions_cancel(struct server *server, const struct json_value *id)
+void subscriptions_cancel(struct context *context, const struct json_value *id)
 {
-    for (struct subscription **at = &server->subscriptions; *at != NULL; at = &(*at)->next) {
+    for (struct subscription **at = &context->subscriptions; *at != NULL; at = &(*at)->next) {
         struct subscription *subscription = *at;
         if (!rpc_answer_is_for(subscription->reply.answer, id))
             continue;
@@ -67,20 +67,21 @@ void subscriptions_cancel(struct server *server, const struct json_value *id)
     }
 }
 
-bool subscriptions_is_live(const struct server *server, const struct rpc_answer *answer)
+bool subscriptions_is_live(const struct context *context, const struct rpc_answer *answer)
 {
-    for (const struct subscription *open = server->subscriptions; open != NULL; open = open->next) {
+    for (const struct subscription *open = context->subscriptions; open != NULL;
+         open = open->next) {
         if (rpc_answer_same_id(open->reply.answer, answer))
             return true;
     }
     return false;
 }
 
-void subscriptions_end_all(struct server *server)
+void subscriptions_end_all(struct context *context)
 {
-    while (server->subscriptions != NULL) {
-        OWNED_MEMORY struct subscription *subscription = server->subscriptions;
-        server->subscriptions = subscription->next;
+    while (context->subscriptions != NULL) {
+        OWNED_MEMORY struct subscription *subscription = context->subscriptions;
+        context->subscriptions = subscription->next;
         const struct result_body body = {.write_meta = write_meta, .data = &subscription->reply};
         reply_result(&subscription->reply, &body);
     }

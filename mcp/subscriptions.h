@@ -8,19 +8,19 @@
 #define MCP_SUBSCRIPTIONS_H
 
 #include "mcp/base/reply.h"
-#include "mcp/server.h"
+#include "mcp/tools/context.h"
 
 /* Handler of the request: takes over the answer. */
-void subscriptions_listen(struct server *server, const struct rpc_message *message,
+void subscriptions_listen(struct context *context, const struct rpc_message *message,
                           const struct reply *reply);
 
 /* Ends the one of that id without an answer; an unknown or odd id is ignored. */
-void subscriptions_cancel(struct server *server, const struct json_value *id);
+void subscriptions_cancel(struct context *context, const struct json_value *id);
 
 /* Whether one of the same id is open. */
-bool subscriptions_is_live(const struct server *server, const struct rpc_answer *answer);
+bool subscriptions_is_live(const struct context *context, const struct rpc_answer *answer);
 
 /* Ends all of them, with a result that says so. */
-void subscriptions_end_all(struct server *server);
+void subscriptions_end_all(struct context *context);
 
 #endif

@@ -286,7 +286,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     if (engine == NULL)
         return fault_set(fault, ENOMEM, "out of memory for the engine");
     engine->host.loop = loop;
-    engine->parallel = options->parallel != 0 ? options->parallel : usable_processors();
+    engine->parallel = options->parallel != 0 ? (unsigned)options->parallel : usable_processors();
     engine->last_capability = cap_max_bits() - 1;
     engine->landlock_abi = landlock_abi();
     engine->pump.fire = engine_pump;
@@ -294,7 +294,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
-    warm_pool_open(&engine->pool, &engine->host, options->warm, may_prewarm);
+    warm_pool_open(&engine->pool, &engine->host, (unsigned)options->warm, may_prewarm);
     raise_soft_limit(RLIMIT_NOFILE);
     raise_soft_limit(RLIMIT_FSIZE);
     int r = id_map_choose(&engine->host.id_map, fault);

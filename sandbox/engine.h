@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct engine;
 struct run;
@@ -28,7 +29,7 @@ enum cgroup_use {
 };
 
 struct engine_options {
-    unsigned parallel; /* runs at once; 0: the number of processors this process may use */
+    uint64_t parallel; /* runs at once; 0: the number of processors this process may use */
     enum cgroup_use cgroup;
     /* The program that asks systemd for a scope (sandbox/scope/main.c), borrowed; NULL: none. */
     const char *scope_program;
@@ -36,7 +37,7 @@ struct engine_options {
      * Prewarmed sandboxes for each kind of run (image, program, environment, limits) seen so far:
      * up to WARM_SANDBOXES_MAX; 0: none.
      */
-    unsigned warm;
+    uint64_t warm;
     /* A seccomp profile as JSON text (sandbox/jail/filter.h), borrowed; NULL: the built-in one. */
     const char *profile;
 };

@@ -280,7 +280,7 @@ int npm_start(const struct staging *place, const struct npm_host *host, const ch
     const char *const options[] = {host->node,
                                    host->npm,
                                    locked != NULL ? "ci" : "install",
-                                   "--prefix=" PREFIX,
+                                   ("--prefix=" PREFIX),
                                    "--cache=/var/tmp/npm",
                                    NPM_OPTIONS,
                                    "--global=false",

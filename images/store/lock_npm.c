@@ -81,17 +81,24 @@ static bool words_pass(const char **at, bool is_prerelease)
     }
 }
 
+static bool sign_pass(const char **at, char sign)
+{
+    bool is_there = **at == sign;
+    *at += is_there ? 1 : 0;
+    return is_there;
+}
+
 /* Source: Semantic Versioning 2.0.0. */
 static bool is_version(const char *at)
 {
     if (strlen(at) > VERSION_MAX_LENGTH)
         return false;
     for (int i = 0; i < 3; i++)
-        if (!number_pass(&at) || (i < 2 && *at++ != '.'))
+        if ((i > 0 && !sign_pass(&at, '.')) || !number_pass(&at))
             return false;
-    if (*at == '-' && (at++, !words_pass(&at, true)))
+    if (sign_pass(&at, '-') && !words_pass(&at, true))
         return false;
-    if (*at == '+' && (at++, !words_pass(&at, false)))
+    if (sign_pass(&at, '+') && !words_pass(&at, false))
         return false;
     return *at == '\0';
 }

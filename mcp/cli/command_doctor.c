@@ -3,7 +3,7 @@
 #include "mcp/cli/doctor.h"
 #include "mcp/settings/quantity.h"
 #include "mcp/settings/setting_table.h"
-#include "mcp/settings/settings.h"
+#include "mcp/settings/settings_read.h"
 #include "mcp/tools/result_json.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
@@ -36,11 +36,6 @@ static const struct option own_options[] = {
     {"--json", NULL, "print one JSON object", apply_json, NULL},
     {0},
 };
-
-static double seconds_of(int64_t milliseconds)
-{
-    return (double)milliseconds / 1000;
-}
 
 static double milliseconds_of(int64_t nanoseconds)
 {
@@ -134,10 +129,10 @@ static void print_limits(const struct examination *examination)
     if (examination->is_probed)
         print_settled_limits(examination);
     char time[64];
-    snprintf(time, sizeof(time), "%.8g s", seconds_of(limits->wall_ms));
+    snprintf(time, sizeof(time), "%.8g s", quantity_seconds(limits->wall_ms));
     char most[64];
     snprintf(most, sizeof(most), "at most %.8g s where a call asks for it",
-             seconds_of(settings->wall_max_ms));
+             quantity_seconds(settings->wall_max_ms));
     print_limit("time", time, most);
     print_limit("files", quantity_size_text(limits->disk_bytes).text,
                 "all writable directories together");
@@ -196,9 +191,9 @@ static void write_values(struct json_writer *writer, const struct settings *sett
     json_key(writer, "cpus");
     json_double(writer, (double)limits->millicpus / 1000);
     json_key(writer, "timeout_seconds");
-    json_double(writer, seconds_of(limits->wall_ms));
+    json_double(writer, quantity_seconds(limits->wall_ms));
     json_key(writer, "timeout_max_seconds");
-    json_double(writer, seconds_of(settings->wall_max_ms));
+    json_double(writer, quantity_seconds(settings->wall_max_ms));
     json_number_member(writer, "disk_bytes", (int64_t)limits->disk_bytes);
     json_number_member(writer, "output_bytes", (int64_t)limits->output_kept);
     json_end_object(writer);
@@ -262,8 +257,8 @@ static int doctor(const struct command *command, int argc, char **argv)
     struct fault fault = {0};
     if (operands > 0)
         fault_set(&fault, EINVAL, "\"%.60s\" is not expected here", argv[0]);
-    else if (settings_complete(&options.settings, &fault) == 0)
-        settings_check_server(&options.settings, &fault);
+    else if (settings_read(&options.settings, &fault) == 0)
+        settings_read_check_server(&options.settings, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
     struct examination examination;

@@ -2,7 +2,7 @@
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
 #include "mcp/settings/setting_table.h"
-#include "mcp/settings/settings.h"
+#include "mcp/settings/settings_read.h"
 #include "mcp/tools/launcher.h"
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_json.h"
@@ -331,7 +331,7 @@ static int read_arguments(const struct command *command, int argc, char **argv,
         fault_set(&fault, EINVAL, "%s does not tell the language: say --language, with %s",
                   strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
     else
-        settings_complete(&options->settings, &fault);
+        settings_read(&options->settings, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
     *ret_path = path;

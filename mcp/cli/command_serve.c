@@ -2,7 +2,7 @@
 #include "mcp/cli/command.h"
 #include "mcp/server.h"
 #include "mcp/settings/setting_table.h"
-#include "mcp/settings/settings.h"
+#include "mcp/settings/settings_read.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@ static int serve(const struct command *command, int argc, char **argv)
         fault_set(&fault, EINVAL, "\"%.60s\" is not expected here", argv[0]);
         return command_refuse(command, &fault);
     }
-    int r = settings_complete(&settings, &fault);
+    int r = settings_read(&settings, &fault);
     if (r == 0)
-        r = settings_check_server(&settings, &fault);
+        r = settings_read_check_server(&settings, &fault);
     if (r == 0)
         r = log_open(&settings.log, &fault);
     if (r < 0)

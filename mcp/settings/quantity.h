@@ -29,6 +29,12 @@ int quantity_read_size(const struct quantity *quantity, const char *text, uint64
 int quantity_read_thousandths(const struct quantity *quantity, const char *text,
                               uint64_t *ret_thousandths, struct fault *fault);
 
+/* For people and models: 2500 is 2.5. */
+static inline double quantity_seconds(int64_t milliseconds)
+{
+    return (double)milliseconds / 1000;
+}
+
 struct quantity_size_text {
     char text[32];
 };

@@ -26,12 +26,18 @@ enum result_format {
     RESULT_STRUCTURED, /* plain lines, and structuredContent beside them */
 };
 
+/* One option of the command line. */
+struct said {
+    const struct option *option;
+    const char *value; /* borrowed from argv; NULL: of a flag */
+};
+
 struct settings {
     struct run_limits limits; /* of each run, unless its call asks for another time */
-    int64_t wall_max_ms;      /* the most that a call may ask for; 0 until settings_complete() */
-    uint64_t parallel;        /* runs at once; 0: the number of processors */
+    struct engine_options
+        engine; /* complete but for scope_program; profile is borrowed from below */
+    int64_t wall_max_ms;      /* the most that a call may ask for; 0 until settings_read() */
     char *preload;            /* owned; modules that those of Python have imported; or NULL */
-    uint64_t warm;            /* sandboxes that a server keeps ready for each kind of run */
     enum result_format result_format;
     struct log_options log;   /* log.path is owned */
     char *profile_path;       /* owned; NULL: the profile that is part of the program */
@@ -42,7 +48,7 @@ struct settings {
     char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
     const char *configuration; /* the file that --config names, borrowed; NULL: the usual one */
     char *configuration_read;  /* owned; the file that was read, NULL while there was none */
-    struct said *said;         /* owned; what the command line says, until settings_complete() */
+    struct said *said;         /* owned; what the command line says, until settings_read() */
     size_t said_count;
 };
 
@@ -59,17 +65,6 @@ int settings_remember(void *data, const struct option *option, const char *value
 /* --config, as option.apply. */
 int settings_name_configuration(void *data, const struct option *option, const char *value,
                                 struct fault *fault);
-
-/*
- * Reads every source, weakest first, and checks the whole. Of the variables that are meant for
- * other programs too (PASSTHROUGH_ENV, CONTAINER_IMAGE, CONTAINER_LANGUAGE, BACKEND), what cannot
- * be heeded is noted on stderr and is no error.
- * 0; -EINVAL or another negative errno with a fault that names the option, variable or key.
- */
-int settings_complete(struct settings *settings, struct fault *fault);
-
-/* What only matters to a server. As settings_complete(), and after it. */
-int settings_check_server(const struct settings *settings, struct fault *fault);
 
 /*
  * Lets snippets see a variable of this environment, with the value that it has now; one that is not

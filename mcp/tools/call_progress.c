@@ -47,23 +47,24 @@ static void write_progress(struct json_writer *writer, const void *data)
 static void tell(struct loop_timer *timer)
 {
     struct call_progress *progress = container_of(timer, struct call_progress, timer);
-    struct server *server = progress->server;
+    struct context *context = progress->context;
     int64_t now = clock_now();
-    if (channel_unsent(&server->channel) > CALL_PROGRESS_UNSENT_MAX) {
-        loop_arm(&server->loop, timer, now + AGAIN_AFTER);
+    if (channel_unsent(&context->channel) > CALL_PROGRESS_UNSENT_MAX) {
+        loop_arm(&context->loop, timer, now + AGAIN_AFTER);
         return;
     }
     progress->due = now + LINES_AFTER;
-    loop_arm(&server->loop, timer, now + NEXT_AFTER);
-    rpc_notify(&server->rpc, "notifications/progress", write_progress, progress);
+    loop_arm(&context->loop, timer, now + NEXT_AFTER);
+    rpc_notify(&context->rpc, "notifications/progress", write_progress, progress);
     buffer_consume(&progress->lines, complete_length(&progress->lines));
 }
 
-void call_progress_open(struct call_progress *progress, struct server *server, enum version version,
-                        const struct json_value *token, const struct run *const *run)
+void call_progress_open(struct call_progress *progress, struct context *context,
+                        enum version version, const struct json_value *token,
+                        const struct run *const *run)
 {
     *progress = (struct call_progress){
-        .server = server,
+        .context = context,
         .version = version,
         .run = run,
         .token = BUFFER(8 * ID_MAX),
@@ -73,7 +74,7 @@ void call_progress_open(struct call_progress *progress, struct server *server, e
     };
     progress->due = progress->began + FIRST_AFTER;
     if (rpc_id_write(token, &progress->token) == 0)
-        loop_arm(&server->loop, &progress->timer, progress->due);
+        loop_arm(&context->loop, &progress->timer, progress->due);
 }
 
 void call_progress_add(struct call_progress *progress, const char *bytes, size_t length)
@@ -92,13 +93,13 @@ void call_progress_add(struct call_progress *progress, const char *bytes, size_t
     int64_t soon = clock_now() + LINES_AGE;
     int64_t when = progress->due > soon ? progress->due : soon;
     if (when < progress->timer.deadline)
-        loop_arm(&progress->server->loop, &progress->timer, when);
+        loop_arm(&progress->context->loop, &progress->timer, when);
 }
 
 void call_progress_close(struct call_progress *progress)
 {
     if (progress->timer.armed)
-        loop_disarm(&progress->server->loop, &progress->timer);
+        loop_disarm(&progress->context->loop, &progress->timer);
     buffer_release(&progress->token);
     buffer_release(&progress->lines);
 }

@@ -10,11 +10,11 @@
 #ifndef MCP_TOOLS_CALL_PROGRESS_H
 #define MCP_TOOLS_CALL_PROGRESS_H
 
-#include "mcp/server.h"
+#include "mcp/tools/context.h"
 
 /* Empty is {0}, and may be closed. It must stay where it is while it is open. */
 struct call_progress {
-    struct server *server; /* borrowed */
+    struct context *context; /* borrowed */
     enum version version;
     const struct run *const *run; /* borrowed: what it is about; NULL before it is known */
     struct buffer token;          /* as JSON text */
@@ -25,8 +25,9 @@ struct call_progress {
 };
 
 /* Nothing happens where `token` is NULL or cannot be a token. */
-void call_progress_open(struct call_progress *progress, struct server *server, enum version version,
-                        const struct json_value *token, const struct run *const *run);
+void call_progress_open(struct call_progress *progress, struct context *context,
+                        enum version version, const struct json_value *token,
+                        const struct run *const *run);
 
 /* The run printed something. */
 void call_progress_add(struct call_progress *progress, const char *bytes, size_t length);

@@ -70,15 +70,9 @@ static int ensure_engine(struct launcher *launcher, struct fault *fault)
     /* Without it the engine goes on without a scope, and tells why. */
     if (launcher->scope_program == NULL)
         helpers_find(SCOPE_PROGRAM, "sandbox/scope", &launcher->scope_program);
-    const struct engine_options options = {
-        .parallel = (unsigned)settings->parallel,
-        .cgroup = settings->require_cgroup
-                      ? CGROUP_REQUIRED
-                      : (settings->no_cgroup ? CGROUP_NEVER : CGROUP_IF_POSSIBLE),
-        .scope_program = launcher->scope_program,
-        .profile = settings->profile,
-        .warm = launcher->warm,
-    };
+    struct engine_options options = settings->engine;
+    options.scope_program = launcher->scope_program;
+    options.warm = launcher->warm;
     return engine_new(launcher->loop, &options, &launcher->engine, fault);
 }
 

@@ -20,7 +20,7 @@ struct launcher {
     const struct settings *settings; /* borrowed */
     struct engine *engine;           /* owned; NULL before the first run */
     struct used_images used;         /* by runs that go on */
-    unsigned warm;                  /* engine_options.warm; a server's */
+    uint64_t warm;                   /* engine_options.warm; a server's */
     char *scope_program;             /* owned; NULL: not looked for yet, or not there */
 };
 

@@ -4,13 +4,8 @@
 
 #include <inttypes.h>
 
-static double seconds_of(int64_t milliseconds)
-{
-    return (double)milliseconds / 1000;
-}
-
 /* Values of the sentences in outcomes.def. */
-#define WALL seconds_of(limits->wall_ms)
+#define WALL quantity_seconds(limits->wall_ms)
 #define PROCESSORS ((double)limits->millicpus / 1000)
 #define SIZE(bytes) quantity_size_text(bytes).text
 
@@ -103,7 +98,7 @@ static int advise_on_cpu(const struct run_result *result, const struct outcome_t
         return buffer_format(text,
                              "A larger timeout_seconds gives it more (at most %.8g); or use fewer "
                              "processes, or a faster way.\n",
-                             seconds_of(reader->wall_max_ms));
+                             quantity_seconds(reader->wall_max_ms));
     return buffer_append_text(text, "Do less at once, with fewer processes, or in a faster way.\n");
 }
 
@@ -112,7 +107,7 @@ static int advise_on_time(const struct run_result *result, const struct outcome_
 {
     if (can_ask_for_more_time(result, reader))
         return buffer_format(text, "timeout_seconds can give it more time: at most %.8g.\n",
-                             seconds_of(reader->wall_max_ms));
+                             quantity_seconds(reader->wall_max_ms));
     if (reader->is_model)
         return buffer_append_text(text, "No call can have more time: do less in one, or "
                                         "find a faster way.\n");
@@ -135,7 +130,7 @@ int outcome_text_advise(const struct run_result *result, const struct outcome_te
     int r = 0;
     /* Backwards, so that what most likely ended it stands next to the end. */
     for (size_t i = LIMIT_COUNT; r == 0 && i-- > 0;) {
-        if (result->limits_reached & 1U << i)
+        if ((result->limits_reached & 1U << i) != 0 && advisers[i] != NULL)
             r = advisers[i](result, reader, text);
     }
     return r;

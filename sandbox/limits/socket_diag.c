@@ -242,8 +242,8 @@ void socket_diag_sum(uint64_t unix_max, struct socket_sum *ret_sum)
     static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP};
     struct socket_sum sum = {0};
     OWNED_FD int netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    sum.lacks_unix = add_all_unix(netlink_fd, unix_max, &sum) < 0;
-    for (size_t i = 0; i < ARRAY_LENGTH(families) * ARRAY_LENGTH(protocols); i++)
+    sum.lacks_unix = netlink_fd < 0 || add_all_unix(netlink_fd, unix_max, &sum) < 0;
+    for (size_t i = 0; netlink_fd >= 0 && i < ARRAY_LENGTH(families) * ARRAY_LENGTH(protocols); i++)
         add_all_inet(netlink_fd, families[i / 2], protocols[i % 2], &sum);
     *ret_sum = sum;
 }

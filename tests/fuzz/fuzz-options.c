@@ -2,7 +2,7 @@
  * A command line, one argument a line, and what becomes of it: settings within their ranges, or a
  * fault. What is no option stays, in order.
  */
-#include "mcp/settings/settings.h"
+#include "mcp/settings/settings_read.h"
 #include "sandbox/base/options.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
@@ -65,13 +65,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* Whichever configuration was named: not one of this machine. */
     fuzz_file("{}", 2);
     settings.configuration = fuzz_file_path();
-    r = settings_complete(&settings, &fault);
+    r = settings_read(&settings, &fault);
     fuzz_check_fault(r, &fault);
     limits_check(&settings);
     if (r < 0)
         return 0;
     FUZZ_CHECK(settings.wall_max_ms > 0 && !(settings.require_cgroup && settings.no_cgroup));
-    r = settings_check_server(&settings, &fault);
+    r = settings_read_check_server(&settings, &fault);
     fuzz_check_fault(r, &fault);
     FUZZ_CHECK(r < 0 || settings.wall_max_ms >= settings.limits.wall_ms);
     return 0;

@@ -46,7 +46,7 @@ static bool is_allowed(const struct json_value *arguments)
 }
 
 struct client {
-    struct server server;
+    struct context context;
     struct rpc_observer observer;
     size_t lines;
     bool was_refused;
@@ -68,7 +68,8 @@ static void take_line(void *data, const char *line, size_t length)
 static void take_call(void *data, const struct rpc_message *message, struct rpc_answer *answer)
 {
     struct client *client = data;
-    tools_call(&client->server, message, &(struct reply){answer, VERSION_2025_11_25, TTL_NONE});
+    tool_call_answer(&client->context, message,
+                     &(struct reply){answer, VERSION_2025_11_25, TTL_NONE});
 }
 
 static void call_tool(struct client *client, const struct json_value *arguments)
@@ -88,7 +89,7 @@ static void call_tool(struct client *client, const struct json_value *arguments)
     json_end_object(writer);
     json_end_object(writer);
     FUZZ_CHECK(json_writer_close(writer) == 0);
-    rpc_receive(&client->server.rpc, line.data, line.length);
+    rpc_receive(&client->context.rpc, line.data, line.length);
 }
 
 static void check_run(const struct run *run, const struct json_value *arguments)
@@ -111,13 +112,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct json_value *arguments = json_root(json);
     OWNED(settings_release) struct settings settings = settings_default();
     settings.wall_max_ms = WALL_MAX_MS;
-    struct client client = {.server = {.settings = &settings}};
-    client.server.launcher = launcher_of(NULL, &settings);
+    struct client client = {.context = {.settings = &settings}};
+    client.context.launcher = launcher_of(NULL, &settings);
     client.observer = (struct rpc_observer){.request = take_call, .send = take_line};
     client.observer.data = &client;
-    client.server.rpc.observer = &client.observer;
+    client.context.rpc.observer = &client.observer;
     call_tool(&client, arguments);
-    const struct engine *engine = client.server.launcher.engine;
+    const struct engine *engine = client.context.launcher.engine;
     bool is_running = engine != NULL && engine->first != NULL;
     FUZZ_CHECK(client.lines == (is_running ? 0 : 1));
     if (is_running)
@@ -128,8 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct json_value *code = last_named(arguments, "code");
     bool launches = code == NULL || code->length == 0 || code->text[0] != FAKE_REFUSED;
     FUZZ_CHECK(!launches || is_running == is_allowed(arguments));
-    fake_launcher_end_runs(&client.server.launcher);
-    FUZZ_CHECK(client.lines == 1 && client.server.calls == NULL);
-    launcher_release(&client.server.launcher);
+    fake_launcher_end_runs(&client.context.launcher);
+    FUZZ_CHECK(client.lines == 1 && client.context.calls == NULL);
+    launcher_release(&client.context.launcher);
     return 0;
 }

@@ -1,8 +1,10 @@
 """Where a change goes: what CONTRIBUTING.md promises is done in a copy of the source and seen to work.
 
-At most two files of the product are changed for a language; one, beside its own, for an image source.
+Files changed, beside new ones: two for a language and its tool, one for a tool that runs no snippet, a
+setting and an image source, four for a kind of limit.
 """
 
+import datetime
 import json
 import os
 import shutil
@@ -22,17 +24,87 @@ LANGUAGE = {
          .extensions = WORDS(".awk"),
          .other_names = WORDS("gawk"))
 LANGUAGE(BASH,"""),
-    "mcp/tools/tool_list.c": ("        .name = \"run_bash_code\",", """        .name = "run_awk_code",
-        .title = "Run AWK code",
-        .language = "awk",
-        .description = "Runs an AWK program.",
-        .libraries = "",
-        .code = "The program.",
-        .example = "BEGIN { print 1 }",
-        .silent_hint = "print",
-    },
-    {
-        .name = "run_bash_code","""),
+    "mcp/tools/meson.build": ("'javascript', 'bash']", "'javascript', 'bash', 'awk', 'date']"),
+}
+LANGUAGE_TOOL = """#include "mcp/tools/code_call.h"
+
+static const struct code_tool code = {
+    .language = "awk",
+    .description = "Runs an AWK program.",
+    .libraries = "",
+    .code = "The program.",
+    .example = "BEGIN { print 1 }",
+    .silent_hint = "print",
+};
+
+const struct tool tool_awk = {.name = "run_awk_code", .title = "Run AWK code", CODE_TOOL(&code)};
+"""
+# A tool that runs no snippet; its name is in the list above.
+TOOL_FILE = """#include "mcp/tools/tool.h"
+
+#include <time.h>
+
+static void date_describe(const struct tool *tool, const struct settings *settings,
+                          struct buffer *text)
+{
+    (void)tool;
+    (void)settings;
+    buffer_append_text(text, "Tells the year.");
+}
+
+static void date_write_schema(const struct tool *tool, const struct settings *settings,
+                              struct json_writer *writer)
+{
+    (void)tool;
+    (void)settings;
+    json_begin_object(writer);
+    json_text_member(writer, "type", "object");
+    json_end_object(writer);
+}
+
+static void date_write(struct json_writer *writer, enum version version, const void *data)
+{
+    (void)version;
+    json_key(writer, "content");
+    json_begin_array(writer);
+    json_begin_object(writer);
+    json_text_member(writer, "type", "text");
+    json_text_member(writer, "text", data);
+    json_end_object(writer);
+    json_end_array(writer);
+}
+
+static void date_call(struct context *context, const struct tool_request *request)
+{
+    (void)context;
+    char year[8];
+    time_t now = time(NULL);
+    strftime(year, sizeof(year), "%Y", localtime(&now));
+    reply_result(request->reply, &(struct result_body){.write = date_write, .data = year});
+}
+
+const struct tool tool_date = {
+    .name = "tell_date",
+    .title = "Tell the year",
+    .is_read_only = true,
+    .describe = date_describe,
+    .write_schema = date_write_schema,
+    .call = date_call,
+};
+"""
+SETTING = {"mcp/settings/setting_table.c": ('    {"--disk", "SIZE",', """    {"--descriptors", "N", "its open files", settings_remember,
+     SETTING(SETTING_COUNT, "SANDBOX_DESCRIPTORS", "descriptors", AT(limits.descriptors), .low = 16,
+             .high = 4096)},
+    {"--disk", "SIZE",""")}
+# Where no cgroup holds the limits: more than ten sockets.
+LIMIT = {
+    "sandbox/limits/limits.def": ('LIMIT(OUTPUT, "output")', 'LIMIT(SOCKETS, "sockets")\nLIMIT(OUTPUT, "output")'),
+    "sandbox/limits/outcomes.def": ("OUTCOME(CANCELLED,", 'OUTCOME(SOCKET_LIMIT, "socket_limit", 137, "too many sockets")\nOUTCOME(CANCELLED,'),
+    "sandbox/limits/limiter.c": ("        [LIMIT_CPU] = OUTCOME_CPU_LIMIT,",
+                                 "        [LIMIT_CPU] = OUTCOME_CPU_LIMIT,\n        [LIMIT_SOCKETS] = OUTCOME_SOCKET_LIMIT,"),
+    "sandbox/limits/polling_rules.c": ("    history->sampled_at = sample->now;\n    return decision;",
+                                       "    if (sample->usage.sockets.used > 10)\n        decision.exceeded = LIMIT_SOCKETS;\n"
+                                       "    history->sampled_at = sample->now;\n    return decision;"),
 }
 SOURCE = {"images/registry/meson.build": ("'directory', 'archive'", "'lxc', 'directory', 'archive'")}
 SOURCE_FILE = """/* An image of LXC: metadata.yaml beside rootfs/. */
@@ -67,16 +139,18 @@ const struct image_source source_lxc = {
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory):
-    """The programs of a tree with both changes."""
+    """The programs of a tree with all changes."""
     place = tmp_path_factory.mktemp("changed")
     source, build = place / "source", place / "build"
     shutil.copytree(ROOT, source, ignore=lambda folder, names: [
         name for name in names if folder == str(ROOT) and (name == ".git" or name.startswith("build"))])
-    for name, (there, instead) in {**LANGUAGE, **SOURCE}.items():
+    for name, (there, instead) in {**LANGUAGE, **SOURCE, **SETTING, **LIMIT}.items():
         text = (source / name).read_text()
         assert text.count(there) == 1, f"{name} does not have exactly one {there!r}"
         (source / name).write_text(text.replace(there, instead))
     put(source, "images/registry/source_lxc.c", SOURCE_FILE)
+    put(source, "mcp/tools/tool_awk.c", LANGUAGE_TOOL)
+    put(source, "mcp/tools/tool_date.c", TOOL_FILE)
     for command in (["meson", "setup", "--optimization=0", build, source], ["ninja", "-C", build, "programs"]):
         done = subprocess.run(command, text=True, stdin=subprocess.DEVNULL, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -92,8 +166,13 @@ def test_a_language_is_two_files(changed, tmp_path):
                           text=True).stdout.splitlines()[0] == "hello 42"
     help_text = subprocess.run([server, "run", "--help"], check=True, capture_output=True, text=True).stdout
     assert "--awk-image NAME" in help_text and "awk" in help_text.split("--language")[1].split("--json")[0]
+    assert answer_of(server, "run_awk_code", {"code": "BEGIN { print 3 }"}) == "3"
+
+
+def answer_of(server, tool, arguments):
+    """The first text of a call's answer."""
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": "run_awk_code", "arguments": {"code": "BEGIN { print 3 }"}}}
+            "params": {"name": tool, "arguments": arguments}}
     start = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
     begun = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -104,7 +183,31 @@ def test_a_language_is_two_files(changed, tmp_path):
             if "id" in message:
                 answer = json.loads(process.stdout.readline())
         process.stdin.close()
-    assert answer["result"]["content"][0]["text"] == "3", answer
+    return answer["result"]["content"][0]["text"]
+
+
+def test_a_tool_without_a_snippet_is_its_file_and_a_word(changed):
+    server = changed / "mcp" / "code-sandbox-mcp"
+    assert answer_of(server, "tell_date", {}) == str(datetime.date.today().year)
+
+
+def run_python(changed, code, *options, **variables):
+    done = subprocess.run([changed / "mcp" / "code-sandbox-mcp", "run", "--json", "--language", "python",
+                           *options, "-"], input=code, text=True, capture_output=True, check=False,
+                          env={**os.environ, **variables})
+    return json.loads(done.stdout)
+
+
+def test_a_setting_of_a_run_is_one_row(changed):
+    code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[1])"
+    assert run_python(changed, code, "--descriptors", "77")["stdout"] == "77\n"
+    assert run_python(changed, code, SANDBOX_DESCRIPTORS="78")["stdout"] == "78\n"
+
+
+def test_a_kind_of_limit_is_four_files(changed):
+    code = "import socket, time; kept = [socket.socket() for _ in range(20)]; time.sleep(20)"
+    record = run_python(changed, code, "--no-cgroup")
+    assert (record["outcome"], record["limits_reached"]) == ("socket_limit", ["sockets"])
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -1,5 +1,5 @@
 #include "mcp/settings/setting_table.h"
-#include "mcp/settings/settings.h"
+#include "mcp/settings/settings_read.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 
@@ -82,7 +82,7 @@ static int read_settings(const char *const *arguments, struct settings *settings
         {settings_of_runs, settings}, {settings_of_server, settings}, {0}};
     int operands = 0;
     int r = options_read(tables, count, argv, &operands, fault);
-    return r < 0 ? r : settings_complete(settings, fault);
+    return r < 0 ? r : settings_read(settings, fault);
 }
 
 static void nothing_said_means_the_defaults(void **state)
@@ -97,7 +97,7 @@ static void nothing_said_means_the_defaults(void **state)
     assert_int_equal(settings.limits.millicpus, 4000);
     assert_int_equal(settings.limits.wall_ms, 30000);
     assert_int_equal(settings.wall_max_ms, 30000);
-    assert_int_equal(settings.parallel, 0);
+    assert_int_equal(settings.engine.parallel, 0);
     assert_int_equal(settings.result_format, RESULT_TEXT);
     assert_false(settings.require_cgroup || settings.no_cgroup);
     assert_null(settings.configuration_read);
@@ -131,7 +131,7 @@ static const struct {
     {"--disk", "SANDBOX_DISK", "disk", "64K", "\"64k\"", 64 * KIBIBYTE, MEMBER(limits.disk_bytes)},
     {"--output", "SANDBOX_OUTPUT", "output", "2M", "\"2MiB\"", 2 * MEBIBYTE,
      MEMBER(limits.output_kept)},
-    {"--parallel", "SANDBOX_PARALLEL", "parallel", "3", "3", 3, MEMBER(parallel)},
+    {"--parallel", "SANDBOX_PARALLEL", "parallel", "3", "3", 3, MEMBER(engine.parallel)},
     {"--result-format", "SANDBOX_RESULT_FORMAT", "result_format", "json", "\"json\"", RESULT_JSON,
      MEMBER(result_format)},
     {"--log-level", "SANDBOX_LOG_LEVEL", "log_level", "info", "\"info\"", LOG_CALLS,
@@ -310,7 +310,7 @@ static void assert_refused(const char *const *arguments, int error, const char *
     struct fault fault = {0};
     int r = read_settings(arguments, &settings, &fault);
     if (r == 0)
-        r = settings_check_server(&settings, &fault);
+        r = settings_read_check_server(&settings, &fault);
     if (r != -error || strstr(fault.text, first) == NULL || strstr(fault.text, second) == NULL)
         fail_msg("%d, and \"%s\" does not have both \"%s\" and \"%s\"", r, fault.text, first,
                  second);

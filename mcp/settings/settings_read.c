@@ -1,0 +1,163 @@
+#include "mcp/settings/settings_read.h"
+#include "images/store/store.h"
+#include "mcp/base/bounds.h"
+#include "mcp/base/log.h"
+#include "mcp/settings/configuration.h"
+#include "mcp/settings/setting_table.h"
+#include "mcp/settings/small_file.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/base/spelling.h"
+#include "sandbox/jail/filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void note_unknown_language(const char *name, const char *image)
+{
+    struct spelling spelling = spelling_of(name);
+    size_t count;
+    const struct language *languages = language_list(&count);
+    for (size_t i = 0; i < count; i++)
+        spelling_offer(&spelling, languages[i].name);
+    log_note("CONTAINER_LANGUAGE is %.40s, which is no language known here%s%s%s: "
+             "CONTAINER_IMAGE=%.80s is not used",
+             name, spelling.nearest != NULL ? " (did you mean " : "",
+             spelling.nearest != NULL ? spelling.nearest : "", spelling.nearest != NULL ? "?)" : "",
+             image);
+}
+
+/* CONTAINER_IMAGE replaces the image of one language: CONTAINER_LANGUAGE, else Python. */
+static int bind_image(struct settings *settings, struct fault *fault)
+{
+    const char *image = getenv("CONTAINER_IMAGE");
+    const char *name = getenv("CONTAINER_LANGUAGE");
+    bool named = name != NULL && name[0] != '\0';
+    if (image == NULL || image[0] == '\0') {
+        if (named)
+            log_note("CONTAINER_LANGUAGE=%.40s does nothing without CONTAINER_IMAGE", name);
+        return 0;
+    }
+    if (!named)
+        log_note("CONTAINER_IMAGE is set without CONTAINER_LANGUAGE: python snippets will run on "
+                 "%.80s",
+                 image);
+    const struct language *language = language_find(named ? name : "python");
+    if (language == NULL) {
+        note_unknown_language(name, image);
+        return 0;
+    }
+    char **bound = &settings->images[language_id(language)];
+    free(*bound);
+    *bound = strdup(image);
+    if (*bound == NULL)
+        return fault_set(fault, ENOMEM, "reading CONTAINER_IMAGE: %m");
+    if (image_name_check(image, NULL) < 0)
+        log_note("CONTAINER_IMAGE=%.80s names no image of the store, so %s snippets cannot run: "
+                 "export its root file system as a tar, `code-sandbox-mcp fetch --from FILE "
+                 "--name NAME`, and set CONTAINER_IMAGE=NAME",
+                 image, language->name);
+    return 0;
+}
+
+/* An empty variable counts as none: that is how many a launcher unsets one. */
+static int read_variable(struct settings *settings, const struct setting *setting,
+                         struct fault *fault)
+{
+    const char *value = getenv(setting->variable);
+    if (value == NULL || value[0] == '\0')
+        return 0;
+    struct fault own = {0};
+    int r = setting_set(settings, setting, setting->variable, value, &own);
+    if (r == -EINVAL && setting->is_shared_variable) {
+        log_note("%s; from there on it is not heeded", own.text);
+        return 0;
+    }
+    return r < 0 ? fault_set(fault, -r, "%s", own.text) : 0;
+}
+
+static int read_variables(struct settings *settings, struct fault *fault)
+{
+    int r = bind_image(settings, fault); /* the variable of one language counts more */
+    for (const struct option *const *table = setting_tables; *table != NULL; table++) {
+        for (const struct option *option = *table; r == 0 && option->name != NULL; option++) {
+            if (option->setting != NULL)
+                r = read_variable(settings, option->setting, fault);
+        }
+    }
+    if (getenv("BACKEND") != NULL)
+        log_note("BACKEND is ignored: snippets run in namespaces, without a container engine");
+    return r;
+}
+
+static int read_said(struct settings *settings, struct fault *fault)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < settings->said_count; i++) {
+        const struct option *option = settings->said[i].option;
+        const char *value = settings->said[i].value;
+        /* A flag has no value there: to say it is to set it. */
+        r = setting_set(settings, option->setting, option->name, value != NULL ? value : "1",
+                        fault);
+    }
+    return r;
+}
+
+/* Read and compiled at once: a mistake in it is not to wait for the first snippet. */
+static int read_profile(struct settings *settings, struct fault *fault)
+{
+    if (settings->profile_path == NULL)
+        return 0;
+    OWNED(buffer_release) struct buffer text = BUFFER(PROFILE_MAX * 2);
+    int r =
+        small_file_read(settings->profile_path, "the seccomp profile", PROFILE_MAX, &text, fault);
+    if (r < 0)
+        return fault_set(fault, -r, "the seccomp profile %s: %m", settings->profile_path);
+    const char *json = buffer_string(&text);
+    OWNED(filter_release) struct filter filter = {0};
+    r = json == NULL ? fault_set(fault, ENOMEM, "no memory for it")
+                     : filter_try(json, text.length, fault);
+    if (r == 0)
+        r = filter_compile(json, text.length, NULL, &filter, fault);
+    if (r < 0) {
+        fault_prefix(fault, "%s", settings->profile_path);
+        return r;
+    }
+    settings->profile = pointer_take(&text.data);
+    settings->engine.profile = settings->profile;
+    return 0;
+}
+
+int settings_read(struct settings *settings, struct fault *fault)
+{
+    int r = configuration_read(settings, fault);
+    if (r == 0)
+        r = read_variables(settings, fault);
+    if (r == 0)
+        r = read_said(settings, fault);
+    if (r == 0)
+        r = read_profile(settings, fault);
+    if (r < 0)
+        return r;
+    if (settings->wall_max_ms == 0)
+        settings->wall_max_ms = settings->limits.wall_ms;
+    if (settings->require_cgroup)
+        settings->engine.cgroup = CGROUP_REQUIRED;
+    else if (settings->no_cgroup)
+        settings->engine.cgroup = CGROUP_NEVER;
+    if (settings->require_cgroup && settings->no_cgroup)
+        return fault_set(fault, EINVAL,
+                         "--require-cgroup and --no-cgroup (or their variables and keys) exclude "
+                         "each other: take one of them back");
+    return 0;
+}
+
+int settings_read_check_server(const struct settings *settings, struct fault *fault)
+{
+    if (settings->wall_max_ms >= settings->limits.wall_ms)
+        return 0;
+    return fault_set(fault, EINVAL,
+                     "--timeout-max is %g s, less than the %g s that --timeout gives to a call "
+                     "which asks for nothing: raise the one or lower the other",
+                     (double)settings->wall_max_ms / 1000, (double)settings->limits.wall_ms / 1000);
+}

@@ -1,0 +1,243 @@
+#include "mcp/tools/code_call.h"
+#include "mcp/base/bounds.h"
+#include "mcp/base/log.h"
+#include "mcp/settings/quantity.h"
+#include "mcp/tools/call_progress.h"
+#include "mcp/tools/result_text.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A tools/call whose run has not ended. */
+struct code_call {
+    struct code_call *next, *previous;
+    struct context *context;
+    const struct tool *tool;
+    const struct language *language;
+    struct reply reply;
+    struct run *run; /* the engine's */
+    struct call_progress progress;
+    int64_t began; /* clock_now() */
+};
+
+static void link_call(struct code_call *call)
+{
+    struct context *context = call->context;
+    call->next = context->calls;
+    if (call->next != NULL)
+        call->next->previous = call;
+    context->calls = call;
+}
+
+/* Frees the call; its answer must have been given or dropped. */
+static void end_call(struct code_call *call)
+{
+    struct context *context = call->context;
+    call_progress_close(&call->progress);
+    if (call->previous != NULL)
+        call->previous->next = call->next;
+    else
+        context->calls = call->next;
+    if (call->next != NULL)
+        call->next->previous = call->previous;
+    free(call);
+}
+
+static void answer_run(struct code_call *call, struct run_result *result)
+{
+    struct context *context = call->context;
+    const struct settings *settings = context->settings;
+    uint64_t number = outputs_next(&context->outputs, result);
+    struct result_text shown;
+    if (result_text_make(result, number, &shown) < 0) {
+        rpc_answer_error(call->reply.answer, RPC_INTERNAL_ERROR, "no memory for the result");
+        return;
+    }
+    OWNED(pictures_release) struct pictures pictures;
+    pictures_load(result, &pictures);
+    const struct result_view view = {
+        .result = result,
+        .shown = &shown,
+        .pictures = &pictures,
+        .output_number = number,
+        .image = settings_image(settings, call->language),
+        .wall_max_ms = settings->wall_max_ms,
+        .silent_hint = call->tool->code->silent_hint,
+        .format = settings->result_format,
+    };
+    reply_result(&call->reply,
+                 &(struct result_body){result_text_write, result_text_write_meta, &view, false});
+    if (number > 0 && shown.out.cut + shown.err.cut > 0)
+        outputs_keep(&context->outputs, result);
+    result_text_release(&shown);
+}
+
+/* The tool could not do its work: the model is told why. */
+static void answer_refusal(const struct reply *reply, const struct fault *fault)
+{
+    reply_result(reply,
+                 &(struct result_body){.write = result_text_write_error, .data = fault->text});
+}
+
+static void note_end(const struct code_call *call, const char *outcome,
+                     const struct run_result *result)
+{
+    log_call(&(struct log_call){call->tool->name, outcome, result, clock_now() - call->began});
+}
+
+static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
+{
+    struct code_call *call = data;
+    call_progress_close(&call->progress);
+    note_end(call, status < 0 ? "failed" : outcome_name(result->outcome), result);
+    if (status < 0)
+        answer_refusal(&call->reply, fault);
+    else
+        answer_run(call, result);
+    end_call(call);
+}
+
+static void run_printed(void *data, enum output_stream stream, const char *bytes, size_t length)
+{
+    (void)stream;
+    struct code_call *call = data;
+    call_progress_add(&call->progress, bytes, length);
+}
+
+/* From the client: untrusted. As read_arguments(). */
+static int read_code(const struct tool *tool, const struct json_value *arguments,
+                     struct snippet *snippet, struct fault *fault)
+{
+    const struct json_value *code = json_member(arguments, "code");
+    if (code == NULL)
+        return fault_set(fault, EINVAL,
+                         "the argument \"code\" is missing: give %s the program as a string",
+                         tool->name);
+    if (code->type != JSON_STRING)
+        return fault_set(fault, EINVAL,
+                         "the argument \"code\" must be a string: the program's text");
+    if (code->length > CODE_MAX)
+        return fault_set(fault, EINVAL, "the code is longer than %s, the most that is accepted",
+                         quantity_size_text(CODE_MAX).text);
+    snippet->code = code->text;
+    snippet->length = code->length;
+    return 0;
+}
+
+static int read_timeout(const struct settings *settings, const struct json_value *arguments,
+                        struct snippet *snippet, struct fault *fault)
+{
+    const struct json_value *timeout = json_member(arguments, "timeout_seconds");
+    /* Clients that fill in every argument have null for none. */
+    if (timeout == NULL || timeout->type == JSON_NULL)
+        return 0;
+    const struct quantity quantity = {
+        .what = "the argument \"timeout_seconds\"",
+        .unit = "seconds",
+        .low = 1,
+        .high = (uint64_t)settings->wall_max_ms,
+    };
+    if (timeout->type != JSON_NUMBER)
+        return fault_set(fault, EINVAL, "%s must be a JSON number (no quotes), at most %.8g",
+                         quantity.what, quantity_seconds(settings->wall_max_ms));
+    uint64_t milliseconds = 0;
+    int r = quantity_read_thousandths(&quantity, timeout->text, &milliseconds, fault);
+    snippet->wall_ms = (int64_t)milliseconds;
+    return r;
+}
+
+/* 0, or -EINVAL with a sentence that tells the model what to do. */
+static int read_arguments(const struct tool *tool, const struct settings *settings,
+                          const struct json_value *arguments, struct snippet *snippet,
+                          struct fault *fault)
+{
+    size_t count = arguments != NULL ? arguments->count : 0;
+    const struct json_value *argument = count > 0 ? arguments->first : NULL;
+    for (; argument != NULL; argument = argument->next) {
+        if (!json_key_is(argument, "code") && !json_key_is(argument, "timeout_seconds"))
+            return fault_set(fault, EINVAL,
+                             "%s has no argument \"%.100s\": it has \"code\", a string, and "
+                             "\"timeout_seconds\", a number that may be left out",
+                             tool->name, argument->key);
+    }
+    int r = read_code(tool, arguments, snippet, fault);
+    return r < 0 ? r : read_timeout(settings, arguments, snippet, fault);
+}
+
+static struct code_call *begin_call(struct context *context, const struct tool_request *request,
+                                    struct fault *fault)
+{
+    const struct language *language = language_find(request->tool->code->language);
+    struct code_call *call = language != NULL ? calloc(1, sizeof(*call)) : NULL;
+    if (language == NULL)
+        fault_set(fault, ENOENT, "%s is not known to this build", request->tool->code->language);
+    else if (call == NULL)
+        fault_set(fault, ENOMEM, "starting a run: %m");
+    if (call == NULL)
+        return NULL;
+    *call = (struct code_call){
+        .context = context,
+        .tool = request->tool,
+        .language = language,
+        .reply = *request->reply,
+        .began = clock_now(),
+    };
+    link_call(call);
+    return call;
+}
+
+static int start_call(struct code_call *call, struct snippet *snippet,
+                      const struct json_value *token, struct fault *fault)
+{
+    snippet->language = call->language;
+    call_progress_open(&call->progress, call->context, call->reply.version, token,
+                       (const struct run *const *)&call->run);
+    const struct run_observer observer = {.done = run_done, .output = run_printed, .data = call};
+    int r = launcher_start(&call->context->launcher, snippet, &observer, &call->run, fault);
+    if (r < 0)
+        end_call(call);
+    return r;
+}
+
+void code_call_begin(struct context *context, const struct tool_request *request)
+{
+    struct snippet snippet = {0};
+    struct fault fault = {0};
+    int r = read_arguments(request->tool, context->settings, request->arguments, &snippet, &fault);
+    struct code_call *call = r == 0 ? begin_call(context, request, &fault) : NULL;
+    if (call != NULL && start_call(call, &snippet, request->token, &fault) == 0)
+        return;
+    log_call(&(struct log_call){.tool = request->tool->name, .outcome = "refused"});
+    answer_refusal(request->reply, &fault);
+}
+
+void code_call_cancel(struct context *context, const struct json_value *id)
+{
+    for (struct code_call *call = context->calls; call != NULL; call = call->next) {
+        if (!rpc_answer_is_for(call->reply.answer, id))
+            continue;
+        engine_cancel(call->run);
+        note_end(call, "cancelled", NULL);
+        rpc_answer_drop(call->reply.answer);
+        end_call(call);
+        return;
+    }
+}
+
+bool code_call_is_live(const struct context *context, const struct rpc_answer *answer)
+{
+    for (const struct code_call *call = context->calls; call != NULL; call = call->next) {
+        if (rpc_answer_same_id(call->reply.answer, answer))
+            return true;
+    }
+    return false;
+}
+
+void code_call_forget_all(struct context *context)
+{
+    while (context->calls != NULL) {
+        rpc_answer_drop(context->calls->reply.answer);
+        end_call(context->calls);
+    }
+}

@@ -1,0 +1,100 @@
+#include "mcp/tools/code_tool.h"
+#include "images/store/store.h"
+#include "mcp/base/bounds.h"
+#include "mcp/settings/quantity.h"
+#include "sandbox/base/owned.h"
+
+#include <string.h>
+
+bool code_tool_is_offered(const struct tool *tool, const struct settings *settings)
+{
+    const struct language *language = language_find(tool->code->language);
+    return language == NULL || settings_offer(settings, language);
+}
+
+/* What can be imported, as the image tells that is really there. */
+static void describe_libraries(struct buffer *text, const struct code_tool *code,
+                               const struct settings *settings)
+{
+    const struct language *language = language_find(code->language);
+    OWNED_MEMORY char *store = NULL;
+    OWNED(image_release) struct image image = {0};
+    bool is_there = language != NULL && store_path(&store, NULL) == 0 &&
+                    image_open(store, settings_image(settings, language), &image, NULL) == 0;
+    if (is_there && image.summary[0] != '\0') {
+        size_t length = strlen(image.summary);
+        while (length > LIBRARIES_SHOWN_MAX ||
+               (length > 0 && image.summary[length] != '\0' && image.summary[length] != ','))
+            length--;
+        buffer_format(text, "Installed: %.*s%s.", (int)length, image.summary,
+                      image.summary[length] != '\0' ? " and more" : "");
+    } else if (!is_there && language != NULL &&
+               strcmp(settings_image(settings, language), language->image) == 0) {
+        buffer_append_text(text, code->libraries);
+    } else {
+        buffer_append_text(text, "The resource sandbox://environments tells which libraries there "
+                                 "are.");
+    }
+}
+
+void code_tool_describe(const struct tool *tool, const struct settings *settings,
+                        struct buffer *text)
+{
+    buffer_format(text, "%s ", tool->code->description);
+    describe_libraries(text, tool->code, settings);
+    buffer_format(text,
+                  " Pictures that it saves in its directory (PNG, JPEG, GIF, WebP) are shown. "
+                  "Each call is a fresh process in an empty directory: nothing is kept "
+                  "between calls, there is no network and no access to this computer's files, and "
+                  "it is stopped after %.8g seconds",
+                  quantity_seconds(settings->limits.wall_ms));
+    if (settings->wall_max_ms > settings->limits.wall_ms)
+        buffer_format(text, " unless timeout_seconds says otherwise (at most %.8g)",
+                      quantity_seconds(settings->wall_max_ms));
+    buffer_append_text(text, ".");
+}
+
+/* "minimum" and not "exclusiveMinimum", which the APIs of some models refuse in a schema. */
+static void write_timeout_schema(struct json_writer *writer, const struct settings *settings)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(256);
+    buffer_format(
+        &text, "How many seconds the program may run: %.8g if this is left out, at most %.8g.",
+        quantity_seconds(settings->limits.wall_ms), quantity_seconds(settings->wall_max_ms));
+    json_begin_object(writer);
+    json_text_member(writer, "type", "number");
+    json_key(writer, "description");
+    json_string(writer, text.data, text.length);
+    json_key(writer, "minimum");
+    json_double(writer, quantity_seconds(1));
+    json_key(writer, "maximum");
+    json_double(writer, quantity_seconds(settings->wall_max_ms));
+    json_end_object(writer);
+}
+
+void code_tool_write_schema(const struct tool *tool, const struct settings *settings,
+                            struct json_writer *writer)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "type", "object");
+    json_key(writer, "properties");
+    json_begin_object(writer);
+    json_key(writer, "code");
+    json_begin_object(writer);
+    json_text_member(writer, "type", "string");
+    json_text_member(writer, "description", tool->code->code);
+    json_key(writer, "examples");
+    json_begin_array(writer);
+    json_text(writer, tool->code->example);
+    json_end_array(writer);
+    json_end_object(writer);
+    json_key(writer, "timeout_seconds");
+    write_timeout_schema(writer, settings);
+    json_end_object(writer);
+    json_key(writer, "required");
+    json_begin_array(writer);
+    json_text(writer, "code");
+    json_end_array(writer);
+    json_boolean_member(writer, "additionalProperties", false);
+    json_end_object(writer);
+}

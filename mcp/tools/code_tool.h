@@ -1,0 +1,27 @@
+/*
+ * Tools that run a snippet of a language: what clients and models read about them.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_TOOLS_CODE_TOOL_H
+#define MCP_TOOLS_CODE_TOOL_H
+
+#include "mcp/tools/tool.h"
+
+struct code_tool {
+    const char *language; /* of the catalog */
+    const char *description;
+    const char *libraries; /* said of the language's own image, while that is not there */
+    const char *code;      /* what to write into the argument */
+    const char *example;   /* of the argument */
+    const char *silent_hint; /* after a run that printed nothing */
+};
+
+/* Members of struct tool. */
+bool code_tool_is_offered(const struct tool *tool, const struct settings *settings);
+void code_tool_describe(const struct tool *tool, const struct settings *settings,
+                        struct buffer *text);
+void code_tool_write_schema(const struct tool *tool, const struct settings *settings,
+                            struct json_writer *writer);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * A tool: what clients and models read about it, and what a call of it does. One file each, tool_NAME.c;
+ * meson.build lists the names.
+ *
+ * Side: parent.  Source: MCP 2026-07-28, "Tools".
+ */
+#ifndef MCP_TOOLS_TOOL_H
+#define MCP_TOOLS_TOOL_H
+
+#include "mcp/base/reply.h"
+#include "mcp/tools/context.h"
+
+struct code_tool;
+struct tool;
+
+/* A tools/call. All but `tool` is borrowed for the call of the handler. */
+struct tool_request {
+    const struct tool *tool;
+    const struct json_value *arguments; /* an object, from the client: untrusted; or NULL */
+    const struct json_value *token;     /* progressToken, untrusted; or NULL */
+    const struct reply *reply;
+};
+
+struct tool {
+    const char *name;
+    const char *title;
+    bool is_read_only;
+    bool (*is_offered)(const struct tool *tool, const struct settings *settings); /* NULL: always */
+    /* Appends what the model is told about it. */
+    void (*describe)(const struct tool *tool, const struct settings *settings, struct buffer *text);
+    /* Writes the schema of the arguments, an object. */
+    void (*write_schema)(const struct tool *tool, const struct settings *settings,
+                         struct json_writer *writer);
+    /* Takes over the answer: now, or when a run has ended. */
+    void (*call)(struct context *context, const struct tool_request *request);
+    const struct code_tool *code; /* of tools that run a snippet (code_tool.h); else NULL */
+};
+
+#endif

@@ -212,7 +212,7 @@ static void engine_pump(struct loop_timer *timer)
     engine->probed = NULL;
     while (may_start(engine)) {
         struct run *run = engine->queued.first;
-        struct fault fault = {""};
+        struct fault fault = {0};
         int r = start_next(engine, run, &fault);
         if (r < 0) {
             run->observer.done(run->observer.data, r, NULL, &fault);

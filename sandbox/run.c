@@ -137,7 +137,7 @@ static void run_start_over(struct run *run)
 {
     attempt_release(run);
     run->may_be_warm = false;
-    struct fault fault = {""};
+    struct fault fault = {0};
     int r = attempt_start(run, &fault);
     if (r == 0)
         return;

@@ -19,7 +19,7 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP_LEVEL = {
     ".ci", ".clang-format", ".clang-tidy", ".git", ".gitignore", "CONTRIBUTING.md", "LICENSE",
-    "Makefile", "README.md", "SECURITY.md", "docs", "images", "mcp", "meson.build", "sandbox",
+    "Makefile", "README.md", "SECURITY.md", "docs", "images", "mcp", "meson.build", "meson_options.txt", "sandbox",
     "seccomp-profiles", "tests",
 }
 FOLDERS = ("mcp", "images", "sandbox", "seccomp-profiles", "tests")

@@ -172,6 +172,8 @@ static void write_languages(struct json_writer *writer, const struct examination
         json_text_member(writer, "image", finding->image);
         json_boolean_member(writer, "ok", finding->verdict == VERDICT_OK);
         json_text_member(writer, "message", finding->message.text);
+        if (finding->message.id != NULL)
+            json_text_member(writer, "error_id", finding->message.id);
         json_key(writer, "run_ms");
         if (finding->verdict == VERDICT_OK)
             json_double(writer, milliseconds_of(finding->run_ns));

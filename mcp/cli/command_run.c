@@ -209,6 +209,31 @@ static void write_capture(struct json_writer *writer, const char *key,
         json_null(writer);
 }
 
+/* Closes the writer and prints its text as a line. 0 or a negative errno. */
+static int print_json(struct session *session, struct json_writer *writer, struct buffer *text)
+{
+    int r = json_writer_close(writer);
+    if (r == 0)
+        r = buffer_append(text, "\n", 1);
+    if (r == 0)
+        write_out(session, STDOUT_FILENO, text->data, text->length);
+    return r;
+}
+
+static int print_fault(struct session *session, const struct fault *fault)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(RESULT_JSON_MAX(FAULT_TEXT_MAX));
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(&text, &writer);
+    if (r < 0)
+        return r;
+    json_begin_object(writer);
+    json_key(writer, "error");
+    result_json_write_fault(writer, fault);
+    json_end_object(writer);
+    return print_json(session, writer, &text);
+}
+
 static int print_record(struct session *session, const struct run_result *result)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(RESULT_JSON_MAX(result->limits.output_kept));
@@ -227,12 +252,7 @@ static int print_record(struct session *session, const struct run_result *result
     write_capture(writer, "stderr", &result->err);
     result_json_write_members(writer, &record);
     json_end_object(writer);
-    r = json_writer_close(writer);
-    if (r == 0)
-        r = buffer_append(&text, "\n", 1);
-    if (r == 0)
-        write_out(session, STDOUT_FILENO, text.data, text.length);
-    return r;
+    return print_json(session, writer, &text);
 }
 
 /* Notes for the person, unless all went well. An exit code of the program's own is no news. */
@@ -258,6 +278,8 @@ static void run_done(void *data, int status, struct run_result *result, const st
     loop_stop(&session->loop);
     if (status < 0) {
         log_note("%s", fault->text);
+        if (session->options->json)
+            print_fault(session, fault);
         session->exit_status = EXIT_RUN_FAILED;
         return;
     }

@@ -84,3 +84,15 @@ void result_json_write_members(struct json_writer *writer, const struct record *
         pictures_write_list(writer, record->pictures);
     json_end_array(writer);
 }
+
+void result_json_write_fault(struct json_writer *writer, const struct fault *fault)
+{
+    json_begin_object(writer);
+    json_key(writer, "id");
+    if (fault->id != NULL)
+        json_text(writer, fault->id);
+    else
+        json_null(writer);
+    json_text_member(writer, "message", fault->text);
+    json_end_object(writer);
+}

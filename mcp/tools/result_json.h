@@ -7,6 +7,7 @@
 #define MCP_TOOLS_RESULT_JSON_H
 
 #include "mcp/tools/pictures.h"
+#include "sandbox/base/fault.h"
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 
@@ -29,5 +30,8 @@ int result_json_exit_status(const struct run_result *result);
 
 /* Whether the program ended by itself with exit code 0. */
 bool result_json_is_success(const struct run_result *result);
+
+/* Why something could not be done, for programs: {"id", "message"}; an id that there is none of is null. */
+void result_json_write_fault(struct json_writer *writer, const struct fault *fault);
 
 #endif

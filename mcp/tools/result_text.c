@@ -321,17 +321,25 @@ void result_text_write_meta(struct json_writer *writer, const void *data)
     json_end_object(writer);
 }
 
-void result_text_write_error(struct json_writer *writer, enum version version, const void *message)
+void result_text_write_error(struct json_writer *writer, enum version version, const void *data)
 {
     (void)version;
+    const struct fault *fault = data;
     json_key(writer, "content");
     json_begin_array(writer);
     json_begin_object(writer);
     json_text_member(writer, "type", "text");
-    json_text_member(writer, "text", message);
+    json_text_member(writer, "text", fault->text);
     json_end_object(writer);
     json_end_array(writer);
     json_boolean_member(writer, "isError", true);
+}
+
+void result_text_write_error_meta(struct json_writer *writer, const void *data)
+{
+    const struct fault *fault = data;
+    json_key(writer, "code-sandbox/error");
+    result_json_write_fault(writer, fault);
 }
 
 /* A member of structuredContent. */

@@ -50,8 +50,9 @@ struct result_view {
 void result_text_write(struct json_writer *writer, enum version version, const void *view);
 void result_text_write_meta(struct json_writer *writer, const void *view);
 
-/* The same of a tool that could not do its work: one text, isError true. */
-void result_text_write_error(struct json_writer *writer, enum version version, const void *message);
+/* The same of a tool that could not do its work, from its fault: one text, isError true; its id in _meta. */
+void result_text_write_error(struct json_writer *writer, enum version version, const void *fault);
+void result_text_write_error_meta(struct json_writer *writer, const void *fault);
 
 /* The JSON schema of structuredContent. */
 void result_text_write_schema(struct json_writer *writer);

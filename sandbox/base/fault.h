@@ -10,9 +10,12 @@
 #ifndef SANDBOX_BASE_FAULT_H
 #define SANDBOX_BASE_FAULT_H
 
+#include <stddef.h>
+
 #define FAULT_TEXT_MAX 2048
 
 struct fault {
+    const char *id; /* for programs: "mount_proc"; static; NULL: it has none */
     /* What was tried, on what, why it failed and what would mend it; "" while there is none. */
     char text[FAULT_TEXT_MAX];
 };
@@ -26,6 +29,13 @@ struct fault {
  */
 int fault_set(struct fault *fault, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Names a fault that has no id yet, filled or not. `fault` may be NULL. */
+static inline void fault_identify(struct fault *fault, const char *id)
+{
+    if (fault != NULL && fault->id == NULL)
+        fault->id = id;
+}
 
 /* Puts "context: " before a fault that is already there. */
 void fault_prefix(struct fault *fault, const char *format, ...)

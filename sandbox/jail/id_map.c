@@ -83,7 +83,7 @@ int id_map_write(const struct id_map *map, pid_t pid, struct fault *fault)
     char gids[64];
     snprintf(uids, sizeof(uids), "%d %u 1", JAIL_UID, (unsigned)map->outside_uid);
     snprintf(gids, sizeof(gids), "%d %u 1", JAIL_GID, (unsigned)map->outside_gid);
-    struct fault cause = {""};
+    struct fault cause = {0};
     int r = proc_file_write(pid, "setgroups", "deny", &cause);
     if (r == 0)
         r = proc_file_write(pid, "uid_map", uids, &cause);

@@ -200,7 +200,7 @@ int sandbox_spawn(struct plan *plan, const struct id_map *map, int cgroup_fd,
     sandbox.files_fd = fd_take(&channels.files[0]);
     sandbox.code_fd = fd_take(&channels.code);
 
-    struct fault own = {""};
+    struct fault own = {0};
     r = let_go(&sandbox, map, &own);
     if (r < 0)
         return explain_by_child(plan, &sandbox, r, fault, &own);

@@ -8,55 +8,15 @@
 
 #define ERRNO_MAX 4095 /* include/linux/err.h */
 
-/* What a step does, as the end of "cannot ...". %s is its object, where it has one. */
-static const char *const step_texts[STEP_COUNT] = {
-    [STEP_CLOSE_DESCRIPTORS] = "close the server's descriptors",
-    [STEP_NAME_INIT] = "name its init",
-    [STEP_NETWORK_NAMESPACE] = "make a network namespace",
-    [STEP_LOOPBACK] = "start the loopback interface",
-    [STEP_SIGNALS] = "reset the signals",
-    [STEP_NAMESPACES] = "make its mount, ipc, uts and cgroup namespaces",
-    [STEP_WAIT_FOR_ID_MAP] = "get the user mapping from the server",
-    [STEP_ENTER_LAYERS] = "enter the directory of the image's layers",
-    [STEP_TAKE_IDS] = "become the sandbox's user",
-    [STEP_DIE_WITH_PARENT] = "tie the sandbox's life to the server's",
-    [STEP_HOSTNAME] = "set the host name",
-    [STEP_PRIVATE_MOUNTS] = "make the mounts private",
-    [STEP_MAKE_PROC] = "make a /proc of its own",
-    [STEP_MAKE_SCRATCH] = "make the writable tmpfs",
-    [STEP_MAKE_DEV] = "make /dev",
-    [STEP_SPLIT_SCRATCH] = "divide the writable tmpfs",
-    [STEP_OPEN_ROOT] = "open the root file system",
-    [STEP_MOUNT_LAYERS] = "mount the layers of the image (overlayfs)",
-    [STEP_REMOUNT_ROOT_READ_ONLY] = "make the root file system read-only",
-    [STEP_MOUNT_PROC] = "mount /proc",
-    [STEP_FILL_DEV] = "fill /dev",
-    [STEP_REMOUNT_DEV_READ_ONLY] = "make /dev read-only",
-    [STEP_MASK_FILE] = "cover the /proc file",
-    [STEP_MOUNT_SCRATCH] = "mount the writable directory",
-    [STEP_USER_LIMIT] = "set the limit of the user namespace",
-    [STEP_KEYRING] = "leave the session keyring",
-    [STEP_CAPABILITIES] = "drop the capabilities",
-    [STEP_LANDLOCK] = "restrict files once more (Landlock)",
-    [STEP_PIVOT_ROOT] = "pivot into the root file system",
-    [STEP_LEAVE_OLD_ROOT] = "leave the host's root",
-    [STEP_REMOUNT_PROC_READ_ONLY] = "make /proc read-only",
-    [STEP_FILL_HOME] = "fill the home directory",
-    [STEP_WORK_DIRECTORY] = "enter the work directory",
-    [STEP_SHOW_WORK_DIRECTORY] = "show the work directory to the server",
-    [STEP_MAKE_CODE_FIFO] = "make a FIFO in the place of",
-    [STEP_RLIMIT] = "set the resource limit",
-    [STEP_SECUREBITS] = "lock the securebits",
-    [STEP_NO_NEW_PRIVILEGES] = "set no_new_privs",
-    [STEP_SPECULATION] = "switch speculation off",
-    [STEP_WATCH_CHILDREN] = "watch the program's processes",
-    [STEP_FILTER] = "install the system call filter",
-    [STEP_RECEIVE_CODE] = "receive the code",
-    [STEP_WRITE_CODE] = "write the code into the work directory",
-    [STEP_FORK] = "start the program's process",
-    [STEP_SESSION] = "start a session",
-    [STEP_STANDARD_STREAMS] = "connect the standard streams",
-    [STEP_EXECUTE] = "execute",
+static const struct {
+    const char *name;
+    const char *text;
+} steps[STEP_COUNT] = {
+#define STEP(id, name, text) [STEP_##id] = {#name, text},
+#define PART STEP
+#include "sandbox/jail/child/steps.def"
+#undef STEP
+#undef PART
 };
 
 #define IMAGE_HELP                                                                                 \
@@ -122,7 +82,7 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
         return plan->work_directory;
     case STEP_RLIMIT:
         return index < plan->rlimit_count ? rlimit_name(plan->rlimits[index].resource) : "";
-    case STEP_LANDLOCK:
+    case STEP_CHOOSE_PATHS:
         return index < plan->path_rights_count ? plan->path_rights[index].path : "";
     case STEP_MAKE_CODE_FIFO:
     case STEP_WRITE_CODE:
@@ -214,19 +174,22 @@ static const char *step_remedy(enum jail_step step, int error)
 int setup_error_explain(const struct jail_plan *plan, const char *image,
                         const struct child_report *report, struct fault *fault)
 {
-    const char *text = report->step < STEP_COUNT ? step_texts[report->step] : NULL;
+    bool is_known = report->step < STEP_COUNT;
+    fault_identify(fault, is_known ? steps[report->step].name : "set_up");
     const char *object = step_object(plan, report);
     const char *remedy = step_remedy((enum jail_step)report->step, report->error);
     /* Of a child: what no system call gives as its error is none. */
     int error = report->error > 0 && report->error <= ERRNO_MAX ? report->error : EIO;
     return fault_set(fault, error, "the sandbox for image %s could not %s%s%s: %s%s%s", image,
-                     text != NULL ? text : "be set up", object[0] != '\0' ? " " : "", object,
-                     strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
+                     is_known ? steps[report->step].text : "be set up",
+                     object[0] != '\0' ? " " : "", object, strerror(error),
+                     remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
 }
 
 int setup_error_explain_clone(int error, struct fault *fault)
 {
     const char *remedy = remedy_for_clone(error);
+    fault_identify(fault, "clone");
     return fault_set(fault, error, "cannot make the namespaces of a sandbox: %s%s%s",
                      strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
 }

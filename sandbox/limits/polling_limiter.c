@@ -30,6 +30,8 @@ static void take_sample(struct polling_limiter *polling, struct polling_sample *
     *ret_sample = (struct polling_sample){.now = clock_now()};
     if (polling->enforced.memory == ENFORCED_BY_POLLING) {
         struct meminfo machine = meminfo_read();
+        if (polling->history.shared_before == UINT64_MAX)
+            polling->history.shared_before = machine.shared_bytes;
         uint64_t before = polling->history.shared_before;
         ret_sample->machine_is_exhausted = machine.is_nearly_exhausted;
         polling->usage.shared_growth =
@@ -85,8 +87,8 @@ void polling_limiter_begin(struct polling_limiter *polling, struct loop *loop, p
 {
     polling->loop = loop;
     polling->init = init;
-    polling->history = (struct polling_history){.sampled_at = clock_now(),
-                                                .shared_before = meminfo_read().shared_bytes};
+    polling->history =
+        (struct polling_history){.sampled_at = clock_now(), .shared_before = UINT64_MAX};
     polling->sample.fire = on_sample;
     polling->pss.done = on_measured;
     arm_sample(polling, 0);

@@ -26,7 +26,8 @@ struct polling_sample {
 /* What earlier samples have shown. */
 struct polling_history {
     int64_t sampled_at;
-    uint64_t shared_before; /* of the machine, when the run began: see struct meminfo */
+    uint64_t
+        shared_before; /* of the machine, at the first sample: meminfo.h; UINT64_MAX: none yet */
     int64_t full_ns;        /* how long, of late, there were more processes than allowed */
     int64_t measured_at;    /* of the last exact measurement: its end, */
     uint64_t measured_bytes; /* its result, */

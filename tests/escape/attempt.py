@@ -17,6 +17,10 @@ NEW_CALLS = {
 }
 
 
+# A wall, too: a profile takes it away for the system calls that an attempt makes, and no others.
+FILTER = "filter"
+
+
 class Attempt(NamedTuple):
     """`code` is an expression, or lines that return something; inside.py has what it may use.
 

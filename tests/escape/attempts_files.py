@@ -1,7 +1,6 @@
 """Ways to the host's files, to the image's, and to what /proc and /sys tell or let one change."""
 
-from attempt import Attempt
-from holes import FILTER
+from attempt import FILTER, Attempt
 
 ROOT = ("a read-only root", "Landlock")
 INIT = ("an init that is not dumpable",)

@@ -1,7 +1,6 @@
 """Ways to processes, sockets, shared memory and networks outside."""
 
-from attempt import Attempt
-from holes import FILTER
+from attempt import FILTER, Attempt
 
 NETWORK = ("a network namespace",)
 IPC = (FILTER, "an ipc namespace")

@@ -1,7 +1,6 @@
 """System calls that reach for the kernel, for other processes or for more rights: one by one."""
 
-from attempt import Attempt
-from holes import FILTER
+from attempt import FILTER, Attempt
 
 CAPABILITY_OF_THE_HOST = "the kernel itself asks for a capability of the host"
 

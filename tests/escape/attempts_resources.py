@@ -1,7 +1,6 @@
 """More of the machine than a run may have. What ends a run is in tests/jail/test_ends.py."""
 
-from attempt import Attempt
-from holes import FILTER
+from attempt import FILTER, Attempt
 
 LIMITS = ("resource limits",)
 RIGHT_OF_THE_HOST = "the kernel asks for a right that an ordinary user of the host does not have either"

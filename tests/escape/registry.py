@@ -6,8 +6,8 @@ import attempts_files
 import attempts_ipc
 import attempts_kernel
 import attempts_resources
-from attempt import Attempt, calls_of
-from holes import FILTER, WALLS
+from attempt import FILTER, Attempt, calls_of
+from support.walls import WALLS
 
 MODULES = (attempts_files, attempts_kernel, attempts_ipc, attempts_resources)
 
@@ -62,4 +62,4 @@ def twins():
         if len(walls) > 1:
             found += [Twin(walls - {kept}, name, attempt.alone.get(kept, attempt.denied))
                       for kept in attempt.walls]
-    return sorted(found, key=lambda twin: (twin.changes, twin.calls))
+    return sorted(found, key=lambda twin: (list(map(str, twin.changes)), twin.calls))

@@ -5,71 +5,71 @@ A call that is not here is new: test_faults.py says so, and has it fail when it 
 
 from typing import NamedTuple
 
-MAPPING, CODE = "get the user mapping from the server", "receive the code"
-DEV, SCRATCH, COVER = "fill /dev", "divide the writable tmpfs", "cover the /proc file"
-LANDLOCK = "restrict files once more (Landlock)"
+MAPPING, CODE = "wait_for_id_map", "receive_code"
+DEV, SCRATCH, COVER = "fill_dev", "split_scratch", "mask_files"
+LANDLOCK, PATHS = "restrict_paths", "choose_paths"
 PIPES, WATCH = "cannot make the pipes of a sandbox", "cannot watch a sandbox"
-IDS, MAP = "become the sandbox's user", "cannot map the sandbox's user to one outside"
+IDS, MAP = "take_ids", "cannot map the sandbox's user to one outside"
 ROOT, FILTER = "open the root file system", "seccomp"
-NETWORK, LOOPBACK = "make a network namespace", "start the loopback interface"
+NETWORK, LOOPBACK = "make_network", "start_loopback"
 LAYER = ["cannot open layer", "lacks one of its layers"]
 IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "has not been fetched yet", *LAYER, ROOT]
 
 INIT = {
-    "close_range": ["close the server's descriptors"],
-    "rt_sigaction": ["reset the signals"],
-    "rt_sigprocmask": ["reset the signals", "watch the program's processes"],
+    "close_range": ["close_descriptors"],
+    "rt_sigaction": ["reset_signals"],
+    "rt_sigprocmask": ["reset_signals", "watch_children"],
     "read": [MAPPING, CODE],
     "setresgid": [IDS],
     "setresuid": [IDS],
-    "prctl": ["tie the sandbox's life to the server's", "name its init", "lock the securebits",
-              "drop the capabilities", "set no_new_privs", "switch speculation off"],
-    "poll": ["tie the sandbox's life to the server's"],
-    "sethostname": ["set the host name"],
-    "setdomainname": ["set the host name"],
-    "unshare": [NETWORK, "make its mount, ipc, uts and cgroup namespaces"],
+    "prctl": ["die_with_parent", "name_init", "lock_securebits",
+              "bound_capabilities", "drop_capabilities", "no_new_privileges", "control_speculation"],
+    "poll": ["die_with_parent"],
+    "sethostname": ["name_host"],
+    "setdomainname": ["name_host"],
+    "unshare": [NETWORK, "make_namespaces"],
     "socket": [LOOPBACK],
     "ioctl": [LOOPBACK],
-    "mount": ["make the mounts private"],
-    "open_tree": ["open the root file system", DEV, COVER, SCRATCH],
-    "openat2": ["mount /proc", DEV, "mount the writable directory", LANDLOCK],
-    "mount_setattr": ["make the root file system read-only", SCRATCH,
-                      "make /proc read-only", "make /dev read-only"],
-    "fsopen": ["make a /proc of its own", "make the writable tmpfs", "make /dev"],
-    "fsconfig": ["make a /proc of its own", "make the writable tmpfs", "make /dev"],
-    "fsmount": ["make a /proc of its own", "make the writable tmpfs", "make /dev"],
-    "move_mount": ["open the root file system", "mount /proc", DEV, COVER, SCRATCH,
-                   "mount the writable directory"],
-    "fchdir": ["pivot into the root file system"],
-    "pivot_root": ["pivot into the root file system"],
-    "umount2": ["leave the host's root"],
-    "chdir": ["leave the host's root", "fill the home directory", "enter the work directory"],
+    "mount": ["make_mounts_private"],
+    "open_tree": ["open_root", DEV, COVER, SCRATCH],
+    "openat2": ["mount_proc", DEV, "mount_scratch", PATHS],
+    "mount_setattr": ["remount_root_read_only", SCRATCH,
+                      "remount_proc_read_only", "remount_dev_read_only"],
+    "fsopen": ["make_filesystems", "make_scratch", "make_dev"],
+    "fsconfig": ["make_filesystems", "make_scratch", "make_dev"],
+    "fsmount": ["make_filesystems", "make_scratch", "make_dev"],
+    "move_mount": ["open_root", "mount_proc", DEV, COVER, SCRATCH,
+                   "mount_scratch"],
+    "fchdir": ["pivot_root"],
+    "pivot_root": ["pivot_root"],
+    "umount2": ["leave_old_root"],
+    "chdir": ["leave_old_root", "fill_home", "enter_work_directory"],
     "mkdirat": [DEV, SCRATCH],
     "mknodat": [DEV],
     "symlinkat": [DEV],
     "sendmsg": ["show the work directory"],
-    "openat": ["set the limit of the user namespace", "show the work directory",
-               "write the code into the work directory"],
-    "write": ["set the limit of the user namespace"],
-    "prlimit64": ["set the resource limit"],
-    "keyctl": ["leave the session keyring"],
-    "capset": ["drop the capabilities"],
-    "landlock_create_ruleset": [LANDLOCK],
-    "landlock_add_rule": [LANDLOCK],
+    "openat": ["limit_user_namespace", "show the work directory",
+               "write_code"],
+    "write": ["limit_user_namespace"],
+    "prlimit64": ["set_rlimits"],
+    "keyctl": ["leave_keyring"],
+    "capset": ["drop_capabilities"],
+    "landlock_create_ruleset": [PATHS],
+    "landlock_add_rule": [PATHS],
     "landlock_restrict_self": [LANDLOCK],
-    "signalfd4": ["watch the program's processes"],
-    "seccomp": ["install the system call filter"],
-    "sendfile": ["write the code into the work directory"],
-    "clone": ["start the program's process"],
-    "close": ["make /proc read-only"],  # what stays open is busy
+    "signalfd4": ["watch_children"],
+    "seccomp": ["install_filter"],
+    "sendfile": ["write_code"],
+    "clone": ["start_program"],
+    "close": ["remount_proc_read_only"],  # what stays open is busy
 }
 
 PROGRAM = {
-    "rt_sigprocmask": ["start a session"],
-    "setsid": ["start a session"],
-    "openat": ["connect the standard streams"],
-    "dup2": ["connect the standard streams"],
-    "close_range": ["connect the standard streams"],
+    "rt_sigprocmask": ["start_session"],
+    "setsid": ["start_session"],
+    "openat": ["connect_streams"],
+    "dup2": ["connect_streams"],
+    "close_range": ["connect_streams"],
     "write": ["execute"],
     "execve": ["execute"],
 }
@@ -107,9 +107,9 @@ SOMETIMES = {
         "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
         "readlink": [], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
     },
-    "init": {"fstat": [ROOT], "newfstatat": [ROOT], "mkdir": ["fill the home directory"],
-             "symlink": ["fill the home directory"]},
-    "program": {"dup3": ["connect the standard streams"], "fcntl": ["connect the standard streams"]},
+    "init": {"fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home"],
+             "symlink": ["fill_home"]},
+    "program": {"dup3": ["connect_streams"], "fcntl": ["connect_streams"]},
 }
 
 NOT_TRIED = {

@@ -1,7 +1,7 @@
 """Where a change goes: what CONTRIBUTING.md promises is done in a copy of the source and seen to work.
 
-Files changed, beside new ones: two for a language and its tool, one for a tool that runs no snippet, a
-setting and an image source, four for a kind of limit.
+Files changed, beside new ones: two for a language and its tool, two for a step of the jail, one for a
+tool that runs no snippet, a setting and an image source, four for a kind of limit.
 """
 
 import datetime
@@ -96,6 +96,18 @@ SETTING = {"mcp/settings/setting_table.c": ('    {"--disk", "SIZE",', """    {"-
      SETTING(SETTING_COUNT, "SANDBOX_DESCRIPTORS", "descriptors", AT(limits.descriptors), .low = 16,
              .high = 4096)},
     {"--disk", "SIZE",""")}
+STEP = {
+    "sandbox/jail/child/steps.def": (
+        "STEP(HOSTNAME,", 'STEP(POLITENESS, be_polite, "be polite")\nSTEP(HOSTNAME,'),
+    "sandbox/jail/child/process.c": (
+        "int step_name_host(", """int step_be_polite(struct jail *jail)
+{
+    (void)jail;
+    return syscall(SYS_setpriority, PRIO_PROCESS, 0, 7) < 0 ? -errno : 0;
+}
+
+int step_name_host("""),
+}
 # Where no cgroup holds the limits: more than ten sockets.
 LIMIT = {
     "sandbox/limits/limits.def": ('LIMIT(OUTPUT, "output")', 'LIMIT(SOCKETS, "sockets")\nLIMIT(OUTPUT, "output")'),
@@ -144,7 +156,7 @@ def changed(tmp_path_factory):
     source, build = place / "source", place / "build"
     shutil.copytree(ROOT, source, ignore=lambda folder, names: [
         name for name in names if folder == str(ROOT) and (name == ".git" or name.startswith("build"))])
-    for name, (there, instead) in {**LANGUAGE, **SOURCE, **SETTING, **LIMIT}.items():
+    for name, (there, instead) in {**LANGUAGE, **SOURCE, **SETTING, **STEP, **LIMIT}.items():
         text = (source / name).read_text()
         assert text.count(there) == 1, f"{name} does not have exactly one {there!r}"
         (source / name).write_text(text.replace(there, instead))
@@ -202,6 +214,10 @@ def test_a_setting_of_a_run_is_one_row(changed):
     code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[1])"
     assert run_python(changed, code, "--descriptors", "77")["stdout"] == "77\n"
     assert run_python(changed, code, SANDBOX_DESCRIPTORS="78")["stdout"] == "78\n"
+
+
+def test_a_step_of_the_jail_is_a_row_and_its_function(changed):
+    assert run_python(changed, "import os; print(os.nice(0))")["stdout"] == "7\n"
 
 
 def test_a_kind_of_limit_is_four_files(changed):

@@ -38,7 +38,9 @@ class Altered:
         shutil.copytree(ROOT, self.source, ignore=lambda folder, names: [
             name for name in names if folder == str(ROOT) and (name == ".git" or
                                                                name.startswith("build"))])
-        self.call("meson", "setup", "--optimization=0", self.build, self.source)
+        self.left_out = path / "without.h"
+        self.left_out.write_text("")
+        self.call("meson", "setup", "--optimization=0", f"-Dwithout={self.left_out}", self.build, self.source)
         self.changed = set()
 
     def call(self, *command):
@@ -52,9 +54,13 @@ class Altered:
                           self.data / "code-sandbox-mcp" / "images")
 
     def change(self, changes):
-        """Each change is (file, what stands there once, what stands there instead)."""
+        """As a row of walls.WALLS."""
+        names = sorted({change for change in changes if isinstance(change, str)})
+        text = f'#define JAIL_WITHOUT " {" ".join(names)} "\n' if names else ""
+        if self.left_out.read_text() != text:
+            self.left_out.write_text(text)
         texts = {}
-        for name, there, instead in changes:
+        for name, there, instead in (change for change in changes if not isinstance(change, str)):
             text = texts.get(name) or (ROOT / name).read_text()
             assert text.count(there) == 1 or (instead not in there and text.count(instead)), \
                 f"{name} does not have exactly one {there!r}"

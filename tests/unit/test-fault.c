@@ -14,7 +14,7 @@
 static void keeps_the_first_cause(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     assert_int_equal(fault_set(&fault, ENOENT, "cannot open %s: %m", "/x"), -ENOENT);
     assert_string_equal(fault.text, "cannot open /x: No such file or directory");
     assert_int_equal(fault_set(&fault, EIO, "later"), -EIO);
@@ -24,7 +24,7 @@ static void keeps_the_first_cause(void **state)
 static void puts_context_in_front(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     fault_set(&fault, EINVAL, "bad name");
     fault_prefix(&fault, "image %s", "py");
     assert_string_equal(fault.text, "image py: bad name");
@@ -33,7 +33,7 @@ static void puts_context_in_front(void **state)
 static void cuts_a_text_that_is_too_long(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     char text[2 * FAULT_TEXT_MAX];
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = '\0';
@@ -46,7 +46,7 @@ static void cuts_a_text_that_is_too_long(void **state)
 static void speaks_to_no_terminal(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     fault_set(&fault, EINVAL, "bad name %s,\nor other", "\x1b[31m\xc2\x9b;\xc3\xa4");
     assert_string_equal(fault.text, "bad name ?[31m??;\xc3\xa4,\nor other");
     fault_prefix(&fault, "\x9b;%s", "\x7f");
@@ -56,10 +56,10 @@ static void speaks_to_no_terminal(void **state)
 static void says_what_to_do_without_descriptors(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     fault_set(&fault, EMFILE, "cannot open %s: %m", "/x");
     assert_string_equal(fault.text, "cannot open /x: Too many open files; raise `ulimit -n`");
-    struct fault outer = {""};
+    struct fault outer = {0};
     fault_set(&outer, EMFILE, "no image: %s", fault.text);
     assert_string_equal(outer.text,
                         "no image: cannot open /x: Too many open files; raise `ulimit -n`");

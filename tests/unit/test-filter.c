@@ -226,7 +226,7 @@ static const struct {
 static void default_profile_gives_each_call_its_verdict(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(filter_release) struct filter filter = {0};
     assert_int_equal(filter_compile_default(NULL, &filter, &fault), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(default_table); i++) {
@@ -263,7 +263,7 @@ static const struct {
 static void an_installer_has_sockets_of_tcp_and_udp(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(filter_release) struct filter filter = {0};
     assert_int_equal(filter_compile_build(&filter, &fault), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(build_sockets); i++) {
@@ -277,7 +277,7 @@ static void an_installer_has_sockets_of_tcp_and_udp(void **state)
 static void a_call_can_be_left_to_the_default(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(filter_release) struct filter filter = {0};
     OWNED(filter_release) struct filter without = {0};
     assert_int_equal(filter_compile_default(NULL, &filter, &fault), 0);
@@ -290,7 +290,7 @@ static void a_call_can_be_left_to_the_default(void **state)
 static void other_architectures_are_killed(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(filter_release) struct filter filter = {0};
     assert_int_equal(filter_compile_default(NULL, &filter, &fault), 0);
     struct seccomp_data call = {.nr = 1, .arch = OTHER_ARCHITECTURE};
@@ -309,7 +309,7 @@ static void other_architectures_are_killed(void **state)
 static void every_name_is_a_call_of_x86_64_or_arm64(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(json_release) struct json *document = NULL;
     assert_int_equal(
         json_parse(default_profile_json, sizeof(default_profile_json), &document, &fault), 0);
@@ -363,7 +363,7 @@ static void bad_profiles_are_refused_with_the_member_named(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(bad_profiles); i++) {
-        struct fault fault = {""};
+        struct fault fault = {0};
         OWNED(filter_release) struct filter filter = {0};
         const char *profile = bad_profiles[i].profile;
         assert_int_equal(filter_compile(profile, strlen(profile), NULL, &filter, &fault), -EINVAL);
@@ -384,7 +384,7 @@ static void rules_for_capabilities_and_other_machines_do_not_apply(void **state)
         " \"includes\": {\"arches\": [\"amd64\", \"arm64\"]}},"
         "{\"names\": [\"close\"], \"action\": \"SCMP_ACT_ALLOW\","
         " \"excludes\": {\"arches\": [\"amd64\", \"arm64\"]}}]}";
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(filter_release) struct filter filter = {0};
     assert_int_equal(filter_compile(profile, strlen(profile), NULL, &filter, &fault), 0);
     assert_int_equal(verdict(&filter, SYS_mount, 0, 0, 0), REFUSE);

@@ -108,7 +108,7 @@ static void finds_the_program_and_follows_links_inside_only(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
         const char *const argv[] = {table[i].name, "argument", NULL};
         struct run_spec spec = spec_for(argv);
-        struct fault fault = {""};
+        struct fault fault = {0};
         OWNED(plan_release) struct plan *plan = NULL;
         int r = build(&spec, &plan, &fault);
         if (table[i].found == NULL) {
@@ -172,7 +172,7 @@ static void links_may_not_leave_the_home_directory(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
         const struct home_link link = {bad[i], "/usr/share/x"};
         spec.home_links = &link;
-        struct fault fault = {""};
+        struct fault fault = {0};
         OWNED(plan_release) struct plan *plan = NULL;
         assert_int_equal(build(&spec, &plan, &fault), -EINVAL);
         assert_non_null(strstr(fault.text, "relative path"));
@@ -180,7 +180,7 @@ static void links_may_not_leave_the_home_directory(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(good); i++) {
         const struct home_link link = {good[i], "/usr/share/x"};
         spec.home_links = &link;
-        struct fault fault = {""};
+        struct fault fault = {0};
         OWNED(plan_release) struct plan *plan = NULL;
         assert_int_equal(build(&spec, &plan, &fault), 0);
         assert_string_equal(plan_jail(plan)->home_links[0].path, good[i]);
@@ -204,7 +204,7 @@ static void later_variables_replace_earlier_ones(void **state)
     const char *const environment[] = {"HOME=/elsewhere", "KEY=1", "KEY=2", "HOMELY=x", NULL};
     struct run_spec spec = spec_for(argv);
     spec.environment = environment;
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(plan_release) struct plan *plan = NULL;
     assert_int_equal(build(&spec, &plan, &fault), 0);
     assert_string_equal(variable(plan, "HOME"), "/elsewhere");
@@ -221,7 +221,7 @@ static void limits_become_rlimits_and_tmpfs_options(void **state)
     spec.limits.processes = 12345;
     spec.limits.disk_bytes = 67890;
     spec.limits.inodes = 11;
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(plan_release) struct plan *plan = NULL;
     assert_int_equal(build(&spec, &plan, &fault), 0);
     const struct jail_plan *jail = plan_jail(plan);
@@ -267,7 +267,7 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     specs[11].preparation = (struct run_preparation){"path", "other text", "NAME=value"};
     struct run_spec spec = spec_for(argv);
     spec.wall_max_ms = 60000;
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(plan_release) struct plan *plan = NULL;
     assert_int_equal(build(&spec, &plan, &fault), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
@@ -284,7 +284,7 @@ static void an_absent_root_is_named(void **state)
     const char *const argv[] = {"tool", NULL};
     struct run_spec spec = spec_for(argv);
     spec.rootfs = "/nonexistent/rootfs";
-    struct fault fault = {""};
+    struct fault fault = {0};
     OWNED(plan_release) struct plan *plan = NULL;
     assert_int_equal(build(&spec, &plan, &fault), -ENOENT);
     assert_non_null(strstr(fault.text, "/nonexistent/rootfs"));

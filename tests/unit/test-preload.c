@@ -16,7 +16,7 @@ static void only_names_of_modules_are_taken(void **state)
     static const char *const good[] = {"numpy", "numpy,pandas", "a.b.c", "_x1,y_2.z"};
     static const char *const bad[] = {"",   ",",   "a,",  ",a",  "a..b", "a.",   ".a",
                                       "1a", "a b", "a'b", "a;b", "a.1",  "a\nb", "\xc3\xa9"};
-    struct fault fault = {""};
+    struct fault fault = {0};
     for (size_t i = 0; i < ARRAY_LENGTH(good); i++)
         assert_int_equal(preload_check("--preload", good[i], &fault), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {

@@ -61,7 +61,7 @@ static void a_failed_step_names_step_object_cause_and_remedy(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
-        struct fault fault = {""};
+        struct fault fault = {0};
         int r = setup_error_explain(&plan, "python", &table[i].report, &fault);
         assert_int_equal(r, -(table[i].report.error != 0 ? table[i].report.error : EIO));
         if (strstr(fault.text, table[i].words) == NULL)
@@ -75,7 +75,7 @@ static void every_step_has_a_sentence_of_its_own(void **state)
     (void)state;
     char texts[STEP_COUNT][FAULT_TEXT_MAX];
     for (unsigned step = 0; step < STEP_COUNT; step++) {
-        struct fault fault = {""};
+        struct fault fault = {0};
         struct child_report report = {REPORT_FAILED, step, EIO, -1, 0};
         setup_error_explain(&plan, "python", &report, &fault);
         assert_null(strstr(fault.text, "be set up"));
@@ -88,7 +88,7 @@ static void every_step_has_a_sentence_of_its_own(void **state)
 static void a_refused_clone_says_what_to_switch_on(void **state)
 {
     (void)state;
-    struct fault fault = {""};
+    struct fault fault = {0};
     assert_int_equal(setup_error_explain_clone(ENOSPC, &fault), -ENOSPC);
     assert_non_null(strstr(fault.text, "max_user_namespaces"));
     fault = (struct fault){""};

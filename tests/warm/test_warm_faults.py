@@ -90,7 +90,9 @@ def traced():
 
 
 def text_of(result):
-    return " ".join(block["text"] for block in result["content"])
+    """What it says, and the id of what failed."""
+    texts = [block["text"] for block in result["content"]]
+    return " ".join([*texts, *filter(None, [result.get("_meta", {}).get("code-sandbox/error", {}).get("id")])])
 
 
 def complaint_of_answer(fault, result):

@@ -19,14 +19,12 @@ int step_make_code_fifo(struct jail *jail)
     jail->code_fifo = -1;
     if (!jail->plan->is_warm)
         return 0;
-    jail_note(jail, STEP_MAKE_CODE_FIFO, -1);
     jail->code = CODE_AWAITED;
     return mkfifo(jail->plan->code_name, 0644) < 0 ? -errno : 0;
 }
 
 int step_receive_code(struct jail *jail)
 {
-    jail_note(jail, STEP_RECEIVE_CODE, -1);
     return jail->code == CODE_AWAITED ? 0 : report_await_word(jail->plan, WORD_CODE);
 }
 
@@ -47,7 +45,6 @@ static int write_code(const struct jail *jail, const char *name)
 
 int step_write_code(struct jail *jail)
 {
-    jail_note(jail, STEP_WRITE_CODE, -1);
     if (jail->code == CODE_AWAITED)
         return 0;
     int r = write_code(jail, jail->plan->code_name);

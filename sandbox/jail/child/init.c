@@ -1,6 +1,7 @@
 #include "sandbox/jail/child/code.h"
 #include "sandbox/jail/child/report.h"
 #include "sandbox/jail/child/steps.h"
+#include "sandbox/jail/child/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,9 @@ static int take_standard_streams(struct jail *jail)
     if (dup2(plan->stdout_fd, STDOUT_FILENO) < 0 || dup2(plan->stderr_fd, STDERR_FILENO) < 0)
         return -errno;
     /* The control socket must live until execve, to report its failure; nothing lives longer. */
-    return syscall(SYS_close_range, 3, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0 ? -errno : 0;
+    return WALL(close_on_exec, syscall(SYS_close_range, 3, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0)
+               ? -errno
+               : 0;
 }
 
 /*
@@ -51,7 +54,7 @@ static int execute(const struct jail_plan *plan)
     int r = -ENOENT;
     for (char *const *program = plan->programs; *program != NULL; program++) {
         argv[0] = *program;
-        execve(*program, argv, plan->environment);
+        execve(*program, argv, WALL_IS_LEFT_OUT("environment") ? environ : plan->environment);
         if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
             return -errno;
         r = errno == EACCES ? -EACCES : r;
@@ -68,7 +71,7 @@ static int become_program(struct jail *jail)
     const uint64_t none = 0;
     if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none)) < 0)
         return -errno;
-    if (setsid() < 0)
+    if (WALL(session, setsid() < 0))
         return -errno;
     int r = take_standard_streams(jail);
     if (r < 0)
@@ -81,7 +84,6 @@ static int become_program(struct jail *jail)
 /* Init hears of dead children by a descriptor, beside the control socket. */
 int step_watch_children(struct jail *jail)
 {
-    jail_note(jail, STEP_WATCH_CHILDREN, -1);
     sigset_t child_ended;
     sigemptyset(&child_ended);
     sigaddset(&child_ended, SIGCHLD);
@@ -106,7 +108,6 @@ static int program_main(void *data)
 int step_start_program(struct jail *jail)
 {
     static char stack[PROGRAM_STACK] __attribute__((aligned(16)));
-    jail_note(jail, STEP_FORK, -1);
     pid_t pid = clone(program_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, jail);
     if (pid < 0)
         return -errno;

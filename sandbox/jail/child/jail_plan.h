@@ -17,53 +17,11 @@
 
 /* The steps in the order in which they begin; a failure names one of them. */
 enum jail_step {
-    STEP_CLOSE_DESCRIPTORS,
-    STEP_NAME_INIT,
-    STEP_NETWORK_NAMESPACE,
-    STEP_LOOPBACK,
-    STEP_SIGNALS,
-    STEP_NAMESPACES,
-    STEP_WAIT_FOR_ID_MAP,
-    STEP_ENTER_LAYERS,  /* object: the directory of the layers */
-    STEP_TAKE_IDS,
-    STEP_DIE_WITH_PARENT,
-    STEP_HOSTNAME,
-    STEP_PRIVATE_MOUNTS,
-    STEP_MAKE_PROC,
-    STEP_MAKE_SCRATCH,
-    STEP_MAKE_DEV,
-    STEP_SPLIT_SCRATCH, /* index: of plan->scratch */
-    STEP_OPEN_ROOT,     /* object: the root file system */
-    STEP_MOUNT_LAYERS,
-    STEP_REMOUNT_ROOT_READ_ONLY,     /* object: the root file system */
-    STEP_MOUNT_PROC,
-    STEP_FILL_DEV,      /* index: of plan->devices, or past them of plan->dev_links */
-    STEP_REMOUNT_DEV_READ_ONLY,
-    STEP_MASK_FILE,     /* index: of plan->masks */
-    STEP_MOUNT_SCRATCH, /* index: of plan->scratch */
-    STEP_USER_LIMIT,    /* index: of plan->user_limits */
-    STEP_KEYRING,
-    STEP_CAPABILITIES,
-    STEP_LANDLOCK,      /* index: of plan->path_rights, or -1 */
-    STEP_PIVOT_ROOT,
-    STEP_LEAVE_OLD_ROOT,
-    STEP_REMOUNT_PROC_READ_ONLY,
-    STEP_FILL_HOME,     /* index: of plan->home_links; past them: plan->home_file */
-    STEP_WORK_DIRECTORY,
-    STEP_SHOW_WORK_DIRECTORY,
-    STEP_MAKE_CODE_FIFO, /* object: plan->code_name */
-    STEP_RLIMIT,        /* index: of plan->rlimits */
-    STEP_SECUREBITS,
-    STEP_NO_NEW_PRIVILEGES,
-    STEP_SPECULATION,
-    STEP_WATCH_CHILDREN,
-    STEP_FILTER,
-    STEP_RECEIVE_CODE,
-    STEP_WRITE_CODE,
-    STEP_FORK,
-    STEP_SESSION,
-    STEP_STANDARD_STREAMS,
-    STEP_EXECUTE,       /* object: argv[0] */
+#define STEP(id, name, text) STEP_##id,
+#define PART STEP
+#include "sandbox/jail/child/steps.def"
+#undef STEP
+#undef PART
     STEP_COUNT
 };
 

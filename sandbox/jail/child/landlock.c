@@ -69,7 +69,6 @@ int step_choose_paths(struct jail *jail)
     jail->paths_fd = -1;
     if (plan->landlock_abi == 0)
         return 0;
-    jail_note(jail, STEP_LANDLOCK, -1);
     struct ruleset ruleset = {.files = HANDLED_ACCESS};
     if (plan->landlock_abi < 3)
         ruleset.files &= ~ACCESS_TRUNCATE;
@@ -81,7 +80,7 @@ int step_choose_paths(struct jail *jail)
         return -errno;
     int r = 0;
     for (size_t i = 0; r == 0 && i < plan->path_rights_count; i++) {
-        jail_note(jail, STEP_LANDLOCK, (int)i);
+        jail_note(jail, STEP_CHOOSE_PATHS, (int)i);
         r = add_rule(jail, &plan->path_rights[i], ruleset.files);
     }
     return r;
@@ -89,7 +88,6 @@ int step_choose_paths(struct jail *jail)
 
 int step_restrict_paths(struct jail *jail)
 {
-    jail_note(jail, STEP_LANDLOCK, -1);
     if (jail->paths_fd < 0)
         return 0;
     int r = syscall(SYS_landlock_restrict_self, jail->paths_fd, 0) < 0 ? -errno : 0;

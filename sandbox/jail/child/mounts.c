@@ -1,4 +1,5 @@
 #include "sandbox/jail/child/steps.h"
+#include "sandbox/jail/child/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@
 
 int step_make_mounts_private(struct jail *jail)
 {
-    jail_note(jail, STEP_PRIVATE_MOUNTS, -1);
+    (void)jail;
     return syscall(SYS_mount, "none", "/", NULL, OLD_MS_REC | OLD_MS_PRIVATE, NULL) < 0 ? -errno
                                                                                         : 0;
 }
@@ -106,7 +107,6 @@ int step_open_root(struct jail *jail)
     const struct jail_plan *plan = jail->plan;
     if (plan->root_layers != NULL)
         return mount_layers(jail);
-    jail_note(jail, STEP_OPEN_ROOT, -1);
     if (jail->root_fd < 0) {
         jail->root_fd = mount_copy(AT_FDCWD, plan->root_path, AT_RECURSIVE);
         if (jail->root_fd < 0)
@@ -120,7 +120,9 @@ int step_open_root(struct jail *jail)
         return -ESTALE;
 
     jail_note(jail, STEP_REMOUNT_ROOT_READ_ONLY, -1);
-    int r = mount_restrict(jail->root_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+    int r = mount_restrict(jail->root_fd,
+                           WALL(root_read_only, MOUNT_ATTR_RDONLY) |
+                               WALL(root_without_devices, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV),
                            AT_RECURSIVE);
     if (r < 0)
         return r;
@@ -158,9 +160,9 @@ static int make_tmpfs(const char *size, const char *inodes, unsigned attributes)
     int context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
     if (context < 0)
         return -errno;
-    int fd = filesystem_set(context, "size", size);
+    int fd = WALL(disk_size, filesystem_set(context, "size", size));
     if (fd == 0)
-        fd = filesystem_set(context, "nr_inodes", inodes);
+        fd = WALL(disk_inodes, filesystem_set(context, "nr_inodes", inodes));
     if (fd == 0)
         fd = filesystem_set(context, "mode", "0755");
     if (fd == 0)
@@ -172,7 +174,6 @@ static int make_tmpfs(const char *size, const char *inodes, unsigned attributes)
 int step_make_filesystems(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
-    jail_note(jail, STEP_MAKE_PROC, -1);
     jail->proc_fd = make_proc();
     if (jail->proc_fd < 0)
         return jail->proc_fd;
@@ -192,7 +193,6 @@ int step_make_filesystems(struct jail *jail)
 int step_split_scratch(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
-    jail_note(jail, STEP_SPLIT_SCRATCH, -1);
     int r = mount_attach(jail->scratch_fd, AT_FDCWD, ROOT_PLACE);
     if (r < 0)
         return r;
@@ -216,7 +216,6 @@ int step_split_scratch(struct jail *jail)
 
 int step_mount_proc(struct jail *jail)
 {
-    jail_note(jail, STEP_MOUNT_PROC, -1);
     return mount_attach_inside(jail, jail->proc_fd, "/proc");
 }
 
@@ -236,7 +235,6 @@ static int add_device(const struct jail *jail, const struct plan_device *device)
 int step_fill_dev(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
-    jail_note(jail, STEP_FILL_DEV, -1);
     int r = mount_attach_inside(jail, jail->dev_fd, "/dev");
     if (r < 0)
         return r;
@@ -260,7 +258,6 @@ int step_fill_dev(struct jail *jail)
 /* With the devices: read-only, one can be written to as well, but its times, which all of the host sees, stay. */
 int step_remount_dev_read_only(struct jail *jail)
 {
-    jail_note(jail, STEP_REMOUNT_DEV_READ_ONLY, -1);
     return mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
                           AT_RECURSIVE);
 }
@@ -296,7 +293,6 @@ int step_mount_scratch(struct jail *jail)
 
 int step_pivot_root(struct jail *jail)
 {
-    jail_note(jail, STEP_PIVOT_ROOT, -1);
     if (fchdir(jail->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
         return -errno;
     /*
@@ -304,7 +300,7 @@ int step_pivot_root(struct jail *jail)
      * a link of the image may have, leads there too: nothing is looked up until it is gone.
      */
     jail_note(jail, STEP_LEAVE_OLD_ROOT, -1);
-    if (syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0 || chdir("/") < 0)
+    if (WALL(old_root_left, syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0) || chdir("/") < 0)
         return -errno;
     close(jail->root_fd);
     return 0;
@@ -313,8 +309,7 @@ int step_pivot_root(struct jail *jail)
 /* Else a program could write oom_score_adj back, and the user's own programs would die before it. */
 int step_remount_proc_read_only(struct jail *jail)
 {
-    jail_note(jail, STEP_REMOUNT_PROC_READ_ONLY, -1);
-    int r = mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0);
+    int r = WALL(proc_read_only, mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0));
     close(jail->proc_fd);
     return r;
 }
@@ -356,7 +351,6 @@ static int make_file(const struct plan_file *file)
 int step_fill_home(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
-    jail_note(jail, STEP_FILL_HOME, -1);
     if (chdir(plan->home) < 0)
         return -errno;
     for (size_t i = 0; i < plan->home_link_count; i++) {
@@ -374,7 +368,6 @@ int step_fill_home(struct jail *jail)
 
 int step_enter_work_directory(struct jail *jail)
 {
-    jail_note(jail, STEP_WORK_DIRECTORY, -1);
     return chdir(jail->plan->work_directory) < 0 ? -errno : 0;
 }
 
@@ -385,7 +378,6 @@ int step_enter_work_directory(struct jail *jail)
  */
 int step_show_work_directory(struct jail *jail)
 {
-    jail_note(jail, STEP_SHOW_WORK_DIRECTORY, -1);
     int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -errno;

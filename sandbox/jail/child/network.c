@@ -11,7 +11,6 @@
 /* A new network namespace has one interface, the loopback, which is down: network_namespaces(7). */
 int step_make_network(struct jail *jail)
 {
-    jail_note(jail, STEP_NETWORK_NAMESPACE, -1);
     if (syscall(SYS_unshare, (unsigned long)CLONE_NEWNET) < 0)
         return -errno;
     jail_note(jail, STEP_LOOPBACK, -1);

@@ -17,7 +17,7 @@
 
 int step_leave_keyring(struct jail *jail)
 {
-    jail_note(jail, STEP_KEYRING, -1);
+    (void)jail;
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
         return -errno; /* ENOSYS: a kernel without keyrings has none to leave */
     return 0;
@@ -25,7 +25,7 @@ int step_leave_keyring(struct jail *jail)
 
 int step_lock_securebits(struct jail *jail)
 {
-    jail_note(jail, STEP_SECUREBITS, -1);
+    (void)jail;
     return prctl(PR_SET_SECUREBITS, (unsigned long)SECUREBITS_LOCKED) < 0 ? -errno : 0;
 }
 
@@ -33,11 +33,10 @@ int step_lock_securebits(struct jail *jail)
 int step_bound_capabilities(struct jail *jail)
 {
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0UL, 0UL, 0UL) < 0) {
-        jail_note(jail, STEP_CAPABILITIES, -1);
         return -errno;
     }
     for (int capability = 0; capability <= jail->plan->last_capability; capability++) {
-        jail_note(jail, STEP_CAPABILITIES, capability);
+        jail_note(jail, STEP_BOUND_CAPABILITIES, capability);
         if (prctl(PR_CAPBSET_DROP, (unsigned long)capability) < 0)
             return -errno;
     }
@@ -46,7 +45,7 @@ int step_bound_capabilities(struct jail *jail)
 
 int step_drop_capabilities(struct jail *jail)
 {
-    jail_note(jail, STEP_CAPABILITIES, -1);
+    (void)jail;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
     return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
@@ -54,7 +53,7 @@ int step_drop_capabilities(struct jail *jail)
 
 int step_no_new_privileges(struct jail *jail)
 {
-    jail_note(jail, STEP_NO_NEW_PRIVILEGES, -1);
+    (void)jail;
     return prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) < 0 ? -errno : 0;
 }
 
@@ -64,7 +63,7 @@ int step_no_new_privileges(struct jail *jail)
  */
 int step_control_speculation(struct jail *jail)
 {
-    jail_note(jail, STEP_SPECULATION, -1);
+    (void)jail;
     static const unsigned long kinds[] = {PR_SPEC_STORE_BYPASS, PR_SPEC_INDIRECT_BRANCH};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         int state = prctl(PR_GET_SPECULATION_CTRL, kinds[i], 0UL, 0UL, 0UL);
@@ -81,6 +80,5 @@ int step_control_speculation(struct jail *jail)
 
 int step_install_filter(struct jail *jail)
 {
-    jail_note(jail, STEP_FILTER, -1);
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &jail->plan->filter) < 0 ? -errno : 0;
 }

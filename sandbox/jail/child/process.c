@@ -1,5 +1,6 @@
 #include "sandbox/jail/child/report.h"
 #include "sandbox/jail/child/steps.h"
+#include "sandbox/jail/child/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,6 @@
 
 int step_close_descriptors(struct jail *jail)
 {
-    jail_note(jail, STEP_CLOSE_DESCRIPTORS, -1);
     const struct jail_plan *plan = jail->plan;
     unsigned next = 0;
     for (size_t i = 0; i < plan->keep_count; i++) {
@@ -39,7 +39,7 @@ int step_close_descriptors(struct jail *jail)
  */
 int step_reset_signals(struct jail *jail)
 {
-    jail_note(jail, STEP_SIGNALS, -1);
+    (void)jail;
     const char default_action[64] = {0}; /* the kernel's struct sigaction is smaller everywhere */
     for (int number = 1; number <= KERNEL_SIGNALS; number++) {
         if (number != SIGKILL && number != SIGSTOP &&
@@ -52,7 +52,6 @@ int step_reset_signals(struct jail *jail)
 
 int step_wait_for_id_map(struct jail *jail)
 {
-    jail_note(jail, STEP_WAIT_FOR_ID_MAP, -1);
     return report_await_word(jail->plan, WORD_IDS_MAPPED);
 }
 
@@ -62,7 +61,6 @@ int step_wait_for_id_map(struct jail *jail)
  */
 int step_enter_layers(struct jail *jail)
 {
-    jail_note(jail, STEP_ENTER_LAYERS, -1);
     const struct jail_plan *plan = jail->plan;
     return plan->root_layers != NULL && chdir(plan->root_path) < 0 ? -errno : 0;
 }
@@ -70,7 +68,6 @@ int step_enter_layers(struct jail *jail)
 int step_take_ids(struct jail *jail)
 {
     /* Raw calls: glibc's wrappers would signal threads that exist in the parent only. */
-    jail_note(jail, STEP_TAKE_IDS, -1);
     gid_t gid = jail->plan->gid;
     uid_t uid = jail->plan->uid;
     if (syscall(SYS_setresgid, gid, gid, gid) < 0 || syscall(SYS_setresuid, uid, uid, uid) < 0)
@@ -81,8 +78,8 @@ int step_take_ids(struct jail *jail)
 
 int step_die_with_parent(struct jail *jail)
 {
-    jail_note(jail, STEP_DIE_WITH_PARENT, -1);
-    if (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL) < 0 || prctl(PR_SET_DUMPABLE, 0UL) < 0)
+    if (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL) < 0 ||
+        WALL(init_not_dumpable, prctl(PR_SET_DUMPABLE, 0UL) < 0))
         return -errno;
     /* The signal does not come if the parent died before it was asked for: look. */
     struct pollfd parent = {.fd = jail->plan->control_fd};
@@ -97,8 +94,10 @@ int step_die_with_parent(struct jail *jail)
  */
 int step_make_namespaces(struct jail *jail)
 {
-    const unsigned long kinds = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
-    jail_note(jail, STEP_NAMESPACES, -1);
+    (void)jail;
+    const unsigned long kinds = CLONE_NEWNS | WALL(ipc_namespace, CLONE_NEWIPC) |
+                                WALL(uts_namespace, CLONE_NEWUTS) |
+                                WALL(cgroup_namespace, CLONE_NEWCGROUP);
     return syscall(SYS_unshare, kinds) < 0 ? -errno : 0;
 }
 
@@ -106,7 +105,6 @@ int step_make_namespaces(struct jail *jail)
 int step_name_init(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
-    jail_note(jail, STEP_NAME_INIT, -1);
     size_t length = strlen(plan->init_name);
     if (length >= plan->command_line_size)
         length = 0;
@@ -117,7 +115,6 @@ int step_name_init(struct jail *jail)
 
 int step_name_host(struct jail *jail)
 {
-    jail_note(jail, STEP_HOSTNAME, -1);
     const char *name = jail->plan->hostname;
     return sethostname(name, strlen(name)) < 0 || setdomainname("", 0) < 0 ? -errno : 0;
 }

@@ -1,8 +1,8 @@
 /*
- * The steps of the jail, each in the file of its kind; jail.c has their order.
+ * The steps of the jail, each in the file of its kind; steps.def has their order.
  *
- * A step returns 0 or a negative errno. Before each call that can fail it notes in jail->step and
- * jail->index what it is about to do, so that the report names it. No step warns and goes on.
+ * A step returns 0 or a negative errno. Before a part of it, or an object of several, it notes that in
+ * jail->step and jail->index, so that the report names it. No step warns and goes on.
  *
  * Side: child.
  */
@@ -41,28 +41,18 @@ struct jail {
     off_t code_offset; /* of what is written next */
 };
 
-/* Notes what comes next. */
+#define STEP(id, name, text) int step_##name(struct jail *jail);
+#define PART(id, name, text)
+#include "sandbox/jail/child/steps.def"
+#undef STEP
+#undef PART
+
+/* Notes what comes next, before a part of a step or an object of it. */
 static inline void jail_note(struct jail *jail, enum jail_step step, int index)
 {
     jail->step = step;
     jail->index = index;
 }
-
-/* process.c: what the process has and is. */
-int step_close_descriptors(struct jail *jail);
-int step_reset_signals(struct jail *jail);
-int step_make_namespaces(struct jail *jail);
-int step_wait_for_id_map(struct jail *jail);
-int step_enter_layers(struct jail *jail);
-int step_take_ids(struct jail *jail);
-int step_die_with_parent(struct jail *jail);
-int step_name_init(struct jail *jail);
-int step_name_host(struct jail *jail);
-int step_limit_user_namespace(struct jail *jail);
-int step_set_rlimits(struct jail *jail);
-
-/* network.c: what it reaches. */
-int step_make_network(struct jail *jail);
 
 /* mounts.c: what the process sees of files. */
 /*
@@ -70,42 +60,7 @@ int step_make_network(struct jail *jail);
  * if it were. O_PATH and flags of open(2). A descriptor, or a negative errno.
  */
 int jail_open_inside(const struct jail *jail, const char *path, uint64_t flags);
-int step_make_mounts_private(struct jail *jail);
-int step_make_filesystems(struct jail *jail);
-int step_split_scratch(struct jail *jail);
-int step_open_root(struct jail *jail);
-int step_mount_proc(struct jail *jail);
-int step_fill_dev(struct jail *jail);
-int step_remount_dev_read_only(struct jail *jail);
-int step_mask_files(struct jail *jail);
-int step_mount_scratch(struct jail *jail);
-int step_pivot_root(struct jail *jail);
-int step_remount_proc_read_only(struct jail *jail);
-int step_fill_home(struct jail *jail);
-int step_enter_work_directory(struct jail *jail);
-int step_show_work_directory(struct jail *jail);
 
-/* privileges.c: what the process may do. */
-int step_leave_keyring(struct jail *jail);
-int step_lock_securebits(struct jail *jail);
-int step_bound_capabilities(struct jail *jail);
-int step_drop_capabilities(struct jail *jail);
-int step_no_new_privileges(struct jail *jail);
-int step_control_speculation(struct jail *jail);
-int step_install_filter(struct jail *jail);
-
-/* landlock.c: what it may do with files, again. */
-int step_choose_paths(struct jail *jail);
-int step_restrict_paths(struct jail *jail);
-
-/* code.c: what the program is to run. */
-int step_make_code_fifo(struct jail *jail);
-int step_receive_code(struct jail *jail);
-int step_write_code(struct jail *jail);
-
-/* init.c: pid 1 and the program. */
-int step_watch_children(struct jail *jail);
-int step_start_program(struct jail *jail);
 /* Reaps until the program ends or the parent says so; kills the rest, reports, and exits. */
 void init_main(struct jail *jail) __attribute__((noreturn));
 

@@ -1,0 +1,81 @@
+"""The walls that tests take away to see what each is for: the one table of them.
+
+A word is left out of the jail when the child is built (sandbox/jail/child/wall.h): a step of steps.def, or a
+part of one that has a name of its own. A tuple is a change of the source, for what is no part of the
+child: (file, what stands there once, what stands there instead).
+
+Never here: the pid namespace. Without it, init would kill every process of the user at the end of a
+run.
+"""
+
+NOT_ROOT = ("sandbox/jail/id_map.h", "#define JAIL_UID 1000", "#define JAIL_UID 0")
+
+WALLS = {
+    # Not being root inside, no capability by being it, none kept.
+    "privileges": (NOT_ROOT, "bound_capabilities", "lock_securebits", "drop_capabilities"),
+    "an id that is not root's": (NOT_ROOT,),
+    "an empty bounding set": ("bound_capabilities",),
+    "empty permitted and effective sets": ("drop_capabilities",),
+    "no new privileges": ("no_new_privileges",),
+    "no new privileges for the server": (
+        ("sandbox/engine.c", "prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL)", "0"),),
+    "securebits": ("lock_securebits",),
+    "every system call filtered": ("install_filter",),
+    "sockets of few families": ((
+        "seccomp-profiles/default.json",
+        'no packets of one\'s own making by the family AF_INET: SOCK_RAW",\n'
+        '            "names": ["socket"],\n            "action": "SCMP_ACT_ERRNO",\n'
+        '            "errnoRet": 1,\n'
+        '            "args": [{"index": 0, "value": 4294967295, "valueTwo": 2,',
+        '",\n            "names": ["socket"],\n            "action": "SCMP_ACT_ALLOW",\n'
+        '            "args": [{"index": 0, "value": 4294967295, "valueTwo": 16,'),),
+    "Landlock": ("restrict_paths",),
+    "descriptors closed first": ("close_descriptors",),
+    "descriptors closed on exec": ("close_on_exec",),
+    "the control socket closed on exec": ("close_on_exec", (
+        "sandbox/jail/child/init.c", "    return WALL(close_on_exec,",
+        "    fcntl(plan->control_fd, F_SETFD, 0);\n    return WALL(close_on_exec,")),
+    "the host's root left": ("old_root_left",),
+    "a read-only root": ("root_read_only",),
+    "no set-user-id and no devices in the root": ("root_without_devices",),
+    "a read-only /dev": ("remount_dev_read_only",),
+    "read-only devices": ((
+        "sandbox/jail/child/mounts.c",
+        "    return mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,\n"
+        "                          AT_RECURSIVE);",
+        "    int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, AT_RECURSIVE);\n"
+        "    return r < 0 ? r : mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);"),),
+    "read-only covers": ((
+        "sandbox/jail/child/mounts.c", 'mount_copy(jail->dev_fd, "null", 0)',
+        'mount_copy(AT_FDCWD, "/dev/null", 0)'),),
+    "a read-only /proc": ("proc_read_only",),
+    "no programs in /dev/shm": ((
+        "sandbox/jail/plan.c", '{"shm", "/dev/shm", 01777, false}', '{"shm", "/dev/shm", 01777, true}'),),
+    "a proc of its own": (
+        ("sandbox/jail/child/mounts.c",
+         '    int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);\n',
+         '    if (AT_RECURSIVE != 0)\n        return mount_copy(AT_FDCWD, "/proc", AT_RECURSIVE);\n'
+         '    int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);\n'),
+        # Else the server would count all the processes of the host as the run's, and end it.
+        ("sandbox/limits/polling_limiter.c", "    arm_sample(polling, 0);\n", "    (void)0;\n"),
+    ),
+    "a proc": ("mount_proc", "mask_files"),
+    "covered files": ("mask_files",),
+    "a command line of its own": ("name_init",),
+    "an init that is not dumpable": ("init_not_dumpable",),
+    "an environment of its own": ("environment",),
+    "limits of the user namespace": ("limit_user_namespace",),
+    "resource limits": ("set_rlimits",),
+    "a bound on bytes": ("disk_size",),
+    "a bound on files": ("disk_inodes",),
+    "a network namespace": ("make_network",),
+    "an ipc namespace": ("ipc_namespace",),
+    "a uts namespace": ("uts_namespace", "name_host"),
+    "a uts namespace alone": ("uts_namespace",),
+    "a host name of its own": ("name_host",),
+    "a cgroup namespace": ("cgroup_namespace",),
+    "a keyring of its own": ("leave_keyring",),
+    "speculation switched off": ("control_speculation",),
+    "a session of its own": ("session",),
+    "the server's signals reset": ("reset_signals",),
+}

@@ -24,7 +24,6 @@
 #include "images/store/image_use.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/filter.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,7 +42,6 @@ struct adding {
     const struct addition *addition;
     struct staging place;
     struct host_settings settings;
-    struct filter filter;
     struct layer layer;
     struct buffer options;
     char upper[PATH_MAX];
@@ -56,7 +54,6 @@ struct adding {
 static void adding_release(struct adding *adding)
 {
     layer_store_release(&adding->layer);
-    filter_release(&adding->filter);
     host_settings_release(&adding->settings);
     buffer_release(&adding->options);
     free(adding->layers);
@@ -111,11 +108,9 @@ static int install(struct adding *adding, const struct image *image, struct prog
         .directory = adding->addition->store,
         .options = buffer_string(&adding->options),
     };
-    const struct sock_fprog filter = {adding->filter.length, adding->filter.code};
     struct confined confined = {
         .root = adding->place.rootfs,
         .overlay = &overlay,
-        .program_filter = &filter,
         .network = true,
     };
     const struct install_site site = {
@@ -129,7 +124,6 @@ static int install(struct adding *adding, const struct image *image, struct prog
     int r = install_all(&adding->addition->installation, &site, fault);
     if (r < 0)
         return r;
-    confined.program_filter = NULL;
     confined.network = false;
     confined.body = places_body;
     return confined_run(&confined, NULL, fault);
@@ -220,8 +214,6 @@ static int add_to(struct adding *adding, const struct image *image, const struct
         r = options_compose(adding, image, fault);
     if (r == 0)
         r = host_settings_read(&adding->settings, fault);
-    if (r == 0)
-        r = filter_compile_build(&adding->filter, fault);
     if (r == 0)
         r = install(adding, image, progress, fault);
     if (r == 0)

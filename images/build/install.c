@@ -196,7 +196,8 @@ static int modules_compile(const struct install_site *site, struct fault *fault)
         "            except (py_compile.PyCompileError, OSError, UnicodeError):\n"
         "                pass\n";
     progress_step(site->progress, "compiling Python modules");
-    int r = installer_run(site, (const char *const[]){"python3", "-I", "-c", script, NULL}, fault);
+    int r = installer_run(site, (const char *const[]){"python3", "-I", "-S", "-c", script, NULL},
+                          fault);
     return r > 0 ? 0 : r;
 }
 

@@ -7,7 +7,6 @@
 #include "sandbox/base/json.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/filter.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -243,18 +242,13 @@ static int jail_start(const char *jail, const struct npm_host *host, const char 
                       struct subprocess *child, struct fault *fault)
 {
     OWNED(host_settings_release) struct host_settings settings = {0};
-    OWNED(filter_release) struct filter filter = {0};
     int r = programs_show(host, &settings);
     r = r < 0 ? fault_set(fault, -r, "no memory for npm") : host_settings_read(&settings, fault);
-    if (r == 0)
-        r = filter_compile_build(&filter, fault);
     if (r < 0)
         return r;
-    const struct sock_fprog program_filter = {filter.length, filter.code};
     struct image_program program = {argv, (const char *const *)settings.variables};
     const struct confined confined = {
         .root = jail,
-        .program_filter = &program_filter,
         .body = program_execute,
         .data = &program,
         .files = settings.files,

@@ -7,7 +7,6 @@
 #include "images/build/system.h"
 #include "images/build/upper_layer.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/filter.h"
 
 #include <fcntl.h>
 
@@ -31,14 +30,8 @@ static int install(const char *root, const struct pip_request *request,
     if (locked != NULL && locked[0] == NULL)
         return 0; /* the image that the lock is of was made without */
     OWNED(buffer_release) struct buffer output = BUFFER(SUBPROCESS_OUTPUT_MAX);
-    OWNED(filter_release) struct filter filter = {0};
-    int r = filter_compile_build(&filter, fault);
-    if (r < 0)
-        return r;
-    const struct sock_fprog program_filter = {filter.length, filter.code};
     const struct confined confined = {
         .root = root,
-        .program_filter = &program_filter,
         .network = true,
         .output = &output,
     };
@@ -49,7 +42,7 @@ static int install(const char *root, const struct pip_request *request,
     };
     const char *const *wanted =
         locked != NULL ? (const char *const *)locked : request->requirements;
-    r = install_pip(patience, wanted, &site, fault);
+    int r = install_pip(patience, wanted, &site, fault);
     if (r < 0 || request->lock == NULL)
         return r;
     const char *text = buffer_string(&output);

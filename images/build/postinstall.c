@@ -19,15 +19,15 @@
 #define OWN_DIRECTORY "/usr/share/code-sandbox"
 #define FONT_DIRECTORY OWN_DIRECTORY "/matplotlib"
 #define HOME_LINKS_MAX 16
+/*
+ * Without the .pth files of packages, and without keeping the modules that the script itself imports:
+ * those would be kept as checked by time, and then passed over.
+ */
+#define PYTHON_ALONE "/usr/bin/python3", "-I", "-S", "-B", "-c"
 
 static const char *const program_environment[] = {
-    "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME=/tmp",
-    "LC_ALL=C.UTF-8",
-    ("MPLCONFIGDIR=" FONT_DIRECTORY),
-    /* What compileall itself imports would be kept as checked by time, and then passed over. */
-    "PYTHONDONTWRITEBYTECODE=1",
-    NULL,
+    "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C.UTF-8",
+    ("MPLCONFIGDIR=" FONT_DIRECTORY),     NULL,
 };
 
 /* pip must not refuse to install: no package manager will ever work on this tree again. */
@@ -81,19 +81,27 @@ static int python_compile(const char *root, const char *tops, struct progress *p
                           struct fault *fault)
 {
     static const char script[] =
-        "import compileall, os, py_compile, site, sys, sysconfig\n"
-        "for top in filter(os.path.isdir, eval(sys.argv[1])):\n"
-        "    compileall.compile_dir(top, quiet=2, workers=0,\n"
-        "        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n";
-    const char *const compile[] = {"/usr/bin/python3", "-c", script, tops, NULL};
+        "import compileall, concurrent.futures, multiprocessing, os, py_compile, site, sys, "
+        "sysconfig\n"
+        "files = [os.path.join(folder, name) for top in eval(sys.argv[1])\n"
+        "         for folder, _, names in os.walk(top) for name in names if name.endswith('.py')]\n"
+        "def compile_one(path):\n"
+        "    compileall.compile_file(path, quiet=2,\n"
+        "        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n"
+        "fork = multiprocessing.get_context('fork')\n" /* others need AF_UNIX */
+        "with concurrent.futures.ProcessPoolExecutor(mp_context=fork) as pool:\n"
+        "    list(pool.map(compile_one, files, chunksize=32))\n";
+    const char *const compile[] = {PYTHON_ALONE, script, tops, NULL};
     progress_step(progress, "compiling Python modules");
     return program_pass(root, compile, fault);
 }
 
 static int fonts_list(const char *root, struct progress *progress, struct fault *fault)
 {
-    static const char *const list[] = {"/usr/bin/python3", "-c", "import matplotlib.font_manager",
-                                       NULL};
+    static const char script[] = "import sys\n"
+                                 "sys.path.append('/usr/lib/python3/dist-packages')\n"
+                                 "import matplotlib.font_manager\n";
+    static const char *const list[] = {PYTHON_ALONE, script, NULL};
     progress_step(progress, "listing fonts");
     return program_pass(root, list, fault);
 }

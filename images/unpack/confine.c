@@ -4,10 +4,13 @@
 #include "images/base/interrupt.h"
 #include "images/unpack/confine_filter.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/core_pattern.h"
+#include "sandbox/jail/filter.h"
 #include "sandbox/jail/remedy.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -38,6 +41,7 @@
 #define PROGRAM_FILE_SIZE_MAX (UINT64_C(16) << 30)
 #define PROGRAM_MEMORY_MIN (UINT64_C(2) << 30)
 #define PROGRAM_NICE 5
+#define PROGRAM_HOSTNAME "sandbox"
 #define PROGRAM_KILL_SCORE "500" /* proc(5), oom_score_adj: before the programs of people */
 
 /* What the child needs of the parent beside the spec. All descriptors are the parent's. */
@@ -46,6 +50,7 @@ struct start {
     int out_fd, err_fd, report_fd, parent_fd;
     uid_t uid;
     gid_t gid;
+    const struct filter *filter; /* of programs of the image */
 };
 
 static const char *const device_paths[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
@@ -305,7 +310,7 @@ static int program_limits_set(struct fault *fault)
 
 static int limits_set(bool programs, struct fault *fault)
 {
-    int r = limit_lower(RLIMIT_CORE, 0, fault);
+    int r = limit_lower(RLIMIT_CORE, 1, fault); /* not 0: core_pattern.h */
     if (r == 0)
         r = programs ? program_limits_set(fault)
                      : limit_lower(RLIMIT_AS, CONFINED_MEMORY_MAX, fault);
@@ -342,12 +347,24 @@ static bool parent_is_dead(int parent_fd)
     return poll(&watch, 1, 0) != 0;
 }
 
+/* What else of the machine a program of the image is to be kept from. */
+static int program_isolate(struct fault *fault)
+{
+    (void)write_file("/proc/self/oom_score_adj", PROGRAM_KILL_SCORE, NULL);
+    if (sethostname(PROGRAM_HOSTNAME, strlen(PROGRAM_HOSTNAME)) < 0)
+        return refused(errno, "cannot set the host name", "", fault);
+    /* Source: keyctl_join_session_keyring(3). A kernel without keyrings has none to leave. */
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+        return fault_set(fault, errno, "cannot leave the session keyring: %m");
+    return 0;
+}
+
 static int child_confine(const struct start *start, struct fault *fault)
 {
     int r = ids_map(start, fault);
     /* While the host's /proc is there; where that is read-only, the machine is not ours to save. */
     if (r == 0 && start->confined->programs)
-        (void)write_file("/proc/self/oom_score_adj", PROGRAM_KILL_SCORE, NULL);
+        r = program_isolate(fault);
     if (r == 0)
         r = mounts_set_up(start->confined, fault);
     if (r == 0)
@@ -357,8 +374,9 @@ static int child_confine(const struct start *start, struct fault *fault)
     /* Programs of the image read no archives, and need more. */
     if (r == 0 && !start->confined->programs)
         r = confine_filter_install(fault);
-    const struct sock_fprog *filter = start->confined->program_filter;
-    if (r == 0 && filter != NULL && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter, 0, 0) < 0)
+    const struct sock_fprog filter = {start->filter->length, start->filter->code};
+    if (r == 0 && start->confined->programs &&
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) < 0)
         r = fault_set(fault, errno, "cannot install the system call filter: %m");
     return r;
 }
@@ -399,7 +417,12 @@ int confined_start(const struct confined *confined, struct subprocess *child, st
     int reports[2];
     if (confined->fd_count > CONFINED_FDS_MAX - CONFINED_FIRST_FD)
         return fault_set(fault, E2BIG, "too many files for one confined child");
-    int r = subprocess_pipes(child, &out_fd, &err_fd, fault);
+    OWNED(filter_release) struct filter filter = {0};
+    int r = core_pattern_check(fault);
+    if (r == 0 && confined->programs)
+        r = filter_compile_build(&filter, fault);
+    if (r == 0)
+        r = subprocess_pipes(child, &out_fd, &err_fd, fault);
     if (r < 0)
         return r;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports) < 0)
@@ -407,8 +430,8 @@ int confined_start(const struct confined *confined, struct subprocess *child, st
     child->report_fd = reports[0];
     OWNED_FD int report_fd = reports[1];
     OWNED_FD int parent_fd = pidfd_open(getpid(), 0);
-    const struct start start = {confined,  out_fd,    err_fd,   report_fd,
-                                parent_fd, geteuid(), getegid()};
+    const struct start start = {confined,  out_fd,    err_fd,    report_fd,
+                                parent_fd, geteuid(), getegid(), &filter};
     struct clone_args arguments = {
         .flags = CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
                  CLONE_NEWUTS | (confined->network ? 0 : CLONE_NEWNET),

@@ -14,7 +14,8 @@
 
 #include "images/base/subprocess.h"
 
-#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* Where the descriptors of confined_spec.fds are in the child, the first of them. */
 #define CONFINED_REPORT_FD 3
@@ -40,7 +41,6 @@ struct confined_overlay {
 struct confined {
     const char *root; /* host path of the root file system */
     const struct confined_overlay *overlay;  /* or NULL */
-    const struct sock_fprog *program_filter; /* for programs of the image, or NULL */
     /*
      * What to do there. Working directory and root are `root`; `data` is a copy of ours. 0, or a
      * negative errno with a fault, both of which reach the parent.
@@ -52,8 +52,9 @@ struct confined {
     const struct confined_file *files;
     size_t file_count;
     struct buffer *output; /* owned by the caller: what a program wrote to stdout; or NULL */
-    bool programs; /* mounts /proc, /dev, /tmp and /dev/shm for programs of the image */
-    bool network;  /* the host's network */
+    bool
+        programs; /* for programs of the image: /proc, /dev, /tmp, /dev/shm, and the build filter */
+    bool network; /* the host's network */
 };
 
 /* Starts one; subprocess_wait_all() tells its end. 0 or a negative errno. */
@@ -71,7 +72,7 @@ int confined_probe(const char *root, struct fault *fault);
 
 /* A program of the image. */
 struct image_program {
-    const char *const *argv;        /* argv[0] is a path, or looked up in PATH of environment */
+    const char *const *argv; /* argv[0] is a path, or looked up in PATH of environment */
     const char *const *environment; /* the whole environment, NULL-terminated */
 };
 

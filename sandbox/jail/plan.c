@@ -2,6 +2,7 @@
 
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/core_pattern.h"
 #include "sandbox/jail/id_map.h"
 #include "sandbox/jail/rootfs.h"
 #include "sandbox/limits/limits.h"
@@ -376,7 +377,9 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
     if (plan->image == NULL)
         return -ENOMEM;
     OWNED(rootfs_close) struct rootfs rootfs = ROOTFS_NONE;
-    int r = rootfs_open(spec->rootfs, &rootfs, fault);
+    int r = core_pattern_check(fault);
+    if (r == 0)
+        r = rootfs_open(spec->rootfs, &rootfs, fault);
     if (r == 0 && spec->layers != NULL)
         r = plan_layers(plan, spec, fault);
     if (r == 0)

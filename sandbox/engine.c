@@ -340,6 +340,11 @@ const struct engine_enforcement *engine_enforcement(const struct engine *engine)
     return engine->stage == ENGINE_PROBED ? &engine->host.enforcement : NULL;
 }
 
+int engine_landlock(const struct engine *engine)
+{
+    return engine->landlock_abi;
+}
+
 size_t engine_running(const struct engine *engine)
 {
     return engine->running.count;

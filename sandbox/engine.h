@@ -86,6 +86,9 @@ void engine_probe(struct engine *engine, void (*probed)(void *data), void *data)
 /* NULL before it is known. Borrowed from the engine. */
 const struct engine_enforcement *engine_enforcement(const struct engine *engine);
 
+/* The version of Landlock that jails use; 0: none (landlock(7)). */
+int engine_landlock(const struct engine *engine);
+
 /* Runs that have started and not ended; runs that wait. */
 size_t engine_running(const struct engine *engine);
 size_t engine_queued(const struct engine *engine);

@@ -338,7 +338,6 @@ static void describe_end(struct attempt *attempt, bool out_of_memory)
         result->limits_reached |= REACHED_OUTPUT;
     if (attempt->report.disk_full)
         result->limits_reached |= REACHED_DISK;
-    result->isolation = "namespaces+seccomp";
 }
 
 static int explain_early_end(struct run *run, bool out_of_memory)
@@ -362,6 +361,9 @@ static bool account(struct run *run)
                   attempt->report.status == SIGKILL;
     struct run_usage usage;
     limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
+    result->isolation = plan_jail(run->template.plan)->landlock_abi > 0
+                            ? "namespaces+seccomp+landlock"
+                            : "namespaces+seccomp";
     result->limits = run->template.limits;
     result->enforced = *limiter_enforcement(&attempt->limited.limiter);
     result->cpu_ns = usage.cpu_ns;

@@ -158,6 +158,12 @@ static void print_report(const struct examination *examination)
         print_finding(VERDICT_OK, "settings", examination->settings->configuration_read);
     for (size_t i = 0; i < examination->language_count; i++)
         print_language(&examination->languages[i]);
+    if (examination->is_probed)
+        print_finding(
+            VERDICT_OK, "landlock",
+            examination->landlock > 0
+                ? "restricts files a second time, beside the mounts"
+                : "not in this kernel (or older than Linux 5.19): mounts alone restrict files");
     print_limits(examination);
     print_conclusion(examination);
 }
@@ -233,6 +239,7 @@ static int print_json(const struct examination *examination)
     json_boolean_member(writer, "ok", examination->can_run);
     json_key(writer, "languages");
     write_languages(writer, examination);
+    json_number_member(writer, "landlock", examination->landlock);
     json_key(writer, "limits");
     write_limits(writer, examination);
     json_end_object(writer);

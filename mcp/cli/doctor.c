@@ -139,6 +139,7 @@ static void probed(void *data)
     if (found != NULL) {
         examination->enforcement = *found;
         examination->is_probed = true;
+        examination->landlock = engine_landlock(doctor->launcher.engine);
         bool is_strong = enforcement_is_cgroup(&found->enforced);
         bool is_required = examination->settings->require_cgroup;
         examination->limits_verdict =

@@ -44,6 +44,7 @@ struct examination {
     size_t language_count;
     size_t absent_count; /* of languages whose image is not there */
     enum verdict limits_verdict;
+    int landlock;   /* its version, 0: none; once probed */
     bool is_probed; /* enforcement is known; else limits_fault says why no sandbox can be made */
     struct engine_enforcement enforcement;
     struct fault limits_fault;

@@ -43,7 +43,10 @@ static const struct plan_link dev_links[] = {
  * hold secrets; the boot id names the machine; locks are shown with the files of others.
  */
 static const char *const masks[] = {
-    "keys", "key-users", "cmdline", "sys/kernel/random/boot_id", "partitions", "diskstats", "locks",
+    "keys",       "key-users", "cmdline", "sys/kernel/random/boot_id",
+    "partitions", "diskstats", "locks",   "swaps",
+    "misc",       "config.gz", "fs/",     "bus/",
+    "pressure/",
 };
 
 /*

@@ -59,7 +59,8 @@ def calls_of(attempt):
     return set(re.findall(r'call\("(\w+)"', attempt.code)) | {
         name for sign, name in (("clone_child(", "clone"), ("socket.socket(", "socket"),
                                 ("socketpair(", "socketpair"), ("fcntl.fcntl(", "fcntl"),
-                                (".setsockopt(", "setsockopt"), ("os.setxattr(", "setxattr"))
+                                (".setsockopt(", "setsockopt"), ("os.setxattr(", "setxattr"),
+                                (".send(", "sendto"), ("prctl(", "prctl"))
         if sign in attempt.code}
 
 

@@ -268,6 +268,14 @@ PROC_AND_SYS = {
         'seen(HOST["hostname"], os.uname().nodename)', "nothing", ("a uts namespace",)),
     "the kernel's command line": Attempt('read("/proc/cmdline")', "nothing", ("covered files",)),
     "the partitions": Attempt('read("/proc/partitions")', "nothing", ("covered files",)),
+    "the swap": Attempt('read("/proc/swaps")', "nothing", ("covered files",)),
+    "what puts pressure on the machine": Attempt(
+        'return "done" if os.path.exists("/proc/pressure") and os.listdir("/proc/pressure") else "nothing"',
+        "nothing", ("covered files",), ("done", "nothing")),
+    "the machine's devices": Attempt(
+        'return "done" if os.listdir("/proc/bus") else "nothing"', "nothing", ("covered files",)),
+    "the file systems of the machine": Attempt(
+        'return "done" if os.listdir("/proc/fs") else "nothing"', "nothing", ("covered files",)),
     "the disks": Attempt('read("/proc/diskstats")', "nothing", ("covered files",)),
     "the boot id": Attempt('read("/proc/sys/kernel/random/boot_id")', "nothing", ("covered files",)),
     "the users of keys": Attempt('read("/proc/key-users")', "nothing", ("covered files",),

@@ -156,6 +156,10 @@ SOCKETS = {
         group = bytes((224, 0, 1, 1)) + bytes((127, 0, 0, 1))
         socket.socket(type=socket.SOCK_DGRAM).setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
         """, "ENOSYS", (FILTER,)),
+    "a byte out of band": Attempt("""
+        one, other = socket.socketpair()
+        one.send(b"x", socket.MSG_OOB)
+        """, "ENOTSUP", (FILTER,)),
     "a filter on a socket": Attempt("""
         one, _ = socket.socketpair()
         one.setsockopt(socket.SOL_SOCKET, 26, filter_program())

@@ -304,7 +304,14 @@ RIGHTS = {
         call("unshare", 0)
         """),
     "a filter that somebody listens to": refused('call("seccomp", 1, 8, filter_program())'),
-    "change its memory map as the kernel sees it": by_host("prctl(35, 1, 4096)", walls=()),
+    "change its memory map as the kernel sees it": Attempt(
+        "prctl(35, 1, 4096)", "ENOSYS", (FILTER,), "EPERM", no_twin=CAPABILITY_OF_THE_HOST),
+    "memory merged with that of others": Attempt(
+        "prctl(67, 1, 0, 0, 0)", "ENOSYS", (FILTER,), ("done", "EINVAL")),
+    "names for areas of memory": Attempt(
+        "prctl(0x53564d41, 0, map_file('/etc/passwd', shared=False), 4096, 0)", "ENOSYS", (FILTER,),
+        ("done", "EINVAL", "EBADF")),
+    "system calls dispatched": Attempt("prctl(59, 0, 0, 0, 0)", "ENOSYS", (FILTER,)),
     "no_new_privs is set": Attempt("""
         text = read("/proc/self/status").decode()
         return "set" if "NoNewPrivs:\\t1" in text else "done"

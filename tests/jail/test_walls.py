@@ -217,10 +217,19 @@ for line in open("/proc/self/mounts"):
 
 def test_mounts_are_exactly_those_of_the_plan(sandbox):
     code = 'print(*sorted(line.split()[1] for line in open("/proc/self/mounts")))'
-    assert sandbox.print(code) == (
-        "/ /dev /dev/full /dev/null /dev/random /dev/shm /dev/urandom /dev/zero /home/sandbox "
-        "/proc /proc/cmdline /proc/diskstats /proc/key-users /proc/keys /proc/locks /proc/partitions "
-        "/proc/sys/kernel/random/boot_id /tmp /work")
+    covered = [f"/proc/{name}" for name in (
+        "bus", "cmdline", "config.gz", "diskstats", "fs", "key-users", "keys", "locks", "misc",
+        "partitions", "pressure", "swaps", "sys/kernel/random/boot_id")]
+    expected = ["/", "/dev", "/dev/full", "/dev/null", "/dev/random", "/dev/shm", "/dev/urandom",
+                "/dev/zero", "/home/sandbox", "/proc", "/tmp", "/work",
+                *filter(os.path.exists, covered)]
+    assert sandbox.print(code).split() == sorted(expected)
+
+
+@pytest.mark.parametrize("path", ["fs", "bus", "pressure"])
+def test_directory_of_proc_is_covered(sandbox, path):
+    assert sandbox.print(f"import os; print(os.path.exists('/proc/{path}') and os.listdir('/proc/{path}'))") \
+        in ("[]", "False")
 
 
 def test_dev_holds_the_harmless_few(sandbox):

@@ -46,8 +46,8 @@ WALLS = {
         "    int r = mount_restrict(jail->dev_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, AT_RECURSIVE);\n"
         "    return r < 0 ? r : mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY, 0);"),),
     "read-only covers": ((
-        "sandbox/jail/child/mounts.c", 'mount_copy(jail->dev_fd, "null", 0)',
-        'mount_copy(AT_FDCWD, "/dev/null", 0)'),),
+        "sandbox/jail/child/mounts.c", 'mount_copy(jail->dev_fd, is_directory ? "shm" : "null", 0)',
+        'is_directory ? mount_copy(jail->dev_fd, "shm", 0) : mount_copy(AT_FDCWD, "/dev/null", 0)'),),
     "a read-only /proc": ("proc_read_only",),
     "no programs in /dev/shm": ((
         "sandbox/jail/plan.c", '{"shm", "/dev/shm", 01777, false}', '{"shm", "/dev/shm", 01777, true}'),),

@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -162,6 +163,18 @@ static const struct {
     {SYS_mmap, 0, 4096, 3, REFUSE, .fourth = UINT64_C(0x54040022)},
     {SYS_memfd_create, 0, 1, 0, ALLOW},
     {SYS_memfd_create, 0, 5, 0, REFUSE},
+    {SYS_prctl, PR_SET_NAME, 0, 0, ALLOW},
+    {SYS_prctl, PR_SET_PDEATHSIG, 0, 0, ALLOW},
+    {SYS_prctl, PR_SET_NO_NEW_PRIVS, 0, 0, ALLOW},
+    {SYS_prctl, PR_SET_THP_DISABLE, 0, 0, ALLOW},
+    {SYS_prctl, PR_SET_MM, 0, 0, UNKNOWN},
+    {SYS_prctl, 67 /* PR_SET_MEMORY_MERGE */, 0, 0, UNKNOWN},
+    {SYS_prctl, 0x53564d41 /* PR_SET_VMA */, 0, 0, UNKNOWN},
+    {SYS_sendto, 0, 0, 0, ALLOW, MSG_NOSIGNAL},
+    {SYS_sendto, 0, 0, 0, SECCOMP_RET_ERRNO | EOPNOTSUPP, MSG_OOB | MSG_DONTWAIT},
+    {SYS_recvfrom, 0, 0, 0, SECCOMP_RET_ERRNO | EOPNOTSUPP, MSG_OOB},
+    {SYS_sendmsg, 0, 0, MSG_OOB, SECCOMP_RET_ERRNO | EOPNOTSUPP},
+    {SYS_recvmsg, 0, 0, 0, ALLOW},
     {SYS_seccomp, 1, 0, 0, ALLOW},
     {SYS_seccomp, 1, 1, 0, ALLOW},
     {SYS_seccomp, 1, 8, 0, REFUSE},

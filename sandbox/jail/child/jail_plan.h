@@ -138,7 +138,11 @@ struct jail_plan {
     const struct plan_user_limit *user_limits;
     size_t user_limit_count;
 
-    const char *const *masks; /* files below /proc that are covered by /dev/null where they exist */
+    /*
+     * Below /proc, covered where they exist: files by /dev/null; directories, whose names end in "/", by an
+     * empty one.
+     */
+    const char *const *masks;
     size_t mask_count;
 
     const char *home; /* absolute; one of the scratch targets */

@@ -267,10 +267,13 @@ int step_mask_files(struct jail *jail)
     const struct jail_plan *plan = jail->plan;
     for (size_t i = 0; i < plan->mask_count; i++) {
         jail_note(jail, STEP_MASK_FILE, (int)i);
-        int fd = mount_copy(jail->dev_fd, "null", 0);
+        const char *mask = plan->masks[i];
+        bool is_directory = mask[strlen(mask) - 1] == '/';
+        /* Nothing is mounted on /dev/shm yet. */
+        int fd = mount_copy(jail->dev_fd, is_directory ? "shm" : "null", 0);
         if (fd < 0)
             return fd;
-        int r = mount_attach(fd, jail->proc_fd, plan->masks[i]);
+        int r = mount_attach(fd, jail->proc_fd, mask);
         close(fd);
         if (r < 0 && r != -ENOENT) /* what this kernel does not have needs no cover */
             return r;

@@ -108,10 +108,12 @@ static void engine_probed(struct cgroup_delegation *cgroups)
     enforced->cpu = (controllers & CONTROLLER_CPU) ? ENFORCED_BY_CGROUP : ENFORCED_BY_POLLING;
     engine->host.enforcement.source = cgroups->source;
     engine->host.enforcement.fallback_reason = cgroups->fallback_reason;
-    if (engine->cgroup_use == CGROUP_REQUIRED && !enforcement_is_cgroup(enforced))
+    if (engine->cgroup_use == CGROUP_REQUIRED && !enforcement_is_cgroup(enforced)) {
+        fault_identify(&engine->fault, "cgroup_required");
         engine->status =
             fault_set(&engine->fault, EOPNOTSUPP, "cgroups are required (--require-cgroup), but %s",
                       cgroups->fallback_reason.text);
+    }
     engine->stage = ENGINE_PROBED;
     engine->probed_at = clock_now();
     loop_arm(engine->host.loop, &engine->pump, clock_now());
@@ -153,7 +155,7 @@ static void forget_refusal(struct engine *engine)
     filter_release(&engine->host.filter);
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
     engine->status = 0;
-    engine->fault.text[0] = '\0';
+    engine->fault = (struct fault){0};
     engine->stage = ENGINE_UNPROBED;
 }
 
@@ -193,8 +195,10 @@ static int start_next(struct engine *engine, struct run *run, struct fault *faul
     engine->queued_bytes -= run->code_length;
     list_remove(run);
     list_add(&engine->running, run);
-    if (engine->status < 0)
+    if (engine->status < 0) {
+        fault_identify(fault, engine->fault.id);
         return fault_set(fault, -engine->status, "%s", engine->fault.text);
+    }
     int r = compile_filter(engine, fault);
     return r < 0 ? r : run_start(run, fault);
 }
@@ -390,10 +394,12 @@ int engine_submit(struct engine *engine, const struct run_spec *spec,
         return fault_set(fault, E2BIG, "the code has %zu bytes; the maximum is %zu",
                          spec->code_length, (size_t)CODE_MAX);
     if (engine->queued.count >= RUNS_QUEUED_MAX ||
-        spec->code_length > RUNS_QUEUED_BYTES_MAX - engine->queued_bytes)
+        spec->code_length > RUNS_QUEUED_BYTES_MAX - engine->queued_bytes) {
+        fault_identify(fault, "queue_full");
         return fault_set(fault, EAGAIN,
                          "%zu runs are waiting already; try again when some have ended",
                          engine->queued.count);
+    }
     const struct plan_inputs inputs = {
         .spec = spec,
         .last_capability = engine->last_capability,

@@ -179,6 +179,7 @@ static void run_fail(struct run *run, int status)
 static void on_unreadable(struct limiter *limiter)
 {
     struct run *run = container_of(limiter, struct run, attempt.limited.limiter);
+    fault_identify(&run->attempt.fault, "usage_unreadable");
     run_fail(run,
              fault_set(&run->attempt.fault, EACCES,
                        "the run was ended, because its resource usage could not be read, and there "
@@ -192,14 +193,16 @@ static void on_deadline(struct loop_timer *timer)
 {
     struct run *run = container_of(timer, struct run, attempt.deadline);
     struct attempt *attempt = &run->attempt;
-    if (attempt->stage == ATTEMPT_SETTING_UP)
+    if (attempt->stage == ATTEMPT_SETTING_UP) {
+        fault_identify(&attempt->fault, "set_up_timeout");
         run_fail(run, fault_set(&attempt->fault, ETIMEDOUT,
                                 "a sandbox was not ready after %d s; is this machine very busy?",
                                 SETUP_MAX_MS / 1000));
-    else if (attempt->stage >= ATTEMPT_STOPPED)
+    } else if (attempt->stage >= ATTEMPT_STOPPED) {
         run_kill(run);
-    else
+    } else {
         run_stop(run, OUTCOME_TIMED_OUT);
+    }
 }
 
 void run_check_limits(struct run *run)
@@ -342,6 +345,7 @@ static void describe_end(struct attempt *attempt, bool out_of_memory)
 
 static int explain_early_end(struct run *run, bool out_of_memory)
 {
+    fault_identify(&run->attempt.fault, out_of_memory ? "memory_limit_too_low" : "set_up_died");
     if (out_of_memory)
         return fault_set(&run->attempt.fault, ENOMEM,
                          "the memory limit of %" PRIu64 " bytes is too low to set up a sandbox: "

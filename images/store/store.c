@@ -55,6 +55,7 @@ static int image_absent(const char *store, const char *name, struct fault *fault
 {
     struct image *images = NULL;
     size_t count = 0, recipe_count;
+    fault_identify(fault, "image_missing");
     if (recipe_find(name) != NULL)
         return fault_set(fault, ENOENT,
                          "the image %s has not been fetched yet; fetch it with: " COMMAND

@@ -234,6 +234,13 @@ static int print_fault(struct session *session, const struct fault *fault)
     return print_json(session, writer, &text);
 }
 
+static void tell_fault(struct session *session, const struct fault *fault)
+{
+    log_note("%s", fault->text);
+    if (session->options->json)
+        print_fault(session, fault);
+}
+
 static int print_record(struct session *session, const struct run_result *result)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(RESULT_JSON_MAX(result->limits.output_kept));
@@ -277,9 +284,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
     session->run = NULL;
     loop_stop(&session->loop);
     if (status < 0) {
-        log_note("%s", fault->text);
-        if (session->options->json)
-            print_fault(session, fault);
+        tell_fault(session, fault);
         session->exit_status = EXIT_RUN_FAILED;
         return;
     }
@@ -327,7 +332,7 @@ static int run_code(const struct run_options *options, const struct language *la
     }
     session_close(&session);
     if (r < 0)
-        log_note("%s", fault.text);
+        tell_fault(&session, &fault);
     if (session.signal != 0)
         end_signals_die_of(&session.end_signals, session.signal);
     return r < 0 ? EXIT_RUN_FAILED : session.exit_status;

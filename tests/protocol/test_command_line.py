@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from support import mcp_client
+from support import mcp_client, sanitizer
 from support.mcp_client import run_program
 
 COMMANDS = ["serve", "run", "images", "doctor"]
@@ -130,6 +130,24 @@ def test_an_empty_variable_and_an_absent_configuration_are_fine(tmp_path):
         SANDBOX_MEMORY="", SANDBOX_NO_CGROUP="", XDG_CONFIG_HOME=str(tmp_path))
     done = run_program(env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("options, error", [
+    (["--python-image", "absent"], "image_missing"),
+    (["--seccomp-profile"], "receive_code"),
+])
+def test_why_there_was_no_sandbox_is_told_to_programs(tmp_path, options, error):
+    if options == ["--seccomp-profile"]:
+        sanitizer.skip_if_in_use("it makes system calls of its own")
+        profile = tmp_path / "profile.json"
+        profile.write_text('{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": '
+                           '[{"names": ["write", "exit_group"], "action": "SCMP_ACT_ALLOW"}]}')
+        options = [*options, profile]
+    done = subprocess.run([mcp_client.program_path(), "run", "--json", "--language", "python", *options, "-"],
+                          input="print(1)", text=True, capture_output=True, check=False)
+    told = json.loads(done.stdout)["error"]
+    assert (done.returncode, told["id"]) == (125, error)
+    assert told["message"] in done.stderr
 
 
 def test_a_missing_image_program_is_told(tmp_path):

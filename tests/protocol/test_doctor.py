@@ -94,6 +94,7 @@ def test_an_image_that_is_missing_leaves_the_other_language_fine(doctor, images)
     assert status == 0 and report["ok"] is True
     assert language_of(report, "python")["ok"] is False
     assert "there is no image absent" in language_of(report, "python")["message"]
+    assert language_of(report, "python")["error_id"] == "image_missing"
 
 
 def test_an_image_that_is_there_and_does_not_run_is_a_failure(doctor, tmp_path):

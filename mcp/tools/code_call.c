@@ -76,9 +76,10 @@ static void answer_run(struct code_call *call, struct run_result *result)
 /* The tool could not do its work: the model is told why. */
 static void answer_refusal(const struct reply *reply, const struct fault *fault)
 {
-    reply_result(reply, &(struct result_body){.write = result_text_write_error,
-                                              .write_meta = result_text_write_error_meta,
-                                              .data = fault});
+    reply_result(reply, &(struct result_body){
+                            .write = result_text_write_error,
+                            .write_meta = fault->id != NULL ? result_text_write_error_meta : NULL,
+                            .data = fault});
 }
 
 static void note_end(const struct code_call *call, const char *outcome,

@@ -90,7 +90,7 @@ SERVER = {
     "write": [MAP, "oom_score_adj", "code for a sandbox"],
     "sendto": ["cannot start the set-up of a sandbox", "cannot hand the code to a sandbox"],
     "recvfrom": [],
-    "prlimit64": [],
+    "prlimit64": ["the limit of core files"],
     "sysinfo": [],
     "close": [],
 }

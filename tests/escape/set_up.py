@@ -107,7 +107,7 @@ SOMETIMES = {
         "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
         "readlink": [], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
     },
-    "init": {"fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home"],
+    "init": {"wait4": [], "fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home"],
              "symlink": ["fill_home"]},
     "program": {"dup3": ["connect_streams"], "fcntl": ["connect_streams"]},
 }

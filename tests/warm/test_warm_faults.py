@@ -22,6 +22,7 @@ from support.tracer import CAN_INJECT, Call, Fault
 MARK = "it runs"
 CODE = f"print('it ' + '{MARK.split()[1]}')\n"
 HOLD_SECONDS = 2.2  # twice as long as from one look at what waits to the next
+SETTLE_SECONDS = 5
 LONG = CODE + "# long\n" * 100_000  # more than the FIFO takes at once
 
 # It has one descriptor more afterwards; or sandboxes of two kinds, the run having had other limits, or
@@ -53,6 +54,13 @@ class Traced:
         self.server.wait_alone()
         self.server.result("ping")
         return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
+
+    def descriptors_are_left(self, before):
+        """Whether there are more than before, and stay: one that is being made has some of its own."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while self.descriptors() > before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return self.descriptors() > before
 
     def run(self, phase, fault=None, code=CODE, tracing=WarmTracer):
         """The tracer; whether what was made ahead waited in the end; the result, None if it ended."""
@@ -149,7 +157,7 @@ def complaint_of(traced, phase, fault, code=CODE):
     if fault.call.role == "server" and fault.call.name in CHANGE_THE_SERVER:
         traced.renew()
         return complaint
-    if traced.descriptors() != descriptors:
+    if traced.descriptors_are_left(descriptors):
         return f"descriptors are left; {complaint}"
     below = descendants_of(traced.server.process.pid)
     return f"processes are left: {below}; {complaint}" if len(below) != 2 else complaint

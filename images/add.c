@@ -6,7 +6,7 @@
  *     images/.building-NAME.XXXXXX/rootfs/     where it is mounted, in the child's mount namespace
  *     images/.building-NAME.XXXXXX/scratch/    what the host's apt downloads
  *
- * Each installer is a confined child (confine.h): new namespaces, the overlay its root, no
+ * Each installer is a jailed child (jailed.h): new namespaces, the overlay its root, no
  * capability, one uid that is called 0; behind the build profile and with the host's network. It
  * sees of the host its settings of package indexes (host_settings.h), read-only. Afterwards the
  * upper directory is cleaned by a child of its own (capture.h), made a layer, and named by the new
@@ -104,29 +104,25 @@ static int places_body(void *data, struct fault *fault)
 static int install(struct adding *adding, const struct image *image, struct progress *progress,
                    struct fault *fault)
 {
-    const struct confined_overlay overlay = {
-        .directory = adding->addition->store,
-        .options = buffer_string(&adding->options),
-    };
-    struct confined confined = {
-        .root = adding->place.rootfs,
-        .overlay = &overlay,
+    struct image_jail jail = {
+        .root = adding->addition->store,
+        .layers = buffer_string(&adding->options),
         .network = true,
     };
     const struct install_site site = {
         .image = image,
         .upper = adding->upper,
         .scratch = adding->place.scratch,
-        .confined = &confined,
+        .jail = &jail,
         .settings = &adding->settings,
         .progress = progress,
     };
     int r = install_all(&adding->addition->installation, &site, fault);
     if (r < 0)
         return r;
-    confined.network = false;
-    confined.body = places_body;
-    return confined_run(&confined, NULL, fault);
+    jail.network = false;
+    jail.body = places_body;
+    return jailed_run(&jail, NULL, fault);
 }
 
 /* The record of the result: that of the image, and one layer more. */

@@ -293,8 +293,23 @@ static int fetch_main(int argc, char **argv)
     return status != 0 ? status : build_all(&arguments);
 }
 
+/* In a jail the command line is cleared, to which /proc leads, and what is said in it still needed. */
+static int arguments_copy(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++) {
+        argv[i] = strdup(argv[i]);
+        if (argv[i] == NULL)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (arguments_copy(argc, argv) < 0) {
+        fprintf(stderr, PROGRAM ": out of memory\n");
+        return EXIT_FAILURE;
+    }
     /* The command word comes from the front end; without one it is "fetch". */
     if (argc > 1 && strcmp(argv[1], "add") == 0)
         return add_main(argc - 1, argv + 1, process_prepare);

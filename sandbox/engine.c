@@ -1,20 +1,17 @@
 #include "sandbox/engine.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/proc_file.h"
 #include "sandbox/limited_sandbox.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/run.h"
 #include "sandbox/warm_pool.h"
 
 #include <grp.h>
-#include <linux/landlock.h>
 #include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -25,10 +22,7 @@ enum engine_stage { ENGINE_UNPROBED, ENGINE_PROBING, ENGINE_PROBED };
 struct engine {
     struct sandbox_host host;
     unsigned parallel;
-    int last_capability;
-    int landlock_abi;
-    char *command_line; /* of this process, which the child's copy is cleared of */
-    size_t command_line_size;
+    struct jail_host jail_host;
     struct run_list running;
     struct run_list queued;
     size_t queued_bytes; /* of code in the queue */
@@ -260,15 +254,6 @@ static void raise_soft_limit(__rlimit_resource_t resource)
     setrlimit(resource, &limit);
 }
 
-/*
- * 0 without Landlock, or before ABI 2 (Linux 5.19), which cannot allow moving files: landlock(7).
- */
-static int landlock_abi(void)
-{
-    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    return abi >= 2 ? (int)abi : 0;
-}
-
 /* Drops what a child would inherit and could not drop itself. */
 static int drop_inherited(const struct id_map *map, struct fault *fault)
 {
@@ -291,8 +276,6 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
         return fault_set(fault, ENOMEM, "out of memory for the engine");
     engine->host.loop = loop;
     engine->parallel = options->parallel != 0 ? (unsigned)options->parallel : usable_processors();
-    engine->last_capability = cap_max_bits() - 1;
-    engine->landlock_abi = landlock_abi();
     engine->pump.fire = engine_pump;
     engine->cgroup_use = options->cgroup;
     engine->scope_program = options->scope_program;
@@ -305,7 +288,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     if (r == 0)
         r = drop_inherited(&engine->host.id_map, fault);
     if (r == 0)
-        r = proc_file_find_command_line(&engine->command_line, &engine->command_line_size, fault);
+        r = jail_host_read(&engine->jail_host, fault);
     if (r < 0) {
         engine_free(engine);
         return r;
@@ -346,7 +329,7 @@ const struct engine_enforcement *engine_enforcement(const struct engine *engine)
 
 int engine_landlock(const struct engine *engine)
 {
-    return engine->landlock_abi;
+    return engine->jail_host.landlock_abi;
 }
 
 size_t engine_running(const struct engine *engine)
@@ -402,10 +385,7 @@ int engine_submit(struct engine *engine, const struct run_spec *spec,
     }
     const struct plan_inputs inputs = {
         .spec = spec,
-        .last_capability = engine->last_capability,
-        .landlock_abi = engine->landlock_abi,
-        .command_line = engine->command_line,
-        .command_line_size = engine->command_line_size,
+        .host = &engine->jail_host,
     };
     struct plan *plan = NULL;
     int r = plan_build(&inputs, &plan, fault);

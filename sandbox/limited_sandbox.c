@@ -15,8 +15,8 @@ int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *
     int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
                          &template->limits, fault);
     if (r == 0)
-        r = sandbox_spawn(template->plan, &host->id_map, limiter_cgroup_fd(&limited->limiter),
-                          &limited->sandbox, fault);
+        r = sandbox_spawn(plan_jail(template->plan), &host->id_map,
+                          limiter_cgroup_fd(&limited->limiter), &limited->sandbox, fault);
     return r;
 }
 

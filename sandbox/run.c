@@ -258,8 +258,7 @@ static void take_report(struct run *run, const struct child_report *report)
         arm_deadline(run, STOP_MAX_MS);
         break;
     case REPORT_FAILED:
-        run_fail(run, setup_error_explain(plan_jail(run->template.plan),
-                                          plan_image(run->template.plan), report, &attempt->fault));
+        run_fail(run, setup_error_explain(plan_jail(run->template.plan), report, &attempt->fault));
         break;
     default:
         break;

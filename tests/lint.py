@@ -44,7 +44,7 @@ LAYERS = {
     "images/registry": ("images/unpack", "images/store", "images/base", "sandbox/base"),
     "images/unpack": ("images/store", "images/base", "sandbox/jail", "sandbox/base"),
     "images/store": ("images/base", "sandbox/jail", "sandbox/base"),
-    "images/base": ("sandbox/base",),
+    "images/base": ("sandbox/jail", "sandbox/base"),
     "sandbox": ("sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
     "sandbox/jail": ("sandbox/jail/child", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
     "sandbox/jail/child": (),

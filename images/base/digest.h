@@ -1,7 +1,7 @@
 /*
  * Digests of content: "sha256:HEX", read, computed and compared.
  *
- * Side: both; a confined child computes them too, after digest_prepare() in the parent.
+ * Side: both; a jailed child computes them too, after digest_prepare() in the parent.
  * Source: OCI image-spec, descriptor.md "Digests"; EVP_DigestInit(3).
  */
 #ifndef IMAGES_BASE_DIGEST_H

@@ -1,7 +1,7 @@
 /*
  * Small files, read and written whole; relative to the working directory where no other is given.
  *
- * Side: both; in confined children the working directory is the root file system.
+ * Side: both; in jailed children the working directory is the root file system.
  */
 #ifndef IMAGES_BASE_FILE_H
 #define IMAGES_BASE_FILE_H

@@ -5,7 +5,7 @@
  *
  * The thread touches nothing but the file and its digest, and has all signals blocked.
  *
- * Side: parent, whose confined children are all there already (layers.h).
+ * Side: parent, whose jailed children are all there already (layers.h).
  */
 #ifndef IMAGES_BASE_FILE_DIGEST_H
 #define IMAGES_BASE_FILE_DIGEST_H

@@ -3,6 +3,7 @@
 #include "images/base/interrupt.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
+#include "sandbox/jail/image_plan.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -50,7 +51,8 @@ static void child_reap(struct subprocess *child)
     while (waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED) < 0 && errno == EINTR)
         ;
     child->ended = true;
-    child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+    if (!child->is_reported)
+        child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
 void subprocess_release(struct subprocess *child)
@@ -81,27 +83,47 @@ static void pipe_drain(int *fd, struct buffer *kept)
     (void)buffer_append(kept, bytes, (size_t)got < room ? (size_t)got : room);
 }
 
+static void failure_take(struct subprocess *child, const struct text_report *record)
+{
+    if (child->error != 0)
+        return;
+    int error = record->report.error;
+    child->error = error > 0 && error < 4096 ? error : EPROTO;
+    child->is_unexecuted = record->report.step == STEP_EXECUTE;
+    fault_set(&child->fault, child->error, "%s",
+              record->text[0] != '\0' ? record->text : "a child failed without saying why");
+}
+
 static void reports_drain(struct subprocess *child, const struct subprocess_observer *observer)
 {
-    struct report report;
-    ssize_t got = recv(child->report_fd, &report, sizeof(report), MSG_DONTWAIT);
+    struct text_report record = {0};
+    ssize_t got = recv(child->report_fd, &record, sizeof(record), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (got <= 0) {
         fd_close(&child->report_fd);
         return;
     }
-    if ((size_t)got <= offsetof(struct report, text))
+    if ((size_t)got < sizeof(record.report))
         return;
-    size_t length = (size_t)got - offsetof(struct report, text);
-    report.text[length < sizeof(report.text) ? length : sizeof(report.text) - 1] = '\0';
-    utf8_make_plain(report.text, true); /* it is shown to people */
-    if (report.kind == REPORT_FAULT && child->error == 0) {
-        child->error = report.number > 0 && report.number < 4096 ? (int)report.number : EPROTO;
-        fault_set(&child->fault, child->error, "%s",
-                  report.text[0] != '\0' ? report.text : "a child failed without saying why");
-    } else if (report.kind != REPORT_FAULT && observer != NULL && observer->report != NULL) {
-        observer->report(observer->data, &report);
+    record.text[sizeof(record.text) - 1] = '\0';
+    utf8_make_plain(record.text, true); /* it is shown to people */
+    const struct message message = {record.report.index, record.number, record.text};
+    int status = record.report.status;
+    switch (record.report.kind) {
+    case REPORT_FAILED:
+        failure_take(child, &record);
+        break;
+    case REPORT_ENDED:
+        child->is_reported = true;
+        child->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        break;
+    case REPORT_TOLD:
+        if (observer != NULL && observer->message != NULL)
+            observer->message(observer->data, &message);
+        break;
+    default:
+        break;
     }
 }
 
@@ -331,12 +353,4 @@ int subprocess_run(const struct subprocess_spec *program,
     if (r == 0)
         r = subprocess_wait_all(child, 1, observer, fault);
     return r == 0 ? subprocess_check(program, child, fault) : r;
-}
-
-void subprocess_report(int report_fd, enum report_kind kind, int64_t number, const char *text)
-{
-    struct report report = {.kind = kind, .number = number};
-    size_t length = strnlen(text, sizeof(report.text) - 1);
-    memcpy(report.text, text, length);
-    (void)!send(report_fd, &report, offsetof(struct report, text) + length + 1, MSG_NOSIGNAL);
 }

@@ -1,11 +1,9 @@
 /*
- * Children of a fetch: programs of the host, and confined ones (confine.h). All are awaited in one
- * way.
+ * Children of a fetch: programs of the host, and jailed ones (jailed.h). All are awaited in one way.
  *
- * A child reads /dev/null unless it gets an input; its output is kept, up to a cap; a confined
- * child also reports in messages. It dies with us (PR_SET_PDEATHSIG), and subprocess_release()
- * kills and reaps it
- * with its process group.  Side: parent, but subprocess_report().
+ * A child reads /dev/null unless it gets an input; its output is kept, up to a cap; a jailed child also
+ * sends messages. It dies with us (PR_SET_PDEATHSIG), and subprocess_release() kills and reaps it with
+ * its process group.  Side: parent.
  */
 #ifndef IMAGES_BASE_SUBPROCESS_H
 #define IMAGES_BASE_SUBPROCESS_H
@@ -21,19 +19,19 @@
 #define SUBPROCESS_OUTPUT_MAX (4 << 20) /* of stdout kept */
 #define CHILD_ERRORS_MAX (64 << 10) /* of stderr kept */
 
-enum report_kind {
-    REPORT_FAULT,   /* number: errno; text: the sentence. The last message of a failed child */
-    REPORT_SUMMARY, /* text: the versions in the image */
-    REPORT_HOME,    /* text: "PATH\nTARGET" of a home link */
-    REPORT_SIZE,    /* number: bytes on disk */
-    REPORT_FILES,   /* number: entries */
+/* What a jailed child tells: image_jail_tell(). */
+enum told {
+    TOLD_SUMMARY, /* text: the versions in the image */
+    TOLD_HOME,    /* text: "PATH\nTARGET" of a home link */
+    TOLD_SIZE,    /* number: bytes on disk */
+    TOLD_FILES,   /* number: entries */
 };
 
-/* One message of a confined child. The child is not trusted: the parent checks what it says. */
-struct report {
-    int32_t kind;
+/* One message of a jailed child. The child is not trusted: the parent checks what it says. */
+struct message {
+    int what; /* enum told */
     int64_t number;
-    char text[FAULT_TEXT_MAX]; /* NUL-terminated by the receiver */
+    const char *text; /* plain */
 };
 
 struct subprocess {
@@ -41,13 +39,15 @@ struct subprocess {
     int pidfd;     /* owned, as all descriptors here */
     int out_fd;    /* its stdout */
     int err_fd;    /* its stderr */
-    int report_fd; /* messages of a confined child, or -1 */
+    int report_fd; /* records of a jailed child, or -1 */
     bool group;    /* leads a process group of its own */
     bool ended;
-    int status; /* as waitid: exit code, or 128 + signal */
+    bool is_reported; /* its program's end came as a record; that of its init says nothing */
+    int status; /* exit code, or 128 + signal */
     struct buffer out, err;
-    struct fault fault; /* what a confined child reported */
+    struct fault fault; /* what a jailed child reported */
     int error;          /* and its errno; 0 none */
+    bool is_unexecuted; /* it is the program that could not be executed */
 };
 
 /* An empty child, for subprocess_release() to pass over. */
@@ -72,7 +72,7 @@ void subprocess_release(struct subprocess *child);
 
 /* What happens while children run; each member may be NULL. */
 struct subprocess_observer {
-    void (*report)(void *data, const struct report *report);
+    void (*message)(void *data, const struct message *message);
     void (*tick)(void *data); /* about ten times a second */
     void *data;
 };
@@ -80,7 +80,7 @@ struct subprocess_observer {
 /*
  * Waits until all children ended. The first one to report a fault has the others killed. 0;
  * -EINTR when a signal asks us to stop (interrupt.h): they are killed, the fault says so; a
- * negative errno with the fault that a confined child reported.
+ * negative errno with the fault that a jailed child reported.
  */
 #define CHILDREN_MAX 8
 int subprocess_wait_all(struct subprocess *children, size_t count,
@@ -118,8 +118,5 @@ int subprocess_run(const struct subprocess_spec *program,
 
 /* Fills the fault for a program that ended badly: `what` failed, and its last words. */
 int subprocess_fault(const struct subprocess *child, const char *what, struct fault *fault);
-
-/* In a confined child: sends one message. A failure is ignored: the parent is gone then. */
-void subprocess_report(int report_fd, enum report_kind kind, int64_t number, const char *text);
 
 #endif

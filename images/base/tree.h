@@ -2,7 +2,7 @@
  * Directory trees: removed whole, measured.
  *
  * Neither follows a symbolic link or leaves the tree; a tree that is deeper than the limit on open
- * files is refused with EMFILE. Side: both the parent and the confined children of a fetch.
+ * files is refused with EMFILE. Side: both the parent and the jailed children of a fetch.
  */
 #ifndef IMAGES_BASE_TREE_H
 #define IMAGES_BASE_TREE_H

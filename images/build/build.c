@@ -8,7 +8,7 @@
  *
  * apt-get of the host runs as we do and only downloads, verified, into it; npm of the host runs
  * confined to a directory in scratch. Archives are read, and the tree is changed, only by confined
- * children (confine.h) whose root is rootfs.
+ * children (jailed.h) whose root is rootfs.
  * Then one rename puts the image into its place. All children die with us; if we fail or are
  * stopped, the staging directory is removed; if we are killed, the next fetch of the name does
  * that.
@@ -28,7 +28,7 @@
 #include "images/store/catalog.h"
 #include "images/store/image_record.h"
 #include "images/store/publish.h"
-#include "images/unpack/confine.h"
+#include "images/unpack/jailed.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
@@ -189,7 +189,7 @@ static int making_run(struct making *making, const struct publish_lock *lock,
     const struct build *build = making->build;
     int r = staging_open(place, build->store, lock, fault);
     if (r == 0)
-        r = confined_probe(place->rootfs, fault);
+        r = jailed_probe(place->rootfs, fault);
     if (r == 0 && making->recipe != NULL)
         r = catalog_make(making, progress, fault);
     else if (r == 0)

@@ -84,14 +84,14 @@ int host_settings_show(struct host_settings *settings, const char *host_path,
     for (size_t i = 0; i < settings->file_count; i++)
         if (strcmp(settings->files[i].image_path, image_path) == 0)
             return 0;
-    if (settings->file_count == CONFINED_FILES_MAX)
+    if (settings->file_count == HOST_FILES_MAX)
         return 0;
     OWNED_MEMORY char *host = strdup(host_path);
     OWNED_MEMORY char *image = strdup(image_path);
     if (host == NULL || image == NULL)
         return -ENOMEM;
     settings->files[settings->file_count++] =
-        (struct confined_file){pointer_take(&host), pointer_take(&image)};
+        (struct plan_shown){pointer_take(&host), pointer_take(&image)};
     return 0;
 }
 

@@ -8,14 +8,15 @@
 #ifndef IMAGES_BUILD_HOST_SETTINGS_H
 #define IMAGES_BUILD_HOST_SETTINGS_H
 
-#include "images/unpack/confine.h"
+#include "images/unpack/jailed.h"
 
 #define HOST_VARIABLES_MAX 128
+#define HOST_FILES_MAX 32
 
 struct host_settings {
     char *variables[HOST_VARIABLES_MAX + 1]; /* owned, NULL-terminated: a whole environment */
     size_t variable_count;
-    struct confined_file files[CONFINED_FILES_MAX]; /* the paths are owned */
+    struct plan_shown files[HOST_FILES_MAX]; /* the paths are owned */
     size_t file_count;
 };
 

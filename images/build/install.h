@@ -1,6 +1,6 @@
 /*
- * Installs into an image that is open for writing: with the programs of the image itself, confined
- * (confine.h), with the host's network and behind the build profile.
+ * Installs into an image that is open for writing: with the programs of the image itself, jailed
+ * (jailed.h), with the host's network and behind the build profile.
  *
  * Side: parent.
  */
@@ -26,7 +26,7 @@ int install_all(const struct installation *installation, const struct install_si
 
 /*
  * Runs pip alone, with these options; both lists end with NULL. Requirements from a lock, each with
- * a hash, are installed exactly. The output of site->confined gets the installed packages, as such
+ * a hash, are installed exactly. The output of site->jail gets the installed packages, as such
  * lines. As install_all().
  */
 int install_pip(const char *const *options, const char *const *requirements,

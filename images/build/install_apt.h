@@ -1,6 +1,6 @@
 /*
  * Debian packages for an image: the host's apt resolves against the package status of the image and
- * downloads, verified (debian.h); dpkg of the image, confined, unpacks and configures them.
+ * downloads, verified (debian.h); dpkg of the image, jailed, unpacks and configures them.
  *
  * Side: parent.
  */

@@ -2,9 +2,9 @@
 
 int installer_run(const struct install_site *site, const char *const *argv, struct fault *fault)
 {
-    struct confined confined = *site->confined;
-    confined.files = site->settings->files;
-    confined.file_count = site->settings->file_count;
+    struct image_jail jail = *site->jail;
+    jail.shown = site->settings->files;
+    jail.shown_count = site->settings->file_count;
     const struct image_program program = {argv, (const char *const *)site->settings->variables};
-    return confined_program(&confined, &program, NULL, fault);
+    return jailed_program(&jail, &program, fault);
 }

@@ -3,7 +3,7 @@
 #include "images/base/file.h"
 #include "images/base/tree.h"
 #include "images/build/installer_output.h"
-#include "images/unpack/confine.h"
+#include "images/unpack/jailed.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/owned.h"
 
@@ -104,7 +104,7 @@ static void environment_fill(struct environment *environment)
                 environment->pairs[environment->count++] = *pair;
 }
 
-/* In a confined child: what the image's npm installed goes to its place. */
+/* In a jailed child: what the image's npm installed goes to its place. */
 static int inside_place(void *data, struct fault *fault)
 {
     (void)data;
@@ -116,17 +116,17 @@ static int inside_place(void *data, struct fault *fault)
 
 static int inside_install(const char *root, struct fault *fault)
 {
-    struct confined_file files[2] = {{"/etc/resolv.conf", "/etc/resolv.conf"}};
+    struct plan_shown files[2] = {{"/etc/resolv.conf", "/etc/resolv.conf"}};
     size_t file_count = 1;
     /* The host's bundle, since a mirror of the host may have a certificate that only it knows. */
     if (file_exists(CA_BUNDLE))
-        files[file_count++] = (struct confined_file){CA_BUNDLE, CA_BUNDLE};
+        files[file_count++] = (struct plan_shown){CA_BUNDLE, CA_BUNDLE};
     struct environment environment = {0};
     environment_fill(&environment);
-    const struct confined confined = {
+    const struct image_jail jail = {
         .root = root,
-        .files = files,
-        .file_count = file_count,
+        .shown = files,
+        .shown_count = file_count,
         .network = true,
     };
     const struct image_program program = {
@@ -134,11 +134,11 @@ static int inside_install(const char *root, struct fault *fault)
                                       "--no-save", "--", GENAI, NULL},
         .environment = environment.pairs,
     };
-    int r = confined_program(&confined, &program, NULL, fault);
+    int r = jailed_program(&jail, &program, fault);
     if (r > 0)
         return fault_set(fault, ENOENT, "the image has no npm");
-    const struct confined place = {.root = root, .body = inside_place};
-    return r == 0 ? confined_run(&place, NULL, fault) : r;
+    const struct image_jail place = {.root = root, .body = inside_place};
+    return r == 0 ? jailed_run(&place, NULL, fault) : r;
 }
 
 int npm_install_inside(const char *root, struct progress *progress, struct fault *fault)

@@ -1,6 +1,6 @@
 /*
  * Node.js and npm packages for the node image: by the npm client of the host, with its settings
- * (npm_host.c), else by the one of Debian inside the image (npm.c); both confined.
+ * (npm_host.c), else by the one of Debian inside the image (npm.c); both jailed.
  *
  * npm checks each package against the integrity its registry gives; no script of a package is run.
  * Side: parent, but npm_place().
@@ -39,7 +39,7 @@ struct npm_host {
 int npm_find(struct npm_host *ret_host, struct fault *fault);
 
 /*
- * Starts the host's npm, confined as programs of an image are: it sees system directories of the
+ * Starts the host's npm, jailed as programs of an image are: it sees system directories of the
  * host, read-only, the settings of registries, and its own directory in the scratch directory, where
  * it is to put Node.js, npm and @google/genai. `locked`: lock.npm, and just that comes; or NULL. It
  * works while the caller does other things. 0 or a negative errno.
@@ -57,11 +57,11 @@ int npm_finish(const struct staging *place, struct subprocess *child, struct pro
 /* Before npm_place(): notes what came as lock->npm. 0 or a negative errno. */
 int npm_note(const char *root, struct lock *lock, struct fault *fault);
 
-/* In a confined child: moves what npm_finish() left to its places, if it left anything. */
+/* In a jailed child: moves what npm_finish() left to its places, if it left anything. */
 int npm_place(struct fault *fault);
 
 /*
- * Has Debian's npm in the finished image add @google/genai, confined but with the host's network.
+ * Has Debian's npm in the finished image add @google/genai, jailed but with the host's network.
  * Without it the image is of use too: a failure is noted only. 0 or -EINTR.
  */
 int npm_install_inside(const char *root, struct progress *progress, struct fault *fault);

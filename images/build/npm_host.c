@@ -3,7 +3,7 @@
 #include "images/build/host_settings.h"
 #include "images/build/npm.h"
 #include "images/store/lock_npm.h"
-#include "images/unpack/confine.h"
+#include "images/unpack/jailed.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
@@ -217,14 +217,6 @@ static int programs_show(const struct npm_host *host, struct host_settings *sett
     return r;
 }
 
-/* In the confined child. */
-static int program_execute(void *data, struct fault *fault)
-{
-    const struct image_program *program = data;
-    execve(program->argv[0], (char *const *)program->argv, (char *const *)program->environment);
-    return fault_set(fault, errno, "cannot execute %s: %m", program->argv[0]);
-}
-
 static int jail_prepare(const char *jail, const char *locked, struct fault *fault)
 {
     static const char *const names[] = {"dev", "proc", "tmp", "var/tmp"};
@@ -238,7 +230,7 @@ static int jail_prepare(const char *jail, const char *locked, struct fault *faul
     return r == 0 ? prefix_prepare(path, locked, fault) : r;
 }
 
-static int jail_start(const char *jail, const struct npm_host *host, const char *const *argv,
+static int jail_start(const char *root, const struct npm_host *host, const char *const *argv,
                       struct subprocess *child, struct fault *fault)
 {
     OWNED(host_settings_release) struct host_settings settings = {0};
@@ -246,17 +238,15 @@ static int jail_start(const char *jail, const struct npm_host *host, const char 
     r = r < 0 ? fault_set(fault, -r, "no memory for npm") : host_settings_read(&settings, fault);
     if (r < 0)
         return r;
-    struct image_program program = {argv, (const char *const *)settings.variables};
-    const struct confined confined = {
-        .root = jail,
-        .body = program_execute,
-        .data = &program,
-        .files = settings.files,
-        .file_count = settings.file_count,
-        .programs = true,
+    const struct image_program program = {argv, (const char *const *)settings.variables};
+    const struct image_jail jail = {
+        .root = root,
+        .program = &program,
+        .shown = settings.files,
+        .shown_count = settings.file_count,
         .network = true,
     };
-    return confined_start(&confined, child, fault);
+    return jailed_start(&jail, child, fault);
 }
 
 int npm_start(const struct staging *place, const struct npm_host *host, const char *locked,

@@ -30,13 +30,13 @@ static int install(const char *root, const struct pip_request *request,
     if (locked != NULL && locked[0] == NULL)
         return 0; /* the image that the lock is of was made without */
     OWNED(buffer_release) struct buffer output = BUFFER(SUBPROCESS_OUTPUT_MAX);
-    const struct confined confined = {
+    const struct image_jail jail = {
         .root = root,
         .network = true,
         .output = &output,
     };
     const struct install_site site = {
-        .confined = &confined,
+        .jail = &jail,
         .settings = settings,
         .progress = progress,
     };
@@ -49,7 +49,7 @@ static int install(const char *root, const struct pip_request *request,
     return text != NULL ? lock_add_requirements(request->lock, text, fault) : 0;
 }
 
-/* In a confined child: takes out what was there for pip only. */
+/* In a jailed child: takes out what was there for pip only. */
 static int clean_body(void *data, struct fault *fault)
 {
     const struct host_settings *settings = data;
@@ -72,8 +72,8 @@ int pip_add(const char *root, const struct pip_request *request, struct progress
         installed = install(root, request, &settings, progress, &cause);
     if (installed == -EINTR || (installed < 0 && request->locked != NULL))
         return fault_set(fault, -installed, "%s", cause.text);
-    const struct confined clean = {.root = root, .body = clean_body, .data = &settings};
-    int r = confined_run(&clean, NULL, fault);
+    const struct image_jail clean = {.root = root, .body = clean_body, .data = &settings};
+    int r = jailed_run(&clean, NULL, fault);
     char line[ANSWER_LINE_SIZE];
     if (r == 0 && installed < 0)
         progress_note(progress, "note: %s could not be added, the image is made without it: %s",

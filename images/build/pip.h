@@ -1,6 +1,6 @@
 /*
  * Python packages for an image of Debian packages, from pip's index: by the pip of the image,
- * confined as for `images add`, with the host's settings of indexes, proxies and certificates.
+ * jailed as for `images add`, with the host's settings of indexes, proxies and certificates.
  *
  * Side: parent.
  */

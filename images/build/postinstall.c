@@ -6,7 +6,7 @@
 #include "images/build/npm.h"
 #include "images/build/pip.h"
 #include "images/build/system.h"
-#include "images/unpack/confine.h"
+#include "images/unpack/jailed.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/owned.h"
 
@@ -66,9 +66,9 @@ static int packages_body(void *data, struct fault *fault)
 /* Runs a program of the image, if the image has it. */
 static int program_pass(const char *root, const char *const *argv, struct fault *fault)
 {
-    const struct confined confined = {.root = root};
+    const struct image_jail jail = {.root = root};
     const struct image_program program = {.argv = argv, .environment = program_environment};
-    int r = confined_program(&confined, &program, NULL, fault);
+    int r = jailed_program(&jail, &program, fault);
     return r > 0 ? 0 : r;
 }
 
@@ -112,13 +112,13 @@ int postinstall_packages(const char *root, const struct postinstall *finish,
     const struct recipe *recipe = finish->recipe;
     const struct pip_request request = {recipe->pip, finish->locked, finish->lock};
     static const char *const ldconfig[] = {"/usr/sbin/ldconfig", NULL};
-    const struct confined confined = {
+    const struct image_jail jail = {
         .root = root,
         .body = packages_body,
         .data = (void *)recipe,
     };
     progress_step(progress, "configuring");
-    int r = confined_run(&confined, NULL, fault);
+    int r = jailed_run(&jail, NULL, fault);
     if (r == 0)
         r = program_pass(root, ldconfig, fault);
     if (r == 0 && recipe->python)
@@ -149,8 +149,8 @@ static int archive_body(void *data, struct fault *fault)
 
 int postinstall_archive(const char *root, struct fault *fault)
 {
-    const struct confined confined = {.root = root, .body = archive_body};
-    return confined_run(&confined, NULL, fault);
+    const struct image_jail jail = {.root = root, .body = archive_body};
+    return jailed_run(&jail, NULL, fault);
 }
 
 /* What the record of an installer says: package.json has the version in it, .dist-info in its name. */
@@ -184,7 +184,7 @@ static void summary_send(const struct version_item *item)
         count++;
     }
     const char *text = buffer_string(&summary);
-    subprocess_report(CONFINED_REPORT_FD, REPORT_SUMMARY, 0, text != NULL ? text : "");
+    image_jail_tell(TOLD_SUMMARY, 0, text != NULL ? text : "");
 }
 
 /* matplotlib looks in $HOME for its list of fonts, which is empty in each run: a link leads here. */
@@ -196,7 +196,7 @@ static void fonts_send(void)
         char text[1024];
         const char *name = names.entries[i]->d_name;
         snprintf(text, sizeof(text), ".cache/matplotlib/%s\n" FONT_DIRECTORY "/%s", name, name);
-        subprocess_report(CONFINED_REPORT_FD, REPORT_HOME, 0, text);
+        image_jail_tell(TOLD_HOME, 0, text);
     }
 }
 
@@ -213,8 +213,8 @@ static int inspect_body(void *data, struct fault *fault)
     int r = tree_measure(AT_FDCWD, "/", &size);
     if (r < 0)
         return fault_set(fault, -r, "cannot measure the image: %m");
-    subprocess_report(CONFINED_REPORT_FD, REPORT_SIZE, (int64_t)size.bytes, "");
-    subprocess_report(CONFINED_REPORT_FD, REPORT_FILES, (int64_t)size.files, "");
+    image_jail_tell(TOLD_SIZE, (int64_t)size.bytes, "");
+    image_jail_tell(TOLD_FILES, (int64_t)size.files, "");
     return 0;
 }
 
@@ -236,22 +236,22 @@ static void home_take(struct image *image, const char *text)
             (struct home_link){pointer_take(&path), pointer_take(&target)};
 }
 
-void postinstall_take_report(void *data, const struct report *report)
+void postinstall_take_message(void *data, const struct message *message)
 {
     struct image *image = data;
-    switch (report->kind) {
-    case REPORT_SUMMARY:
+    switch (message->what) {
+    case TOLD_SUMMARY:
         free(image->summary);
-        image->summary = strdup(report->text);
+        image->summary = strdup(message->text);
         break;
-    case REPORT_HOME:
-        home_take(image, report->text);
+    case TOLD_HOME:
+        home_take(image, message->text);
         break;
-    case REPORT_SIZE:
-        image->size_bytes = report->number > 0 ? (uint64_t)report->number : 0;
+    case TOLD_SIZE:
+        image->size_bytes = message->number > 0 ? (uint64_t)message->number : 0;
         break;
-    case REPORT_FILES:
-        image->file_count = report->number > 0 ? (uint64_t)report->number : 0;
+    case TOLD_FILES:
+        image->file_count = message->number > 0 ? (uint64_t)message->number : 0;
         break;
     default:
         break;
@@ -261,13 +261,14 @@ void postinstall_take_report(void *data, const struct report *report)
 int postinstall_inspect(const char *root, const struct recipe *recipe, struct image *image,
                         struct fault *fault)
 {
-    const struct confined confined = {
+    const struct image_jail jail = {
         .root = root,
         .body = inspect_body,
         .data = (void *)recipe,
     };
-    const struct subprocess_observer observer = {.report = postinstall_take_report, .data = image};
-    int r = confined_run(&confined, &observer, fault);
+    const struct subprocess_observer observer = {.message = postinstall_take_message,
+                                                 .data = image};
+    int r = jailed_run(&jail, &observer, fault);
     if (r == 0 && image->summary == NULL)
         image->summary = strdup("");
     return r;

@@ -1,6 +1,6 @@
 /*
  * Makes a working system of an unpacked tree: what maintainer scripts would have done, and what a
- * run needs.  Side: parent; the work is done in confined children.
+ * run needs.  Side: parent; the work is done in jailed children.
  */
 #ifndef IMAGES_BUILD_POSTINSTALL_H
 #define IMAGES_BUILD_POSTINSTALL_H
@@ -36,6 +36,6 @@ int postinstall_inspect(const char *root, const struct recipe *recipe, struct im
                         struct fault *fault);
 
 /* The part of it that takes one message of the child into the image, `data`; for tests. */
-void postinstall_take_report(void *data, const struct report *report);
+void postinstall_take_message(void *data, const struct message *message);
 
 #endif

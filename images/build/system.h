@@ -1,6 +1,6 @@
 /*
  * The files of /etc and the like that a Debian system has from maintainer scripts, and the places
- * that every run mounts on.  Side: confined child, the image being its root.
+ * that every run mounts on.  Side: jailed child, the image being its root.
  */
 #ifndef IMAGES_BUILD_SYSTEM_H
 #define IMAGES_BUILD_SYSTEM_H

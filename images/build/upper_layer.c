@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 
 struct cleaning {
-    const struct confined_file *files;
+    const struct plan_shown *files;
     size_t file_count;
 };
 
@@ -41,7 +41,7 @@ static int places_remove(struct fault *fault)
 }
 
 /* Empty files and directories, and those that lead to them. */
-void upper_layer_forget_shown(const struct confined_file *files, size_t file_count)
+void upper_layer_forget_shown(const struct plan_shown *files, size_t file_count)
 {
     for (size_t i = 0; i < file_count; i++) {
         char path[PATH_MAX];
@@ -120,26 +120,26 @@ static int upper_layer_body(void *data, struct fault *fault)
                          TREE_MEMBERS_MAX, (int)(TREE_BYTES_MAX >> 30), TREE_DEPTH_MAX);
     if (r < 0)
         return fault_set(fault, -r, "cannot walk the installed files: %m");
-    subprocess_report(CONFINED_REPORT_FD, REPORT_SIZE, (int64_t)size.bytes, "");
-    subprocess_report(CONFINED_REPORT_FD, REPORT_FILES, (int64_t)size.files, "");
+    image_jail_tell(TOLD_SIZE, (int64_t)size.bytes, "");
+    image_jail_tell(TOLD_FILES, (int64_t)size.files, "");
     return 0;
 }
 
-static void take_report(void *data, const struct report *report)
+static void take_message(void *data, const struct message *message)
 {
     struct image_layer *layer = data;
-    uint64_t number = report->number > 0 ? (uint64_t)report->number : 0;
-    if (report->kind == REPORT_SIZE)
+    uint64_t number = message->number > 0 ? (uint64_t)message->number : 0;
+    if (message->what == TOLD_SIZE)
         layer->size_bytes = number;
-    else if (report->kind == REPORT_FILES)
+    else if (message->what == TOLD_FILES)
         layer->file_count = number;
 }
 
-int upper_layer_clean(const char *upper, const struct confined_file *files, size_t file_count,
+int upper_layer_clean(const char *upper, const struct plan_shown *files, size_t file_count,
                       struct image_layer *layer, struct fault *fault)
 {
     struct cleaning capture = {files, file_count};
-    const struct confined confined = {.root = upper, .body = upper_layer_body, .data = &capture};
-    const struct subprocess_observer observer = {.report = take_report, .data = layer};
-    return confined_run(&confined, &observer, fault);
+    const struct image_jail jail = {.root = upper, .body = upper_layer_body, .data = &capture};
+    const struct subprocess_observer observer = {.message = take_message, .data = layer};
+    return jailed_run(&jail, &observer, fault);
 }

@@ -8,7 +8,7 @@
  *   was meant for: scheme, host and port;
  * - no time limit on the whole, one on silence; a maximum on what is taken.
  *
- * libcurl may run a thread to find addresses: no confined child is started while an http is open.
+ * libcurl may run a thread to find addresses: no jailed child is started while an http is open.
  *
  * Side: parent.  Source: libcurl-multi(3), curl_easy_setopt(3); RFC 9110.
  */

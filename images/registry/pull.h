@@ -1,7 +1,7 @@
 /*
  * Makes a root file system of an image in a registry.
  *
- * Side: parent; layers are unpacked in a confined child.
+ * Side: parent; layers are unpacked in a jailed child.
  * Source: OCI distribution-spec 1.1, "Pull".
  */
 #ifndef IMAGES_REGISTRY_PULL_H

@@ -4,7 +4,7 @@
  * Each kind is one file, source_KIND.c, with its name in the list of meson.build. The first kind in
  * the list that matches makes the image. An archive is unpacked and its directory matched again.
  *
- * Side: parent; archives are read in confined children.
+ * Side: parent; archives are read in jailed children.
  */
 #ifndef IMAGES_REGISTRY_SOURCE_H
 #define IMAGES_REGISTRY_SOURCE_H

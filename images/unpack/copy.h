@@ -1,7 +1,7 @@
 /*
  * Copies a directory of the host into the tree at the working directory, by the rules of member.h.
  *
- * Side: confined child.
+ * Side: jailed child.
  */
 #ifndef IMAGES_UNPACK_COPY_H
 #define IMAGES_UNPACK_COPY_H

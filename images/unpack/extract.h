@@ -4,7 +4,7 @@
  *
  * tar and ar, with gzip, zstd, xz or no compression: everything else of libarchive stays off.
  *
- * Side: confined child (see unpack.h).  Source: deb(5), tar(5), libarchive's archive_read(3).
+ * Side: jailed child (see unpack.h).  Source: deb(5), tar(5), libarchive's archive_read(3).
  */
 #ifndef IMAGES_UNPACK_EXTRACT_H
 #define IMAGES_UNPACK_EXTRACT_H

@@ -5,7 +5,7 @@
  * kept is a number for each name; two names may share one by a chance of 1 in 2^40 or less, or
  * because an image was made so, and then a whiteout in that image spares a file of a lower layer.
  *
- * Side: confined child.
+ * Side: jailed child.
  */
 #ifndef IMAGES_UNPACK_HASH_SET_H
 #define IMAGES_UNPACK_HASH_SET_H

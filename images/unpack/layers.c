@@ -1,7 +1,7 @@
 #include "images/unpack/layers.h"
 
-#include "images/unpack/confine.h"
 #include "images/unpack/extract.h"
+#include "images/unpack/jailed.h"
 #include "images/unpack/stream.h"
 #include "sandbox/base/fd_message.h"
 #include "sandbox/base/owned.h"
@@ -24,20 +24,27 @@ struct layers_shared {
     atomic_size_t applied;
 };
 
+/* Of one child. */
+struct layers_task {
+    struct layers_shared *shared;
+    int socket_fd; /* where layers come from */
+};
+
 /* Takes the digest of a layer and the descriptors with it. As fd_message_receive(). */
-static int layer_receive(struct digest *diff_id, int *fds, size_t count)
+static int layer_receive(int socket_fd, struct digest *diff_id, int *fds, size_t count)
 {
     const struct fd_message message = {diff_id, sizeof(*diff_id), fds, count};
-    return fd_message_receive(CONFINED_FIRST_FD, &message, 0);
+    return fd_message_receive(socket_fd, &message, 0);
 }
 
 static int expander_body(void *data, struct fault *fault)
 {
-    struct layers_shared *shared = data;
+    const struct layers_task *task = data;
+    struct layers_shared *shared = task->shared;
     for (size_t number = 0;; number++) {
         int fds[2] = {-1, -1};
         struct digest diff_id;
-        int r = layer_receive(&diff_id, fds, ARRAY_LENGTH(fds));
+        int r = layer_receive(task->socket_fd, &diff_id, fds, ARRAY_LENGTH(fds));
         if (r <= 0)
             return r < 0 ? fault_set(fault, -r, "cannot receive a layer: %m") : 0;
         OWNED_FD int fd = fds[0];
@@ -54,11 +61,12 @@ static int expander_body(void *data, struct fault *fault)
 
 static int applier_body(void *data, struct fault *fault)
 {
-    struct layers_shared *shared = data;
+    const struct layers_task *task = data;
+    struct layers_shared *shared = task->shared;
     for (size_t number = 0;; number++) {
         OWNED_FD int fd = -1;
         struct digest diff_id = {""};
-        int r = layer_receive(&diff_id, &fd, 1);
+        int r = layer_receive(task->socket_fd, &diff_id, &fd, 1);
         if (r <= 0)
             return r < 0 ? fault_set(fault, -r, "cannot receive a layer: %m") : 0;
         const struct layer_source layer = {fd, &diff_id, &shared->expanded[number]};
@@ -84,14 +92,15 @@ static int layers_child_start(struct layers *layers, size_t which, const char *r
         return fault_set(fault, errno, "cannot make a socket pair: %m");
     layers->socket_fds[which] = ends[0];
     OWNED_FD int child_fd = ends[1];
-    const struct confined confined = {
+    struct layers_task task = {layers->shared, child_fd};
+    const struct image_jail jail = {
         .root = root,
         .body = bodies[which],
-        .data = layers->shared,
+        .data = &task,
         .fds = &child_fd,
         .fd_count = 1,
     };
-    return confined_start(&confined, &layers->children[which], fault);
+    return jailed_start(&jail, &layers->children[which], fault);
 }
 
 int layers_start(struct layers *layers, const char *root, struct fault *fault)
@@ -114,9 +123,9 @@ static int layers_cause(struct layers *layers, struct fault *fault)
         fd_close(&layers->socket_fds[i]); /* the other one ends too */
     int r = subprocess_wait_all(layers->children, LAYERS_CHILDREN, NULL, fault);
     if (r == 0)
-        r = confined_check(&layers->children[LAYERS_APPLIER], fault);
+        r = jailed_check(&layers->children[LAYERS_APPLIER], fault);
     if (r == 0)
-        r = confined_check(&layers->children[LAYERS_EXPANDER], fault);
+        r = jailed_check(&layers->children[LAYERS_EXPANDER], fault);
     return r < 0 ? r : fault_set(fault, EPROTO, "a child that unpacks layers ended early");
 }
 

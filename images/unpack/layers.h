@@ -1,12 +1,12 @@
 /*
  * Applies the layers of an image to its root file system, in order, each as soon as the parent has
- * it whole, while the parent fetches the next. In two confined children, so that two processors
+ * it whole, while the parent fetches the next. In two jailed children, so that two processors
  * have work:
  *
  *     file of a layer -> expander: gzip, zstd, xz -> pipe -> applier: digest, tar -> the tree
  *
  * They are started before the parent talks to a network: libraries may start threads for that,
- * and a process with threads cannot make a child that goes on in libc (confine.c).
+ * and a process with threads cannot make a child that goes on in libc (jailed.c).
  *
  * Side: parent; the layers are read in the children.
  */

@@ -9,10 +9,10 @@
  *   somebody may run, and nobody but the owner may write;
  * - bytes, members and depth have a maximum.
  *
- * The process has the tree as its root already (confine.h): these rules are the second wall, and
+ * The process has the tree as its root already (jailed.h): these rules are the second wall, and
  * they give the clear message.
  *
- * Side: confined child.  Source: openat2(2), tar(5); OCI image-spec, layer.md.
+ * Side: jailed child.  Source: openat2(2), tar(5); OCI image-spec, layer.md.
  */
 #ifndef IMAGES_UNPACK_MEMBER_H
 #define IMAGES_UNPACK_MEMBER_H

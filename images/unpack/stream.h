@@ -5,7 +5,7 @@
  * sparse file that lie upon each other and extended headers let a reader of the tar go on and on
  * within one call.
  *
- * Side: confined child.  Source: libarchive's archive_read(3), "raw".
+ * Side: jailed child.  Source: libarchive's archive_read(3), "raw".
  */
 #ifndef IMAGES_UNPACK_STREAM_H
 #define IMAGES_UNPACK_STREAM_H

@@ -1,8 +1,8 @@
 #include "images/unpack/unpack.h"
 
-#include "images/unpack/confine.h"
 #include "images/unpack/copy.h"
 #include "images/unpack/extract.h"
+#include "images/unpack/jailed.h"
 #include "sandbox/base/owned.h"
 
 #include <sys/mman.h>
@@ -19,13 +19,14 @@ struct shared {
 
 struct job {
     struct shared *shared; /* a shared mapping */
-    size_t count;          /* of packages */
+    const int *fds;        /* of the archives */
+    size_t count;
 };
 
 static int tar_body(void *data, struct fault *fault)
 {
     struct job *job = data;
-    return extract_tar(CONFINED_FIRST_FD, &job->shared->usage, fault);
+    return extract_tar(job->fds[0], &job->shared->usage, fault);
 }
 
 /* One worker: takes packages until there is none left. */
@@ -38,7 +39,7 @@ static int packages_body(void *data, struct fault *fault)
         size_t number = atomic_fetch_add(&job->shared->next, 1);
         if (number >= job->count)
             return 0;
-        int r = extract_package(CONFINED_FIRST_FD + (int)number, number, &writer, fault);
+        int r = extract_package(job->fds[number], number, &writer, fault);
         if (r < 0)
             return r;
         atomic_fetch_add(&job->shared->done, 1);
@@ -84,23 +85,23 @@ int unpack_tar(const char *root, int archive_fd, struct progress *progress, stru
         return r;
     struct stat status = {0};
     (void)fstat(archive_fd, &status);
-    struct job job = {.shared = shared};
-    const struct confined confined = {
+    struct job job = {shared, &archive_fd, 1};
+    const struct image_jail jail = {
         .root = root,
         .body = tar_body,
         .data = &job,
-        .fds = &archive_fd,
-        .fd_count = 1,
+        .fds = job.fds,
+        .fd_count = job.count,
     };
     struct tar_progress at = {progress, archive_fd, (uint64_t)status.st_size};
     const struct subprocess_observer observer = {.tick = tar_tick, .data = &at};
-    return confined_run(&confined, &observer, fault);
+    return jailed_run(&jail, &observer, fault);
 }
 
 static int directory_body(void *data, struct fault *fault)
 {
     struct job *job = data;
-    return copy_directory(CONFINED_FIRST_FD, &job->shared->usage, fault);
+    return copy_directory(job->fds[0], &job->shared->usage, fault);
 }
 
 int unpack_directory(const char *root, int directory_fd, struct fault *fault)
@@ -109,15 +110,15 @@ int unpack_directory(const char *root, int directory_fd, struct fault *fault)
     int r = shared_make(&shared, fault);
     if (r < 0)
         return r;
-    struct job job = {.shared = shared};
-    const struct confined confined = {
+    struct job job = {shared, &directory_fd, 1};
+    const struct image_jail jail = {
         .root = root,
         .body = directory_body,
         .data = &job,
-        .fds = &directory_fd,
-        .fd_count = 1,
+        .fds = job.fds,
+        .fd_count = job.count,
     };
-    return confined_run(&confined, NULL, fault);
+    return jailed_run(&jail, NULL, fault);
 }
 
 struct packages_progress {
@@ -144,8 +145,8 @@ int unpack_packages(const char *root, const int *fds, size_t count, struct progr
     int r = shared_make(&shared, fault);
     if (r < 0)
         return r;
-    struct job job = {.shared = shared, .count = count};
-    const struct confined confined = {
+    struct job job = {shared, fds, count};
+    const struct image_jail jail = {
         .root = root,
         .body = packages_body,
         .data = &job,
@@ -154,12 +155,12 @@ int unpack_packages(const char *root, const int *fds, size_t count, struct progr
     };
     OWNED(workers_release) struct subprocess workers[WORKERS] = {SUBPROCESS_NONE, SUBPROCESS_NONE};
     for (size_t i = 0; r == 0 && i < WORKERS; i++)
-        r = confined_start(&confined, &workers[i], fault);
+        r = jailed_start(&jail, &workers[i], fault);
     struct packages_progress at = {progress, &job};
     const struct subprocess_observer observer = {.tick = packages_tick, .data = &at};
     if (r == 0)
         r = subprocess_wait_all(workers, WORKERS, &observer, fault);
     for (size_t i = 0; r == 0 && i < WORKERS; i++)
-        r = confined_check(&workers[i], fault);
+        r = jailed_check(&workers[i], fault);
     return r;
 }

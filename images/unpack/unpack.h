@@ -1,6 +1,6 @@
 /*
  * Unpacks archives into a root file system: a tar of a whole one, or Debian packages; layers.h
- * unpacks container images. Archives are read in confined children only (extract.h), by descriptors
+ * unpacks container images. Archives are read in jailed children only (extract.h), by descriptors
  * opened before.
  *
  * Side: parent.

@@ -6,7 +6,7 @@
  *
  * Files of the layer itself stay, before the whiteout or after it.
  *
- * Side: confined child.  Source: OCI image-spec, layer.md "Whiteouts".
+ * Side: jailed child.  Source: OCI image-spec, layer.md "Whiteouts".
  */
 #ifndef IMAGES_UNPACK_WHITEOUT_H
 #define IMAGES_UNPACK_WHITEOUT_H

@@ -5,6 +5,7 @@
 #include "sandbox/limits/limits.h"
 #include "seccomp-profiles/build-profile.h"
 #include "seccomp-profiles/default-profile.h"
+#include "seccomp-profiles/unpack-profile.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -303,6 +304,12 @@ int filter_compile_default(const char *without, struct filter *ret_filter, struc
 int filter_compile_build(struct filter *ret_filter, struct fault *fault)
 {
     return filter_compile(build_profile_json, sizeof(build_profile_json), NULL, ret_filter, fault);
+}
+
+int filter_compile_unpack(struct filter *ret_filter, struct fault *fault)
+{
+    return filter_compile(unpack_profile_json, sizeof(unpack_profile_json), NULL, ret_filter,
+                          fault);
 }
 
 void filter_release(struct filter *filter)

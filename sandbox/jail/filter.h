@@ -36,8 +36,11 @@ int filter_try(const char *json, size_t length, struct fault *fault);
 /* The profile that is part of the program: seccomp-profiles/default.json. */
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault);
 
-/* The profile under which `images add` installs: build.json there, put over default.json. */
+/* The profile under which programs of an image install: build.json there, put over default.json. */
 int filter_compile_build(struct filter *ret_filter, struct fault *fault);
+
+/* The profile under which archives are unpacked, and files of an image arranged: unpack.json. */
+int filter_compile_unpack(struct filter *ret_filter, struct fault *fault);
 
 void filter_release(struct filter *filter);
 

@@ -60,7 +60,7 @@ static int choose_unprivileged(const char *path, unsigned long *ret_id, struct f
 
 int id_map_choose(struct id_map *ret_map, struct fault *fault)
 {
-    struct id_map map = {geteuid(), getegid()};
+    struct id_map map = {geteuid(), getegid(), JAIL_UID, JAIL_GID};
     if (map.outside_uid == 0) {
         unsigned long uid = 0;
         unsigned long gid = 0;
@@ -81,8 +81,8 @@ int id_map_write(const struct id_map *map, pid_t pid, struct fault *fault)
 {
     char uids[64];
     char gids[64];
-    snprintf(uids, sizeof(uids), "%d %u 1", JAIL_UID, (unsigned)map->outside_uid);
-    snprintf(gids, sizeof(gids), "%d %u 1", JAIL_GID, (unsigned)map->outside_gid);
+    snprintf(uids, sizeof(uids), "%u %u 1", (unsigned)map->inside_uid, (unsigned)map->outside_uid);
+    snprintf(gids, sizeof(gids), "%u %u 1", (unsigned)map->inside_gid, (unsigned)map->outside_gid);
     struct fault cause = {0};
     int r = proc_file_write(pid, "setgroups", "deny", &cause);
     if (r == 0)

@@ -1,5 +1,5 @@
 /*
- * Which user a snippet is: one uid and one gid, never 0 inside, never root outside.
+ * Which user a jail is: one uid and one gid. A snippet is never 0 inside, and never root outside.
  *
  * Side: parent.  Source: user_namespaces(7), "User and group ID mappings".
  */
@@ -14,12 +14,14 @@
 #define JAIL_GID 1000
 
 struct id_map {
-    uid_t outside_uid; /* on the host; JAIL_UID inside */
+    uid_t outside_uid; /* on the host */
     gid_t outside_gid;
+    uid_t inside_uid; /* the same ones in the jail */
+    gid_t inside_gid;
 };
 
 /*
- * For an ordinary user: the user. For root: an id that owns nothing, out of those that the current
+ * Of a run. For an ordinary user: the user. For root: an id that owns nothing, out of those that the current
  * user namespace has; where it has only the one that is called 0 here, that one, which is not root
  * of the host. 0, or a negative errno with its fault.
  */

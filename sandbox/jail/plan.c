@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define JAIL_HOSTNAME "sandbox"
-#define JAIL_INIT "sandbox-init"
 #define JAIL_HOME RUN_HOME
 #define JAIL_WORK "/work"
 #define MOUNT_OPTIONS_MAX 4095 /* a page with its NUL: mount(2) */
@@ -23,40 +21,6 @@ static const struct plan_scratch scratch[] = {
     {"tmp", "/tmp", 01777, true},
     {"home", JAIL_HOME, 0755, true},
     {"shm", "/dev/shm", 01777, false},
-};
-
-static const struct plan_device devices[] = {
-    {"/dev/null", "null"},     {"/dev/zero", "zero"},       {"/dev/full", "full"},
-    {"/dev/random", "random"}, {"/dev/urandom", "urandom"},
-};
-
-static const struct plan_link dev_links[] = {
-    {"fd", "/proc/self/fd"},
-    {"stdin", "/proc/self/fd/0"},
-    {"stdout", "/proc/self/fd/1"},
-    {"stderr", "/proc/self/fd/2"},
-};
-
-/*
- * Files of /proc that tell of the host and its user, not of the sandbox. Keys belong to a user id
- * outside, and their names are shown to whoever has it; a kernel's command line may name disks and
- * hold secrets; the boot id names the machine; locks are shown with the files of others.
- */
-static const char *const masks[] = {
-    "keys",       "key-users", "cmdline", "sys/kernel/random/boot_id",
-    "partitions", "diskstats", "locks",   "swaps",
-    "misc",       "config.gz", "fs/",     "bus/",
-    "pressure/",
-};
-
-/*
- * Each is counted for the user outside too, so that a snippet without a limit of its own could use
- * up what the user's other programs need. No further user namespace: the filter says so as well.
- */
-static const struct plan_user_limit user_limits[] = {
-    {"sys/user/max_user_namespaces", "0"},
-    {"sys/user/max_inotify_instances", "16"},
-    {"sys/user/max_inotify_watches", "4096"},
 };
 
 /* The same as the mounts allow: the root is read-only, these are not. */
@@ -91,7 +55,6 @@ struct plan {
     char **environment;
     char **warm_environment;     /* of the program, if it is started ahead; or NULL: the same */
     struct plan_file preparation; /* and a file for it */
-    const char *image;
 };
 
 /* A formatted string that lives as long as the plan; NULL when there is no memory. */
@@ -214,7 +177,6 @@ static int plan_arguments(struct plan *plan, const struct run_spec *spec,
         fault_prefix(fault, "image %s", spec->image);
         return r;
     }
-    _Static_assert(ARGUMENTS_MAX <= PLAN_ARGUMENTS_MAX, "the child could not pass on all");
     plan->argv = calloc(count + 1, sizeof(char *));
     if (plan->argv == NULL)
         return -ENOMEM;
@@ -264,14 +226,6 @@ static int plan_home_links(struct plan *plan, const struct run_spec *spec, struc
     return 0;
 }
 
-/* What the server itself was denied, for good, cannot be given and need not be. */
-static void lower_to_own(struct plan_rlimit *rlimit)
-{
-    struct rlimit own;
-    if (getrlimit((__rlimit_resource_t)rlimit->resource, &own) == 0 && own.rlim_max < rlimit->limit)
-        rlimit->limit = own.rlim_max;
-}
-
 /*
  * What a run may use together is not for this limit, but for cgroups or the limiter. It only keeps a
  * single process from running away from a limiter by more than the machine has.
@@ -310,7 +264,7 @@ static void plan_rlimits(struct plan *plan, const struct run_spec *spec)
     };
     _Static_assert(sizeof(rlimits) <= sizeof(plan->rlimits), "plan->rlimits is too small");
     for (size_t i = 0; i < ARRAY_LENGTH(rlimits); i++)
-        lower_to_own(&rlimits[i]);
+        plan_lower_to_own(&rlimits[i]);
     memcpy(plan->rlimits, rlimits, sizeof(rlimits));
     plan->jail.rlimits = plan->rlimits;
     plan->jail.rlimit_count = ARRAY_LENGTH(rlimits);
@@ -350,14 +304,6 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
         return -ENOMEM;
     jail->scratch = scratch;
     jail->scratch_count = ARRAY_LENGTH(scratch);
-    jail->devices = devices;
-    jail->device_count = ARRAY_LENGTH(devices);
-    jail->dev_links = dev_links;
-    jail->dev_link_count = ARRAY_LENGTH(dev_links);
-    jail->user_limits = user_limits;
-    jail->user_limit_count = ARRAY_LENGTH(user_limits);
-    jail->masks = masks;
-    jail->mask_count = ARRAY_LENGTH(masks);
     jail->home = JAIL_HOME;
     jail->work_directory = JAIL_WORK;
     return 0;
@@ -366,18 +312,13 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
 static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct fault *fault)
 {
     const struct run_spec *spec = inputs->spec;
+    plan_base_fill(&plan->jail, JAIL_RUN, inputs->host);
     plan->jail.uid = JAIL_UID;
     plan->jail.gid = JAIL_GID;
-    plan->jail.hostname = JAIL_HOSTNAME;
-    plan->jail.init_name = JAIL_INIT;
-    plan->jail.command_line = inputs->command_line;
-    plan->jail.command_line_size = inputs->command_line_size;
-    plan->jail.last_capability = inputs->last_capability;
-    plan->jail.landlock_abi = inputs->landlock_abi;
     plan->jail.path_rights = path_rights;
     plan->jail.path_rights_count = ARRAY_LENGTH(path_rights);
-    plan->image = plan_text(plan, "%s", spec->image);
-    if (plan->image == NULL)
+    plan->jail.subject = plan_text(plan, "the sandbox for image %s", spec->image);
+    if (plan->jail.subject == NULL)
         return -ENOMEM;
     OWNED(rootfs_close) struct rootfs rootfs = ROOTFS_NONE;
     int r = core_pattern_check(fault);
@@ -460,7 +401,7 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
             a->rlimits[i].limit != b->rlimits[i].limit)
             return false;
     }
-    return same_text(one->image, other->image) && same_text(a->root_path, b->root_path) &&
+    return same_text(a->subject, b->subject) && same_text(a->root_path, b->root_path) &&
            a->root_device == b->root_device && a->root_inode == b->root_inode &&
            same_text(a->root_layers, b->root_layers) &&
            same_text(a->scratch_size, b->scratch_size) &&
@@ -483,11 +424,6 @@ void plan_make_warm(struct plan *plan)
 struct jail_plan *plan_jail(struct plan *plan)
 {
     return &plan->jail;
-}
-
-const char *plan_image(const struct plan *plan)
-{
-    return plan->image;
 }
 
 void plan_set_filter(struct plan *plan, const struct filter *filter)

@@ -9,16 +9,14 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/filter.h"
+#include "sandbox/jail/plan_base.h"
 #include "sandbox/jail/run_spec.h"
 
 struct plan; /* owns every string and array of its jail_plan */
 
 struct plan_inputs {
-    const struct run_spec *spec;  /* copied */
-    int last_capability;
-    int landlock_abi;             /* landlock_abi() */
-    char *command_line;           /* of this process: proc_file_find_command_line() */
-    size_t command_line_size;
+    const struct run_spec *spec; /* copied */
+    const struct jail_host *host;
 };
 
 /*
@@ -38,9 +36,6 @@ bool plan_is_same(const struct plan *one, const struct plan *other);
 
 /* From now on the jails of this plan are made ahead: sandbox/jail/child/code.h. */
 void plan_make_warm(struct plan *plan);
-
-/* For messages: the image's name. */
-const char *plan_image(const struct plan *plan);
 
 /* The filter, borrowed for the life of the plan; due before sandbox_spawn(). */
 void plan_set_filter(struct plan *plan, const struct filter *filter);

@@ -28,6 +28,7 @@ struct channels {
     int files[2]; /* parent's, child's */
     int code;
     int root_tree;
+    int *keep; /* owned: those of the child, ascending */
 };
 
 static void pair_close(int pair[2])
@@ -44,6 +45,7 @@ static void channels_close(struct channels *channels)
     pair_close(channels->files);
     fd_close(&channels->code);
     fd_close(&channels->root_tree);
+    free(channels->keep);
 }
 
 /* 0, 1 and 2 become the program's: nothing of ours may lie there. */
@@ -82,20 +84,23 @@ static int make_code_memory(int *ret_fd)
     return *ret_fd < 0 ? -errno : raise_above_standard(ret_fd);
 }
 
-static int channels_open(struct channels *channels, const struct id_map *map, struct fault *fault)
+static int channels_open(struct channels *channels, const struct jail_plan *plan,
+                         const struct id_map *map, struct fault *fault)
 {
+    bool takes_code = plan->code_name != NULL;
     int r = make_pipe(channels->out, map);
     if (r == 0)
         r = make_pipe(channels->err, map);
     if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->control) < 0)
         r = -errno;
-    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->files) < 0)
+    if (r == 0 && takes_code &&
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->files) < 0)
         r = -errno;
     if (r == 0)
         r = raise_above_standard(&channels->control[1]);
-    if (r == 0)
+    if (r == 0 && takes_code)
         r = raise_above_standard(&channels->files[1]);
-    if (r == 0)
+    if (r == 0 && takes_code)
         r = make_code_memory(&channels->code);
     if (r == 0 && channels->root_tree >= 0)
         r = raise_above_standard(&channels->root_tree);
@@ -109,23 +114,27 @@ static int compare_descriptors(const void *one, const void *other)
     return *(const int *)one - *(const int *)other;
 }
 
-static void plan_descriptors(struct jail_plan *jail, const struct channels *channels)
+/* 0 or -ENOMEM. */
+static int plan_descriptors(struct jail_plan *plan, struct channels *channels)
 {
-    jail->control_fd = channels->control[1];
-    jail->stdout_fd = channels->out[1];
-    jail->stderr_fd = channels->err[1];
-    jail->files_fd = channels->files[1];
-    jail->code_fd = channels->code;
-    jail->root_tree_fd = channels->root_tree;
-    jail->keep_count = 0;
-    jail->keep[jail->keep_count++] = jail->control_fd;
-    jail->keep[jail->keep_count++] = jail->stdout_fd;
-    jail->keep[jail->keep_count++] = jail->stderr_fd;
-    jail->keep[jail->keep_count++] = jail->files_fd;
-    jail->keep[jail->keep_count++] = jail->code_fd;
-    if (jail->root_tree_fd >= 0)
-        jail->keep[jail->keep_count++] = jail->root_tree_fd;
-    qsort(jail->keep, jail->keep_count, sizeof(int), compare_descriptors);
+    const int own[] = {
+        plan->control_fd = channels->control[1], plan->stdout_fd = channels->out[1],
+        plan->stderr_fd = channels->err[1],      plan->files_fd = channels->files[1],
+        plan->code_fd = channels->code,          plan->root_tree_fd = channels->root_tree,
+    };
+    channels->keep = calloc(ARRAY_LENGTH(own) + plan->body_fd_count, sizeof(int));
+    if (channels->keep == NULL)
+        return -ENOMEM;
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LENGTH(own); i++)
+        if (own[i] >= 0)
+            channels->keep[count++] = own[i];
+    for (size_t i = 0; i < plan->body_fd_count; i++)
+        channels->keep[count++] = plan->body_fds[i];
+    qsort(channels->keep, count, sizeof(int), compare_descriptors);
+    plan->keep = channels->keep;
+    plan->keep_count = count;
+    return 0;
 }
 
 static int say(const struct sandbox *sandbox, enum parent_word word)
@@ -150,12 +159,12 @@ static int let_go(const struct sandbox *sandbox, const struct id_map *map, struc
 }
 
 /* A child that failed before has told why, and that is the cause; a dead one cannot be mapped. */
-static int explain_by_child(struct plan *plan, struct sandbox *sandbox, int r, struct fault *fault,
-                            const struct fault *own)
+static int explain_by_child(const struct jail_plan *plan, struct sandbox *sandbox, int r,
+                            struct fault *fault, const struct fault *own)
 {
     struct child_report report;
     if (sandbox_read_report(sandbox, &report) == 0 && report.kind == REPORT_FAILED)
-        return setup_error_explain(plan_jail(plan), plan_image(plan), &report, fault);
+        return setup_error_explain(plan, &report, fault);
     return fault_set(fault, -r, "%s", own->text);
 }
 
@@ -173,26 +182,27 @@ static long clone_child(int cgroup_fd, int *ret_pidfd)
     return syscall(SYS_clone3, &arguments, sizeof(arguments));
 }
 
-int sandbox_spawn(struct plan *plan, const struct id_map *map, int cgroup_fd,
+int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_fd,
                   struct sandbox *ret_sandbox, struct fault *fault)
 {
     OWNED(channels_close)
-    struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, -1};
+    struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, -1, NULL};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     int r = 0;
-    if (plan_jail(plan)->root_layers == NULL) /* those it reaches before it leaves our ids */
-        r = rootfs_detach(plan_jail(plan)->root_path, &channels.root_tree, fault);
+    if (plan->root_layers == NULL) /* those it reaches before it leaves our ids */
+        r = rootfs_detach(plan->root_path, &channels.root_tree, fault);
     if (r == 0)
-        r = channels_open(&channels, map, fault);
+        r = channels_open(&channels, plan, map, fault);
     if (r < 0)
         return r;
-    plan_descriptors(plan_jail(plan), &channels);
+    if (plan_descriptors(plan, &channels) < 0)
+        return fault_set(fault, ENOMEM, "out of memory for the descriptors of a sandbox");
 
     long pid = clone_child(cgroup_fd, &sandbox.pidfd);
     if (pid < 0)
         return setup_error_explain_clone(errno, fault);
     if (pid == 0)
-        jail_main(plan_jail(plan));
+        jail_main(plan);
     sandbox.pid = (pid_t)pid;
     sandbox.control_fd = fd_take(&channels.control[0]);
     sandbox.stdout_fd = fd_take(&channels.out[0]);

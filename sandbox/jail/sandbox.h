@@ -10,7 +10,6 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/id_map.h"
-#include "sandbox/jail/plan.h"
 
 #include <stddef.h>
 #include <sys/resource.h>
@@ -22,8 +21,8 @@ struct sandbox {
     int control_fd;  /* records of child_report, one each read */
     int stdout_fd;   /* read ends, non-blocking */
     int stderr_fd;
-    int files_fd;    /* a descriptor of the work directory comes here: files.h */
-    int code_fd;     /* memory that the child has too; -1 once the code is in it */
+    int files_fd;    /* of a run: a descriptor of the work directory comes here: run_files.h */
+    int code_fd;     /* of a run: memory that the child has too; -1 once the code is in it */
 };
 
 #define SANDBOX_NONE                                                                               \
@@ -40,7 +39,7 @@ struct sandbox {
  * failures inside come later, as records on control_fd. The plan is needed until the first record
  * REPORT_READY only by the child, which has a copy: the parent may free it any time.
  */
-int sandbox_spawn(struct plan *plan, const struct id_map *map, int cgroup_fd,
+int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_fd,
                   struct sandbox *ret_sandbox, struct fault *fault);
 
 /* Hands over the code; once for each sandbox. 0, or a negative errno with its fault. */

@@ -12,8 +12,8 @@ static const struct {
     const char *name;
     const char *text;
 } steps[STEP_COUNT] = {
-#define STEP(id, name, text) [STEP_##id] = {#name, text},
-#define PART STEP
+#define STEP(id, name, jails, text) [STEP_##id] = {#name, text},
+#define PART(id, name, text) [STEP_##id] = {#name, text},
 #include "sandbox/jail/child/steps.def"
 #undef STEP
 #undef PART
@@ -74,6 +74,8 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     case STEP_SPLIT_SCRATCH:
     case STEP_MOUNT_SCRATCH:
         return index < plan->scratch_count ? plan->scratch[index].target : "";
+    case STEP_SHOW_FILE:
+        return index < plan->shown_count ? plan->shown[index].host_path : "";
     case STEP_FILL_HOME:
         if (index == plan->home_link_count && plan->home_file != NULL)
             return plan->home_file->path;
@@ -171,8 +173,8 @@ static const char *step_remedy(enum jail_step step, int error)
     }
 }
 
-int setup_error_explain(const struct jail_plan *plan, const char *image,
-                        const struct child_report *report, struct fault *fault)
+int setup_error_explain(const struct jail_plan *plan, const struct child_report *report,
+                        struct fault *fault)
 {
     bool is_known = report->step < STEP_COUNT;
     fault_identify(fault, is_known ? steps[report->step].name : "set_up");
@@ -180,7 +182,7 @@ int setup_error_explain(const struct jail_plan *plan, const char *image,
     const char *remedy = step_remedy((enum jail_step)report->step, report->error);
     /* Of a child: what no system call gives as its error is none. */
     int error = report->error > 0 && report->error <= ERRNO_MAX ? report->error : EIO;
-    return fault_set(fault, error, "the sandbox for image %s could not %s%s%s: %s%s%s", image,
+    return fault_set(fault, error, "%s could not %s%s%s: %s%s%s", plan->subject,
                      is_known ? steps[report->step].text : "be set up",
                      object[0] != '\0' ? " " : "", object, strerror(error),
                      remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");

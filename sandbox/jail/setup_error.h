@@ -10,8 +10,8 @@
 #include "sandbox/jail/child/jail_plan.h"
 
 /* Fills the fault for a record of kind REPORT_FAILED; returns its negative errno. */
-int setup_error_explain(const struct jail_plan *plan, const char *image,
-                        const struct child_report *report, struct fault *fault);
+int setup_error_explain(const struct jail_plan *plan, const struct child_report *report,
+                        struct fault *fault);
 
 /* The same for clone3 itself, with `error` its errno. */
 int setup_error_explain_clone(int error, struct fault *fault);

@@ -1,5 +1,5 @@
 /*
- * Messages of a confined child, which reads archives and is not trusted, in pieces; two bytes before
+ * Messages of a jailed child, which reads archives and is not trusted, in pieces; two bytes before
  * each are its length. They are waited for as those of a real child, and taken into an image: its
  * record can be written, and is read again or refused; nothing in it speaks to a terminal.
  */
@@ -51,7 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     OWNED(subprocess_release) struct subprocess child = SUBPROCESS_NONE;
     child.report_fd = pair[0];
     OWNED(image_release) struct image image = {0};
-    const struct subprocess_observer observer = {.report = postinstall_take_report, .data = &image};
+    const struct subprocess_observer observer = {.message = postinstall_take_message,
+                                                 .data = &image};
     struct fault fault = {0};
     int r = subprocess_wait_all(&child, 1, &observer, &fault);
     fuzz_check_fault(r, &fault);

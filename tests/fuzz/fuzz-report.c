@@ -19,9 +19,10 @@ static const struct plan_scratch scratch[] = {{.name = "work", .target = "/work"
 static const struct plan_rlimit rlimits[] = {{RLIMIT_CORE, 1}, {RLIMIT_NICE, 0}, {99, 0}};
 static const struct plan_user_limit user_limits[] = {{"sys/user/max_user_namespaces", "0"}};
 static const char *const masks[] = {"keys"};
-static char *const arguments[] = {(char *)"/usr/bin/python3", NULL};
+static char *arguments[] = {(char *)"/usr/bin/python3", NULL};
 
 static const struct jail_plan plan = {
+    .subject = "the sandbox for image python",
     .root_path = "/image",
     .scratch = scratch,
     .scratch_count = ARRAY_LENGTH(scratch),
@@ -70,7 +71,7 @@ static size_t send_pieces(int fd, struct fuzz_input *input)
 static void explain(const struct child_report *report)
 {
     struct fault fault = {0};
-    int r = setup_error_explain(&plan, "python", report, &fault);
+    int r = setup_error_explain(&plan, report, &fault);
     fuzz_check_fault(r, &fault);
     FUZZ_CHECK(r < 0 && strstr(fault.text, "python") != NULL);
     struct fault clone = {0};

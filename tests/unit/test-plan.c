@@ -75,7 +75,8 @@ static void plan_release(struct plan **plan)
 
 static int build(const struct run_spec *spec, struct plan **ret_plan, struct fault *fault)
 {
-    const struct plan_inputs inputs = {.spec = spec, .last_capability = 40};
+    const struct jail_host host = {.last_capability = 40};
+    const struct plan_inputs inputs = {spec, &host};
     return plan_build(&inputs, ret_plan, fault);
 }
 

@@ -19,8 +19,9 @@ static const struct plan_scratch scratch[] = {{"work", "/work", 0755, true}};
 static const struct plan_rlimit rlimits[] = {{RLIMIT_NPROC, 1}};
 static const struct plan_device devices[] = {{"/dev/null", "null"}};
 static const struct plan_link dev_links[] = {{"fd", "/proc/self/fd"}};
-static char *const argv[] = {(char[]){"/usr/bin/python3"}, NULL};
+static char *argv[] = {(char[]){"/usr/bin/python3"}, NULL};
 static const struct jail_plan plan = {
+    .subject = "the sandbox for image python",
     .root_path = "/images/python/rootfs",
     .scratch = scratch,
     .scratch_count = 1,
@@ -62,7 +63,7 @@ static void a_failed_step_names_step_object_cause_and_remedy(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
         struct fault fault = {0};
-        int r = setup_error_explain(&plan, "python", &table[i].report, &fault);
+        int r = setup_error_explain(&plan, &table[i].report, &fault);
         assert_int_equal(r, -(table[i].report.error != 0 ? table[i].report.error : EIO));
         if (strstr(fault.text, table[i].words) == NULL)
             fail_msg("row %zu: \"%s\" does not say \"%s\"", i, fault.text, table[i].words);
@@ -77,7 +78,7 @@ static void every_step_has_a_sentence_of_its_own(void **state)
     for (unsigned step = 0; step < STEP_COUNT; step++) {
         struct fault fault = {0};
         struct child_report report = {REPORT_FAILED, step, EIO, -1, 0};
-        setup_error_explain(&plan, "python", &report, &fault);
+        setup_error_explain(&plan, &report, &fault);
         assert_null(strstr(fault.text, "be set up"));
         memcpy(texts[step], fault.text, sizeof(fault.text));
         for (unsigned other = 0; other < step; other++)

@@ -16,7 +16,6 @@
 
 int step_make_code_fifo(struct jail *jail)
 {
-    jail->code_fifo = -1;
     if (!jail->plan->is_warm)
         return 0;
     jail->code = CODE_AWAITED;

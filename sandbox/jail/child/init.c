@@ -46,15 +46,10 @@ static int take_standard_streams(struct jail *jail)
  */
 static int execute(const struct jail_plan *plan)
 {
-    char *argv[PLAN_ARGUMENTS_MAX + 1];
-    size_t count = 0;
-    for (; count < PLAN_ARGUMENTS_MAX && plan->argv[count] != NULL; count++)
-        argv[count] = plan->argv[count];
-    argv[count] = NULL;
     int r = -ENOENT;
     for (char *const *program = plan->programs; *program != NULL; program++) {
-        argv[0] = *program;
-        execve(*program, argv, WALL_IS_LEFT_OUT("environment") ? environ : plan->environment);
+        plan->argv[0] = *program;
+        execve(*program, plan->argv, WALL_IS_LEFT_OUT("environment") ? environ : plan->environment);
         if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
             return -errno;
         r = errno == EACCES ? -EACCES : r;
@@ -91,6 +86,27 @@ int step_watch_children(struct jail *jail)
         return -errno;
     jail->children_fd = signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK);
     return jail->children_fd < 0 ? -errno : 0;
+}
+
+/* Of a process that executes nothing: 0, 1 and 2 are free, all descriptors but those kept being closed. */
+int step_connect_body(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    int empty_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (empty_fd < 0 || dup2(plan->stdout_fd, STDOUT_FILENO) < 0 ||
+        dup2(plan->stderr_fd, STDERR_FILENO) < 0)
+        return -errno;
+    return 0;
+}
+
+int step_perform_body(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    umask(022);
+    int r = report_kind(plan, REPORT_READY);
+    if (r < 0)
+        return r;
+    _exit(plan->body(plan->body_data));
 }
 
 static int program_main(void *data)

@@ -7,8 +7,9 @@
 static const struct {
     const char *name;
     int (*perform)(struct jail *); /* NULL: of a part */
+    enum jail_kind jails;
 } steps[STEP_COUNT] = {
-#define STEP(id, name, text) [STEP_##id] = {#name, step_##name},
+#define STEP(id, name, jails, text) [STEP_##id] = {#name, step_##name, JAIL_##jails},
 #define PART(id, name, text)
 #include "sandbox/jail/child/steps.def"
 #undef STEP
@@ -17,9 +18,9 @@ static const struct {
 
 void jail_main(const struct jail_plan *plan)
 {
-    struct jail jail = {.plan = plan, .root_fd = plan->root_tree_fd};
+    struct jail jail = {.plan = plan, .root_fd = plan->root_tree_fd, .code_fifo = -1};
     for (unsigned i = 0; i < STEP_COUNT; i++) {
-        if (steps[i].perform == NULL || WALL_IS_LEFT_OUT(steps[i].name))
+        if ((steps[i].jails & plan->kind) == 0 || WALL_IS_LEFT_OUT(steps[i].name))
             continue;
         jail_note(&jail, i, -1);
         int r = steps[i].perform(&jail);

@@ -3,7 +3,7 @@
  * makes system calls.
  *
  * Side: both. The parent builds and owns it (sandbox/jail/plan.c); the child sees a copy of it through
- * clone3 and never writes to it. Paths are NUL-terminated.
+ * clone3 and writes to none of it but argv[0]. Paths are NUL-terminated.
  */
 #ifndef SANDBOX_JAIL_CHILD_JAIL_PLAN_H
 #define SANDBOX_JAIL_CHILD_JAIL_PLAN_H
@@ -17,12 +17,21 @@
 
 /* The steps in the order in which they begin; a failure names one of them. */
 enum jail_step {
-#define STEP(id, name, text) STEP_##id,
-#define PART STEP
+#define STEP(id, name, jails, text) STEP_##id,
+#define PART(id, name, text) STEP_##id,
 #include "sandbox/jail/child/steps.def"
 #undef STEP
 #undef PART
     STEP_COUNT
+};
+
+/* What the jail is for, which decides the steps that make it. */
+enum jail_kind {
+    JAIL_RUN = 1,     /* a snippet: everything is read-only but a tmpfs */
+    JAIL_INSTALL = 2, /* a program of an image that is being made */
+    JAIL_UNPACK = 4,  /* a function of ours that reads archives or arranges files: no program */
+    JAIL_PROGRAM = JAIL_RUN | JAIL_INSTALL,
+    JAIL_ANY = JAIL_PROGRAM | JAIL_UNPACK,
 };
 
 /* One record of the control socket (SOCK_SEQPACKET), parent to child. */
@@ -41,6 +50,7 @@ enum report_kind {
     REPORT_FAILED = 1, /* step, error, index: the snippet has not run and will not */
     REPORT_READY,      /* the program begins: execve is next, or the code is on its way to it */
     REPORT_ENDED,      /* status; nothing else of the sandbox lives any more */
+    REPORT_TOLD,       /* a message of a body: image_plan.h */
 };
 
 struct child_report {
@@ -99,17 +109,25 @@ struct plan_rlimit {
     rlim_t limit; /* soft and hard */
 };
 
-#define PLAN_DESCRIPTORS_MAX 8
-#define PLAN_ARGUMENTS_MAX 256
+/* A file or directory of the host to be seen, read-only, in the image; its place is made there. */
+struct plan_shown {
+    const char *host_path;
+    const char *image_path;
+};
 
 struct jail_plan {
-    /* Descriptors that the child inherits; all other ones are closed first. */
+    enum jail_kind kind;
+    const char *subject; /* of messages: "the sandbox for image python" */
+
+    /* Descriptors that the child inherits, all above 2; all other ones are closed first. -1: none. */
     int control_fd; /* SOCK_SEQPACKET to the parent */
     int stdout_fd, stderr_fd; /* become 1 and 2 of the program; 0 is /dev/null */
     int files_fd; /* takes a descriptor of the work directory to the parent */
     int code_fd; /* memory that the parent fills before it says so */
     int root_tree_fd; /* detached mount of the root, or -1: open root_path */
-    int keep[PLAN_DESCRIPTORS_MAX]; /* the ones above, ascending, without duplicates */
+    const int *body_fds; /* what the body uses, under the same numbers */
+    size_t body_fd_count;
+    const int *keep; /* all of these, ascending, without duplicates */
     size_t keep_count;
 
     uid_t uid; /* inside; the parent writes the map */
@@ -119,7 +137,10 @@ struct jail_plan {
     char *command_line; /* of the server, which the child's copy is cleared of */
     size_t command_line_size;
 
+    bool host_network; /* no network namespace of its own */
+
     const char *root_path; /* on the host; used when root_tree_fd is -1 */
+    bool root_is_writable;
     /* NULL; or mount options of an overlayfs, its layers being relative to root_path. */
     const char *root_layers;
     uint64_t root_device; /* st_dev and st_ino that root_path must still have */
@@ -145,6 +166,9 @@ struct jail_plan {
     const char *const *masks;
     size_t mask_count;
 
+    const struct plan_shown *shown;
+    size_t shown_count;
+
     const char *home; /* absolute; one of the scratch targets */
     const struct plan_link *home_links;
     size_t home_link_count;
@@ -152,6 +176,8 @@ struct jail_plan {
 
     const struct plan_rlimit *rlimits;
     size_t rlimit_count;
+
+    int nice; /* at least so many: setpriority(2) */
 
     int landlock_abi; /* of the kernel; 0: it has none, or too old a one */
     const struct plan_path_rights *path_rights;
@@ -161,11 +187,15 @@ struct jail_plan {
     struct sock_fprog filter;
 
     const char *work_directory; /* absolute; one of the scratch targets */
-    const char *code_name; /* file below it that receives the code */
+    const char *code_name; /* file below it that receives the code; NULL: none comes */
     bool is_warm; /* the program starts before its code is there: sandbox/jail/child/code.h */
-    char *const *argv; /* argv[0] is for messages: the program gets its path there */
+    char **argv; /* argv[0] is for messages: the program gets its path there, in the child's copy */
     char *const *programs; /* NULL-terminated absolute paths in the root; the first there is runs */
     char *const *environment;
+
+    /* In a jail without a program. Its exit status; all of libc may be used. */
+    int (*body)(void *data);
+    void *body_data;
 };
 
 #endif

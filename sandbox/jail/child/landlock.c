@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,20 +47,32 @@ static uint64_t access_of(enum path_rights rights)
     return READ_ACCESS;
 }
 
-static int add_rule(const struct jail *jail, const struct plan_path_rights *rights,
+static int add_rule(const struct jail *jail, int fd, uint64_t access)
+{
+    struct landlock_path_beneath_attr rule = {.allowed_access = access, .parent_fd = fd};
+    return syscall(SYS_landlock_add_rule, jail->paths_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
+               ? -errno
+               : 0;
+}
+
+static int add_path(const struct jail *jail, const struct plan_path_rights *rights,
                     uint64_t handled)
 {
-    struct landlock_path_beneath_attr rule = {
-        .allowed_access = access_of(rights->rights) & handled,
-        .parent_fd = jail_open_inside(jail, rights->path, 0),
-    };
-    if (rule.parent_fd < 0)
-        return rule.parent_fd;
-    int r = syscall(SYS_landlock_add_rule, jail->paths_fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) < 0
-                ? -errno
-                : 0;
-    close(rule.parent_fd);
+    int fd = jail_open_inside(jail, rights->path, 0);
+    if (fd < 0)
+        return fd;
+    int r = add_rule(jail, fd, access_of(rights->rights) & handled);
+    close(fd);
     return r;
+}
+
+/* A directory of the host that the body was given: what is in it, but nothing above it. */
+static int add_given(const struct jail *jail, int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    return S_ISDIR(status.st_mode) ? add_rule(jail, fd, READ_ACCESS) : 0;
 }
 
 /* All mounts are where they will be; and a rule is for a file, by whichever path it is reached. */
@@ -81,8 +94,10 @@ int step_choose_paths(struct jail *jail)
     int r = 0;
     for (size_t i = 0; r == 0 && i < plan->path_rights_count; i++) {
         jail_note(jail, STEP_CHOOSE_PATHS, (int)i);
-        r = add_rule(jail, &plan->path_rights[i], ruleset.files);
+        r = add_path(jail, &plan->path_rights[i], ruleset.files);
     }
+    for (size_t i = 0; r == 0 && i < plan->body_fd_count; i++)
+        r = add_given(jail, plan->body_fds[i]);
     return r;
 }
 

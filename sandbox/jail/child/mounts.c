@@ -95,8 +95,10 @@ static int mount_copy(int directory_fd, const char *path, unsigned flags)
 static int mount_layers(struct jail *jail)
 {
     jail_note(jail, STEP_MOUNT_LAYERS, -1);
-    if (syscall(SYS_mount, "overlay", ROOT_PLACE, "overlay",
-                OLD_MS_RDONLY | OLD_MS_NOSUID | OLD_MS_NODEV, jail->plan->root_layers) < 0)
+    const struct jail_plan *plan = jail->plan;
+    unsigned long flags =
+        OLD_MS_NOSUID | OLD_MS_NODEV | (plan->root_is_writable ? 0 : OLD_MS_RDONLY);
+    if (syscall(SYS_mount, "overlay", ROOT_PLACE, "overlay", flags, plan->root_layers) < 0)
         return -errno;
     jail->root_fd = open(ROOT_PLACE, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return jail->root_fd < 0 ? -errno : 0;
@@ -120,10 +122,10 @@ int step_open_root(struct jail *jail)
         return -ESTALE;
 
     jail_note(jail, STEP_REMOUNT_ROOT_READ_ONLY, -1);
-    int r = mount_restrict(jail->root_fd,
-                           WALL(root_read_only, MOUNT_ATTR_RDONLY) |
-                               WALL(root_without_devices, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV),
-                           AT_RECURSIVE);
+    uint64_t read_only = plan->root_is_writable ? 0 : WALL(root_read_only, MOUNT_ATTR_RDONLY);
+    int r = mount_restrict(
+        jail->root_fd, read_only | WALL(root_without_devices, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV),
+        AT_RECURSIVE);
     if (r < 0)
         return r;
     jail_note(jail, STEP_OPEN_ROOT, -1);
@@ -290,6 +292,82 @@ int step_mount_scratch(struct jail *jail)
         jail_note(jail, STEP_MOUNT_SCRATCH, (int)i);
         r = mount_attach_inside(jail, jail->scratch_fds[i], plan->scratch[i].target);
         close(jail->scratch_fds[i]);
+    }
+    return r;
+}
+
+/* What is missing of the directories that lead to `path`. */
+static int make_parents_inside(const struct jail *jail, const char *path)
+{
+    char parent[PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof(parent))
+        return -ENAMETOOLONG;
+    int fd = jail_open_inside(jail, "/", O_DIRECTORY);
+    for (size_t i = 1; fd >= 0 && i < length; i++) {
+        if (path[i] != '/')
+            continue;
+        memcpy(parent, path, i);
+        parent[i] = '\0';
+        const char *name = parent + i;
+        while (name[-1] != '/')
+            name--;
+        if (mkdirat(fd, name, 0755) < 0 && errno != EEXIST)
+            return -errno;
+        close(fd);
+        fd = jail_open_inside(jail, parent, O_DIRECTORY);
+    }
+    return fd;
+}
+
+/* The place of a file of the host: in an image from elsewhere it may be missing. */
+static int make_place(const struct jail *jail, const char *path, bool is_directory)
+{
+    int place = jail_open_inside(jail, path, O_NOFOLLOW);
+    if (place >= 0) {
+        close(place);
+        return 0;
+    }
+    int directory = place == -ENOENT ? make_parents_inside(jail, path) : place;
+    if (directory < 0)
+        return directory;
+    const char *name = path + strlen(path);
+    while (name[-1] != '/')
+        name--;
+    int r = (is_directory ? mkdirat(directory, name, 0755)
+                          : mknodat(directory, name, S_IFREG | 0644, 0)) < 0
+                ? -errno
+                : 0;
+    close(directory);
+    return r;
+}
+
+/* Whole: where more is mounted below, as in WSL, the kernel gives no copy of a part. */
+static int show_file(const struct jail *jail, const struct plan_shown *shown)
+{
+    int fd = mount_copy(AT_FDCWD, shown->host_path, AT_RECURSIVE);
+    if (fd < 0)
+        return fd;
+    struct stat status;
+    int r = fstat(fd, &status) < 0 ? -errno : 0;
+    if (r == 0)
+        r = mount_restrict(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+                           AT_RECURSIVE);
+    if (r == 0)
+        r = make_place(jail, shown->image_path, S_ISDIR(status.st_mode));
+    if (r == 0)
+        r = mount_attach_inside(jail, fd, shown->image_path);
+    close(fd);
+    return r;
+}
+
+int step_show_files(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < plan->shown_count; i++) {
+        jail_note(jail, STEP_SHOW_FILE, (int)i);
+        r = show_file(jail, &plan->shown[i]);
     }
     return r;
 }

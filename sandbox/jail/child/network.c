@@ -11,6 +11,8 @@
 /* A new network namespace has one interface, the loopback, which is down: network_namespaces(7). */
 int step_make_network(struct jail *jail)
 {
+    if (jail->plan->host_network)
+        return 0;
     if (syscall(SYS_unshare, (unsigned long)CLONE_NEWNET) < 0)
         return -errno;
     jail_note(jail, STEP_LOOPBACK, -1);

@@ -143,6 +143,15 @@ int step_limit_user_namespace(struct jail *jail)
     return 0;
 }
 
+/* Under nice(1) it may be low enough already, and to raise it again is refused. */
+int step_lower_priority(struct jail *jail)
+{
+    int nice = 20 - (int)syscall(SYS_getpriority, PRIO_PROCESS, 0); /* the kernel's: 1 to 40 */
+    if (nice >= jail->plan->nice)
+        return 0;
+    return syscall(SYS_setpriority, PRIO_PROCESS, 0, jail->plan->nice) < 0 ? -errno : 0;
+}
+
 int step_set_rlimits(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;

@@ -41,7 +41,7 @@ struct jail {
     off_t code_offset; /* of what is written next */
 };
 
-#define STEP(id, name, text) int step_##name(struct jail *jail);
+#define STEP(id, name, jails, text) int step_##name(struct jail *jail);
 #define PART(id, name, text)
 #include "sandbox/jail/child/steps.def"
 #undef STEP

@@ -1,0 +1,78 @@
+#include "sandbox/jail/plan_base.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/proc_file.h"
+
+#include <linux/landlock.h>
+#include <sys/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const struct plan_device devices[] = {
+    {"/dev/null", "null"},     {"/dev/zero", "zero"},       {"/dev/full", "full"},
+    {"/dev/random", "random"}, {"/dev/urandom", "urandom"},
+};
+
+static const struct plan_link dev_links[] = {
+    {"fd", "/proc/self/fd"},
+    {"stdin", "/proc/self/fd/0"},
+    {"stdout", "/proc/self/fd/1"},
+    {"stderr", "/proc/self/fd/2"},
+};
+
+/*
+ * Files of /proc that tell of the host and its user, not of the sandbox. Keys belong to a user id
+ * outside, and their names are shown to whoever has it; a kernel's command line may name disks and
+ * hold secrets; the boot id names the machine; locks are shown with the files of others.
+ */
+static const char *const masks[] = {
+    "keys",       "key-users", "cmdline", "sys/kernel/random/boot_id",
+    "partitions", "diskstats", "locks",   "swaps",
+    "misc",       "config.gz", "fs/",     "bus/",
+    "pressure/",
+};
+
+/*
+ * Each is counted for the user outside too, so that a snippet without a limit of its own could use
+ * up what the user's other programs need. No further user namespace: the filter says so as well.
+ */
+static const struct plan_user_limit user_limits[] = {
+    {"sys/user/max_user_namespaces", "0"},
+    {"sys/user/max_inotify_instances", "16"},
+    {"sys/user/max_inotify_watches", "4096"},
+};
+
+int jail_host_read(struct jail_host *ret_host, struct fault *fault)
+{
+    long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    ret_host->last_capability = cap_max_bits() - 1;
+    ret_host->landlock_abi = abi >= 2 ? (int)abi : 0; /* Linux 5.19: landlock(7) */
+    return proc_file_find_command_line(&ret_host->command_line, &ret_host->command_line_size,
+                                       fault);
+}
+
+void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct jail_host *host)
+{
+    plan->kind = kind;
+    plan->hostname = "sandbox";
+    plan->init_name = "sandbox-init";
+    plan->command_line = host->command_line;
+    plan->command_line_size = host->command_line_size;
+    plan->last_capability = host->last_capability;
+    plan->landlock_abi = host->landlock_abi;
+    plan->devices = devices;
+    plan->device_count = ARRAY_LENGTH(devices);
+    plan->dev_links = dev_links;
+    plan->dev_link_count = ARRAY_LENGTH(dev_links);
+    plan->user_limits = user_limits;
+    plan->user_limit_count = ARRAY_LENGTH(user_limits);
+    plan->masks = masks;
+    plan->mask_count = ARRAY_LENGTH(masks);
+}
+
+void plan_lower_to_own(struct plan_rlimit *rlimit)
+{
+    struct rlimit own;
+    if (getrlimit((__rlimit_resource_t)rlimit->resource, &own) == 0 && own.rlim_max < rlimit->limit)
+        rlimit->limit = own.rlim_max;
+}

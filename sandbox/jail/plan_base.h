@@ -1,0 +1,28 @@
+/*
+ * What the plans of all jails have in common, and what they need to know of this host and process.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_JAIL_PLAN_BASE_H
+#define SANDBOX_JAIL_PLAN_BASE_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/jail/child/jail_plan.h"
+
+struct jail_host {
+    int last_capability;
+    int landlock_abi;   /* 0: no Landlock, or before ABI 2, which cannot allow moving files */
+    char *command_line; /* of this process: proc_file_find_command_line() */
+    size_t command_line_size;
+};
+
+/* 0, or a negative errno with a fault. */
+int jail_host_read(struct jail_host *ret_host, struct fault *fault);
+
+/* The kind, names, devices, masks and limits of the user namespace; all of it lasts. */
+void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct jail_host *host);
+
+/* What this process itself was denied, for good, cannot be given and need not be. */
+void plan_lower_to_own(struct plan_rlimit *rlimit);
+
+#endif

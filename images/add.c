@@ -184,7 +184,7 @@ static int result_publish(struct adding *adding, const struct publish_lock *lock
         return fault_set(fault, -r, "cannot remove temporary files: %m");
     r = image_record_write(fd, result, fault);
     if (r == 0 && interrupt_signal() != 0)
-        r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
+        r = interrupt_fault(fault);
     if (r == 0)
         r = publish_image(lock, adding->place.name, fault);
     if (r == 0)

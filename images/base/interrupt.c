@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static volatile sig_atomic_t caught;
 
@@ -40,6 +41,12 @@ int interrupt_signal(void)
             if (sigismember(&pending, signals[i]) == 1)
                 return signals[i];
     return caught;
+}
+
+int interrupt_fault(struct fault *fault)
+{
+    return fault_set(fault, EINTR, "interrupted by SIG%s; nothing of it was kept",
+                     sigabbrev_np(interrupt_signal()));
 }
 
 void interrupt_mask(sigset_t *ret_mask)

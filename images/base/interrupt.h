@@ -8,6 +8,8 @@
 #ifndef IMAGES_BASE_INTERRUPT_H
 #define IMAGES_BASE_INTERRUPT_H
 
+#include "sandbox/base/fault.h"
+
 #include <signal.h>
 
 /* Blocks and handles the signals, and ignores SIGPIPE, from the start of the program on. */
@@ -15,6 +17,9 @@ void interrupt_install(void);
 
 /* The signal that came, or 0. */
 int interrupt_signal(void);
+
+/* -EINTR with a fault that names it. */
+int interrupt_fault(struct fault *fault);
 
 /* The mask for ppoll(2), which lets the signals in. */
 void interrupt_mask(sigset_t *ret_mask);

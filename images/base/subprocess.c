@@ -194,18 +194,12 @@ static bool children_are_done(const struct subprocess *children, size_t count)
     return true;
 }
 
-static int interrupted(struct fault *fault)
-{
-    return fault_set(fault, EINTR, "interrupted by SIG%s; nothing of it was kept",
-                     sigabbrev_np(interrupt_signal()));
-}
-
 int subprocess_poll_all(struct subprocess *children, size_t count, struct fault *fault)
 {
     int r = children_turn(children, count, 0, NULL);
     const struct subprocess *failed = child_at_fault(children, count);
     if (r < 0)
-        return interrupted(fault);
+        return interrupt_fault(fault);
     return failed != NULL ? fault_set(fault, failed->error, "%s", failed->fault.text) : 0;
 }
 
@@ -221,7 +215,7 @@ int subprocess_wait_all(struct subprocess *children, size_t count,
     for (size_t i = 0; i < count; i++)
         child_kill(&children[i]);
     if (r < 0)
-        return interrupted(fault);
+        return interrupt_fault(fault);
     if (failed != NULL)
         return fault_set(fault, failed->error, "%s", failed->fault.text);
     return 0;

@@ -198,7 +198,7 @@ static int making_run(struct making *making, const struct publish_lock *lock,
     if (r == 0)
         r = record_make(making, fault);
     if (r == 0 && interrupt_signal() != 0)
-        r = fault_set(fault, EINTR, "interrupted; nothing of it was kept");
+        r = interrupt_fault(fault);
     if (r == 0)
         r = publish_image(lock, place->name, fault);
     if (r == 0)

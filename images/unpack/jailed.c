@@ -19,7 +19,7 @@ static int await_jail(struct sandbox *sandbox, const struct jail_plan *plan, str
     int r;
     while ((r = sandbox_read_report(sandbox, &report)) == -EAGAIN)
         if (ppoll(&watch, 1, NULL, &mask) < 0 && interrupt_signal() != 0)
-            return fault_set(fault, EINTR, "interrupted; nothing of it was kept");
+            return interrupt_fault(fault);
     if (r < 0)
         return fault_set(fault, EPROTO, "%s ended while it was being made", plan->subject);
     return report.kind == REPORT_READY ? 0 : setup_error_explain(plan, &report, fault);

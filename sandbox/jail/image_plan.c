@@ -13,15 +13,16 @@
 /* Address space of what reads archives; zstd may ask for a window of 128 MiB. */
 #ifdef __SANITIZE_ADDRESS__ /* reserves terabytes */
 #define UNPACK_MEMORY_MAX RLIM_INFINITY
+#define INSTALL_MEMORY_MIN RLIM_INFINITY
 #else
 #define UNPACK_MEMORY_MAX (UINT64_C(1) << 30)
+#define INSTALL_MEMORY_MIN (UINT64_C(2) << 30) /* each process of an installer */
 #endif
 
 /* Of installers: each process, but for the number of processes. */
 #define INSTALL_PROCESSES_MAX 2048
 #define INSTALL_FILES_MAX 8192
 #define INSTALL_FILE_SIZE_MAX (UINT64_C(16) << 30)
-#define INSTALL_MEMORY_MIN (UINT64_C(2) << 30)
 #define INSTALL_NICE 5
 
 static const struct plan_scratch scratch[] = {
@@ -60,13 +61,6 @@ static int perform(void *data)
     if (r < 0)
         send_text(&failure, 0, fault.text);
     return r < 0 ? 1 : 0;
-}
-
-static void add_rlimit(struct image_plan *plan, int resource, rlim_t limit)
-{
-    struct plan_rlimit *rlimit = &plan->rlimits[plan->jail.rlimit_count++];
-    *rlimit = (struct plan_rlimit){resource, limit};
-    plan_lower_to_own(rlimit);
 }
 
 /* Half of what the machine has, but no less than what an installer needs anywhere. */
@@ -118,10 +112,10 @@ static int plan_install(struct image_plan *plan)
     plan->jail.nice = INSTALL_NICE;
     plan->jail.path_rights = install_rights;
     plan->jail.path_rights_count = ARRAY_LENGTH(install_rights);
-    add_rlimit(plan, RLIMIT_NPROC, INSTALL_PROCESSES_MAX);
-    add_rlimit(plan, RLIMIT_NOFILE, INSTALL_FILES_MAX);
-    add_rlimit(plan, RLIMIT_FSIZE, INSTALL_FILE_SIZE_MAX);
-    add_rlimit(plan, RLIMIT_DATA, install_memory());
+    plan_add_rlimit(&plan->jail, RLIMIT_NPROC, INSTALL_PROCESSES_MAX);
+    plan_add_rlimit(&plan->jail, RLIMIT_NOFILE, INSTALL_FILES_MAX);
+    plan_add_rlimit(&plan->jail, RLIMIT_FSIZE, INSTALL_FILE_SIZE_MAX);
+    plan_add_rlimit(&plan->jail, RLIMIT_DATA, install_memory());
     return plan_program(plan, spec->program);
 }
 
@@ -134,7 +128,7 @@ static void plan_unpack(struct image_plan *plan)
     plan->jail.body_data = plan;
     plan->jail.body_fds = plan->spec->fds;
     plan->jail.body_fd_count = plan->spec->fd_count;
-    add_rlimit(plan, RLIMIT_AS, UNPACK_MEMORY_MAX);
+    plan_add_rlimit(&plan->jail, RLIMIT_AS, UNPACK_MEMORY_MAX);
 }
 
 static int plan_root(struct image_plan *plan, struct fault *fault)
@@ -164,7 +158,7 @@ int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
         return r;
     plan_base_fill(&plan->jail, spec->program != NULL ? JAIL_INSTALL : JAIL_UNPACK, &host);
     plan->jail.rlimits = plan->rlimits;
-    add_rlimit(plan, RLIMIT_CORE, 1); /* not 0: core_pattern.h */
+    plan_add_base_rlimits(&plan->jail);
     if (spec->program == NULL)
         plan_unpack(plan);
     else if (plan_install(plan) < 0)

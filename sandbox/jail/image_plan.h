@@ -12,6 +12,7 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/filter.h"
+#include "sandbox/jail/plan_base.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,13 +52,11 @@ struct image_jail {
     bool network; /* a program's: the host's */
 };
 
-#define IMAGE_RLIMITS_MAX 5
-
 struct image_plan {
     struct jail_plan jail;
     const struct image_jail *spec; /* borrowed */
     struct filter filter; /* owned, as the lists */
-    struct plan_rlimit rlimits[IMAGE_RLIMITS_MAX];
+    struct plan_rlimit rlimits[PLAN_BASE_RLIMITS + 4];
     char **argv;
     char **programs;
 };

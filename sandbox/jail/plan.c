@@ -48,7 +48,7 @@ struct text {
 struct plan {
     struct jail_plan jail;
     struct text *texts; /* owned, each */
-    struct plan_rlimit rlimits[12];
+    struct plan_rlimit rlimits[PLAN_BASE_RLIMITS + 5];
     struct plan_link *home_links; /* owned */
     char **argv;                  /* owned; the strings are texts */
     char **programs;
@@ -244,30 +244,17 @@ static void plan_rlimits(struct plan *plan, const struct run_spec *spec)
     int64_t wall_ms = spec->wall_max_ms > limits->wall_ms ? spec->wall_max_ms : limits->wall_ms;
     uint64_t cpu_seconds =
         (uint64_t)(wall_ms / 1000 + 1) * limits->millicpus / 1000 + RUN_CPU_GRACE_S;
-    struct plan_rlimit rlimits[] = {
-        /* Not 0: at 1 a core_pattern that is a program is not started either. core(5) */
-        {RLIMIT_CORE, 1},
-        {RLIMIT_NOFILE, limits->descriptors},
-        /*
-         * Counted from 0 in this user namespace since Linux 5.14; pid 1 is one of them. One more,
-         * so that a run which wants more than it may have can be told from one that does not.
-         */
-        {RLIMIT_NPROC, limits->processes + 2},
-        {RLIMIT_DATA, data_bound(limits)},
-        {RLIMIT_FSIZE, limits->disk_bytes},
-        {RLIMIT_CPU, cpu_seconds},
-        {RLIMIT_SIGPENDING, RUN_SIGNALS_QUEUED_MAX},
-        {RLIMIT_MEMLOCK, RUN_LOCKED_MEMORY_MAX},
-        /* Users who make music often may take real-time priority; their snippets may not. */
-        {RLIMIT_RTPRIO, 0},
-        {RLIMIT_NICE, 0},
-    };
-    _Static_assert(sizeof(rlimits) <= sizeof(plan->rlimits), "plan->rlimits is too small");
-    for (size_t i = 0; i < ARRAY_LENGTH(rlimits); i++)
-        plan_lower_to_own(&rlimits[i]);
-    memcpy(plan->rlimits, rlimits, sizeof(rlimits));
     plan->jail.rlimits = plan->rlimits;
-    plan->jail.rlimit_count = ARRAY_LENGTH(rlimits);
+    plan_add_base_rlimits(&plan->jail);
+    plan_add_rlimit(&plan->jail, RLIMIT_NOFILE, limits->descriptors);
+    /*
+     * Counted from 0 in this user namespace since Linux 5.14; pid 1 is one of them. One more, so that a
+     * run which wants more than it may have can be told from one that does not.
+     */
+    plan_add_rlimit(&plan->jail, RLIMIT_NPROC, limits->processes + 2);
+    plan_add_rlimit(&plan->jail, RLIMIT_DATA, data_bound(limits));
+    plan_add_rlimit(&plan->jail, RLIMIT_FSIZE, limits->disk_bytes);
+    plan_add_rlimit(&plan->jail, RLIMIT_CPU, cpu_seconds);
 }
 
 /* The options of an overlayfs, whose first directory is the top. */

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/proc_file.h"
+#include "sandbox/limits/limits.h"
 
 #include <linux/landlock.h>
 #include <sys/capability.h>
@@ -70,9 +71,22 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
     plan->mask_count = ARRAY_LENGTH(masks);
 }
 
-void plan_lower_to_own(struct plan_rlimit *rlimit)
+void plan_add_rlimit(struct jail_plan *plan, int resource, rlim_t limit)
 {
+    struct plan_rlimit *rlimits = (struct plan_rlimit *)plan->rlimits;
     struct rlimit own;
-    if (getrlimit((__rlimit_resource_t)rlimit->resource, &own) == 0 && own.rlim_max < rlimit->limit)
-        rlimit->limit = own.rlim_max;
+    if (getrlimit((__rlimit_resource_t)resource, &own) == 0 && own.rlim_max < limit)
+        limit = own.rlim_max;
+    rlimits[plan->rlimit_count++] = (struct plan_rlimit){resource, limit};
+}
+
+void plan_add_base_rlimits(struct jail_plan *plan)
+{
+    /* Not 0: at 1 a core_pattern that is a program is not started either. core(5) */
+    plan_add_rlimit(plan, RLIMIT_CORE, 1);
+    plan_add_rlimit(plan, RLIMIT_SIGPENDING, RUN_SIGNALS_QUEUED_MAX);
+    plan_add_rlimit(plan, RLIMIT_MEMLOCK, RUN_LOCKED_MEMORY_MAX);
+    /* Users who make music often may take real-time priority; what runs in a jail may not. */
+    plan_add_rlimit(plan, RLIMIT_RTPRIO, 0);
+    plan_add_rlimit(plan, RLIMIT_NICE, 0);
 }

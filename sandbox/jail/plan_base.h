@@ -22,7 +22,14 @@ int jail_host_read(struct jail_host *ret_host, struct fault *fault);
 /* The kind, names, devices, masks and limits of the user namespace; all of it lasts. */
 void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct jail_host *host);
 
-/* What this process itself was denied, for good, cannot be given and need not be. */
-void plan_lower_to_own(struct plan_rlimit *rlimit);
+/* The limits of every jail, beside those that its kind has. */
+#define PLAN_BASE_RLIMITS 5
+
+/*
+ * Adds a limit to the array that plan->rlimits points to; what this process itself was denied, for good,
+ * cannot be given and need not be.
+ */
+void plan_add_rlimit(struct jail_plan *plan, int resource, rlim_t limit);
+void plan_add_base_rlimits(struct jail_plan *plan);
 
 #endif

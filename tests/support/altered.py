@@ -74,8 +74,9 @@ class Altered:
             if text != (ROOT / name).read_text():
                 self.changed.add(name)
 
-    def make(self):
-        self.call("ninja", "-C", self.build, "mcp/code-sandbox-mcp")
+    def make(self, target="mcp/code-sandbox-mcp"):
+        self.call("ninja", "-C", self.build, target)
+        return self.build / target
 
     @property
     def program(self):

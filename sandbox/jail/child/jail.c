@@ -7,7 +7,7 @@
 static const struct {
     const char *name;
     int (*perform)(struct jail *); /* NULL: of a part */
-    enum jail_kind jails;
+    unsigned jails; /* enum jail_kind */
 } steps[STEP_COUNT] = {
 #define STEP(id, name, jails, text) [STEP_##id] = {#name, step_##name, JAIL_##jails},
 #define PART(id, name, text)

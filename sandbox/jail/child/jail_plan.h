@@ -27,6 +27,7 @@ enum jail_step {
 
 /* What the jail is for, which decides the steps that make it. */
 enum jail_kind {
+    JAIL_NONE = 0,
     JAIL_RUN = 1,     /* a snippet: everything is read-only but a tmpfs */
     JAIL_INSTALL = 2, /* a program of an image that is being made */
     JAIL_UNPACK = 4,  /* a function of ours that reads archives or arranges files: no program */

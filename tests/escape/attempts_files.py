@@ -84,7 +84,9 @@ HOST_FILES = {
 }
 
 INIT_FILES = {
-    "the environment of init": of_init('seen(HOST["token"], read("/proc/1/environ"))'),
+    "the environment of init": Attempt(
+        'seen(HOST["token"], read("/proc/1/environ"))', "EACCES", (*INIT, "a forgotten environment"),
+        alone={"a forgotten environment": "nothing"}),
     "the memory of init": of_init('os.open("/proc/1/mem", os.O_RDONLY)'),
     "write the memory of init": Attempt(
         'os.open("/proc/1/mem", os.O_RDWR)', "EACCES", (*INIT, "a read-only /proc", "Landlock"),

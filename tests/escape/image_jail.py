@@ -6,7 +6,6 @@ imported, as if it were the code that reads an archive.
 """
 
 import ctypes
-import encodings.idna  # noqa: F401, for host names
 import importlib
 import os
 import re
@@ -14,7 +13,7 @@ import sys
 
 
 def unpack(library, root, code):
-    for name in re.findall(r"^\s*import (\w+)$", code, re.MULTILINE):
+    for name in ["encodings.idna", *re.findall(r"^\s*import (\w+)$", code, re.MULTILINE)]:
         importlib.import_module(name)
     program = compile(code, "attempt", "exec")
     answer = os.dup(1)

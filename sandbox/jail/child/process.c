@@ -113,6 +113,15 @@ int step_name_init(struct jail *jail)
     return prctl(PR_SET_NAME, plan->init_name) < 0 ? -errno : 0;
 }
 
+/* Init has no use for it, and its copy of the server's memory lasts as long as the run. */
+int step_forget_environment(struct jail *jail)
+{
+    (void)jail;
+    for (char **variable = environ; *variable != NULL; variable++)
+        memset(*variable, 0, strlen(*variable));
+    return 0;
+}
+
 int step_name_host(struct jail *jail)
 {
     const char *name = jail->plan->hostname;

@@ -75,7 +75,7 @@ static rlim_t install_memory(void)
 static int plan_program(struct image_plan *plan, const struct image_program *program)
 {
     static const char *const directories[] = {ROOTFS_PROGRAM_DIRECTORIES};
-    size_t count = 0;
+    size_t count = 1; /* argv[0] names the program */
     while (program->argv[count] != NULL)
         count++;
     plan->argv = calloc(count + 1, sizeof(char *));

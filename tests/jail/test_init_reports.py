@@ -16,7 +16,7 @@ AGAIN = """    for (int i = 0; i < 8; i++) {
         report_kind(jail->plan, REPORT_READY);
     }
 """
-END = "    sched_yield(); /* to the server, where it waits for this processor */\n"
+END = "    sched_yield();"
 STAY = "    for (;;)\n        poll(NULL, 0, -1);\n"
 
 

@@ -1,11 +1,11 @@
 /*
  * How the code gets to the program.
  *
- * A program that starts with its code finds it in its file. One that is started ahead finds a FIFO in
- * the file's place: an interpreter does all that it does before it reads its program, and then waits
- * in open(2), behind every wall. When the code comes, a file with it takes the FIFO's place, for who
- * opens it from then on (tracebacks, child processes), and the code goes through the FIFO to the
- * interpreter, which cannot tell that it waited.
+ * A program started after its code arrives finds the code in its file. A prewarmed program starts
+ * first and finds a FIFO in place of the file: the interpreter initialises, then blocks in open(2),
+ * behind every wall. When the code arrives, a regular file replaces the FIFO, for tracebacks and
+ * child processes that open it later, and the code goes through the FIFO to the interpreter, which
+ * cannot tell that it was prewarmed.
  *
  * Side: child.  Source: fifo(7), open(2) ENXIO, sendfile(2).
  */
@@ -14,15 +14,20 @@
 
 #include "sandbox/jail/child/steps.h"
 
-/* CODE_AWAITED: reads the parent's word. False: it is not WORD_CODE, or the parent is gone. */
+/*
+ * In state CODE_AWAITED: reads the parent's word. False: it is not WORD_CODE, or the parent is
+ * gone.
+ */
 bool code_has_come(struct jail *jail);
 
-/* For poll(2): milliseconds until code_hand_over() is due whatever happens, -1: never. */
+/*
+ * Timeout for poll(2): milliseconds until code_hand_over() must be called in any case; -1: never.
+ */
 int code_timeout(const struct jail *jail);
 
 /*
- * Goes on with handing over the code, as far as that goes without waiting. 0, or a negative errno
- * after which the jail is of no use.
+ * Continues to hand over the code, as far as possible without blocking. 0, or a negative errno,
+ * after which the jail is unusable.
  */
 int code_hand_over(struct jail *jail);
 

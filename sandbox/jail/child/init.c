@@ -25,7 +25,7 @@ static int take_standard_streams(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
     jail_note(jail, STEP_STANDARD_STREAMS, -1);
-    /* The parent's descriptors lie above 2; what was opened here may lie at 0 or 1. */
+    /* The parent's descriptors are above 2; one opened here may be 0 or 1. */
     int empty_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (empty_fd < 0)
         return -errno;
@@ -34,15 +34,18 @@ static int take_standard_streams(struct jail *jail)
         return -errno;
     if (dup2(plan->stdout_fd, STDOUT_FILENO) < 0 || dup2(plan->stderr_fd, STDERR_FILENO) < 0)
         return -errno;
-    /* The control socket must live until execve, to report its failure; nothing lives longer. */
+    /*
+     * The control socket must stay open until execve, to report a failure of it; nothing stays open
+     * longer.
+     */
     return WALL(close_on_exec, syscall(SYS_close_range, 3, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0)
                ? -errno
                : 0;
 }
 
 /*
- * The first of the programs that is there; execve looks, in the root as it is, whatever layers it is
- * made of. Returns only when none could be executed.
+ * Executes the first program that exists. execve searches in the assembled root, so that the layers
+ * need not be searched one by one. Returns only on failure.
  */
 static int execute(const struct jail_plan *plan)
 {
@@ -57,7 +60,7 @@ static int execute(const struct jail_plan *plan)
     return r;
 }
 
-/* Pid 3 becomes the program; 2 made the network. Returns only when that failed. */
+/* The cloned process becomes the program. Returns only on failure. */
 static int become_program(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
@@ -76,7 +79,7 @@ static int become_program(struct jail *jail)
     return r < 0 ? r : execute(plan);
 }
 
-/* Init hears of dead children by a descriptor, beside the control socket. */
+/* A descriptor reports dead children, so that init can poll it together with the control socket. */
 int step_watch_children(struct jail *jail)
 {
     sigset_t child_ended;
@@ -88,7 +91,10 @@ int step_watch_children(struct jail *jail)
     return jail->children_fd < 0 ? -errno : 0;
 }
 
-/* Of a process that executes nothing: 0, 1 and 2 are free, all descriptors but those kept being closed. */
+/*
+ * For a jail without a program: 0, 1 and 2 are free, because all descriptors but the kept ones are
+ * closed.
+ */
 int step_connect_body(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
@@ -117,9 +123,10 @@ static int program_main(void *data)
 }
 
 /*
- * Whatever can fail in init has been done, so that from here on only the program can. Until its execve
- * it shares init's memory, on a stack of its own, and init sleeps: nothing is copied that execve would
- * throw away. Not fork(3) nor posix_spawn(3): their handlers belong to the parent's libraries.
+ * Everything that can fail in init is done; from here on only the program can fail. Until execve
+ * the program shares init's memory (CLONE_VM), with its own stack, while init sleeps (CLONE_VFORK):
+ * nothing is copied that execve would discard. fork(3) and posix_spawn(3) would run handlers of the
+ * parent's libraries.
  */
 int step_start_program(struct jail *jail)
 {
@@ -128,15 +135,15 @@ int step_start_program(struct jail *jail)
     if (pid < 0)
         return -errno;
     jail->program = pid;
-    /* The pipes end when the program and its children have closed them. */
+    /* Only the program and its children may hold the pipes, so that the pipes end with them. */
     close(jail->plan->stdout_fd);
     close(jail->plan->stderr_fd);
     return 0;
 }
 
 /*
- * Reaps whoever is dead, up to the program: what else has died by then is reaped at the end. Whether
- * the program was among them, with its status.
+ * Reaps dead children until the program is among them (true, with its status) or none is left
+ * (false). The rest is reaped at the end.
  */
 static bool reap_children(struct jail *jail, int options, int *ret_status)
 {
@@ -153,15 +160,15 @@ static bool reap_children(struct jail *jail, int options, int *ret_status)
 }
 
 /*
- * Until a child has died (false) or the parent wants the end of all (true). The parent's first word to
- * a sandbox that was made ahead is that the code is there.
+ * Waits until a child dies (false) or the parent asks to stop (true). To a prewarmed sandbox, the
+ * parent's first word announces the code.
  */
 static bool wait_for_event(struct jail *jail)
 {
     struct pollfd events[] = {
         {.fd = jail->children_fd, .events = POLLIN},
         {.fd = jail->plan->control_fd, .events = POLLIN},
-        {.fd = jail->code_fifo, .events = POLLOUT}, /* -1 is passed over */
+        {.fd = jail->code_fifo, .events = POLLOUT}, /* poll(2) ignores -1 */
     };
     if (poll(events, sizeof(events) / sizeof(events[0]), code_timeout(jail)) < 0)
         return false;
@@ -172,14 +179,20 @@ static bool wait_for_event(struct jail *jail)
         return true;
     int r = code_hand_over(jail);
     if (r < 0) {
-        /* Before init's end closes the FIFO, which the program would take for the end of its code. */
+        /*
+         * Before init exits and closes the FIFO, which the program would take for the end of its
+         * code.
+         */
         kill(-1, SIGKILL);
         report_failure(jail->plan, jail->step, -r, jail->index);
     }
     return false;
 }
 
-/* Init is in the work directory, which shares its space with the other writable ones. */
+/*
+ * Init's current directory is the work directory, which shares one tmpfs with the other writable
+ * directories.
+ */
 static bool is_disk_full(void)
 {
     struct statfs files;
@@ -187,9 +200,9 @@ static bool is_disk_full(void)
 }
 
 /*
- * Init kills and reaps what is left itself, and does not leave that to the kernel, so that the
- * resources which all of them used are counted; and so that the parent can answer before init and
- * the namespaces are gone, which takes the kernel a while.
+ * Init itself kills and reaps the remaining processes instead of leaving that to the kernel. This
+ * way their resource usage is counted, and the parent can answer before the kernel has dismantled
+ * init and the namespaces, which takes a while.
  */
 void init_main(struct jail *jail)
 {
@@ -207,6 +220,6 @@ void init_main(struct jail *jail)
         .kind = REPORT_ENDED, .index = -1, .status = status, .disk_full = is_disk_full()};
     getrusage(RUSAGE_CHILDREN, &report.usage);
     report_write(jail->plan, &report);
-    sched_yield(); /* to the server, where it waits for this processor */
+    sched_yield(); /* to the server, in case it waits for this processor */
     _exit(0);
 }

@@ -6,7 +6,7 @@
 
 static const struct {
     const char *name;
-    int (*perform)(struct jail *); /* NULL: of a part */
+    int (*perform)(struct jail *); /* NULL for a PART */
     unsigned jails; /* enum jail_kind */
 } steps[STEP_COUNT] = {
 #define STEP(id, name, jails, text) [STEP_##id] = {#name, step_##name, JAIL_##jails},

@@ -2,8 +2,8 @@
  * The jail, from inside: the half of a run that happens after clone3.
  *
  * Side: child. System calls only: no allocation, no stdio, no locale, no libseccomp, no libcap. The
- * address space is a copy of the parent's, and whatever lock that one held is held here for ever.
- * CI compares the symbols this library needs with allowed-symbols.
+ * address space is a copy of the parent's, and any lock that the parent held stays locked here for
+ * ever. `make lint` compares the symbols this library needs with allowed-symbols.
  */
 #ifndef SANDBOX_JAIL_CHILD_JAIL_H
 #define SANDBOX_JAIL_CHILD_JAIL_H

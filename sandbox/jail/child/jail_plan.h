@@ -2,8 +2,8 @@
  * The plan of a jail: everything the child needs, prepared by the parent, so that the child only
  * makes system calls.
  *
- * Side: both. The parent builds and owns it (sandbox/jail/plan.c); the child sees a copy of it through
- * clone3 and writes to none of it but argv[0]. Paths are NUL-terminated.
+ * Side: both. The parent builds and owns it (sandbox/jail/plan.c); clone3 gives the child a copy,
+ * and the child changes only argv[0] in it. Paths are NUL-terminated.
  */
 #ifndef SANDBOX_JAIL_CHILD_JAIL_PLAN_H
 #define SANDBOX_JAIL_CHILD_JAIL_PLAN_H
@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-/* The steps in the order in which they begin; a failure names one of them. */
+/* The steps, in the order in which they begin. A report of a failure names one. */
 enum jail_step {
 #define STEP(id, name, jails, text) STEP_##id,
 #define PART(id, name, text) STEP_##id,
@@ -25,12 +25,12 @@ enum jail_step {
     STEP_COUNT
 };
 
-/* What the jail is for, which decides the steps that make it. */
+/* The purpose of a jail, which selects the steps that make it. */
 enum jail_kind {
     JAIL_NONE = 0,
     JAIL_RUN = 1,     /* a snippet: everything is read-only but a tmpfs */
-    JAIL_INSTALL = 2, /* a program of an image that is being made */
-    JAIL_UNPACK = 4,  /* a function of ours that reads archives or arranges files: no program */
+    JAIL_INSTALL = 2, /* an installer, run while its image is being made */
+    JAIL_UNPACK = 4,  /* our own function that reads archives or arranges files; no program */
     JAIL_PROGRAM = JAIL_RUN | JAIL_INSTALL,
     JAIL_ANY = JAIL_PROGRAM | JAIL_UNPACK,
 };
@@ -38,7 +38,7 @@ enum jail_kind {
 /* One record of the control socket (SOCK_SEQPACKET), parent to child. */
 enum parent_word {
     WORD_IDS_MAPPED = 1, /* the set-up may continue */
-    WORD_CODE,           /* all of the code is in code_fd */
+    WORD_CODE,           /* code_fd holds all of the code */
     WORD_STOP,           /* kill all processes and report the end */
 };
 
@@ -48,9 +48,9 @@ struct parent_message {
 
 /* One record of the control socket, child to parent. */
 enum report_kind {
-    REPORT_FAILED = 1, /* step, error, index: the snippet has not run and will not */
-    REPORT_READY,      /* the program begins: execve is next, or the code is on its way to it */
-    REPORT_ENDED,      /* status; nothing else of the sandbox lives any more */
+    REPORT_FAILED = 1, /* step, error, index; nothing of the snippet has run or will run */
+    REPORT_READY,      /* execve is next, or the code is about to go to the prewarmed program */
+    REPORT_ENDED,      /* status; every process of the sandbox but init is dead */
     REPORT_TOLD,       /* a message of a body: image_plan.h */
 };
 
@@ -60,8 +60,8 @@ struct child_report {
     int32_t error;    /* positive errno */
     int32_t index;    /* which object of the step, or -1 */
     int32_t status;   /* as wait4(2) gives it */
-    uint32_t disk_full; /* REPORT_ENDED: nothing more could be written, or no file more made */
-    struct rusage usage; /* REPORT_ENDED: of the program and all that it started */
+    uint32_t disk_full; /* REPORT_ENDED: no space or no inode was left */
+    struct rusage usage; /* REPORT_ENDED: of the program and all its descendants */
 };
 
 struct plan_device {
@@ -71,7 +71,7 @@ struct plan_device {
 
 struct plan_link {
     const char *path;   /* of the symbolic link, relative to its directory; no ".." */
-    const char *target; /* what it says */
+    const char *target; /* the text of the link */
 };
 
 struct plan_file {
@@ -80,18 +80,18 @@ struct plan_file {
 };
 
 struct plan_scratch {
-    const char *name;   /* of the directory in the scratch tmpfs */
+    const char *name;   /* of its directory in the scratch tmpfs */
     const char *target; /* where it appears: "/work" */
     mode_t mode;
     bool executable;    /* false: mounted noexec */
 };
 
-/* What may be done below a path, by a second wall beside the mounts: landlock(7). */
+/* The access that Landlock allows below a path, a second wall besides the mounts: landlock(7). */
 enum path_rights {
-    RIGHTS_READ,       /* of a directory, as the last two: to read and to execute */
-    RIGHTS_WRITE,      /* of a file that is none: the same, and to write into it */
-    RIGHTS_KEEP_FILES, /* to make, change, remove and execute files */
-    RIGHTS_KEEP_DATA,  /* the same, but not to execute */
+    RIGHTS_READ,       /* a directory: read and execute */
+    RIGHTS_WRITE,      /* a file that is not a directory: the same, and write */
+    RIGHTS_KEEP_FILES, /* a directory: create, change, remove and execute files */
+    RIGHTS_KEEP_DATA,  /* a directory: the same without execute */
 };
 
 struct plan_path_rights {
@@ -99,7 +99,10 @@ struct plan_path_rights {
     enum path_rights rights;
 };
 
-/* A limit of the new user namespace, below those of the user outside: namespaces(7), /proc/sys/user. */
+/*
+ * A limit of the new user namespace, below the user's limits outside: namespaces(7),
+ * /proc/sys/user.
+ */
 struct plan_user_limit {
     const char *path; /* below /proc: "sys/user/max_user_namespaces" */
     const char *value;
@@ -110,7 +113,7 @@ struct plan_rlimit {
     rlim_t limit; /* soft and hard */
 };
 
-/* A file or directory of the host to be seen, read-only, in the image; its place is made there. */
+/* A file or directory of the host to show read-only in the image. Its mount point is created. */
 struct plan_shown {
     const char *host_path;
     const char *image_path;
@@ -118,15 +121,15 @@ struct plan_shown {
 
 struct jail_plan {
     enum jail_kind kind;
-    const char *subject; /* of messages: "the sandbox for image python" */
+    const char *subject; /* for messages: "the sandbox for image python" */
 
-    /* Descriptors that the child inherits, all above 2; all other ones are closed first. -1: none. */
+    /* Descriptors that the child inherits, all above 2; it closes all others first. -1: none. */
     int control_fd; /* SOCK_SEQPACKET to the parent */
     int stdout_fd, stderr_fd; /* become 1 and 2 of the program; 0 is /dev/null */
-    int files_fd; /* takes a descriptor of the work directory to the parent */
-    int code_fd; /* memory that the parent fills before it says so */
-    int root_tree_fd; /* detached mount of the root, or -1: open root_path */
-    const int *body_fds; /* what the body uses, under the same numbers */
+    int files_fd; /* carries a descriptor of the work directory to the parent */
+    int code_fd; /* memory for the code; the parent fills it before WORD_CODE */
+    int root_tree_fd; /* detached mount of the root; -1: open root_path */
+    const int *body_fds; /* for the body, under the same numbers */
     size_t body_fd_count;
     const int *keep; /* all of these, ascending, without duplicates */
     size_t keep_count;
@@ -135,14 +138,14 @@ struct jail_plan {
     gid_t gid;
     const char *hostname;
     const char *init_name; /* at most 15 bytes: what /proc/1 shows */
-    char *command_line; /* of the server, which the child's copy is cleared of */
+    char *command_line; /* of the server, to be erased in the child's copy */
     size_t command_line_size;
 
     bool host_network; /* no network namespace of its own */
 
     const char *root_path; /* on the host; used when root_tree_fd is -1 */
     bool root_is_writable;
-    /* NULL; or mount options of an overlayfs, its layers being relative to root_path. */
+    /* NULL, or the mount options of an overlayfs with layers relative to root_path. */
     const char *root_layers;
     uint64_t root_device; /* st_dev and st_ino that root_path must still have */
     uint64_t root_inode;
@@ -161,8 +164,8 @@ struct jail_plan {
     size_t user_limit_count;
 
     /*
-     * Below /proc, covered where they exist: files by /dev/null; directories, whose names end in "/", by an
-     * empty one.
+     * Below /proc, masked if they exist: files by /dev/null; directories, whose names end in "/",
+     * by an empty directory.
      */
     const char *const *masks;
     size_t mask_count;
@@ -178,9 +181,9 @@ struct jail_plan {
     const struct plan_rlimit *rlimits;
     size_t rlimit_count;
 
-    int nice; /* at least so many: setpriority(2) */
+    int nice; /* minimum nice value: setpriority(2) */
 
-    int landlock_abi; /* of the kernel; 0: it has none, or too old a one */
+    int landlock_abi; /* of the kernel; 0: no Landlock, or too old */
     const struct plan_path_rights *path_rights;
     size_t path_rights_count;
 
@@ -188,13 +191,13 @@ struct jail_plan {
     struct sock_fprog filter;
 
     const char *work_directory; /* absolute; one of the scratch targets */
-    const char *code_name; /* file below it that receives the code; NULL: none comes */
-    bool is_warm; /* the program starts before its code is there: sandbox/jail/child/code.h */
-    char **argv; /* argv[0] is for messages: the program gets its path there, in the child's copy */
+    const char *code_name; /* file below it that receives the code; NULL: no code */
+    bool is_warm; /* the program starts before its code arrives: sandbox/jail/child/code.h */
+    char **argv; /* argv[0] is for messages; the child replaces its copy by the program's path */
     char *const *programs; /* NULL-terminated absolute paths in the root; the first there is runs */
     char *const *environment;
 
-    /* In a jail without a program. Its exit status; all of libc may be used. */
+    /* Performed in a jail without a program; returns the exit status. May use all of libc. */
     int (*body)(void *data);
     void *body_data;
 };

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Newer than the headers of Debian 12: landlock(7). */
+/* Missing in the headers of Debian 12: landlock(7). */
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14) /* ABI 3 */
 #define SCOPE_ABSTRACT_UNIX_SOCKET (UINT64_C(1) << 0) /* ABI 6 */
 #define SCOPE_SIGNAL (UINT64_C(1) << 1)
@@ -19,7 +19,7 @@ struct ruleset {
     uint64_t scopes;
 };
 
-/* A rule for a file that is no directory may only name what files have: WRITE_ACCESS. */
+/* A rule for anything but a directory may only name rights that apply to files: WRITE_ACCESS. */
 #define WRITE_ACCESS                                                                               \
     (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |   \
      ACCESS_TRUNCATE)
@@ -29,7 +29,7 @@ struct ruleset {
     (READ_ACCESS | WRITE_ACCESS | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
      LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |    \
      LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER)
-/* What is refused where no rule allows it; of these, devices are not allowed anywhere. */
+/* Refused unless a rule allows it. No rule allows making devices. */
 #define HANDLED_ACCESS (KEEP_ACCESS | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 
 static uint64_t access_of(enum path_rights rights)
@@ -66,7 +66,7 @@ static int add_path(const struct jail *jail, const struct plan_path_rights *righ
     return r;
 }
 
-/* A directory of the host that the body was given: what is in it, but nothing above it. */
+/* Allows access below a host directory that the body was given, but not above it. */
 static int add_given(const struct jail *jail, int fd)
 {
     struct stat status;
@@ -75,7 +75,10 @@ static int add_given(const struct jail *jail, int fd)
     return S_ISDIR(status.st_mode) ? add_rule(jail, fd, READ_ACCESS) : 0;
 }
 
-/* All mounts are where they will be; and a rule is for a file, by whichever path it is reached. */
+/*
+ * All mounts are in their final places. A rule applies to the file itself, by whatever path it is
+ * opened.
+ */
 int step_choose_paths(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
@@ -87,7 +90,7 @@ int step_choose_paths(struct jail *jail)
         ruleset.files &= ~ACCESS_TRUNCATE;
     if (plan->landlock_abi >= 6)
         ruleset.scopes = SCOPE_ABSTRACT_UNIX_SOCKET | SCOPE_SIGNAL;
-    /* A kernel takes a longer structure than it knows, as long as the rest of it is zero. */
+    /* A kernel accepts a structure longer than it knows if the rest is zero. */
     jail->paths_fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
     if (jail->paths_fd < 0)
         return -errno;

@@ -14,7 +14,8 @@
 
 /*
  * <linux/mount.h> and <sys/mount.h> cannot be included together before glibc 2.37, and glibc 2.36
- * is what Debian 12 has: so the flags of the old interface that are used, and raw calls.
+ * is what Debian 12 has: so this file defines the flags it needs of the old interface, and makes
+ * raw system calls.
  */
 #define OLD_MS_REC 0x4000
 #define OLD_MS_PRIVATE (1 << 18)
@@ -22,7 +23,7 @@
 #define OLD_MS_RDONLY 1
 #define OLD_MS_NOSUID 2
 #define OLD_MS_NODEV 4
-/* Where mounts hang before they are the root: there wherever we got this far. */
+/* Temporary mount point of the new root. /proc is known to exist here. */
 #define ROOT_PLACE "/proc"
 
 #define DEV_TMPFS_SIZE "65536"
@@ -36,9 +37,9 @@ int step_make_mounts_private(struct jail *jail)
 }
 
 /*
- * Adds attributes to a mount and, where flags say AT_RECURSIVE, to all below it; and makes it private,
- * which a copy that the parent made is not on a host where mounts are shared, as under systemd:
- * pivot_root(2) refuses such a one.
+ * Adds attributes to a mount and, with AT_RECURSIVE, to all below it. Also makes the mount private:
+ * on a host with shared mounts, as under systemd, a copy made by the parent is shared, and
+ * pivot_root(2) refuses shared mounts.
  */
 static int mount_restrict(int fd, uint64_t attributes, unsigned flags)
 {
@@ -88,9 +89,10 @@ static int mount_copy(int directory_fd, const char *path, unsigned flags)
 }
 
 /*
- * By the old interface, since one string with all layers works on every kernel; fsconfig(2) takes 256
- * bytes of a string, and layers one by one since Linux 6.8 only. No layer is ever changed or replaced,
- * so there is nothing to compare. Source: the kernel's filesystems/overlayfs.rst.
+ * Uses mount(2), because one string with all layers works on every kernel; fsconfig(2) accepts
+ * strings up to 256 bytes, and single layers only since Linux 6.8. Layers never change and are
+ * never replaced, so no device and inode are compared. Source: the kernel's
+ * filesystems/overlayfs.rst.
  */
 static int mount_layers(struct jail *jail)
 {
@@ -114,7 +116,7 @@ int step_open_root(struct jail *jail)
         if (jail->root_fd < 0)
             return jail->root_fd;
     }
-    /* The same directory that the parent looked at, whatever happened to the path since. */
+    /* It must be the directory that the parent inspected, even if the path changed since. */
     struct stat status;
     if (fstat(jail->root_fd, &status) < 0)
         return -errno;
@@ -145,7 +147,7 @@ static int filesystem_mount(int context, unsigned attributes)
     return fd < 0 ? -errno : fd;
 }
 
-/* A detached new proc of this pid namespace. */
+/* A new, detached proc of this pid namespace. */
 static int make_proc(void)
 {
     int context = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);
@@ -156,7 +158,7 @@ static int make_proc(void)
     return fd;
 }
 
-/* A detached new tmpfs of so many bytes and files. */
+/* A new, detached tmpfs with limits of bytes and files. */
 static int make_tmpfs(const char *size, const char *inodes, unsigned attributes)
 {
     int context = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC);
@@ -189,8 +191,9 @@ int step_make_filesystems(struct jail *jail)
 }
 
 /*
- * One tmpfs, so that one size and one number of files bound everything the program can write. It
- * must be attached for open_tree(2) to copy parts of it, and goes away with the old root.
+ * All writable directories are parts of one tmpfs, so that one size and one number of files bound
+ * everything the program can write. open_tree(2) can copy parts only of an attached tmpfs; the
+ * attached one goes away with the old root.
  */
 int step_split_scratch(struct jail *jail)
 {
@@ -221,7 +224,7 @@ int step_mount_proc(struct jail *jail)
     return mount_attach_inside(jail, jail->proc_fd, "/proc");
 }
 
-/* Puts a copy of a device of the host over a file of its name. */
+/* Mounts a copy of a host device over a file of the same name. */
 static int add_device(const struct jail *jail, const struct plan_device *device)
 {
     if (mknodat(jail->dev_fd, device->name, S_IFREG | 0444, 0) < 0)
@@ -257,7 +260,10 @@ int step_fill_dev(struct jail *jail)
     return 0;
 }
 
-/* With the devices: read-only, one can be written to as well, but its times, which all of the host sees, stay. */
+/*
+ * Includes the device nodes. Writing to a device still works on a read-only mount; changing its
+ * timestamps, which the whole host would see, does not.
+ */
 int step_remount_dev_read_only(struct jail *jail)
 {
     return mount_restrict(jail->dev_fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
@@ -271,13 +277,13 @@ int step_mask_files(struct jail *jail)
         jail_note(jail, STEP_MASK_FILE, (int)i);
         const char *mask = plan->masks[i];
         bool is_directory = mask[strlen(mask) - 1] == '/';
-        /* Nothing is mounted on /dev/shm yet. */
+        /* /dev/shm is still an empty directory: nothing is mounted on it yet. */
         int fd = mount_copy(jail->dev_fd, is_directory ? "shm" : "null", 0);
         if (fd < 0)
             return fd;
         int r = mount_attach(fd, jail->proc_fd, mask);
         close(fd);
-        if (r < 0 && r != -ENOENT) /* what this kernel does not have needs no cover */
+        if (r < 0 && r != -ENOENT) /* this kernel does not have it: nothing to mask */
             return r;
     }
     close(jail->dev_fd);
@@ -296,7 +302,7 @@ int step_mount_scratch(struct jail *jail)
     return r;
 }
 
-/* What is missing of the directories that lead to `path`. */
+/* Creates the missing parent directories of `path`. */
 static int make_parents_inside(const struct jail *jail, const char *path)
 {
     char parent[PATH_MAX];
@@ -320,7 +326,7 @@ static int make_parents_inside(const struct jail *jail, const char *path)
     return fd;
 }
 
-/* The place of a file of the host: in an image from elsewhere it may be missing. */
+/* Creates the mount point for a host file, which a foreign image may lack. */
 static int make_place(const struct jail *jail, const char *path, bool is_directory)
 {
     int place = jail_open_inside(jail, path, O_NOFOLLOW);
@@ -342,7 +348,7 @@ static int make_place(const struct jail *jail, const char *path, bool is_directo
     return r;
 }
 
-/* Whole: where more is mounted below, as in WSL, the kernel gives no copy of a part. */
+/* Recursive: if more is mounted below, as in WSL, the kernel refuses to copy only a part. */
 static int show_file(const struct jail *jail, const struct plan_shown *shown)
 {
     int fd = mount_copy(AT_FDCWD, shown->host_path, AT_RECURSIVE);
@@ -377,8 +383,8 @@ int step_pivot_root(struct jail *jail)
     if (fchdir(jail->root_fd) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
         return -errno;
     /*
-     * The old root now lies over the new one at "."; see pivot_root(2), NOTES. A ".." in the root, which
-     * a link of the image may have, leads there too: nothing is looked up until it is gone.
+     * The old root is now mounted over the new one at "."; see pivot_root(2), NOTES. A ".." in a
+     * symbolic link of the image could lead to it, so nothing is looked up until it is gone.
      */
     jail_note(jail, STEP_LEAVE_OLD_ROOT, -1);
     if (WALL(old_root_left, syscall(SYS_umount2, ".", OLD_MNT_DETACH) < 0) || chdir("/") < 0)
@@ -387,7 +393,10 @@ int step_pivot_root(struct jail *jail)
     return 0;
 }
 
-/* Else a program could write oom_score_adj back, and the user's own programs would die before it. */
+/*
+ * Otherwise a program could reset its oom_score_adj, and the kernel would kill the user's own
+ * programs first.
+ */
 int step_remount_proc_read_only(struct jail *jail)
 {
     int r = WALL(proc_read_only, mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0));
@@ -395,7 +404,7 @@ int step_remount_proc_read_only(struct jail *jail)
     return r;
 }
 
-/* Makes the directories that lead to `path` below the current one. */
+/* Creates the parent directories of `path` below the current directory. */
 static int make_parents(const char *path)
 {
     char parent[PATH_MAX];
@@ -453,9 +462,9 @@ int step_enter_work_directory(struct jail *jail)
 }
 
 /*
- * The parent looks there for pictures when the program has ended. Until then the descriptor waits in
- * the socket, where it counts against the user (unix(7), ETOOMANYREFS): a snippet that has sent itself
- * all that there may be does not keep others from running, but from showing pictures.
+ * The parent collects pictures there after the program has ended. Until then the descriptor is in
+ * flight in the socket and counts against the user's limit (unix(7), ETOOMANYREFS). A snippet that
+ * exhausts this limit cannot keep other snippets from running, only from showing pictures.
  */
 int step_show_work_directory(struct jail *jail)
 {

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Every privilege that comes with being uid 0, switched off and locked: capabilities(7). */
+/* Disables every special treatment of uid 0, and locks that: capabilities(7). */
 #define SECUREBITS_LOCKED                                                                          \
     (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                               \
      SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |       \
@@ -19,7 +19,7 @@ int step_leave_keyring(struct jail *jail)
 {
     (void)jail;
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
-        return -errno; /* ENOSYS: a kernel without keyrings has none to leave */
+        return -errno; /* ENOSYS: a kernel without keyrings */
     return 0;
 }
 
@@ -29,7 +29,7 @@ int step_lock_securebits(struct jail *jail)
     return prctl(PR_SET_SECUREBITS, (unsigned long)SECUREBITS_LOCKED) < 0 ? -errno : 0;
 }
 
-/* What no later execve can give back. What init itself has it keeps: capabilities(7). */
+/* No later execve can regain these. Init keeps its own capabilities for now: capabilities(7). */
 int step_bound_capabilities(struct jail *jail)
 {
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0UL, 0UL, 0UL) < 0) {
@@ -58,8 +58,9 @@ int step_no_new_privileges(struct jail *jail)
 }
 
 /*
- * Speculation that others' secrets have been read through is switched off where it can be, for good.
- * Where it cannot, the processor is not open to it, or the whole machine is set one way already.
+ * Permanently disables the kinds of speculative execution that have leaked secrets, if the kernel
+ * allows that for one process. If not, the processor is not vulnerable, or a machine-wide setting
+ * is in force.
  */
 int step_control_speculation(struct jail *jail)
 {
@@ -67,7 +68,7 @@ int step_control_speculation(struct jail *jail)
     static const unsigned long kinds[] = {PR_SPEC_STORE_BYPASS, PR_SPEC_INDIRECT_BRANCH};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         int state = prctl(PR_GET_SPECULATION_CTRL, kinds[i], 0UL, 0UL, 0UL);
-        if (state < 0 && errno != ENODEV && errno != EINVAL) /* of a kernel that knows none of it */
+        if (state < 0 && errno != ENODEV && errno != EINVAL) /* unknown to this kernel */
             return -errno;
         if (state < 0 || (state & PR_SPEC_PRCTL) == 0)
             continue;

@@ -33,14 +33,14 @@ int step_close_descriptors(struct jail *jail)
 }
 
 /*
- * The server blocks some signals and ignores SIGPIPE, and who started it may have ignored others: the
- * program must find none of that. Raw calls, because glibc's wrapper leaves out 32 and 33, which it
- * uses itself, and which the program would inherit ignored as well as any.
+ * The server blocks some signals and ignores SIGPIPE, and its own parent may have ignored others:
+ * the program must inherit none of that. Raw system calls, because glibc's wrapper refuses signals
+ * 32 and 33, which glibc uses itself, but which would be inherited like any other.
  */
 int step_reset_signals(struct jail *jail)
 {
     (void)jail;
-    const char default_action[64] = {0}; /* the kernel's struct sigaction is smaller everywhere */
+    const char default_action[64] = {0}; /* the kernel's struct sigaction is smaller */
     for (int number = 1; number <= KERNEL_SIGNALS; number++) {
         if (number != SIGKILL && number != SIGSTOP &&
             syscall(SYS_rt_sigaction, number, default_action, NULL, KERNEL_SIGNALS / 8) < 0)
@@ -56,8 +56,9 @@ int step_wait_for_id_map(struct jail *jail)
 }
 
 /*
- * Layers are named relative to their directory, so that the mount options, which the snippet can
- * read, tell nothing of the host. Root's own store is out of reach once its ids are left behind.
+ * Layers are named relative to this directory, so that the mount options, which the snippet can
+ * read, reveal no path of the host. Must precede the change of ids: only root can reach root's own
+ * store.
  */
 int step_enter_layers(struct jail *jail)
 {
@@ -67,7 +68,7 @@ int step_enter_layers(struct jail *jail)
 
 int step_take_ids(struct jail *jail)
 {
-    /* Raw calls: glibc's wrappers would signal threads that exist in the parent only. */
+    /* Raw system calls: glibc's wrappers would signal threads that exist only in the parent. */
     gid_t gid = jail->plan->gid;
     uid_t uid = jail->plan->uid;
     if (syscall(SYS_setresgid, gid, gid, gid) < 0 || syscall(SYS_setresuid, uid, uid, uid) < 0)
@@ -81,7 +82,7 @@ int step_die_with_parent(struct jail *jail)
     if (prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL) < 0 ||
         WALL(init_not_dumpable, prctl(PR_SET_DUMPABLE, 0UL) < 0))
         return -errno;
-    /* The signal does not come if the parent died before it was asked for: look. */
+    /* If the parent died before the prctl, no signal comes: check. */
     struct pollfd parent = {.fd = jail->plan->control_fd};
     if (poll(&parent, 1, 0) < 0)
         return -errno;
@@ -89,8 +90,8 @@ int step_die_with_parent(struct jail *jail)
 }
 
 /*
- * Here and not by clone3, so that the network is begun before. By clone3 the root of the cgroup namespace
- * would be the server's cgroup too, and the run's a path beside it.
+ * Not by clone3, so that the network namespace comes first. With clone3 the root of the cgroup
+ * namespace would also be the server's cgroup, and the run's cgroup a path outside it.
  */
 int step_make_namespaces(struct jail *jail)
 {
@@ -101,7 +102,7 @@ int step_make_namespaces(struct jail *jail)
     return syscall(SYS_unshare, kinds) < 0 ? -errno : 0;
 }
 
-/* /proc/1/cmdline can be read by all, and would show the server's path and options. */
+/* Every process can read /proc/1/cmdline, which would show the server's path and options. */
 int step_name_init(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
@@ -113,7 +114,7 @@ int step_name_init(struct jail *jail)
     return prctl(PR_SET_NAME, plan->init_name) < 0 ? -errno : 0;
 }
 
-/* Init has no use for it, and its copy of the server's memory lasts as long as the run. */
+/* Init does not need it, and its copy of the server's memory lasts as long as the run. */
 int step_forget_environment(struct jail *jail)
 {
     (void)jail;
@@ -138,7 +139,7 @@ static int write_text(int directory_fd, const char *path, const char *text)
     return r;
 }
 
-/* What the kernel counts for each user would be the host user's own without these. */
+/* Otherwise these would count only against the limits of the host's user. */
 int step_limit_user_namespace(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
@@ -146,16 +147,16 @@ int step_limit_user_namespace(struct jail *jail)
         jail_note(jail, STEP_USER_LIMIT, (int)i);
         const struct plan_user_limit *limit = &plan->user_limits[i];
         int r = write_text(jail->proc_fd, limit->path, limit->value);
-        if (r < 0 && r != -ENOENT) /* a kernel built without the thing has no number of it */
+        if (r < 0 && r != -ENOENT) /* ENOENT: a kernel built without the feature */
             return r;
     }
     return 0;
 }
 
-/* Under nice(1) it may be low enough already, and to raise it again is refused. */
+/* Under nice(1) it may be low enough already, and raising it again is not permitted. */
 int step_lower_priority(struct jail *jail)
 {
-    int nice = 20 - (int)syscall(SYS_getpriority, PRIO_PROCESS, 0); /* the kernel's: 1 to 40 */
+    int nice = 20 - (int)syscall(SYS_getpriority, PRIO_PROCESS, 0); /* it returns 1 to 40 */
     if (nice >= jail->plan->nice)
         return 0;
     return syscall(SYS_setpriority, PRIO_PROCESS, 0, jail->plan->nice) < 0 ? -errno : 0;

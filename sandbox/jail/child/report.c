@@ -7,7 +7,7 @@
 
 int report_write(const struct jail_plan *plan, const struct child_report *report)
 {
-    /* write(2), not send(2): every profile under which a program can run allows it. */
+    /* write(2), not send(2): every profile that can run a program allows write. */
     for (;;) {
         ssize_t written = write(plan->control_fd, report, sizeof(*report));
         if (written == (ssize_t)sizeof(*report))

@@ -8,13 +8,13 @@
 
 #include "sandbox/jail/child/jail_plan.h"
 
-/* 0, or a negative errno; the parent takes the end of the stream without a record for a failure. */
+/* 0, or a negative errno; the parent treats the end of the stream without a record as a failure. */
 int report_write(const struct jail_plan *plan, const struct child_report *report);
 
-/* A record of that kind with nothing in it. */
+/* Sends an otherwise empty record of this kind. */
 int report_kind(const struct jail_plan *plan, enum report_kind kind);
 
-/* Waits for the parent's next word. 0 if it is this one; -EPIPE if it is not, or the parent is gone. */
+/* Waits for the parent's next word. 0; -EPIPE if it is another word, or the parent is gone. */
 int report_await_word(const struct jail_plan *plan, enum parent_word word);
 
 /* Reports that `step` failed with `error` (positive errno) on its object `index`, and exits. */

@@ -1,6 +1,6 @@
 /*
- * Leaving walls out, for tests that show what each is for: a build with -Dwithout=FILE has JAIL_WITHOUT, " name name ".
- * Any other build has all of them.
+ * Leaves walls out, for tests that show the effect of each. A build with -Dwithout=FILE defines
+ * JAIL_WITHOUT, " name name "; any other build has every wall.
  *
  * Side: child.
  */
@@ -26,7 +26,7 @@ static inline bool wall_is_left_out(const char *name)
 #define WALL_IS_LEFT_OUT(name) ((void)(name), 0)
 #endif
 
-/* A wall that is a part of a step: its value, flags or an expression, or 0 where it is left out. */
+/* A wall that is part of a step: its value (flags or an expression), or 0 if left out. */
 #define WALL(name, value) (WALL_IS_LEFT_OUT(#name) ? 0 : (value))
 
 #endif

@@ -15,7 +15,7 @@
 #include "sandbox/limits/cgroup_delegation.h"
 #include "sandbox/limits/limiter.h"
 
-/* What all sandboxes of an engine share. */
+/* Shared by all sandboxes of an engine. */
 struct sandbox_host {
     struct loop *loop; /* borrowed */
     struct filter filter;
@@ -24,7 +24,7 @@ struct sandbox_host {
     struct engine_enforcement enforcement;
 };
 
-/* What sandboxes are made from: those of one template differ in nothing but their code. */
+/* The template of a sandbox: sandboxes of one template differ only in their code. */
 struct sandbox_template {
     struct plan *plan; /* owned; NULL: empty */
     struct run_limits limits;
@@ -40,14 +40,14 @@ struct limited_sandbox {
 
 #define LIMITED_SANDBOX_NONE ((struct limited_sandbox){SANDBOX_NONE, LIMITER_NONE})
 
-/* 0; or a negative errno with its fault, and what was begun left for limited_sandbox_release(). */
+/* 0; or a negative errno with its fault: then limited_sandbox_release() cleans up. */
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
                           const struct sandbox_template *template, struct fault *fault);
 
-/* Kills all of it, by every means, without waiting for its end. */
+/* Kills the sandbox by all available means, without waiting for its end. */
 void limited_sandbox_kill(struct limited_sandbox *limited);
 
-/* Kills what is left, waits for its end, and removes the cgroup. */
+/* Kills any remaining process, waits for the end, and removes the cgroup. */
 void limited_sandbox_release(struct limited_sandbox *limited);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Where core dumps of a jail would go. With RLIMIT_CORE at 1 the kernel gives none to a program or a
- * socket that core_pattern names; at 0 it does, and a hard limit of 0 is not to be raised.
+ * Keeps core dumps of a jail away from core_pattern handlers. With RLIMIT_CORE at 1 the kernel
+ * passes no dump to a program or socket named in core_pattern; at 0 it does, and a hard limit of 0
+ * cannot be raised.
  *
  * Side: parent.  Source: core(5); fs/coredump.c.
  */
@@ -11,10 +12,10 @@
 
 #include <sys/resource.h>
 
-/* 0; -EPERM with a fault where a crash inside would reach a program outside. */
+/* 0; -EPERM with a fault if a crash in the jail would reach a handler outside. */
 int core_pattern_check(struct fault *fault);
 
-/* The same of a hard limit and the text of the file core_pattern, for tests; NULL: not readable. */
+/* The same for a hard limit and the text of core_pattern (NULL: not readable), for tests. */
 int core_pattern_check_text(rlim_t hard, const char *text, struct fault *fault);
 
 #endif

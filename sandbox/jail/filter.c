@@ -27,7 +27,7 @@ static void context_release(scmp_filter_ctx *context)
         seccomp_release(*context);
 }
 
-/* libseccomp answers with negative errno values; they become a fault that names the call. */
+/* Turns a negative errno of libseccomp into a fault that names the call. */
 static int seccomp_fault(int r, const char *what, struct fault *fault)
 {
     return fault_set(fault, -r, "cannot compile the seccomp profile: %s: %s", what, strerror(-r));
@@ -46,7 +46,7 @@ static int read_errno(const struct json_value *owner, const char *member, uint32
     return 0;
 }
 
-/* An action, with the errno that stands beside it; EPERM where none does. */
+/* Reads an action with its errno from `errnoRet`; EPERM by default. */
 static int read_action(const struct json_value *owner, const char *member, uint32_t *ret_action,
                        struct fault *fault)
 {
@@ -121,7 +121,10 @@ static int read_argument(const struct json_value *value, struct scmp_arg_cmp *re
     return 0;
 }
 
-/* Whether a rule's includes and excludes let it take part here: no capability, this machine. */
+/*
+ * Whether the rule's includes and excludes match a snippet, which has no capability, on this
+ * machine.
+ */
 static bool rule_applies(const struct json_value *rule)
 {
     const struct json_value *includes = json_member(rule, "includes");
@@ -192,7 +195,7 @@ static int add_rule(scmp_filter_ctx context, uint32_t default_action, const stru
     return 0;
 }
 
-/* The program as bytes; libseccomp writes them to a descriptor only. */
+/* Exports the BPF program. libseccomp can write it only to a descriptor. */
 static int export_program(scmp_filter_ctx context, struct filter *ret_filter, struct fault *fault)
 {
     OWNED_FD int fd = memfd_create("seccomp", MFD_CLOEXEC);
@@ -205,7 +208,7 @@ static int export_program(scmp_filter_ctx context, struct filter *ret_filter, st
     if (fstat(fd, &status) < 0)
         return fault_set(fault, errno, "cannot read the seccomp filter back: %m");
     size_t size = (size_t)status.st_size;
-    /* libseccomp does not see that a write was cut short, which is what that limit does. */
+    /* libseccomp does not notice a short write, which RLIMIT_FSIZE can cause. */
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size >= limit.rlim_cur)
         return fault_set(fault, EFBIG,
@@ -271,8 +274,7 @@ int filter_compile(const char *json, size_t length, const char *without, struct 
 
 int filter_try(const char *json, size_t length, struct fault *fault)
 {
-    signal(SIGCHLD,
-           SIG_DFL); /* a client may have ignored it, and then no end could be waited for */
+    signal(SIGCHLD, SIG_DFL); /* if a client ignored it, no child could be waited for */
     pid_t pid = fork();
     if (pid < 0)
         return fault_set(fault, errno, "cannot start a process to try the seccomp profile in: %m");
@@ -280,7 +282,7 @@ int filter_try(const char *json, size_t length, struct fault *fault)
         struct filter filter;
         signal(SIGALRM, SIG_DFL);
         alarm(PROFILE_COMPILE_MAX_S);
-        filter_compile(json, length, NULL, &filter, NULL); /* what is wrong, the parent will see */
+        filter_compile(json, length, NULL, &filter, NULL); /* the parent will report errors */
         _exit(0);
     }
     int status = 0;

@@ -18,28 +18,28 @@ struct filter {
 };
 
 /*
- * Compiles a profile. defaultAction must be a denial; names that libseccomp does not know are left
- * to it, and so is the system call `without`, unless NULL. Another architecture's system calls, x32
- * among them, kill the process.
- * 0; -EINVAL with a fault that names the member that is wrong; another negative errno.
+ * Compiles a profile. defaultAction must be a denial; it also applies to names unknown to
+ * libseccomp and to the system call `without`, unless NULL. System calls of another architecture,
+ * including x32, kill the process. 0; -EINVAL with a fault that names the member that is wrong;
+ * another negative errno.
  */
 int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
                    struct fault *fault);
 
 /*
- * Whether libseccomp comes to an end with a profile that somebody brought: up to 2.5.5 it goes round in
- * circles over some pairs of rules that each look at two arguments. Tried in a process of its own. 0, or
- * -ETIME with a fault that says what to do.
+ * Checks that libseccomp can compile a user's profile in bounded time: up to version 2.5.5, some
+ * pairs of rules that each compare two arguments make it loop for ever. Compiles in a separate
+ * process. 0, or -ETIME with a fault that says what to do.
  */
 int filter_try(const char *json, size_t length, struct fault *fault);
 
-/* The profile that is part of the program: seccomp-profiles/default.json. */
+/* The built-in profile: seccomp-profiles/default.json. */
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault);
 
-/* The profile under which programs of an image install: build.json there, put over default.json. */
+/* The profile for installers: seccomp-profiles/build.json merged over default.json. */
 int filter_compile_build(struct filter *ret_filter, struct fault *fault);
 
-/* The profile under which archives are unpacked, and files of an image arranged: unpack.json. */
+/* The profile for unpacking archives and arranging an image's files: unpack.json. */
 int filter_compile_unpack(struct filter *ret_filter, struct fault *fault);
 
 void filter_release(struct filter *filter);

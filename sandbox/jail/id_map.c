@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /*
- * For a server started by root. Above every range that distributions and container managers hand
- * out, so that no file, process or quota of the host belongs to it; see systemd's UIDS-GIDS.
+ * For a server started by root. Above every range that distributions and container managers assign,
+ * so that no file, process or quota of the host belongs to it; see systemd's UIDS-GIDS.
  */
 #define UNUSED_ID 1900000000
 
@@ -21,8 +21,8 @@ struct id_range {
 };
 
 /*
- * The id to use, of those this namespace has: UNUSED_ID, else the highest (0 if it is alone). A map
- * that cannot be read, or has nothing in it, must not come out as 0.
+ * Chooses among the ids of this namespace: UNUSED_ID, else the highest (0 only if there is no
+ * other). An unreadable or empty map must not yield 0.
  */
 static int choose_from(FILE *file, unsigned long *ret_id)
 {
@@ -69,7 +69,9 @@ int id_map_choose(struct id_map *ret_map, struct fault *fault)
             r = choose_unprivileged("/proc/self/gid_map", &gid, fault);
         if (r < 0)
             return r;
-        /* With a single mapped id, 0 is an ordinary user of the parent namespace: `unshare -r`. */
+        /*
+         * If 0 is the only mapped id, it is an ordinary user of the parent namespace: `unshare -r`.
+         */
         map.outside_uid = (uid_t)uid;
         map.outside_gid = (gid_t)gid;
     }

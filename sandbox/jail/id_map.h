@@ -1,5 +1,6 @@
 /*
- * Which user a jail is: one uid and one gid. A snippet is never 0 inside, and never root outside.
+ * The user of a jail: one uid and one gid. A snippet never has id 0 inside, and is never root
+ * outside.
  *
  * Side: parent.  Source: user_namespaces(7), "User and group ID mappings".
  */
@@ -21,13 +22,13 @@ struct id_map {
 };
 
 /*
- * Of a run. For an ordinary user: the user. For root: an id that owns nothing, out of those that the current
- * user namespace has; where it has only the one that is called 0 here, that one, which is not root
- * of the host. 0, or a negative errno with its fault.
+ * Chooses the user of a run. For an ordinary user: that user. For root: an id of the current user
+ * namespace that owns nothing; if the namespace has only id 0, then 0, which is not root of the
+ * host. 0, or a negative errno with its fault.
  */
 int id_map_choose(struct id_map *ret_map, struct fault *fault);
 
-/* Writes the maps of the new user namespace that `pid` is in; setgroups is denied there. */
+/* Writes the maps of the new user namespace of `pid`, and denies setgroups there. */
 int id_map_write(const struct id_map *map, pid_t pid, struct fault *fault);
 
 #endif

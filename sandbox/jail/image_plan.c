@@ -10,16 +10,16 @@
 #include <sys/socket.h>
 #include <sys/sysinfo.h>
 
-/* Address space of what reads archives; zstd may ask for a window of 128 MiB. */
+/* Address space of a process that reads archives; zstd may need a window of 128 MiB. */
 #ifdef __SANITIZE_ADDRESS__ /* reserves terabytes */
 #define UNPACK_MEMORY_MAX RLIM_INFINITY
 #define INSTALL_MEMORY_MIN RLIM_INFINITY
 #else
 #define UNPACK_MEMORY_MAX (UINT64_C(1) << 30)
-#define INSTALL_MEMORY_MIN (UINT64_C(2) << 30) /* each process of an installer */
+#define INSTALL_MEMORY_MIN (UINT64_C(2) << 30) /* for each process of an installer */
 #endif
 
-/* Of installers: each process, but for the number of processes. */
+/* Limits of installers, per process except for the number of processes. */
 #define INSTALL_PROCESSES_MAX 2048
 #define INSTALL_FILES_MAX 8192
 #define INSTALL_FILE_SIZE_MAX (UINT64_C(16) << 30)
@@ -30,11 +30,14 @@ static const struct plan_scratch scratch[] = {
     {"shm", "/dev/shm", 01777, false},
 };
 
-/* Landlock adds its scopes to what the mounts allow: signals, and abstract sockets of the host. */
+/*
+ * The mounts already restrict files. Landlock's scopes add signals and abstract sockets of the
+ * host.
+ */
 static const struct plan_path_rights install_rights[] = {{"/", RIGHTS_KEEP_FILES}};
 static const struct plan_path_rights unpack_rights[] = {{"/", RIGHTS_KEEP_DATA}};
 
-static int report_fd; /* of the body that this process performs */
+static int report_fd; /* for the body performed by this process */
 
 static void send_text(const struct child_report *report, int64_t number, const char *text)
 {
@@ -63,7 +66,7 @@ static int perform(void *data)
     return r < 0 ? 1 : 0;
 }
 
-/* Half of what the machine has, but no less than what an installer needs anywhere. */
+/* Half of the machine's memory, but at least the minimum an installer needs. */
 static rlim_t install_memory(void)
 {
     struct sysinfo machine;
@@ -71,7 +74,7 @@ static rlim_t install_memory(void)
     return half > INSTALL_MEMORY_MIN ? half : INSTALL_MEMORY_MIN;
 }
 
-/* Owned by the plan even when there is no memory for all of it. 0 or -ENOMEM. */
+/* The plan owns the parts even after a failure. 0 or -ENOMEM. */
 static int plan_program(struct image_plan *plan, const struct image_program *program)
 {
     static const char *const directories[] = {ROOTFS_PROGRAM_DIRECTORIES};
@@ -97,7 +100,7 @@ static int plan_program(struct image_plan *plan, const struct image_program *pro
     return 0;
 }
 
-/* Not RLIMIT_AS: V8 reserves tens of gigabytes. Processes are counted in the user namespace. */
+/* RLIMIT_AS is not usable: V8 reserves tens of gigabytes. The user namespace counts processes. */
 static int plan_install(struct image_plan *plan)
 {
     const struct image_jail *spec = plan->spec;

@@ -1,5 +1,5 @@
 /*
- * From a run_spec to the plan of its jail: everything decided, nothing done.
+ * Makes the plan of a jail from a run_spec. All decisions are made here; nothing is performed.
  *
  * Side: parent.
  */
@@ -20,8 +20,9 @@ struct plan_inputs {
 };
 
 /*
- * Looks into the root file system, finds the program there and lays the jail out. A plan holds no
- * descriptor, so that many can wait; those of the jail_plan are left for sandbox_spawn(). 0 or a negative errno with its fault.
+ * Inspects the root file system, finds the program in it and plans the jail. A plan holds no
+ * descriptors, so that many can be queued; sandbox_spawn() fills in those of the jail_plan. 0 or a
+ * negative errno with its fault.
  */
 int plan_build(const struct plan_inputs *inputs, struct plan **ret_plan, struct fault *fault);
 void plan_free(struct plan *plan); /* NULL is fine */
@@ -29,15 +30,15 @@ void plan_free(struct plan *plan); /* NULL is fine */
 struct jail_plan *plan_jail(struct plan *plan);
 
 /*
- * Whether the two jails would be the same: all but the code, and how long it may run. What the parent
- * alone holds a run to is not of the plan.
+ * Whether the two jails would be identical, apart from the code and its time limit. Limits that
+ * only the parent enforces are not in the plan.
  */
 bool plan_is_same(const struct plan *one, const struct plan *other);
 
-/* From now on the jails of this plan are made ahead: sandbox/jail/child/code.h. */
+/* Makes this a plan for prewarmed jails: sandbox/jail/child/code.h. */
 void plan_make_warm(struct plan *plan);
 
-/* The filter, borrowed for the life of the plan; due before sandbox_spawn(). */
+/* Sets the filter, borrowed for the life of the plan. Must precede sandbox_spawn(). */
 void plan_set_filter(struct plan *plan, const struct filter *filter);
 
 #endif

@@ -22,9 +22,10 @@ static const struct plan_link dev_links[] = {
 };
 
 /*
- * Files of /proc that tell of the host and its user, not of the sandbox. Keys belong to a user id
- * outside, and their names are shown to whoever has it; a kernel's command line may name disks and
- * hold secrets; the boot id names the machine; locks are shown with the files of others.
+ * Files of /proc that reveal the host and its user rather than the sandbox. The names of a user's
+ * keys are visible to every process with that user id; the kernel's command line may name disks and
+ * contain secrets; the boot id identifies the machine; the list of locks includes other processes'
+ * files.
  */
 static const char *const masks[] = {
     "keys",       "key-users", "cmdline", "sys/kernel/random/boot_id",
@@ -34,8 +35,8 @@ static const char *const masks[] = {
 };
 
 /*
- * Each is counted for the user outside too, so that a snippet without a limit of its own could use
- * up what the user's other programs need. No further user namespace: the filter says so as well.
+ * The kernel counts each of these against the user outside as well: without a separate limit, a
+ * snippet could use up the user's quota. No further user namespaces; the filter also refuses them.
  */
 static const struct plan_user_limit user_limits[] = {
     {"sys/user/max_user_namespaces", "0"},
@@ -82,11 +83,11 @@ void plan_add_rlimit(struct jail_plan *plan, int resource, rlim_t limit)
 
 void plan_add_base_rlimits(struct jail_plan *plan)
 {
-    /* Not 0: at 1 a core_pattern that is a program is not started either. core(5) */
+    /* Not 0: only at 1 does the kernel not start a program named in core_pattern. core(5) */
     plan_add_rlimit(plan, RLIMIT_CORE, 1);
     plan_add_rlimit(plan, RLIMIT_SIGPENDING, RUN_SIGNALS_QUEUED_MAX);
     plan_add_rlimit(plan, RLIMIT_MEMLOCK, RUN_LOCKED_MEMORY_MAX);
-    /* Users who make music often may take real-time priority; what runs in a jail may not. */
+    /* Users in an audio group may often use real-time priority; a jail may not. */
     plan_add_rlimit(plan, RLIMIT_RTPRIO, 0);
     plan_add_rlimit(plan, RLIMIT_NICE, 0);
 }

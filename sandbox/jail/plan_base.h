@@ -1,5 +1,5 @@
 /*
- * What the plans of all jails have in common, and what they need to know of this host and process.
+ * The parts common to the plans of all jails, and the facts they need about this host and process.
  *
  * Side: parent.
  */
@@ -19,15 +19,15 @@ struct jail_host {
 /* 0, or a negative errno with a fault. */
 int jail_host_read(struct jail_host *ret_host, struct fault *fault);
 
-/* The kind, names, devices, masks and limits of the user namespace; all of it lasts. */
+/* Fills in kind, names, devices, masks and user namespace limits, all of static lifetime. */
 void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct jail_host *host);
 
-/* The limits of every jail, beside those that its kind has. */
+/* Number of rlimits of every jail, besides those of its kind. */
 #define PLAN_BASE_RLIMITS 5
 
 /*
- * Adds a limit to the array that plan->rlimits points to; what this process itself was denied, for good,
- * cannot be given and need not be.
+ * Adds a limit to the array at plan->rlimits. It never exceeds this process's own hard limit, which
+ * cannot be raised.
  */
 void plan_add_rlimit(struct jail_plan *plan, int resource, rlim_t limit);
 void plan_add_base_rlimits(struct jail_plan *plan);

@@ -19,7 +19,9 @@ int proc_file_write(pid_t pid, const char *name, const char *text, struct fault 
     return 0;
 }
 
-/* Fields 48 and 49: arg_start and arg_end. The second may hold anything but ")". */
+/*
+ * Fields 48 and 49: arg_start and arg_end. Field 2 may contain any character; the last ")" ends it.
+ */
 #define FIELD_ARG_START 48
 
 bool proc_file_parse_command_line(const char *stat_text, char **ret_command_line, size_t *ret_size)

@@ -1,13 +1,16 @@
 /*
- * What to do about errors of the kernel that more than one module meets: parts of sentences, to
- * stand after what failed.
+ * Remedies for kernel errors that several modules encounter: clauses that follow the name of the
+ * failed operation.
  *
  * Side: parent.
  */
 #ifndef SANDBOX_JAIL_REMEDY_H
 #define SANDBOX_JAIL_REMEDY_H
 
-/* EPERM and EACCES of clone(2), unshare(2) and what needs the capabilities that come with them. */
+/*
+ * EPERM and EACCES of clone(2) and unshare(2), and of operations that need the capabilities of a
+ * new user namespace.
+ */
 #define USERNS_HELP                                                                                \
     "this machine does not let ordinary users set up namespaces. An administrator can allow it, "  \
     "with `sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu 24.04 and later, "     \
@@ -19,7 +22,7 @@
     "this machine still has its initial RAM disk as its root, which cannot be left that way: "     \
     "boot it into another, see switch_root(8)"
 
-/* EAGAIN of fork(2) and its like. */
+/* EAGAIN of fork(2) and similar calls. */
 #define PROCESSES_HELP "the limit of processes is reached; see `ulimit -u`"
 
 /* For an errno of clone3(2) with namespaces; NULL: none is known. */

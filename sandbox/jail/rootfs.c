@@ -31,7 +31,7 @@ void rootfs_close(struct rootfs *rootfs)
     fd_close(&rootfs->fd);
 }
 
-/* Whether `path`, resolved inside, is a file that may be executed. */
+/* Checks that `path`, resolved inside, is an executable file. */
 static int check_program(const struct rootfs *rootfs, const char *path)
 {
     OWNED_FD int fd = open_resolved(rootfs->fd, path, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT);

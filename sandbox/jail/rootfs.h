@@ -1,8 +1,9 @@
 /*
- * A root file system on the host, looked at by descriptor.
+ * A root file system on the host, inspected through a descriptor.
  *
- * What is in it is downloaded data: every path in it is resolved inside it (RESOLVE_IN_ROOT), so a
- * symbolic link in an image cannot lead the parent astray. Side: parent.  Source: openat2(2).
+ * Its contents are downloaded data. Every path is resolved inside it (RESOLVE_IN_ROOT), so that no
+ * symbolic link of an image can lead the parent to a file outside. Side: parent. Source:
+ * openat2(2).
  */
 #ifndef SANDBOX_JAIL_ROOTFS_H
 #define SANDBOX_JAIL_ROOTFS_H
@@ -20,7 +21,9 @@ struct rootfs {
 
 #define ROOTFS_NONE ((struct rootfs){.fd = -1})
 
-/* 0; -ENOENT, -ENOTDIR, -EACCES ... with a fault. `path` is borrowed for the life of *ret_rootfs. */
+/*
+ * 0; -ENOENT, -ENOTDIR, -EACCES ... with a fault. `path` is borrowed for the life of *ret_rootfs.
+ */
 int rootfs_open(const char *path, struct rootfs *ret_rootfs, struct fault *fault);
 void rootfs_close(struct rootfs *rootfs);
 
@@ -32,13 +35,14 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
                         struct fault *fault);
 
 /*
- * A detached copy of the mount of that directory, for a parent that may make one: a child that has already left
- * root's ids behind could not walk to a directory that only root may enter. *ret_fd is -1 where
- * the child must open the path itself (an ordinary user: same rights as the parent). 0 or fault.
+ * Makes a detached copy of the mount of that directory if the parent has the privilege: after its
+ * change of ids, the child of a root server could not reach a directory that only root may enter.
+ * *ret_fd is -1 if the child must open the path itself (an ordinary user has the same rights in
+ * both). 0 or fault.
  */
 int rootfs_detach(const char *path, int *ret_fd, struct fault *fault);
 
-/* Where programs are looked for, and PATH of the program. */
+/* Directories to search for programs; also the program's PATH. */
 #define ROOTFS_PROGRAM_DIRECTORIES                                                                 \
     "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"
 #define JAIL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

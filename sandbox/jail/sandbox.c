@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The others are made inside, beside each other: step_make_network(), step_make_namespaces(). */
+/* The child makes the others: step_make_network(), step_make_namespaces(). */
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID)
 
 /* Both ends of everything between the parent and the child. */
@@ -28,7 +28,7 @@ struct channels {
     int files[2]; /* parent's, child's */
     int code;
     int root_tree;
-    int *keep; /* owned: those of the child, ascending */
+    int *keep; /* owned: the descriptors that the child keeps, ascending */
 };
 
 static void pair_close(int pair[2])
@@ -48,7 +48,7 @@ static void channels_close(struct channels *channels)
     free(channels->keep);
 }
 
-/* 0, 1 and 2 become the program's: nothing of ours may lie there. */
+/* Moves the descriptor above 2: the program gets 0, 1 and 2. */
 static int raise_above_standard(int *fd)
 {
     if (*fd > STDERR_FILENO)
@@ -67,16 +67,16 @@ static int make_pipe(int pair[2], const struct id_map *map)
         return -errno;
     if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
         return -errno;
-    /* The program may open /dev/stdout again, so the pipe has to be its own. */
+    /* The program may reopen /dev/stdout, so it must own the pipe. */
     if (map->outside_uid != geteuid() && fchown(pair[1], map->outside_uid, map->outside_gid) < 0)
         return -errno;
     return raise_above_standard(&pair[1]);
 }
 
 /*
- * Where the code will be. The child inherits it, because a descriptor in a message would count
- * against the user, together with those that snippets send each other, until the child took it:
- * one snippet could keep all others from getting their code (ETOOMANYREFS, unix(7)).
+ * Makes the memory for the code. The child inherits it: a descriptor sent in a message would count
+ * against the user's limit of descriptors in flight until received, together with those sent by
+ * snippets, so one snippet could keep all others from getting their code (ETOOMANYREFS, unix(7)).
  */
 static int make_code_memory(int *ret_fd)
 {
@@ -145,11 +145,11 @@ static int say(const struct sandbox *sandbox, enum parent_word word)
                : 0;
 }
 
-/* Does what only the parent can, for which the child waits, and lets it continue. */
+/* Does the part of the set-up that only the parent can do, then lets the waiting child continue. */
 static int let_go(const struct sandbox *sandbox, const struct id_map *map, struct fault *fault)
 {
     int r = id_map_write(map, sandbox->pid, fault);
-    /* Should memory run out, the snippet is what the kernel kills, and nothing of the user's. */
+    /* If memory runs out, the kernel shall kill the snippet, not a program of the user. */
     if (r == 0)
         r = proc_file_write(sandbox->pid, "oom_score_adj", "1000", fault);
     if (r < 0)
@@ -158,7 +158,7 @@ static int let_go(const struct sandbox *sandbox, const struct id_map *map, struc
     return r < 0 ? fault_set(fault, -r, "cannot start the set-up of a sandbox: %m") : 0;
 }
 
-/* A child that failed before has told why, and that is the cause; a dead one cannot be mapped. */
+/* If the child failed first, its report has the cause: ids cannot be mapped for a dead child. */
 static int explain_by_child(const struct jail_plan *plan, struct sandbox *sandbox, int r,
                             struct fault *fault, const struct fault *own)
 {
@@ -189,7 +189,7 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
     struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, -1, NULL};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     int r = 0;
-    if (plan->root_layers == NULL) /* those it reaches before it leaves our ids */
+    if (plan->root_layers == NULL) /* the child enters layers before its change of ids */
         r = rootfs_detach(plan->root_path, &channels.root_tree, fault);
     if (r == 0)
         r = channels_open(&channels, plan, map, fault);
@@ -219,7 +219,7 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
     return 0;
 }
 
-/* Fills the memory, and nobody can change it any more. */
+/* Fills the memory and seals it against changes. */
 static int write_code(int fd, const char *code, size_t length)
 {
     for (size_t done = 0; done < length;) {
@@ -239,8 +239,8 @@ int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struc
         return fault_set(fault, -r, "cannot copy %zu bytes of code for a sandbox: %m", length);
     fd_close(&sandbox->code_fd);
     /*
-     * EPIPE, or ECONNRESET if it left the first word unread: the child has failed before, and its
-     * report says why.
+     * EPIPE, or ECONNRESET if the first word is unread: the child failed earlier, and its report
+     * has the cause.
      */
     r = say(sandbox, WORD_CODE);
     if (r < 0 && r != -EPIPE && r != -ECONNRESET)
@@ -276,7 +276,10 @@ void sandbox_reap(struct sandbox *sandbox, struct rusage *ret_usage)
 {
     if (sandbox->pid <= 0)
         return;
-    /* The system call, unlike waitid(3), also tells the usage: of init and all it reaped. */
+    /*
+     * Unlike waitid(3), the system call also returns resource usage, of init and all children it
+     * reaped.
+     */
     struct rusage usage = {0};
     siginfo_t info;
     while (syscall(SYS_waitid, P_PIDFD, sandbox->pidfd, &info, WEXITED, &usage) < 0) {

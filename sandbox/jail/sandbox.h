@@ -1,8 +1,8 @@
 /*
- * A sandbox: one jail with its init, from clone3 to the last of its processes.
+ * A sandbox: one jail with its init, from clone3 until its last process is gone.
  *
- * Making one and giving it its code are two calls, so that one can wait ready in between.
- * Side: parent.  Source: clone(2), pidfd_open(2), user_namespaces(7).
+ * Making a sandbox and feeding it the code are two calls, so that a prewarmed sandbox can wait in
+ * between. Side: parent. Source: clone(2), pidfd_open(2), user_namespaces(7).
  */
 #ifndef SANDBOX_JAIL_SANDBOX_H
 #define SANDBOX_JAIL_SANDBOX_H
@@ -21,8 +21,8 @@ struct sandbox {
     int control_fd;  /* records of child_report, one each read */
     int stdout_fd;   /* read ends, non-blocking */
     int stderr_fd;
-    int files_fd;    /* of a run: a descriptor of the work directory comes here: run_files.h */
-    int code_fd;     /* of a run: memory that the child has too; -1 once the code is in it */
+    int files_fd;    /* for a run: receives a descriptor of the work directory (run_files.h) */
+    int code_fd;     /* for a run: memory shared with the child; -1 once it holds the code */
 };
 
 #define SANDBOX_NONE                                                                               \
@@ -35,9 +35,9 @@ struct sandbox {
 
 /*
  * Makes the namespaces and starts the child on the plan, in the cgroup of that directory unless
- * `cgroup_fd` is -1. 0, or a negative errno with its fault;
- * failures inside come later, as records on control_fd. The plan is needed until the first record
- * REPORT_READY only by the child, which has a copy: the parent may free it any time.
+ * `cgroup_fd` is -1. 0, or a negative errno with its fault. Failures in the child arrive later, as
+ * records on control_fd. The child has a copy of the plan, so the parent may free its own at any
+ * time.
  */
 int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_fd,
                   struct sandbox *ret_sandbox, struct fault *fault);
@@ -45,22 +45,25 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
 /* Hands over the code; once for each sandbox. 0, or a negative errno with its fault. */
 int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struct fault *fault);
 
-/* One record, without waiting. 0; -EAGAIN none yet; -EPIPE no more will come. */
+/* Reads one record without waiting. 0; -EAGAIN: none yet; -EPIPE: no more will come. */
 int sandbox_read_report(struct sandbox *sandbox, struct child_report *ret_report);
 
 /*
- * Asks init to kill everything and to report its end, so that what all of it used is counted.
- * Follow with sandbox_kill() when that takes too long.
+ * Asks init to kill all processes and to report the end, so that all resource usage is counted.
+ * Follow up with sandbox_kill() if that takes too long.
  */
 void sandbox_stop(struct sandbox *sandbox);
 
-/* Kills all of it: with its init the kernel ends the pid namespace. Returns at once. */
+/* Kills all processes: the kernel kills a pid namespace with its init. Returns at once. */
 void sandbox_kill(struct sandbox *sandbox);
 
-/* Reaps init, waiting for its end, and tells what all of the sandbox used; ret_usage may be NULL. */
+/*
+ * Waits for init to exit, reaps it, and returns the whole sandbox's resource usage. ret_usage may
+ * be NULL.
+ */
 void sandbox_reap(struct sandbox *sandbox, struct rusage *ret_usage);
 
-/* Kills and reaps what is still there, closes all descriptors. */
+/* Kills and reaps any remaining process, and closes all descriptors. */
 void sandbox_release(struct sandbox *sandbox);
 
 #endif

@@ -53,7 +53,7 @@ static const char *rlimit_name(int resource)
     }
 }
 
-/* What the step was done to; "" where the text says it all. */
+/* The object of the failed step; "" if the text needs none. */
 static const char *step_object(const struct jail_plan *plan, const struct child_report *report)
 {
     size_t index = report->index < 0 ? SIZE_MAX : (size_t)report->index;
@@ -147,7 +147,7 @@ static const char *step_remedy(enum jail_step step, int error)
     case STEP_MOUNT_PROC:
     case STEP_FILL_DEV:
     case STEP_MOUNT_SCRATCH:
-        /* EINVAL: a directory is to be mounted over what is none */
+        /* EINVAL: mounting a directory over something else */
         return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL ? IMAGE_HELP
                : error == ENOSYS || error == EPERM
                    ? "inside a container its filter may hide openat2, move_mount or mknodat"
@@ -180,7 +180,7 @@ int setup_error_explain(const struct jail_plan *plan, const struct child_report 
     fault_identify(fault, is_known ? steps[report->step].name : "set_up");
     const char *object = step_object(plan, report);
     const char *remedy = step_remedy((enum jail_step)report->step, report->error);
-    /* Of a child: what no system call gives as its error is none. */
+    /* The child is not trusted: only a value in the errno range is an errno. */
     int error = report->error > 0 && report->error <= ERRNO_MAX ? report->error : EIO;
     return fault_set(fault, error, "%s could not %s%s%s: %s%s%s", plan->subject,
                      is_known ? steps[report->step].text : "be set up",

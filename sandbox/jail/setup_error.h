@@ -1,5 +1,5 @@
 /*
- * A failed step of the jail, as a sentence: the step, its object, the cause, the remedy.
+ * Explains a failed jail step in one sentence: the step, its object, the cause, the remedy.
  *
  * Side: parent.
  */

@@ -58,7 +58,7 @@ int buffer_format(struct buffer *buffer, const char *format, ...)
 
 void buffer_consume(struct buffer *buffer, size_t length)
 {
-    if (length == 0) /* of nothing too, which memmove(3) does not take */
+    if (length == 0) /* also if data is NULL, which memmove(3) does not accept */
         return;
     buffer->length -= length;
     memmove(buffer->data, buffer->data + length, buffer->length);

@@ -1,5 +1,5 @@
 /*
- * A growing run of bytes that never grows past its maximum: it refuses instead.
+ * A growing byte buffer with a maximum: it refuses to grow past it.
  *
  * Side: parent.
  */
@@ -24,16 +24,19 @@ int buffer_append_text(struct buffer *buffer, const char *text);
 int buffer_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Makes room for `length` more bytes behind data + length, for read(2). Returns as append. */
+/*
+ * Makes room for `length` more bytes after the bytes in use, for read(2). Returns like
+ * buffer_append().
+ */
 int buffer_reserve(struct buffer *buffer, size_t length);
 
 /* Drops `length` bytes from the front; length <= buffer->length. */
 void buffer_consume(struct buffer *buffer, size_t length);
 
-/* Appends a NUL that is not counted, and returns data as a string; NULL when there is no room. */
+/* Appends a NUL, not counted in length, and returns data as a string; NULL if there is no room. */
 char *buffer_string(struct buffer *buffer);
 
-/* Frees the bytes; the buffer is empty and may be used again. */
+/* Frees the bytes. The buffer is then empty and reusable. */
 void buffer_release(struct buffer *buffer);
 
 #endif

@@ -8,19 +8,19 @@
 
 #include <dirent.h>
 
-/* The entries of a directory below another; AT_FDCWD as openat(2). NULL with errno. */
+/* Opens a directory; `parent_fd` and path as for openat(2). NULL with errno. */
 DIR *directory_open(int parent_fd, const char *path);
 
-/* One that is no link, whatever it was when it was last looked at. NULL with errno: ENOTDIR. */
+/* The same, but refuses a symbolic link, even one that has just replaced the directory: ENOTDIR. */
 DIR *directory_open_itself(int parent_fd, const char *path);
 
-/* The next entry that is neither "." nor ".."; NULL at the end, or when `directory` is NULL. */
+/* The next entry apart from "." and ".."; NULL at the end, or if `directory` is NULL. */
 struct dirent *directory_next(DIR *directory);
 
 /* The next name that is a decimal number, likewise. */
 const char *directory_next_number(DIR *directory);
 
-/* Closes it, if there is one; for OWNED(). */
+/* Closes the directory, unless it is NULL; for OWNED(). */
 void directory_release(DIR **directory);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The remedy is the same wherever it happens. */
+/* These errors have the same remedy everywhere. */
 static void remedy_add(struct fault *fault, int error)
 {
     const char *remedy = error == EMFILE   ? "; raise `ulimit -n`"
@@ -44,7 +44,7 @@ void fault_prefix(struct fault *fault, const char *format, ...)
     va_end(arguments);
     if (length < 0 || (size_t)length >= sizeof(fault->text))
         return;
-    int room = (int)sizeof(fault->text) - length; /* what does not fit is cut, as in fault_set() */
+    int room = (int)sizeof(fault->text) - length; /* truncated, as in fault_set() */
     snprintf(fault->text + length, (size_t)room, ": %.*s", room, rest);
     utf8_make_plain(fault->text, true);
 }

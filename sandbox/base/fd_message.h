@@ -1,5 +1,5 @@
 /*
- * Messages that carry descriptors over a Unix socket.
+ * Messages that pass descriptors over a Unix socket.
  *
  * Side: parent.  Source: unix(7), SCM_RIGHTS; cmsg(3).
  */
@@ -17,12 +17,13 @@ struct fd_message {
     size_t fd_count;
 };
 
-/* Without waiting; the descriptors stay the caller's. 0 or a negative errno. */
+/* Sends without blocking. The caller still owns the descriptors. 0 or a negative errno. */
 int fd_message_send(int socket_fd, const struct fd_message *message);
 
 /*
- * Fills in the bytes and the descriptors, which are then the caller's; `flags` as recvmsg(2). 1; 0 at
- * the end of the stream; -EPROTO for a message of another shape; another negative errno.
+ * Receives a message of exactly these numbers of bytes and descriptors; the caller then owns the
+ * descriptors. `flags` as for recvmsg(2). 1; 0 at the end of the stream; -EPROTO for a message of
+ * another shape; another negative errno.
  */
 int fd_message_receive(int socket_fd, const struct fd_message *message, int flags);
 

@@ -9,7 +9,7 @@
 
 #define CHUNK_SIZE 16384
 
-/* Values and texts are cut from chunks, and all go together. */
+/* Values and texts are allocated from chunks, and all freed together. */
 struct chunk {
     struct chunk *next;
     size_t used, size;
@@ -22,13 +22,13 @@ struct json {
     size_t count;
 };
 
-/* Where the tree grows while events come. */
+/* The state of the tree while the parser reports events. */
 struct builder {
     struct json *json;
-    struct json_value *open[JSON_DEPTH_MAX]; /* the arrays and objects we are in */
+    struct json_value *open[JSON_DEPTH_MAX]; /* the enclosing arrays and objects */
     struct json_value *last[JSON_DEPTH_MAX]; /* the newest child of each, or NULL */
     size_t depth;
-    const char *key; /* of the member to come */
+    const char *key; /* of the next member */
     size_t key_length;
     int error; /* why a callback stopped the parser: a negative errno */
 };
@@ -80,7 +80,7 @@ static void link_value(struct builder *builder, struct json_value *value)
     builder->key_length = 0;
 }
 
-/* A new value at the place where the parser is; NULL with builder->error set. */
+/* Adds a new value at the parser's position; NULL with builder->error set. */
 static struct json_value *add_value(struct builder *builder, enum json_type type)
 {
     if (builder->json->count == JSON_VALUES_MAX) {
@@ -177,7 +177,7 @@ static int on_end(void *data)
     return 1;
 }
 
-/* The number of a \uXXXX escape at `text`, of which `length` bytes are there; -1 if it is none. */
+/* The code unit of a \uXXXX escape at `text`, which has `length` bytes; -1: no such escape. */
 static long escaped_unit(const char *text, size_t length)
 {
     if (length < 6 || text[0] != '\\' || text[1] != 'u')
@@ -197,7 +197,7 @@ static bool is_low_surrogate(long unit)
     return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/* The next \uXXXX from *position that is half of no pair, or `length`. */
+/* The position of the next \uXXXX escape that is a lone surrogate, or `length`. */
 static size_t find_lone_surrogate(const char *data, size_t length, size_t position)
 {
     const char *slash;
@@ -219,10 +219,10 @@ static size_t find_lone_surrogate(const char *data, size_t length, size_t positi
 }
 
 /*
- * yajl reads a lone high surrogate as "?", or merges it with whatever escape follows, and a lone
- * low one as bytes that are not UTF-8. So they are written over beforehand: the escape of U+FFFD
- * is as long. Backslashes outside of strings are errors anyway.
- * 0 and the copy, or NULL when there is nothing to mend.
+ * yajl reads a lone high surrogate as "?" or merges it with the next escape, and a lone low
+ * surrogate as invalid UTF-8. So each is replaced beforehand by the escape of U+FFFD, which has the
+ * same length. Backslashes outside of strings are errors anyway. 0 and the copy, or NULL if there
+ * is none to replace.
  */
 static int mend_surrogates(const char *data, size_t length, char **ret_copy)
 {
@@ -285,14 +285,20 @@ static int parse_events(const char *data, size_t length, struct json *json, stru
         status = yajl_complete_parse(parser);
     if (status != yajl_status_ok)
         return explain_failure(parser, &builder, fault);
-    /* Of what follows the value, yajl overlooks a string that does not end; no string has this. */
+    /*
+     * yajl overlooks an unterminated string after the value. A newline, invalid in a string,
+     * reveals it.
+     */
     if (yajl_parse(parser, (const unsigned char *)"\n", 1) != yajl_status_ok)
         return fault_set(fault, EINVAL,
                          "not valid JSON: a string that does not end follows the value");
     return 0;
 }
 
-/* What yajl would let through: overlong forms, surrogates, and two white spaces of its own. */
+/*
+ * Refuses what yajl accepts wrongly: overlong forms, surrogates, and two extra kinds of white
+ * space.
+ */
 static int check_bytes(const char *data, size_t length, struct fault *fault)
 {
     size_t valid = utf8_valid_length(data, length);

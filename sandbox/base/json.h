@@ -1,8 +1,8 @@
 /*
- * JSON, read into a tree and written from calls. Bytes come from outside and are not trusted.
+ * Reads JSON into a tree, and writes JSON call by call. The input is untrusted.
  *
- * Reading uses yajl's event parser and builds a tree of our own, because yajl's own tree cannot tell
- * "a\u0000b" from "a", loses integers beyond 2^63 and frees itself by recursion.
+ * Reading uses yajl's event parser to build our own tree, because yajl's tree cannot distinguish
+ * "a\u0000b" from "a", loses integers beyond 2^63 and is freed recursively.
  *
  * Side: parent.  Source: RFC 8259; yajl 2.1 headers.
  */
@@ -43,31 +43,31 @@ struct json_value {
 struct json; /* owns every value and text of a document */
 
 /*
- * Parses one JSON text of `length` bytes, white space around it allowed, nothing after it. Invalid
- * UTF-8, a depth or count over the maxima, and a lone surrogate's raw bytes are errors; a lone
- * surrogate escape (\ud800) is read as U+FFFD.
- * 0; -EINVAL with a fault that tells where; -E2BIG over a maximum; -ENOMEM.
+ * Parses one JSON text of `length` bytes; only white space may surround it. Invalid UTF-8, a depth
+ * or count over the maxima, and a lone surrogate's raw bytes are errors; a lone surrogate escape
+ * (\ud800) is read as U+FFFD. 0; -EINVAL with a fault that gives the position; -E2BIG over a
+ * maximum; -ENOMEM.
  */
 int json_parse(const char *data, size_t length, struct json **ret_json, struct fault *fault);
 const struct json_value *json_root(const struct json *json);
 void json_free(struct json *json); /* NULL is fine */
 void json_release(struct json **json);
 
-/* The member of that name (the last, if it is there twice), or NULL; NULL for a non-object. */
+/* The member of that name (the last of duplicates), or NULL; NULL for a non-object. */
 const struct json_value *json_member(const struct json_value *object, const char *name);
 
-/* Whether a member of an object has that name, to the length. */
+/* Whether a member of an object has exactly that name. */
 bool json_key_is(const struct json_value *member, const char *name);
 
-/* Whether `value` (may be NULL) is a string and equals `text`, to the length. */
+/* Whether `value` (may be NULL) is a string that equals `text` exactly. */
 bool json_is(const struct json_value *value, const char *text);
 
 /* 0 and the integer; -EINVAL not a JSON integer; -ERANGE. `value` may be NULL (-EINVAL). */
 int json_integer(const struct json_value *value, int64_t *ret_integer);
 
 /*
- * Writing. Text goes to the end of a buffer, compact, on one line. An error (no room) sticks and is
- * returned by json_writer_close(); the calls between need no checks.
+ * Writing. Text is appended to a buffer, compact, on one line. An error (no room) is kept and
+ * returned by json_writer_close(); the calls in between need no checks.
  */
 struct json_writer; /* owned by the caller from open to close */
 
@@ -79,16 +79,18 @@ void json_end_object(struct json_writer *writer);
 void json_begin_array(struct json_writer *writer);
 void json_end_array(struct json_writer *writer);
 void json_key(struct json_writer *writer, const char *name);
-/* Any bytes: what is not UTF-8 becomes U+FFFD, one for each maximal bad part (Unicode 3.9, D93b). */
+/*
+ * Writes arbitrary bytes. Each maximal ill-formed part of UTF-8 becomes U+FFFD (Unicode 3.9, D93b).
+ */
 void json_string(struct json_writer *writer, const char *data, size_t length);
 void json_text(struct json_writer *writer, const char *text);
 void json_number(struct json_writer *writer, int64_t number);
 void json_double(struct json_writer *writer, double number); /* finite; else null */
 void json_boolean(struct json_writer *writer, bool value);
 void json_null(struct json_writer *writer);
-/* Text that is one JSON value already. */
+/* Writes text that is already one JSON value. */
 void json_raw(struct json_writer *writer, const char *text, size_t length);
-/* A member of an object: its key and value. A text that is NULL becomes null. */
+/* Writes a member of an object: key and value. NULL becomes null. */
 void json_text_member(struct json_writer *writer, const char *name, const char *text);
 void json_number_member(struct json_writer *writer, const char *name, int64_t number);
 void json_boolean_member(struct json_writer *writer, const char *name, bool value);

@@ -12,7 +12,7 @@ struct json_writer {
     struct buffer *target; /* borrowed */
     int error;
     size_t depth;
-    bool comma;      /* a value precedes on this level */
+    bool comma;      /* this level already has a value */
     bool after_key;  /* the value of a member comes next */
 };
 
@@ -46,7 +46,7 @@ static void put_text(struct json_writer *writer, const char *text)
     put(writer, text, strlen(text));
 }
 
-/* Before a key, and before a value that has none. */
+/* Called before a key, and before a value without a key. */
 static void separate(struct json_writer *writer)
 {
     if (writer->comma && !writer->after_key)
@@ -110,7 +110,7 @@ static void put_escaped(struct json_writer *writer, unsigned char byte)
 static void put_quoted(struct json_writer *writer, const char *data, size_t length)
 {
     put(writer, "\"", 1);
-    size_t plain = 0; /* start of the bytes that go out as they are */
+    size_t plain = 0; /* start of the bytes to be copied unchanged */
     size_t position = 0;
     while (position < length) {
         bool valid;
@@ -129,7 +129,7 @@ static void put_quoted(struct json_writer *writer, const char *data, size_t leng
         position += step;
         plain = position;
     }
-    if (position > plain) /* data may be NULL when there is none */
+    if (position > plain) /* data may be NULL if empty */
         put(writer, data + plain, position - plain);
     put(writer, "\"", 1);
 }
@@ -175,7 +175,7 @@ void json_double(struct json_writer *writer, double number)
         return;
     }
     char text[32];
-    int digits = 15; /* 17 are always exact, fewer usually, and shorter to read */
+    int digits = 15; /* 17 are always exact; fewer usually suffice and are easier to read */
     do {
         snprintf(text, sizeof(text), "%.*g", digits, number);
     } while (strtod(text, NULL) != number && digits++ < 17);

@@ -78,7 +78,7 @@ static struct loop_timer *earliest_timer(const struct loop *loop)
     return earliest;
 }
 
-/* Milliseconds for epoll_wait(2), rounded up so that a timer never wakes too early; -1 for ever. */
+/* Milliseconds for epoll_wait(2), rounded up so that no timer fires early; -1: no timeout. */
 static int timeout_until(const struct loop_timer *timer)
 {
     if (timer == NULL)
@@ -100,7 +100,7 @@ int loop_run(struct loop *loop)
             timer->fire(timer);
             continue;
         }
-        /* One event a time: a callback may free the owner of any other watch. */
+        /* One event at a time: a callback may free the owner of any other watch. */
         struct epoll_event event;
         int count = epoll_wait(loop->epoll_fd, &event, 1, timeout_until(timer));
         if (count < 0 && errno != EINTR)

@@ -1,8 +1,8 @@
 /*
- * One epoll loop: descriptors that become ready and points in time that come.
+ * One epoll loop, for ready descriptors and timers.
  *
  * Watches and timers live inside the structs of their owners (container_of), so that adding one
- * cannot fail for want of memory; the owner removes them before it goes. Single-threaded.
+ * cannot fail for lack of memory; the owner removes them before it is freed. Single-threaded.
  *
  * Side: parent.  Source: epoll(7).
  */
@@ -43,12 +43,14 @@ void loop_close(struct loop *loop);
 
 /*
  * Watches `fd` for `events` (EPOLLIN, EPOLLOUT; level-triggered). watch->ready must be set. Adding
- * a watch that is already there changes its events. 0 or a negative errno (EPERM: a regular file).
+ * an existing watch changes its events. 0 or a negative errno (EPERM: a regular file).
  */
 int loop_watch(struct loop *loop, struct loop_watch *watch, int fd, uint32_t events);
 void loop_unwatch(struct loop *loop, struct loop_watch *watch);
 
-/* Arms, or arms anew; timer->fire must be set and is called once, the timer disarmed before. */
+/*
+ * Arms or rearms the timer. timer->fire must be set; it is called once, after disarming the timer.
+ */
 void loop_arm(struct loop *loop, struct loop_timer *timer, int64_t deadline);
 void loop_disarm(struct loop *loop, struct loop_timer *timer);
 

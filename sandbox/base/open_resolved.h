@@ -1,7 +1,7 @@
 /*
- * Opening what a path leads to, with bounds on where it may lead: openat2(2).
+ * Opens a path with restrictions on its resolution: openat2(2).
  *
- * Side: parent; the child has its own, since it includes nothing but its own folder.
+ * Side: parent; the child has a copy of its own, since it includes only its own folder.
  */
 #ifndef SANDBOX_BASE_OPEN_RESOLVED_H
 #define SANDBOX_BASE_OPEN_RESOLVED_H
@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 /*
- * `flags` are of open(2), `resolve` RESOLVE_* of openat2(2). A descriptor, or a negative errno; never -EAGAIN,
- * by which the kernel says that somewhere on the machine a name or a mount changed while a ".." was followed.
- * Then it is asked again, as the man page has it.
+ * `flags` as for open(2), `resolve` is RESOLVE_* of openat2(2). Returns a descriptor or a negative
+ * errno. Retries on EAGAIN, as openat2(2) recommends: it means that some name or mount on the
+ * machine changed while a ".." was resolved.
  */
 static inline int open_resolved(int directory_fd, const char *path, uint64_t flags,
                                 uint64_t resolve)

@@ -23,7 +23,7 @@ int option_set_flag(void *data, const struct option *option, const char *value, 
     return 0;
 }
 
-/* Finds the option of that name; *ret_data is its table's. */
+/* Finds the option of that name; *ret_data is the data of its table. */
 static const struct option *find_option(const struct option_table *tables, const char *name,
                                         size_t length, void **ret_data)
 {

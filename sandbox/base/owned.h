@@ -1,5 +1,5 @@
 /*
- * Ownership by scope: the declaring scope frees what it owns, whichever way it is left.
+ * Ownership by scope: the declaring scope frees the objects it owns on every exit from the scope.
  *
  *     OWNED_FD int fd = open(...);
  *     OWNED(buffer_release) struct buffer text = BUFFER(MAX);
@@ -16,7 +16,9 @@
 
 #define OWNED(release) __attribute__((cleanup(release)))
 
-/* Closes *fd, if it is one, and empties it. Leaves errno alone. Not retried on EINTR: close(2). */
+/*
+ * Closes *fd unless it is -1, and sets it to -1. Preserves errno. Not retried on EINTR: close(2).
+ */
 static inline void fd_close(int *fd)
 {
     if (*fd >= 0) {

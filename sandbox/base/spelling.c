@@ -11,8 +11,8 @@ static size_t least(size_t a, size_t b)
 }
 
 /*
- * Insertions, deletions, replacements and swaps of neighbours that turn one word into the other
- * (optimal string alignment); SIZE_MAX for words that are too long to compare.
+ * Insertions, deletions, replacements and swaps of neighbours needed to turn one word into the
+ * other (optimal string alignment); SIZE_MAX for words too long to compare.
  */
 static size_t edit_distance(const char *from, const char *to)
 {
@@ -45,7 +45,7 @@ void spelling_offer(struct spelling *spelling, const char *candidate)
 {
     size_t distance = edit_distance(spelling->word, candidate);
     size_t tolerated = strlen(candidate) <= 4 ? 1 : 1 + strlen(candidate) / 4;
-    /* "--time" is near to "--timeout", however much is missing. */
+    /* A prefix always counts as near: "--time" for "--timeout". */
     size_t length = strlen(spelling->word);
     if (length >= 3 && strncmp(spelling->word, candidate, length) == 0)
         tolerated = distance;

@@ -1,5 +1,5 @@
 /*
- * "Did you mean ...?": the known word that is nearest to a mistyped one.
+ * "Did you mean ...?": finds the known word nearest to a mistyped one.
  *
  * Side: parent.
  */
@@ -8,11 +8,11 @@
 
 #include <stddef.h>
 
-/* Looks for the nearest of the words that are offered, one by one. */
+/* A search for the nearest word; candidates are offered one by one. */
 struct spelling {
-    const char *word;    /* as it was typed; borrowed */
-    const char *nearest; /* of the offered ones, or NULL while none is near; borrowed */
-    size_t distance;     /* to it */
+    const char *word;    /* as typed; borrowed */
+    const char *nearest; /* of the candidates so far, or NULL if none is near; borrowed */
+    size_t distance;     /* of the nearest */
 };
 
 struct spelling spelling_of(const char *word);

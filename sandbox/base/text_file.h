@@ -10,13 +10,16 @@
 
 #include <stddef.h>
 
-/* The file's text, NUL-terminated, cut at `size` - 1. Path as openat(2). 0 or a negative errno. */
+/*
+ * Reads the file's text, NUL-terminated and truncated to `size` - 1 bytes. Path as for openat(2). 0
+ * or a negative errno.
+ */
 int text_file_read(int directory_fd, const char *path, char *ret_text, size_t size);
 
-/* The same of an open file, from its beginning. */
+/* The same for an open file, from its beginning. */
 int text_file_read_open(int fd, char *ret_text, size_t size);
 
-/* Appends what is left of the file. 0; -ENOBUFS if it does not fit; another negative errno. */
+/* Appends the rest of the file. 0; -ENOBUFS if it does not fit; another negative errno. */
 int text_file_read_all(int fd, struct buffer *text);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Table 3-7: how many bytes follow a lead byte, and what range the first of them must be in. */
+/* Table 3-7: how many bytes follow a lead byte, and the valid range of the first of them. */
 static size_t follower_count(unsigned char lead, unsigned char *ret_low, unsigned char *ret_high)
 {
     *ret_low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;

@@ -1,5 +1,5 @@
 /*
- * Where a user's files are: the directories that the XDG specification names.
+ * A user's directories according to the XDG specification.
  *
  * Side: parent.  Source: XDG Base Directory Specification 0.8.
  */
@@ -7,9 +7,9 @@
 #define SANDBOX_BASE_XDG_H
 
 /*
- * The directory that `variable` ("XDG_DATA_HOME") names, else `fallback` (".local/share") below
- * $HOME, or below the home of the passwd entry. What is relative is ignored, as the specification
- * says. Not created; owned by the caller. 0; -ENOENT there is no home; -ENOMEM.
+ * The directory named by `variable` ("XDG_DATA_HOME"), else `fallback` (".local/share") below $HOME
+ * or the home of the passwd entry. A relative path is ignored, as the specification requires. The
+ * directory is not created; the caller owns the path. 0; -ENOENT: there is no home; -ENOMEM.
  */
 int xdg_directory(const char *variable, const char *fallback, char **ret_path);
 

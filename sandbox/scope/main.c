@@ -1,10 +1,10 @@
 /*
- * code-sandbox-mcp-scope PID UNIT: moves a process into a new scope of systemd's, which it may
- * divide into further cgroups. code-sandbox-mcp executes it when it has no cgroup that it may write
- * to; so the server need not link libsystemd, and cannot be made to wait by it.
+ * code-sandbox-mcp-scope PID UNIT: moves a process into a new systemd scope, in which the process
+ * may create cgroups. code-sandbox-mcp runs this program if it has no writable cgroup of its own.
+ * So the server does not link libsystemd, and libsystemd cannot block it.
  *
- * Exit status 0: the process is there, nothing is printed. 1: it is not, and one line on stdout says
- * why. 2: wrong usage.
+ * Exit status 0: the process is in the scope, nothing is printed. 1: it is not, and one line on
+ * stdout says why. 2: wrong usage.
  */
 #include "sandbox/scope/scope.h"
 
@@ -22,7 +22,7 @@
 #define UNIT_MAX 255 /* bytes: systemd.unit(5) */
 #define UNIT_SUFFIX ".scope"
 
-/* A process other than init. */
+/* Reads the pid of a process other than init. */
 static bool pid_read(const char *text, pid_t *ret_pid)
 {
     char *end = NULL;
@@ -35,7 +35,7 @@ static bool pid_read(const char *text, pid_t *ret_pid)
     return true;
 }
 
-/* Fewer characters than systemd takes: those that stand for themselves in a path. */
+/* Allows fewer characters than systemd: only those that need no escaping in a path. */
 static bool unit_is_valid(const char *unit)
 {
     size_t length = strlen(unit);
@@ -60,7 +60,7 @@ static void give_up(int signal_number)
     _exit(EXIT_FAILURE);
 }
 
-/* Every wait below has its own end; this one is for those that nobody has thought of. */
+/* Every wait below has its own timeout; this one is a safety net. */
 static void set_last_resort(void)
 {
     sigset_t set;
@@ -71,7 +71,7 @@ static void set_last_resort(void)
     alarm(SCOPE_SECONDS_MAX);
 }
 
-/* One line, whatever the manager has put into its message. */
+/* Prints one line, even if the manager's message has several. */
 static void print_line(char *text)
 {
     for (char *at = text; *at != '\0'; at++) {

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-/* "unix:path=" and a path of which each byte may take three. */
+/* "unix:path=" and a path with each byte possibly escaped as three. */
 #define ADDRESS_MAX (16 + 3 * PATH_MAX)
 
 /*
- * The manager's own socket comes first, as it does for systemctl: it is quicker, and is there also
- * where no D-Bus daemon runs.
+ * The manager's private socket comes first, as in systemctl: it is faster, and exists even if no
+ * D-Bus daemon runs.
  */
 static const struct manager_way root_ways[MANAGER_WAYS] = {
     {.socket = "systemd/private"},
@@ -25,7 +25,7 @@ static const struct manager_way user_ways[MANAGER_WAYS] = {
     {.socket = "bus", .variable = "DBUS_SESSION_BUS_ADDRESS", .is_bus = true},
 };
 
-/* Where a login puts the user's sockets, whatever the environment says. */
+/* The directory of the user's sockets as made at login, regardless of the environment. */
 static void login_directory(char *text, size_t size)
 {
     snprintf(text, size, "/run/user/%u", (unsigned)geteuid());
@@ -45,8 +45,8 @@ struct manager manager_find(void)
 }
 
 /*
- * "unix:path=..." with every byte outside the few that need no escape as %XX: D-Bus Specification,
- * "Server Addresses".
+ * "unix:path=...", with every byte that needs escaping as %XX: D-Bus Specification, "Server
+ * Addresses".
  */
 static void address_of_socket(const char *path, char *address, size_t size)
 {
@@ -58,7 +58,7 @@ static void address_of_socket(const char *path, char *address, size_t size)
     }
 }
 
-/* Not left to sd_bus_call(): until it is connected, that heeds no time limit of ours. */
+/* Not left to sd_bus_call(), which ignores our time limit until the bus is connected. */
 static int await_greeting(sd_bus *bus, int64_t deadline)
 {
     while (sd_bus_is_ready(bus) == 0) {

@@ -1,5 +1,5 @@
 /*
- * The service manager that makes scopes for us, and the ways to reach it.
+ * The systemd service manager that makes scopes, and the ways to reach it.
  *
  * Side: parent, in a program of its own (main.c).  Source: sd-bus(3), sd_bus_default(3).
  */
@@ -14,15 +14,15 @@
 
 #define MANAGER_WAYS 2
 
-/* A socket that leads to the manager. */
+/* A socket of the manager. */
 struct manager_way {
     const char *socket;   /* below manager.directory */
-    const char *variable; /* of the environment: another address, when it is set; or NULL */
-    bool is_bus;          /* others are there too; else the manager alone */
+    const char *variable; /* environment variable that overrides the address; or NULL */
+    bool is_bus;          /* a bus shared with others; false: only the manager */
 };
 
 struct manager {
-    const char *name;              /* for sentences */
+    const char *name;              /* for messages */
     const struct manager_way *ways; /* MANAGER_WAYS of them, the best first */
     char directory[PATH_MAX];      /* where its sockets are */
 };
@@ -31,13 +31,13 @@ struct manager {
 struct manager manager_find(void);
 
 /*
- * Connects by one way, and waits until `deadline` (clock_now() nanoseconds) for the other side to
- * greet. 0 and a connection that the caller closes; or a negative errno with its fault.
+ * Connects by one way and waits for the handshake until `deadline` (clock_now() nanoseconds). 0 and
+ * a connection that the caller closes; or a negative errno with its fault.
  */
 int manager_connect(const struct manager *manager, const struct manager_way *way, int64_t deadline,
                     sd_bus **ret_bus, struct fault *fault);
 
-/* What would help where nobody could be reached; whole clauses. The text is the caller's array. */
+/* The remedy if no manager could be reached, as whole clauses. `text` is the caller's array. */
 const char *manager_remedy(const struct manager *manager, char *text, size_t size);
 
 #endif

@@ -9,12 +9,12 @@
 #include <time.h>
 
 /*
- * How long one way may take until somebody greets, and all of it until the process has moved. A
- * manager that has greeted is given what time is left: it is busy, as when many ask at once.
+ * Time limits: for the handshake of one way, and for everything until the process has moved. After
+ * the handshake a manager may use all remaining time: it may be busy with other requests.
  */
 #define GREETING_NS (NANOSECONDS_PER_SECOND * 3 / 2)
 #define TOTAL_NS (SCOPE_SECONDS_MAX * NANOSECONDS_PER_SECOND * 5 / 6)
-/* How often to look whether the process has moved. */
+/* How often to check whether the process has moved. */
 #define LOOK_NS (2 * NANOSECONDS_PER_MILLISECOND)
 
 #define DESTINATION "org.freedesktop.systemd1"
@@ -27,12 +27,12 @@ struct request {
     int64_t deadline; /* clock_now() nanoseconds */
 };
 
-/* What came of asking by one way. */
+/* The result of a request by one way. */
 enum answer {
     ANSWER_ACCEPTED,
     ANSWER_REFUSED,
-    ANSWER_NONE,      /* asked and not told: it may do it yet */
-    ANSWER_UNREACHED, /* nobody was asked */
+    ANSWER_NONE,      /* no answer: the manager may still do it */
+    ANSWER_UNREACHED, /* the request was not sent */
 };
 
 static void file_release(FILE **file)
@@ -43,8 +43,8 @@ static void file_release(FILE **file)
 }
 
 /*
- * The path of the process in the unified hierarchy, without its newline; "" where there is none, as
- * on a host that has version 1 only.  Source: cgroups(7), /proc/pid/cgroup.
+ * The path of the process in the unified hierarchy, without a newline; "" if there is none, as on a
+ * host with only version 1. Source: cgroups(7), /proc/pid/cgroup.
  */
 static void cgroup_of(pid_t pid, char *path, size_t size)
 {
@@ -61,8 +61,8 @@ static void cgroup_of(pid_t pid, char *path, size_t size)
 }
 
 /*
- * The manager answers before it moves the process. Whether it was moved in time; without a place in
- * the unified hierarchy it never will be.
+ * The manager answers before it moves the process. Returns whether the process was moved in time; a
+ * process outside the unified hierarchy never is.
  */
 static bool await_move(const struct request *request)
 {
@@ -85,11 +85,11 @@ static int message_make(sd_bus *bus, const struct request *request, sd_bus_messa
     OWNED(sd_bus_message_unrefp) sd_bus_message *message = NULL;
     int r = sd_bus_message_new_method_call(bus, &message, DESTINATION, OBJECT, INTERFACE,
                                            "StartTransientUnit");
-    if (r >= 0) /* "fail": never in the place of a unit that is there */
+    if (r >= 0) /* "fail": never replace an existing unit */
         r = sd_bus_message_append(message, "ssa(sv)a(sa(sv))", request->unit, "fail", 4,
                                   "Description", "s", "Sandboxes of code-sandbox-mcp", "PIDs", "au",
                                   1, (uint32_t)request->pid, "Delegate", "b", 1,
-                                  /* else one that failed would stay in systemd's memory */
+                                  /* otherwise systemd would keep a failed unit */
                                   "CollectMode", "s", "inactive-or-failed", 0);
     if (r < 0)
         return r;
@@ -152,7 +152,7 @@ static int explain_no_move(const struct request *request, const struct manager *
                      manager->name, request->unit, (int)request->pid, path);
 }
 
-/* The sentence for a process that has stayed where it was; each fault is of one way, or empty. */
+/* Explains why the process was not moved. Each fault is the result of one way, or empty. */
 static int explain_refusal(const struct request *request, const struct manager *manager,
                            const struct fault faults[MANAGER_WAYS], const char *remedy,
                            struct fault *fault)

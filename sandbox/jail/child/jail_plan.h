@@ -194,7 +194,7 @@ struct jail_plan {
     const char *code_name; /* file below it that receives the code; NULL: no code */
     bool is_warm; /* the program starts before its code arrives: sandbox/jail/child/code.h */
     char **argv; /* argv[0] is for messages; the child replaces its copy by the program's path */
-    char *const *programs; /* NULL-terminated absolute paths in the root; the first there is runs */
+    char *const *programs; /* NULL-terminated absolute paths in the root; the first to exist runs */
     char *const *environment;
 
     /* Performed in a jail without a program; returns the exit status. May use all of libc. */

@@ -14,7 +14,7 @@ void capture_open(struct capture *capture, uint64_t kept)
     };
 }
 
-/* Adds to the tail what the head had no room for, dropping the oldest. */
+/* Adds bytes that do not fit into the head to the tail, dropping the oldest. */
 static int add_to_tail(struct capture *capture, const char *bytes, size_t length)
 {
     size_t kept = capture->tail.maximum / 2;

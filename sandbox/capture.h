@@ -1,5 +1,5 @@
 /*
- * Keeping the head and the tail of a stream, in bounded memory.
+ * Keeps the head and the tail of a stream, in bounded memory.
  *
  * Side: parent.
  */
@@ -20,11 +20,12 @@ struct capture {
 
 /*
  * Keeps `kept` bytes: the beginning of the stream, and RUN_OUTPUT_TAIL (at most a quarter of
- * `kept`) of its end. The tail may hold up to twice as much, because old bytes go in large pieces.
+ * `kept`) of its end. The tail may hold up to twice as much, because old bytes are dropped in large
+ * pieces.
  */
 void capture_open(struct capture *capture, uint64_t kept);
 
-/* 0 or -ENOMEM; the bytes then count as cut. */
+/* 0, or -ENOMEM: the bytes then count as cut. */
 int capture_add(struct capture *capture, const char *bytes, size_t length);
 
 void capture_release(struct capture *capture);

@@ -16,7 +16,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-/* Before the first run it is not known how limits can be enforced. */
+/* How limits can be enforced is found out before the first run. */
 enum engine_stage { ENGINE_UNPROBED, ENGINE_PROBING, ENGINE_PROBED };
 
 struct engine {
@@ -32,9 +32,9 @@ struct engine {
     const char *profile;       /* borrowed, or NULL */
     enum engine_stage stage;
     int64_t probed_at;          /* clock_now() */
-    void (*probed)(void *data); /* whom to call, or NULL */
+    void (*probed)(void *data); /* observer of the probe, or NULL */
     void *probed_data;
-    int status; /* of the probe; `fault` says why no run can start */
+    int status; /* of the probe; if negative, `fault` says why no run can start */
     struct fault fault;
     struct warm_pool pool;
     struct loop_timer pump; /* probes, and starts queued runs; never from a callback */
@@ -69,15 +69,15 @@ static void list_remove(struct run *run)
 }
 
 /*
- * Polling sees only memory that a process has mapped. That of memfd_create(2) can be held by a
- * descriptor alone. (shmget(2) is in no profile of ours.)
+ * Polling sees only memory that a process has mapped, but a descriptor alone can hold memory of
+ * memfd_create(2). (None of our profiles allows shmget(2).)
  */
 static const char *unpolled_call(const struct enforcement *enforced)
 {
     return enforced->memory == ENFORCED_BY_CGROUP ? NULL : "memfd_create";
 }
 
-/* Once; if memory or descriptors are short, the next run tries again. */
+/* Compiles the filter once. If memory or descriptors are short, the next run tries again. */
 static int compile_filter(struct engine *engine, struct fault *fault)
 {
     struct filter *filter = &engine->host.filter;
@@ -87,7 +87,7 @@ static int compile_filter(struct engine *engine, struct fault *fault)
     int r = engine->profile == NULL
                 ? filter_compile_default(without, filter, fault)
                 : filter_compile(engine->profile, strlen(engine->profile), without, filter, fault);
-    /* What libseccomp used: half of the pages that every clone has to copy the tables of. */
+    /* Releases libseccomp's memory: half of the pages whose tables each clone must copy. */
     malloc_trim(0);
     return r;
 }
@@ -135,8 +135,8 @@ static void start_probe(struct engine *engine)
 }
 
 /*
- * The service manager may have refused because it was busy: a long-lived server asks again, at a
- * moment when no run uses what there is.
+ * The service manager may have refused because it was busy: a long-lived server asks again, when no
+ * run uses the present cgroup.
  */
 static void forget_refusal(struct engine *engine)
 {
@@ -219,7 +219,7 @@ static void engine_pump(struct loop_timer *timer)
     }
 }
 
-/* Runs go first, and while they keep all processors busy, nothing is prewarmed. */
+/* Runs have priority: nothing is prewarmed while they keep all processors busy. */
 static bool may_prewarm(const struct warm_pool *pool)
 {
     const struct engine *engine = container_of(pool, struct engine, pool);
@@ -243,7 +243,7 @@ static unsigned usable_processors(void)
 
 /*
  * Each run takes several descriptors, and the usual soft limit is too low for many runs. If it
- * cannot be raised, the run that reaches it says so.
+ * cannot be raised, the run that hits it reports that.
  */
 static void raise_soft_limit(__rlimit_resource_t resource)
 {
@@ -254,15 +254,18 @@ static void raise_soft_limit(__rlimit_resource_t resource)
     setrlimit(resource, &limit);
 }
 
-/* Drops what a child would inherit and could not drop itself. */
+/* Drops privileges and settings that a child would inherit and could not drop itself. */
 static int drop_inherited(const struct id_map *map, struct fault *fault)
 {
-    /* If the client ignored SIGCHLD, no child could be waited for: wait(2). */
+    /* If the client ignored SIGCHLD, waiting for children would fail: wait(2). */
     signal(SIGCHLD, SIG_DFL);
-    /* Root's groups would stay in the new user namespace, which cannot leave them. */
+    /* Root's groups would stay in force in the new user namespace, which cannot drop them. */
     if (map->outside_uid != geteuid() && setgroups(0, NULL) < 0)
         return fault_set(fault, errno, "cannot leave root's supplementary groups: %m");
-    /* This process needs no set-user-id programs either, even if it is taken over. */
+    /*
+     * This process needs no set-user-id programs either; denying them limits an attacker who takes
+     * it over.
+     */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) < 0)
         return fault_set(fault, errno, "cannot set no_new_privs: %m");
     return 0;
@@ -301,7 +304,7 @@ void engine_free(struct engine *engine)
 {
     if (engine == NULL)
         return;
-    /* All are killed before the first is waited for. */
+    /* Kill all before waiting for the first. */
     for (struct run *run = engine->running.first; run != NULL; run = run->next)
         run_kill(run);
     while (engine->running.first != NULL)
@@ -342,7 +345,7 @@ size_t engine_queued(const struct engine *engine)
     return engine->queued.count;
 }
 
-/* The run takes the plan over; NULL: no memory. */
+/* The run takes ownership of the plan. NULL: no memory. */
 static struct run *run_new(struct engine *engine, const struct run_spec *spec, struct plan *plan,
                            const struct run_observer *observer)
 {
@@ -420,7 +423,8 @@ void engine_cancel(struct run *run)
         return;
     }
     /*
-     * Not waited for: the loop has others to serve. At its end there is no observer left to call.
+     * Does not wait for the end: the loop has others to serve. At the end there is no observer to
+     * call.
      */
     run->observer = (struct run_observer){0};
     run_kill(run);

@@ -1,8 +1,8 @@
 /*
- * Engines and their runs: a snippet goes in, its output and its exact end come out.
+ * Engines and their runs: from a snippet to its output and its outcome.
  *
  * An engine holds what all its runs share (compiled filter, id map, queue). Everything happens on
- * the caller's loop; no call blocks longer than a clone3 does. Up to engine_options.parallel runs
+ * the caller's loop; no call blocks longer than a clone3. Up to engine_options.parallel runs
  * proceed at once; further ones wait in a bounded queue, first in, first out.
  *
  * Side: parent.
@@ -24,14 +24,17 @@ struct run;
 
 enum cgroup_use {
     CGROUP_IF_POSSIBLE,
-    CGROUP_REQUIRED, /* without one, runs fail */
+    CGROUP_REQUIRED, /* runs fail without a cgroup */
     CGROUP_NEVER,
 };
 
 struct engine_options {
     uint64_t parallel; /* runs at once; 0: the number of processors this process may use */
     enum cgroup_use cgroup;
-    /* The program that asks systemd for a scope (sandbox/scope/main.c), borrowed; NULL: none. */
+    /*
+     * The path of the program that requests a scope from systemd (sandbox/scope/main.c), borrowed;
+     * NULL: none.
+     */
     const char *scope_program;
     /*
      * Prewarmed sandboxes for each kind of run (image, program, environment, limits) seen so far:
@@ -57,39 +60,39 @@ int engine_submit(struct engine *engine, const struct run_spec *spec,
                   const struct run_observer *observer, struct run **ret_run, struct fault *fault);
 
 /*
- * Ends the run, queued or running: done and output are not called any more, and the handle is gone.
- * All of it is killed; its place becomes free once the loop has seen its end, which takes a while
- * if there is much memory to free.
+ * Ends the run, queued or running. done and output are not called any more, and the handle becomes
+ * invalid. All processes are killed; the slot becomes free once the loop has seen the end, which
+ * takes a while if there is much memory to free.
  */
 void engine_cancel(struct run *run);
 
 /*
- * For an observer that blocks the loop, because its reader is slow: ends the run if its time is up
- * or it is past a polled limit. To be called every few milliseconds; the only call that is allowed
- * from inside output().
+ * For an observer that blocks the loop because its reader is slow: ends the run if it is past its
+ * time or a polled limit. Call it every few milliseconds. No other call is allowed from inside
+ * output().
  */
 void engine_check_limits(struct run *run);
 
-/* Whether it still waits for its turn. */
+/* Whether the run is still queued. */
 bool engine_is_queued(const struct run *run);
 
 /* While held, no queued run starts. */
 void engine_hold(struct engine *engine, bool hold);
 
 /*
- * Finds out how limits can be enforced here, which otherwise the first run does: it may take a
- * second if systemd has to be asked. Calls `probed` once, from the loop; engine_enforcement() has
- * the answer from then on.
+ * Finds out how limits can be enforced here; otherwise the first run does. This may take a second
+ * if systemd must be asked. Calls `probed` once, from the loop; from then on engine_enforcement()
+ * has the answer.
  */
 void engine_probe(struct engine *engine, void (*probed)(void *data), void *data);
 
-/* NULL before it is known. Borrowed from the engine. */
+/* How limits are enforced; NULL before that is known. Borrowed from the engine. */
 const struct engine_enforcement *engine_enforcement(const struct engine *engine);
 
 /* The version of Landlock that jails use; 0: none (landlock(7)). */
 int engine_landlock(const struct engine *engine);
 
-/* Runs that have started and not ended; runs that wait. */
+/* Number of runs that have started but not ended; number of queued runs. */
 size_t engine_running(const struct engine *engine);
 size_t engine_queued(const struct engine *engine);
 

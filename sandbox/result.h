@@ -1,5 +1,5 @@
 /*
- * How a run ended and what it printed. A bad end of the program is data, never an error of ours.
+ * The outcome of a run and its output. A bad end of the program is data, never an error of ours.
  *
  * Side: parent.
  */
@@ -17,15 +17,13 @@
 #include <stdint.h>
 #include <time.h>
 
-/*
- * "SIGSEGV" for 11, "SIGRTMIN+3", "signal 99" for one without a name. Static or thread-local text.
- */
+/* "SIGSEGV" for 11, "SIGRTMIN+3", "signal 99" if it has no name. Static or thread-local text. */
 const char *signal_name(int signal);
 
 /* A picture in the work directory, judged by its name only. */
 struct run_file {
     char name[RUN_FILE_NAME_SIZE]; /* any bytes but '/' */
-    int fd; /* owned: a regular file that nobody can change any more */
+    int fd; /* owned: a regular file with no writer left */
     uint64_t size; /* at least 1 */
     struct timespec written_at;
 };
@@ -38,7 +36,7 @@ struct run_result {
     int64_t queued_ns; /* from engine_submit() to the start of the set-up */
     int64_t duration_ns; /* from the start of the program to its end */
     int64_t cpu_ns; /* of all processes */
-    int64_t peak_memory_bytes; /* of the whole run, as far as it was sampled; 0 unknown */
+    int64_t peak_memory_bytes; /* of the whole run, as far as sampled; 0 unknown */
     int64_t peak_processes; /* init not counted; 0 unknown */
     unsigned limits_reached; /* of enum limit_reached */
     struct run_limits limits; /* in force */
@@ -46,14 +44,14 @@ struct run_result {
     const char *isolation; /* static text */
     struct run_file files[RUN_FILES_MAX]; /* file_count of them, the oldest first */
     size_t file_count;
-    size_t files_left; /* further ones, at least */
+    size_t files_left; /* further files, at least */
 };
 
 void run_result_release(struct run_result *result);
 
 enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };
 
-/* What a run calls, from the loop and never from inside engine_submit(). */
+/* Callbacks of a run, from the loop and never from inside engine_submit(). */
 struct run_observer {
     /*
      * Called once. status 0: `result` says how the program ended; negative errno: the sandbox
@@ -62,8 +60,8 @@ struct run_observer {
      */
     void (*done)(void *data, int status, struct run_result *result, const struct fault *fault);
     /*
-     * Called with each piece of output, including what the result drops; may be NULL. Must not
-     * cancel its own run.
+     * Called with each piece of output, including parts that the result drops; may be NULL. Must
+     * not cancel its own run.
      */
     void (*output)(void *data, enum output_stream stream, const char *bytes, size_t length);
     void *data;

@@ -1,30 +1,30 @@
 /*
  * How a run works.
  *
- *   server ── clone3 ──> init (pid 1 of the jail) ── clone ──> program (pid 3), its children
+ * server ── clone3 ──> init (pid 1 of the jail) ── clone ──> program, its children
  *
  * The server is one process with one loop. engine_submit() plans the jail in memory and queues the
- * run. run_start() creates the run's cgroup, if there can be one, and everything that the child
- * inherits; clones the child into the cgroup and new namespaces; maps one uid and one gid to the
- * child's; lets it continue and hands it the code. The child, a copy of the server that makes
- * system calls only, builds the jail from the plan (sandbox/jail/child/jail.c), drops its
+ * run. run_start() creates the run's cgroup, if possible, and everything that the child inherits;
+ * clones the child into the cgroup and new namespaces; maps one uid and one gid into the child's
+ * user namespace; lets it continue and hands it the code. The child, a copy of the server that
+ * makes system calls only, builds the jail from the plan (sandbox/jail/child/jail.c), drops its
  * capabilities, installs the filter, stores the code, clones the program and becomes init.
  *
  * The two share: `control`, on which the child sends reports (READY, ENDED, or FAILED with the
  * step) and receives the parent's words; memory for the code; a pipe each for the program's stdout
  * and stderr; a socket for a descriptor of the work directory; and a pidfd, which becomes readable
  * when init, and with it the whole pid namespace, is gone. With a prewarmed sandbox
- * (sandbox/warm_pool.h) all of this exists already, the program too, and the run begins with the
- * code.
+ * (sandbox/warm_pool.h) all of this already exists, including the program, and the run begins with
+ * the code.
  *
  * READY comes right before execve, or before the code goes to a prewarmed program, and starts the
- * clock. FAILED, or an end without READY, is a failure of ours: nothing of the snippet has run, and
- * if the sandbox was prewarmed, a second attempt starts in a new one. After READY, whatever happens
- * is the snippet's result. When the program ends, or is stopped without a cgroup to kill, init
- * kills and reaps all other processes, reports ENDED and exits; if that takes too long, the server
- * kills init, and the kernel the rest. On ENDED, or failing that when the pidfd becomes readable,
- * the server reads what is left in the pipes and calls done. The pidfd ends the run: the server
- * reaps init, and the place is free for the next run.
+ * clock. FAILED, or an end without READY, means that the sandbox failed: nothing of the snippet has
+ * run, and if the sandbox was prewarmed, a second attempt starts in a new one. After READY,
+ * whatever happens is the snippet's result. When the program ends, or is stopped without a cgroup
+ * to kill, init kills and reaps all other processes, reports ENDED and exits; if that takes too
+ * long, the server kills init, and the kernel the rest. On ENDED, or else when the pidfd becomes
+ * readable, the server drains the pipes and calls done. The pidfd ends the run: the server reaps
+ * init, and the slot is free for the next run.
  *
  * However the server dies, init gets its death signal, and init's death kills the rest.
  */
@@ -78,7 +78,9 @@ static int watch_sandbox(struct run *run)
     return r;
 }
 
-/* No run can have more than the cgroups around this server; init is one process more. */
+/*
+ * No run can have more than the cgroups that enclose this server allow; init is one extra process.
+ */
 static void lower_limits(struct run_limits *limits, const struct cgroup_delegation *cgroups)
 {
     if (limits->memory_bytes > cgroups->memory_ceiling)
@@ -87,7 +89,7 @@ static void lower_limits(struct run_limits *limits, const struct cgroup_delegati
         limits->processes = cgroups->processes_ceiling - 1;
 }
 
-/* The parent's part of the set-up; everything after it answers events. */
+/* The parent's part of the set-up; everything later is a reaction to events. */
 static int attempt_start(struct run *run, struct fault *fault)
 {
     struct attempt *attempt = &run->attempt;
@@ -132,7 +134,7 @@ static void attempt_release(struct run *run)
     run_result_release(&attempt->result);
 }
 
-/* A prewarmed sandbox failed before it was of use; the second attempt gets a new one. */
+/* A prewarmed sandbox failed before it ran any code; the second attempt gets a new one. */
 static void run_start_over(struct run *run)
 {
     attempt_release(run);
@@ -145,7 +147,7 @@ static void run_start_over(struct run *run)
     run->ended(run);
 }
 
-/* Ends the program for a reason of ours; the first one counts. */
+/* Ends the program with this outcome; only the first call counts. */
 static void run_stop(struct run *run, enum run_outcome outcome)
 {
     struct attempt *attempt = &run->attempt;
@@ -225,7 +227,7 @@ static void run_begin(struct run *run)
     limiter_begin(&attempt->limited.limiter, run->host->loop, attempt->limited.sandbox.pid);
 }
 
-/* The program has ended: its time is over. */
+/* The program has ended: stop measuring its time. */
 static void stop_clock(struct attempt *attempt)
 {
     if (attempt->started_at != 0 && attempt->result.duration_ns == 0)
@@ -265,7 +267,7 @@ static void take_report(struct run *run, const struct child_report *report)
     }
 }
 
-/* Takes every report that is there. False: the run has to start over. */
+/* Processes all available reports. False: the run must start over. */
 static bool take_reports(struct run *run)
 {
     struct child_report report;
@@ -280,7 +282,7 @@ static bool take_reports(struct run *run)
 /* Reads one piece of output. Positive: its length; 0: the end; -EAGAIN: nothing there now. */
 static ssize_t read_output(struct run *run, enum output_stream stream)
 {
-    static char bytes[READ_SIZE]; /* not on the stack, whose pages each clone has to copy */
+    static char bytes[READ_SIZE]; /* not on the stack, whose pages each clone must copy */
     const struct sandbox *sandbox = &run->attempt.limited.sandbox;
     struct run_result *result = &run->attempt.result;
     int fd = stream == OUTPUT_STDOUT ? sandbox->stdout_fd : sandbox->stderr_fd;
@@ -315,11 +317,11 @@ static void on_stderr(struct loop_watch *watch, uint32_t events)
     take_output(container_of(watch, struct run, attempt.err), watch, OUTPUT_STDERR);
 }
 
-/* Fills in the outcome, unless we stopped the run and it is there already. */
+/* Fills in the outcome, unless run_stop() has already done so. */
 static void describe_end(struct attempt *attempt, bool out_of_memory)
 {
     struct run_result *result = &attempt->result;
-    /* If init died without a report, the kernel killed it, and everything with it. */
+    /* If init died without a report, the kernel killed it together with all other processes. */
     bool has_status = attempt->stage == ATTEMPT_ENDED;
     int status = has_status ? attempt->report.status : SIGKILL;
     result->exit_code = -1;
@@ -376,7 +378,7 @@ static bool account(struct run *run)
     return usage.out_of_memory;
 }
 
-/* Reads at most what the pipe holds: a writer that is alive after all cannot keep us here. */
+/* Reads at most the pipe's capacity, so that a surviving writer cannot keep us here. */
 static void drain_output(struct run *run, enum output_stream stream)
 {
     const struct sandbox *sandbox = &run->attempt.limited.sandbox;
@@ -386,7 +388,7 @@ static void drain_output(struct run *run, enum output_stream stream)
         left -= length;
 }
 
-/* Every process of the sandbox is dead, except perhaps init, whose work is done. */
+/* Every process of the sandbox is dead, except perhaps init, which has finished its work. */
 static void run_answer(struct run *run)
 {
     struct attempt *attempt = &run->attempt;
@@ -400,7 +402,7 @@ static void run_answer(struct run *run)
     describe_end(attempt, out_of_memory);
     run_files_collect(attempt->limited.sandbox.files_fd, &attempt->result);
     attempt->stage = ATTEMPT_ANSWERED;
-    if (run->observer.done != NULL) /* else it was cancelled */
+    if (run->observer.done != NULL) /* NULL: cancelled */
         run->observer.done(run->observer.data, attempt->status,
                            attempt->status == 0 ? &attempt->result : NULL, &attempt->fault);
 }

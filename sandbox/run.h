@@ -1,5 +1,5 @@
 /*
- * One run, from its start to its end; sandbox/engine.h is its public face.
+ * One run, from start to end; sandbox/engine.h is the public interface.
  *
  * Side: parent.
  */
@@ -19,14 +19,14 @@ struct run_list {
 };
 
 enum attempt_stage {
-    ATTEMPT_SETTING_UP, /* started and fed; the program has not begun */
+    ATTEMPT_SETTING_UP, /* started and fed; the program has not started */
     ATTEMPT_RUNNING,    /* the program has its code */
     ATTEMPT_STOPPED,    /* we killed it, in either stage; result.outcome says why */
-    ATTEMPT_ENDED,      /* init reported the program's end, and that all the others are dead */
-    ATTEMPT_ANSWERED,   /* done has been called; only init's end is awaited */
+    ATTEMPT_ENDED,      /* init reported that the program and all others have ended */
+    ATTEMPT_ANSWERED,   /* done has been called; waiting only for init to exit */
 };
 
-/* One try to run in one sandbox: starting over means replacing the attempt. */
+/* One attempt to run, in one sandbox. Starting over replaces the attempt. */
 struct attempt {
     enum attempt_stage stage;
     bool is_warm; /* in a prewarmed sandbox */
@@ -34,7 +34,7 @@ struct attempt {
     struct loop_watch control, out, err, end;
     struct loop_timer deadline; /* of the set-up, of the program, or of the stop */
     int64_t started_at;         /* clock_now() of READY; 0: never */
-    struct child_report report; /* of the end; all 0: there was none */
+    struct child_report report; /* of the end; all 0: none */
     struct run_result result;
     int status; /* 0, or the negative errno of our failure */
     struct fault fault;
@@ -59,13 +59,13 @@ struct run {
     struct run_observer observer;
     int64_t submitted_at; /* clock_now() */
     struct attempt attempt;
-    void (*ended)(struct run *run); /* nothing of it is left: the owner frees it */
+    void (*ended)(struct run *run); /* all processes are gone: the owner frees it */
 };
 
 /* Starts a new run. 0, or a negative errno with its fault. */
 int run_start(struct run *run, struct fault *fault);
 
-/* Kills all of it, by every means; its end comes from the loop. */
+/* Kills all processes by every available means; the loop reports the end. */
 void run_kill(struct run *run);
 
 /* Unwatches, kills, reaps, frees. */

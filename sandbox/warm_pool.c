@@ -11,7 +11,7 @@ struct warm_sandbox {
     struct warm_kind *kind;
     struct warm_sandbox *next;
     struct limited_sandbox limited;
-    struct loop_watch control, end; /* any event means that it cannot be used any more */
+    struct loop_watch control, end; /* any event means that the sandbox has become unusable */
 };
 
 struct warm_kind {
@@ -21,7 +21,7 @@ struct warm_kind {
     struct warm_sandbox *sandboxes; /* owned, the oldest first */
     size_t count;
     int64_t used_at; /* clock_now() of the last run */
-    bool failed;     /* one could not be started or ended early: no more until a run ends well */
+    bool failed;     /* a start failed, or one ended early: no more until a run completes */
 };
 
 static void warm_sandbox_free(struct warm_sandbox *warm)
@@ -136,7 +136,7 @@ static void arm_sweep(struct warm_pool *pool)
              clock_now() + WARM_SWEEP_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
-/* The image may have put anything in the interpreter's place. */
+/* The image is not trusted: its interpreter may be any program. */
 static void drop_greedy(struct warm_kind *kind)
 {
     for (struct warm_sandbox *warm = kind->sandboxes, *next; warm != NULL; warm = next) {
@@ -190,7 +190,7 @@ static struct warm_kind *find_kind(struct warm_pool *pool, const struct sandbox_
     return kind;
 }
 
-/* Whether it has reported nothing and not ended: it is ready, or being set up. */
+/* Whether it is ready or being set up: no report has arrived, and it has not ended. */
 static bool is_sound(const struct sandbox *sandbox)
 {
     struct pollfd events[] = {

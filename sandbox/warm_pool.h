@@ -2,8 +2,8 @@
  * Prewarmed sandboxes: jailed, with the program started and blocked where it opens its code
  * (sandbox/jail/child/code.h). Each serves at most one run and is then destroyed like any other.
  *
- * The runs decide which kinds are kept: after the first run of a kind, the pool is filled while the
- * engine is idle. It gives a kind up when it has long been unused, and drains when memory is short.
+ * Runs decide which kinds are kept: after the first run of a kind, the pool prewarms sandboxes of
+ * it while the engine is idle. It drops a kind unused for long, and drains when memory is short.
  * Failures of prewarmed sandboxes are not reported: the run starts a sandbox of its own.
  *
  * Side: parent.
@@ -27,9 +27,7 @@ struct warm_pool {
     bool (*may_fill)(const struct warm_pool *pool);
 };
 
-/*
- * `size` is at most WARM_SANDBOXES_MAX. `may_fill` says whether the owner has nothing better to do.
- */
+/* `size` is at most WARM_SANDBOXES_MAX. `may_fill` says whether the owner is idle. */
 void warm_pool_open(struct warm_pool *pool, struct sandbox_host *host, unsigned size,
                     bool (*may_fill)(const struct warm_pool *pool));
 
@@ -40,10 +38,13 @@ void warm_pool_open(struct warm_pool *pool, struct sandbox_host *host, unsigned 
 bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *template,
                     struct limited_sandbox *ret_limited);
 
-/* A run has ended well: more of its kind may come. Takes the template over, if the kind is new. */
+/*
+ * A run has completed: more of its kind may follow. Takes ownership of the template if the kind is
+ * new.
+ */
 void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template);
 
-/* Fills up, soon: to be called when the engine has become idle. */
+/* Starts filling the pool soon. Call it when the engine becomes idle. */
 void warm_pool_wake(struct warm_pool *pool);
 
 /* Ready or being set up. */

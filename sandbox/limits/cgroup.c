@@ -74,7 +74,7 @@ static int apply_limits(const struct cgroup *cgroup, const struct run_limits *li
 {
     struct limit_file files[] = {
         {"memory.max", CONTROLLER_MEMORY, ""},
-        /* Out of memory, all processes are killed: the rest would be half a program. */
+        /* Out of memory, kill all processes: the survivors would be half a program. */
         {"memory.oom.group", CONTROLLER_MEMORY, "1"},
         {"pids.max", CONTROLLER_PIDS, ""},
         {"cpu.max", CONTROLLER_CPU, ""},
@@ -134,7 +134,7 @@ static int make_new(struct cgroup_parent *parent, const struct run_limits *limit
     return 0;
 }
 
-/* The spare one may be old, and others may have removed an empty cgroup. */
+/* The spare cgroup may be old, and someone may have removed it, since it is empty. */
 static bool is_still_there(const struct cgroup *spare)
 {
     char name[32];

@@ -86,7 +86,7 @@ bool cgroup_is_full(const struct cgroup *cgroup);
 void cgroup_remove(struct cgroup *cgroup);
 
 /*
- * To be called when idle: removes the cgroups of ended runs, unless the kernel still uses them, and
+ * Call it when idle. Removes the cgroups of ended runs, unless the kernel still uses them, and
  * creates a spare one for the next run, which probably has the limits of the last. That run reports
  * any failure.
  */

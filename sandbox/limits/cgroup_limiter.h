@@ -28,8 +28,8 @@ struct cgroup_limiter {
 void cgroup_limiter_begin(struct cgroup_limiter *limiter, struct loop *loop);
 
 /*
- * The processes have ended, init or the program by SIGKILL if `killed`: replaces what is known
- * better.
+ * Call it after the processes have ended (`killed`: init or the program by SIGKILL). Replaces
+ * figures that the cgroup knows more exactly.
  */
 void cgroup_limiter_account(const struct cgroup_limiter *limiter, bool killed,
                             struct run_usage *usage);

@@ -21,11 +21,11 @@
 /* The limits of one run, unless the operator sets others. */
 #define RUN_WALL_DEFAULT_MS 30000
 #define RUN_WALL_MAX_MS (24 * 60 * 60 * 1000)
-/* Of the whole run, including its files; at most half of the machine's memory. */
+/* For the whole run, including its files; at most half of the machine's memory. */
 #define RUN_MEMORY_DEFAULT (2 * GIBIBYTE)
 #define RUN_MILLICPUS_DEFAULT 4000 /* four processors */
 #define RUN_DISK_DEFAULT (256 * MEBIBYTE) /* /work, /tmp, $HOME, /dev/shm together */
-#define RUN_CPU_GRACE_S 2 /* how far RLIMIT_CPU lies above what cgroups enforce */
+#define RUN_CPU_GRACE_S 2 /* margin of RLIMIT_CPU above the limit enforced by cgroups */
 #define RUN_INODES_DEFAULT 65536 /* in these directories */
 #define RUN_PROCESSES_DEFAULT 256 /* processes and threads together */
 #define RUN_DESCRIPTORS_DEFAULT 1024 /* open files, each process */
@@ -38,11 +38,11 @@
 /* Prewarmed sandboxes: of each kind; kinds. */
 #define WARM_SANDBOXES_MAX 16
 #define WARM_KINDS_MAX 4
-#define WARM_FILL_MS 1 /* between a run and the first one, and between two */
+#define WARM_FILL_MS 1 /* between a run and the first prewarmed sandbox, and between two of them */
 #define WARM_SWEEP_MS 1000 /* between sweeps */
 #define WARM_UNUSED_MS (10 * 60 * 1000) /* after which a kind is dropped */
 
-/* The range of what the operator may set. No interpreter starts with less. */
+/* The range of values that the operator may set. No interpreter starts with less. */
 #define RUN_MEMORY_MIN (16 * MEBIBYTE)
 #define RUN_MEMORY_MAX TEBIBYTE
 #define RUN_MILLICPUS_MIN 10
@@ -53,7 +53,7 @@
 #define RUN_OUTPUT_KEPT_MIN KIBIBYTE
 #define RUN_OUTPUT_KEPT_MAX (64 * MEBIBYTE)
 
-/* What a caller may submit. */
+/* Bounds on a submitted run. */
 #define CODE_MAX (12 * MEBIBYTE)
 #define ARGUMENTS_MAX 256
 
@@ -102,21 +102,27 @@
 #define PSS_MAX_MS 10000
 /* How old the last one may be while the quick bound exceeds the limit. */
 #define PSS_AGE_MAX_MS 500
-/* With sockets: how fast they are assumed to fill, in bytes; the pause, in times of the last one. */
+/*
+ * Sockets: how fast they are assumed to fill, in bytes; the pause, as a multiple of the last
+ * measurement.
+ */
 #define SOCKETS_FILL_PER_MS (4 * MEBIBYTE)
 #define PSS_PAUSE_FACTOR 2
 
 /* How many sockets a prewarmed sandbox may have, whatever is in them. */
 #define WARM_SOCKETS_MAX 16
 
-/* What has to stay available on the machine: this, or a twentieth of its memory if that is less. */
+/*
+ * Memory that must stay available on the machine: this, or a twentieth of its memory if that is
+ * less.
+ */
 #define MACHINE_MEMORY_RESERVE (256 * MEBIBYTE)
 
 /* How long, and for how many samples, a run may be unreadable before it fails. */
 #define UNREADABLE_MAX_MS 1000
 #define UNREADABLE_SAMPLES_MAX 25
 
-/* How long a run may be at its limit of processes, and want more, before it is ended. */
+/* How long a run may be refused further processes before it is ended. */
 #define PROCESSES_FULL_MS 1000
 
 /* How long init may take to stop a run before it is killed itself. */

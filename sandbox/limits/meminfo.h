@@ -10,18 +10,21 @@
 #include <stdint.h>
 
 struct meminfo {
-    bool is_low;              /* less than an eighth is available: no time for luxuries */
-    bool is_nearly_exhausted; /* less than a twentieth and MACHINE_MEMORY_RESERVE: runs give way */
+    bool is_low;              /* less than an eighth is available: stop prewarming */
+    bool is_nearly_exhausted; /* less than a twentieth and MACHINE_MEMORY_RESERVE: kill runs */
     uint64_t shared_bytes; /* in files of every tmpfs, and in shared anonymous mappings */
 };
 
-/* All zeros if the kernel does not say. */
+/* All zeros if the file cannot be read. */
 struct meminfo meminfo_read(void);
 
-/* The same of the text of /proc/meminfo, for tests. */
+/* Parses the text of /proc/meminfo; for tests. */
 void meminfo_parse(const char *text, struct meminfo *ret_memory);
 
-/* "Name:   123 kB" in such a file, and in those of processes, in bytes; 0 if it is not there. */
+/*
+ * The value of a line "Name:   123 kB" in such a file, or in one of a process, in bytes; 0 if
+ * absent.
+ */
 uint64_t meminfo_line_bytes(const char *text, const char *name);
 
 #endif

@@ -75,7 +75,7 @@ static void on_sample(struct loop_timer *timer)
     struct polling_limiter *polling = container_of(timer, struct polling_limiter, sample);
     int64_t begin = clock_now();
     int r = sample_once(polling);
-    /* -ECHILD: the run has ended, and its owner will hear of that. */
+    /* -ECHILD: the run has ended, which its owner will notice. */
     if (r < 0 && r != -ECHILD && polling_rules_note_unreadable(&polling->history, begin)) {
         polling->is_over = true;
         polling->unreadable(polling);

@@ -6,9 +6,9 @@
 #define MILLISECONDS(number) ((number) * NANOSECONDS_PER_MILLISECOND)
 
 /*
- * An upper bound: mapped shared pages count once for each process, all new shared memory of the machine
- * counts as the run's, and every socket as full. Only if the bound exceeds the limit is the exact amount
- * measured.
+ * An upper bound: mapped shared pages count once for each process, all new shared memory of the
+ * machine counts as the run's, and every socket as full. Only if the bound exceeds the limit is the
+ * exact amount measured.
  */
 static uint64_t memory_bound(const struct proc_usage_sample *usage)
 {
@@ -26,8 +26,9 @@ static bool takes_too_long(const struct polling_sample *sample)
 }
 
 /*
- * Whether the last measurement no longer proves that the run is within its limit. The number of sockets
- * does not show how full they are: what is left of the limit could fill up as fast as memory can.
+ * Whether the last measurement no longer proves that the run is within its limit. The number of
+ * sockets does not show how full they are: what is left of the limit could fill up as fast as
+ * memory can.
  */
 static bool is_measurement_due(const struct polling_history *history,
                                const struct proc_usage_sample *usage,

@@ -53,8 +53,8 @@ struct polling_decision polling_rules_judge(struct polling_history *history,
                                             const struct polling_sample *sample);
 
 /*
- * Takes in the exact memory, measured in `taken_ns` up to `now`; UINT64_MAX: unknown. True: it exceeds
- * the limit.
+ * Takes in the exact memory, measured in `taken_ns` up to `now`; UINT64_MAX: unknown. True: it
+ * exceeds the limit.
  */
 bool polling_rules_take_measurement(struct polling_history *history,
                                     const struct run_limits *limits, uint64_t bytes, int64_t now,

@@ -21,8 +21,8 @@ static bool read_file(int directory_fd, const char *path, char text[PROCESS_FILE
 }
 
 /*
- * What a process has, by any of its threads: the first may have ended. Before execve it is a copy of
- * this server, and not readable.
+ * Opens a file of a process through any of its threads: the first may have ended. Before execve the
+ * process is a copy of this server and not readable.
  */
 static int open_of(int program, const char *name, int flags)
 {
@@ -158,7 +158,10 @@ void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sa
     *ret_count = count;
 }
 
-/* The size of a process's shared mappings, by a file like /proc/PID/maps. False: it has none at all. */
+/*
+ * Adds the size of a process's shared mappings, from a file like /proc/PID/maps. False: it has no
+ * mappings at all.
+ */
 static bool add_shared_mappings(int directory_fd, const char *path, uint64_t *sum)
 {
     int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
@@ -170,7 +173,7 @@ static bool add_shared_mappings(int directory_fd, const char *path, uint64_t *su
     bool has_mappings = false;
     uint64_t begin, end;
     char sharing;
-    /* Inside of a jail no path is longer than PATH_MAX, and newlines are escaped. */
+    /* In a jail no path is longer than PATH_MAX, and newlines are escaped. */
     while (fscanf(file, "%" SCNx64 "-%" SCNx64 " %*3c%c%*[^\n]", &begin, &end, &sharing) == 3) {
         has_mappings = true;
         *sum += sharing == 's' ? end - begin : 0;
@@ -179,7 +182,7 @@ static bool add_shared_mappings(int directory_fd, const char *path, uint64_t *su
     return has_mappings;
 }
 
-/* What the shared mappings could hold: of a page that has been given up, nothing else tells. */
+/* An upper bound for shared pages given up with madvise(2): the kernel shows them nowhere else. */
 static uint64_t shared_mappings(const struct proc_usage *usage)
 {
     uint64_t sum = 0;
@@ -219,7 +222,7 @@ uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)
         if (strcmp(name, INIT_PID) == 0)
             continue;
         if (!read_of_process(usage, name, "smaps_rollup", "\nPss_Anon:", text)) {
-            /* It has ended, or is not readable, which must not make its memory free. */
+            /* It has ended or is unreadable; unreadable memory must still count. */
             count_process(usage, name, &closed);
             continue;
         }

@@ -3,10 +3,10 @@
  *
  * For hosts without cgroups. The server may read this, because it owns the jail's user namespace.
  * The sum covers data in sockets and shared pages given up with madvise(2). It misses other kernel
- * memory that no process has mapped, and the processor time of processes that are never reaped and end
- * between two samples. meminfo.h backs up the first.
+ * memory that no process has mapped, and the processor time of processes that are never reaped and
+ * end between two samples. meminfo.h backs up the first.
  *
- * Side: parent.  Source: proc_pid_stat(5), proc_pid_status(5), proc_pid_smaps(5),
+ * Side: parent. Source: proc_pid_stat(5), proc_pid_status(5), proc_pid_smaps(5),
  * user_namespaces(7).
  */
 #ifndef SANDBOX_LIMITS_PROC_USAGE_H
@@ -51,10 +51,10 @@ struct proc_usage_sample {
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count);
 
 /*
- * The memory in bytes: as above, but each shared page is divided among the processes that map it. Pages
- * of shared mappings that no process maps any more count as far as the machine's shared memory grew.
- * Stops early once the sum exceeds `enough`. Walks page tables and blocks while they are locked:
- * not to be called from the loop (pss.h).
+ * The memory in bytes: as above, but each shared page is divided among the processes that map it.
+ * Pages of shared mappings that no process maps any more count as far as the machine's shared
+ * memory grew. Stops early once the sum exceeds `enough`. Walks page tables and blocks while they
+ * are locked: not to be called from the loop (pss.h).
  */
 uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough);
 

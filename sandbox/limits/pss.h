@@ -1,6 +1,6 @@
 /*
- * Measures the exact memory of a jail (its PSS, and what is in its sockets) in a process of its own:
- * walking page tables takes long if there is much memory, and longer if a snippet keeps them
+ * Measures the exact memory of a jail (its PSS, and what is in its sockets) in a process of its
+ * own: walking page tables takes long if there is much memory, and longer if a snippet keeps them
  * locked, and would block the loop.
  *
  * Side: parent.

@@ -16,7 +16,7 @@
 /* As much as the kernel puts into one answer: netlink_dump() in net/netlink/af_netlink.c. */
 #define ANSWER_MAX 32768
 
-/* The memory of a message of one byte, and of the largest part that a stream is cut into. */
+/* The memory of a one-byte message, and of the largest piece into which a stream is cut. */
 #define SMALL_MESSAGE_BYTES KIBIBYTE
 #define STREAM_PART_MAX (64 * KIBIBYTE)
 
@@ -61,9 +61,9 @@ static uint64_t smaller(uint64_t one, uint64_t other)
 }
 
 /*
- * The kernel charges queued data to its sender, and does not list a sender that has been closed. Then
- * only the number of queued bytes is known. In a stream each message has at least one byte left, and
- * the first may be a large one, mostly read. Messages of other types may be empty.
+ * The kernel charges queued data to its sender, and does not list a sender that has been closed.
+ * Then only the number of queued bytes is known. In a stream each message has at least one byte
+ * left, and the first may be a large one, mostly read. Messages of other types may be empty.
  */
 static uint64_t orphans_at(const struct unix_diag_msg *socket, uint32_t queued, uint64_t unix_max)
 {

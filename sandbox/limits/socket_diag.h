@@ -23,7 +23,8 @@ struct socket_sum {
 
 /*
  * Sums up all sockets of the caller's network namespace. `unix_max` is the most that one AF_UNIX
- * socket can have sent. Sockets that the kernel cannot list, for want of a module, are not in `seen`.
+ * socket can have sent. Sockets that the kernel cannot list, for want of a module, are not in
+ * `seen`.
  */
 void socket_diag_sum(uint64_t unix_max, struct socket_sum *ret_sum);
 

@@ -114,8 +114,8 @@ static uint64_t less(uint64_t one, uint64_t other)
 
 /*
  * The kernel does not list TCP and UDP sockets without a port. Together they hold at most what the
- * whole machine has in TCP and UDP beyond the listed sockets. It lists all AF_UNIX sockets but closed
- * and unaccepted ones, and the listed sockets tell how many of those there are.
+ * whole machine has in TCP and UDP beyond the listed sockets. It lists all AF_UNIX sockets but
+ * closed and unaccepted ones, and the listed sockets tell how many of those there are.
  */
 static uint64_t bytes_of_unlisted(const struct socket_sum *sum, uint64_t used,
                                   uint64_t machine_inet_bytes)

@@ -1,10 +1,10 @@
 /*
  * Memory in the socket buffers of a jail, which belongs to no process.
  *
- * The number of sockets is cheap to read and gives an upper bound. The exact sum takes longer, and a
- * process of its own, because the kernel lists sockets only from inside their network namespace.
+ * The number of sockets is cheap to read and gives an upper bound. The exact sum takes longer, and
+ * a process of its own, because the kernel lists sockets only from inside their network namespace.
  *
- * Side: parent.  Source: proc_pid_net(5), setns(2), socket(7), unix(7), tcp(7).
+ * Side: parent. Source: proc_pid_net(5), setns(2), socket(7), unix(7), tcp(7).
  */
 #ifndef SANDBOX_LIMITS_SOCKET_MEMORY_H
 #define SANDBOX_LIMITS_SOCKET_MEMORY_H
@@ -35,8 +35,8 @@ bool socket_memory_count(const struct socket_memory *sockets, struct socket_coun
 uint64_t socket_memory_bound(const struct socket_count *count);
 
 /*
- * How many bytes the sockets hold. Enters the jail's namespaces and so loses the death signal: call it
- * in a child made for it. Where the kernel cannot list sockets, each counts as full.
+ * How many bytes the sockets hold. Enters the jail's namespaces and so loses the death signal: call
+ * it in a child made for it. Where the kernel cannot list sockets, each counts as full.
  */
 uint64_t socket_memory_sum(const struct socket_memory *sockets);
 

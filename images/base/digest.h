@@ -13,27 +13,27 @@
 #define DIGEST_TEXT_MAX 136 /* "sha512:", 128 digits and NUL */
 
 struct digest {
-    char text[DIGEST_TEXT_MAX]; /* as it is written; "" none */
+    char text[DIGEST_TEXT_MAX]; /* as written; "" none */
 };
 
-/* 0; -EINVAL unless it is sha256: or sha512: and just as many digits of 0-9a-f as that has. */
+/* 0; -EINVAL unless it is sha256: or sha512: with the exact number of digits 0-9a-f. */
 int digest_parse(const char *text, size_t length, struct digest *ret_digest);
 bool digest_equal(const struct digest *one, const struct digest *other);
 
 /*
- * Reads the configuration of libcrypto and finds the algorithms, from the files of the host: later
- * they would be looked for in the tree that an archive brings. 0 or -ENOTSUP.
+ * Loads libcrypto's configuration and algorithms now, from the host's files: in a jailed child they
+ * would be loaded from the untrusted tree. 0 or -ENOTSUP.
  */
 int digest_prepare(void);
 
-/* One computation over bytes that come in pieces. */
+/* A digest computed over bytes that arrive in pieces. */
 struct digest_stream;
 
-/* By the algorithm of `like`. 0; -ENOTSUP; -ENOMEM. */
+/* Uses the algorithm of `like`. 0; -ENOTSUP; -ENOMEM. */
 int digest_open(const struct digest *like, struct digest_stream **ret_stream);
 /* 0 or -EIO. */
 int digest_update(struct digest_stream *stream, const void *data, size_t length);
-/* Ends it; the stream can only be released then. 0 or -EIO. */
+/* Finishes; afterwards the stream can only be released. 0 or -EIO. */
 int digest_finish(struct digest_stream *stream, struct digest *ret_digest);
 void digest_release(struct digest_stream **stream);
 

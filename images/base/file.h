@@ -1,5 +1,6 @@
 /*
- * Small files, read and written whole; relative to the working directory where no other is given.
+ * Reads and writes small files as a whole. Paths are relative to the working directory unless
+ * stated otherwise.
  *
  * Side: both; in jailed children the working directory is the root file system.
  */
@@ -18,7 +19,7 @@
 /* Appends the file to the text. 0; -ENOENT without a fault when it is absent; negative errno. */
 int file_read(const char *path, struct buffer *text, struct fault *fault);
 
-/* Makes a file of mode 0644 where there is none; path as openat(2). 0 or negative errno. */
+/* Creates a file of mode 0644, which must not exist; path as for openat(2). 0 or negative errno. */
 int file_create(int directory_fd, const char *path, const char *bytes, size_t length,
                 struct fault *fault);
 
@@ -33,7 +34,7 @@ int file_make_directory(const char *path, mode_t mode, struct fault *fault);
 
 bool file_exists(const char *path); /* a dangling link does not */
 
-/* The names in a directory that end so, sorted; an absent directory has none. */
+/* The names in a directory with a given suffix, sorted; an absent directory has none. */
 struct file_list {
     struct dirent **entries; /* owned */
     int count;

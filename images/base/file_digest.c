@@ -12,22 +12,25 @@
 struct file_digest {
     struct file_digest_request request;
     pthread_t thread;
-    pthread_mutex_t mutex; /* of all that follows */
+    pthread_mutex_t mutex; /* protects the following members */
     pthread_cond_t changed;
-    uint64_t size;                 /* bytes that are there */
-    uint64_t at;                   /* bytes that the thread has taken */
+    uint64_t size;                 /* bytes in the file */
+    uint64_t at;                   /* bytes hashed by the thread */
     bool whole, stopped, done;
     int error; /* negative errno, when done */
     struct digest result;
 };
 
-/* A piece that is worth waking up for, or the last one. */
+/* Whether enough bytes have arrived to wake the thread, or the last ones. */
 static bool is_due(const struct file_digest *digest)
 {
     return digest->stopped || digest->whole || digest->size - digest->at >= READ_SIZE;
 }
 
-/* Waits for the next bytes: their number, at most READ_SIZE, and where; 0 when there will be none. */
+/*
+ * Waits for the next bytes: their position, and their number, at most READ_SIZE; 0: no more will
+ * come.
+ */
 static size_t bytes_await(struct file_digest *digest, uint64_t *ret_at)
 {
     pthread_mutex_lock(&digest->mutex);

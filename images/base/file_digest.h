@@ -3,9 +3,9 @@
  * layers that download in parallel are hashed in parallel, and the download never waits for
  * hashing.
  *
- * The thread touches nothing but the file and its digest, and has all signals blocked.
+ * The thread uses only the file and its digest, with all signals blocked.
  *
- * Side: parent, whose jailed children are all there already (layers.h).
+ * Side: parent, after it has started all its jailed children (layers.h).
  */
 #ifndef IMAGES_BASE_FILE_DIGEST_H
 #define IMAGES_BASE_FILE_DIGEST_H
@@ -18,7 +18,7 @@ struct file_digest;
 
 struct file_digest_request {
     int fd;                    /* borrowed, until the release */
-    const struct digest *like; /* whose algorithm is meant */
+    const struct digest *like; /* gives the algorithm */
     void (*on_end)(void *data); /* called by the thread when it is done; NULL: nothing */
     void *data;
 };
@@ -29,7 +29,7 @@ int file_digest_start(const struct file_digest_request *request, struct file_dig
 /* The file has this many bytes now. `whole`: no more will come. */
 void file_digest_extend(struct file_digest *digest, uint64_t size, bool whole);
 
-/* 0 and the digest of the whole; -EAGAIN as long as it is not known; or another negative errno. */
+/* 0 and the digest of the whole file; -EAGAIN: not known yet; or another negative errno. */
 int file_digest_result(struct file_digest *digest, struct digest *ret_digest);
 
 /* Stops the thread. */

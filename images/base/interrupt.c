@@ -21,20 +21,20 @@ void interrupt_install(void)
     sigemptyset(&set);
     for (size_t i = 0; i < ARRAY_LENGTH(signals); i++) {
         struct sigaction former;
-        /* nohup(1) and shells ignore some for us: that stays. */
+        /* Keep signals ignored if nohup(1) or a shell ignored them. */
         if (sigaction(signals[i], NULL, &former) == 0 && former.sa_handler == SIG_IGN)
             continue;
         sigaction(signals[i], &action, NULL);
         sigaddset(&set, signals[i]);
     }
     sigprocmask(SIG_BLOCK, &set, NULL);
-    /* Nobody reading our progress any more is no reason to stop, least of all half-way. */
+    /* A fetch continues even if nobody reads its progress any more. */
     signal(SIGPIPE, SIG_IGN);
 }
 
 int interrupt_signal(void)
 {
-    /* A pending signal counts as well: the process may not be waiting now. */
+    /* A pending signal counts, too: signals are blocked except while waiting. */
     sigset_t pending;
     if (caught == 0 && sigpending(&pending) == 0)
         for (size_t i = 0; i < ARRAY_LENGTH(signals); i++)

@@ -2,8 +2,8 @@
  * SIGINT, SIGTERM, SIGHUP and SIGQUIT end a fetch cleanly: it stops waiting and removes unfinished
  * work. SIGPIPE does not end it.
  *
- * The signals are blocked except while subprocess.h waits, so that none is missed. The flag is the
- * one mutable global of the program.  Side: parent.
+ * The signals are blocked except during the waits of subprocess.c, so that none is missed. The flag
+ * is the one mutable global of the program. Side: parent.
  */
 #ifndef IMAGES_BASE_INTERRUPT_H
 #define IMAGES_BASE_INTERRUPT_H
@@ -12,7 +12,7 @@
 
 #include <signal.h>
 
-/* Blocks and handles the signals, and ignores SIGPIPE, from the start of the program on. */
+/* Blocks and handles the signals, and ignores SIGPIPE. Call it at the start of the program. */
 void interrupt_install(void);
 
 /* The signal that came, or 0. */
@@ -21,10 +21,10 @@ int interrupt_signal(void);
 /* -EINTR with a fault that names it. */
 int interrupt_fault(struct fault *fault);
 
-/* The mask for ppoll(2), which lets the signals in. */
+/* The mask for ppoll(2) that unblocks the signals. */
 void interrupt_mask(sigset_t *ret_mask);
 
-/* In a new child: default actions, nothing blocked. */
+/* In a new child: restores default actions and unblocks all signals. */
 void interrupt_reset(void);
 
 #endif

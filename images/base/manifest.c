@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#define SHOWN_MAX 96 /* of a text of the document, in a message: ASCII */
+#define SHOWN_MAX 96 /* of a document's text shown in a message: ASCII */
 #define OFFERS_MAX 512
 
 struct platform manifest_platform(void)
@@ -26,7 +26,7 @@ struct platform manifest_platform(void)
     return (struct platform){"linux", "this machine", NULL};
 }
 
-/* A text of the document in a form that a terminal may see; "nothing" for none. */
+/* A text of the document, made safe for a terminal; "nothing" if there is none. */
 static const char *shown(const struct json_value *value, char buffer[SHOWN_MAX])
 {
     const char *text = value != NULL && value->type == JSON_STRING ? value->text : "nothing";
@@ -71,7 +71,7 @@ static bool is_configuration_type(const struct json_value *type)
     return is_any_of(type, known);
 }
 
-/* Those that say where else a layer is to be had, which may not be passed on, are not among it. */
+/* Does not include foreign layers, which are fetched from a URL and may not be redistributed. */
 static bool is_layer_type(const struct json_value *type)
 {
     static const char *const known[] = {"application/vnd.oci.image.layer.v1.tar",
@@ -107,7 +107,7 @@ static int descriptor_read(const struct json_value *value, const char *what, uin
     return 0;
 }
 
-/* 2: exact match; 1: the same processor, of a variant that may work; 0: no match. */
+/* 2: exact match; 1: the same processor in a variant that may work; 0: no match. */
 static int platform_match(const struct json_value *platform, const struct platform *wanted)
 {
     if (!json_is(json_member(platform, "os"), wanted->os) ||
@@ -131,7 +131,7 @@ static void platforms_list(const struct json_value *manifests, char offers[OFFER
         const struct json_value *variant = json_member(platform, "variant");
         char name[SHOWN_MAX], processor[SHOWN_MAX], kind[SHOWN_MAX];
         if (os == NULL || json_is(os, "unknown"))
-            continue; /* notes on a build, not an image */
+            continue; /* build attestations, not an image */
         length += (size_t)snprintf(
             offers + length, OFFERS_MAX - length, "%s%s/%s%s%s", length > 0 ? ", " : "",
             shown(os, name), shown(json_member(platform, "architecture"), processor),
@@ -152,7 +152,7 @@ static int index_read(const struct json_value *manifests, const struct platform 
         if (!is_manifest_type(type) && !is_index_type(type))
             continue;
         const struct json_value *offered = json_member(entry, "platform");
-        /* Local layouts have one entry that does not say. */
+        /* The single entry of a local layout has no platform. */
         int match =
             offered == NULL && manifests->count == 1 ? 1 : platform_match(offered, platform);
         if (match > best_match) {
@@ -234,7 +234,7 @@ int manifest_read_document(const char *json, size_t length, const struct platfor
     if (type != NULL && !is_index_type(type) && !is_manifest_type(type))
         return fault_set(fault, ENOTSUP, "it is of the type \"%s\", which is not known",
                          shown(type, text));
-    /* CVE-2021-41190: what could be taken for both is neither. */
+    /* CVE-2021-41190: refuse a document that could be read as either kind. */
     if ((manifests != NULL) == (layers != NULL) ||
         (type != NULL && is_index_type(type) != (manifests != NULL)))
         return fault_set(fault, EINVAL, "its manifest is neither an index nor a list of layers");
@@ -250,7 +250,7 @@ int manifest_read_document(const char *json, size_t length, const struct platfor
 
 bool manifest_wants_variable(const char *pair)
 {
-    /* LD_LIBRARY_PATH may stay: some images have their libraries where nothing else finds them. */
+    /* LD_LIBRARY_PATH is kept: some images need it to find their libraries. */
     static const char *const own[] = {"HOME",     "USER", "LOGNAME", "PWD",     "OLDPWD", "SHELL",
                                       "HOSTNAME", "TERM", "TMPDIR",  "TMP",     "TEMP",   "SHLVL",
                                       "MAIL",     "IFS",  "ENV",     "BASH_ENV"};

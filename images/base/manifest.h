@@ -1,9 +1,9 @@
 /*
  * The documents that describe an image: index, manifest and configuration, of OCI and of Docker.
  *
- * Pure readers of JSON that a registry or an archive brought: untrusted. Side: parent.
- * Source: OCI image-spec 1.1, image-index.md, manifest.md, config.md; distribution,
- * "Image Manifest Version 2, Schema 2".
+ * Pure parsers of untrusted JSON from a registry or an archive. Side: parent. Source: OCI
+ * image-spec 1.1, image-index.md, manifest.md, config.md; distribution, "Image Manifest Version 2,
+ * Schema 2".
  */
 #ifndef IMAGES_BASE_MANIFEST_H
 #define IMAGES_BASE_MANIFEST_H
@@ -21,10 +21,10 @@
 #define LAYERS_MAX 256
 #define VARIABLES_MAX 1000 /* of an image's environment */
 #define VARIABLES_LENGTH_MAX (256 << 10) /* bytes of all of them */
-#define LAYER_BYTES_MAX (UINT64_C(16) << 30) /* all layers of an image together, as they are sent */
+#define LAYER_BYTES_MAX (UINT64_C(16) << 30) /* all compressed layers of an image together */
 #define PLATFORM_TEXT_MAX 64
 
-/* What to ask a registry for, all that manifest_read_document() knows. */
+/* The Accept header for a registry: every type known to manifest_read_document(). */
 #define MANIFEST_ACCEPT                                                                            \
     "application/vnd.oci.image.index.v1+json, "                                                    \
     "application/vnd.docker.distribution.manifest.list.v2+json, "                                  \
@@ -37,7 +37,7 @@ struct platform {
     const char *variant; /* "v8", or NULL: any */
 };
 
-/* That of this machine; source: uname(2). */
+/* The platform of this machine; source: uname(2). */
 struct platform manifest_platform(void);
 
 struct descriptor {
@@ -53,24 +53,24 @@ enum document_kind {
 struct document {
     enum document_kind kind;
     struct descriptor chosen; /* of an index: the document for the platform */
-    struct descriptor configuration; /* of a manifest, as what follows */
+    struct descriptor configuration; /* of a manifest, like the following members */
     struct descriptor layers[LAYERS_MAX]; /* the lowest first */
     size_t layer_count;
 };
 
 /*
- * Reads an index or a manifest. 0; -EINVAL for anything else, and for damaged or too large ones;
- * -ENOTSUP for a kind, media type or digest that we do not know, named in the fault; -ENOENT when
- * an index has nothing for the platform, with what it has.
+ * Reads an index or a manifest. 0; -EINVAL: something else, damaged or too large; -ENOTSUP: an
+ * unknown kind, media type or digest, named in the fault; -ENOENT: an index without an entry for
+ * the platform; the fault lists its platforms.
  */
 int manifest_read_document(const char *json, size_t length, const struct platform *platform,
                            struct document *ret_document, struct fault *fault);
 
-/* What the configuration of an image says; owned: manifest_release_configuration() frees. */
+/* The configuration of an image; owned: manifest_release_configuration() frees. */
 struct configuration {
     struct digest diff_ids[LAYERS_MAX]; /* of the layers, uncompressed */
     size_t diff_id_count;
-    char **environment; /* NULL-terminated NAME=VALUE: what of it a run may have */
+    char **environment; /* NULL-terminated NAME=VALUE, filtered for a run */
 };
 
 /*
@@ -82,9 +82,9 @@ int manifest_read_configuration(const char *json, size_t length, const struct pl
 void manifest_release_configuration(struct configuration *configuration);
 
 /*
- * Whether a run may have this variable of an image: a plain name, a value without control
- * characters, and none of the identity and directories of the snippet, which the run decides, or of
- * the dynamic linker.
+ * Whether a run may have this variable of an image: it must have a plain name and a value without
+ * control characters, and must not describe the snippet's identity or directories, which the run
+ * sets, or control the dynamic linker.
  */
 bool manifest_wants_variable(const char *pair);
 

@@ -17,7 +17,7 @@
 #define DRAW_EVERY (100 * NANOSECONDS_PER_MILLISECOND)
 #define TELL_EVERY (500 * NANOSECONDS_PER_MILLISECOND)
 #define EVENT_MAX (64 << 10)
-#define RATE_AFTER NANOSECONDS_PER_SECOND /* before, it says nothing */
+#define RATE_AFTER NANOSECONDS_PER_SECOND /* earlier, the rate means nothing */
 
 void progress_open(struct progress *progress, const char *name, bool json)
 {
@@ -30,7 +30,7 @@ void progress_open(struct progress *progress, const char *name, bool json)
     };
 }
 
-/* An event that goes on with the text. One for which there is no memory is left out. */
+/* Begins an event with its text. Without memory, the event is dropped. */
 static struct json_writer *event_begin(const struct progress *progress, struct buffer *line,
                                        const char *event)
 {
@@ -61,7 +61,7 @@ static void event_text(const struct progress *progress, const char *event, const
     event_end(writer, &line);
 }
 
-/* Now and then. */
+/* Writes an event at intervals. */
 static void event_amount(struct progress *progress, uint64_t done, uint64_t total)
 {
     int64_t now = clock_now();

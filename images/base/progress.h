@@ -1,6 +1,7 @@
 /*
- * Progress of a fetch, for people on stderr: on a terminal a status line with a bar, and a line for
- * each layer in transit; plain lines otherwise. For programs on stdout, one JSON event a line:
+ * Progress of a fetch. For people, on stderr: on a terminal a status line with a bar, and a line
+ * for each layer being downloaded; plain lines otherwise. For programs, on stdout, one JSON event
+ * per line:
  *
  *     {"event":"step","image":"python","text":"unpacking 136 packages"}
  *     {"event":"progress","image":"python","done":1,"total":2}     bytes, or things
@@ -28,7 +29,7 @@ struct progress {
     int64_t started; /* clock_now() */
     int64_t step_started;
     int64_t drawn;  /* when the parts were last drawn */
-    uint64_t first; /* bytes that were there when the step began */
+    uint64_t first; /* bytes already present when the step began */
 };
 
 void progress_open(struct progress *progress, const char *name, bool json);
@@ -50,11 +51,11 @@ struct progress_part {
 void progress_bytes(struct progress *progress, uint64_t done, uint64_t total,
                     const struct progress_part *parts, size_t count);
 
-/* A permanent line: a note, or the end. */
+/* Prints a permanent line: a note, or the final result. */
 void progress_note(struct progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The finished image, as its record has it; borrowed. */
+/* The finished image, as in its record; borrowed. */
 struct progress_result {
     bool made; /* by this command; false: it existed before */
     uint64_t size_bytes;
@@ -64,7 +65,7 @@ struct progress_result {
 
 void progress_done(struct progress *progress, const struct progress_result *result);
 
-/* The event of a fault; for people, the caller prints it. */
+/* Writes the event for a fault; for people, the caller prints the fault. */
 void progress_failed(const struct progress *progress, const struct fault *fault);
 
 /* Removes the bar: before a fault is printed, and at the end. */

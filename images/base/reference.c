@@ -9,7 +9,7 @@
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 #define LETTERS LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define TEXT_SHOWN 200 /* of what the user typed, in a message */
+#define TEXT_SHOWN 200 /* of the user's text, in a message */
 #define HOST_NAME_MAX_LENGTH 255
 
 __attribute__((format(printf, 3, 4))) static int refuse(struct fault *fault, const char *text,
@@ -137,7 +137,7 @@ static int tag_read(const char *text, const char *tag, size_t length, struct ref
     return 0;
 }
 
-/* How long the host at the start is; 0: there is none, so it is Docker's. */
+/* The length of the host at the start; 0: none, which means Docker Hub. */
 static size_t host_length(const char *name, size_t length)
 {
     const char *slash = memchr(name, '/', length);

@@ -1,8 +1,8 @@
 /*
- * What names an image in a registry: [HOST[:PORT]/]REPOSITORY[:TAG][@DIGEST].
+ * The name of an image in a registry: [HOST[:PORT]/]REPOSITORY[:TAG][@DIGEST].
  *
- * A pure reader of what the user typed. Side: parent.
- * Source: distribution/reference, "Grammar" and its familiar names.
+ * A pure parser of the user's input. Side: parent. Source: distribution/reference, "Grammar" and
+ * its familiar names.
  */
 #ifndef IMAGES_BASE_REFERENCE_H
 #define IMAGES_BASE_REFERENCE_H
@@ -22,19 +22,20 @@ struct reference {
     char host[REFERENCE_HOST_MAX + 1];             /* "docker.io", "127.0.0.1:5000" */
     char repository[REFERENCE_REPOSITORY_MAX + 1]; /* "library/python" */
     char tag[REFERENCE_TAG_MAX + 1];               /* "latest" unless there is a digest; or "" */
-    struct digest digest;                          /* text "" when there is none */
+    struct digest digest;                          /* text "" if there is none */
 };
 
 /*
- * Reads one, as Docker does: no host means docker.io, there no folder means library/, neither tag
- * nor digest means :latest. 0; -EINVAL with a fault that names the part that is wrong.
+ * Parses a reference by Docker's rules: no host means docker.io, on docker.io no folder means
+ * library/, neither tag nor digest means :latest. 0; -EINVAL with a fault that names the wrong
+ * part.
  */
 int reference_parse(const char *text, struct reference *ret_reference, struct fault *fault);
 
-/* The whole of it in its long form. */
+/* Writes the complete reference in its long form. */
 void reference_format(const struct reference *reference, char text[REFERENCE_TEXT_MAX]);
 
-/* The server of the host's registry: docker.io itself has none. */
+/* The server of the registry, which differs from the host for docker.io. */
 const char *reference_server(const struct reference *reference);
 
 /* Whether "HOST" or "HOST:PORT" is this machine: localhost, 127.0.0.0/8 or [::1]. */

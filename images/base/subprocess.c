@@ -44,7 +44,7 @@ static void child_kill(struct subprocess *child)
     pidfd_send_signal(child->pidfd, SIGKILL, NULL, 0);
 }
 
-/* Reaps the child: at once when it is dead, else after its end. */
+/* Reaps the child, waiting for its end if necessary. */
 static void child_reap(struct subprocess *child)
 {
     siginfo_t info = {0};
@@ -107,7 +107,7 @@ static void reports_drain(struct subprocess *child, const struct subprocess_obse
     if ((size_t)got < sizeof(record.report))
         return;
     record.text[sizeof(record.text) - 1] = '\0';
-    utf8_make_plain(record.text, true); /* it is shown to people */
+    utf8_make_plain(record.text, true); /* people will see it */
     const struct message message = {record.report.index, record.number, record.text};
     int status = record.report.status;
     switch (record.report.kind) {
@@ -151,13 +151,13 @@ static void child_attend(struct subprocess *child, const struct pollfd watches[W
         reports_drain(child, observer);
     if (watches[3].revents != 0) {
         child_reap(child);
-        /* What it left in the background would keep its pipes open. */
+        /* Background processes of the child would keep its pipes open. */
         if (child->group)
             kill(-child->pid, SIGKILL);
     }
 }
 
-/* Waits at most that long and handles events. 0, or -EINTR when a signal asks us to stop. */
+/* Waits at most that long and handles events. 0, or -EINTR if a signal asks us to stop. */
 static int children_turn(struct subprocess *children, size_t count, long nanoseconds,
                          const struct subprocess_observer *observer)
 {
@@ -223,7 +223,7 @@ int subprocess_wait_all(struct subprocess *children, size_t count,
 
 int subprocess_fault(const struct subprocess *child, const char *what, struct fault *fault)
 {
-    /* The end of what it wrote says why. */
+    /* The end of its stderr has the reason. */
     size_t length = child->err.length, kept = FAULT_TEXT_MAX / 2;
     while (length > 0 &&
            (child->err.data[length - 1] == '\n' || child->err.data[length - 1] == ' '))
@@ -245,8 +245,9 @@ int subprocess_fault(const struct subprocess *child, const char *what, struct fa
 }
 
 /*
- * Whether there is a file of that name to execute, if it may be. execvp(3) says EACCES also where
- * there is none, and a directory of PATH may not be entered: one of root's, after su(1).
+ * Whether a program of that name exists, executable or not. execvp(3) also fails with EACCES if the
+ * program does not exist and a directory of PATH may not be entered, such as one of root's after
+ * su(1).
  */
 static bool is_there(const char *name)
 {
@@ -269,7 +270,7 @@ static void program_become(const struct subprocess_spec *program, const int stan
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
-        _exit(126); /* it died before the line above could tell us */
+        _exit(126); /* the parent died before the prctl above */
     for (int fd = 0; fd < 3; fd++)
         if (standard[fd] < 0 || dup2(standard[fd], fd) < 0)
             _exit(126);
@@ -285,7 +286,7 @@ static void program_become(const struct subprocess_spec *program, const int stan
     _exit(error == ENOENT || (error == EACCES && !is_there(program->argv[0])) ? 127 : 126);
 }
 
-/* What a program reads as its stdin: /dev/null, or a text. The descriptor is the caller's. */
+/* Opens a program's stdin: /dev/null, or a text. The caller owns the descriptor. */
 static int input_open(const char *text, struct fault *fault)
 {
     if (text == NULL) {

@@ -1,9 +1,10 @@
 /*
- * Children of a fetch: programs of the host, and jailed ones (jailed.h). All are awaited in one way.
+ * Children of a fetch: programs of the host, and jailed children (jailed.h). The same functions
+ * wait for both.
  *
- * A child reads /dev/null unless it gets an input; its output is kept, up to a cap; a jailed child also
- * sends messages. It dies with us (PR_SET_PDEATHSIG), and subprocess_release() kills and reaps it with
- * its process group.  Side: parent.
+ * A child reads /dev/null unless it has an input. Its output is kept, up to a maximum. A jailed
+ * child also sends messages. Every child dies with us (PR_SET_PDEATHSIG), and subprocess_release()
+ * kills and reaps it and its process group. Side: parent.
  */
 #ifndef IMAGES_BASE_SUBPROCESS_H
 #define IMAGES_BASE_SUBPROCESS_H
@@ -19,7 +20,7 @@
 #define SUBPROCESS_OUTPUT_MAX (4 << 20) /* of stdout kept */
 #define CHILD_ERRORS_MAX (64 << 10) /* of stderr kept */
 
-/* What a jailed child tells: image_jail_tell(). */
+/* Kinds of messages of a jailed child: image_jail_tell(). */
 enum told {
     TOLD_SUMMARY, /* text: the versions in the image */
     TOLD_HOME,    /* text: "PATH\nTARGET" of a home link */
@@ -27,7 +28,7 @@ enum told {
     TOLD_FILES,   /* number: entries */
 };
 
-/* One message of a jailed child. The child is not trusted: the parent checks what it says. */
+/* A message of a jailed child. The child is not trusted: the parent checks each message. */
 struct message {
     int what; /* enum told */
     int64_t number;
@@ -36,18 +37,18 @@ struct message {
 
 struct subprocess {
     pid_t pid;
-    int pidfd;     /* owned, as all descriptors here */
+    int pidfd;     /* owned, like all descriptors here */
     int out_fd;    /* its stdout */
     int err_fd;    /* its stderr */
     int report_fd; /* records of a jailed child, or -1 */
     bool group;    /* leads a process group of its own */
     bool ended;
-    bool is_reported; /* its program's end came as a record; that of its init says nothing */
+    bool is_reported; /* a record reported its program's end; ignore how init exits */
     int status; /* exit code, or 128 + signal */
     struct buffer out, err;
     struct fault fault; /* what a jailed child reported */
     int error;          /* and its errno; 0 none */
-    bool is_unexecuted; /* it is the program that could not be executed */
+    bool is_unexecuted; /* the program itself could not be executed */
 };
 
 /* An empty child, for subprocess_release() to pass over. */
@@ -60,17 +61,14 @@ struct subprocess {
                          .out = BUFFER(SUBPROCESS_OUTPUT_MAX),                                     \
                          .err = BUFFER(CHILD_ERRORS_MAX)})
 
-/*
- * Gives the child pipes for its output; the ends that it writes to go to the caller, who owns them.
- * 0 or a negative errno.
- */
+/* Makes the pipes for the child's output; the caller owns the write ends. 0 or a negative errno. */
 int subprocess_pipes(struct subprocess *child, int *ret_out_fd, int *ret_err_fd,
                      struct fault *fault);
 
-/* Kills the child if it lives, reaps it, frees. */
+/* Kills the child if it is alive, reaps it, and frees everything. */
 void subprocess_release(struct subprocess *child);
 
-/* What happens while children run; each member may be NULL. */
+/* Callbacks while children run; each member may be NULL. */
 struct subprocess_observer {
     void (*message)(void *data, const struct message *message);
     void (*tick)(void *data); /* about ten times a second */
@@ -78,9 +76,9 @@ struct subprocess_observer {
 };
 
 /*
- * Waits until all children ended. The first one to report a fault has the others killed. 0;
- * -EINTR when a signal asks us to stop (interrupt.h): they are killed, the fault says so; a
- * negative errno with the fault that a jailed child reported.
+ * Waits until all children have ended. If a child reports a fault, the others are killed. 0; -EINTR
+ * if a signal asks us to stop (interrupt.h): the children are killed, and the fault says so; a
+ * negative errno with the fault reported by a jailed child.
  */
 #define CHILDREN_MAX 8
 int subprocess_wait_all(struct subprocess *children, size_t count,
@@ -90,10 +88,10 @@ int subprocess_wait_all(struct subprocess *children, size_t count,
 int subprocess_poll_all(struct subprocess *children, size_t count, struct fault *fault);
 
 struct subprocess_spec {
-    const char *const *argv;        /* NULL-terminated; argv[0] is looked up in PATH */
+    const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH */
     const char *const *environment; /* NULL-terminated NAME=VALUE to set beside our own, or NULL */
     const char *directory; /* to start in, or NULL */
-    const char *input; /* what it reads from stdin, or NULL: nothing */
+    const char *input; /* its stdin, or NULL: empty */
 };
 
 /*
@@ -116,7 +114,7 @@ int subprocess_run(const struct subprocess_spec *program,
                    const struct subprocess_observer *observer, struct subprocess *child,
                    struct fault *fault);
 
-/* Fills the fault for a program that ended badly: `what` failed, and its last words. */
+/* Fills the fault for a failed program: `what` failed, with the end of its output. */
 int subprocess_fault(const struct subprocess *child, const char *what, struct fault *fault);
 
 #endif

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 /*
- * The tree may be deeper than descriptors or stack allow: deep directories are first moved up, into
- * the directory being removed.
+ * The tree may be deeper than descriptors or stack allow, so deep directories are first moved up
+ * into the top directory being removed.
  */
 struct removal {
     int top_fd; /* borrowed: that directory; -1: not known yet */
@@ -23,7 +23,10 @@ struct removal {
 
 static int entry_remove(struct removal *removal, int directory_fd, const char *name);
 
-/* Moves a directory up. Whether it is away. Its own ".." changes, so it must be one to write to. */
+/*
+ * Moves a directory up; false: failed. Needs write permission on the directory, because its ".."
+ * changes.
+ */
 static bool directory_move_up(struct removal *removal, int parent_fd, const char *name)
 {
     char aside[48];
@@ -32,7 +35,7 @@ static bool directory_move_up(struct removal *removal, int parent_fd, const char
            renameat2(parent_fd, name, removal->top_fd, aside, RENAME_NOREPLACE) == 0;
 }
 
-/* Empties a directory; its owner may always give himself access first. */
+/* Empties a directory, first giving the owner access to it. */
 static int directory_empty(struct removal *removal, int parent_fd, const char *name)
 {
     struct stat status;

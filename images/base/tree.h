@@ -1,5 +1,5 @@
 /*
- * Directory trees: removed whole, measured.
+ * Removes and measures directory trees.
  *
  * Neither follows a symbolic link or leaves the tree; a tree that is deeper than the limit on open
  * files is refused with EMFILE. Side: both the parent and the jailed children of a fetch.
@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 /*
- * Removes `name` in the directory, whatever it is, and all below it. Directories that deny access
- * (overlayfs leaves one of mode 000) are given it first. 0, also when it is absent; or a negative
- * errno, with everything else removed.
+ * Removes the entry `name`, of any type, and everything below it. Directories without access
+ * (overlayfs leaves one of mode 000) are made accessible first. 0, also if absent; or a negative
+ * errno after removing all that could be removed.
  */
 int tree_remove(int directory_fd, const char *name);
 

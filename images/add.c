@@ -6,11 +6,10 @@
  *     images/.building-NAME.XXXXXX/rootfs/     where it is mounted, in the child's mount namespace
  *     images/.building-NAME.XXXXXX/scratch/    what the host's apt downloads
  *
- * Each installer is a jailed child (jailed.h): new namespaces, the overlay its root, no
- * capability, one uid that is called 0; behind the build profile and with the host's network. It
- * sees of the host its settings of package indexes (host_settings.h), read-only. Afterwards the
- * upper directory is cleaned by a child of its own (capture.h), made a layer, and named by the new
- * record.
+ * Each installer is a jailed child (jailed.h) with the overlay as its root, no capability, uid 0 as
+ * its only mapped id, the build profile and the host's network. Of the host it sees only the
+ * settings of package indexes (host_settings.h), read-only. Afterwards a separate jailed child
+ * cleans the upper directory (upper_layer.h), which becomes a layer named in the new record.
  */
 #include "images/add.h"
 
@@ -30,14 +29,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define OPTIONS_MAX 4095 /* a page with its NUL: mount(2) */
+#define OPTIONS_MAX 4095 /* one page including NUL: mount(2) */
 
 static void used_release(struct used_image **used)
 {
     image_use_end(*used);
 }
 
-/* One addition on its way. */
+/* An addition in progress. */
 struct adding {
     const struct addition *addition;
     struct staging place;
@@ -46,7 +45,7 @@ struct adding {
     struct buffer options;
     char upper[PATH_MAX];
     struct image result; /* shallow copy: points into `image` and into this struct */
-    struct image_layer *layers; /* owned; the texts are those of the image, and these */
+    struct image_layer *layers; /* owned; the texts belong to the image and to this struct */
     char *origin, *created, *summary;
     uint64_t added_bytes;
 };
@@ -94,7 +93,7 @@ static int directories_make(struct adding *adding, struct fault *fault)
     return 0;
 }
 
-/* Runs need their places: what installers made of them is a fault of theirs. */
+/* Restores the mount points of a run; if an installer replaced one, that is its fault. */
 static int places_body(void *data, struct fault *fault)
 {
     (void)data;
@@ -125,7 +124,7 @@ static int install(struct adding *adding, const struct image *image, struct prog
     return jailed_run(&jail, NULL, fault);
 }
 
-/* The record of the result: that of the image, and one layer more. */
+/* Composes the record of the result: that of the image plus one layer. */
 static int result_compose(struct adding *adding, const struct image *image, struct fault *fault)
 {
     const struct addition *addition = adding->addition;
@@ -156,7 +155,7 @@ static int result_compose(struct adding *adding, const struct image *image, stru
     return 0;
 }
 
-/* The installed files become a layer, and the staging directory the image. */
+/* Turns the installed files into a layer and the staging directory into the image. */
 static int result_publish(struct adding *adding, const struct publish_lock *lock,
                           struct fault *fault)
 {

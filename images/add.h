@@ -1,6 +1,4 @@
-/*
- * Adds libraries and tools to an image, as one more layer over those it has.  Side: parent.
- */
+/* Adds libraries and tools to an image, as one more layer on top. Side: parent. */
 #ifndef IMAGES_ADD_H
 #define IMAGES_ADD_H
 
@@ -8,20 +6,23 @@
 
 struct addition {
     const char *store;
-    const char *name;   /* of the image that is added to */
-    const char *result; /* of the image that comes of it, which may be the same */
+    const char *name;   /* of the image to add to */
+    const char *result; /* of the resulting image; may be the same */
     const char *origin; /* the command, for the record */
     struct installation installation;
 };
 
 /*
- * Installs, and records the new image, with progress on stderr. 0; -EEXIST the
- * result would replace another image; -EPROTO an installer failed, with its words; -EINTR; or
- * another negative errno. On failure the store is as it was.
+ * Installs, and records the new image, with progress on stderr. 0; -EEXIST: the result would
+ * replace another image; -EPROTO: an installer failed, the fault has its message; -EINTR; or
+ * another negative errno. On failure the store is unchanged.
  */
 int add_image(const struct addition *addition, struct fault *fault);
 
-/* The command `add`: argv[0] is the program. Returns the exit status; `prepare` readies the process. */
+/*
+ * The command `add`: argv[0] is the program. Returns the exit status; `prepare` initialises the
+ * process.
+ */
 int add_main(int argc, char **argv, int (*prepare)(void));
 
 #endif

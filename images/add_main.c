@@ -77,7 +77,7 @@ static void arguments_free(struct arguments **arguments)
     free(*arguments);
 }
 
-/* An option of an installer, in the place of a package, would be read as one: "--pip=-e". */
+/* Finds a package that the installer would read as an option: "--pip=-e". */
 static const char *option_among(const struct arguments *arguments)
 {
     const struct words *const all[] = {&arguments->apt, &arguments->pip, &arguments->npm};
@@ -109,7 +109,7 @@ static int add(struct arguments *arguments, const char *name)
     return interrupt_signal() != 0 ? 128 + interrupt_signal() : EXIT_FAILURE;
 }
 
-/* What the options and the one operand ask for: 0, or the exit code for a wrong command line. */
+/* Checks the options and the one operand: 0, or the exit code for a wrong command line. */
 static int arguments_check(const struct arguments *arguments, char **names, int count)
 {
     if (count != 1)

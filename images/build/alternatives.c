@@ -57,7 +57,7 @@ static const char *word_read(const char *from, char **to)
     return from;
 }
 
-/* White space, and lines that go on. */
+/* Skips white space, including escaped line ends. */
 static const char *space_skip(const char *at)
 {
     while (*at == ' ' || *at == '\t' || (*at == '\\' && at[1] == '\n'))
@@ -83,7 +83,7 @@ static const char *command_read(const char *at, struct command *command)
     return *at != '\0' ? at + 1 : NULL;
 }
 
-/* Whether the words are known without a shell. */
+/* Whether the words need no shell expansion. */
 static bool words_are_plain(const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -92,7 +92,7 @@ static bool words_are_plain(const char *const *words, size_t count)
     return true;
 }
 
-/* Whether LINK NAME PATH could be one: absolute paths, and a name that is the name of a file. */
+/* Whether LINK NAME PATH is valid: absolute paths, and a plain file name. */
 static bool words_are_alternative(const char *const words[3])
 {
     return words_are_plain(words, 3) && words[0][0] == '/' && words[2][0] == '/' &&
@@ -112,7 +112,7 @@ static int alternative_add(struct alternative_list *list, const char *const word
     return added.link && added.name && added.path && added.master ? 0 : -ENOMEM;
 }
 
-/* Whether a new master of this priority wins; what it wins over is dropped. */
+/* Whether a new master of this priority wins; if so, drops the former one and its slaves. */
 static bool master_wins(struct alternative_list *list, const char *name, long priority)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -1,6 +1,6 @@
 /*
- * The links that update-alternatives(1) would make, read from the text of maintainer scripts, which
- * are never run.  Pure functions on text.  Side: any.
+ * Finds the links that update-alternatives(1) would make, by parsing maintainer scripts without
+ * running them. Pure functions on text. Side: any.
  */
 #ifndef IMAGES_BUILD_ALTERNATIVES_H
 #define IMAGES_BUILD_ALTERNATIVES_H
@@ -12,7 +12,7 @@ struct alternative {
     char *link;
     char *name;
     char *path;
-    char *master; /* the name of the alternative that it goes with; its own for a master */
+    char *master; /* the name of its master alternative; its own name for a master */
     long priority;
 };
 
@@ -24,9 +24,9 @@ struct alternative_list {
 void alternative_list_release(struct alternative_list *list);
 
 /*
- * Adds what the commands `update-alternatives --install LINK NAME PATH PRIORITY [--slave ...]` of a
- * script say. Of two for one name the higher priority wins, with its slaves; the earlier one if
- * they are equal. Commands with words for a shell to expand ($, `, *) are skipped. 0 or -ENOMEM.
+ * Adds the links of all commands `update-alternatives --install LINK NAME PATH PRIORITY [--slave
+ * ...]` in a script. Of two for one name the higher priority wins, with its slaves; the first, if
+ * equal. Commands that need shell expansion ($, `, *) are skipped. 0 or -ENOMEM.
  */
 int alternatives_parse(struct alternative_list *list, const char *script);
 

@@ -1,17 +1,16 @@
 /*
- * Theory of operation. build_image() takes the lock of the name, sweeps what dead fetches left, and
- * makes the image in a staging directory:
+ * Theory of operation. build_image() takes the lock of the name, sweeps leftovers of dead fetches,
+ * and makes the image in a staging directory:
  *
  *     images/.building-NAME.XXXXXX/scratch/     apt's state and downloads, npm's root directory
  *     images/.building-NAME.XXXXXX/rootfs/      becomes layers/ID/tree
  *     images/.building-NAME.XXXXXX/image.json   written last
  *
- * apt-get of the host runs as we do and only downloads, verified, into it; npm of the host runs
- * confined to a directory in scratch. Archives are read, and the tree is changed, only by confined
- * children (jailed.h) whose root is rootfs.
- * Then one rename puts the image into its place. All children die with us; if we fail or are
- * stopped, the staging directory is removed; if we are killed, the next fetch of the name does
- * that.
+ * The host's apt-get runs with our rights; it only downloads verified packages into scratch. The
+ * host's npm runs jailed in a directory of scratch. Only jailed children (jailed.h), with rootfs as
+ * their root, read archives and change the tree. Finally one rename publishes the image. All
+ * children die with us. If we fail or are stopped, we remove the staging directory; if we are
+ * killed, the next fetch of the name does.
  */
 #include "images/build/build.h"
 
@@ -39,11 +38,11 @@
 
 #define DEBIAN_SOURCE "Debian " DEBIAN_SUITE " packages"
 
-/* One image on its way. */
+/* An image in progress. */
 struct making {
     const struct build *build;
     struct layer layer;
-    const struct recipe *recipe; /* that it is made by, or NULL */
+    const struct recipe *recipe; /* or NULL */
     struct staging place;
     struct provenance provenance;
     struct image image;
@@ -57,7 +56,7 @@ static void making_release(struct making *making)
     staging_release(&making->place);
 }
 
-/* From the registry that a lock or the catalog names. */
+/* Makes the image from the registry named by a lock or the catalog. */
 static int pull_make(struct making *making, const struct reference *reference,
                      struct progress *progress, struct fault *fault)
 {
@@ -67,7 +66,7 @@ static int pull_make(struct making *making, const struct reference *reference,
     return r == 0 ? postinstall_archive(root, fault) : r;
 }
 
-/* From the source that the user names. */
+/* Makes the image from the user's source. */
 static int from_make(struct making *making, struct progress *progress, struct fault *fault)
 {
     const struct source_site site = {making->build->store, making->place.rootfs,
@@ -76,7 +75,7 @@ static int from_make(struct making *making, struct progress *progress, struct fa
     return r == 0 ? postinstall_archive(site.rootfs, fault) : r;
 }
 
-/* An image of the catalog, from the similar one in a registry. */
+/* Makes an image of the catalog from the similar one in a registry. */
 static int equal_make(struct making *making, struct progress *progress, struct fault *fault)
 {
     struct reference reference;
@@ -88,7 +87,7 @@ static int equal_make(struct making *making, struct progress *progress, struct f
     return pull_make(making, &reference, progress, fault);
 }
 
-/* An image of the catalog: from the first of its sources that this host has. */
+/* Makes an image of the catalog, from the first source available on this host. */
 static int catalog_make(struct making *making, struct progress *progress, struct fault *fault)
 {
     const struct recipe *recipe = making->recipe;
@@ -103,7 +102,10 @@ static int catalog_make(struct making *making, struct progress *progress, struct
         .progress = progress,
     };
     int r = recipe_make(&packages, &absent);
-    /* -ENOENT: no apt or no archive of Debian; not a broken network or a wrong signature. */
+    /*
+     * -ENOENT: no apt or no Debian archive. A network error or a bad signature is no reason to try
+     * a registry.
+     */
     if (r != -ENOENT || making->build->source != SOURCE_ANY || recipe->reference == NULL ||
         packages.locked != NULL)
         return r < 0 ? fault_set(fault, -r, "%s", absent.text) : 0;
@@ -118,7 +120,10 @@ static int records_write(struct making *making, int directory_fd, struct fault *
     return r == 0 ? image_record_write(directory_fd, &making->image, fault) : r;
 }
 
-/* The whole tree becomes one layer. The link is for users and for programs without layers. */
+/*
+ * Turns the whole tree into one layer. The link `rootfs` is for users and for older programs, which
+ * know no layers.
+ */
 static int layer_make(struct making *making, int directory_fd, struct fault *fault)
 {
     struct image *image = &making->image;

@@ -1,6 +1,4 @@
-/*
- * Makes one image, from its lock to its place in the store.  Side: parent.
- */
+/* Makes one image and publishes it in the store. Side: parent. */
 #ifndef IMAGES_BUILD_BUILD_H
 #define IMAGES_BUILD_BUILD_H
 
@@ -12,16 +10,16 @@
 
 /* Where an image of the catalog comes from. */
 enum build_source {
-    SOURCE_ANY, /* Debian packages; where the host has none, a registry that has an equal */
+    SOURCE_ANY, /* Debian packages; if the host has none, a similar image from a registry */
     SOURCE_DEBIAN,
     SOURCE_REGISTRY,
 };
 
 struct build {
-    const char *store;   /* where images are kept */
+    const char *store;   /* the directory of the images */
     const char *name;    /* of the image, checked */
-    const char *from;    /* names the source to make it from (source.h), or NULL */
-    const struct reference *reference; /* of a lock, or NULL; neither: a recipe */
+    const char *from;    /* the source (source.h), or NULL */
+    const struct reference *reference; /* from a lock, or NULL; if both are NULL: a recipe */
     enum build_source source; /* of a recipe */
     const struct lock *locked; /* the exact packages for a recipe, or NULL */
     bool force; /* make it again if it exists */
@@ -29,8 +27,8 @@ struct build {
 };
 
 /*
- * Makes the image, with progress on stderr. 0, also for an image that exists already;
- * -EINTR when a signal stopped it; or another negative errno. On failure the store is as it was.
+ * Makes the image, with progress on stderr. 0, also if the image already exists; -EINTR if a signal
+ * stopped it; or another negative errno. On failure the store is unchanged.
  */
 int build_image(const struct build *build, struct fault *fault);
 

@@ -32,7 +32,7 @@ void contents_release(struct contents *contents)
     *contents = (struct contents){0};
 }
 
-/* Makes room for one more, which is empty. NULL: no memory. */
+/* Appends an empty entry. NULL: no memory. */
 static struct contents_entry *entry_new(struct contents *contents)
 {
     if (contents->count == contents->capacity) {
@@ -49,7 +49,10 @@ static struct contents_entry *entry_new(struct contents *contents)
     return entry;
 }
 
-/* With %XX; after `directory` and a slash, unless that is "". Owned; NULL: no memory. */
+/*
+ * Encodes text with %XX and prefixes it with `directory` and a slash, unless that is "". Owned;
+ * NULL: no memory.
+ */
 static char *text_encode(const char *directory, const char *text)
 {
     size_t above = strlen(directory);
@@ -73,7 +76,7 @@ static char *text_encode(const char *directory, const char *text)
     return encoded;
 }
 
-/* The reverse, of what text_encode() made. Owned; NULL: no memory. */
+/* Decodes the result of text_encode(). Owned; NULL: no memory. */
 static char *text_decode(const char *encoded)
 {
     char *text = malloc(strlen(encoded) + 1);
@@ -152,7 +155,7 @@ static int directory_take(struct contents *contents, int parent_fd, const char *
     int fd = directory != NULL ? dirfd(directory) : -1;
     if (fd < 0)
         return -errno;
-    /* Its own entry is the last one so far; the top has none. */
+    /* The directory's own entry is the last so far; the top has none. */
     if (contents->count > 0 && fgetxattr(fd, OPAQUE, NULL, 0) > 0) {
         char **value = &contents->entries[contents->count - 1].value;
         free(*value);
@@ -167,7 +170,7 @@ static int directory_take(struct contents *contents, int parent_fd, const char *
     return r;
 }
 
-/* What the threads share. */
+/* Shared by the threads. */
 struct hashing {
     int tree_fd;
     struct contents *contents;
@@ -200,7 +203,7 @@ static int entry_hash(const struct hashing *hashing, struct contents_entry *entr
                       RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
     if (fd < 0 && fd != -EACCES)
         return fd;
-    if (fd < 0) { /* it was readable when the layer was made */
+    if (fd < 0) { /* a layer's files are readable when it is made */
         entry->value = strdup("-");
         return entry->value != NULL ? 0 : -ENOMEM;
     }
@@ -228,7 +231,7 @@ static void *hash_entries(void *data)
     return NULL;
 }
 
-/* This thread is one of them; signals are for it alone. */
+/* The calling thread takes part, and is the only one that receives signals. */
 static int contents_hash(int tree_fd, struct contents *contents)
 {
     struct hashing hashing = {.tree_fd = tree_fd, .contents = contents};
@@ -269,7 +272,7 @@ int contents_take(int tree_fd, struct contents *ret_contents, struct fault *faul
     return 0;
 }
 
-/* Where the list is, for functions that take a path. */
+/* The path of the list, for functions that need a path. */
 static void list_path(int layer_fd, char path[64])
 {
     snprintf(path, 64, "/proc/self/fd/%d/" CONTENTS_FILE, layer_fd);
@@ -342,7 +345,7 @@ int contents_read(int layer_fd, struct contents *ret_contents, struct fault *fau
     return contents_parse(text.data, ret_contents, fault);
 }
 
-/* In what they differ, in words; "" nothing. */
+/* The differences in words; "": none. */
 static const char *entries_compare(const struct contents_entry *made,
                                    const struct contents_entry *found, char how[64])
 {

@@ -5,9 +5,9 @@
  *     TYPE MODE SIZE MTIME VALUE PATH
  *
  * TYPE is f (file), d (directory), l (symbolic link) or w (whiteout); MODE octal; SIZE and MTIME
- * (in seconds) of a file, else 0; VALUE the SHA-256 of a file, the target of a link, "opaque" of
- * such a directory, else "-". In VALUE and PATH what is not a printing character of ASCII, a blank
- * and '%' are written as %XX.
+ * (in seconds) of a file, else 0; VALUE the SHA-256 of a file, the target of a link, "opaque" for
+ * an opaque directory, else "-". In VALUE and PATH, blanks, '%' and all bytes other than printable
+ * ASCII are written as %XX.
  *
  * Side: parent; threads of its own hash the files and are gone when a call returns.
  */
@@ -40,7 +40,7 @@ struct contents {
 
 void contents_release(struct contents *contents);
 
-/* Goes through the tree, and reads all its files. 0 or a negative errno. */
+/* Walks the tree and hashes all its files. 0 or a negative errno. */
 int contents_take(int tree_fd, struct contents *ret_contents, struct fault *fault);
 
 /* Takes the contents of the layer's tree and writes its list. 0 or a negative errno. */
@@ -52,14 +52,14 @@ int contents_read(int layer_fd, struct contents *ret_contents, struct fault *fau
 /* The lines of a list. As contents_read(). */
 int contents_parse(char *text, struct contents *ret_contents, struct fault *fault);
 
-/* How an entry is not as it was made. */
+/* A difference between an entry and its record. */
 struct difference {
     const char *path; /* as in the list; borrowed */
     const char *what; /* "added", "missing" or "changed" */
     const char *how;  /* of a changed one: "content, mode"; else "" */
 };
 
-/* Tells each difference, in the order of paths; returns how many there are. */
+/* Reports each difference, in the order of paths; returns their number. */
 size_t contents_compare(const struct contents *made, const struct contents *found,
                         void (*tell)(void *data, const struct difference *difference), void *data);
 

@@ -20,7 +20,7 @@
 
 static const char *const plain_language[] = {"LC_ALL=C", NULL};
 
-/* What the host's apt says of itself. */
+/* The configuration of the host's apt. */
 struct host {
     char *architecture;
     char *list_file;      /* /etc/apt/sources.list */
@@ -42,7 +42,7 @@ static int apt_absent(struct fault *fault)
                      "cannot fetch Debian packages: this host has no apt-get" REMEDY);
 }
 
-/* Asks apt-config and apt-get what we must know. */
+/* Asks apt-config and apt-get for it. */
 static int host_ask(struct host *host, struct fault *fault)
 {
     OWNED(subprocess_release) struct subprocess config = SUBPROCESS_NONE;
@@ -69,7 +69,7 @@ static int host_ask(struct host *host, struct fault *fault)
                                   "$(ORIGIN) $(REPO_URI) $(RELEASE)", "Created-By: Packages", NULL},
         .environment = plain_language,
     };
-    /* It fails where no list was ever downloaded; names tell then. */
+    /* It fails if no list was ever downloaded; then sources are recognised by their names. */
     r = subprocess_run(&ask_targets, NULL, &targets, NULL);
     if (r == -EINTR)
         return fault_set(fault, EINTR, "interrupted");
@@ -137,7 +137,7 @@ static int directories_make(const char *scratch, struct fault *fault)
     return r;
 }
 
-/* Finds the host's Debian archive and writes the sources that offer the suite from there. */
+/* Finds the host's Debian archive and writes sources for the suite from that archive. */
 static int sources_prepare(const char *scratch, const struct host *host, const char *suite,
                            struct progress *progress, struct fault *fault)
 {
@@ -173,8 +173,8 @@ int debian_status_of(const char *const *left_out, struct buffer *status, struct 
 }
 
 /*
- * Given with -c, the file is read after the host's own, so its state and sources take precedence,
- * and everything else (proxies, date checks, credentials) is the host's.
+ * Passed with -c, the file is read after the host's configuration: its state and sources take
+ * precedence; everything else (proxies, date checks, credentials) is the host's.
  */
 static int configuration_prepare(const char *scratch, const struct host *host, struct fault *fault)
 {
@@ -249,7 +249,7 @@ struct download_progress {
     uint64_t total;
 };
 
-/* Adds up the sizes of the files; errors count as 0, since only the bar needs it. */
+/* Sums the sizes of the files. Errors count as 0: only the progress bar uses the sum. */
 static uint64_t directory_sum(const char *path)
 {
     OWNED(directory_release) DIR *directory = directory_open(AT_FDCWD, path);
@@ -272,7 +272,7 @@ static void download_tick(void *data)
     progress_amount(at->progress, directory_sum(at->archives) + directory_sum(partial), at->total);
 }
 
-/* What is about to come. */
+/* Notes the downloads to come. */
 static int uris_note(const struct debian_request *request, const char *text, struct fault *fault)
 {
     if (request->lock == NULL)
@@ -327,7 +327,10 @@ void debian_download_release(struct debian_download *download)
     *download = (struct debian_download){0};
 }
 
-/* Opens every package that apt left, the largest first: the workers end together then. */
+/*
+ * Opens every downloaded package, the largest first, so that the workers finish at about the same
+ * time.
+ */
 static int packages_open(const char *scratch, struct debian_download *ret_download,
                          struct fault *fault)
 {
@@ -360,7 +363,7 @@ static int packages_open(const char *scratch, struct debian_download *ret_downlo
     return 0;
 }
 
-/* apt's words, and what would help. */
+/* apt's message, and the remedy. */
 static int update_fault(const struct fault *cause, int error, const char *suite,
                         struct fault *fault)
 {

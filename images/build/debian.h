@@ -1,9 +1,9 @@
 /*
- * Debian packages by way of the host's apt, run as an unprivileged resolver and downloader.
+ * Debian packages, resolved and downloaded by the host's apt without privileges.
  *
- * apt works on its own state, cache and package status, with the host's mirror,
- * keyring, proxy and date settings; what it downloads it has verified. Nothing of the host's own
- * package state is read or touched.  Side: parent.  Source: apt.conf(5), sources.list(5).
+ * apt works on separate state, cache and package status, with the host's mirror, keyring, proxy and
+ * date settings. It verifies every download. The host's own package state is neither read nor
+ * changed. Side: parent. Source: apt.conf(5), sources.list(5).
  */
 #ifndef IMAGES_BUILD_DEBIAN_H
 #define IMAGES_BUILD_DEBIAN_H
@@ -30,19 +30,19 @@ struct debian_request {
     const char *const *packages; /* names; ends with NULL */
     const char *suite;           /* "trixie" */
     const struct lock *locked;   /* the exact packages, or NULL */
-    struct lock *lock;           /* notes what came; or NULL */
-    const struct buffer *status; /* of the packages that count as there, as dpkg writes it */
+    struct lock *lock;           /* records the downloads; or NULL */
+    const struct buffer *status; /* dpkg's status file for packages that count as installed */
 };
 
 /*
- * Stanzas of packages that are left out: they count as there, whatever version of them is wanted.
- * The list ends with NULL. 0 or a negative errno.
+ * Writes status stanzas for packages to leave out: they count as installed in any required version.
+ * NULL terminates the list. 0 or a negative errno.
  */
 int debian_status_of(const char *const *left_out, struct buffer *status, struct fault *fault);
 
 /*
- * Downloads packages with all they depend on, into `scratch`/cache/archives, `scratch` being an
- * absolute path of an empty directory. 0, -EINTR or another negative errno.
+ * Downloads packages and all dependencies into `scratch`/cache/archives. `scratch` is the absolute
+ * path of an empty directory. 0, -EINTR or another negative errno.
  */
 int debian_download(const char *scratch, const struct debian_request *request,
                     struct progress *progress, struct debian_download *ret_download,

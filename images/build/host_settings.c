@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
-/* On the disk of the layer, and removed from it: memory is too small for builds. */
+/* On disk, since a tmpfs is too small for builds; removed from the layer afterwards. */
 #define WORK "/var/tmp"
 
 static const char *const own_variables[] = {
@@ -28,14 +28,14 @@ static const char *const own_variables[] = {
     "npm_config_update_notifier=false",
 };
 
-/* By name, or by how the name begins, where it ends with a '*'. In either case of letters. */
+/* Variables by name, or by prefix if the entry ends with '*'; upper or lower case. */
 static const char *const passed_variables[] = {
     "http_proxy",          "https_proxy",    "no_proxy",     "all_proxy",      "PIP_*",
     "npm_config_*",        "SSL_CERT_FILE",  "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
     "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
 };
 
-/* Where a distribution keeps the certificates of all; programs of an image look in Debian's place. */
+/* Certificate bundles of distributions. Programs of an image look in Debian's place. */
 static const char *const bundles[] = {
     CA_BUNDLE,
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -65,7 +65,7 @@ static int variable_set(struct host_settings *settings, const char *pair)
 {
     size_t at = variable_find(settings, pair);
     if (at == HOST_VARIABLES_MAX)
-        return 0; /* more than anyone has set */
+        return 0; /* too many variables: ignore the rest */
     char *copy = strdup(pair);
     if (copy == NULL)
         return -ENOMEM;
@@ -95,7 +95,7 @@ int host_settings_show(struct host_settings *settings, const char *host_path,
     return 0;
 }
 
-/* What the host has in its place of the system, an image may have too: programs must stay its own. */
+/* Never shown over system directories: the image must keep its own programs. */
 static bool may_cover(const char *path)
 {
     static const char *const below[] = {"/usr/lib", "/usr/bin", "/usr/sbin", "/usr/share",
@@ -144,7 +144,7 @@ static int variables_read(struct host_settings *settings)
     return r;
 }
 
-/* A configuration file: it, and the files that its lines NAME = VALUE name. */
+/* Shows a configuration file, and the files named in its lines NAME = VALUE. */
 static int show_configuration(struct host_settings *settings, const char *path)
 {
     static const char *const names[] = {"cert", "client-cert", "find-links", "cafile"};
@@ -170,7 +170,10 @@ static int show_configuration(struct host_settings *settings, const char *path)
     return r;
 }
 
-/* A configuration of the user: programs inside have another home, so a variable leads there. */
+/*
+ * Shows a user's configuration file. Programs in the jail have another home, so a variable points
+ * to the file.
+ */
 static int show_own(struct host_settings *settings, const char *directory, const char *below,
                     const char *variable)
 {
@@ -195,7 +198,7 @@ static int show_own(struct host_settings *settings, const char *directory, const
 static int configurations_read(struct host_settings *settings)
 {
     static const char *const system_wide[] = {"/etc/pip.conf", "/etc/xdg/pip/pip.conf"};
-    /* npm looks for it below its own prefix, which differs inside. */
+    /* npm looks below its own prefix, which differs in the jail. */
     static const char *const npm_prefixes[] = {"/etc", "/usr/etc", "/usr/local/etc"};
     OWNED_MEMORY char *configuration = NULL;
     (void)xdg_directory("XDG_CONFIG_HOME", ".config", &configuration);
@@ -226,7 +229,7 @@ int host_settings_read(struct host_settings *settings, struct fault *fault)
         r = variables_read(settings);
     if (r == 0)
         r = configurations_read(settings);
-    /* Node uses its built-in certificates only. */
+    /* By default Node uses only its built-in certificates. */
     const char *certificates = "NODE_EXTRA_CA_CERTS=" CA_BUNDLE;
     if (r == 0 && variable_find(settings, certificates) == settings->variable_count)
         r = variable_set(settings, certificates);

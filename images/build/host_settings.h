@@ -1,9 +1,9 @@
 /*
- * What this host knows of package indexes, for installers inside an image: the variables and files
- * by which pip and npm are told of indexes, proxies and certificates, and how names are resolved.
+ * This host's settings of package indexes, for installers in an image: the variables and files that
+ * configure indexes, proxies and certificates for pip and npm, and name resolution.
  *
- * Files are shown where they are on the host, since settings name them by their path.
- * Side: parent.  Source: pip's "Configuration", npm's npmrc(5).
+ * Files are shown at their host paths, because settings refer to these paths. Side: parent. Source:
+ * pip's "Configuration", npm's npmrc(5).
  */
 #ifndef IMAGES_BUILD_HOST_SETTINGS_H
 #define IMAGES_BUILD_HOST_SETTINGS_H

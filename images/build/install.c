@@ -8,7 +8,7 @@
 
 #define NPM_ASIDE "/usr/share/code-sandbox/npm"
 
-/* Words of a command line; it is full long before the kernel's limit. */
+/* The words of a command line. The bound is far below the kernel's limit. */
 struct words {
     const char *list[512];
     size_t count;
@@ -103,9 +103,8 @@ int install_pip(const char *const *options, const char *const *requirements,
 
 /*
  * require() and import look in each directory above the program's, so modules are in /node_modules.
- * npm does not accept "/" as a prefix, so it works on a copy. The copy requests the existing
- * versions as well, so that packages needing other versions get them nested. New and changed
- * packages go back.
+ * npm does not accept "/" as a prefix, so it works on a copy. The copy also requests the existing
+ * versions, so that other versions, if needed, are nested. New and changed packages are moved back.
  */
 static int npm_install_all(const char *const *packages, const struct install_site *site,
                            struct fault *fault)
@@ -158,7 +157,7 @@ static int commands_run(const char *const *commands, const struct install_site *
     for (; r == 0 && *commands != NULL; commands++) {
         progress_step(site->progress, "running %.100s", *commands);
         r = installer_run(site, (const char *const[]){"/bin/sh", "-c", *commands, NULL}, fault);
-        if (r > 0) /* also the exit code of a command that ends with 127 itself */
+        if (r > 0) /* or the command itself exited with 127 */
             return fault_set(fault, EPROTO, "\"%s\" ended with exit code 127: a program is missing",
                              *commands);
     }
@@ -166,9 +165,9 @@ static int commands_run(const char *const *commands, const struct install_site *
 }
 
 /*
- * The root of a run is read-only: without compiled files every import would compile again. Imports
- * do not check the hash against the source, which does not change; an upgraded source is newer
- * here.
+ * The root of a run is read-only: without compiled files, every import would compile again.
+ * Compiled files are unchecked hash-based ones, because the source never changes during a run; here
+ * an upgraded source is recognised by its newer time.
  */
 static int modules_compile(const struct install_site *site, struct fault *fault)
 {

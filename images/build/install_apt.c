@@ -16,12 +16,12 @@
 
 #define STATUS "var/lib/dpkg/status"
 #define RELEASE "usr/lib/os-release"
-#define PACKAGES "/tmp/packages" /* where the downloaded ones are seen inside */
+#define PACKAGES "/tmp/packages" /* mount point of the downloads in the jail */
 
-/* Without them no package can be installed; images of ours are made without them. */
+/* Needed to install packages, but missing in the images made by `fetch`. */
 static const char *const tools[] = {"dpkg", "diffutils", "perl-base", NULL};
 
-/* Appends a file of the image, of the topmost layer that has it. -ENOENT: none. */
+/* Appends a file of the image, from the topmost layer that contains it. -ENOENT: none. */
 static int layers_read(const struct image *image, const char *path, struct buffer *text)
 {
     for (size_t i = image->layer_count; i > 0; i--) {
@@ -47,7 +47,7 @@ static int layers_read(const struct image *image, const char *path, struct buffe
     return -ENOENT;
 }
 
-/* The name of the release that the image is of: VERSION_CODENAME of os-release(5). */
+/* The image's Debian release: VERSION_CODENAME of os-release(5). */
 static bool release_read(const struct image *image, char suite[64])
 {
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
@@ -66,7 +66,7 @@ static bool release_read(const struct image *image, char suite[64])
     return true;
 }
 
-/* The image has no dpkg: what came is put into its place once by our own unpacker. */
+/* The image has no dpkg: our own unpacker installs the downloaded packages this first time. */
 static int tools_unpack(const struct debian_download *download, const struct install_site *site,
                         struct fault *fault)
 {

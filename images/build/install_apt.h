@@ -9,7 +9,7 @@
 
 #include "images/build/installer.h"
 
-/* As install_all(), of packages. -ENOENT: the image is not of Debian. */
+/* Installs packages. Returns like install_all(); -ENOENT: not a Debian image. */
 int install_apt(const char *const *packages, const struct install_site *site, struct fault *fault);
 
 #endif

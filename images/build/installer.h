@@ -11,12 +11,12 @@
 #include "images/store/image.h"
 #include "images/unpack/jailed.h"
 
-/* Where: borrowed, but `settings`, to which what installers are to see may be added. */
+/* Where to install; borrowed. `settings` may grow: files to show to installers are added to it. */
 struct install_site {
-    const struct image *image; /* whose layers are below */
+    const struct image *image; /* the image below the new layer */
     const char *upper;         /* the directory for all written files */
     const char *scratch;       /* an empty directory of the host */
-    const struct image_jail *jail; /* mounts all that, without programs */
+    const struct image_jail *jail; /* the mounts; its program is filled in */
     struct host_settings *settings;
     struct progress *progress;
 };

@@ -61,7 +61,7 @@ bool distribution_version(const char *path, char version[VERSION_SIZE])
     return true;
 }
 
-/* Copies one line, and nothing that a terminal would take for more than text. */
+/* Copies one line, without control characters. */
 static const char *line_copy(const char *text, char line[ANSWER_LINE_SIZE])
 {
     size_t length = strcspn(text, "\n");
@@ -93,7 +93,7 @@ const char *pip_failure(const char *text, char line[ANSWER_LINE_SIZE])
     return line_copy(at + strlen(start), line);
 }
 
-/* What npm says in the line, "" for a line of numbers; npm 9 and older begin it in another way. */
+/* npm's message in the line; "" for a line of numbers. npm 9 and older use another prefix. */
 static const char *npm_words(const char *line)
 {
     static const char *const starts[] = {"npm error ", "npm ERR! "};

@@ -77,7 +77,7 @@ int npm_place(struct fault *fault)
     return r == 0 ? move(ASIDE "/node_modules", "node_modules", fault) : r;
 }
 
-/* Proxies and npm settings come from our environment; all else is the image's own. */
+/* Proxies and npm settings come from our environment; everything else is the image's own. */
 struct environment {
     const char *pairs[64];
     size_t count;
@@ -104,7 +104,7 @@ static void environment_fill(struct environment *environment)
                 environment->pairs[environment->count++] = *pair;
 }
 
-/* In a jailed child: what the image's npm installed goes to its place. */
+/* In a jailed child: moves the packages installed by the image's npm to their place. */
 static int inside_place(void *data, struct fault *fault)
 {
     (void)data;
@@ -118,7 +118,7 @@ static int inside_install(const char *root, struct fault *fault)
 {
     struct plan_shown files[2] = {{"/etc/resolv.conf", "/etc/resolv.conf"}};
     size_t file_count = 1;
-    /* The host's bundle, since a mirror of the host may have a certificate that only it knows. */
+    /* The host's certificate bundle: only it may know the certificate of the host's mirror. */
     if (file_exists(CA_BUNDLE))
         files[file_count++] = (struct plan_shown){CA_BUNDLE, CA_BUNDLE};
     struct environment environment = {0};

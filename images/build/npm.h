@@ -1,9 +1,9 @@
 /*
- * Node.js and npm packages for the node image: by the npm client of the host, with its settings
- * (npm_host.c), else by the one of Debian inside the image (npm.c); both jailed.
+ * Node.js and npm packages for the node image, installed by the host's npm with its settings
+ * (npm_host.c), else by Debian's npm in the image (npm.c); both jailed.
  *
- * npm checks each package against the integrity its registry gives; no script of a package is run.
- * Side: parent, but npm_place().
+ * npm checks each package against its registry's integrity digest; no script of a package is run.
+ * Side: parent, except npm_place().
  */
 #ifndef IMAGES_BUILD_NPM_H
 #define IMAGES_BUILD_NPM_H
@@ -19,8 +19,8 @@
 #include <limits.h>
 
 /*
- * No scripts, no git, nothing but the packages, and no word unless it fails. What an older npm does
- * not know, such as allow-git, it passes over.
+ * No scripts, no git, only the packages, and no output unless npm fails. Older npm versions ignore
+ * unknown options such as allow-git.
  */
 #define NPM_OPTIONS                                                                                \
     "--ignore-scripts", "--omit=dev", "--no-bin-links", "--no-package-lock", "--no-audit",         \
@@ -35,34 +35,34 @@ struct npm_host {
     char npm[PATH_MAX];
 };
 
-/* 0: this host has npm; 1: it has not; -EINTR, or another negative errno. */
+/* 0: this host has npm; 1: it does not; -EINTR, or another negative errno. */
 int npm_find(struct npm_host *ret_host, struct fault *fault);
 
 /*
- * Starts the host's npm, jailed as programs of an image are: it sees system directories of the
- * host, read-only, the settings of registries, and its own directory in the scratch directory, where
- * it is to put Node.js, npm and @google/genai. `locked`: lock.npm, and just that comes; or NULL. It
- * works while the caller does other things. 0 or a negative errno.
+ * Starts the host's npm in an installer's jail. It sees the host's system directories read-only,
+ * the settings of registries, and a directory of its own in scratch, into which it installs
+ * Node.js, npm and @google/genai; or exactly `locked` (lock.npm), unless NULL. It runs in the
+ * background. 0 or a negative errno.
  */
 int npm_start(const struct staging *place, const struct npm_host *host, const char *locked,
               struct subprocess *child, struct fault *fault);
 
 /*
- * Waits for it, and moves what it brought to rootfs/NPM_ASIDE, where npm_place() takes it from. 0;
- * -EPROTO with npm's words; -EINTR; or another negative errno.
+ * Waits for npm, and moves its packages to rootfs/NPM_ASIDE for npm_place(). 0; -EPROTO with npm's
+ * message; -EINTR; or another negative errno.
  */
 int npm_finish(const struct staging *place, struct subprocess *child, struct progress *progress,
                struct fault *fault);
 
-/* Before npm_place(): notes what came as lock->npm. 0 or a negative errno. */
+/* Before npm_place(): records the installed packages in lock->npm. 0 or a negative errno. */
 int npm_note(const char *root, struct lock *lock, struct fault *fault);
 
-/* In a jailed child: moves what npm_finish() left to its places, if it left anything. */
+/* In a jailed child: moves the packages left by npm_finish(), if any, to their places. */
 int npm_place(struct fault *fault);
 
 /*
- * Has Debian's npm in the finished image add @google/genai, jailed but with the host's network.
- * Without it the image is of use too: a failure is noted only. 0 or -EINTR.
+ * Adds @google/genai with Debian's npm in the finished image, jailed but with the host's network.
+ * The image is useful without it, so a failure is only noted. 0 or -EINTR.
  */
 int npm_install_inside(const char *root, struct progress *progress, struct fault *fault);
 

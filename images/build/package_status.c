@@ -16,7 +16,7 @@ enum { FIELD_PACKAGE, FIELD_VERSION, FIELD_ARCHITECTURE, FIELD_STATUS };
 
 static const struct field {
     const char *name;
-    const char *characters; /* that its value may have */
+    const char *characters; /* allowed in the value */
     size_t maximum;         /* bytes */
 } fields[FIELD_COUNT] = {
     [FIELD_PACKAGE] = {"Package", LOWER "0123456789+.-", 255},
@@ -31,7 +31,7 @@ static const struct field {
     {"Replaces", RELATION, 64 << 10},
 };
 
-/* The values of one package, in the status; lengths are 0 where a field is absent. */
+/* The fields of one package, pointing into the status; length 0: absent. */
 struct stanza {
     const char *values[FIELD_COUNT];
     size_t lengths[FIELD_COUNT];
@@ -44,7 +44,7 @@ static bool is_plain(const struct field *field, const char *value, size_t length
            value[0] != '-';
 }
 
-/* Takes the line if it is one of the fields. 0 or -EINVAL. */
+/* Stores the line if it is a known field. 0 or -EINVAL. */
 static int stanza_take(struct stanza *stanza, const char *line, size_t length, struct fault *fault)
 {
     for (size_t i = 0; i < FIELD_COUNT; i++) {

@@ -1,9 +1,9 @@
 /*
- * The package status of an image, made fit for the host's apt.
+ * Rebuilds the package status of an image for the host's apt.
  *
  * The image is untrusted and apt runs unconfined, so no text is passed on unchecked: the status is
- * rebuilt from the fields that the resolver needs, each of a plain form. Dependencies are left out,
- * because images lack some of them on purpose, and apt must not add those.
+ * rebuilt from the fields that the resolver needs, each in a strict form. Dependencies are left
+ * out: images lack some on purpose, and apt must not add them.
  *
  * Side: parent.  Source: deb-control(5), dpkg-query(1), deb-version(7).
  */

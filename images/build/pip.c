@@ -12,7 +12,7 @@
 
 #define RESOLVER "etc/resolv.conf"
 
-/* Nobody waits minutes for what an image can do without. */
+/* Optional packages are not worth minutes of waiting. */
 static const char *const patience[] = {"--retries=1", "--timeout=15", NULL};
 
 static void requests_release(char ***requests)
@@ -28,7 +28,7 @@ static int install(const char *root, const struct pip_request *request,
     if (request->locked != NULL && locked == NULL)
         return fault_set(fault, ENOMEM, "no memory for the packages of the lock");
     if (locked != NULL && locked[0] == NULL)
-        return 0; /* the image that the lock is of was made without */
+        return 0; /* the locked image was made without them */
     OWNED(buffer_release) struct buffer output = BUFFER(SUBPROCESS_OUTPUT_MAX);
     const struct image_jail jail = {
         .root = root,
@@ -49,7 +49,7 @@ static int install(const char *root, const struct pip_request *request,
     return text != NULL ? lock_add_requirements(request->lock, text, fault) : 0;
 }
 
-/* In a jailed child: takes out what was there for pip only. */
+/* In a jailed child: removes the files provided only for pip. */
 static int clean_body(void *data, struct fault *fault)
 {
     const struct host_settings *settings = data;
@@ -58,7 +58,7 @@ static int clean_body(void *data, struct fault *fault)
     if (r < 0)
         return fault_set(fault, -r, "cannot remove the temporary files of pip in /var/tmp: %m");
     r = system_provide_directories(fault);
-    /* The image's own is empty, as the place of the host's is. */
+    /* The image gets an empty file, which is also the mount point for the host's. */
     return r == 0 && !file_exists(RESOLVER) ? file_write(RESOLVER, "", 0, fault) : r;
 }
 

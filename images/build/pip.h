@@ -1,5 +1,5 @@
 /*
- * Python packages for an image of Debian packages, from pip's index: by the pip of the image,
+ * Python packages from pip's index for an image of Debian packages, installed by the image's pip,
  * jailed as for `images add`, with the host's settings of indexes, proxies and certificates.
  *
  * Side: parent.
@@ -14,13 +14,13 @@
 /* What to install; lists end with NULL; borrowed. */
 struct pip_request {
     const char *const *requirements;
-    const struct lock *locked; /* just what that lists, instead; or NULL */
-    struct lock *lock;         /* notes what came; or NULL */
+    const struct lock *locked; /* install exactly these instead; or NULL */
+    struct lock *lock;         /* records the installed packages; or NULL */
 };
 
 /*
- * Installs into the tree at `root`, which must be configured. The image is useful without it: if
- * pip fails, a note of one line says so and the image is unchanged; with a lock it is an error. 0,
+ * Installs into the tree at `root`, which must be configured. The packages are optional: if pip
+ * fails, a one-line note says so and the image is unchanged; with a lock, failure is an error. 0,
  * -EINTR, or another negative errno.
  */
 int pip_add(const char *root, const struct pip_request *request, struct progress *progress,

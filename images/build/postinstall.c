@@ -20,8 +20,8 @@
 #define FONT_DIRECTORY OWN_DIRECTORY "/matplotlib"
 #define HOME_LINKS_MAX 16
 /*
- * Without the .pth files of packages, and without keeping the modules that the script itself imports:
- * those would be kept as checked by time, and then passed over.
+ * Runs without the packages' .pth files, and with -B: the script's own imports would otherwise be
+ * compiled as timestamp-based files, which the later compilation would skip.
  */
 #define PYTHON_ALONE "/usr/bin/python3", "-I", "-S", "-B", "-c"
 
@@ -30,7 +30,7 @@ static const char *const program_environment[] = {
     ("MPLCONFIGDIR=" FONT_DIRECTORY),     NULL,
 };
 
-/* pip must not refuse to install: no package manager will ever work on this tree again. */
+/* Lets pip install: no other package manager will ever work on this tree. */
 static int unlock_pip(struct fault *fault)
 {
     glob_t found = {0};
@@ -63,7 +63,7 @@ static int packages_body(void *data, struct fault *fault)
     return r < 0 ? fault_set(fault, -r, "cannot finish the image: %m") : 0;
 }
 
-/* Runs a program of the image, if the image has it. */
+/* Runs a program of the image, if it exists there. */
 static int program_pass(const char *root, const char *const *argv, struct fault *fault)
 {
     const struct image_jail jail = {.root = root};
@@ -73,9 +73,9 @@ static int program_pass(const char *root, const char *const *argv, struct fault 
 }
 
 /*
- * The root of a run is read-only: without compiled files every import would compile again. The hash
- * is not checked against the source, which never changes. `tops` is an expression: which
- * directories.
+ * The root of a run is read-only: without compiled files, every import would compile again. The
+ * hash is not checked against the source, which never changes. `tops` is a Python expression for
+ * the directories.
  */
 static int python_compile(const char *root, const char *tops, struct progress *progress,
                           struct fault *fault)
@@ -153,7 +153,9 @@ int postinstall_archive(const char *root, struct fault *fault)
     return jailed_run(&jail, NULL, fault);
 }
 
-/* What the record of an installer says: package.json has the version in it, .dist-info in its name. */
+/*
+ * The version from an installer's record: package.json contains it; .dist-info has it in its name.
+ */
 static bool recorded_version(const char *pattern, char version[VERSION_SIZE])
 {
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
@@ -187,7 +189,10 @@ static void summary_send(const struct version_item *item)
     image_jail_tell(TOLD_SUMMARY, 0, text != NULL ? text : "");
 }
 
-/* matplotlib looks in $HOME for its list of fonts, which is empty in each run: a link leads here. */
+/*
+ * matplotlib looks for its list of fonts in $HOME, which is empty in each run: a home link points
+ * here.
+ */
 static void fonts_send(void)
 {
     OWNED(file_list_release) struct file_list names;
@@ -206,7 +211,7 @@ static int inspect_body(void *data, struct fault *fault)
     if (recipe != NULL) {
         summary_send(recipe->versions);
         fonts_send();
-        /* A cache for ldconfig(8) alone, which never runs again here. */
+        /* A cache used only by ldconfig(8), which never runs again here. */
         (void)tree_remove(AT_FDCWD, "var/cache/ldconfig");
     }
     struct tree_size size = {0};
@@ -218,7 +223,9 @@ static int inspect_body(void *data, struct fault *fault)
     return 0;
 }
 
-/* Takes one home link: what the child says goes through image_record_read()'s rules when it is used. */
+/*
+ * Stores one home link. The child is not trusted: image_record_read() checks the link before use.
+ */
 static void home_take(struct image *image, const char *text)
 {
     const char *newline = strchr(text, '\n');

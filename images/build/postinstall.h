@@ -1,6 +1,6 @@
 /*
- * Makes a working system of an unpacked tree: what maintainer scripts would have done, and what a
- * run needs.  Side: parent; the work is done in jailed children.
+ * Turns an unpacked tree into a working system: does the work of maintainer scripts, and provides
+ * for runs. Side: parent; the work is done in jailed children.
  */
 #ifndef IMAGES_BUILD_POSTINSTALL_H
 #define IMAGES_BUILD_POSTINSTALL_H
@@ -26,8 +26,8 @@ int postinstall_packages(const char *root, const struct postinstall *finish,
                          struct progress *progress, struct fault *fault);
 
 /*
- * For a tree from somewhere: mount points and the account, where they are missing. Nothing of it is
- * run. -EBADMSG when it does not look like a root file system.
+ * For a tree from elsewhere: adds missing mount points and the account. None of its programs is
+ * run. -EBADMSG if it does not look like a root file system.
  */
 int postinstall_archive(const char *root, struct fault *fault);
 
@@ -35,7 +35,7 @@ int postinstall_archive(const char *root, struct fault *fault);
 int postinstall_inspect(const char *root, const struct recipe *recipe, struct image *image,
                         struct fault *fault);
 
-/* The part of it that takes one message of the child into the image, `data`; for tests. */
+/* Stores one message of the child in the image, `data`; for tests. */
 void postinstall_take_message(void *data, const struct message *message);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define STATUS_MAX (64 << 10) /* bytes */
 
-/* The links of usrmerge and the place for control data, before any package comes. */
+/* Makes the links of usrmerge and the directory for control data before any package is unpacked. */
 static int tree_prepare(const char *root, struct fault *fault)
 {
     static const char *const directories[] = {"usr",       "usr/bin",  "usr/lib",
@@ -106,7 +106,7 @@ static int packages_fetch_with_npm(const struct recipe_making *making, const str
     return r == 0 && *ret_npm == 0 ? npm_note(making->place->rootfs, making->lock, fault) : r;
 }
 
-/* Without npm, or where it fails, Node.js is that of Debian. */
+/* Without npm, or if it fails, uses Debian's Node.js. */
 static int node_fetch_either(const struct recipe_making *making, const struct npm_host *host,
                              bool *ret_debian_node, struct fault *fault)
 {
@@ -160,7 +160,7 @@ int recipe_make(const struct recipe_making *making, struct fault *fault)
                                  : packages_fetch(making, false, fault);
     if (r == 0)
         r = postinstall_packages(root, &finish, making->progress, fault);
-    /* What it brings is in no lock. */
+    /* These packages are not in the lock. */
     if (r == 0 && debian_node && making->locked == NULL)
         r = npm_install_inside(root, making->progress, fault);
     making->lock->recipe = strdup(making->recipe->name);

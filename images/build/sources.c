@@ -8,7 +8,7 @@
 
 #define WHITE " \t\r\n"
 
-/* The fields that we copy, by their name in a .sources file and in the [...] of a .list file. */
+/* The fields to copy: their names in a .sources file and in the [...] of a .list file. */
 static const struct {
     const char *field, *option;
 } kept_options[] = {
@@ -21,7 +21,7 @@ static const struct {
     {"Date-Max-Future", "date-max-future"},
 };
 
-/* Suites of Debian by their names, from the oldest that may be met. */
+/* Names of Debian releases, from the oldest still in use. */
 static const char *const releases[] = {"buster",    "bullseye", "bookworm", "trixie",
                                        "forky",     "duke",     "sid",      "oldoldstable",
                                        "oldstable", "stable",   "testing",  "unstable"};
@@ -67,7 +67,7 @@ static bool words_contain(const char *words, const char *word)
     return false;
 }
 
-/* What a stanza of a .sources file says; the texts are owned. */
+/* A stanza of a .sources file; the texts are owned. */
 struct stanza {
     char *types, *uris, *suites, *components, *enabled;
     struct buffer options;
@@ -120,7 +120,7 @@ static int stanza_finish(struct source_list *list, struct stanza *stanza)
     return r;
 }
 
-/* Takes one field: `value` is its text with all lines that go on from it, newlines kept. */
+/* Stores one field. `value` includes continuation lines, with newlines. */
 static int stanza_take(struct stanza *stanza, const char *name, size_t name_length,
                        const char *value, size_t value_length)
 {
@@ -147,7 +147,7 @@ static int stanza_take(struct stanza *stanza, const char *name, size_t name_leng
     return 0;
 }
 
-/* The length of a field's value: its line, those that begin with white space, comments among. */
+/* The length of a field's value: its line, continuation lines, and comments between them. */
 static size_t value_measure(const char *value)
 {
     size_t length = strcspn(value, "\n");
@@ -245,7 +245,7 @@ static bool suite_is(const char *suite, const char *ending)
     return false;
 }
 
-/* Whether apt has a signed Release file of origin Debian from there. */
+/* Whether apt has a signed Release file of origin Debian from this source. */
 static bool origin_is_debian(const struct source *source, const char *origins)
 {
     OWNED_MEMORY char *with_slash = NULL;

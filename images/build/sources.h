@@ -1,9 +1,9 @@
 /*
- * The host's package sources, read to find its Debian archive: mirror, keyring and policy.
+ * Parses the host's package sources to find its Debian archive: mirror, keyring and policy.
  *
- * Reads both formats of sources.list(5), since apt itself cannot be asked: `apt-get indextargets`
- * knows neither the keyring nor, before the first `apt-get update`, anything at all.
- * Pure functions on text.  Side: parent.
+ * Parses both formats of sources.list(5), since apt cannot tell: `apt-get indextargets` shows no
+ * keyring, and before the first `apt-get update` nothing at all. Pure functions on text. Side:
+ * parent.
  */
 #ifndef IMAGES_BUILD_SOURCES_H
 #define IMAGES_BUILD_SOURCES_H
@@ -17,9 +17,9 @@
 
 /* One archive and suite that offers binary packages of component main. */
 struct source {
-    char *uri;     /* without slash at its end */
+    char *uri;     /* without a trailing slash */
     char *suite;   /* "bookworm-updates" */
-    char *options; /* deb822 fields that say whom to trust, each line with its newline, or "" */
+    char *options; /* deb822 fields about trust, each line with its newline, or "" */
 };
 
 struct source_list {
@@ -33,7 +33,7 @@ void source_list_release(struct source_list *list);
 int sources_parse_deb822(struct source_list *list, const char *text);
 int sources_parse_lines(struct source_list *list, const char *text);
 
-/* The sources of Debian's own archive among them; pointers into the list, NULL when absent. */
+/* The sources that belong to Debian's own archive; pointers into the list, NULL if absent. */
 struct debian_archive {
     const struct source *main;
     const struct source *updates;
@@ -41,8 +41,8 @@ struct debian_archive {
 };
 
 /*
- * `origins` is the answer of `apt-get indextargets` in lines "ORIGIN URI SUITE", or "": what the
- * host's apt has seen signed with origin Debian. Without it, names tell.
+ * `origins` is the output of `apt-get indextargets`, lines "ORIGIN URI SUITE", or "". It shows
+ * which sources have a signed Release file of origin Debian. Without it, names decide.
  */
 struct debian_archive sources_choose(const struct source_list *list, const char *origins);
 

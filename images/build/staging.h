@@ -1,5 +1,5 @@
 /*
- * The staging directory, in which an image is made under the lock of its name.
+ * The staging directory of an image in progress, used under the lock of its name.
  *
  * Side: parent.
  */
@@ -19,8 +19,8 @@ struct staging {
 };
 
 /*
- * Takes the lock of the name, waiting while another process has it, and sweeps what dead ones left.
- * 0; -EINTR; or another negative errno.
+ * Takes the lock of the name, waiting while another process holds it, and sweeps leftovers of dead
+ * processes. 0; -EINTR; or another negative errno.
  */
 int staging_lock(const char *store, const char *name, struct publish_lock *lock,
                  struct progress *progress, struct fault *fault);
@@ -35,10 +35,12 @@ int staging_empty(const struct staging *place, struct fault *fault);
 /* Removes the staging directory, unless its name is "": then it was published. */
 void staging_release(struct staging *place);
 
-/* Sweeps layers of the former image and of failed or killed commands; reports those in use. */
+/*
+ * Removes layers of the former image and of failed or killed commands; reports layers still in use.
+ */
 void staging_clear_layers(const char *store, struct progress *progress);
 
-/* Now, in UTC, as RFC 3339 writes it; owned, NULL: no memory. */
+/* The current time in UTC, in the format of RFC 3339; owned; NULL: no memory. */
 char *staging_time(void);
 
 #endif

@@ -104,7 +104,7 @@ static int write_texts(struct fault *fault)
     return r == 0 ? file_write_link("etc/localtime", "/usr/share/zoneinfo/Etc/UTC", fault) : r;
 }
 
-/* Files that a script copies to /etc when they are not there; the packages may lack them. */
+/* Copies default files to /etc, as a maintainer script does; packages may lack them. */
 static int copy_defaults(struct fault *fault)
 {
     static const char *const copies[][2] = {
@@ -122,7 +122,10 @@ static int copy_defaults(struct fault *fault)
     return 0;
 }
 
-/* What update-ca-certificates(8) does, without the hashed links: libraries here read the bundle. */
+/*
+ * Does the work of update-ca-certificates(8), without the hashed links: libraries here read the
+ * bundle.
+ */
 static int bundle_certificates(struct fault *fault)
 {
     OWNED(file_list_release) struct file_list names;
@@ -140,7 +143,10 @@ static int bundle_certificates(struct fault *fault)
     return r == 0 ? file_write(CERTIFICATE_BUNDLE, bundle.data, bundle.length, fault) : r;
 }
 
-/* What fontconfig-config's script enables: all, but the choices that exclude each other. */
+/*
+ * Enables the font rules that fontconfig-config's script enables: all except mutually exclusive
+ * choices.
+ */
 static int link_font_rules(struct fault *fault)
 {
     static const char available[] = "usr/share/fontconfig/conf.avail";
@@ -212,11 +218,11 @@ static int alternatives_read(struct alternative_list *list, struct fault *fault)
     return 0;
 }
 
-/* The directory of an absolute path must be there for a link to be made in it. */
+/* Makes a link, and the directory for it. */
 static int alternative_link(const struct alternative *alternative, struct fault *fault)
 {
     if (!file_exists(alternative->path))
-        return 0; /* a manual page that was left out */
+        return 0; /* a manual page left out of the image */
     char middle[512];
     snprintf(middle, sizeof(middle), "/etc/alternatives/%s", alternative->name);
     OWNED_MEMORY char *directory = strdup(alternative->link);

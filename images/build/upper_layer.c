@@ -16,7 +16,10 @@ struct cleaning {
     size_t file_count;
 };
 
-/* What a run mounts on or gives to programs afresh, and caches: the layers below have them. */
+/*
+ * Removes mount points of a run, directories that every run gets anew, and caches: the layers below
+ * have them.
+ */
 static int places_remove(struct fault *fault)
 {
     static const char *const names[] = {
@@ -40,7 +43,7 @@ static int places_remove(struct fault *fault)
     return 0;
 }
 
-/* Empty files and directories, and those that lead to them. */
+/* Removes empty files and directories, and their parents if empty. */
 void upper_layer_forget_shown(const struct plan_shown *files, size_t file_count)
 {
     for (size_t i = 0; i < file_count; i++) {
@@ -82,7 +85,7 @@ static int entry_clean(int directory_fd, const char *name, unsigned depth, struc
         return -EFBIG;
     if (whiteout || S_ISLNK(status.st_mode))
         return 0;
-    /* As in the layers below: readable for all, writable for the owner only, no set-user-ID bits. */
+    /* As in the layers below: readable by all, writable only by the owner, no set-user-ID bits. */
     mode_t mode = (status.st_mode & 0755) | (S_ISDIR(status.st_mode) ? 0755 : 0644);
     if ((status.st_mode & 07777) != mode && fchmodat(directory_fd, name, mode, 0) < 0)
         return -errno;

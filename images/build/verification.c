@@ -24,7 +24,7 @@ void verification_release(struct verification *verification)
     *verification = (struct verification){0};
 }
 
-/* A failed allocation shows afterwards, by comparing counts. */
+/* A failed allocation is detected afterwards by comparing counts. */
 static void difference_keep(void *data, const struct difference *difference)
 {
     struct verified_layer *layer = data;

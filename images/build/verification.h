@@ -16,7 +16,7 @@ struct found_difference {
     char how[64];
 };
 
-/* What came of one layer. */
+/* The result for one layer. */
 struct verified_layer {
     char id[LAYER_ID_SIZE];
     bool has_list; /* layers of older versions have none */
@@ -25,7 +25,7 @@ struct verified_layer {
     size_t difference_count;
 };
 
-/* Layers that were looked at already, since images share them. Empty is {0}. */
+/* Layers compared so far: images share layers. Empty is {0}. */
 struct verification {
     struct verified_layer *layers; /* owned */
     size_t layer_count;
@@ -34,13 +34,16 @@ struct verification {
 void verification_release(struct verification *verification);
 
 /*
- * Looks at a layer, held by `layer_fd`, unless that was done. `ret_number` is its place in
- * `layers`. 0 with or without differences; a negative errno if the layer cannot be compared.
+ * Compares a layer, held by `layer_fd`, unless already done. `ret_number` is its index in `layers`.
+ * 0 with or without differences; a negative errno if the layer cannot be compared.
  */
 int verification_add(struct verification *verification, const char *id, int layer_fd,
                      size_t *ret_number, struct fault *fault);
 
-/* The command `verify`: argv[0] is the program. Returns the exit status; `prepare` readies the process. */
+/*
+ * The command `verify`: argv[0] is the program. Returns the exit status; `prepare` initialises the
+ * process.
+ */
 int verify_main(int argc, char **argv, int (*prepare)(void));
 
 #endif

@@ -35,7 +35,7 @@ const char *auth_file_host(const struct reference *reference)
     return strcmp(reference->host, "docker.io") == 0 ? DOCKER_KEY : reference->host;
 }
 
-/* Text without NUL of a member; NULL when it is not there. */
+/* The text of a member, without NUL; NULL if absent. */
 static const char *member_text(const struct json_value *object, const char *name)
 {
     const struct json_value *value = json_member(object, name);
@@ -61,7 +61,7 @@ static int login_decode(const char *text, struct credentials *credentials)
     *colon = '\0';
     credentials->user = strdup(decoded);
     credentials->password = strdup(colon + 1);
-    *colon = ':'; /* so that all of it is wiped */
+    *colon = ':'; /* restored, so that all of it is wiped */
     return credentials->user != NULL && credentials->password != NULL ? 0 : -ENOMEM;
 }
 
@@ -97,7 +97,7 @@ static const char *without_prefix(const char *text, const char *prefix)
     return strncmp(text, prefix, length) == 0 ? text + length : text;
 }
 
-/* Whether a key is that of the host: also in the form of a URL, as docker once wrote them. */
+/* Whether a key names the host, also in docker's old form of a URL. */
 static bool key_is_host(const char *key, const struct reference *reference)
 {
     const char *name = without_prefix(without_prefix(key, "https://"), "http://");
@@ -114,7 +114,7 @@ static bool key_is_host(const char *key, const struct reference *reference)
     return false;
 }
 
-/* How much of the reference a key is for: more is nearer; 0 nothing of it. */
+/* The length of the reference that a key matches: longer is more specific; 0: no match. */
 static size_t key_match(const char *key, const struct reference *reference)
 {
     size_t host = strlen(reference->host), length = strlen(key);
@@ -129,7 +129,7 @@ static size_t key_match(const char *key, const struct reference *reference)
     return whole ? 1 + size : 0;
 }
 
-/* The login of the nearest key. 0, found or not; -ENOMEM. */
+/* Finds the login of the most specific key. 0, found or not; -ENOMEM. */
 static int logins_read(const struct json_value *logins, const struct reference *reference,
                        struct auth *auth)
 {

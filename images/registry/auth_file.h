@@ -1,5 +1,5 @@
 /*
- * The files in which docker and podman keep logins: which of it is for a repository.
+ * Parses the login files of docker and podman, and finds the login for a repository.
  *
  *     {"auths":{"quay.io":{"auth":"BASE64 of USER:PASSWORD"}},"credHelpers":{"gcr.io":"gcloud"},
  *      "credsStore":"secretservice"}
@@ -20,15 +20,15 @@
 struct credentials {
     char *user;
     char *password;
-    char *identity_token; /* in their place: what an OAuth server takes for a login, or NULL */
+    char *identity_token; /* instead of both: a refresh token for an OAuth server, or NULL */
 };
 
 void auth_file_release_credentials(struct credentials *credentials);
 
 enum auth_kind {
     AUTH_NONE,
-    AUTH_LOGIN,  /* it is in the file */
-    AUTH_HELPER, /* docker-credential-HELPER knows it */
+    AUTH_LOGIN,  /* the login is in the file */
+    AUTH_HELPER, /* docker-credential-HELPER has it */
 };
 
 struct auth {
@@ -40,17 +40,20 @@ struct auth {
 void auth_file_release(struct auth *auth);
 
 /*
- * Looks for the reference: its repository, then the folders above it, then its host. What is not
- * well-formed is passed over. 0; -EINVAL when the file is no JSON object; -ENOMEM.
+ * Looks up the reference: its repository, then the folders above it, then its host. Malformed
+ * entries are skipped. 0; -EINVAL if the file is no JSON object; -ENOMEM.
  */
 int auth_file_read(const char *json, size_t length, const struct reference *reference,
                    struct auth *ret_auth);
 
-/* What to ask a helper about, and how "https://index.docker.io/v1/" is kept: as a key of the file. */
+/*
+ * The server name to pass to a helper, in the form of a key of the file:
+ * "https://index.docker.io/v1/" for Docker Hub.
+ */
 const char *auth_file_host(const struct reference *reference);
 
 /*
- * Reads what `docker-credential-X get` printed. 0; -EINVAL when it is not an object with Username
+ * Parses the output of `docker-credential-X get`. 0; -EINVAL unless it is an object with Username
  * and Secret; -ENOMEM.
  */
 int auth_file_read_helper(const char *json, size_t length, struct credentials *ret_credentials);

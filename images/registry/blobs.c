@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIES_MAX 5      /* that bring nothing, one after the other */
+#define TRIES_MAX 5      /* consecutive tries without any bytes */
 #define LOGINS_MAX 2     /* likewise */
 #define TURN_MILLISECONDS 100
 
 enum blob_state {
-    BLOB_WAITING, /* for its turn, or for the time of its next try */
+    BLOB_WAITING, /* for a free slot, or for the time of its next try */
     BLOB_COMING,
     BLOB_CHECKED, /* complete, its digest being computed */
     BLOB_WHOLE,
@@ -25,10 +25,10 @@ struct blob {
     struct download download;
     struct transfer transfer;
     char url[HTTP_URL_MAX];
-    unsigned failures, refusals; /* since something came */
-    unsigned logins;             /* the login that the try shows */
+    unsigned failures, refusals; /* since the last bytes arrived */
+    unsigned logins;             /* number of the login used by the try */
     int64_t not_before;          /* clock_now() */
-    uint64_t at_start;           /* bytes that were there when the try began */
+    uint64_t at_start;           /* bytes present when the try began */
 };
 
 struct blobs {
@@ -69,7 +69,7 @@ static int blobs_prepare(const struct blobs_request *request, struct blobs *blob
     return 0;
 }
 
-/* In the thread of a digest. */
+/* Called in the thread of a digest. */
 static void on_digest(void *data)
 {
     http_wake(data);
@@ -80,7 +80,7 @@ static int on_begin(void *data, long status, uint64_t offset)
     struct blob *blob = data;
     if (status == 206 && offset == blob->download.have)
         return 0;
-    /* The whole from its start, or a part that nobody asked for. */
+    /* 200: the whole blob from its start. 206: a part we did not request. */
     return status == 200 ? download_restart(&blob->download) : -EPROTO;
 }
 
@@ -110,7 +110,7 @@ static int blob_start(struct blobs *blobs, struct blob *blob, struct fault *faul
     return http_start(session->http, &blob->transfer, &request, fault);
 }
 
-/* It has all its bytes: are they the right ones? 0, also for not known yet; or a fault. */
+/* Checks the digest of a complete file. 0, also if not known yet; or a fault. */
 static int blob_check(struct blobs *blobs, struct blob *blob, struct fault *fault)
 {
     int r = download_check(&blob->download);
@@ -139,7 +139,7 @@ static int blob_wait(struct blob *blob, int64_t milliseconds)
     return 0;
 }
 
-/* The answer is a 401. */
+/* Handles a 401. */
 static int blob_login(struct blobs *blobs, struct blob *blob, struct fault *fault)
 {
     struct session *session = blobs->request->session;
@@ -149,7 +149,7 @@ static int blob_login(struct blobs *blobs, struct blob *blob, struct fault *faul
     return r < 0 ? r : blob_wait(blob, 0);
 }
 
-/* What becomes of a try that has ended. 0 or a fault. */
+/* Decides what follows a finished try. 0 or a fault. */
 static int blob_judge(struct blobs *blobs, struct blob *blob, struct fault *fault)
 {
     const struct transfer *transfer = &blob->transfer;
@@ -207,13 +207,13 @@ static int blobs_give(struct blobs *blobs, struct fault *fault)
     return r;
 }
 
-/* Whether it counts as one of the parallel downloads, each of which has a thread. */
+/* Whether it counts as one of the parallel downloads; each has a thread. */
 static bool blob_is_busy(const struct blob *blob)
 {
     return blob->state == BLOB_COMING || blob->state == BLOB_CHECKED;
 }
 
-/* Files that are complete already are only checked. */
+/* Complete files are only checked. */
 static int blob_begin(struct blobs *blobs, struct blob *blob, struct fault *fault)
 {
     int r = download_start(&blob->download, on_digest, blobs->request->session->http);
@@ -225,7 +225,7 @@ static int blob_begin(struct blobs *blobs, struct blob *blob, struct fault *faul
     return 0;
 }
 
-/* Starts what may come now, the lowest first. */
+/* Starts waiting blobs as slots allow, the lowest first. */
 static int blobs_start(struct blobs *blobs, struct fault *fault)
 {
     size_t coming = 0;

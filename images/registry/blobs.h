@@ -21,13 +21,13 @@ struct blobs_request {
     const struct document *document; /* a manifest */
     const struct digest *diff_ids;   /* as many as layers */
     int downloads_fd;                /* download_open_directory() */
-    struct layers *layers;           /* where they go; NULL: nowhere, they are only downloaded */
+    struct layers *layers;           /* receives them; NULL: only download */
     struct progress *progress;
 };
 
 /*
- * 0: all were passed on. -EBADMSG for a wrong digest or size; -EINTR; or another negative errno.
- * Downloads are kept, except damaged ones.
+ * 0: all have been passed on. -EBADMSG for a wrong digest or size; -EINTR; or another negative
+ * errno. Downloads are kept, except damaged ones.
  */
 int blobs_fetch(const struct blobs_request *request, struct fault *fault);
 

@@ -19,7 +19,7 @@ static bool token_is(const char *text, size_t length, const char *name)
     return strlen(name) == length && strncasecmp(text, name, length) == 0;
 }
 
-/* Reads a token or a quoted string, RFC 9110, 5.6.4. Moves `at` behind it. */
+/* Reads a token or a quoted string, RFC 9110, 5.6.4. Moves `at` past it. */
 static int value_read(const char **at, char value[CHALLENGE_TEXT_MAX])
 {
     const char *text = *at;
@@ -57,9 +57,7 @@ static char *parameter_place(struct challenge *challenge, const char *name, size
     return token_is(name, length, "error") ? challenge->error : NULL;
 }
 
-/*
- * Reads "NAME=VALUE" if that is what comes: 1; 0 when it is something else, a scheme; -EINVAL.
- */
+/* Reads "NAME=VALUE": 1; 0: something else follows, a scheme; -EINVAL. */
 static int parameter_read(const char **at, struct challenge *challenge)
 {
     size_t length = token_length(*at);
@@ -76,7 +74,7 @@ static int parameter_read(const char **at, struct challenge *challenge)
     return 1;
 }
 
-/* RFC 9110, 11.2: a token of base 64 in the place of parameters; none of ours uses it. */
+/* Skips a base64 token in place of parameters (RFC 9110, 11.2); our schemes do not use it. */
 static void token68_pass(const char **at)
 {
     size_t length = strspn(*at, "-._~+/0123456789abcdefghijklmnopqrstuvwxyz"

@@ -1,8 +1,8 @@
 /*
- * What a WWW-Authenticate header asks for.
+ * Parses the challenges of a WWW-Authenticate header.
  *
- * A pure reader of what a registry sent: untrusted. Side: parent.
- * Source: RFC 9110, 11.2 and 11.6.1; distribution, "Token Authentication Specification".
+ * A pure parser of untrusted text from a registry. Side: parent. Source: RFC 9110, 11.2 and 11.6.1;
+ * distribution, "Token Authentication Specification".
  */
 #ifndef IMAGES_REGISTRY_CHALLENGE_H
 #define IMAGES_REGISTRY_CHALLENGE_H
@@ -18,7 +18,7 @@ enum challenge_scheme {
     CHALLENGE_BEARER,
 };
 
-/* Texts that were not given are "". */
+/* Absent texts are "". */
 struct challenge {
     enum challenge_scheme scheme;
     char realm[CHALLENGE_TEXT_MAX];
@@ -29,8 +29,8 @@ struct challenge {
 
 /*
  * Reads the challenges of one header's value and picks the best one: Bearer, else Basic, else the
- * first. 0; -EINVAL when the value is malformed, has no challenge, or more than
- * CHALLENGES_MAX, or a text that is too long.
+ * first. 0; -EINVAL if the value is malformed, has no challenge or more than CHALLENGES_MAX, or a
+ * text is too long.
  */
 int challenge_parse(const char *value, struct challenge *ret_challenge);
 

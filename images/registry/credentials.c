@@ -16,7 +16,7 @@ static void buffer_wipe(struct buffer *buffer)
     buffer_release(buffer);
 }
 
-/* Asks docker-credential-HELPER. 0; 1 when it has no login; or a negative errno. */
+/* Asks docker-credential-HELPER. 0; 1: it has no login; or a negative errno. */
 static int helper_ask(const char *helper, const struct reference *reference,
                       struct credentials *credentials, struct fault *fault)
 {
@@ -47,7 +47,7 @@ static int helper_ask(const char *helper, const struct reference *reference,
     return r < 0 ? fault_set(fault, -r, "%s does not answer with a login", name) : 0;
 }
 
-/* Looks into one file. 0; 1 when it is not there or has no login; or a negative errno. */
+/* Looks into one file. 0; 1: absent, or no login in it; or a negative errno. */
 static int file_look(const char *path, const struct reference *reference,
                      struct credentials *credentials, struct fault *fault)
 {

@@ -1,5 +1,5 @@
 /*
- * Finds the login for a registry where docker and podman keep it: $REGISTRY_AUTH_FILE, else
+ * Finds the login for a registry in the files of docker and podman: $REGISTRY_AUTH_FILE, else
  * $XDG_RUNTIME_DIR/containers/auth.json, $XDG_CONFIG_HOME/containers/auth.json and
  * $DOCKER_CONFIG/config.json or ~/.docker/config.json, in this order, helpers included.
  *
@@ -12,8 +12,8 @@
 #include "sandbox/base/fault.h"
 
 /*
- * 0 and the login, owned; 1 when there is none; -EINTR; or another negative errno: a file that is
- * there and cannot be read, a helper that fails. No fault ever holds a part of a login.
+ * 0 and the login, owned; 1: none; -EINTR; or another negative errno: an existing file is
+ * unreadable, a helper failed. No fault ever contains a part of a login.
  */
 int credentials_find(const struct reference *reference, struct credentials *ret_credentials,
                      struct fault *fault);

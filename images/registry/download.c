@@ -62,7 +62,7 @@ static bool is_named(int directory_fd, const char *name, int fd)
            opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-/* The file of the blob with its lock, or one without a name. A descriptor or a negative errno. */
+/* Opens and locks the blob's file, or creates an unnamed one. A descriptor or a negative errno. */
 static int file_open(int directory_fd, const char *name)
 {
     OWNED_FD int fd =
@@ -73,7 +73,10 @@ static int file_open(int directory_fd, const char *name)
     return unnamed_fd < 0 ? -errno : unnamed_fd;
 }
 
-/* Measures the file; one of another type or size is not of this blob. 0 or a negative errno. */
+/*
+ * Measures the file. A file of wrong type or size does not belong to this blob. 0 or a negative
+ * errno.
+ */
 static int take_up(struct download *download)
 {
     struct stat status;

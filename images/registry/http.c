@@ -16,7 +16,7 @@
 #define TURN_MILLISECONDS 100
 #define DELAY_FIRST 500 /* milliseconds; doubles each time */
 #define DELAY_MAX 30000
-#define RETRY_AFTER_MAX 120000 /* a longer wait is for people to decide on */
+#define RETRY_AFTER_MAX 120000 /* people should decide on a longer wait */
 
 struct http {
     CURLM *multi;
@@ -54,7 +54,7 @@ static void url_free(CURLU **url)
     curl_url_cleanup(*url);
 }
 
-/* "https://host:port" of a URL into `origin`. 0, or why it may not be used. */
+/* Writes "https://host:port" of a URL to `origin`. NULL, or the reason why the URL is refused. */
 static const char *url_check(const char *text, bool loopback, char origin[HTTP_HEADER_MAX])
 {
     OWNED(url_free) CURLU *url = curl_url();
@@ -96,7 +96,7 @@ static void header_take(const char *value, size_t length, char text[HTTP_HEADER_
     int put = snprintf(text + used, HTTP_HEADER_MAX - used, "%s%.*s", used > 0 ? separator : "",
                        (int)length, value);
     if (put < 0 || (size_t)put >= HTTP_HEADER_MAX - used)
-        text[used] = '\0'; /* half a header would mean something else */
+        text[used] = '\0'; /* a truncated header could mean something else */
 }
 
 /* RFC 9110, 10.2.3: seconds or a date. Milliseconds, or -1. */
@@ -124,7 +124,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *data)
     char text[HTTP_HEADER_MAX] = "";
     const char *colon = memchr(line, ':', length);
     size_t rest = colon != NULL ? length - (size_t)(colon + 1 - line) : 0;
-    if (length > 5 && strncmp(line, "HTTP/", 5) == 0) { /* of a 100, or behind a proxy's 200 */
+    if (length > 5 && strncmp(line, "HTTP/", 5) == 0) { /* after a 100 or a proxy's 200 */
         answer->challenge[0] = answer->content_digest[0] = '\0';
         answer->retry_after = -1;
         answer->range_start = 0;
@@ -218,7 +218,7 @@ static void trust_set_up(CURL *easy)
         curl_easy_setopt(easy, CURLOPT_CAPATH, directory);
 }
 
-/* What holds for the transfer wherever it goes. */
+/* Options that hold for every request of the transfer, whatever its URL. */
 static void easy_set_up(struct transfer *transfer)
 {
     CURL *easy = transfer->easy;
@@ -242,7 +242,10 @@ static void easy_set_up(struct transfer *transfer)
     trust_set_up(easy);
 }
 
-/* Sends the request to transfer->url; `trusted`: that is the origin it was meant for. */
+/*
+ * Sends the request to transfer->url. `trusted`: the URL is at the original origin, so secrets may
+ * be sent.
+ */
 static int transfer_send(struct http *http, struct transfer *transfer, bool trusted)
 {
     const struct http_request *request = &transfer->request;
@@ -299,7 +302,7 @@ void http_stop(struct http *http, struct transfer *transfer)
     *transfer = (struct transfer){0};
 }
 
-/* Follows a redirect: 1; 0 when the answer is none; or a negative errno. */
+/* Follows a redirect: 1; 0: not a redirect; or a negative errno. */
 static int redirect_follow(struct http *http, struct transfer *transfer)
 {
     char first[HTTP_HEADER_MAX], next[HTTP_HEADER_MAX];
@@ -348,12 +351,12 @@ int http_turn(struct http *http, int milliseconds)
         struct transfer *transfer = NULL;
         if (message->msg != CURLMSG_DONE)
             continue;
-        CURLcode code = message->data.result; /* the message goes with the handle */
+        CURLcode code = message->data.result; /* the message is freed with the handle */
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&transfer);
         transfer_end(http, transfer, code);
         ended = true;
     }
-    /* The signals are blocked; one that waits is seen, at the latest when the turn is over. */
+    /* Signals are blocked; a pending one is noticed at the latest when the turn ends. */
     if (interrupt_signal() != 0)
         return -EINTR;
     if (!ended)

@@ -1,8 +1,7 @@
 /*
- * An image in a directory, as the documents and layers of an OCI layout or of `docker save`.
+ * An image in a directory: documents and layers as in an OCI layout or from `docker save`.
  *
- * The directory may come from an archive: names in it are resolved inside it, whatever links it
- * has.
+ * The directory may come from an archive, so names are resolved inside it, regardless of its links.
  *
  * Side: parent.
  */
@@ -23,7 +22,7 @@ int layout_open_file(int directory_fd, const char *path, struct fault *fault);
 int layout_read_document(int directory_fd, const char *path, struct buffer *text,
                          struct fault *fault);
 
-/* Finds the layers of an image, and gives each to the children after checking it. */
+/* Finds the layers of an image, and passes each to the children after checking it. */
 typedef int layout_reader(int directory_fd, struct layers *layers, struct provenance *provenance,
                           struct fault *fault);
 

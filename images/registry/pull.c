@@ -11,7 +11,7 @@
 
 #define INDEXES_MAX 4 /* that lead to one another */
 
-/* What is found out before the layers come. */
+/* Facts found out before the layers are fetched. */
 struct finding {
     struct platform platform;
     struct document document; /* the manifest at the end */
@@ -32,7 +32,7 @@ static int piece_note(const struct finding *finding, enum lock_kind kind,
     return lock_add(&provenance->lock, kind, finding->piece.url, &finding->piece.descriptor, fault);
 }
 
-/* From the tag or digest down to the manifest for this machine. */
+/* Follows indexes from the tag or digest to the manifest for this machine. */
 static int manifest_find(struct session *session, struct finding *finding,
                          struct provenance *provenance, struct fault *fault)
 {
@@ -85,8 +85,8 @@ static int layers_note(const struct session *session, const struct document *doc
 }
 
 /*
- * Whether the next fetch can use the downloads: not after success, for damaged or hostile content,
- * or on a full disk.
+ * Whether to keep the downloads for the next fetch: not after success, on a full disk, or if the
+ * content is damaged or hostile.
  */
 static bool is_worth_keeping(int r)
 {
@@ -145,7 +145,7 @@ static int pull_with(const struct pull *pull, struct session *session, struct la
 
 int pull_image(const struct pull *pull, struct provenance *provenance, struct fault *fault)
 {
-    /* In this order: the children must be there before libcurl may have threads. */
+    /* This order matters: the children must be started before libcurl may start threads. */
     OWNED(layers_release) struct layers layers = LAYERS_NONE;
     OWNED(http_release) struct http *http = NULL;
     OWNED(session_close) struct session session = {0};

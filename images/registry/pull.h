@@ -1,5 +1,5 @@
 /*
- * Makes a root file system of an image in a registry.
+ * Makes a root file system from an image in a registry.
  *
  * Side: parent; layers are unpacked in a jailed child.
  * Source: OCI distribution-spec 1.1, "Pull".
@@ -15,14 +15,14 @@
 struct pull {
     const char *store; /* where downloads are kept */
     const struct reference *reference;
-    const char *rootfs; /* host path of an empty directory; NULL: only download, and keep that */
+    const char *rootfs; /* host path of an empty directory; NULL: only download, keep the files */
     struct progress *progress;
 };
 
 /*
- * 0; -ENOENT for an image that the registry does not have, or not for this machine; -EACCES without
- * the right to it; -EHOSTUNREACH; -EBADMSG for damaged or hostile content; -EINTR; or another
- * negative errno. Each fault says what to do.
+ * 0; -ENOENT: the registry does not have the image, or not for this machine; -EACCES: no access;
+ * -EHOSTUNREACH; -EBADMSG for damaged or hostile content; -EINTR; or another negative errno. Each
+ * fault says what to do.
  */
 int pull_image(const struct pull *pull, struct provenance *provenance, struct fault *fault);
 

@@ -12,7 +12,7 @@
 
 #define TRIES_MAX 5         /* of a request that may be tried again */
 #define CONNECT_TRIES_MAX 3 /* for connections: the user is waiting */
-#define LOGINS_MAX 2        /* of one document: the first, and another when that has expired */
+#define LOGINS_MAX 2        /* for one document: the first, and another if it has expired */
 
 void session_open(struct session *session, struct http *http, const struct reference *reference)
 {
@@ -66,7 +66,7 @@ int session_authorize(struct session *session, const char *challenge, unsigned l
                       struct fault *fault)
 {
     if (logins != session->logins)
-        return 0; /* somebody has got a new one meanwhile */
+        return 0; /* another transfer has logged in meanwhile */
     struct challenge asked;
     if (challenge_parse(challenge, &asked) < 0 || asked.scheme == CHALLENGE_OTHER)
         return fault_set(fault, EPROTO, "%s asks for a login by an unsupported method",
@@ -100,7 +100,7 @@ int session_authorize(struct session *session, const char *challenge, unsigned l
     return 0;
 }
 
-/* What a registry says in the body of a refusal: "MESSAGE", or nothing. */
+/* The registry's message in the body of an error response; or "". */
 static void message_read(const struct buffer *body, char message[256])
 {
     OWNED(json_release) struct json *parsed = NULL;
@@ -162,7 +162,7 @@ struct tries {
     unsigned logins;
 };
 
-/* What to do after a try: 1 try again; 0 it came; or a negative errno. */
+/* Decides after a try: 1: try again; 0: success; or a negative errno. */
 static int try_judge(struct session *session, const struct transfer *transfer, unsigned logins,
                      struct tries *tries, struct fault *fault)
 {

@@ -1,6 +1,5 @@
 /*
- * One conversation with a registry about one repository: its address, its login, and documents
- * fetched from it.
+ * A session with a registry for one repository: address, login, and fetched documents.
  *
  * Side: parent.  Source: OCI distribution-spec 1.1; distribution, "Token Authentication
  * Specification" and "Authenticate using OAuth2".
@@ -21,7 +20,7 @@ struct session {
     const struct reference *reference; /* borrowed */
     bool loopback;
     char base[REFERENCE_HOST_MAX + 16]; /* "https://HOST:PORT" */
-    char *authorization;               /* owned, a secret; NULL: nothing is asked for so far */
+    char *authorization;               /* owned, a secret; NULL: no login required so far */
     unsigned logins; /* counts logins, to distinguish old from new ones */
     struct credentials credentials; /* owned */
     bool credentials_sought;
@@ -30,36 +29,36 @@ struct session {
 void session_open(struct session *session, struct http *http, const struct reference *reference);
 void session_close(struct session *session);
 
-/* The address of a blob or manifest. "" when it is too long, which no checked digest makes it. */
+/* The URL of a blob or manifest. "" if too long, which cannot happen for a checked digest. */
 void session_blob_url(const struct session *session, const struct digest *digest,
                       char url[HTTP_URL_MAX]);
 
-/* A document that was fetched and checked. */
+/* A fetched and checked document. */
 struct session_document {
     char url[HTTP_URL_MAX];
     struct descriptor descriptor;
-    struct buffer text; /* owned; its maximum is the caller's to set before */
+    struct buffer text; /* owned; the caller sets its maximum beforehand */
 };
 
 /*
- * Gets the manifest that the reference names, or the one that is wanted. 0; -ENOENT when there is
- * none; -EACCES; -EBADMSG for another digest or size; or another negative errno.
+ * Fetches the manifest named by the reference, or `wanted`. 0; -ENOENT: none; -EACCES; -EBADMSG:
+ * wrong digest or size; or another negative errno.
  */
 int session_get_manifest(struct session *session, const struct descriptor *wanted,
                          struct session_document *document, struct fault *fault);
 
-/* The same for a blob that is small. */
+/* The same for a small blob. */
 int session_get_blob(struct session *session, const struct descriptor *wanted,
                      struct session_document *document, struct fault *fault);
 
 /*
- * After an answer of 401 to a request that showed the login of number `logins`: gets another one.
- * 0: try again; -EACCES and a fault that says how to log in; -EINTR; or another negative errno.
+ * Logs in again after a 401 to a request made with login number `logins`. 0: try again; -EACCES and
+ * a fault that says how to log in; -EINTR; or another negative errno.
  */
 int session_authorize(struct session *session, const char *challenge, unsigned logins,
                       struct fault *fault);
 
-/* The fault for an answer that is none of 200, 206 and 401. Returns a negative errno. */
+/* Fills the fault for a status other than 200, 206 and 401. Returns a negative errno. */
 int session_refusal(const struct session *session, const struct transfer *transfer,
                     struct fault *fault);
 

@@ -1,5 +1,5 @@
 /*
- * The sources of images: everything that `fetch NAME --from TEXT` can make a root file system from.
+ * The image sources: everything from which `fetch NAME --from TEXT` can make a root file system.
  *
  * Each kind is one file, source_KIND.c, with its name in the list of meson.build. The first kind in
  * the list that matches makes the image. An archive is unpacked and its directory matched again.
@@ -16,14 +16,14 @@
 
 #include <stdbool.h>
 
-/* What is to become an image; borrowed. */
+/* The input of a source; borrowed. */
 struct source_input {
     const char *text;  /* of --from; NULL for an unpacked archive */
     int fd;            /* the file or directory; -1: the text is not a path */
     bool is_directory;
 };
 
-/* Where it is made: absolute paths of empty directories, on one file system. Borrowed. */
+/* Where to make it: absolute paths of empty directories on one file system. Borrowed. */
 struct source_site {
     const char *store;   /* keeps downloads */
     const char *rootfs;  /* becomes the root file system */
@@ -31,7 +31,9 @@ struct source_site {
     struct progress *progress;
 };
 
-/* What is known of an image beside its files; owned: source_release_provenance() frees. Empty is {0}. */
+/*
+ * Facts about an image besides its files; owned: source_release_provenance() frees. Empty is {0}.
+ */
 struct provenance {
     struct configuration configuration; /* of an image in layers */
     struct lock lock;
@@ -43,9 +45,11 @@ void source_release_provenance(struct provenance *provenance);
 struct image_source {
     const char *help; /* its lines in --help */
     bool (*matches)(const struct source_input *input);
-    /* Refuses a text that cannot be such a source, with -EINVAL; NULL: is known only later. */
+    /* Refuses a text that cannot be such a source, with -EINVAL; NULL: no early check. */
     int (*check)(const char *text, struct fault *fault);
-    /* 0; -EBADMSG for damaged or hostile content; -EFBIG over the maxima of member.h; other errno. */
+    /*
+     * 0; -EBADMSG for damaged or hostile content; -EFBIG over the maxima of member.h; other errno.
+     */
     int (*make)(const struct source_input *input, const struct source_site *site,
                 struct provenance *provenance, struct fault *fault);
     bool is_rootfs; /* the directory is the root file system itself */
@@ -63,7 +67,10 @@ bool source_is_rootfs(int directory_fd);
 /* Whether the text of --from can name a source. 0 or -EINVAL; paths are opened by source_make(). */
 int source_check(const char *text, struct fault *fault);
 
-/* Makes the image named by the text of --from, and fills in the provenance. As image_source.make. */
+/*
+ * Makes the image from the source given in --from, and fills in the provenance. Returns like
+ * image_source.make.
+ */
 int source_make(const char *text, const struct source_site *site, struct provenance *provenance,
                 struct fault *fault);
 

@@ -1,4 +1,4 @@
-/* A tar of any of the sources that are directories; gzip, zstd, xz or no compression. */
+/* A tar of any source that is a directory; gzip, zstd, xz or no compression. */
 #include "images/registry/source.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/owned.h"

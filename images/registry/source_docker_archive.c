@@ -1,9 +1,9 @@
-/* What `docker save` writes. Newer versions write an OCI layout as well, which is preferred. */
+/* The output of `docker save`. Newer versions also write an OCI layout, which is preferred. */
 #include "images/registry/docker_archive.h"
 #include "images/registry/layout.h"
 #include "sandbox/base/owned.h"
 
-/* The only digests of the layers are those of their expanded form; the child checks them. */
+/* Only the digests of the expanded layers are known; the child checks them. */
 static int docker_read(int directory_fd, struct layers *layers, struct provenance *provenance,
                        struct fault *fault)
 {

@@ -41,7 +41,7 @@ static int blob_load(int directory_fd, const struct descriptor *descriptor, stru
     return 0;
 }
 
-/* Reads a file whole: whether it is what its descriptor says. 0; -EBADMSG; or another errno. */
+/* Checks a whole file against its descriptor. 0; -EBADMSG; or another errno. */
 static int file_check(int fd, const char *path, const struct descriptor *descriptor,
                       struct fault *fault)
 {
@@ -72,7 +72,7 @@ static int layer_give(int directory_fd, const struct descriptor *layer,
     return r == 0 ? layers_give(layers, fd, diff_id, fault) : r;
 }
 
-/* From index.json down to the manifest for this machine. */
+/* Follows indexes from index.json to the manifest for this machine. */
 static int manifest_find(int directory_fd, const struct platform *platform,
                          struct document *document, struct lock *lock, struct fault *fault)
 {

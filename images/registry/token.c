@@ -44,7 +44,7 @@ int token_basic_authorization(const struct credentials *credentials, char **ret_
     return 0;
 }
 
-/* The scopes, each a parameter of its own, as the server wants them. */
+/* Appends the scopes as separate parameters, as servers require. */
 static int scopes_append(struct buffer *query, const struct token_request *request)
 {
     char fallback[REFERENCE_REPOSITORY_MAX + 32];
@@ -83,7 +83,7 @@ static int form_make(struct buffer *form, const struct token_request *request)
     return r == 0 ? query_make(form, request) : r;
 }
 
-/* The token of an answer, as the value of a header. 0; -EPROTO; -ENOMEM. */
+/* Turns the response's token into a header value. 0; -EPROTO; -ENOMEM. */
 static int answer_read(const struct buffer *body, char **ret_authorization)
 {
     OWNED(json_release) struct json *parsed = NULL;
@@ -94,14 +94,14 @@ static int answer_read(const struct buffer *body, char **ret_authorization)
         token = json_member(json_root(parsed), "access_token");
     if (token == NULL || token->type != JSON_STRING || token->length == 0)
         return -EPROTO;
-    /* It goes into a header: nothing that would end that. */
+    /* It becomes a header value: refuse characters that would end the header. */
     for (size_t i = 0; i < token->length; i++)
         if ((unsigned char)token->text[i] <= 0x20 || (unsigned char)token->text[i] >= 0x7f)
             return -EPROTO;
     return asprintf(ret_authorization, "Bearer %s", token->text) < 0 ? -ENOMEM : 0;
 }
 
-/* Makes one request. 1: to be tried again after a pause; else as token_get(). */
+/* Makes one request. 1: try again after a pause; else as token_get(). */
 static int token_try(const struct token_request *request, const struct http_request *asked,
                      unsigned number, char **ret_authorization, struct fault *fault)
 {

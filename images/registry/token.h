@@ -1,5 +1,5 @@
 /*
- * What is shown to a registry for a login: Basic credentials, or a token got with them.
+ * Makes the Authorization header for a registry: Basic credentials, or a token obtained with them.
  *
  * Side: parent.  Source: RFC 7617; distribution, "Token Authentication Specification".
  */
@@ -20,13 +20,13 @@ struct token_request {
     struct http *http;
     const struct challenge *challenge;
     const struct credentials *credentials; /* empty: anonymous */
-    const char *repository;                /* for where the challenge names no scope */
+    const char *repository;                /* used if the challenge names no scope */
     bool loopback;                         /* the registry is this machine */
 };
 
 /*
- * Asks the server that the challenge names. 0 and "Bearer ...", a secret, owned; -EACCES without a
- * fault when it refuses; -EINTR; or another negative errno.
+ * Requests a token from the server named in the challenge. 0 and "Bearer ...", a secret, owned;
+ * -EACCES without a fault if it refuses; -EINTR; or another negative errno.
  */
 int token_get(const struct token_request *request, char **ret_authorization, struct fault *fault);
 

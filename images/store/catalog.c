@@ -14,14 +14,14 @@ static const struct language languages[] = {
 #undef LANGUAGE
 };
 
-/* apt does not add essential packages by itself, so they are named here. */
+/* apt does not install essential packages by itself, so they are listed here. */
 #define BASE                                                                                       \
     "base-files", "base-passwd", "bash", "coreutils", "dash", "sed", "grep", "findutils", "mawk",  \
         "tar", "gzip", "libc-bin", "ca-certificates", "netbase", "tzdata", "media-types"
 
 #define PIP_RECORD(name) "usr/local/lib/python3*/dist-packages/" name "-*.dist-info"
 
-/* For installing packages and starting services: neither happens in a jail. */
+/* Used only to install packages and start services: neither happens in a jail. */
 #define SYSTEM "dpkg", "debconf", "init-system-helpers", "sysvinit-utils", "lsb-base", "perl-base"
 
 static const struct recipe recipes[] = {
@@ -33,7 +33,7 @@ static const struct recipe recipes[] = {
             WORDS(BASE, "python3", "libopenblas0-pthread", "python3-numpy", "python3-pandas",
                   "python3-scipy", "python3-matplotlib", "python3-sklearn", "python3-requests",
                   "python3-pip", "python3-yaml", "fonts-dejavu-core"),
-        /* Windows have no place to open; the rest is a compiler's and a browser's. */
+        /* There is no display; the others are for compilers and browsers. */
         .left_out = WORDS(SYSTEM, "x11-common", "python3-tk", "python3-pil.imagetk", "blt",
                           "tk8.6-blt2.5", "libjs-jquery", "libjs-jquery-ui", "unicode-data",
                           "python3-pythran", "g++", "cpp", "gcc"),

@@ -24,9 +24,9 @@ struct language {
     const char *const *argv;        /* {"python3", "-u", "main.py", NULL} */
     bool may_be_warm;              /* reads its code once: run_spec.may_be_warm */
     const char *probe;              /* a program that prints "ok" and a newline */
-    const char *const *extensions;  /* {".py", NULL}: by which `run FILE` recognises it */
-    const char *const *other_names; /* {"py", NULL}: what people also call it */
-    bool optional; /* not spoken of where its image is not there */
+    const char *const *extensions;  /* {".py", NULL}: file names for `run FILE` */
+    const char *const *other_names; /* {"py", NULL}: common aliases */
+    bool optional; /* hidden if its image is missing */
 };
 
 /* All languages, in the order in which they are shown. */
@@ -42,7 +42,7 @@ const struct language *language_find(const char *name);
 #define NPM_RECORD "usr/lib/node_modules/npm/package.json"
 #define GENAI_RECORD "node_modules/@google/genai/package.json"
 
-/* A version to be given in the summary of a finished image. */
+/* A version to list in the summary of a finished image. */
 struct version_item {
     const char *label;   /* "numpy" */
     const char *package; /* its Debian package, or NULL */
@@ -54,7 +54,7 @@ struct recipe {
     const char *name;            /* of the image */
     const char *summary;         /* one line for people */
     const char *const *packages; /* from Debian */
-    const char *const *left_out; /* dependencies that are of no use in a sandbox */
+    const char *const *left_out; /* dependencies that are useless in a sandbox */
     const char *const *pip;      /* from pip's index, if it can be reached; or NULL */
     const struct version_item *versions; /* ends with a label of NULL */
     const char *reference; /* a similar image in a registry, for hosts without apt; or NULL */

@@ -30,21 +30,21 @@ struct image {
     char *name;
     char *directory;     /* of the image */
     /*
-     * Absolute host path of its root file system; of an image of several layers that of the
-     * directory in which they are, `layer_names` being there.
+     * Absolute host path of its root file system; for an image of several layers, that of the
+     * directory of the layers, to which `layer_names` are relative.
      */
     char *rootfs;
-    struct image_layer *layers; /* owned, bottom to top; none in an image from before layers */
+    struct image_layer *layers; /* owned, bottom to top; none in images of older versions */
     size_t layer_count;
     char **layer_names; /* NULL-terminated: "ID/tree", bottom to top; NULL unless several */
-    char *source;        /* where it came from, for people: "Debian trixie packages" */
+    char *source;        /* its origin, for people: "Debian trixie packages" */
     char *created;       /* UTC, RFC 3339 */
     char *summary;       /* for people and models: "Python 3.13.5; numpy 2.2.4, ..." or "" */
     uint64_t size_bytes; /* on disk, as measured when it was made */
     uint64_t file_count;
     struct home_link *home_links; /* owned, the texts too */
     size_t home_link_count;
-    char **environment; /* NULL-terminated NAME=VALUE that the image wants; may be empty */
+    char **environment; /* NULL-terminated NAME=VALUE of the image; may be empty */
 };
 
 void image_release(struct image *image);

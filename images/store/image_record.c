@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A string without NUL, copied; "" when the member is not there. */
+/* Copies a string without NUL; "" if the member is absent. */
 static int read_text(const struct json_value *record, const char *name, char **ret_text)
 {
     const struct json_value *value = json_member(record, name);

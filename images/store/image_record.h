@@ -18,9 +18,9 @@
 #define RECORD_MAX (1 << 20) /* bytes */
 
 /*
- * Reads the record in `directory_fd` into all of the image but its name and paths.
- * 0; -ENOENT without a fault when there is none; -EINVAL when it is damaged. On failure the image
- * may be half filled: image_release() it.
+ * Reads the record in `directory_fd` into every member of the image except its name and paths. 0;
+ * -ENOENT without a fault if there is none; -EINVAL if it is damaged. On failure the image may be
+ * partly filled: call image_release().
  */
 int image_record_read(int directory_fd, struct image *image, struct fault *fault);
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIES 10 /* an image may be replaced just when it is opened, but not all the time */
+#define TRIES 10 /* an image may be replaced while it is opened, but not every time */
 
 static void used_image_free(struct used_image *used)
 {
@@ -38,7 +38,10 @@ static bool is_same_record(const struct stat *one, const struct stat *other)
            one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
 }
 
-/* 0; 1 a layer is gone, or going: the image is another by now; or a negative errno. */
+/*
+ * Holds all layers. 0; 1: a layer is being or has been removed, so the image was replaced; or a
+ * negative errno.
+ */
 static int layers_hold(const char *store, struct used_image *used, struct fault *fault)
 {
     const struct image *image = &used->image;

@@ -1,5 +1,5 @@
 /*
- * Images in use by runs: held, so that their layers stay until the last run has ended.
+ * Images in use by runs. Their layers are held, so that they stay until the last run has ended.
  *
  * An image is read and held once for all its runs.
  * Side: parent.
@@ -13,14 +13,14 @@
 
 struct used_images;
 
-/* One of them. Owned by the list; it goes with the last of its users. */
+/* An image in use. Owned by the list; freed with its last user. */
 struct used_image {
     struct image image;
     struct used_images *list;
     struct used_image *next;
-    struct stat record; /* of image.json: whether it still is the same image */
+    struct stat record; /* of image.json, to notice a replaced image */
     size_t users;
-    int *layer_fds; /* owned: a shared lock each */
+    int *layer_fds; /* owned: each holds a shared lock */
     size_t layer_fd_count;
 };
 
@@ -29,7 +29,10 @@ struct used_images {
     struct used_image *first;
 };
 
-/* Opens an image to use it, as image_open(). 0, and image_use_end() is due; or a negative errno. */
+/*
+ * Opens an image for use, like image_open(). 0: call image_use_end() afterwards; or a negative
+ * errno.
+ */
 int image_use(struct used_images *list, const char *store, const char *name,
               struct used_image **ret_used, struct fault *fault);
 

@@ -19,7 +19,7 @@ bool layer_store_id_is_valid(const char *id)
 static int id_make(char id[LAYER_ID_SIZE])
 {
     unsigned char bytes[LAYER_ID_SIZE - 1];
-    /* Up to 256 bytes come whole, random(7). */
+    /* Up to 256 bytes are returned in full: random(7). */
     if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
         return -EIO;
     for (size_t i = 0; i < sizeof(bytes); i++)
@@ -28,7 +28,7 @@ static int id_make(char id[LAYER_ID_SIZE])
     return 0;
 }
 
-/* Whether the directory that was opened still has its name: a sweep may have been faster. */
+/* Whether the opened directory still has its name: a sweep may have removed it. */
 static bool is_in_place(int layers_fd, const char *id, int fd)
 {
     struct stat opened, named;
@@ -66,7 +66,7 @@ int layer_store_begin(int images_fd, struct layer *ret_layer, struct fault *faul
             *ret_layer = layer;
             return 0;
         }
-        /* Taken for a dead one by a sweep, in between: another is as good. */
+        /* A sweep may have taken it for a dead one before it was locked: try another. */
         if (r != -ENOENT && r != -EWOULDBLOCK)
             return fault_set(fault, -r, "cannot lock the directory of a layer: %m");
     }

@@ -1,5 +1,5 @@
 /*
- * Layers: the directories that images are made of, each once for all images that have it.
+ * Layers: the directories of which images consist, each stored once for all images.
  *
  *     STORE/layers/ID/tree/    in the form of overlayfs: a whiteout is the character device 0:0, an
  *                              opaque directory has user.overlay.opaque=y
@@ -19,7 +19,7 @@
 
 #define LAYER_TREE "tree"
 
-/* A layer in the making; {.fd = -1} is none. layer_store_release() drops the lock. */
+/* A layer being made; {.fd = -1}: none. layer_store_release() drops the lock. */
 struct layer {
     char id[LAYER_ID_SIZE];
     int fd; /* owned: its directory, locked */
@@ -30,7 +30,7 @@ struct layer {
 /* Whether the text is an id. */
 bool layer_store_id_is_valid(const char *id);
 
-/* Makes the directory of a new layer, without a tree as yet, and holds it. 0 or negative errno. */
+/* Makes the directory of a new layer, still without a tree, and holds it. 0 or negative errno. */
 int layer_store_begin(int images_fd, struct layer *ret_layer, struct fault *fault);
 void layer_store_release(struct layer *layer);
 
@@ -43,7 +43,7 @@ int layer_store_open(const char *store, int *ret_fd);
  */
 int layer_store_lock(int layers_fd, const char *id, int operation, int *ret_fd);
 
-/* Holds a layer. 0 and the descriptor that does; -ENOENT it is gone, or is going. */
+/* Holds a layer. 0 and the descriptor with the lock; -ENOENT: it is removed, or being removed. */
 int layer_store_hold(const char *store, const char *id, int *ret_fd);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-/* All the records there are; each must be readable. */
+/* All records; each must be readable. */
 struct records {
     struct image *images;
     size_t count;
@@ -34,7 +34,7 @@ static int records_read(const char *store, struct records *ret_records, struct f
     return image_list_strict(store, &ret_records->images, &ret_records->count, fault);
 }
 
-/* Removes one that the first look found to be unnamed. 0 or a negative errno. */
+/* Removes a layer that no record named at first. 0 or a negative errno. */
 static int remove_unnamed(const char *store, int layers_fd, const char *id, struct sweep *sweep,
                           struct fault *fault)
 {
@@ -46,7 +46,7 @@ static int remove_unnamed(const char *store, int layers_fd, const char *id, stru
         sweep->held++;
         return 0;
     }
-    /* An image in the making holds its layers until its record is written, so look again now. */
+    /* A new image holds its layers only until its record is written, so read the records again. */
     OWNED(records_release) struct records records = {0};
     r = records_read(store, &records, fault);
     if (r < 0 || is_named(&records, id))

@@ -1,5 +1,5 @@
 /*
- * Removes the layers that no image has and nobody holds.
+ * Removes layers that no image uses and no process holds.
  *
  * Side: parent.
  */

@@ -1,5 +1,5 @@
 /*
- * lock.json, beside the record of an image: exactly what was fetched, with digests.
+ * lock.json, next to the record of an image: everything fetched, with digests.
  *
  *     {"source":"docker.io/library/python:3.13","fetched":[
  *       {"kind":"manifest","url":"https://...","digest":"sha256:...","size":1}, ...]}
@@ -43,7 +43,7 @@ struct lock {
     struct lock_entry *entries;
     size_t count;
     char *recipe; /* of an image of packages, else NULL */
-    char *npm;    /* JSON, of lock_npm_take() only; or NULL */
+    char *npm;    /* JSON from lock_npm_take(); or NULL */
 };
 
 /* Adds one piece; `url` is copied. 0 or -ENOMEM. */
@@ -53,36 +53,36 @@ int lock_add(struct lock *lock, enum lock_kind kind, const char *url,
 /* A package; the texts are copied. 0 or a negative errno. */
 int lock_add_package(struct lock *lock, const struct lock_entry *entry, struct fault *fault);
 
-/* Writes the file into the directory, unless nothing was noted. 0 or a negative errno. */
+/* Writes the file into the directory, unless the lock is empty. 0 or a negative errno. */
 int lock_write(int directory_fd, const struct lock *lock, const char *source, struct fault *fault);
 
 /*
- * Reads one: the reference of the image with the digest that its tag led to, from which all the
- * rest follows. 0; -EINVAL unless it is the lock of an image in a registry.
+ * Reads a lock of a registry image: the image's reference with the digest of its tag, which
+ * determines everything else. 0; -EINVAL unless it is such a lock.
  */
 int lock_read(const char *json, size_t length, struct reference *ret_reference,
               struct fault *fault);
 
 /*
- * Reads one of an image of packages. 0; 1: it is of another image; -EINVAL: it is damaged, or is
- * for something that this version does not know.
+ * Reads a lock of an image of packages. 0; 1: a lock of another kind of image; -EINVAL: damaged, or
+ * unknown to this version.
  */
 int lock_read_packages(const char *json, size_t length, struct lock *ret_lock, struct fault *fault);
 
 /*
- * What to ask an installer for: "NAME=VERSION" for apt, "NAME==VERSION --hash=DIGEST" for pip.
+ * Arguments for an installer: "NAME=VERSION" for apt, "NAME==VERSION --hash=DIGEST" for pip.
  * NULL-terminated; owned, with its texts: lock_requests_free(). NULL: no memory.
  */
 char **lock_requests(const struct lock *lock, enum lock_kind kind);
 void lock_requests_free(char **requests);
 
-/* Notes the packages in the answer of `apt-get --print-uris`. 0 or a negative errno. */
+/* Records the packages in the output of `apt-get --print-uris`. 0 or a negative errno. */
 int lock_add_uris(struct lock *lock, const char *text, struct fault *fault);
 
-/* Notes the packages in the lines "NAME==VERSION --hash=DIGEST". 0 or a negative errno. */
+/* Records the packages in lines "NAME==VERSION --hash=DIGEST". 0 or a negative errno. */
 int lock_add_requirements(struct lock *lock, const char *text, struct fault *fault);
 
-/* Whether the packages of Debian are just the same. 0, or -ESTALE with the first that is not. */
+/* Compares the Debian packages. 0: identical; -ESTALE with the first difference. */
 int lock_compare(const struct lock *wanted, const struct lock *found, struct fault *fault);
 
 void lock_release(struct lock *lock);

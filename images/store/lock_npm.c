@@ -16,7 +16,7 @@
 #define DIGITS "0123456789"
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-/* Part of a name: not "." or "..", not an option, and nothing that a path or a URL takes apart. */
+/* Part of a name: not "." or "..", not an option, no character special in a path or URL. */
 static bool is_part(const char *text, size_t length)
 {
     return length > 0 && isalnum((unsigned char)text[0]) &&
@@ -67,7 +67,7 @@ static bool number_pass(const char **at)
     return is_good;
 }
 
-/* Words with dots between, of a prerelease or a build; moves past them. */
+/* The dot-separated identifiers of a prerelease or build; moves past them. */
 static bool words_pass(const char **at, bool is_prerelease)
 {
     for (;; (*at)++) {
@@ -103,7 +103,7 @@ static bool is_version(const char *at)
     return *at == '\0';
 }
 
-/* By http too, from a registry in one's own network: the integrity is what counts. */
+/* http is allowed, for a registry in the local network: the integrity protects the contents. */
 static bool is_archive_url(const char *url)
 {
     static const char end[] = ".tgz";
@@ -127,7 +127,7 @@ static bool is_integrity(const char *text)
            strcmp(text + start + INTEGRITY_DIGITS, "==") == 0;
 }
 
-/* A member that is a text without NUL; NULL where it is absent or anything else. */
+/* A member with a text without NUL; NULL if absent or anything else. */
 static const char *text_of(const struct json_value *entry, const char *name)
 {
     const struct json_value *value = json_member(entry, name);
@@ -142,7 +142,7 @@ static bool is_bundled(const struct json_value *entry)
     return value != NULL && value->type == JSON_BOOLEAN && value->boolean;
 }
 
-/* What is wrong with a member of the entry, or NULL. */
+/* The first error in the entry's members, or NULL. */
 static const char *members_judge(const struct json_value *entry)
 {
     const char *version = text_of(entry, "version");
@@ -166,7 +166,7 @@ static const char *members_judge(const struct json_value *entry)
     return integrity == NULL || !is_integrity(integrity) ? "it has no sha512 integrity" : NULL;
 }
 
-/* What is wrong with its place, or NULL: each package below another needs that one. */
+/* The error in the entry's path, or NULL: a nested package needs its enclosing package. */
 static const char *place_judge(const struct json_value *packages, const struct json_value *entry)
 {
     if (strlen(entry->key) != entry->key_length || entry->key_length > LOCK_NPM_PATH_MAX ||

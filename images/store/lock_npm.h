@@ -1,9 +1,9 @@
 /*
- * The npm packages of a lock: what npm calls the "packages" of a package-lock.json, strictly.
+ * The npm packages of a lock: a strict subset of "packages" in npm's package-lock.json.
  *
- * A lock may come from anyone, and npm does much that its own format can ask for: it clones git
- * repositories, follows links, reads directories. So a lock says of each package where it goes, its
- * version, and the digest of its archive; all else is left out, and npm is told no more than that.
+ * A lock may come from anyone, and npm's own format can make it clone git repositories, follow
+ * links and read directories. So a lock has only the path, the version and the archive's digest of
+ * each package; everything else is dropped before npm sees it.
  *
  * Side: parent.  Source: npm's package-lock.json(5), package.json(5).
  */
@@ -18,11 +18,11 @@
 #define LOCK_NPM_URL_MAX 2048
 
 /*
- * Checks the packages and puts into lock->npm, for each: version, integrity (sha512) and, where it is
- * there, name, which is that of an alias. The address of the archive, if one is given, is checked and
- * left out: npm takes some https addresses for git repositories, so it is to ask its registry by
- * name. What is inBundle is left out, since it comes in the archive of the package above. 0; -EINVAL
- * with a fault that names the package; -ENOMEM.
+ * Checks the packages and stores in lock->npm, for each: version, integrity (sha512) and name, if
+ * present, as for an alias. The URL of the archive, if present, is checked and dropped: npm takes
+ * some https URLs for git repositories, so it must ask its registry by name. Packages marked
+ * inBundle are dropped, since the archive of the enclosing package contains them. 0; -EINVAL with a
+ * fault that names the package; -ENOMEM.
  */
 int lock_npm_take(const struct json_value *packages, struct lock *lock, struct fault *fault);
 

@@ -11,7 +11,7 @@
 
 #define NAME_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+.-_~:!"
 
-/* Names and versions become words of commands: none is an option, or more than a word. */
+/* Names and versions become command line arguments: each must be one word and no option. */
 static bool is_plain(const struct json_value *value)
 {
     return value != NULL && value->type == JSON_STRING && value->length > 0 &&

@@ -64,7 +64,7 @@ static void lock_file_name(const char *name, char file[LOCK_FILE_MAX])
     snprintf(file, LOCK_FILE_MAX, ".%s.lock", name);
 }
 
-/* Whether the name in the directory still is the file that we have open. */
+/* Whether the name still refers to the open file. */
 static bool file_is_current(int directory_fd, const char *name, int fd)
 {
     struct stat opened, named;
@@ -140,7 +140,7 @@ static bool text_begins(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Whether the entry is ".building-NAME.XXXXXX" or ".removing-NAME.XXXXXX" of just this image. */
+/* Whether the entry is ".building-NAME.XXXXXX" or ".removing-NAME.XXXXXX" of exactly this image. */
 static bool entry_is_aside(const char *entry, const char *name)
 {
     if (!text_begins(entry, "." BUILDING "-") && !text_begins(entry, "." REMOVING "-"))
@@ -193,7 +193,9 @@ static void aside_name(const char *kind, const char *image, char name[STORE_STAG
 {
     static const char letters[32] = "abcdefghijklmnopqrstuvwxyz234567";
     unsigned char bytes[RANDOM_LENGTH] = {0};
-    /* Up to 256 bytes come whole or not at all, random(7); without them mkdir tells a clash. */
+    /*
+     * Up to 256 bytes are returned in full or not at all, random(7); if not, mkdir detects a clash.
+     */
     (void)!getrandom(bytes, sizeof(bytes), 0);
     char ending[RANDOM_LENGTH + 1] = "";
     for (size_t i = 0; i < RANDOM_LENGTH; i++)
@@ -220,7 +222,9 @@ int publish_keep_tree(const struct publish_lock *lock, const char *aside, const 
     return 0;
 }
 
-/* Renames the image out of the way, then removes it. 0, or a negative errno of the renaming only. */
+/*
+ * Renames the image out of the way, then removes it. 0, or a negative errno of the renaming only.
+ */
 static int image_take_away(const struct publish_lock *lock)
 {
     char aside[STORE_STAGING_MAX];
@@ -233,11 +237,16 @@ static int image_take_away(const struct publish_lock *lock)
 int publish_image(const struct publish_lock *lock, const char *aside, struct fault *fault)
 {
     if (renameat2(lock->images_fd, aside, lock->images_fd, lock->name, RENAME_EXCHANGE) == 0) {
-        /* The new image is in place; a sweep reports files of the old one that cannot be removed. */
+        /*
+         * The new image is in place; a sweep reports files of the old one that cannot be removed.
+         */
         (void)tree_remove(lock->images_fd, aside);
         return 0;
     }
-    /* Not there yet, or a file system that cannot exchange: then the place is made free first. */
+    /*
+     * ENOENT: there is no older image. Otherwise the file system cannot exchange: move the older
+     * image away.
+     */
     int r = errno == ENOENT ? 0 : image_take_away(lock);
     if (r < 0 && r != -ENOENT)
         return fault_set(fault, -r, "cannot move the former image %s away: %m", lock->name);
@@ -254,7 +263,7 @@ int image_remove(const char *store, const char *name, struct fault *fault)
     /* A damaged image can be removed too, so only its absence matters here. */
     OWNED(image_release) struct image image = {0};
     bool absent = image_open(store, name, &image, NULL) == -ENOENT;
-    /* Remains of a killed fetch take space as well, and may never be fetched again. */
+    /* A killed fetch also leaves files that take space, and may never be repeated. */
     if (absent && !aside_exists(store, name))
         return fault_set(fault, ENOENT, "there is no image %s to remove", name);
     OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;

@@ -1,13 +1,13 @@
 /*
  * Adds images to the store and removes them: in staging directories, under the lock of their name.
  *
- *     STORE/images/.NAME.lock              while a fetch or a removal of NAME goes on
+ * STORE/images/.NAME.lock during a fetch or removal of NAME
  *     STORE/images/.building-NAME.XXXXXX   an image that is being made
  *     STORE/images/.removing-NAME.XXXXXX   an image that is being removed
  *
  * The next holder of the lock sweeps the remains of a killed process in the last two; any command
- * that changes the store sweeps layers. image_remove() and image_prune() of store.h are users of
- * this too.  Side: parent.
+ * that changes the store sweeps layers. image_remove() and image_prune() of store.h use this
+ * module, too. Side: parent.
  */
 #ifndef IMAGES_STORE_PUBLISH_H
 #define IMAGES_STORE_PUBLISH_H
@@ -34,7 +34,7 @@ int publish_lock(const char *store, const char *name, struct publish_lock *ret_l
                  pid_t *ret_holder, struct fault *fault);
 void publish_unlock(struct publish_lock *lock); /* PUBLISH_LOCK_NONE is fine */
 
-/* Removes what dead fetches and removals of the locked name left. 0 or a negative errno. */
+/* Removes leftovers of dead fetches and removals of the locked name. 0 or a negative errno. */
 int publish_sweep(const struct publish_lock *lock, struct fault *fault);
 
 #define STORE_STAGING_MAX (IMAGE_NAME_MAX + 32)
@@ -46,9 +46,7 @@ int publish_sweep(const struct publish_lock *lock, struct fault *fault);
 int publish_begin(const struct publish_lock *lock, char name[STORE_STAGING_MAX],
                   struct fault *fault);
 
-/*
- * Makes `tree`, in the staging directory, the tree of the layer. 0 or a negative errno.
- */
+/* Moves `tree` from the staging directory into the layer. 0 or a negative errno. */
 int publish_keep_tree(const struct publish_lock *lock, const char *aside, const char *tree,
                       const struct layer *layer, struct fault *fault);
 

@@ -174,7 +174,7 @@ static void image_array_release(struct image_array *array)
     image_list_free(array->images, array->count);
 }
 
-/* Adds the image if the name is that of a complete one. 0 or a negative errno. */
+/* Adds the image if it is complete. 0 or a negative errno. */
 static int image_array_add(struct image_array *array, int images_fd, const char *store,
                            const char *name, struct fault *fault)
 {

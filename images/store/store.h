@@ -5,10 +5,10 @@
  *     $XDG_DATA_HOME/code-sandbox-mcp/images/NAME/rootfs        a link to the layer, if it is one
  *     $XDG_DATA_HOME/code-sandbox-mcp/layers/ID/tree/           layer_store.h
  *
- * In an image that a version before layers made, rootfs is the root file system itself. An image is
- * built in a staging directory and renamed into place (publish.h). Side: parent; linked by both
- * programs, so neither libarchive nor a network here.
- * Source: XDG Base Directory Specification 0.8.
+ * In an image made by a version without layers, rootfs is the root file system itself. An image is
+ * built in a staging directory and renamed into place (publish.h). Side: parent; linked into both
+ * programs, so it must not need libarchive or a network. Source: XDG Base Directory Specification
+ * 0.8.
  */
 #ifndef IMAGES_STORE_STORE_H
 #define IMAGES_STORE_STORE_H
@@ -43,12 +43,12 @@ int image_list_strict(const char *store, struct image **ret_images, size_t *ret_
 
 /*
  * Removes an image: first renames it, so that it is absent at once; then removes its layers, unless
- * another image has them too. 0; 1: runs use layers of it, or another that no image has any more,
- * and image_prune() can remove those later; -ENOENT; -EBUSY while a fetch holds its lock.
+ * another image has them too. 0; 1: runs still use some unreferenced layers, and image_prune() can
+ * remove them later; -ENOENT; -EBUSY while a fetch holds its lock.
  */
 int image_remove(const char *store, const char *name, struct fault *fault);
 
-/* How much disk a removal has given back, and what it had to leave. */
+/* The disk space freed by a removal, and the layers it had to leave. */
 struct pruned {
     size_t layers;
     uint64_t bytes;

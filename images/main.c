@@ -29,7 +29,7 @@
 
 #define PROGRAM "code-sandbox-mcp fetch"
 #define EXIT_USAGE 2
-#define OPEN_FILES 4096 /* each package is open from its download to its unpacking */
+#define OPEN_FILES 4096 /* each package stays open between download and unpacking */
 
 struct arguments {
     const char *from; /* --from: a file or directory, or a reference */
@@ -37,10 +37,10 @@ struct arguments {
     const char *name; /* --name, or the one name beside --from */
     struct reference reference;
     bool has_reference; /* of --locked */
-    struct lock locked; /* of --locked, where that is of packages */
+    struct lock locked; /* of --locked, if it locks packages */
     enum build_source source; /* --source, for images of the catalog */
     bool force, json;
-    char **names; /* the rest: NULL-terminated */
+    char **names; /* operands: NULL-terminated */
 };
 
 static void arguments_release(struct arguments *arguments)
@@ -110,7 +110,7 @@ static void help_print(void)
          "~/.local/share/code-sandbox-mcp/images.");
 }
 
-/* Settles the name of the image: --name or a NAME beside --from. 0 or the exit code. */
+/* Determines the name of the image: --name, or NAME next to --from. 0 or the exit code. */
 static int name_settle(struct arguments *arguments)
 {
     char **names = arguments->names;
@@ -147,7 +147,9 @@ static int name_unknown(const char *name)
                        name, name);
 }
 
-/* Reads the file of --locked: a lock of packages, or of an image in a registry. 0 or the exit code. */
+/*
+ * Reads the file of --locked: a lock of packages, or of an image in a registry. 0 or the exit code.
+ */
 static int lock_settle(struct arguments *arguments)
 {
     struct fault fault = {0};
@@ -163,7 +165,7 @@ static int lock_settle(struct arguments *arguments)
     return r < 0 ? usage_fault("%s: %s", arguments->lock, fault.text) : 0;
 }
 
-/* Whether the arguments ask for one thing that can be done: 0 or the exit code. */
+/* Checks that the arguments fit together: 0 or the exit code. */
 static int arguments_check(struct arguments *arguments)
 {
     struct fault fault = {0};
@@ -227,8 +229,8 @@ static int build_all(const struct arguments *arguments)
 }
 
 /*
- * Member names in UTF-8 are read as they are. The converter is opened once here, because later it
- * would be looked for in the tree that an archive brings.
+ * Member names in UTF-8 are read unchanged. The converter is loaded here, because in a jailed child
+ * it would be loaded from the untrusted tree.
  */
 static void locale_prepare(void)
 {
@@ -238,7 +240,7 @@ static void locale_prepare(void)
         iconv_close(converter);
 }
 
-/* Here for the same reason. 0 or the exit code. */
+/* Loads the digests, for the same reason. 0 or the exit code. */
 static int digests_prepare(void)
 {
     if (digest_prepare() == 0)
@@ -256,7 +258,7 @@ static void limits_prepare(void)
     }
 }
 
-/* Readies the process for its work. 0 or the exit code. */
+/* Initialises the process. 0 or the exit code. */
 static int process_prepare(void)
 {
     umask(022);
@@ -293,7 +295,7 @@ static int fetch_main(int argc, char **argv)
     return status != 0 ? status : build_all(&arguments);
 }
 
-/* In a jail the command line is cleared, to which /proc leads, and what is said in it still needed. */
+/* Copies the arguments, because a jail erases the command line, which /proc shows. */
 static int arguments_copy(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++) {
@@ -310,7 +312,7 @@ int main(int argc, char **argv)
         fprintf(stderr, PROGRAM ": out of memory\n");
         return EXIT_FAILURE;
     }
-    /* The command word comes from the front end; without one it is "fetch". */
+    /* The front end passes the command; the default is "fetch". */
     if (argc > 1 && strcmp(argv[1], "add") == 0)
         return add_main(argc - 1, argv + 1, process_prepare);
     if (argc > 1 && strcmp(argv[1], "verify") == 0)

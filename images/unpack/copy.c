@@ -34,7 +34,7 @@ static int write_whole(int fd, const char *bytes, size_t length)
     return 0;
 }
 
-/* A file that grows meanwhile is copied up to the size that was counted. */
+/* If a file grows meanwhile, only the counted size is copied. */
 static int body_copy(const struct copy *copy, int from_fd, int to_fd, const struct member *member,
                      struct fault *fault)
 {

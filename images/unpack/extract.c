@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #define READ_SIZE (256 << 10)
-/* What a tar may have beside the content of files: for each member, and for all. */
+/* Bytes allowed in a tar besides the contents of files: per member, and in total. */
 #define MEMBER_BESIDE_MAX (4 << 10)
 #define BESIDE_MAX (64 << 20)
 #define CONTROL_MAX (1 << 20) /* of one control file or maintainer script */
@@ -23,7 +23,7 @@ static void archive_close(struct archive **archive)
         archive_read_free(*archive);
 }
 
-/* Of a package's inner tar, with its compression. */
+/* A reader for a package's inner tar, with decompression. */
 static struct archive *tar_reader(void)
 {
     struct archive *archive = archive_read_new();
@@ -33,7 +33,7 @@ static struct archive *tar_reader(void)
     return archive;
 }
 
-/* Of a tar that is not compressed any more. */
+/* A reader for a decompressed tar. */
 static struct archive *plain_tar_reader(void)
 {
     struct archive *archive = archive_read_new();
@@ -55,7 +55,10 @@ static int archive_fault(struct archive *archive, struct fault *fault)
                      member_name_for_people(why != NULL ? why : "it is damaged", shown));
 }
 
-/* Whether a call of libarchive got through. ARCHIVE_RETRY would mean to go on after an error. */
+/*
+ * Whether a call of libarchive succeeded. ARCHIVE_RETRY counts as failure: never continue after an
+ * error.
+ */
 static bool went_well(int r)
 {
     return r == ARCHIVE_OK || r == ARCHIVE_WARN;
@@ -86,7 +89,7 @@ static int write_fault(int error, const char *name, struct fault *fault)
                          : "");
 }
 
-/* Copies the body of a regular file, holes left as such. */
+/* Copies the body of a regular file, preserving holes. */
 static int body_copy(struct archive *archive, int fd, const struct member *member,
                      struct fault *fault)
 {
@@ -113,7 +116,7 @@ static int body_copy(struct archive *archive, int fd, const struct member *membe
     return 0;
 }
 
-/* What the archive says of an entry. The texts are libarchive's, until the next entry. */
+/* Reads the metadata of an entry. libarchive owns the texts until the next entry. */
 static int member_read(struct archive_entry *entry, struct member *ret_member, struct fault *fault)
 {
     const char *hard_link = archive_entry_hardlink(entry);
@@ -136,7 +139,7 @@ static int member_read(struct archive_entry *entry, struct member *ret_member, s
     return 0;
 }
 
-/* Goes on to the next member: 1 and the member; 0 at the end of the archive. */
+/* Reads the next member: 1 and the member; 0 at the end of the archive. */
 static int member_next(struct archive *archive, struct member *ret_member, struct fault *fault)
 {
     struct archive_entry *entry;
@@ -157,7 +160,7 @@ static int member_unpack(struct archive *archive, struct member_writer *writer,
     return r == 0 && fd >= 0 ? body_copy(archive, fd, member, fault) : r;
 }
 
-/* Puts a member of a package where it belongs, or passes over it. */
+/* Unpacks a member of a package to its place, or skips it. */
 static int package_member_unpack(struct archive *archive, struct member_writer *writer,
                                  const struct member *member, struct fault *fault)
 {
@@ -206,9 +209,9 @@ static int tar_read(struct archive *tar, enum tree_kind kind, struct tree_usage 
 }
 
 /*
- * Whether so many bytes of a tar are far more than its files account for: bodies of what is no
- * file, headers, zeros behind the end. A few bytes of zstd make gigabytes of them, to be read for
- * minutes.
+ * Refuses a tar with far more bytes than its files account for: bodies of members that are not
+ * files, headers, zeros after the end. A few bytes of zstd can expand to gigabytes of these, which
+ * take minutes to read.
  */
 static int beside_check(const struct tree_usage *usage, uint64_t bytes, struct fault *fault)
 {
@@ -273,12 +276,12 @@ int extract_tar(int fd, struct tree_usage *usage, struct fault *fault)
 /* A plain tar in a pipe. */
 struct pipe_source {
     const struct layer_source *layer;
-    struct digest_stream *digest; /* of all that came, or NULL */
+    struct digest_stream *digest; /* of all bytes read, or NULL */
     const struct tree_usage *usage;
     char *bytes;        /* READ_SIZE of them */
-    uint64_t came;      /* in all */
+    uint64_t came;      /* bytes read */
     bool cut;           /* the pipe ended before the layer did */
-    struct fault fault; /* that more came than should, if so */
+    struct fault fault; /* if too many bytes arrived */
 };
 
 static la_ssize_t pipe_read_block(struct archive *tar, void *data, const void **ret_bytes)
@@ -305,7 +308,7 @@ static void pipe_source_close(struct pipe_source *source)
     free(source->bytes);
 }
 
-/* Reads what stands behind the end of the tar, and compares the digest of all. */
+/* Reads the bytes after the end of the tar, and compares the digest of all bytes. */
 static int layer_check(struct pipe_source *source, struct archive *tar, struct fault *fault)
 {
     const void *bytes;
@@ -367,7 +370,7 @@ static la_ssize_t inner_read(struct archive *inner, void *data, const void **ret
     return -1;
 }
 
-/* Keeps one small file of the control tar for the finishing of the image. */
+/* Keeps one small file of the control tar for the postinstall step. */
 static int control_keep(struct archive *archive, const struct member *member, size_t number,
                         struct fault *fault)
 {
@@ -398,7 +401,7 @@ static int control_unpack(struct archive *archive, size_t number, struct fault *
     }
 }
 
-/* Unpacks the tar that the current member of `outer` is. */
+/* Unpacks the current member of `outer`, a tar. */
 static int inner_unpack(struct archive *outer, const char *name, struct member_writer *writer,
                         size_t number, struct fault *fault)
 {

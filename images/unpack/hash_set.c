@@ -5,7 +5,7 @@
 
 #define CAPACITY_FIRST 1024
 
-/* FNV-1a over the inode and the name, with its bits mixed so that the low ones will do; never 0. */
+/* FNV-1a over the inode and the name, mixed so that the low bits are usable; never 0. */
 static uint64_t number_of(ino_t directory, const char *name)
 {
     uint64_t number = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)directory;
@@ -18,7 +18,7 @@ static uint64_t number_of(ino_t directory, const char *name)
     return number != 0 ? number : 1;
 }
 
-/* The slot of the number, or the free one where it belongs. There always is a free one. */
+/* The slot of the number, or the free slot for it. There is always a free slot. */
 static size_t slot_find(const uint64_t *slots, size_t capacity, uint64_t number)
 {
     size_t at = (size_t)number & (capacity - 1);

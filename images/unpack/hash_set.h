@@ -1,9 +1,9 @@
 /*
- * A set of names in directories: which entries of a tree one layer has made.
+ * A set of directory entries: those made by one layer.
  *
- * A directory is known by its inode, so that links to it make no difference. What is
- * kept is a number for each name; two names may share one by a chance of 1 in 2^40 or less, or
- * because an image was made so, and then a whiteout in that image spares a file of a lower layer.
+ * A directory is identified by its inode, so links to it make no difference. Only a hash of each
+ * name is stored. Two names collide with a probability of at most 2^-40, or if an image was crafted
+ * for it; then a whiteout in that image spares a file of a lower layer.
  *
  * Side: jailed child.
  */

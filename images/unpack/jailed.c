@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <string.h>
 
-/* Until the jail is made, which takes milliseconds. 0, or a negative errno with a fault. */
+/* Waits until the jail is made, which takes milliseconds. 0, or a negative errno with a fault. */
 static int await_jail(struct sandbox *sandbox, const struct jail_plan *plan, struct fault *fault)
 {
     struct pollfd watch = {.fd = sandbox->control_fd, .events = POLLIN};

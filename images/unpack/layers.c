@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 
 #define FULL_MILLISECONDS 50
-#define PIPE_SIZE (1 << 20) /* pipe(7): the most that anybody may ask for */
+#define PIPE_SIZE (1 << 20) /* pipe(7): the maximum without privileges */
 
-/* Seen by all. */
+/* Shared by all processes. */
 struct layers_shared {
     struct tree_usage usage;
     atomic_bool expanded[LAYERS_MAX];
@@ -50,7 +50,7 @@ static int expander_body(void *data, struct fault *fault)
         OWNED_FD int fd = fds[0];
         OWNED_FD int pipe_fd = fds[1];
         r = number < LAYERS_MAX ? stream_expand(fd, pipe_fd, fault) : -E2BIG;
-        /* The applier says why. */
+        /* The applier reports the reason. */
         if (r == -ECANCELED)
             return 0;
         if (r < 0)
@@ -71,7 +71,7 @@ static int applier_body(void *data, struct fault *fault)
             return r < 0 ? fault_set(fault, -r, "cannot receive a layer: %m") : 0;
         const struct layer_source layer = {fd, &diff_id, &shared->expanded[number]};
         r = number < LAYERS_MAX ? extract_layer(&layer, &shared->usage, fault) : -E2BIG;
-        /* The expander says why. */
+        /* The expander reports the reason. */
         if (r == -ECANCELED)
             return 0;
         if (r < 0)
@@ -116,11 +116,11 @@ int layers_start(struct layers *layers, const char *root, struct fault *fault)
     return r;
 }
 
-/* Why a child is gone, when it should not be. A negative errno. */
+/* Finds the reason why a child ended early. A negative errno. */
 static int layers_cause(struct layers *layers, struct fault *fault)
 {
     for (size_t i = 0; i < LAYERS_CHILDREN; i++)
-        fd_close(&layers->socket_fds[i]); /* the other one ends too */
+        fd_close(&layers->socket_fds[i]); /* so the other child ends, too */
     int r = subprocess_wait_all(layers->children, LAYERS_CHILDREN, NULL, fault);
     if (r == 0)
         r = jailed_check(&layers->children[LAYERS_APPLIER], fault);
@@ -135,7 +135,7 @@ static int layer_hand(struct layers *layers, size_t which, const struct digest *
 {
     const struct fd_message message = {(void *)diff_id, sizeof(*diff_id), fds, count};
     int r = fd_message_send(layers->socket_fds[which], &message);
-    /* Hundreds wait already. */
+    /* The socket is full: hundreds of layers are queued. */
     while (r == -EAGAIN) {
         r = layers_attend(layers, fault);
         if (r < 0)
@@ -155,7 +155,7 @@ int layers_give(struct layers *layers, int fd, const struct digest *diff_id, str
     struct stat status;
     if (layers->given_count == LAYERS_MAX)
         return fault_set(fault, E2BIG, "the image has more than %d layers", LAYERS_MAX);
-    /* Anew and read-only: with a position of its own, and nothing of the download to be changed. */
+    /* Reopened read-only: it has its own position, and the child cannot change the download. */
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     OWNED_FD int own_fd = open(path, O_RDONLY | O_CLOEXEC);
     if (own_fd < 0 || fstat(own_fd, &status) < 0)

@@ -1,12 +1,11 @@
 /*
  * Applies the layers of an image to its root file system, in order, each as soon as the parent has
- * it whole, while the parent fetches the next. In two jailed children, so that two processors
- * have work:
+ * all of it, while the parent fetches the next. Two jailed children keep two processors busy:
  *
  *     file of a layer -> expander: gzip, zstd, xz -> pipe -> applier: digest, tar -> the tree
  *
- * They are started before the parent talks to a network: libraries may start threads for that,
- * and a process with threads cannot make a child that goes on in libc (jailed.c).
+ * They are started before the parent uses the network, because libraries may start threads for
+ * that, and a child cloned from a process with threads cannot safely use libc (jailed.c).
  *
  * Side: parent; the layers are read in the children.
  */
@@ -26,7 +25,7 @@ struct layers {
     struct subprocess children[LAYERS_CHILDREN];
     struct layers_shared *shared;    /* owned */
     int socket_fds[LAYERS_CHILDREN]; /* owned: layers go to each child through its own */
-    int given_fds[LAYERS_MAX];       /* owned: where the expander reads, to see how far it is */
+    int given_fds[LAYERS_MAX];       /* owned: read by the expander; positions show progress */
     uint64_t given_bytes;
     size_t given_count;
 };
@@ -39,13 +38,13 @@ struct layers {
 int layers_start(struct layers *layers, const char *root, struct fault *fault);
 
 /*
- * Gives them the next layer: the file, read from its start by a descriptor of its own, and the
- * digest of what it expands to. 0 or a negative errno.
+ * Passes on the next layer: the file, to be read from its start, and the digest of the expanded
+ * layer. 0 or a negative errno.
  */
 int layers_give(struct layers *layers, int fd, const struct digest *diff_id, struct fault *fault);
 
 /*
- * Checks on the children, without waiting. 0; -EINTR; or a fault that one reported: -EBADMSG for a
+ * Checks on the children without waiting. 0; -EINTR; or a fault reported by a child: -EBADMSG for a
  * damaged or hostile layer, -EFBIG for one over the maxima of member.h, another errno.
  */
 int layers_attend(struct layers *layers, struct fault *fault);

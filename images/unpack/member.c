@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LINKS_MAX 40 /* to follow in one name, as the kernel does: path_resolution(7) */
+#define LINKS_MAX 40 /* followed in one name, like the kernel: path_resolution(7) */
 
 const char *member_name_for_people(const char *name, char buffer[256])
 {
@@ -35,7 +35,7 @@ static int refuse_link(struct fault *fault, const char *name, const char *link, 
         member_name_for_people(name, shown), member_name_for_people(link, target), why);
 }
 
-/* A step failed on a member for a reason of the host: a full disk, above all. */
+/* Reports a failure caused by the host, most likely a full disk. */
 static int failed(struct fault *fault, int error, const char *what, const char *name)
 {
     char shown[256];
@@ -46,7 +46,7 @@ static int failed(struct fault *fault, int error, const char *what, const char *
                          : "");
 }
 
-/* Takes the next part of a path that says something, as "" and "." do not. NULL: there is none. */
+/* Takes the next part of a path, skipping "" and ".". NULL: none. */
 static const char *part_next(const char **path, size_t *ret_size)
 {
     for (;;) {
@@ -60,7 +60,7 @@ static const char *part_next(const char **path, size_t *ret_size)
     }
 }
 
-/* The new length, or 0 where there is no room. */
+/* Returns the new length, or 0 if there is no room. */
 static size_t part_append(char plain[PATH_MAX], size_t length, const char *part, size_t size)
 {
     if (length + size + 2 > PATH_MAX)
@@ -92,8 +92,7 @@ int member_name_normalize(const char *name, char ret_plain[PATH_MAX], struct fau
 }
 
 /*
- * Where a link in the directory `parent` leads. 0, -ENAMETOOLONG, or -ELOOP: what is to be made
- * there would be too deep.
+ * Resolves the target of a link in the directory `parent`. 0, -ENAMETOOLONG, or -ELOOP: too deep.
  */
 static int link_path(const char *parent, const char *target, char ret_plain[PATH_MAX])
 {
@@ -136,7 +135,7 @@ static int directory_resolve(const char *name, uint64_t resolve)
                          resolve);
 }
 
-/* Whether a directory of the tree is not too far down, however the links went. 0 or -ELOOP. */
+/* Checks the depth of a directory after following links. 0 or -ELOOP. */
 static int depth_check(int directory_fd)
 {
     struct stat top, status;
@@ -161,7 +160,7 @@ static int depth_check(int directory_fd)
 static int directory_open(const struct member_writer *writer, const char *name)
 {
     int plain_fd = directory_resolve(name, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
-    /* A link, or what it says of "..". */
+    /* ELOOP: a symbolic link. EXDEV: a "..", from a link. */
     if ((plain_fd != -ELOOP && plain_fd != -EXDEV) || writer->kind != TREE_LAYERS)
         return plain_fd;
     OWNED_FD int fd = directory_resolve(name, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
@@ -172,8 +171,8 @@ static int directory_open(const struct member_writer *writer, const char *name)
 static int file_make_directory(const struct member_writer *writer, char *name, int *links);
 
 /*
- * What is there in the place of a directory: where it is a link of a layer that leads nowhere,
- * makes the directory that it leads to. 0, or a negative errno.
+ * Handles an existing entry in place of a directory: for a layer's dangling link, makes the
+ * directory that is its target. 0, or a negative errno.
  */
 static int link_target_provide(const struct member_writer *writer, const char *name, int *links)
 {
@@ -188,7 +187,7 @@ static int link_target_provide(const struct member_writer *writer, const char *n
     ssize_t length =
         readlinkat(parent_fd, slash != NULL ? slash + 1 : name, target, sizeof(target) - 1);
     if (length <= 0)
-        return 0; /* no link */
+        return 0; /* not a link */
     if (++*links > LINKS_MAX)
         return -ELOOP;
     target[length] = '\0';
@@ -200,8 +199,8 @@ static int link_target_provide(const struct member_writer *writer, const char *n
 }
 
 /*
- * Opens a directory, making what is missing of it. `links` counts those that were followed. A
- * descriptor, or a negative errno.
+ * Opens a directory, making missing parts. `links` counts the links followed. A descriptor, or a
+ * negative errno.
  */
 static int file_make_directory(const struct member_writer *writer, char *name, int *links)
 {
@@ -235,8 +234,8 @@ static const char *name_split(char *name)
 }
 
 /*
- * The directory of a member, made unless it is there: kept open, since members of one directory
- * mostly follow each other. Splits `name` in place; the last part goes to ret_base.
+ * Opens or makes the directory of a member. It stays open, since members of one directory usually
+ * follow each other. Splits `name` in place; ret_base points to the last part.
  */
 static int parent_find(struct member_writer *writer, char *name, const char **ret_base)
 {
@@ -268,14 +267,14 @@ static mode_t safe_mode(mode_t type, mode_t permissions)
     return permissions | 0444 | ((permissions & 0111) != 0 ? 0111 : 0);
 }
 
-/* Whether a link at this place of the tree leads to a directory of it. */
+/* Whether a link here leads to a directory inside the tree. */
 static bool leads_to_directory(int parent_fd, const char *base)
 {
     struct stat status = {0};
     return fstatat(parent_fd, base, &status, 0) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Makes the place free for a member that is no directory, or that takes the place of none. */
+/* Removes an existing entry to make room for a member; a directory only in layers. */
 static int place_clear(const struct member_writer *writer, const char *base,
                        const struct member *member, struct fault *fault)
 {
@@ -360,7 +359,7 @@ static int add_hard_link(const struct member_writer *writer, const char *base,
         return hard_link_fault(-target_fd, member, fault);
     if (fstatat(target_fd, last, &status, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(status.st_mode))
         return hard_link_fault(errno, member, fault);
-    /* The file in its place may be the target of the link. */
+    /* The existing file may be the target of the link. */
     if (fstatat(writer->parent_fd, base, &former, AT_SYMLINK_NOFOLLOW) == 0 &&
         former.st_ino == status.st_ino && former.st_dev == status.st_dev)
         return 0;
@@ -401,7 +400,9 @@ static int parent_fault(const struct member_writer *writer, int error, const str
     return failed(fault, error, "make the directory of", member->name);
 }
 
-/* Removes what the whiteout names of the layers below. A directory that is not there has nothing. */
+/*
+ * Removes the entries of lower layers named by the whiteout. In an absent directory there are none.
+ */
 static int add_whiteout(struct member_writer *writer, char *name, const struct whiteout *whiteout,
                         const struct member *member, struct fault *fault)
 {
@@ -415,7 +416,7 @@ static int add_whiteout(struct member_writer *writer, char *name, const struct w
         return 0;
     if (path_fd < 0)
         return parent_fault(writer, -path_fd, member, fault);
-    /* It may be, or be below, what is removed. */
+    /* This directory may be removed, too. */
     fd_close(&writer->parent_fd);
     int r = whiteout->kind == WHITEOUT_NAME
                 ? whiteout_remove(path_fd, whiteout->name, &writer->names)

@@ -1,16 +1,16 @@
 /*
  * Writes the members of an archive into the tree at the working directory, by rules of our own:
  *
- * - names are relative, without ".."; no member goes through a symbolic link, but in layers, where
- *   links lead on inside the tree and absolute names mean its top;
+ * - names are relative, without ".."; no member is written through a symbolic link, except in
+ *   layers, where links are followed inside the tree and absolute names start at its top;
  * - only directories, regular files, symbolic and hard links are made; devices, FIFOs and sockets
- *   are passed over;
- * - no owners, no setuid or setgid, no ACLs, attributes or flags; everybody may read, and run what
- *   somebody may run, and nobody but the owner may write;
+ *   are skipped;
+ * - no owners, no setuid or setgid, no ACLs, attributes or flags; everyone may read, and execute if
+ *   anyone may; only the owner may write;
  * - bytes, members and depth have a maximum.
  *
- * The process has the tree as its root already (jailed.h): these rules are the second wall, and
- * they give the clear message.
+ * The tree is already the root of the process (jailed.h): these rules are a second wall, and they
+ * give the clear error message.
  *
  * Side: jailed child.  Source: openat2(2), tar(5); OCI image-spec, layer.md.
  */
@@ -44,14 +44,14 @@ struct member {
     mode_t type;          /* S_IFREG, ...; not used for hard links */
     mode_t permissions;   /* 07777 */
     uint64_t size;        /* of a regular file */
-    struct timespec time; /* of its last change; tv_sec 0 unknown */
+    struct timespec time; /* modification time; tv_sec 0: unknown */
 };
 
-/* What the archives of one tree are. */
+/* The kind of archives unpacked into one tree. */
 enum tree_kind {
     TREE_WHOLE,    /* one, with everything */
-    TREE_PACKAGES, /* several that do not know of each other: a directory may be there as a link */
-    TREE_LAYERS, /* each changes what those before it made: replaces, and removes by whiteouts */
+    TREE_PACKAGES, /* several independent ones: a directory may already exist as a link */
+    TREE_LAYERS, /* each may replace entries of those before it, and remove them by whiteouts */
 };
 
 struct member_writer {
@@ -77,12 +77,12 @@ int member_writer_add(struct member_writer *writer, const struct member *member,
                       struct fault *fault);
 
 /*
- * Brings the name of a member into its plain form: no "./", no double or trailing slashes; "" for
- * the root itself. 0; -EBADMSG for an absolute name, a ".." or one too long or deep.
+ * Normalises the name of a member: no "./", no double or trailing slashes; "" for the root itself.
+ * 0; -EBADMSG: an absolute name, a "..", or a name too long or deep.
  */
 int member_name_normalize(const char *name, char ret_plain[PATH_MAX], struct fault *fault);
 
-/* The name with what a terminal must not see replaced by '?', for a message. */
+/* The name made safe for a message: bytes unfit for a terminal become '?'. */
 const char *member_name_for_people(const char *name, char buffer[256]);
 
 #endif

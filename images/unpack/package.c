@@ -17,7 +17,7 @@ static const char *const unwanted[] = {
     "usr/share/menu",         "usr/share/zsh",
 };
 
-/* The rest of the name below a directory: "" for itself, NULL when it is elsewhere. */
+/* The rest of the name below a directory: "" for the directory itself, NULL if elsewhere. */
 static const char *below(const char *name, const char *directory)
 {
     size_t length = strlen(directory);
@@ -38,8 +38,8 @@ static bool is_licence(const char *rest, mode_t type)
 }
 
 /*
- * A test module or the data of one: a quarter of what Python's data libraries unpack to. Other
- * modules there are kept, since some are imported from outside (numpy._core.tests._natype).
+ * A test module or its data: a quarter of the size of Python's data libraries. Other modules in
+ * these directories are kept, since some are imported from outside (numpy._core.tests._natype).
  */
 static bool is_python_test(const char *rest, mode_t type)
 {

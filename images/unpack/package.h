@@ -1,6 +1,6 @@
 /*
- * What of a Debian package goes into an image, and where.  Pure functions on plain member names
- * (member.h).  Side: any.
+ * Decides which members of a Debian package go into an image, and where. Pure functions on
+ * normalised member names (member.h). Side: any.
  */
 #ifndef IMAGES_UNPACK_PACKAGE_H
 #define IMAGES_UNPACK_PACKAGE_H
@@ -16,9 +16,9 @@
 bool package_member_wanted(const char *name, mode_t type);
 
 /*
- * The name below /usr for what a package still ships in /bin, /lib and the like, which are links
- * there (usrmerge); any other name as it is. false when it would be too long. A bare "lib" is moved
- * only if it is a directory: base-files ships the links themselves.
+ * Moves names in /bin, /lib and the like, which are links to /usr (usrmerge), below /usr; other
+ * names stay unchanged. false if too long. A bare "lib" is moved only if it is a directory:
+ * base-files ships the links themselves.
  */
 bool package_member_place(const char *name, bool is_directory, char ret_place[PATH_MAX]);
 

@@ -8,8 +8,8 @@
 #define READ_SIZE (256 << 10)
 
 /*
- * archive_read_support_filter_*() answers WARN where libarchive would run a program instead: not
- * wanted here.
+ * archive_read_support_filter_*() returns ARCHIVE_WARN if libarchive would run an external program:
+ * refused.
  */
 bool stream_support_filters(struct archive *archive)
 {
@@ -35,7 +35,7 @@ int stream_open(struct stream *stream, int fd, struct fault *fault)
         return fault_set(fault, ENOTSUP, "this libarchive cannot read gzip, xz and zstd");
     if (archive_read_open_fd(stream->archive, fd, READ_SIZE) != ARCHIVE_OK)
         return damaged(stream, fault);
-    /* The last filter is the file itself. A second one multiplies what a few bytes expand to. */
+    /* The last filter is the file itself. Nested compression would multiply the expansion. */
     if (archive_filter_count(stream->archive) > 2)
         return fault_set(fault, EBADMSG, "the archive is refused: it is compressed twice");
     if (archive_read_next_header(stream->archive, &entry) != ARCHIVE_OK)
@@ -52,7 +52,7 @@ ssize_t stream_read(struct stream *stream, const void **ret_bytes, struct fault 
         int r = archive_read_data_block(stream->archive, ret_bytes, &length, &offset);
         if (r == ARCHIVE_EOF)
             return 0;
-        if (r != ARCHIVE_OK && r != ARCHIVE_WARN) /* ARCHIVE_RETRY: to go on after an error */
+        if (r != ARCHIVE_OK && r != ARCHIVE_WARN) /* ARCHIVE_RETRY: continuing after an error */
             return damaged(stream, fault);
     }
     stream->bytes += length;

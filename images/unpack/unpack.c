@@ -13,7 +13,7 @@
 /* Seen by the parent and all workers. */
 struct shared {
     struct tree_usage usage;
-    atomic_size_t next; /* package to be taken by the next worker that is free */
+    atomic_size_t next; /* package for the next free worker */
     atomic_size_t done;
 };
 
@@ -29,7 +29,7 @@ static int tar_body(void *data, struct fault *fault)
     return extract_tar(job->fds[0], &job->shared->usage, fault);
 }
 
-/* One worker: takes packages until there is none left. */
+/* One worker: unpacks packages until none is left. */
 static int packages_body(void *data, struct fault *fault)
 {
     struct job *job = data;

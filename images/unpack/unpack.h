@@ -1,7 +1,7 @@
 /*
  * Unpacks archives into a root file system: a tar of a whole one, or Debian packages; layers.h
- * unpacks container images. Archives are read in jailed children only (extract.h), by descriptors
- * opened before.
+ * unpacks container images. Only jailed children read archives (extract.h), through descriptors
+ * opened beforehand.
  *
  * Side: parent.
  */

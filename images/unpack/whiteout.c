@@ -10,7 +10,7 @@
 #define PREFIX ".wh."
 #define PREFIX_LENGTH 4
 
-/* What the last part of a name is, which begins with the prefix. */
+/* Parses the last part of a name, which has the prefix. */
 static struct whiteout last_part_read(const char *rest)
 {
     if (strcmp(rest, PREFIX ".opq") == 0)
@@ -56,7 +56,7 @@ int whiteout_remove(int directory_fd, const char *name, const struct hash_set *k
     int r = directory_empty(directory_fd, name, kept);
     if (r < 0 || stays || unlinkat(directory_fd, name, AT_REMOVEDIR) == 0)
         return r;
-    /* Something below it is of this layer, so the directory is too. */
+    /* It still has entries of this layer, so the directory stays. */
     return errno == ENOTEMPTY || errno == EEXIST ? 0 : -errno;
 }
 

@@ -4,7 +4,7 @@
  *     DIRECTORY/.wh.NAME        NAME
  *     DIRECTORY/.wh..wh..opq    everything
  *
- * Files of the layer itself stay, before the whiteout or after it.
+ * Files of the layer itself stay, whether they precede or follow the whiteout.
  *
  * Side: jailed child.  Source: OCI image-spec, layer.md "Whiteouts".
  */
@@ -19,8 +19,8 @@ enum whiteout_kind {
     WHITEOUT_NONE,    /* an ordinary name */
     WHITEOUT_NAME,    /* removes one name */
     WHITEOUT_OPAQUE,  /* removes everything beside it */
-    WHITEOUT_IGNORED, /* what aufs kept for itself */
-    WHITEOUT_BAD,     /* of no name, or of "." or ".." */
+    WHITEOUT_IGNORED, /* internal to aufs */
+    WHITEOUT_BAD,     /* with an empty name, "." or ".." */
 };
 
 struct whiteout {
@@ -28,7 +28,7 @@ struct whiteout {
     const char *name; /* of WHITEOUT_NAME: what is removed */
 };
 
-/* What a member's name, in its plain form, is. The name that is removed points into it. */
+/* Parses a member's normalised name; the result points into it. */
 struct whiteout whiteout_read(const char *member);
 
 /* Removes `name` and everything below it, except entries in `kept`. 0 or a negative errno. */

@@ -17,7 +17,7 @@ static void write_empty_object(struct json_writer *writer)
     json_end_object(writer);
 }
 
-/* What this server is and can do, as every version has it. */
+/* Name and capabilities of the server, common to all versions. */
 static void write_introduction(struct json_writer *writer)
 {
     json_key(writer, "capabilities");
@@ -72,7 +72,7 @@ void lifecycle_ping(struct context *context, const struct rpc_message *message,
     reply_nothing(reply);
 }
 
-/* Only versions that a request can be in: those of the handshake are asked for otherwise. */
+/* Only versions without a handshake: the others are negotiated by the handshake. */
 static void write_supported(struct json_writer *writer, const char *member)
 {
     json_key(writer, member);

@@ -1,6 +1,5 @@
 /*
- * How a client and this server find a version: by a handshake, or by each request's own _meta; and
- * ping.
+ * Version negotiation, by a handshake or by each request's _meta; and ping.
  *
  * Side: parent.  Source: MCP 2025-11-25, "Lifecycle" and "Ping"; 2026-07-28, "Versioning" and
  * "Discovery".
@@ -11,7 +10,7 @@
 #include "mcp/base/reply.h"
 #include "mcp/tools/context.h"
 
-/* Handlers of requests: each takes over the answer. */
+/* Request handlers; each takes ownership of the answer. */
 void lifecycle_initialize(struct context *context, const struct rpc_message *message,
                           const struct reply *reply);
 void lifecycle_ping(struct context *context, const struct rpc_message *message,
@@ -19,13 +18,13 @@ void lifecycle_ping(struct context *context, const struct rpc_message *message,
 void lifecycle_discover(struct context *context, const struct rpc_message *message,
                         const struct reply *reply);
 
-/* Whether the request is of a version without handshake: it has one of the keys of its _meta. */
+/*
+ * Whether the request belongs to a version without handshake: its _meta has one of the required
+ * keys.
+ */
 bool lifecycle_is_stateless(const struct rpc_message *message);
 
-/*
- * The version that such a request is in. 0; or 1 when what it says of itself is incomplete or
- * unknown: the answer has been given.
- */
+/* Reads the version of such a request. 0; 1: incomplete or unknown, and the error has been sent. */
 int lifecycle_read_version(const struct rpc_message *message, struct rpc_answer *answer,
                            enum version *ret_version);
 

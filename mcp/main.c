@@ -1,6 +1,6 @@
 /*
- * code-sandbox-mcp: runs snippets for agents, each in a jail of its own. This file finds the
- * command; command_serve.c is what a client starts.
+ * code-sandbox-mcp: runs snippets for agents, each in its own jail. This file finds the command;
+ * command_serve.c is what a client starts.
  */
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
@@ -45,7 +45,7 @@ static int refuse_command(const char *name)
     return EXIT_USAGE;
 }
 
-/* A missing stdin, stdout or stderr would otherwise be the number of some later descriptor. */
+/* Otherwise a later descriptor could become stdin, stdout or stderr. */
 static bool ensure_standard_descriptors(void)
 {
     int fd;
@@ -56,7 +56,7 @@ static bool ensure_standard_descriptors(void)
     return fcntl(STDERR_FILENO, F_GETFD) >= 0;
 }
 
-/* stdio keeps what it has not written; a full disk must not look like success. */
+/* stdio buffers output: a failed final write, as on a full disk, must not look like success. */
 static int flush_output(int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

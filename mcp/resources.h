@@ -1,5 +1,5 @@
 /*
- * The resources: sandbox://environments, which tells what the languages run on.
+ * The resources: sandbox://environments, which describes the images of the languages.
  *
  * Side: parent.  Source: MCP 2025-11-25, "Resources".
  */
@@ -9,7 +9,7 @@
 #include "mcp/base/reply.h"
 #include "mcp/tools/context.h"
 
-/* Handlers of requests: each takes over the answer. */
+/* Request handlers; each takes ownership of the answer. */
 void resources_list(struct context *context, const struct rpc_message *message,
                     const struct reply *reply);
 void resources_list_templates(struct context *context, const struct rpc_message *message,

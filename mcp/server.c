@@ -16,15 +16,18 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Blocks of memory from this size on go back to the system when they are freed. */
+/* Memory blocks of at least this size are returned to the system when freed. */
 #define LARGE_BLOCK (128 * 1024)
 
-/* When a method is known: before a handshake, after it, in requests of a version without one. */
+/* When a method is available: before the handshake, after it, in versions without one. */
 #define BEFORE 1
 #define HANDSHAKE 2
 #define STATELESS 4
 
-/* How long a client may keep what seldom changes, and what an image that is fetched changes. */
+/*
+ * How long a client may cache results: those that rarely change, and those that change with a
+ * fetch.
+ */
 #define TTL_LONG_MS 3600000
 #define TTL_SHORT_MS 60000
 
@@ -33,7 +36,7 @@ struct server {
     struct channel_observer channel_observer;
     struct rpc_observer rpc_observer;
     struct end_signals end_signals;
-    struct loop_timer finish; /* armed when it is time to end */
+    struct loop_timer finish; /* armed when the server shall end */
     bool finishing;
 };
 
@@ -41,7 +44,7 @@ struct method {
     const char *name;
     unsigned eras;
     int32_t ttl_ms;
-    /* Takes over the answer. */
+    /* Takes ownership of the answer. */
     void (*handle)(struct context *context, const struct rpc_message *message,
                    const struct reply *reply);
 };
@@ -98,7 +101,7 @@ static void handle_request(void *data, const struct rpc_message *message, struct
 
 static void handle_notification(void *data, const struct rpc_message *message)
 {
-    /* Of the others, notifications/initialized among them, there is nothing to learn. */
+    /* The others, such as notifications/initialized, need no action. */
     if (!json_is(message->method, "notifications/cancelled"))
         return;
     struct server *server = data;
@@ -113,14 +116,17 @@ static void send_line(void *data, const char *line, size_t length)
     channel_send(&server->context.channel, line, length);
 }
 
-/* Ends from the loop, because the caller may be deep in what ending takes away. */
+/* Ends from the loop, because the caller may still be using objects that the shutdown frees. */
 static void finish_soon(struct server *server)
 {
     if (!server->finishing && !server->finish.armed)
         loop_arm(&server->context.loop, &server->finish, clock_now());
 }
 
-/* Once to kill what runs and give the client time to read its answers, then once to leave. */
+/*
+ * The first call kills all runs and gives the client time to read its answers; the second ends the
+ * loop.
+ */
 static void finish_now(struct loop_timer *timer)
 {
     struct server *server = container_of(timer, struct server, finish);
@@ -226,7 +232,10 @@ static void server_close(struct server *server)
 
 int server_run(const struct settings *settings, int input_fd, int output_fd, struct fault *fault)
 {
-    /* Setting it keeps it: else one large message would make malloc hold on to as much for good. */
+    /*
+     * An explicit threshold stays fixed: malloc would otherwise raise it after one large message
+     * and keep that much memory for good.
+     */
     mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
     struct server server;
     int r = server_open(&server, settings, input_fd, output_fd);

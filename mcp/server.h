@@ -1,8 +1,8 @@
 /*
  * The MCP server: one client on stdin and stdout, from the first line to the last.
  *
- * Everything that may take time is a run of the engine; every other request is answered at once.
- * Side: parent.  Source: MCP, the versions of version.h.
+ * Only runs of the engine take time; every other request is answered at once. Side: parent. Source:
+ * MCP, the versions of version.h.
  */
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
@@ -11,9 +11,9 @@
 #include "sandbox/base/fault.h"
 
 /*
- * Serves the client until its end of file, a SIGTERM, SIGINT or SIGHUP, or until it reads no more;
- * then kills every run. Blocks these signals and ignores SIGPIPE.
- * 0, or a negative errno with its fault: the server could not start or its loop failed.
+ * Serves the client until end of file, SIGTERM, SIGINT or SIGHUP, or until the client stops
+ * reading; then kills every run. Blocks these signals and ignores SIGPIPE. 0, or a negative errno
+ * with its fault: the server could not start or its loop failed.
  */
 int server_run(const struct settings *settings, int input_fd, int output_fd, struct fault *fault);
 

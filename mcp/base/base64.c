@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-#define PADDING 64 /* behind the letters */
+#define PADDING 64 /* index of '=', after the letters */
 
 int base64_append(struct buffer *text, const char *bytes, size_t length)
 {

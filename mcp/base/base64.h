@@ -1,5 +1,5 @@
 /*
- * Bytes as base64, with padding and on one line.
+ * Encodes bytes as base64, with padding, on one line.
  *
  * Side: parent.  Source: RFC 4648, section 4.
  */
@@ -8,7 +8,7 @@
 
 #include "sandbox/base/buffer.h"
 
-/* Appends, all or nothing: as buffer_append(). */
+/* Appends, all or nothing. Returns like buffer_append(). */
 int base64_append(struct buffer *text, const char *bytes, size_t length);
 
 #endif

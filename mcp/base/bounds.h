@@ -1,6 +1,6 @@
 /*
- * Every bound on what a client can make the front end hold or write, in one place; those on runs
- * are in sandbox/limits/limits.h.
+ * Every bound on memory and output that a client can demand of the front end; bounds of runs are in
+ * sandbox/limits/limits.h.
  *
  * Sizes are bytes.
  */
@@ -14,9 +14,9 @@
 /* One line to the client, its newline counted. Common clients give up at 10 MiB. */
 #define LINE_OUT_MAX (4 * MEBIBYTE)
 /*
- * Answers that the client has not read: at the first of these no more lines are read and no further
- * runs begin, until it is down to the second. At the third, which those that went on just then
- * hardly reach, we end.
+ * Answers that the client has not read. Above the first bound the server reads no more lines and
+ * begins no more runs, until they are below the second. At the third, barely reachable by the runs
+ * still in progress, the server exits.
  */
 #define OUTPUT_PAUSE (8 * MEBIBYTE)
 #define OUTPUT_RESUME (4 * MEBIBYTE)
@@ -27,29 +27,29 @@
 /* Requests in one batch; even with the longest ids, errors for all of them fit in one line. */
 #define BATCH_MAX 256
 
-/* What a notification of progress shows of the lines that were printed. */
+/* Printed lines shown in one progress notification. */
 #define CALL_PROGRESS_LINES_MAX (4 * KIBIBYTE)
-/* While the client has not read more than this, it is not told of progress. */
+/* No progress is sent while the client has more than this unread. */
 #define CALL_PROGRESS_UNSENT_MAX (16 * KIBIBYTE)
-/* Requests of subscriptions/listen that are open at once. */
+/* Requests subscriptions/listen open at once. */
 #define SUBSCRIPTIONS_MAX 64
 
-/* What a result shows of stdout and stderr together; and of stderr when stdout is long too. */
+/* Shown in a result: of stdout and stderr together; of stderr if stdout is long, too. */
 #define SHOWN_MAX (32 * KIBIBYTE)
 #define SHOWN_STDERR_SHARE (16 * KIBIBYTE)
 
-/* Of an image's libraries, how much the description of a tool names: every request has it in it. */
+/* Length of the libraries in a tool's description. Every model request includes the description. */
 #define LIBRARIES_SHOWN_MAX 300
 
-/* Output that was cut and can be read as a resource: one stream, all of them, how many results. */
+/* Truncated output kept as resources: per stream, in total, number of results. */
 #define OUTPUT_STREAM_MAX (2 * MEBIBYTE)
 #define OUTPUTS_BYTES_MAX (16 * MEBIBYTE)
 #define OUTPUTS_MAX 32
 
-/* The files of all pictures of a result together; as base64 they are a third more. */
+/* All pictures of a result together; base64 adds a third. */
 #define PICTURES_BYTES_MAX (2 * MEBIBYTE)
 
-/* Runs at once that the operator may ask for. */
+/* Upper limit of --parallel. */
 #define PARALLEL_MAX 256
 #define WARM_DEFAULT 2
 /* A configuration file. */
@@ -57,7 +57,7 @@
 /* A seccomp profile. */
 #define PROFILE_MAX MEBIBYTE
 
-/* How long answers may wait for the client to read them once everything else has ended. */
+/* How long the server waits at its end for the client to read its answers. */
 #define FLUSH_MAX_MS 1000
 
 #endif

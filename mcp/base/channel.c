@@ -23,7 +23,9 @@ static int watch_side(struct channel *channel, struct channel_side *side, uint32
                       events);
 }
 
-/* Regular files and /dev/null, which epoll refuses, never make one wait; nor does such an eventfd. */
+/*
+ * epoll refuses regular files and /dev/null, which are always ready: an eventfd stands in for them.
+ */
 static int open_side(struct channel *channel, struct channel_side *side, int fd, uint32_t events)
 {
     side->fd = fd;
@@ -61,8 +63,8 @@ static void give_up_output(struct channel *channel, enum channel_end end)
 }
 
 /*
- * Hands on the lines that are complete, but for those that wait because the client does not take
- * its answers; a handler may stop the reading.
+ * Delivers complete lines, unless paused because the client does not read its answers. A handler
+ * may stop reading.
  */
 static void deliver_lines(struct channel *channel, bool also_paused)
 {
@@ -95,7 +97,7 @@ static void bound_line(struct channel *channel)
         channel->skipping = true;
         channel->observer->oversized(channel->observer->data);
     }
-    /* Nothing is kept of a line that is skipped, and no large block between lines. */
+    /* Keep nothing of a skipped line, and no large block between lines. */
     if (channel->skipping || channel->incoming.length == 0)
         buffer_release(&channel->incoming);
     channel->scanned = channel->incoming.length;
@@ -141,7 +143,7 @@ static void input_ready(struct loop_watch *watch, uint32_t events)
     take_lines(channel);
 }
 
-/* Writes as much as surely fits: poll(2) promises a pipe no more than PIPE_BUF bytes. */
+/* Writes only as much as fits for certain: poll(2) guarantees room for PIPE_BUF bytes in a pipe. */
 static ssize_t write_some(struct channel *channel, const char *data, size_t length)
 {
     if (!channel->output_no_socket) {
@@ -166,7 +168,7 @@ static void forget_written(struct channel *channel)
     }
 }
 
-/* Waits for what there is to do. */
+/* Watches the descriptors for the pending work. */
 static void wait_again(struct channel *channel)
 {
     if (channel->reading)
@@ -175,7 +177,7 @@ static void wait_again(struct channel *channel)
         watch_side(channel, &channel->output, channel_unsent(channel) > 0 ? EPOLLOUT : 0);
 }
 
-/* While the client does not take its answers, it gets no further ones. */
+/* Pauses while the client does not read its answers. */
 static void pause_if_full(struct channel *channel)
 {
     bool is_full = channel_unsent(channel) > (channel->paused ? OUTPUT_RESUME : OUTPUT_PAUSE);

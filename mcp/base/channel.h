@@ -1,10 +1,10 @@
 /*
  * Lines over two descriptors: stdin and stdout of a server.
  *
- * No flag of the descriptors is changed, because their open file descriptions are shared with
- * whoever started us: O_NONBLOCK on a terminal or a pipe would make a stranger's reads fail. Reads
- * happen only when epoll says that there is something; writes only when it says that there is
- * room, and are no larger than what fits then. Regular files work too.
+ * No flag of the descriptors is changed, because the open file descriptions are shared with the
+ * process that started us: O_NONBLOCK on a terminal or pipe would make its reads fail. Reads happen
+ * only when epoll reports data; writes only when it reports room, and never exceed that room.
+ * Regular files work too.
  *
  * Side: parent.  Source: pipe(7), PIPE_BUF; epoll_ctl(2), EPERM.
  */
@@ -18,21 +18,21 @@
 #include <stddef.h>
 
 enum channel_end {
-    CHANNEL_INPUT_ENDED, /* end of file: what was sent before can still be answered */
-    CHANNEL_OUTPUT_GONE, /* nobody reads any more */
-    CHANNEL_OUTPUT_FULL, /* the client does not read what it asked for: OUTPUT_MAX */
+    CHANNEL_INPUT_ENDED, /* end of file: earlier lines can still be answered */
+    CHANNEL_OUTPUT_GONE, /* no reader is left */
+    CHANNEL_OUTPUT_FULL, /* the client does not read its answers: OUTPUT_MAX */
 };
 
 struct channel_observer {
-    /* One line without its newline; borrowed for the call. The last may have had no newline. */
+    /* One line without its newline; borrowed for the call. The last line may lack a newline. */
     void (*line)(void *data, const char *line, size_t length);
     /* A line longer than LINE_IN_MAX began; the rest of it is skipped. */
     void (*oversized)(void *data);
-    /* Reading or writing ended; called once for each reason at most. No line comes afterwards. */
+    /* Reading or writing ended; called at most once for each reason. No line follows. */
     void (*ended)(void *data, enum channel_end end);
     /*
-     * More than OUTPUT_PAUSE has not been read: lines wait until less than OUTPUT_RESUME is left, and
-     * so should what makes further output. Then the opposite.
+     * true: more than OUTPUT_PAUSE is unread; no lines are delivered until less than OUTPUT_RESUME
+     * is left, and producers of output should pause, too. false: resumed.
      */
     void (*paused)(void *data, bool is_paused);
     /* Everything sent has been written. */
@@ -43,7 +43,7 @@ struct channel_observer {
 /* One of the two descriptors. */
 struct channel_side {
     int fd; /* borrowed */
-    int ready_fd; /* owned: watched in the place of a file that is always ready; else -1 */
+    int ready_fd; /* owned: eventfd watched in place of an always ready file; else -1 */
     struct loop_watch watch;
 };
 
@@ -53,8 +53,8 @@ struct channel {
     struct channel_side input, output;
     struct buffer incoming, outgoing;
     size_t scanned; /* bytes of incoming known to hold no newline */
-    size_t written; /* bytes of outgoing that are out already */
-    bool skipping; /* within a line that is too long */
+    size_t written; /* bytes of outgoing already written */
+    bool skipping; /* within an oversized line */
     bool reading; /* not stopped, not at the end of input */
     bool writing; /* output is neither gone nor full */
     bool paused; /* the client does not read: lines wait */
@@ -66,16 +66,16 @@ int channel_open(struct channel *channel, struct loop *loop, int input_fd, int o
                  const struct channel_observer *observer);
 void channel_close(struct channel *channel);
 
-/* Queues a line and its newline. `line` holds no newline. */
+/* Queues a line and appends a newline. `line` contains none. */
 void channel_send(struct channel *channel, const char *line, size_t length);
 
 /* Reads no more. */
 void channel_stop_reading(struct channel *channel);
 
-/* Bytes that were sent and have not been written yet. */
+/* Bytes sent but not yet written. */
 size_t channel_unsent(const struct channel *channel);
 
-/* Whether everything that was sent has been written, or never can be. */
+/* Whether everything sent has been written, or never can be. */
 bool channel_is_drained(const struct channel *channel);
 
 #endif

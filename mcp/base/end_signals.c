@@ -26,7 +26,10 @@ int end_signals_open(struct end_signals *end_signals, struct loop *loop)
     sigaddset(&end_signals->blocked, SIGTERM);
     sigaddset(&end_signals->blocked, SIGINT);
     sigaddset(&end_signals->blocked, SIGHUP);
-    /* Writing to no reader, or past RLIMIT_FSIZE, is an error of that write and no more. */
+    /*
+     * Writing without a reader, or past RLIMIT_FSIZE, should fail with an error, not kill the
+     * process.
+     */
     if (sigprocmask(SIG_BLOCK, &end_signals->blocked, NULL) < 0 ||
         signal(SIGPIPE, SIG_IGN) == SIG_ERR || signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
         return -errno;

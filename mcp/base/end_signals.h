@@ -1,5 +1,5 @@
 /*
- * The signals that tell a program to end, as events of its loop.
+ * Termination signals as events of the loop.
  *
  * Side: parent.  Source: signalfd(2).
  */
@@ -17,19 +17,19 @@ struct end_signals {
     void (*arrived)(struct end_signals *end_signals, int signal_number);
 };
 
-/* One that has not been opened yet, and may be closed. */
+/* Not open yet; may be closed. */
 #define INTERRUPTS(callback) ((struct end_signals){.watch = {.fd = -1}, .arrived = (callback)})
 
 /*
  * Blocks SIGTERM, SIGINT and SIGHUP and calls `arrived` from the loop when one comes. SIGPIPE is
- * ignored: a reader that is gone is an error of write(2). 0 or a negative errno.
+ * ignored, so that write(2) fails instead. 0 or a negative errno.
  */
 int end_signals_open(struct end_signals *end_signals, struct loop *loop);
 
-/* Watches them no more; they stay blocked, so that one which comes now does not hinder the end. */
+/* Stops watching. The signals stay blocked, so that none interrupts the shutdown. */
 void end_signals_close(struct end_signals *end_signals);
 
-/* Takes a signal that waits, at once, and calls `arrived` for it; nothing when none does. */
+/* Takes a pending signal, if any, and calls `arrived` for it. */
 void end_signals_take(struct end_signals *end_signals);
 
 /* Ends this process as the signal would have ended it. Returns only if it could not. */

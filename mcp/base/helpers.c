@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Takes a path for the program if it can be executed there. */
+/* Accepts the path if it is executable. */
 static int take_if_there(char *path, char **ret_path)
 {
     if (access(path, X_OK) < 0) {

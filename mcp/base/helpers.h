@@ -1,6 +1,6 @@
 /*
- * The other programs of this project, which this one starts: each has a file of its own, because it
- * is trusted with something else or links something that this one shall not load.
+ * The other programs of this project, started by this one. They are separate executables because
+ * they have different privileges, or link libraries that this program must not load.
  *
  * Side: parent.
  */
@@ -11,9 +11,9 @@
 #define SCOPE_PROGRAM "code-sandbox-mcp-scope"
 
 /*
- * Where a program is: where it is installed, or in `folder` ("images") of the build directory that
- * this program is in. Owned by the caller.
- * 0; -ENOENT it is in neither place; another negative errno: could not be looked for.
+ * Finds a program: in its installed place, or in `folder` ("images") of the build directory that
+ * contains this program. The caller owns the path. 0; -ENOENT: in neither place; another negative
+ * errno: the search failed.
  */
 int helpers_find(const char *name, const char *folder, char **ret_path);
 

@@ -1,5 +1,5 @@
 /*
- * The picture that clients may show beside the server and its tools.
+ * The icon that clients may show for the server and its tools.
  *
  * Side: parent.  Source: MCP 2025-11-25, "Icons"; RFC 2397, data: URIs.
  */
@@ -9,7 +9,7 @@
 #include "mcp/base/version.h"
 #include "sandbox/base/json.h"
 
-/* The member "icons" of an object, in versions that know it. */
+/* Writes the member "icons" of an object, in protocol versions that have it. */
 void icon_write_member(struct json_writer *writer, enum version version);
 
 #endif

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_MAX_BYTES 4096 /* PIPE_BUF: what a pipe with any room takes */
+#define LINE_MAX_BYTES 4096 /* PIPE_BUF: written to a pipe at once */
 
 static struct {
     enum log_level level;
@@ -32,7 +32,7 @@ int log_open(const struct log_options *options, struct fault *fault)
     return 0;
 }
 
-/* A line that nobody can read is no reason to stop, or to wait. */
+/* Never blocks or fails: a line that cannot be written is dropped. */
 static void write_line(const char *line, size_t length)
 {
     int fd = log_state.file > 0 ? log_state.file : STDERR_FILENO;
@@ -43,7 +43,7 @@ static void write_line(const char *line, size_t length)
     (void)written;
 }
 
-/* "2026-11-21T23:30:00Z", which a file needs more than stderr, whose reader has a clock. */
+/* "2026-11-21T23:30:00Z", for files only: readers of stderr have a clock. */
 static void put_time(char text[32])
 {
     struct timespec now;
@@ -76,7 +76,7 @@ static void begin_json(struct json_writer *writer, const char *level)
     json_text_member(writer, "level", level);
 }
 
-/* Ends the object and writes it, if it fits into a line. */
+/* Ends the object and writes it, if it fits in a line. */
 static void end_json(struct json_writer *writer, struct buffer *text)
 {
     json_end_object(writer);

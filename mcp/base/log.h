@@ -1,12 +1,11 @@
 /*
- * Notes for people, and lines about calls for who watches them: on stderr, or in a file. stdout
- * belongs to JSON-RPC, or to the snippet.
+ * Notes for people, and a line about each call for monitoring, on stderr or in a file. stdout is
+ * reserved for JSON-RPC, or for the snippet.
  *
- * What a line holds is chosen here and nowhere else: names of ours, outcomes and times; never code,
- * output, arguments or values of variables. A line that would have to wait, because nobody reads a
- * pipe that is full, is left out.
+ * Only this module decides the contents of a line: our own names, outcomes and times; never code,
+ * output, arguments or values of variables. A line that would block on a full pipe is dropped.
  *
- * Side: parent. The log is the process's own: one of its few variables.
+ * Side: parent. The log is one of the few global variables of the process.
  */
 #ifndef MCP_BASE_LOG_H
 #define MCP_BASE_LOG_H
@@ -17,13 +16,13 @@
 #include <stdint.h>
 
 enum log_level {
-    LOG_WARNINGS, /* notes: what is wrong */
-    LOG_CALLS,    /* and a line for each call */
+    LOG_WARNINGS, /* notes about problems */
+    LOG_CALLS,    /* also a line for each call */
 };
 
 enum log_format {
     LOG_TEXT,
-    LOG_JSON, /* an object on each line */
+    LOG_JSON, /* one object per line */
 };
 
 struct log_options {
@@ -33,19 +32,19 @@ struct log_options {
 };
 
 /*
- * From now on lines go where the options say; before, and without it, notes go to stderr. 0, or a
+ * Sends lines to the destination in the options; without this call, notes go to stderr. 0, or a
  * negative errno with its fault.
  */
 int log_open(const struct log_options *options, struct fault *fault);
 
-/* Writes "code-sandbox-mcp: NOTE" and a newline in one write(2); what is too long is cut. */
+/* Writes "code-sandbox-mcp: NOTE" and a newline in one write(2), truncated if too long. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* How a call ended. */
 struct log_call {
     const char *tool;
-    const char *outcome; /* of the run; "failed": it could not be; "refused"; "cancelled" */
-    const struct run_result *result; /* or NULL: nothing ran to its end */
+    const char *outcome; /* of the run; "failed": it could not start; "refused"; "cancelled" */
+    const struct run_result *result; /* or NULL: no run ended */
     int64_t total_ns; /* from the request to here */
 };
 

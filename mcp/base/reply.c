@@ -45,7 +45,7 @@ static void write_form(struct json_writer *writer, const void *data)
         json_text_member(writer, "resultType", "complete");
         if (reply->ttl_ms != TTL_NONE) {
             json_number_member(writer, "ttlMs", reply->ttl_ms);
-            /* It tells what this user has installed and set. */
+            /* The result depends on this user's images and settings. */
             json_text_member(writer, "cacheScope", "private");
         }
     }

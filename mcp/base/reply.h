@@ -1,5 +1,5 @@
 /*
- * Results in the form of the version that their request was in.
+ * Writes results in the form of the request's protocol version.
  *
  * Side: parent.  Source: MCP 2026-07-28, "Base protocol" and "Caching".
  */
@@ -11,33 +11,33 @@
 
 #include <stdint.h>
 
-/* The result is of this moment: nothing is said about keeping it. */
+/* The result must not be cached: no caching members are written. */
 #define TTL_NONE (-1)
 
-/* An answer that is owed to a request, and in which form. */
+/* The pending answer to a request, and its form. */
 struct reply {
     struct rpc_answer *answer; /* owned */
     enum version version;
-    int32_t ttl_ms; /* how long a client may keep the result, or TTL_NONE */
+    int32_t ttl_ms; /* how long a client may cache the result, or TTL_NONE */
 };
 
-/* What is in a result. */
+/* The contents of a result. */
 struct result_body {
-    /* Writes its members, but for _meta and what every result has. */
+    /* Writes its members, except _meta and those common to all results. */
     void (*write)(struct json_writer *writer, enum version version, const void *data);
     /* Writes members of its _meta; or NULL. */
     void (*write_meta)(struct json_writer *writer, const void *data);
     const void *data; /* borrowed for the call */
-    bool introduces;  /* it is how the client gets to know us */
+    bool introduces;  /* _meta describes the server in full, not in short */
 };
 
-/* Gives the answer, as rpc_answer_result(). */
+/* Answers the request, like rpc_answer_result(). */
 void reply_result(const struct reply *reply, const struct result_body *body);
 
-/* A result without members of its own. */
+/* Answers with a result without members of its own. */
 void reply_nothing(const struct reply *reply);
 
-/* Who we are: an object of the type Implementation; the short one has only what it must have. */
+/* Writes the server's object of type Implementation; `is_short`: only the required members. */
 void reply_write_implementation(struct json_writer *writer, enum version version, bool is_short);
 
 #endif

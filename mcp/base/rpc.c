@@ -13,7 +13,7 @@
 struct rpc_batch {
     struct rpc *rpc;
     struct buffer text;
-    size_t owed; /* answers to come, and one while the messages are still being read */
+    size_t owed; /* answers still missing, plus one while the messages are being read */
 };
 
 struct rpc_answer {
@@ -22,7 +22,7 @@ struct rpc_answer {
     struct buffer id;        /* as JSON text */
 };
 
-/* Room that is kept in a batch for answers that are only errors. */
+/* Room for results in a batch; the rest is reserved for errors. */
 #define BATCH_RESULTS_MAX (LINE_OUT_MAX / 2)
 
 static void answer_free(struct rpc_answer *answer)
@@ -193,7 +193,7 @@ void rpc_answer_result(struct rpc_answer *answer,
         rpc_answer_error(answer, RPC_INTERNAL_ERROR, "writing the answer: %s", strerror(-r));
 }
 
-/* An id is a string or an integer, of any size that one can still echo. */
+/* An id is a string or an integer, of any size we can echo. */
 static bool id_is_valid(const struct json_value *id)
 {
     if (id == NULL || id->length > ID_MAX)
@@ -226,7 +226,7 @@ bool rpc_answer_same_id(const struct rpc_answer *answer, const struct rpc_answer
            memcmp(answer->id.data, other->id.data, other->id.length) == 0;
 }
 
-/* `id` is NULL for an answer to what has no readable one. NULL: no memory. */
+/* `id` is NULL if the message has no readable id. NULL: no memory. */
 static struct rpc_answer *answer_new(struct rpc *rpc, struct rpc_batch *batch,
                                      const struct json_value *id)
 {
@@ -267,7 +267,7 @@ static void receive_request(struct rpc *rpc, struct rpc_batch *batch, const stru
     rpc->observer->request(rpc->observer->data, message, answer);
 }
 
-/* Tells requests, notifications, answers and mistakes apart. */
+/* Distinguishes requests, notifications, answers and invalid messages. */
 static void receive_message(struct rpc *rpc, struct rpc_batch *batch,
                             const struct json_value *value)
 {
@@ -275,7 +275,7 @@ static void receive_message(struct rpc *rpc, struct rpc_batch *batch,
     const struct json_value *params = json_member(value, "params");
     const struct rpc_message message = {
         .method = json_member(value, "method"),
-        /* Written by hand, a client without parameters may say null. */
+        /* A simple client may send null for missing parameters. */
         .params = params != NULL && params->type == JSON_NULL ? NULL : params,
         .in_batch = batch != NULL,
     };
@@ -285,11 +285,11 @@ static void receive_message(struct rpc *rpc, struct rpc_batch *batch,
     }
     if (message.method == NULL &&
         (json_member(value, "result") != NULL || json_member(value, "error") != NULL))
-        return; /* an answer, to nothing that we asked */
+        return; /* an answer, although we sent no request */
     bool is_named = message.method != NULL && message.method->type == JSON_STRING;
     bool is_object = message.params == NULL || message.params->type == JSON_OBJECT;
     if (id == NULL && is_named) {
-        /* Notifications are never answered, not even wrong ones. */
+        /* Notifications are never answered, not even invalid ones. */
         if (is_object && json_is(json_member(value, "jsonrpc"), "2.0"))
             rpc->observer->notification(rpc->observer->data, &message);
         return;

@@ -1,8 +1,8 @@
 /*
- * JSON-RPC 2.0 as MCP uses it: messages come in as lines, requests are owed one answer each.
+ * JSON-RPC 2.0 as used by MCP: one message per line; each request gets one answer.
  *
- * Knows nothing of MCP's methods. What the client sends is not trusted.
- * Side: parent.  Source: JSON-RPC 2.0 specification; MCP 2025-11-25, "Base protocol".
+ * Independent of MCP's methods. Input from the client is untrusted. Side: parent. Source: JSON-RPC
+ * 2.0 specification; MCP 2025-11-25, "Base protocol".
  */
 #ifndef MCP_BASE_RPC_H
 #define MCP_BASE_RPC_H
@@ -21,18 +21,18 @@ enum rpc_error {
     RPC_UNSUPPORTED_VERSION = -32022, /* MCP 2026-07-28 */
 };
 
-/* An answer that is owed to a request; who holds it gives it by one of the rpc_answer_*(). */
+/* The pending answer to a request; its owner completes it by one of the rpc_answer_*(). */
 struct rpc_answer;
 
 /* A request or a notification. Everything is borrowed for the call. */
 struct rpc_message {
     const struct json_value *method; /* a string */
-    const struct json_value *params; /* an object, or NULL when there are none */
+    const struct json_value *params; /* an object, or NULL if absent */
     bool in_batch;
 };
 
 struct rpc_observer {
-    /* Takes over the answer. */
+    /* Takes ownership of the answer. */
     void (*request)(void *data, const struct rpc_message *message, struct rpc_answer *answer);
     void (*notification)(void *data, const struct rpc_message *message);
     /* A line for the client, without newline, shorter than LINE_OUT_MAX. */
@@ -43,24 +43,24 @@ struct rpc_observer {
 struct rpc {
     const struct rpc_observer *observer; /* borrowed */
     bool batches;                        /* arrays of messages are accepted */
-    bool null_ids; /* errors about what has no id have the id null, else none at all */
+    bool null_ids; /* errors for messages without an id have the id null; false: no id member */
 };
 
-/* One line; blank ones are ignored. Answers what is no message with the error it deserves. */
+/* Processes one line; blank lines are ignored, invalid ones answered with an error. */
 void rpc_receive(struct rpc *rpc, const char *line, size_t length);
 
-/* A line came that was longer than LINE_IN_MAX. */
+/* Answers a line longer than LINE_IN_MAX with an error. */
 void rpc_receive_oversized(struct rpc *rpc);
 
 /*
- * Gives the answer and frees it. `write` writes one value, the result. An answer that would not fit
- * in a line becomes an internal error that says so.
+ * Sends the result and frees the answer. `write` writes one value, the result. If it does not fit
+ * in a line, an internal error says so.
  */
 void rpc_answer_result(struct rpc_answer *answer,
                        void (*write)(struct json_writer *writer, const void *data),
                        const void *data);
 
-/* Gives an error as the answer and frees it. The message is cut at FAULT_TEXT_MAX. */
+/* Sends an error as the answer and frees it. The message is truncated to FAULT_TEXT_MAX. */
 void rpc_answer_error(struct rpc_answer *answer, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -69,26 +69,26 @@ void rpc_answer_error_with(struct rpc_answer *answer, int code, const char *mess
                            void (*write)(struct json_writer *writer, const void *data),
                            const void *data);
 
-/* Sends a notification; `write` writes its params, an object. One without memory for it is lost. */
+/* Sends a notification; `write` writes its params, an object. Without memory it is dropped. */
 void rpc_notify(struct rpc *rpc, const char *method,
                 void (*write)(struct json_writer *writer, const void *data), const void *data);
 
 /* Writes the id of the request, one value. */
 void rpc_answer_write_id(const struct rpc_answer *answer, struct json_writer *writer);
 
-/* No answer is wanted any more; frees it. */
+/* Frees the answer without sending it. */
 void rpc_answer_drop(struct rpc_answer *answer);
 
 /*
- * Writes an id, or what must look like one, as JSON text: a string or an integer. 0; -EINVAL when it
- * is none, or longer than ID_MAX; -ENOMEM. `id` may be NULL (-EINVAL).
+ * Writes an id, or a value with the same rules, as JSON text: a string or an integer. 0; -EINVAL if
+ * it is neither, or longer than ID_MAX; -ENOMEM. `id` may be NULL (-EINVAL).
  */
 int rpc_id_write(const struct json_value *id, struct buffer *text);
 
-/* Whether this answer is owed to the request of that id: type and value are the same. */
+/* Whether this answer belongs to the request with that id: same type and value. */
 bool rpc_answer_is_for(const struct rpc_answer *answer, const struct json_value *id);
 
-/* Whether the answers go to requests of the same id. */
+/* Whether both answers belong to requests with the same id. */
 bool rpc_answer_same_id(const struct rpc_answer *answer, const struct rpc_answer *other);
 
 #endif

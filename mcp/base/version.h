@@ -1,6 +1,6 @@
 /*
  * The versions of MCP. Up to 2025-11-25 a connection begins with a handshake that chooses one; from
- * 2026-07-28 on there is none, and every request tells the version that it is in.
+ * 2026-07-28 on there is none, and every request states its version.
  *
  * Side: parent.  Source: MCP 2026-07-28, "Versioning"; 2025-11-25, "Lifecycle".
  */
@@ -9,7 +9,7 @@
 
 #include "sandbox/base/json.h"
 
-/* In their order: what one brought, the later ones have. */
+/* In chronological order: each version keeps the features of the earlier ones. */
 enum version {
     VERSION_NONE, /* before the handshake */
     VERSION_2024_11_05,
@@ -25,7 +25,7 @@ enum version {
 /* "2025-11-25". Static text. */
 const char *version_name(enum version version);
 
-/* The version of that name; VERSION_NONE for what is none or NULL. */
+/* The version of that name; VERSION_NONE if unknown or NULL. */
 enum version version_find(const struct json_value *name);
 
 #endif

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 from attempt import FILTER
+from bait import Bait
 from image_attempts import APPLICABLE, LIBRARY, through
 from registry import GUARDED
 from served import IMAGE
@@ -29,6 +30,14 @@ def changes_for(kind, name):
 
 
 TWINS = sorted(APPLICABLE, key=lambda row: (list(map(str, changes_for(*row))), row))
+
+
+@pytest.fixture(scope="module")
+def bait(tmp_path_factory):
+    """One of their own: what gets through uses it up."""
+    bait = Bait(tmp_path_factory.mktemp("bait"))
+    yield bait
+    bait.close()
 
 
 @pytest.fixture(scope="module")

@@ -115,7 +115,7 @@ int step_perform_body(struct jail *jail)
     _exit(plan->body(plan->body_data));
 }
 
-static int program_main(void *data)
+STACK_OF_ITS_OWN static int program_main(void *data)
 {
     struct jail *jail = data;
     int r = become_program(jail);

@@ -17,8 +17,14 @@ int report_kind(const struct jail_plan *plan, enum report_kind kind);
 /* Waits for the parent's next word. 0; -EPIPE if it is another word, or the parent is gone. */
 int report_await_word(const struct jail_plan *plan, enum parent_word word);
 
+/*
+ * For functions on a stack of their own that do not return: AddressSanitizer would look for its limits,
+ * find others and say so on stderr.
+ */
+#define STACK_OF_ITS_OWN __attribute__((no_sanitize_address))
+
 /* Reports that `step` failed with `error` (positive errno) on its object `index`, and exits. */
-void report_failure(const struct jail_plan *plan, enum jail_step step, int error, int index)
-    __attribute__((noreturn));
+STACK_OF_ITS_OWN void report_failure(const struct jail_plan *plan, enum jail_step step, int error,
+                                     int index) __attribute__((noreturn));
 
 #endif

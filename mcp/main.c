@@ -36,12 +36,13 @@ static const struct command *find_command(const char *name)
 static int refuse_command(const char *name)
 {
     struct spelling spelling = spelling_of(name);
+    int length = command_shown_length(name);
     for (size_t i = 0; i < ARRAY_LENGTH(commands); i++)
         spelling_offer(&spelling, commands[i]->name);
     if (spelling.nearest != NULL)
-        log_note("unknown command \"%.40s\": did you mean %s?", name, spelling.nearest);
+        log_note("unknown command \"%.*s\": did you mean %s?", length, name, spelling.nearest);
     else
-        log_note("unknown command \"%.40s\": --help lists those there are", name);
+        log_note("unknown command \"%.*s\": --help lists those there are", length, name);
     return EXIT_USAGE;
 }
 

@@ -54,6 +54,13 @@
 #define WARM_DEFAULT 2
 /* A configuration file. */
 #define CONFIGURATION_MAX (64 * KIBIBYTE)
+/* An environment file. */
+#define ENVIRONMENT_FILE_MAX (256 * KIBIBYTE)
+/* Variables for snippets: their number, a name, NAME=VALUE (MAX_ARG_STRLEN of execve(2)), the sum. */
+#define ENVIRONMENT_COUNT_MAX 256
+#define ENVIRONMENT_NAME_MAX 255
+#define ENVIRONMENT_TEXT_MAX (128 * KIBIBYTE - 1)
+#define ENVIRONMENT_BYTES_MAX MEBIBYTE
 /* A seccomp profile. */
 #define PROFILE_MAX MEBIBYTE
 

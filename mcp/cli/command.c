@@ -2,8 +2,10 @@
 #include "mcp/base/log.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define TABLES_MAX 3 /* of options, for one command */
+#define SHOWN_MAX_BYTES 60
 
 void command_print_version(void)
 {
@@ -19,6 +21,12 @@ void command_print_help(const struct command *command)
     for (const struct option *const *options = command->options; *options != NULL; options++)
         options_print(*options, stdout);
     options_print_common(stdout);
+}
+
+int command_shown_length(const char *argument)
+{
+    size_t length = strcspn(argument, "=");
+    return (int)(length < SHOWN_MAX_BYTES ? length : SHOWN_MAX_BYTES);
 }
 
 int command_refuse(const struct command *command, const struct fault *fault)

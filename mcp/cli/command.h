@@ -45,6 +45,12 @@ int command_read_options(const struct command *command, int argc, char **argv, v
 void command_print_help(const struct command *command);
 void command_print_version(void);
 
+/*
+ * How many bytes of an unexpected argument a message may show: a forgotten option leaves NAME=VALUE as
+ * one, and the value may be a secret.
+ */
+int command_shown_length(const char *argument);
+
 /* Prints a fault of the command line on stderr and returns EXIT_USAGE. */
 int command_refuse(const struct command *command, const struct fault *fault);
 

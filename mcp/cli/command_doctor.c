@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define REPORT_MAX (256 * KIBIBYTE)
 
@@ -140,6 +141,64 @@ static void print_limits(const struct examination *examination)
                 "so much is kept of stdout, and of stderr");
 }
 
+/* Why other users may see values of --env; NULL: they cannot, as far as this program knows. */
+static const char *warn_of_command_line(const struct settings *settings)
+{
+    return settings->environment.is_on_command_line
+               ? "--env shows its values to every user of this computer, in the list of processes: "
+                 "put secrets into a file for --env-file"
+               : NULL;
+}
+
+static const char *warn_of_configuration(const struct settings *settings)
+{
+    struct stat status;
+    bool is_open = settings->environment.is_in_configuration &&
+                   stat(settings->configuration_read, &status) == 0 &&
+                   (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
+    return is_open
+               ? "other users can read the values of \"env\" in the configuration file: run chmod "
+                 "600 on it, or put secrets into a file for --env-file"
+               : NULL;
+}
+
+static bool is_given(const struct variable *variable)
+{
+    return variable->text[variable->name_length] == '=';
+}
+
+/* Names only. */
+static void print_variables(const struct environment *environment)
+{
+    size_t count;
+    const struct language *languages = language_list(&count);
+    OWNED(buffer_release) struct buffer text = BUFFER(REPORT_MAX);
+    for (size_t i = 0; i < environment->count; i++) {
+        const struct variable *variable = &environment->variables[i];
+        if (!is_given(variable))
+            continue;
+        bool is_of_one = variable->language < LANGUAGE_COUNT;
+        buffer_format(&text, "%s%s%s%.*s (%s)", text.length > 0 ? ", " : "",
+                      is_of_one ? languages[variable->language].name : "", is_of_one ? ":" : "",
+                      (int)variable->name_length, variable->text,
+                      environment_source_name(variable->source));
+    }
+    const char *names = buffer_string(&text);
+    if (names != NULL && names[0] != '\0')
+        print_finding(VERDICT_OK, "environment", names);
+}
+
+static void print_environment(const struct settings *settings)
+{
+    const char *const warnings[] = {warn_of_command_line(settings),
+                                    warn_of_configuration(settings)};
+    print_variables(&settings->environment);
+    for (size_t i = 0; i < ARRAY_LENGTH(warnings); i++) {
+        if (warnings[i] != NULL)
+            print_finding(VERDICT_WEAK, "environment", warnings[i]);
+    }
+}
+
 static void print_conclusion(const struct examination *examination)
 {
     if (examination->can_run)
@@ -156,6 +215,7 @@ static void print_report(const struct examination *examination)
     print_kernel(examination);
     if (examination->settings->configuration_read != NULL)
         print_finding(VERDICT_OK, "settings", examination->settings->configuration_read);
+    print_environment(examination->settings);
     for (size_t i = 0; i < examination->language_count; i++)
         print_language(&examination->languages[i]);
     if (examination->is_probed)
@@ -225,6 +285,40 @@ static void write_limits(struct json_writer *writer, const struct examination *e
     json_end_object(writer);
 }
 
+/* Names only. */
+static void write_environment(struct json_writer *writer, const struct settings *settings)
+{
+    const char *const warnings[] = {warn_of_command_line(settings),
+                                    warn_of_configuration(settings)};
+    size_t count;
+    const struct language *languages = language_list(&count);
+    json_begin_object(writer);
+    json_key(writer, "variables");
+    json_begin_array(writer);
+    for (size_t i = 0; i < settings->environment.count; i++) {
+        const struct variable *variable = &settings->environment.variables[i];
+        if (!is_given(variable))
+            continue;
+        json_begin_object(writer);
+        json_key(writer, "name");
+        json_string(writer, variable->text, variable->name_length);
+        json_text_member(writer, "language",
+                         variable->language < LANGUAGE_COUNT ? languages[variable->language].name
+                                                             : NULL);
+        json_text_member(writer, "source", environment_source_name(variable->source));
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+    json_key(writer, "warnings");
+    json_begin_array(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(warnings); i++) {
+        if (warnings[i] != NULL)
+            json_text(writer, warnings[i]);
+    }
+    json_end_array(writer);
+    json_end_object(writer);
+}
+
 static int print_json(const struct examination *examination)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(REPORT_MAX);
@@ -240,6 +334,8 @@ static int print_json(const struct examination *examination)
     json_key(writer, "languages");
     write_languages(writer, examination);
     json_number_member(writer, "landlock", examination->landlock);
+    json_key(writer, "environment");
+    write_environment(writer, examination->settings);
     json_key(writer, "limits");
     write_limits(writer, examination);
     json_end_object(writer);
@@ -265,7 +361,8 @@ static int doctor(const struct command *command, int argc, char **argv)
         return status;
     struct fault fault = {0};
     if (operands > 0)
-        fault_set(&fault, EINVAL, "\"%.60s\" is not expected here", argv[0]);
+        fault_set(&fault, EINVAL, "\"%.*s\" is not expected here", command_shown_length(argv[0]),
+                  argv[0]);
     else if (settings_read(&options.settings, &fault) == 0)
         settings_read_check_server(&options.settings, &fault);
     if (fault.text[0] != '\0')

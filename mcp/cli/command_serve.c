@@ -17,7 +17,8 @@ static int serve(const struct command *command, int argc, char **argv)
         return status;
     struct fault fault = {0};
     if (operands > 0) {
-        fault_set(&fault, EINVAL, "\"%.60s\" is not expected here", argv[0]);
+        fault_set(&fault, EINVAL, "\"%.*s\" is not expected here", command_shown_length(argv[0]),
+                  argv[0]);
         return command_refuse(command, &fault);
     }
     int r = settings_read(&settings, &fault);

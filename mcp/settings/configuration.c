@@ -15,7 +15,7 @@
 
 /* What the kinds of settings look like in JSON. */
 static const struct {
-    bool number, string, boolean, array;
+    bool number, string, boolean, array, object;
     const char *form; /* for people */
 } forms[] = {
     [SETTING_SIZE] = {.number = true,
@@ -31,6 +31,13 @@ static const struct {
     [SETTING_MODULES] = {.string = true, .form = "names of modules: \"numpy,pandas\""},
     [SETTING_IMAGE] = {.string = true, .form = "the name of an image"},
     [SETTING_NAMES] = {.array = true, .form = "an array of names: [\"LANG\", \"TZ\"]"},
+    [SETTING_ENVIRONMENT] = {.object = true,
+                             .form = "an object with a string for each name: {\"TZ\": \"UTC\", "
+                                     "\"python:LEVEL\": \"2\"}"},
+    [SETTING_ENVIRONMENT_FILE] = {.string = true,
+                                  .array = true,
+                                  .form = "a path, or an array of "
+                                          "paths"},
 };
 
 static bool has_form(const struct json_value *value, enum setting_kind kind)
@@ -44,24 +51,70 @@ static bool has_form(const struct json_value *value, enum setting_kind kind)
         return forms[kind].boolean;
     case JSON_ARRAY:
         return forms[kind].array;
-    case JSON_NULL:
     case JSON_OBJECT:
+        return forms[kind].object;
+    case JSON_NULL:
         break;
     }
     return false;
 }
 
-static int set_names(struct settings *settings, const char *what, const struct json_value *names,
+static int pass_name(struct settings *settings, const char *what, const struct json_value *name,
                      struct fault *fault)
 {
-    for (const struct json_value *name = names->first; name != NULL; name = name->next) {
-        if (name->type != JSON_STRING)
-            return fault_set(fault, EINVAL, "%s must be %s", what, forms[SETTING_NAMES].form);
-        int r = settings_pass_variable(settings, name->text, name->length, fault);
-        if (r < 0) {
-            fault_prefix(fault, "%s", what);
+    int r = environment_pass(&settings->environment, name->text, name->length, fault);
+    if (r < 0)
+        fault_prefix(fault, "%s", what);
+    return r;
+}
+
+/* Names, or paths of environment files. */
+static int set_array(struct settings *settings, const struct setting *setting, const char *what,
+                     const struct json_value *array, struct fault *fault)
+{
+    int r = 0;
+    for (const struct json_value *item = array->first; r == 0 && item != NULL; item = item->next) {
+        bool is_path = setting->kind == SETTING_ENVIRONMENT_FILE;
+        if (item->type != JSON_STRING || (is_path && strlen(item->text) != item->length))
+            return fault_set(fault, EINVAL, "%s must be %s", what, forms[setting->kind].form);
+        r = is_path ? setting_set(settings, setting, what, item->text, fault)
+                    : pass_name(settings, what, item, fault);
+    }
+    return r;
+}
+
+static size_t count_key(const struct json_value *object, const struct json_value *member)
+{
+    size_t count = 0;
+    for (const struct json_value *other = object->first; other != NULL; other = other->next)
+        count += other->key_length == member->key_length &&
+                 memcmp(other->key, member->key, member->key_length) == 0;
+    return count;
+}
+
+/* {"NAME": "VALUE", "LANGUAGE:NAME": "VALUE"}. Keys are not shown: one may be a misplaced value. */
+static int set_environment(struct settings *settings, const char *what,
+                           const struct json_value *object, struct fault *fault)
+{
+    for (const struct json_value *member = object->first; member != NULL; member = member->next) {
+        if (member->type != JSON_STRING)
+            return fault_set(fault, EINVAL, "%s must be %s", what, forms[SETTING_ENVIRONMENT].form);
+        if (memchr(member->key, '=', member->key_length) != NULL)
+            return fault_set(fault, EINVAL, "%s has a name with a =", what);
+        if (count_key(object, member) > 1)
+            return fault_set(fault, EINVAL, "%s has a name twice: leave one", what);
+        OWNED(buffer_release) struct buffer text = BUFFER(CONFIGURATION_MAX * 2);
+        int r = buffer_append(&text, member->key, member->key_length);
+        if (r == 0)
+            r = buffer_append(&text, "=", 1);
+        if (r == 0)
+            r = buffer_append(&text, member->text, member->length);
+        r = r < 0 ? fault_set(fault, -r, "reading %s: %m", what)
+                  : environment_set(&settings->environment, ENVIRONMENT_SET, what, text.data,
+                                    text.length, fault);
+        if (r < 0)
             return r;
-        }
+        settings->environment.is_in_configuration = true;
     }
     return 0;
 }
@@ -74,7 +127,9 @@ static int set_member(struct settings *settings, const struct setting *setting, 
     if (!has_form(value, setting->kind))
         return fault_set(fault, EINVAL, "%s must be %s", what, forms[setting->kind].form);
     if (value->type == JSON_ARRAY)
-        return set_names(settings, what, value, fault);
+        return set_array(settings, setting, what, value, fault);
+    if (value->type == JSON_OBJECT)
+        return set_environment(settings, what, value, fault);
     const char *text =
         value->type == JSON_BOOLEAN ? (value->boolean ? "true" : "false") : value->text;
     return setting_set(settings, setting, what, text, fault);

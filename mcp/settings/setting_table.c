@@ -44,6 +44,12 @@ const struct option settings_of_runs[] = {
     {"--pass-through-env", "NAMES",
      "variables of this environment that it sees\ntoo, separated by commas", settings_remember,
      SETTING(SETTING_NAMES, "PASSTHROUGH_ENV", "pass_through_env", .is_shared_variable = true)},
+    {"--env-file", "FILE",
+     "lines NAME=VALUE: more variables for it. Only you\nmay read the file. Repeatable",
+     settings_remember, SETTING(SETTING_ENVIRONMENT_FILE, "SANDBOX_ENV_FILE", "env_file")},
+    {"--env", "NAME=VALUE",
+     "one more variable; python:NAME=VALUE is for one\nlanguage. Repeatable; shown by `ps`",
+     settings_remember, SETTING(SETTING_ENVIRONMENT, NULL, "env")},
     {"--require-cgroup", NULL, "run nothing where cgroups of the kernel cannot\nhold all limits",
      settings_remember,
      SETTING(SETTING_FLAG, "SANDBOX_REQUIRE_CGROUP", "require_cgroup", AT(require_cgroup))},
@@ -161,7 +167,7 @@ static int set_names(struct settings *settings, const char *what, const char *va
 {
     for (const char *name = value + strspn(value, ", \t"); *name != '\0';) {
         size_t length = strcspn(name, ", \t");
-        int r = settings_pass_variable(settings, name, length, fault);
+        int r = environment_pass(&settings->environment, name, length, fault);
         if (r < 0) {
             fault_prefix(fault, "%s", what);
             return r;
@@ -210,6 +216,11 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
         return r < 0 ? r : set_text(what, value, member, fault);
     case SETTING_IMAGE:
         return set_image(what, value, member, fault);
+    case SETTING_ENVIRONMENT:
+        return environment_set(&settings->environment, ENVIRONMENT_SET, what, value, strlen(value),
+                               fault);
+    case SETTING_ENVIRONMENT_FILE:
+        return environment_read_file(&settings->environment, what, value, fault);
     case SETTING_NAMES:
         break;
     }

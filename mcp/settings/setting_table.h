@@ -27,12 +27,15 @@ enum setting_kind {
     SETTING_PATH,       /* of a file; owned char * */
     SETTING_MODULES,    /* of Python, "numpy,pandas"; owned char * */
     SETTING_IMAGE,      /* the name of one; owned char * */
-    SETTING_NAMES,      /* "A,B", of variables; what several sources name adds up */
+    /* These go to the environment of snippets, and add up. */
+    SETTING_NAMES,            /* "A,B", of variables of our own environment */
+    SETTING_ENVIRONMENT,      /* "NAME=VALUE" */
+    SETTING_ENVIRONMENT_FILE, /* of such lines */
 };
 
 struct setting {
     enum setting_kind kind;
-    const char *variable; /* "SANDBOX_MEMORY" */
+    const char *variable; /* "SANDBOX_MEMORY"; NULL: it has none */
     const char *key;      /* "memory" */
     size_t offset;        /* of its member in struct settings */
     uint64_t low, high;   /* of a number, in the member's unit */

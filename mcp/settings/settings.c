@@ -5,11 +5,7 @@
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#define PASS_THROUGH_MAX 256
 
 struct settings settings_default(void)
 {
@@ -18,9 +14,7 @@ struct settings settings_default(void)
 
 void settings_release(struct settings *settings)
 {
-    for (size_t i = 0; i < settings->environment_count; i++)
-        free(settings->environment[i]);
-    free(settings->environment);
+    environment_release(&settings->environment);
     for (size_t i = 0; i < LANGUAGE_COUNT; i++)
         free(settings->images[i]);
     free(settings->log.path);
@@ -52,45 +46,6 @@ int settings_name_configuration(void *data, const struct option *option, const c
     (void)fault;
     struct settings *settings = data;
     settings->configuration = value;
-    return 0;
-}
-
-static bool is_variable_name(const char *name, size_t length)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-    static const char rest[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-    return length > 0 && strchr(letters, name[0]) != NULL && strspn(name, rest) >= length;
-}
-
-int settings_pass_variable(struct settings *settings, const char *name, size_t length,
-                           struct fault *fault)
-{
-    if (!is_variable_name(name, length))
-        return fault_set(fault, EINVAL,
-                         "\"%.*s\" is no name of an environment variable: give names only (the "
-                         "values are taken from this program's own environment)",
-                         length < 40 ? (int)length : 40, name);
-    OWNED_MEMORY char *key = strndup(name, length);
-    if (key == NULL)
-        return fault_set(fault, ENOMEM, "reading the environment: %m");
-    const char *value = getenv(key);
-    if (value == NULL)
-        return 0;
-    for (size_t i = 0; i < settings->environment_count; i++) {
-        const char *known = settings->environment[i];
-        if (strncmp(known, key, length) == 0 && known[length] == '=')
-            return 0;
-    }
-    if (settings->environment_count == PASS_THROUGH_MAX)
-        return fault_set(fault, EINVAL, "more than %d variables to pass through", PASS_THROUGH_MAX);
-    char **grown =
-        reallocarray(settings->environment, settings->environment_count + 1, sizeof(*grown));
-    if (grown == NULL)
-        return fault_set(fault, ENOMEM, "reading the environment: %m");
-    settings->environment = grown;
-    if (asprintf(&grown[settings->environment_count], "%s=%s", key, value) < 0)
-        return fault_set(fault, ENOMEM, "reading the environment: %m");
-    settings->environment_count++;
     return 0;
 }
 

@@ -2,8 +2,8 @@
  * What the operator has set: by options of the command line, variables of the environment and the
  * configuration file, never by the model.
  *
- * The later of these counts: the default, the configuration, the variable, the option. Names of
- * variables to pass through add up instead. See setting.h for what can be set.
+ * The later of these counts: the default, the configuration, the variable, the option. Variables
+ * for snippets add up instead (environment.h). See setting.h for what can be set.
  *
  * Side: parent.
  */
@@ -12,6 +12,7 @@
 
 #include "images/store/catalog.h"
 #include "mcp/base/log.h"
+#include "mcp/settings/environment.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/base/options.h"
 #include "sandbox/engine.h"
@@ -43,8 +44,7 @@ struct settings {
     char *profile_path;       /* owned; NULL: the profile that is part of the program */
     char *profile;            /* owned; what is in that file, checked, once complete */
     bool require_cgroup, no_cgroup; /* never both, once complete */
-    char **environment; /* owned NAME=VALUE strings for snippets, environment_count of them */
-    size_t environment_count;
+    struct environment environment; /* of snippets */
     char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
     const char *configuration; /* the file that --config names, borrowed; NULL: the usual one */
     char *configuration_read;  /* owned; the file that was read, NULL while there was none */
@@ -65,13 +65,6 @@ int settings_remember(void *data, const struct option *option, const char *value
 /* --config, as option.apply. */
 int settings_name_configuration(void *data, const struct option *option, const char *value,
                                 struct fault *fault);
-
-/*
- * Lets snippets see a variable of this environment, with the value that it has now; one that is not
- * set is left out. 0; -EINVAL what is no name, or too many; -ENOMEM.
- */
-int settings_pass_variable(struct settings *settings, const char *name, size_t length,
-                           struct fault *fault);
 
 /*
  * Whether tools, doctor and the resource speak of the language: of an optional one where the operator

@@ -64,7 +64,7 @@ static int bind_image(struct settings *settings, struct fault *fault)
 static int read_variable(struct settings *settings, const struct setting *setting,
                          struct fault *fault)
 {
-    const char *value = getenv(setting->variable);
+    const char *value = setting->variable != NULL ? getenv(setting->variable) : NULL;
     if (value == NULL || value[0] == '\0')
         return 0;
     struct fault own = {0};
@@ -99,6 +99,8 @@ static int read_said(struct settings *settings, struct fault *fault)
         /* A flag has no value there: to say it is to set it. */
         r = setting_set(settings, option->setting, option->name, value != NULL ? value : "1",
                         fault);
+        if (option->setting->kind == SETTING_ENVIRONMENT)
+            settings->environment.is_on_command_line = true;
     }
     return r;
 }
@@ -139,6 +141,7 @@ int settings_read(struct settings *settings, struct fault *fault)
         r = read_profile(settings, fault);
     if (r < 0)
         return r;
+    environment_note_missing(&settings->environment);
     if (settings->wall_max_ms == 0)
         settings->wall_max_ms = settings->limits.wall_ms;
     if (settings->require_cgroup)

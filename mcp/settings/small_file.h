@@ -17,4 +17,11 @@
 int small_file_read(const char *path, const char *what, size_t maximum, struct buffer *text,
                     struct fault *fault);
 
+/*
+ * The same for a file of secrets. -EPERM with a fault unless it belongs to this user or root and nobody
+ * else may read, write or execute it.
+ */
+int small_file_read_private(const char *path, const char *what, size_t maximum, struct buffer *text,
+                            struct fault *fault);
+
 #endif

@@ -44,21 +44,21 @@ static int open_image(struct launcher *launcher, const struct language *language
 }
 
 /*
- * The variables of a run: those of the image, then the operator's, which count where both have one.
- * The array is the caller's, the strings stay where they are. NULL: no memory.
+ * The variables of a run: those of the image, then the operator's for the language, which count where
+ * both have one. The array is the caller's, the strings stay where they are. NULL: no memory.
  */
-static const char **merge_environment(const struct settings *settings, const struct image *image)
+static const char **merge_environment(const struct environment *environment,
+                                      const struct image *image, const struct language *language)
 {
     size_t count = 0;
     while (image->environment != NULL && image->environment[count] != NULL)
         count++;
-    const char **merged = calloc(count + settings->environment_count + 1, sizeof(*merged));
+    const char **merged = calloc(count + environment->count + 1, sizeof(*merged));
     if (merged == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++)
         merged[i] = image->environment[i];
-    for (size_t i = 0; i < settings->environment_count; i++)
-        merged[count + i] = settings->environment[i];
+    environment_for(environment, language_id(language), merged + count);
     return merged;
 }
 
@@ -107,7 +107,8 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     if (r < 0 || used == NULL)
         return r;
     const struct image *image = &used->image;
-    OWNED_MEMORY const char **environment = merge_environment(launcher->settings, image);
+    OWNED_MEMORY const char **environment =
+        merge_environment(&launcher->settings->environment, image, language);
     if (environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
     OWNED(preload_release) struct preload preload = {0};

@@ -116,13 +116,17 @@ static const struct setting *choose_setting(uint8_t number)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
-    const struct setting *setting = choose_setting(fuzz_byte(&input) % 16);
+    const struct setting *setting = choose_setting(fuzz_byte(&input) % 32);
+    const char *what = setting->variable != NULL ? setting->variable : setting->key;
     OWNED_MEMORY char *text = fuzz_rest(&input);
     OWNED(settings_release) struct settings settings = settings_default();
     struct fault fault = {0};
-    int r = setting_set(&settings, setting, setting->variable, text, &fault);
+    /* fuzz-environment reads such files: here it would open any path. */
+    if (setting->kind == SETTING_ENVIRONMENT_FILE)
+        return 0;
+    int r = setting_set(&settings, setting, what, text, &fault);
     fuzz_check_fault(r, &fault);
-    FUZZ_CHECK(r == 0 || strstr(fault.text, setting->variable) != NULL);
+    FUZZ_CHECK(r == 0 || strstr(fault.text, what) != NULL);
     limits_check(&settings);
     const struct quantity quantity = {"it", "units", setting->low, setting->high};
     const struct quantity wide = {"it", "units", 0, UINT64_MAX / 2};

@@ -1,5 +1,6 @@
 #include "tests/fuzz/limits-check.h"
 
+#include "mcp/base/bounds.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -35,6 +36,8 @@ static uint64_t number_of(const struct settings *settings, const struct setting 
     case SETTING_IMAGE:
     case SETTING_MODULES:
     case SETTING_NAMES:
+    case SETTING_ENVIRONMENT:
+    case SETTING_ENVIRONMENT_FILE:
         break;
     }
     return wide;
@@ -63,8 +66,20 @@ void limits_check(const struct settings *settings)
                 check_setting(settings, &defaults, option->setting);
         }
     }
-    for (size_t i = 0; i < settings->environment_count; i++) {
-        const char *equals = strchr(settings->environment[i], '=');
-        FUZZ_CHECK(equals != NULL && equals != settings->environment[i]);
+    environment_check(&settings->environment);
+}
+
+void environment_check(const struct environment *environment)
+{
+    size_t bytes = 0;
+    FUZZ_CHECK(environment->count <= ENVIRONMENT_COUNT_MAX);
+    for (size_t i = 0; i < environment->count; i++) {
+        const struct variable *variable = &environment->variables[i];
+        size_t length = strlen(variable->text);
+        FUZZ_CHECK(variable->name_length > 0 && variable->name_length <= ENVIRONMENT_NAME_MAX);
+        FUZZ_CHECK(variable->name_length == strcspn(variable->text, "="));
+        FUZZ_CHECK(length <= ENVIRONMENT_TEXT_MAX);
+        bytes += length;
     }
+    FUZZ_CHECK(bytes == environment->bytes && bytes <= ENVIRONMENT_BYTES_MAX);
 }

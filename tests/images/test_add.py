@@ -85,6 +85,18 @@ def test_a_command_becomes_a_layer(layered):
     assert used[1][:2] == ["base", "1"] and used[2][:2] == ["mine", "2"]
 
 
+def test_variables_for_snippets_are_not_for_installers(layered, tmp_path):
+    put(tmp_path, "secrets.env", "A_SECRET=1\n", 0o600)
+    put(tmp_path, "code-sandbox-mcp/config.json", '{"env": {"ANOTHER_SECRET": "1"}}')
+    variables = {"SANDBOX_ENV_FILE": str(tmp_path / "secrets.env"), "XDG_CONFIG_HOME": str(tmp_path)}
+    layered.must_add("base", "--as", "mine", "--run", "env > /opt/env", **variables)
+    code = "import os; print(open('/opt/env').read(), *os.environ)"
+    assert "SECRET" not in layered.run("mine", code)
+    put(tmp_path, "x.py", code)
+    done = layered.command("run", "--python-image", "mine", tmp_path / "x.py", **variables)
+    assert {"A_SECRET", "ANOTHER_SECRET"} <= set(done.stdout.split()), done
+
+
 def test_programs_read_history_and_disk_use_as_json(layered):
     layered.must_add("base", "--as", "mine", "--run", "echo one > /opt/one")
     records = {name: images.record_of(layered.images / name) for name in ("base", "mine")}

@@ -47,6 +47,8 @@ def test_the_manual_has_a_row_for_every_setting_and_no_other():
         variable = "PASSTHROUGH_ENV" if key == "pass_through_env" else f"SANDBOX_{key.upper()}"
         if option == "--config":
             assert f"\n| `{option} " in manual
+        elif option == "--env":  # a variable could not hold several
+            assert "\n| `--env NAME=VALUE` | | `env` | " in manual
         elif option not in ("--help", "--version"):
             assert re.search(rf"^\| `{option}[ `].* \| `{variable}` \| `{key}` \| ", manual, re.M)
 

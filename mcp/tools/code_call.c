@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define HINT_MAX 2048 /* bytes of advice: a summary and a command */
+
 /* A tools/call whose run has not ended. */
 struct code_call {
     struct code_call *next, *previous;
@@ -56,6 +58,8 @@ static void answer_run(struct code_call *call, struct run_result *result)
     }
     OWNED(pictures_release) struct pictures pictures;
     pictures_load(result, &pictures);
+    OWNED(buffer_release) struct buffer hint = BUFFER(HINT_MAX);
+    code_tool_advise(call->tool->code, settings, result, &hint);
     const struct result_view view = {
         .result = result,
         .shown = &shown,
@@ -64,6 +68,7 @@ static void answer_run(struct code_call *call, struct run_result *result)
         .image = settings_image(settings, call->language),
         .wall_max_ms = settings->wall_max_ms,
         .silent_hint = call->tool->code->silent_hint,
+        .hint = buffer_string(&hint),
         .format = settings->result_format,
     };
     reply_result(&call->reply,

@@ -1,7 +1,7 @@
 #include "mcp/tools/code_tool.h"
 #include "images/store/store.h"
-#include "mcp/base/bounds.h"
 #include "mcp/settings/quantity.h"
+#include "mcp/tools/hints.h"
 #include "sandbox/base/owned.h"
 
 #include <string.h>
@@ -12,22 +12,24 @@ bool code_tool_is_offered(const struct tool *tool, const struct settings *settin
     return language == NULL || settings_offer(settings, language);
 }
 
+/* The image that the language runs on. Whether it is there; release it in any case. */
+static bool open_image(const struct language *language, const struct settings *settings,
+                       struct image *ret_image)
+{
+    OWNED_MEMORY char *store = NULL;
+    return store_path(&store, NULL) == 0 &&
+           image_open(store, settings_image(settings, language), ret_image, NULL) == 0;
+}
+
 /* What can be imported, as the image tells that is really there. */
 static void describe_libraries(struct buffer *text, const struct code_tool *code,
                                const struct settings *settings)
 {
     const struct language *language = language_find(code->language);
-    OWNED_MEMORY char *store = NULL;
     OWNED(image_release) struct image image = {0};
-    bool is_there = language != NULL && store_path(&store, NULL) == 0 &&
-                    image_open(store, settings_image(settings, language), &image, NULL) == 0;
+    bool is_there = language != NULL && open_image(language, settings, &image);
     if (is_there && image.summary[0] != '\0') {
-        size_t length = strlen(image.summary);
-        while (length > LIBRARIES_SHOWN_MAX ||
-               (length > 0 && image.summary[length] != '\0' && image.summary[length] != ','))
-            length--;
-        buffer_format(text, "Installed: %.*s%s.", (int)length, image.summary,
-                      image.summary[length] != '\0' ? " and more" : "");
+        hint_write_installed(image.summary, text);
     } else if (!is_there && language != NULL &&
                strcmp(settings_image(settings, language), language->image) == 0) {
         buffer_append_text(text, code->libraries);
@@ -35,6 +37,22 @@ static void describe_libraries(struct buffer *text, const struct code_tool *code
         buffer_append_text(text, "The resource sandbox://environments tells which libraries there "
                                  "are.");
     }
+}
+
+int code_tool_advise(const struct code_tool *code, const struct settings *settings,
+                     const struct run_result *result, struct buffer *text)
+{
+    const struct language *language = language_find(code->language);
+    struct hint hint = {0};
+    OWNED(image_release) struct image image = {0};
+    if (language != NULL)
+        hint = hint_find(language_id(language), result);
+    if (hint.kind == HINT_NOT_INSTALLED)
+        open_image(language, settings, &image);
+    /* Only images that have layers get another one. */
+    const struct hint_image view = {.name = image.layer_count > 0 ? image.name : NULL,
+                                    .summary = image.summary};
+    return hint_write(&hint, &view, text);
 }
 
 void code_tool_describe(const struct tool *tool, const struct settings *settings,

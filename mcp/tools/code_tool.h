@@ -24,4 +24,11 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
 void code_tool_write_schema(const struct tool *tool, const struct settings *settings,
                             struct json_writer *writer);
 
+/*
+ * Appends lines of advice to the model, if stderr of a failed run shows one of the mistakes of hints.h.
+ * 0 or a negative errno of buffer_append().
+ */
+int code_tool_advise(const struct code_tool *code, const struct settings *settings,
+                     const struct run_result *result, struct buffer *text);
+
 #endif

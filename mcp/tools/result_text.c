@@ -184,7 +184,8 @@ static int append_lines(struct buffer *text, const struct buffer *lines)
 static int append_advice(const struct result_view *view, struct buffer *text)
 {
     const struct outcome_text_reader reader = {.is_model = true, .wall_max_ms = view->wall_max_ms};
-    return outcome_text_advise(view->result, &reader, text);
+    int r = view->hint != NULL ? buffer_append_text(text, view->hint) : 0;
+    return r < 0 ? r : outcome_text_advise(view->result, &reader, text);
 }
 
 /* stdout, stderr, what to do about the limits that it reached, and how it ended. */

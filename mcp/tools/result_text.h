@@ -40,6 +40,7 @@ struct result_view {
     const char *image;
     int64_t wall_max_ms;     /* the most time that the model may ask for */
     const char *silent_hint; /* said when a program printed nothing: how to print in its language */
+    const char *hint; /* lines of further advice on a failure, each with its newline; or NULL */
     enum result_format format;
 };
 

@@ -4,6 +4,7 @@
  * failure. The bytes: limits, outcome, sizes, then the two streams.
  */
 #include "mcp/base/bounds.h"
+#include "mcp/tools/hints.h"
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_json.h"
 #include "mcp/tools/result_text.h"
@@ -115,6 +116,26 @@ static void check_answer(const struct run_result *result, const struct result_te
     FUZZ_CHECK((json_member(root, "structuredContent") != NULL) == (format == RESULT_STRUCTURED));
 }
 
+/* What a program writes to stderr can bring nothing into a hint but a plain name, once or twice. */
+static void check_hints(const struct run_result *result)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-@/";
+    static const struct hint_image image = {.name = "image", .summary = "A 1, B 2"};
+    for (enum language_id language = 0; language < LANGUAGE_COUNT; language++) {
+        OWNED(buffer_release) struct buffer text = BUFFER(1024);
+        struct hint hint = hint_find(language, result);
+        FUZZ_CHECK(hint_write(&hint, &image, &text) == 0);
+        FUZZ_CHECK((hint.kind == HINT_NONE) == (text.length == 0));
+        FUZZ_CHECK(hint.kind == HINT_NONE ||
+                   (text.data[text.length - 1] == '\n' && result->outcome == OUTCOME_EXITED));
+        FUZZ_CHECK(strspn(hint.name, allowed) == strlen(hint.name));
+        FUZZ_CHECK((hint.installer != NULL) == (hint.package[0] != '\0'));
+        FUZZ_CHECK(strspn(hint.package, allowed) == strlen(hint.package));
+        FUZZ_CHECK(hint.package[0] != '-' && hint.package[0] != '.' && hint.package[0] != '/');
+    }
+}
+
 /* One in so many inputs, however libFuzzer likes what comes of it: what is long is slow. */
 static bool is_chosen(const uint8_t *data, size_t size)
 {
@@ -139,6 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t err = fill(&result.err, &input, input.size, err_times);
     check_capture(&result.out, out, result.limits.output_kept);
     check_capture(&result.err, err, result.limits.output_kept);
+    check_hints(&result);
     OWNED(result_text_release) struct result_text shown = {0};
     FUZZ_CHECK(result_text_make(&result, 0, &shown) == 0);
     check_shown(&shown.out, &result.out);

@@ -1,0 +1,249 @@
+#include "mcp/base/bounds.h"
+#include "mcp/tools/hints.h"
+#include "sandbox/base/owned.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SUMMARY "Python 3.13.5; numpy 2.2.4"
+#define FRESH "Each call is a fresh process: define the name here.\n"
+#define MISSING(name) name " is not installed. Installed: " SUMMARY ".\n"
+#define ADDABLE(name, package)                                                                     \
+    MISSING(name)                                                                                  \
+    "The user can add it, if they trust the package: code-sandbox-mcp images add mine " package "\n"
+#define TRACE                                                                                      \
+    "Traceback (most recent call last):\n  File \"/work/main.py\", line 1, in <module>\n    x\n"
+#define NODE(message)                                                                              \
+    "/work/main.js:1\nconsole.log(x)\n            ^\n\n" message                                   \
+    "\n    at Object.<anonymous> (/work/main.js:1:13)\n    at node:internal/main:33:47\n\n"        \
+    "Node.js v24.21.0\n"
+#define REQUIRED(name)                                                                             \
+    "node:internal/modules/cjs/loader:1424\n  throw err;\n  ^\n\nError: Cannot find module '" name \
+    "'\nRequire stack:\n- /work/a.js\n- /work/main.js\n    at wrap (node:internal:1:2) {\n"        \
+    "  code: 'MODULE_NOT_FOUND',\n  requireStack: [ '/work/a.js', '/work/main.js' ]\n}\n\n"        \
+    "Node.js v24.21.0\n"
+#define IMPORTED(name)                                                                             \
+    NODE("Error [ERR_MODULE_NOT_FOUND]: Cannot find package '" name "' imported from /work/main.js")
+
+static struct run_result failed(struct capture err)
+{
+    return (struct run_result){.outcome = OUTCOME_EXITED, .exit_code = 1, .err = err};
+}
+
+static struct capture capture_of(const char *head, const char *tail)
+{
+    struct capture capture = {.head = BUFFER(MEBIBYTE), .tail = BUFFER(MEBIBYTE)};
+    assert_int_equal(buffer_append_text(&capture.head, head), 0);
+    assert_int_equal(buffer_append_text(&capture.tail, tail), 0);
+    return capture;
+}
+
+static void assert_hint(enum language_id language, const char *err, const char *expected)
+{
+    static const struct hint_image image = {.name = "mine", .summary = SUMMARY};
+    OWNED(run_result_release) struct run_result result = failed(capture_of(err, ""));
+    OWNED(buffer_release) struct buffer text = BUFFER(2048);
+    struct hint hint = hint_find(language, &result);
+    assert_int_equal(hint_write(&hint, &image, &text), 0);
+    const char *written = buffer_string(&text);
+    if (written == NULL || strcmp(written, expected) != 0)
+        fail_msg("after %s\n\"%s\" and not \"%s\"", err, written, expected);
+}
+
+static void python_says_it_in_its_last_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *err, *hint;
+    } cases[] = {
+        {TRACE "NameError: name 'df' is not defined\n", FRESH},
+        {"NameError: name '_x1' is not defined", FRESH},
+        {TRACE "NameError: name 'x' is not defined\n\n \n", FRESH},
+        {TRACE "NameError: name 'os' is not defined. Did you forget to import 'os'?\n", FRESH},
+        {TRACE "NameError: name 'df' is not defined. Did you mean: 'f'?\n", FRESH},
+        {TRACE "NameError: name 'x' is not defined, says who\n", ""},
+        {TRACE "NameError: name 'display' is not defined\n", ""},
+        {TRACE "NameError: name 'x y' is not defined\n", ""},
+        {TRACE "NameError: name 'x\n", ""},
+        {TRACE "NameError: name '' is not defined\n", ""},
+        {TRACE "    NameError: name 'x' is not defined\n", ""},
+        {TRACE "NameError: name 'x' is not defined\nbye\n", ""},
+        {TRACE "UnboundLocalError: cannot access local variable 'x'\n", ""},
+        {TRACE "ModuleNotFoundError: No module named 'polars'\n",
+         ADDABLE("polars", "--pip polars")},
+        {TRACE "ModuleNotFoundError: No module named 'cv2'\n",
+         ADDABLE("cv2", "--pip opencv-python-headless")},
+        {TRACE "ModuleNotFoundError: No module named 'PIL'\n", ADDABLE("PIL", "--pip pillow")},
+        {TRACE "ModuleNotFoundError: No module named 'yaml'\n", ADDABLE("yaml", "--pip pyyaml")},
+        {TRACE "ModuleNotFoundError: No module named 'numpy.typo'\n", MISSING("numpy.typo")},
+        {TRACE "ModuleNotFoundError: No module named '_ctypes'\n", MISSING("_ctypes")},
+        {TRACE "ModuleNotFoundError: No module named 'tkinter'\n", MISSING("tkinter")},
+        {TRACE "ModuleNotFoundError: No module named 'a.b'; 'a' is not a package\n", ""},
+        {TRACE "ModuleNotFoundError: No module named 'a; rm -rf ~'\n", ""},
+        {TRACE "ModuleNotFoundError: No module named '-rf'\n", ""},
+        {TRACE "ModuleNotFoundError: No module named '1a'\n", ""},
+        {TRACE "ModuleNotFoundError: No module named '.a'\n", ""},
+        {TRACE "ModuleNotFoundError: No module named 'a..b'\n", ""},
+        {TRACE "ModuleNotFoundError: No module named 'a.'\n", ""},
+        {TRACE "ModuleNotFoundError: No module named 'a\xc3\xa9'\n", ""},
+        {TRACE "ModuleNotFoundError: No module named ''\n", ""},
+        {NODE("ReferenceError: x is not defined"), ""},
+        {"", ""},
+        {"\n\n", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+        assert_hint(LANGUAGE_PYTHON, cases[i].err, cases[i].hint);
+}
+
+static void node_says_it_above_the_stack(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *err, *hint;
+    } cases[] = {
+        {NODE("ReferenceError: x is not defined"), FRESH},
+        {"ReferenceError: $ is not defined\n    at main.js:1\n\nNode.js v22.1.0", FRESH},
+        {NODE("ReferenceError: document is not defined"), ""},
+        {NODE("ReferenceError: require is not defined in ES module scope"), ""},
+        {NODE("ReferenceError: Cannot access 'x' before initialization"), ""},
+        {NODE("TypeError: x is not defined"), ""},
+        {"ReferenceError: x is not defined\n    at main.js:1\n", ""}, /* printed, and not the end */
+        {"ReferenceError: x is not defined\n" NODE("TypeError: y"), ""},
+        {REQUIRED("express"), ADDABLE("express", "--npm express")},
+        {REQUIRED("lodash/fp"), ADDABLE("lodash", "--npm lodash")},
+        {REQUIRED("@scope/name/part/of.js"), ADDABLE("@scope/name", "--npm @scope/name")},
+        {IMPORTED("express"), ADDABLE("express", "--npm express")},
+        {IMPORTED("@scope/name"), ADDABLE("@scope/name", "--npm @scope/name")},
+        {REQUIRED("./helper"), ""},
+        {REQUIRED("../x"), ""},
+        {REQUIRED("/work/x.js"), ""},
+        {REQUIRED("@scope"), ""},
+        {REQUIRED("@/x"), ""},
+        {REQUIRED("@a/-b"), ""},
+        {REQUIRED("--global"), ""},
+        {REQUIRED("a b"), ""},
+        {REQUIRED("a;b"), ""},
+        {REQUIRED("$(id)"), ""},
+        {REQUIRED(""), ""},
+        {TRACE "NameError: name 'x' is not defined\n", ""},
+        {"Node.js v24.21.0", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+        assert_hint(LANGUAGE_JAVASCRIPT, cases[i].err, cases[i].hint);
+}
+
+static void other_ends_and_other_languages_get_none(void **state)
+{
+    (void)state;
+    static const char err[] = "NameError: name 'x' is not defined\n";
+    assert_hint(LANGUAGE_PYTHON, err, FRESH);
+    assert_hint(LANGUAGE_BASH, err, "");
+    OWNED(run_result_release) struct run_result result = failed(capture_of(err, ""));
+    result.exit_code = 2;
+    assert_int_equal(hint_find(LANGUAGE_PYTHON, &result).kind, HINT_NONE);
+    result.exit_code = 1;
+    result.outcome = OUTCOME_TIMED_OUT;
+    assert_int_equal(hint_find(LANGUAGE_PYTHON, &result).kind, HINT_NONE);
+}
+
+/* The end may be in the head, in the tail, or in both of them. */
+static void the_end_of_a_long_stream_is_read(void **state)
+{
+    (void)state;
+    static char filling[MEBIBYTE / 2];
+    memset(filling, 'x', sizeof(filling) - 1);
+    filling[sizeof(filling) - 2] = '\n';
+    static const struct {
+        const char *head, *tail;
+        uint64_t cut;
+        enum hint_kind kind;
+    } cases[] = {
+        {filling, "NameError: name 'x' is not defined\n", 5,
+         HINT_NONE}, /* its line may begin earlier */
+        {filling, "\nNameError: name 'x' is not defined\n", 5, HINT_UNDEFINED},
+        {filling, "NameError: name 'x' is not defined\n", 0, HINT_UNDEFINED},
+        {"a\nNameError: na", "me 'x' is not defined\n", 0, HINT_UNDEFINED},
+        {"a\nNameError: na", "me 'x' is not defined\n", 1, HINT_NONE},
+        {"NameError: name 'x' is not defined\n", filling, 0, HINT_NONE},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        OWNED(run_result_release)
+        struct run_result result = failed(capture_of(cases[i].head, cases[i].tail));
+        result.err.cut = cases[i].cut;
+        if (hint_find(LANGUAGE_PYTHON, &result).kind != cases[i].kind)
+            fail_msg("case %zu", i);
+    }
+}
+
+static void names_are_bounded(void **state)
+{
+    (void)state;
+    char name[HINT_NAME_MAX + 2];
+    memset(name, 'a', sizeof(name));
+    for (int length = HINT_NAME_MAX; length <= HINT_NAME_MAX + 1; length++) {
+        char err[256];
+        snprintf(err, sizeof(err), "ModuleNotFoundError: No module named '%.*s'\n", length, name);
+        OWNED(run_result_release) struct run_result result = failed(capture_of(err, ""));
+        assert_int_equal(hint_find(LANGUAGE_PYTHON, &result).kind,
+                         length <= HINT_NAME_MAX ? HINT_NOT_INSTALLED : HINT_NONE);
+    }
+}
+
+static void an_image_is_only_told_of_as_far_as_it_is_known(void **state)
+{
+    (void)state;
+    static const struct {
+        struct hint_image image;
+        const char *hint;
+    } cases[] = {
+        {{NULL, NULL},
+         "polars is not installed. The resource sandbox://environments lists the libraries.\n"},
+        {{NULL, "A 1, B 2"}, "polars is not installed. Installed: A 1, B 2.\n"},
+        {{"i", ""},
+         "polars is not installed. The resource sandbox://environments lists the libraries.\n"
+         "The user can add it, if they trust the package: code-sandbox-mcp images add i --pip polars\n"},
+    };
+    OWNED(run_result_release)
+    struct run_result result =
+        failed(capture_of("ModuleNotFoundError: No module named 'polars'", ""));
+    struct hint hint = hint_find(LANGUAGE_PYTHON, &result);
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        OWNED(buffer_release) struct buffer text = BUFFER(2048);
+        assert_int_equal(hint_write(&hint, &cases[i].image, &text), 0);
+        assert_string_equal(buffer_string(&text), cases[i].hint);
+    }
+}
+
+static void a_long_summary_is_cut_at_a_comma(void **state)
+{
+    (void)state;
+    char summary[2 * LIBRARIES_SHOWN_MAX];
+    for (size_t i = 0; i < sizeof(summary) - 1; i++)
+        summary[i] = i % 10 == 9 ? ',' : 'a';
+    summary[sizeof(summary) - 1] = '\0';
+    OWNED(buffer_release) struct buffer text = BUFFER(2048);
+    assert_int_equal(hint_write_installed(summary, &text), 0);
+    char expected[LIBRARIES_SHOWN_MAX + 64];
+    snprintf(expected, sizeof(expected), "Installed: %.*s and more.", LIBRARIES_SHOWN_MAX - 1,
+             summary);
+    assert_string_equal(buffer_string(&text), expected);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(python_says_it_in_its_last_line),
+        cmocka_unit_test(node_says_it_above_the_stack),
+        cmocka_unit_test(other_ends_and_other_languages_get_none),
+        cmocka_unit_test(the_end_of_a_long_stream_is_read),
+        cmocka_unit_test(names_are_bounded),
+        cmocka_unit_test(an_image_is_only_told_of_as_far_as_it_is_known),
+        cmocka_unit_test(a_long_summary_is_cut_at_a_comma),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -5,11 +5,10 @@
 #define KEY_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
 static const char instructions[] =
-    "Runs programs in a sandbox on this computer; there is a tool for each language. Each call "
-    "starts afresh, in an empty directory without network: nothing is kept from one call to the "
-    "next, so send whole programs. Print what you want to see. What is left out of a long output is "
-    "a resource that the result names. The resource sandbox://environments tells which libraries "
-    "are there.";
+    "Runs programs in a sandbox on this computer, with one tool for each language. Each call is a "
+    "fresh process in an empty directory, without network: send whole programs. Print the values "
+    "that you want to see. If output is cut, the result names a resource with the full text. The "
+    "resource sandbox://environments lists the installed libraries.";
 
 static void write_empty_object(struct json_writer *writer)
 {

@@ -42,7 +42,7 @@ static int refuse_command(const char *name)
     if (spelling.nearest != NULL)
         log_note("unknown command \"%.*s\": did you mean %s?", length, name, spelling.nearest);
     else
-        log_note("unknown command \"%.*s\": --help lists those there are", length, name);
+        log_note("unknown command \"%.*s\": see --help", length, name);
     return EXIT_USAGE;
 }
 

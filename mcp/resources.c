@@ -23,10 +23,8 @@ static void write_resources(struct json_writer *writer, enum version version, co
     json_text_member(writer, "name", "environments");
     if (version >= VERSION_2025_06_18)
         json_text_member(writer, "title", "Sandbox environments");
-    json_text_member(
-        writer, "description",
-        "For each language: the image it runs on, the libraries in it, and whether it has "
-        "been fetched");
+    json_text_member(writer, "description",
+                     "The image of each language, its libraries, and whether it has been fetched");
     json_text_member(writer, "mimeType", "application/json");
     json_end_object(writer);
     json_end_array(writer);
@@ -41,10 +39,11 @@ static void write_templates(struct json_writer *writer, enum version version, co
     json_text_member(writer, "uriTemplate", OUTPUT_URI_TEMPLATE);
     json_text_member(writer, "name", "output");
     if (version >= VERSION_2025_06_18)
-        json_text_member(writer, "title", "Whole output of a call");
-    json_text_member(writer, "description",
-                     "stdout or stderr of a call whose result showed only a part of it. The result "
-                     "names it; of many such calls only the newest are kept");
+        json_text_member(writer, "title", "Full output of a call");
+    json_text_member(
+        writer, "description",
+        "The full stdout or stderr of a call, if its result shows only a part. Kept for "
+        "the newest calls only");
     json_text_member(writer, "mimeType", "text/plain");
     json_end_object(writer);
     json_end_array(writer);
@@ -75,7 +74,7 @@ void resources_list_templates(struct context *context, const struct rpc_message 
         reply_result(reply, &(struct result_body){.write = write_templates});
 }
 
-/* image and installed_libraries are what the server of old had; the rest tells how to get there. */
+/* image and installed_libraries are the members of the Python server's resource; the others tell how to fetch it. */
 static void write_environment(struct json_writer *writer, const struct settings *settings,
                               const struct language *language, const char *store)
 {
@@ -87,10 +86,10 @@ static void write_environment(struct json_writer *writer, const struct settings 
     json_key(writer, language->name);
     json_begin_object(writer);
     json_text_member(writer, "image", name);
-    json_text_member(writer, "installed_libraries",
-                     r == 0
-                         ? image.summary
-                         : (recipe != NULL ? recipe->summary : "unknown until the image is there"));
+    json_text_member(
+        writer, "installed_libraries",
+        r == 0 ? image.summary
+               : (recipe != NULL ? recipe->summary : "unknown until the image is fetched"));
     json_boolean_member(writer, "available", r == 0);
     if (r < 0)
         json_text_member(writer, "reason", fault.text);

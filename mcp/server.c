@@ -86,8 +86,8 @@ static void handle_request(void *data, const struct rpc_message *message, struct
                          message->method->text);
     } else if ((method->eras & era) == 0) {
         rpc_answer_error(answer, RPC_INVALID_PARAMS,
-                         "%s came before initialize, and without \"_meta\" that tells "
-                         "\"io.modelcontextprotocol/protocolVersion\": send one or the other",
+                         "%s needs initialize before it, or \"_meta\" with "
+                         "\"io.modelcontextprotocol/protocolVersion\"",
                          method->name);
     } else if (code_call_is_live(&server->context, answer) ||
                subscriptions_is_live(&server->context, answer)) {

@@ -124,7 +124,7 @@ static void answer_error(struct rpc_answer *answer, const struct error_body *err
 {
     OWNED(buffer_release) struct buffer message = BUFFER(LINE_OUT_MAX - 1);
     if (write_error(&message, answer, error) < 0) {
-        log_note("no memory for an answer: the client will miss it");
+        log_note("no memory for an answer: the client gets none");
         rpc_answer_drop(answer);
         return;
     }
@@ -312,7 +312,7 @@ static void receive_batch(struct rpc *rpc, const struct json_value *list)
         return;
     }
     if (list->count == 0 || list->count > BATCH_MAX) {
-        refuse(rpc, NULL, NULL, "a batch holds 1 to 256 messages");
+        refuse(rpc, NULL, NULL, "a batch must have 1 to 256 messages");
         return;
     }
     struct rpc_batch *batch = calloc(1, sizeof(*batch));
@@ -358,5 +358,5 @@ void rpc_receive(struct rpc *rpc, const char *line, size_t length)
 
 void rpc_receive_oversized(struct rpc *rpc)
 {
-    refuse(rpc, NULL, NULL, "the message is longer than 16 MiB, the most that is accepted");
+    refuse(rpc, NULL, NULL, "the message is longer than 16 MiB, the maximum");
 }

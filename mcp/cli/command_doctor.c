@@ -51,12 +51,12 @@ static void print_finding(enum verdict verdict, const char *what, const char *te
 static void print_kernel(const struct examination *examination)
 {
     char text[256];
-    snprintf(
-        text, sizeof(text), "%s %s%s", examination->kernel.sysname, examination->kernel.release,
-        examination->kernel_verdict == VERDICT_OK
-            ? ""
-            : ": the processes of a snippet count together with your other ones; a kernel from "
-              "5.14 on counts them apart");
+    snprintf(text, sizeof(text), "%s %s%s", examination->kernel.sysname,
+             examination->kernel.release,
+             examination->kernel_verdict == VERDICT_OK
+                 ? ""
+                 : ": snippets share their process limit with your other processes; Linux 5.14 and "
+                   "later count them separately");
     print_finding(examination->kernel_verdict, "kernel", text);
 }
 
@@ -76,9 +76,9 @@ static const char *describe_source(enum cgroup_source source)
 {
     switch (source) {
     case CGROUP_OWN:
-        return "cgroups below the one that this program was started in";
+        return "cgroups below the one of this program";
     case CGROUP_SYSTEMD:
-        return "cgroups in a scope that systemd gave";
+        return "cgroups in a systemd scope";
     case CGROUP_NONE:
         break;
     }
@@ -89,13 +89,13 @@ static const char *describe_enforcer(enum enforced_by mechanism)
 {
     switch (mechanism) {
     case ENFORCED_BY_CGROUP:
-        return "held by the kernel, with a cgroup";
+        return "enforced by a cgroup";
     case ENFORCED_BY_RLIMIT:
-        return "held by the kernel, with an rlimit";
+        return "enforced by an rlimit";
     case ENFORCED_BY_POLLING:
         break;
     }
-    return "watched by the server, which ends what passes it";
+    return "polled by the server, which kills a run over the limit";
 }
 
 static void print_limit(const char *what, const char *value, const char *how)
@@ -132,13 +132,13 @@ static void print_limits(const struct examination *examination)
     char time[64];
     snprintf(time, sizeof(time), "%.8g s", quantity_seconds(limits->wall_ms));
     char most[64];
-    snprintf(most, sizeof(most), "at most %.8g s where a call asks for it",
+    snprintf(most, sizeof(most), "at most %.8g s if a call asks for it",
              quantity_seconds(settings->wall_max_ms));
     print_limit("time", time, most);
     print_limit("files", quantity_size_text(limits->disk_bytes).text,
-                "all writable directories together");
+                "in all writable directories together");
     print_limit("output", quantity_size_text(limits->output_kept).text,
-                "so much is kept of stdout, and of stderr");
+                "kept of stdout, and as much of stderr");
 }
 
 /* Why other users may see values of --env; NULL: they cannot, as far as this program knows. */
@@ -204,10 +204,10 @@ static void print_conclusion(const struct examination *examination)
     if (examination->can_run)
         puts("\nSnippets can run.");
     else if (examination->absent_count == examination->language_count)
-        puts("\nSnippets cannot run: no image is there. Fetch one, or both, with: code-sandbox-mcp "
+        puts("\nSnippets cannot run: there is no image. Fetch one or both with: code-sandbox-mcp "
              "fetch python node");
     else
-        puts("\nSnippets cannot run as they should: see the lines that begin with no.");
+        puts("\nNot all snippets can run: see the lines that begin with no.");
 }
 
 static void print_report(const struct examination *examination)
@@ -222,8 +222,8 @@ static void print_report(const struct examination *examination)
         print_finding(
             VERDICT_OK, "landlock",
             examination->landlock > 0
-                ? "restricts files a second time, beside the mounts"
-                : "not in this kernel (or older than Linux 5.19): mounts alone restrict files");
+                ? "restricts file access, in addition to the mounts"
+                : "not available before Linux 5.19: only the mounts restrict file access");
     print_limits(examination);
     print_conclusion(examination);
 }
@@ -384,12 +384,11 @@ static const struct option *const doctor_options[] = {own_options, settings_of_r
 const struct command command_doctor = {
     .name = "doctor",
     .usage = "doctor [--json] [OPTION...]",
-    .summary = "try whether snippets can run here, and what holds their limits",
+    .summary = "check whether snippets can run here, and how limits are enforced",
     .help =
-        "Runs a small program on each image that is there, and tells what holds snippets to their\n"
-        "limits on this machine, with the options, variables and configuration that a server\n"
-        "would have. Each line begins with ok, weak (it works, less well than it could) or no;\n"
-        "the exit status is 0 when snippets can run.\n",
+        "Runs a small program on each image and reports the mechanism behind each limit, with the\n"
+        "options, variables and configuration file of a server. Each line begins with ok, weak\n"
+        "(it works, with a weakness) or no. Exit status 0 means snippets can run.\n",
     .options = doctor_options,
     .run = doctor,
 };

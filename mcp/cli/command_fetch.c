@@ -10,7 +10,7 @@ static int fetch(const struct command *command, int argc, char **argv)
 const struct command command_fetch = {
     .name = "fetch",
     .usage = "fetch NAME... | fetch --from FILE --name NAME",
-    .summary = "fetch images, which snippets run on",
+    .summary = "fetch images to run snippets on",
     .help = "",
     .run = fetch,
 };

@@ -44,8 +44,8 @@ static uint64_t megabytes(uint64_t bytes)
 static void print_table(const struct image *images, size_t count, const char *store)
 {
     if (count == 0) {
-        printf("There are no images in %s. `code-sandbox-mcp fetch python node` fetches the two "
-               "that snippets run on.\n",
+        printf("There are no images in %s. Fetch the usual two with: code-sandbox-mcp fetch python "
+               "node\n",
                store);
         return;
     }
@@ -142,9 +142,9 @@ static int remove_images(const char *store, int count, char **names)
         int r = image_remove(store, names[i], &fault);
         if (r >= 0) {
             printf("removed %s%s\n", names[i],
-                   r > 0 ? "; a run still uses layers that no image has any more, and `images "
-                           "prune` removes those later"
-                         : "");
+                   r > 0
+                       ? "; a run still uses some of its layers: `images prune` removes them later"
+                       : "");
         } else {
             log_note("%s", fault.text);
             status = EXIT_FAILED;
@@ -159,11 +159,10 @@ static int prune_images(const char *store, struct fault *fault)
     int r = image_prune(store, &pruned, fault);
     if (r < 0)
         return r;
-    printf("removed %zu layer%s that no image has, %" PRIu64 " MB\n", pruned.layers,
+    printf("removed %zu unused layer%s, %" PRIu64 " MB\n", pruned.layers,
            pruned.layers == 1 ? "" : "s", megabytes(pruned.bytes));
     if (pruned.held > 0)
-        printf("left %zu more in use by runs or other commands; prune again after them\n",
-               pruned.held);
+        printf("%zu more are in use by runs or other commands: prune again later\n", pruned.held);
     return 0;
 }
 
@@ -292,7 +291,7 @@ static int images(const struct command *command, int argc, char **argv)
     bool remove = strcmp(word, "remove") == 0 && operands >= 2;
     if (!list && !prune && !disk_use && !history && !remove) {
         fault_set(&fault, EINVAL,
-                  "say `images list`, `images remove NAME...`, `images history NAME`, `images du`, "
+                  "use `images list`, `images remove NAME...`, `images history NAME`, `images du`, "
                   "`images prune`, `images verify [NAME...]`, or `images add NAME ...`");
         return command_refuse(command, &fault);
     }
@@ -319,18 +318,18 @@ const struct command command_images = {
     .name = "images",
     .usage =
         "images [list [--json] | add NAME ... | history NAME | du | verify [NAME...] |\n       remove NAME... | prune]",
-    .summary = "list the images that are there, add libraries to them, remove some",
-    .help = "list       the images that have been fetched\n"
-            "add        libraries or tools as a layer over an image: see `images add --help`\n"
-            "history    the layers of an image, the lowest first\n"
-            "du         what each image takes on disk beside those above it, with which it may\n"
-            "           share layers\n"
-            "verify     whether images still are as they were made: see `images verify --help`\n"
-            "remove     images, with the layers that no other has\n"
-            "prune      layers that no image has any more, and what killed commands left\n"
+    .summary = "list images, add libraries to them, remove them",
+    .help = "list       list the fetched images\n"
+            "add        add libraries or tools to an image: see `images add --help`\n"
+            "history    list the layers of an image, lowest first\n"
+            "du         show the disk space of each image, without layers that it shares with an\n"
+            "           image listed above it\n"
+            "verify     check that images are unchanged: see `images verify --help`\n"
+            "remove     remove images, and layers that no other image has\n"
+            "prune      remove unused layers and the leftovers of killed commands\n"
             "\n"
-            "They are kept in $XDG_DATA_HOME/code-sandbox-mcp, else in\n"
-            "$HOME/.local/share/code-sandbox-mcp.\n",
+            "Images are kept in $XDG_DATA_HOME/code-sandbox-mcp, by default\n"
+            "~/.local/share/code-sandbox-mcp.\n",
     .options = images_options,
     .run = images,
 };

@@ -85,9 +85,9 @@ static const struct option own_options[] = {
 #define LANGUAGE(id, name_, ...) name_ ", "
     {"--language", "LANGUAGE",
 #include "images/store/languages.def"
-     "or by\ndefault the one of the file's name", apply_language, NULL},
+     "or as\nthe file's name suggests (the default)", apply_language, NULL},
 #undef LANGUAGE
-    {"--json", NULL, "print one JSON object with the output and\nhow it ended", apply_json, NULL},
+    {"--json", NULL, "print one JSON object with the output and the\noutcome", apply_json, NULL},
     {0},
 };
 
@@ -135,7 +135,7 @@ static int read_code(const char *path, struct buffer *code, struct fault *fault)
         return fault_set(fault, errno, "opening %s: %m", path);
     int r = read_all(is_stdin ? STDIN_FILENO : opened, code);
     if (r == -ENOBUFS)
-        return fault_set(fault, EFBIG, "%s is longer than %llu MiB, the most that code may be",
+        return fault_set(fault, EFBIG, "%s is longer than %llu MiB, the maximum for code",
                          is_stdin ? "the code on stdin" : path,
                          (unsigned long long)(CODE_MAX / MEBIBYTE));
     if (r < 0)
@@ -355,7 +355,7 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     if (operands > 1)
         fault_set(&fault, EINVAL, "only one FILE can be run at a time");
     else if (options->language == NULL)
-        fault_set(&fault, EINVAL, "%s does not tell the language: say --language, with %s",
+        fault_set(&fault, EINVAL, "cannot guess the language of %s: use --language, with %s",
                   strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
     else
         settings_read(&options->settings, &fault);
@@ -391,13 +391,12 @@ static const struct option *const run_options[] = {own_options, settings_of_runs
 const struct command command_run = {
     .name = "run",
     .usage = "run [OPTION...] [FILE|-]",
-    .summary = "run a file, or what is on stdin, in a sandbox",
+    .summary = "run a file, or the program on stdin, in a sandbox",
     .help =
-        "Runs FILE, or what is on stdin, in a sandbox. Its output comes as it is printed, and the\n"
-        "exit status is the program's: 128 + N when signal N killed it, 124 when its time was\n"
-        "up, 137 when it had no memory or processes left, 152 without processor time, 153 after\n"
-        "too much output, 125 when the sandbox could not run it. Variables and the configuration\n"
-        "count as they do for a server.\n",
+        "Runs FILE, or the program on stdin, in a sandbox, and streams its output. The exit status\n"
+        "is the program's own, or 128 + N after signal N, 124 after a timeout, 137 out of memory\n"
+        "or processes, 152 out of processor time, 153 after too much output, 125 if the sandbox\n"
+        "could not run it. Variables and the configuration file apply as for a server.\n",
     .options = run_options,
     .run = run,
 };

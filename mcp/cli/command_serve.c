@@ -39,18 +39,18 @@ static const struct option *const serve_options[] = {settings_of_runs, settings_
 const struct command command_serve = {
     .name = "serve",
     .usage = "[serve] [OPTION...]",
-    .summary = "serve MCP on stdin and stdout (what happens without a command)",
+    .summary = "serve MCP on stdin and stdout (the default)",
     .help =
-        "Serves the Model Context Protocol on stdin and stdout, until the client closes them. A\n"
+        "Serves the Model Context Protocol on stdin and stdout until the client closes them. An MCP\n"
         "client starts it; it runs snippets of code, each in a sandbox of its own.\n"
         "\n"
-        "What an option says can also stand in a variable (SANDBOX_MEMORY=512M for --memory) and\n"
-        "in the configuration, a JSON object ({\"memory\": \"512M\", \"timeout_max\": 120}). The\n"
-        "option counts more than the variable, the variable more than the configuration.\n"
+        "Each option but --env can also be set by a variable (SANDBOX_MEMORY=512M for --memory),\n"
+        "and each by a key of the configuration file, a JSON object ({\"memory\": \"512M\",\n"
+        "\"timeout_max\": 120}). An option overrides a variable; a variable overrides the file.\n"
         "\n"
-        "Other variables: PASSTHROUGH_ENV, as --pass-through-env; CONTAINER_IMAGE with\n"
-        "CONTAINER_LANGUAGE, the image that this one language runs on; XDG_DATA_HOME, below\n"
-        "which the images are kept; XDG_CONFIG_HOME, below which the configuration is.\n",
+        "Other variables: PASSTHROUGH_ENV for --pass-through-env; CONTAINER_IMAGE with\n"
+        "CONTAINER_LANGUAGE: the image of that language. Images are kept below XDG_DATA_HOME,\n"
+        "the configuration file below XDG_CONFIG_HOME.\n",
     .options = serve_options,
     .run = serve,
 };

@@ -67,7 +67,7 @@ static void explain_probe(const struct run_result *result, struct fault *message
     const char *text = outcome_text_describe(result, &end) == 0 ? buffer_string(&end) : NULL;
     size_t length;
     const char *words = last_line(&result->err.head, &length);
-    fault_set(message, EIO, "a program that only prints a word did not: %s%s%.*s",
+    fault_set(message, EIO, "a test program that prints one word failed: %s%s%.*s",
               text != NULL ? text : "no memory", length > 0 ? "; " : "", (int)length, words);
 }
 

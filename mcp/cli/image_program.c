@@ -14,8 +14,9 @@ int image_program_execute(const char *word, int argc, char **argv)
     OWNED_MEMORY char *path = NULL;
     int r = helpers_find(IMAGE_PROGRAM, "images", &path);
     if (r < 0) {
-        log_note("cannot find the program " IMAGE_PROGRAM ", which fetches: %s. It is installed to "
-                 "%s together with this program",
+        log_note("cannot find the program " IMAGE_PROGRAM
+                 ", needed to make images: %s. It belongs into "
+                 "%s: install code-sandbox-mcp again",
                  strerror(-r), LIBEXEC_DIRECTORY);
         return EXIT_FAILED;
     }

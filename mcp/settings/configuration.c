@@ -102,7 +102,7 @@ static int set_environment(struct settings *settings, const char *what,
         if (memchr(member->key, '=', member->key_length) != NULL)
             return fault_set(fault, EINVAL, "%s has a name with a =", what);
         if (count_key(object, member) > 1)
-            return fault_set(fault, EINVAL, "%s has a name twice: leave one", what);
+            return fault_set(fault, EINVAL, "%s has a name twice: remove one", what);
         OWNED(buffer_release) struct buffer text = BUFFER(CONFIGURATION_MAX * 2);
         int r = buffer_append(&text, member->key, member->key_length);
         if (r == 0)
@@ -168,14 +168,14 @@ static int set_members(struct settings *settings, const char *path, const struct
                        struct fault *fault)
 {
     if (root->type != JSON_OBJECT)
-        return fault_set(fault, EINVAL, "%s must hold one JSON object: {\"memory\": \"512M\"}",
+        return fault_set(fault, EINVAL, "%s must contain one JSON object: {\"memory\": \"512M\"}",
                          path);
     for (const struct json_value *member = root->first; member != NULL; member = member->next) {
         const struct setting *setting = find_setting(member, path, fault);
         if (setting == NULL)
             return -EINVAL;
         if (json_member(root, setting->key) != member)
-            return fault_set(fault, EINVAL, "%s: the key \"%s\" is there twice: leave one", path,
+            return fault_set(fault, EINVAL, "%s: the key \"%s\" appears twice: remove one", path,
                              setting->key);
         int r = set_member(settings, setting, path, member, fault);
         if (r < 0)
@@ -194,7 +194,7 @@ static int read_path(struct settings *settings, const char *path, struct fault *
     struct fault cause = {0};
     r = json_parse(text.data, text.length, &json, &cause);
     if (r < 0)
-        return fault_set(fault, EINVAL, "the configuration %s is no JSON: %s", path, cause.text);
+        return fault_set(fault, EINVAL, "the configuration %s is not JSON: %s", path, cause.text);
     return set_members(settings, path, json_root(json), fault);
 }
 
@@ -224,10 +224,7 @@ int configuration_read(struct settings *settings, struct fault *fault)
     if (r == -ENOENT)
         return settings->configuration == NULL
                    ? 0
-                   : fault_set(fault, ENOENT,
-                               "the configuration %s, which --config names, is not "
-                               "there",
-                               path);
+                   : fault_set(fault, ENOENT, "there is no configuration %s (--config)", path);
     if (r == 0)
         settings->configuration_read = pointer_take(&path);
     return r;

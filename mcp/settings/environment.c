@@ -187,8 +187,8 @@ int environment_pass(struct environment *environment, const char *name, size_t l
                          "program's own environment; --env and --env-file set others");
     if (!is_name(name, length))
         return fault_set(fault, EINVAL,
-                         "\"%.*s\" is no name of an environment variable: give names only (the "
-                         "values are taken from this program's own environment)",
+                         "\"%.*s\" is not a variable name: give names only; the values come from "
+                         "this program's own environment",
                          length < 40 ? (int)length : 40, name);
     OWNED_MEMORY char *key = strndup(name, length);
     if (key == NULL)

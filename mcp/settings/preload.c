@@ -84,10 +84,11 @@ int preload_check(const char *what, const char *modules, struct fault *fault)
     for (const char *name = modules;; name++) {
         size_t length = strcspn(name, ",");
         if (!is_module(name, length))
-            return fault_set(fault, EINVAL,
-                             "%s: \"%.*s\" is no name of a Python module; give names separated by "
-                             "commas: numpy,pandas",
-                             what, length < 40 ? (int)length : 40, name);
+            return fault_set(
+                fault, EINVAL,
+                "%s: \"%.*s\" is not the name of a Python module: give names separated by "
+                "commas, such as numpy,pandas",
+                what, length < 40 ? (int)length : 40, name);
         name += length;
         if (name[0] == '\0')
             return 0;

@@ -23,7 +23,7 @@
 
 enum result_format {
     RESULT_TEXT,       /* plain lines */
-    RESULT_JSON,       /* a failure is a JSON object in the text, as the server of old gave it */
+    RESULT_JSON,       /* a failure is a JSON object in the text, as from the Python server */
     RESULT_STRUCTURED, /* plain lines, and structuredContent beside them */
 };
 

@@ -20,8 +20,8 @@ static void note_unknown_language(const char *name, const char *image)
     const struct language *languages = language_list(&count);
     for (size_t i = 0; i < count; i++)
         spelling_offer(&spelling, languages[i].name);
-    log_note("CONTAINER_LANGUAGE is %.40s, which is no language known here%s%s%s: "
-             "CONTAINER_IMAGE=%.80s is not used",
+    log_note("CONTAINER_LANGUAGE=%.40s is not a known language%s%s%s: "
+             "CONTAINER_IMAGE=%.80s is ignored",
              name, spelling.nearest != NULL ? " (did you mean " : "",
              spelling.nearest != NULL ? spelling.nearest : "", spelling.nearest != NULL ? "?)" : "",
              image);
@@ -35,7 +35,7 @@ static int bind_image(struct settings *settings, struct fault *fault)
     bool named = name != NULL && name[0] != '\0';
     if (image == NULL || image[0] == '\0') {
         if (named)
-            log_note("CONTAINER_LANGUAGE=%.40s does nothing without CONTAINER_IMAGE", name);
+            log_note("CONTAINER_LANGUAGE=%.40s has no effect without CONTAINER_IMAGE", name);
         return 0;
     }
     if (!named)
@@ -53,10 +53,11 @@ static int bind_image(struct settings *settings, struct fault *fault)
     if (*bound == NULL)
         return fault_set(fault, ENOMEM, "reading CONTAINER_IMAGE: %m");
     if (image_name_check(image, NULL) < 0)
-        log_note("CONTAINER_IMAGE=%.80s names no image of the store, so %s snippets cannot run: "
-                 "export its root file system as a tar, `code-sandbox-mcp fetch --from FILE "
-                 "--name NAME`, and set CONTAINER_IMAGE=NAME",
-                 image, language->name);
+        log_note(
+            "CONTAINER_IMAGE=%.80s is not the name of a fetched image, so %s snippets cannot run: "
+            "export the container's file system as a tar archive, run `code-sandbox-mcp fetch "
+            "--from FILE --name NAME`, and set CONTAINER_IMAGE=NAME",
+            image, language->name);
     return 0;
 }
 
@@ -70,7 +71,7 @@ static int read_variable(struct settings *settings, const struct setting *settin
     struct fault own = {0};
     int r = setting_set(settings, setting, setting->variable, value, &own);
     if (r == -EINVAL && setting->is_shared_variable) {
-        log_note("%s; from there on it is not heeded", own.text);
+        log_note("%s; this and the rest of the variable are ignored", own.text);
         return 0;
     }
     return r < 0 ? fault_set(fault, -r, "%s", own.text) : 0;
@@ -150,8 +151,8 @@ int settings_read(struct settings *settings, struct fault *fault)
         settings->engine.cgroup = CGROUP_NEVER;
     if (settings->require_cgroup && settings->no_cgroup)
         return fault_set(fault, EINVAL,
-                         "--require-cgroup and --no-cgroup (or their variables and keys) exclude "
-                         "each other: take one of them back");
+                         "--require-cgroup and --no-cgroup (or their variables and keys) cannot be "
+                         "combined: remove one of them");
     return 0;
 }
 
@@ -160,7 +161,7 @@ int settings_read_check_server(const struct settings *settings, struct fault *fa
     if (settings->wall_max_ms >= settings->limits.wall_ms)
         return 0;
     return fault_set(fault, EINVAL,
-                     "--timeout-max is %g s, less than the %g s that --timeout gives to a call "
-                     "which asks for nothing: raise the one or lower the other",
+                     "--timeout-max is %g s, less than --timeout (%g s): raise --timeout-max or "
+                     "lower --timeout",
                      (double)settings->wall_max_ms / 1000, (double)settings->limits.wall_ms / 1000);
 }

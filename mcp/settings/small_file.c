@@ -19,7 +19,7 @@ static int open_file(const char *path, const char *what, int *ret_fd, struct sta
     if (fstat(fd, ret_status) < 0)
         return fault_set(fault, errno, "cannot read %s %s: %m", what, path);
     if (!S_ISREG(ret_status->st_mode))
-        return fault_set(fault, EINVAL, "%s %s is no regular file", what, path);
+        return fault_set(fault, EINVAL, "%s %s is not a regular file", what, path);
     *ret_fd = fd_take(&fd);
     return 0;
 }

@@ -34,8 +34,7 @@ static void describe_libraries(struct buffer *text, const struct code_tool *code
                strcmp(settings_image(settings, language), language->image) == 0) {
         buffer_append_text(text, code->libraries);
     } else {
-        buffer_append_text(text, "The resource sandbox://environments tells which libraries there "
-                                 "are.");
+        buffer_append_text(text, "The resource sandbox://environments lists the libraries.");
     }
 }
 
@@ -55,30 +54,36 @@ int code_tool_advise(const struct code_tool *code, const struct settings *settin
     return hint_write(&hint, &view, text);
 }
 
+static void describe_time(struct buffer *text, const struct settings *settings)
+{
+    buffer_format(text, " It is stopped after %.8g seconds",
+                  quantity_seconds(settings->limits.wall_ms));
+    if (settings->wall_max_ms > settings->limits.wall_ms)
+        buffer_format(text, "; timeout_seconds can allow up to %.8g",
+                      quantity_seconds(settings->wall_max_ms));
+    buffer_append_text(text, ".");
+}
+
+/* One sentence for each thing to know; one that can be turned off is left out with it. */
 void code_tool_describe(const struct tool *tool, const struct settings *settings,
                         struct buffer *text)
 {
     buffer_format(text, "%s ", tool->code->description);
     describe_libraries(text, tool->code, settings);
-    buffer_format(text,
-                  " Pictures that it saves in its directory (PNG, JPEG, GIF, WebP) are shown. "
-                  "Each call is a fresh process in an empty directory: nothing is kept "
-                  "between calls, there is no network and no access to this computer's files, and "
-                  "it is stopped after %.8g seconds",
-                  quantity_seconds(settings->limits.wall_ms));
-    if (settings->wall_max_ms > settings->limits.wall_ms)
-        buffer_format(text, " unless timeout_seconds says otherwise (at most %.8g)",
-                      quantity_seconds(settings->wall_max_ms));
-    buffer_append_text(text, ".");
+    buffer_append_text(text, " Each call is a fresh process in an empty directory: nothing is kept "
+                             "between calls. There is no network and no access to this computer's "
+                             "files.");
+    describe_time(text, settings);
+    buffer_append_text(text, " Pictures saved in its directory (PNG, JPEG, GIF, WebP) are shown.");
 }
 
 /* "minimum" and not "exclusiveMinimum", which the APIs of some models refuse in a schema. */
 static void write_timeout_schema(struct json_writer *writer, const struct settings *settings)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(256);
-    buffer_format(
-        &text, "How many seconds the program may run: %.8g if this is left out, at most %.8g.",
-        quantity_seconds(settings->limits.wall_ms), quantity_seconds(settings->wall_max_ms));
+    buffer_format(&text, "Time limit in seconds: %.8g if left out, at most %.8g.",
+                  quantity_seconds(settings->limits.wall_ms),
+                  quantity_seconds(settings->wall_max_ms));
     json_begin_object(writer);
     json_text_member(writer, "type", "number");
     json_key(writer, "description");

@@ -34,9 +34,9 @@ static int open_image(struct launcher *launcher, const struct language *language
     /* All other sources of it are checked when they are read. */
     if (image_name_check(name, NULL) < 0)
         return fault_set(fault, EINVAL,
-                         "CONTAINER_IMAGE is \"%s\", which names no image of the store: export its "
-                         "root file system as a tar, then `code-sandbox-mcp fetch --from FILE "
-                         "--name NAME`, and set CONTAINER_IMAGE=NAME",
+                         "CONTAINER_IMAGE=%s is not the name of a fetched image: export the "
+                         "container's file system as a tar archive, run `code-sandbox-mcp fetch "
+                         "--from FILE --name NAME`, and set CONTAINER_IMAGE=NAME",
                          name);
     OWNED_MEMORY char *store = NULL;
     int r = store_path(&store, fault);

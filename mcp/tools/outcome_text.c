@@ -35,7 +35,7 @@ static int advise_on_output(const struct run_result *result,
 {
     (void)reader;
     if (result->outcome != OUTCOME_OUTPUT_LIMIT) {
-        int r = buffer_format(text, "Of stdout and of stderr no more than %s each is kept. ",
+        int r = buffer_format(text, "Only %s of stdout, and of stderr, are kept. ",
                               quantity_size_text(result->limits.output_kept).text);
         if (r < 0)
             return r;
@@ -48,8 +48,8 @@ static int advise_on_disk(const struct run_result *result, const struct outcome_
 {
     (void)reader;
     return buffer_format(text,
-                         "There is no room left for files (limit %s, in %" PRIu64 " files): write "
-                         "less, or delete what is not needed any more.\n",
+                         "There is no space left for files (limit %s, in %" PRIu64 " files): write "
+                         "less, or delete files that are no longer needed.\n",
                          quantity_size_text(result->limits.disk_bytes).text, result->limits.inodes);
 }
 
@@ -59,10 +59,11 @@ static int advise_on_processes(const struct run_result *result,
     (void)reader;
     if (result->outcome == OUTCOME_PROCESS_LIMIT)
         return buffer_append_text(text, "Start fewer processes and threads at a time, and wait for "
-                                        "their end.\n");
+                                        "them to end.\n");
     return buffer_format(text,
-                         "It wanted more than the %" PRIu64 " processes and threads that it may "
-                         "have: start fewer at a time, and wait for their end.\n",
+                         "It reached its limit of %" PRIu64
+                         " processes and threads: start fewer at "
+                         "a time, and wait for them to end.\n",
                          result->limits.processes);
 }
 
@@ -72,14 +73,14 @@ static int advise_on_memory(const struct run_result *result,
     (void)reader;
     int r = 0;
     if (result->outcome != OUTCOME_OUT_OF_MEMORY)
-        r = buffer_format(text, "It wanted more memory than the %s that it may have. ",
+        r = buffer_format(text, "It reached its memory limit of %s. ",
                           quantity_size_text(result->limits.memory_bytes).text);
     if (r == 0 && result->peak_memory_bytes > 0)
         r = buffer_format(text, "Its processes and files together used %s. ",
                           quantity_size_about_text((uint64_t)result->peak_memory_bytes).text);
     return r < 0 ? r
-                 : buffer_append_text(text, "Work on smaller pieces, and let go of what is not "
-                                            "needed any more.\n");
+                 : buffer_append_text(text, "Work on smaller pieces, and free data that is no "
+                                            "longer needed.\n");
 }
 
 static int advise_on_machine(const struct run_result *result,
@@ -87,8 +88,9 @@ static int advise_on_machine(const struct run_result *result,
 {
     (void)result;
     (void)reader;
-    return buffer_append_text(text, "It was ended although it may have more, because this computer "
-                                    "had hardly any memory left: use less, or try again later.\n");
+    return buffer_append_text(text,
+                              "It was killed below its memory limit, because this computer had "
+                              "almost no memory left: use less, or try again later.\n");
 }
 
 static int advise_on_cpu(const struct run_result *result, const struct outcome_text_reader *reader,
@@ -96,21 +98,22 @@ static int advise_on_cpu(const struct run_result *result, const struct outcome_t
 {
     if (can_ask_for_more_time(result, reader))
         return buffer_format(text,
-                             "A larger timeout_seconds gives it more (at most %.8g); or use fewer "
-                             "processes, or a faster way.\n",
+                             "A larger timeout_seconds allows more (at most %.8g). Or use fewer "
+                             "processes, or a faster method.\n",
                              quantity_seconds(reader->wall_max_ms));
-    return buffer_append_text(text, "Do less at once, with fewer processes, or in a faster way.\n");
+    return buffer_append_text(text,
+                              "Do less at once, or use fewer processes or a faster method.\n");
 }
 
 static int advise_on_time(const struct run_result *result, const struct outcome_text_reader *reader,
                           struct buffer *text)
 {
     if (can_ask_for_more_time(result, reader))
-        return buffer_format(text, "timeout_seconds can give it more time: at most %.8g.\n",
+        return buffer_format(text, "A larger timeout_seconds gives it more time: at most %.8g.\n",
                              quantity_seconds(reader->wall_max_ms));
     if (reader->is_model)
-        return buffer_append_text(text, "No call can have more time: do less in one, or "
-                                        "find a faster way.\n");
+        return buffer_append_text(text, "No call can have more time: do less in one call, or use "
+                                        "a faster method.\n");
     return buffer_append_text(text, "--timeout gives it more time.\n");
 }
 

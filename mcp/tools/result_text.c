@@ -165,9 +165,9 @@ static void write_success(struct json_writer *writer, const struct result_view *
     const struct buffer *err = &view->shown->err.text;
     OWNED(buffer_release) struct buffer silence = BUFFER(TEXT_MAX);
     if (out->length == 0) {
-        buffer_format(&silence, "The code ran to its end (exit code 0) and printed nothing%s. %s",
+        buffer_format(&silence, "The program ended with exit code 0 and printed nothing%s. %s",
                       err->length > 0 ? " to stdout" : "",
-                      view->pictures->count > 0 ? "It left pictures." : view->silent_hint);
+                      view->pictures->count > 0 ? "It saved pictures." : view->silent_hint);
         out = &silence;
     }
     write_text_block(writer, out);
@@ -201,7 +201,7 @@ static int compose_failure(const struct result_view *view, struct buffer *text)
     return r < 0 ? r : outcome_text_describe(view->result, text);
 }
 
-/* stderr, and in it what else there is to say: the object of old has no other place for it. */
+/* stderr, followed by the advice and the outcome: the object has no other place for them. */
 static int compose_stderr(const struct result_view *view, struct buffer *text)
 {
     const struct buffer *err = &view->shown->err.text;
@@ -219,7 +219,7 @@ static int compose_stderr(const struct result_view *view, struct buffer *text)
     return buffer_append(text, rest.data, rest.length);
 }
 
-/* The object that the server of old gave. */
+/* The object that the Python server gave. */
 static int compose_failure_json(const struct result_view *view, struct buffer *text)
 {
     OWNED(buffer_release) struct buffer err = BUFFER(TEXT_MAX);
@@ -350,29 +350,29 @@ struct schema_member {
 };
 
 static const struct schema_member schema_members[] = {
-    {"stdout", "string", "What the program printed, its middle cut if it is long", false},
-    {"stderr", "string", "What it printed to stderr, likewise", false},
+    {"stdout", "string", "Output of the program; if it is long, its middle is cut", false},
+    {"stderr", "string", "Its output to stderr, cut in the same way", false},
     {"outcome", "string",
      "How it ended: exited, signaled, timed_out, cpu_limit, out_of_memory, process_limit, "
      "output_limit or cancelled",
      false},
-    {"exit_code", "integer", "0 is success; null unless it exited", true},
+    {"exit_code", "integer", "0 means success; null unless it exited", true},
     {"signal", "string", "The signal that killed it; null unless it was signaled", true},
-    {"stdout_bytes", "integer", "Bytes that it wrote to stdout", false},
-    {"stderr_bytes", "integer", "Bytes that it wrote to stderr", false},
-    {"stdout_cut", "integer", "How many of them are not shown", false},
-    {"stderr_cut", "integer", "How many of them are not shown", false},
-    {"duration_ms", "number", "From its start to its end", false},
-    {"cpu_ms", "number", "Processor time that it used", false},
-    {"peak_memory_bytes", "integer", "The most memory that it used, its files among it", true},
-    {"peak_processes", "integer", "The most processes and threads that it had at once", true},
-    {"isolation", "string", "What kept it apart from this computer", false},
-    {"limits", "string", "What kept it within its limits: cgroup or, less strictly, rlimit", false},
-    {"enforced", "object",
-     "The same for each of memory, processes and cpu: cgroup, rlimit or watched", false},
-    {"limits_reached", "array",
-     "Limits that it came up against: memory, processes, cpu, disk, output, time", false},
-    {"image", "string", "The image that it ran on", false},
+    {"stdout_bytes", "integer", "Bytes written to stdout", false},
+    {"stderr_bytes", "integer", "Bytes written to stderr", false},
+    {"stdout_cut", "integer", "Bytes of stdout not shown", false},
+    {"stderr_cut", "integer", "Bytes of stderr not shown", false},
+    {"duration_ms", "number", "Time from start to end", false},
+    {"cpu_ms", "number", "Processor time used", false},
+    {"peak_memory_bytes", "integer", "Peak memory, including its files", true},
+    {"peak_processes", "integer", "Most processes and threads at once", true},
+    {"isolation", "string", "How it was isolated from this computer", false},
+    {"limits", "string", "What enforced its limits: cgroup or, less strictly, rlimit", false},
+    {"enforced", "object", "The same for memory, processes and cpu each: cgroup, rlimit or watched",
+     false},
+    {"limits_reached", "array", "Limits it reached: memory, processes, cpu, disk, output, time",
+     false},
+    {"image", "string", "The image it ran on", false},
 };
 
 static void write_schema_member(struct json_writer *writer, const struct schema_member *member)

@@ -2,11 +2,10 @@
 
 static const struct code_tool code = {
     .language = "bash",
-    .description = "Runs a Bash script in a sandbox and returns what it printed. Use it to work "
-                   "on text and files with the tools of a shell, or to check a script by "
-                   "running it.",
-    .libraries = "coreutils, grep, sed, gawk, find, diff, jq and bc are there.",
-    .code = "The script, whole: it is run as `bash main.sh`.",
+    .description = "Runs a Bash script in a sandbox and returns its output. Use it to work on "
+                   "text and files with command-line tools, or to test a script.",
+    .libraries = "Installed: coreutils, grep, sed, gawk, find, diff, jq, bc and more.",
+    .code = "The whole script, run as `bash main.sh`.",
     .example = "seq 1 9 | paste -sd+ | bc",
     .silent_hint = "To see a value, print it: echo \"$value\"",
 };

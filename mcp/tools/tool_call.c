@@ -16,9 +16,7 @@ void tool_call_answer(struct context *context, const struct rpc_message *message
     }
     const struct tool *tool = tool_list_find(context->settings, name);
     if (tool == NULL) {
-        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
-                         "unknown tool: %.100s (tools/list has those "
-                         "there are)",
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "unknown tool: %.100s: see tools/list",
                          name->text);
         return;
     }

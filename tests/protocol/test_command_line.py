@@ -74,8 +74,8 @@ def test_the_manual_has_a_row_for_every_setting_and_no_other():
     (["--memory", "512"], "16 MiB to 1 TiB"), (["--memory=1.5G"], "--memory"),
     (["--memroy=1G"], "--memory"), (["--cpus", "0"], "0.01 to 1024"), (["--pids", "x"], "--pids"),
     (["--disk", "1K"], "64 KiB"), (["--output", "1G"], "64 MiB"),
-    (["--timeout-max", "10"], "--timeout gives"), (["--require-cgroup=1"], "takes no value"),
-    (["--require-cgroup", "--no-cgroup"], "exclude each other"),
+    (["--timeout-max", "10"], "less than --timeout"), (["--require-cgroup=1"], "takes no value"),
+    (["--require-cgroup", "--no-cgroup"], "cannot be combined"),
     (["--config", "/nowhere.json"], "/nowhere.json"), (["--config"], "FILE"),
     (["run", "--memory", "512", "x.py"], "--memory"),
     (["run", "--parallel", "2", "x.py"], "unknown option --parallel"),
@@ -223,7 +223,7 @@ def test_run_tells_a_time_out(program):
 def test_run_tells_a_limit_that_made_a_program_fail_and_no_other(program):
     code = "import os\nopen('x', 'wb', buffering=0).write(bytes(1 << 16)); os._exit({})"
     done = program(code.format(1), "--disk", "64K")
-    assert done.returncode == 1 and b"no room left for files" in done.stderr
+    assert done.returncode == 1 and b"no space left for files" in done.stderr
     done = program(code.format(0), "--disk", "64K")
     assert done.returncode == 0 and done.stderr == b""
 

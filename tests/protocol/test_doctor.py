@@ -49,8 +49,8 @@ def test_people_get_lines_that_begin_with_a_verdict(doctor, python_settings):
     limits = next(line for line in lines if " limits " in line)
     assert limits.startswith(TIERS[report["limits"]["tier"]])
     assert report["limits"]["reason"] is None or report["limits"]["reason"] in limits
-    assert "      files       256 MiB, all writable directories together" in lines
-    assert "      time        30 s, at most 60 s where a call asks for it" in lines
+    assert "      files       256 MiB, in all writable directories together" in lines
+    assert "      time        30 s, at most 60 s if a call asks for it" in lines
 
 
 def test_the_values_are_those_that_a_server_would_have(doctor, tmp_path):

@@ -10,7 +10,7 @@ from support.mcp_client import RECORD, WAIT_LONG, run
 def test_a_time_out_keeps_what_was_printed(start_python):
     server = start_python("--timeout", "0.5")
     texts, record = run(server, WAIT_LONG)
-    assert texts == ["begun\nNo call can have more time: do less in one, or find a faster way.\n"
+    assert texts == ["begun\nNo call can have more time: do less in one call, or use a faster method.\n"
                      "timed out after 0.5 s"]
     assert record["limits_reached"] == ["time"]
     assert record["outcome"] == "timed_out" and record["exit_code"] is None
@@ -21,7 +21,7 @@ def test_a_call_may_ask_for_another_time(start_python):
     for timeout, told in ((0.3, 0.3), (1e-3, 0.001), (5e-1, 0.5)):
         result = call_with_timeout(server, WAIT_LONG, timeout)
         assert server.text_of(result).splitlines()[-2:] == [
-            "timeout_seconds can give it more time: at most 60.", f"timed out after {told:g} s"]
+            "A larger timeout_seconds gives it more time: at most 60.", f"timed out after {told:g} s"]
         assert result["_meta"][RECORD]["outcome"] == "timed_out"
 
 
@@ -45,14 +45,14 @@ LIMITS = [
     (["--pids", "8"], "import os, time\ntry:\n    for _ in range(20):\n        if os.fork() == 0:\n"
      "            time.sleep(600)\nexcept OSError:\n    time.sleep(0.5)\n    os._exit(1)", "exited",
      "processes",
-     r"more than the 8 processes and threads that it may have: .*\nexit code: 1$"),
+     r"its limit of 8 processes and threads: start fewer .*\nexit code: 1$"),
     (["--pids", "8"], "import os, time\nwhile True:\n    try:\n        os.fork()\n"
      "    except OSError:\n        pass", "process_limit", "processes",
      r"Start fewer processes and threads at a time, .*\ntoo many processes \(limit 8\)$"),
     (["--disk", "1M"], "with open('x', 'wb') as file: file.write(bytes(2 << 20))", "exited", "disk",
-     r"no room left for files \(limit 1 MiB, in \d+ files\): write less, .*\nexit code: 1$"),
+     r"no space left for files \(limit 1 MiB, in \d+ files\): write less, .*\nexit code: 1$"),
     (["--output", "1K"], "print('x' * 5000); raise SystemExit(1)", "exited", "output",
-     r"no more than 1 KiB each is kept. Print less.*\nexit code: 1$"),
+     r"Only 1 KiB of stdout, and of stderr, are kept. Print less.*\nexit code: 1$"),
     ([], "while True: print('x' * 65536)", "output_limit", "output",
      r"Print less.*\nstopped, because it printed more than 256 MiB$"),
 ]

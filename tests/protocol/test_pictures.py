@@ -95,7 +95,7 @@ def test_a_timeout_shows_what_there_was(start_python):
 
 def test_silence_with_a_picture_is_not_scolded(server):
     _, texts, pictures = pictures_of(server, "save('a.png', (1, 2, 3))")
-    assert "left pictures" in texts[0] and "To see" not in texts[0] and len(pictures) == 1
+    assert "saved pictures" in texts[0] and "To see" not in texts[0] and len(pictures) == 1
 
 
 @pytest.mark.parametrize(("name", "content", "kind"), [

@@ -89,16 +89,35 @@ def make_image(tmp_path, name, summary):
 
 
 @pytest.mark.parametrize(("summary", "told"), [
-    ("Python 3.13.5; numpy 2.2.4, six 1.2", "Installed: Python 3.13.5; numpy 2.2.4, six 1.2. Pictures"),
-    ("; ".join(["Python 3"] + [", ".join(f"library{n} 1.{n}" for n in range(100))]), " and more. Pictures"),
-    ("", "environments tells"), ("x" * 5000, " and more. Pictures"),
+    ("Python 3.13.5; numpy 2.2.4, six 1.2", "Installed: Python 3.13.5; numpy 2.2.4, six 1.2. Each"),
+    ("; ".join(["Python 3"] + [", ".join(f"library{n} 1.{n}" for n in range(100))]), " and more. Each"),
+    ("", "environments lists"), ("x" * 5000, " and more. Each"),
 ], ids=["few", "many", "unknown", "one long word"])
 def test_the_description_names_what_the_image_really_has(start, tmp_path, summary, told):
     server = start(environment=make_image(tmp_path, "python", summary))
     server.initialize()
     description = server.result("tools/list")["tools"][0]["description"]
-    assert told in description and len(description) < 1000
+    assert told in description
     assert "library99" not in description
+
+
+@pytest.mark.parametrize("options", [
+    [], ["--timeout", "1234.567", "--timeout-max", "86399.999", "--result-format", "structured", "--preload", "json",
+         "--env", "A=1", "--pass-through-env", "HOME", "--no-cgroup", "--warm", "0"]])
+def test_a_description_is_short_with_everything_on_and_never_changes(start, tmp_path, options):
+    """Clients compare the list of tools, and models read all of it with each request."""
+    summary = "Python 3; " + ", ".join(f"library{n} 1.{n}" for n in range(100))
+    for image in IMAGES.values():
+        environment = make_image(tmp_path, image, summary)
+    server = start(*options, environment=environment)
+    server.initialize()
+    tools = server.request("tools/list", request_id="same")["result"]["tools"]
+    for tool in tools:
+        assert len(tool["description"]) <= 1000, tool["description"]
+        server.call(tool["name"], "1")
+    server.request("tools/list", request_id="same")
+    lines = [line for line in server.lines if b'"same"' in line]
+    assert len(lines) == 2 and lines[0] == lines[1] and len(tools) == len(IMAGES)
 
 
 def test_a_missing_image_is_described_by_what_it_will_have(start, tmp_path):
@@ -124,9 +143,9 @@ def test_the_schema_tells_what_time_can_be_asked_for(start, options, default, mo
         schema = tool["inputSchema"]["properties"]["timeout_seconds"]
         assert schema["type"] == "number"
         assert (schema["minimum"], schema["maximum"]) == (0.001, most)
-        assert f"{default:g} if this is left out, at most {most:g}." in schema["description"]
+        assert f"{default:g} if left out, at most {most:g}." in schema["description"]
         told = f"stopped after {default:g} seconds"
-        told += f" unless timeout_seconds says otherwise (at most {most:g})." * (default != most)
+        told += f"; timeout_seconds can allow up to {most:g}." if default != most else "."
         assert told in tool["description"]
 
 

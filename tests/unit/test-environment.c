@@ -277,8 +277,8 @@ static void only_a_regular_file_of_bounded_size_is_read(void **state)
         const char *named;
     } cases[] = {
         {NULL, EINVAL, "longer than 256 KiB"},
-        {"/", EINVAL, "no regular file"},
-        {"/dev/null", EINVAL, "no regular file"},
+        {"/", EINVAL, "not a regular file"},
+        {"/dev/null", EINVAL, "not a regular file"},
         {"/nowhere/x", ENOENT, "--env-file: there is no environment file /nowhere/x"},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

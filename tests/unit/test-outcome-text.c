@@ -36,50 +36,51 @@ static const struct {
     {OUTCOME_SIGNALED, 0, 5000, MODEL, "", "killed by SIGSEGV"},
     {OUTCOME_CANCELLED, 0, 5000, MODEL, "", "cancelled"},
     {OUTCOME_TIMED_OUT, REACHED_TIME, 0, MODEL,
-     "No call can have more time: do less in one, or find a faster way.\n", "timed out after 30 s"},
+     "No call can have more time: do less in one call, or use a faster method.\n",
+     "timed out after 30 s"},
     {OUTCOME_TIMED_OUT, REACHED_TIME, 0, MODEL_WITH_MORE_TIME,
-     "timeout_seconds can give it more time: at most 300.5.\n", "timed out after 30 s"},
+     "A larger timeout_seconds gives it more time: at most 300.5.\n", "timed out after 30 s"},
     {OUTCOME_TIMED_OUT, REACHED_TIME, 0, PERSON, "--timeout gives it more time.\n",
      "timed out after 30 s"},
     {OUTCOME_CPU_LIMIT, REACHED_CPU, 0, MODEL,
-     "Do less at once, with fewer processes, or in a faster way.\n",
+     "Do less at once, or use fewer processes or a faster method.\n",
      "used more than 60 s of processor time (limit: 30 s of 2 processors)"},
     {OUTCOME_CPU_LIMIT, REACHED_CPU, 0, MODEL_WITH_MORE_TIME,
-     "A larger timeout_seconds gives it more (at most 300.5); or use fewer processes, or a faster "
-     "way.\n",
+     "A larger timeout_seconds allows more (at most 300.5). Or use fewer processes, or a faster "
+     "method.\n",
      "used more than 60 s of processor time (limit: 30 s of 2 processors)"},
     {OUTCOME_OUT_OF_MEMORY, REACHED_MEMORY, 536866816, MODEL,
-     "Its processes and files together used 512.0 MiB. Work on smaller pieces, and let go of what "
-     "is not needed any more.\n",
+     "Its processes and files together used 512.0 MiB. Work on smaller pieces, and free data that "
+     "is no longer needed.\n",
      "out of memory (limit 512 MiB)"},
     {OUTCOME_OUT_OF_MEMORY, REACHED_MEMORY, 0, MODEL,
-     "Work on smaller pieces, and let go of what is not needed any more.\n",
+     "Work on smaller pieces, and free data that is no longer needed.\n",
      "out of memory (limit 512 MiB)"},
     {OUTCOME_EXITED, REACHED_MEMORY, 0, MODEL,
-     "It wanted more memory than the 512 MiB that it may have. Work on smaller pieces, and let go "
-     "of what is not needed any more.\n",
+     "It reached its memory limit of 512 MiB. Work on smaller pieces, and free data that is no longer "
+     "needed.\n",
      "exit code: 7"},
     {OUTCOME_PROCESS_LIMIT, REACHED_PROCESSES, 0, MODEL,
-     "Start fewer processes and threads at a time, and wait for their end.\n",
+     "Start fewer processes and threads at a time, and wait for them to end.\n",
      "too many processes (limit 256)"},
     {OUTCOME_SIGNALED, REACHED_PROCESSES, 0, MODEL,
-     "It wanted more than the 256 processes and threads that it may have: start fewer at a time, "
-     "and wait for their end.\n",
+     "It reached its limit of 256 processes and threads: start fewer at a time, "
+     "and wait for them to end.\n",
      "killed by SIGSEGV"},
     {OUTCOME_EXITED, REACHED_DISK, 0, MODEL,
-     "There is no room left for files (limit 256 MiB, in 65536 files): write less, or delete what "
-     "is not needed any more.\n",
+     "There is no space left for files (limit 256 MiB, in 65536 files): write less, or delete files "
+     "that are no longer needed.\n",
      "exit code: 7"},
     {OUTCOME_OUTPUT_LIMIT, REACHED_OUTPUT, 0, MODEL, "Print less, or only a summary.\n",
      "stopped, because it printed more than 256 MiB"},
     {OUTCOME_EXITED, REACHED_OUTPUT, 0, PERSON,
-     "Of stdout and of stderr no more than 1 MiB each is kept. Print less, or only a summary.\n",
+     "Only 1 MiB of stdout, and of stderr, are kept. Print less, or only a summary.\n",
      "exit code: 7"},
     {OUTCOME_TIMED_OUT, REACHED_TIME | REACHED_DISK | REACHED_PROCESSES, 0, PERSON,
-     "There is no room left for files (limit 256 MiB, in 65536 files): write less, or delete what "
-     "is not needed any more.\n"
-     "It wanted more than the 256 processes and threads that it may have: start fewer at a time, "
-     "and wait for their end.\n"
+     "There is no space left for files (limit 256 MiB, in 65536 files): write less, or delete files "
+     "that are no longer needed.\n"
+     "It reached its limit of 256 processes and threads: start fewer at a time, "
+     "and wait for them to end.\n"
      "--timeout gives it more time.\n",
      "timed out after 30 s"},
 };

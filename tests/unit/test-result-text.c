@@ -104,7 +104,7 @@ static void silence_is_said_with_a_hint(void **state)
     OWNED(json_release) struct json *json = write_result(&result, RESULT_TEXT);
     assert_int_equal(content_of(json)->count, 1);
     assert_text(content_of(json)->first,
-                "The code ran to its end (exit code 0) and printed nothing. Print it.");
+                "The program ended with exit code 0 and printed nothing. Print it.");
 }
 
 static void failure_is_one_text_with_its_end(void **state)
@@ -152,8 +152,9 @@ static void advice_stands_before_the_end_and_only_in_failures(void **state)
     assert_text(content_of(success)->first, "a");
     result.outcome = OUTCOME_TIMED_OUT;
     OWNED(json_release) struct json *failure = write_result(&result, RESULT_TEXT);
-    assert_text(content_of(failure)->first,
-                "a\ntimeout_seconds can give it more time: at most 60.\ntimed out after 2.5 s");
+    assert_text(
+        content_of(failure)->first,
+        "a\nA larger timeout_seconds gives it more time: at most 60.\ntimed out after 2.5 s");
 }
 
 static void the_record_is_always_there(void **state)
@@ -209,8 +210,8 @@ static void json_format_gives_an_object_for_a_failure(void **state)
     result.limits.output_kept = MEBIBYTE;
     OWNED(json_release) struct json *cut = write_result(&result, RESULT_JSON);
     assert_json_failure(cut, 3, "out",
-                        "err\nOf stdout and of stderr no more than 1 MiB each is kept. Print less, "
-                        "or only a summary.");
+                        "err\nOnly 1 MiB of stdout, and of stderr, are kept. Print less, or "
+                        "only a summary.");
 }
 
 static void structured_format_has_the_members_of_its_schema(void **state)

@@ -347,7 +347,7 @@ static void wrong_options_and_variables_are_named(void **state)
         /* An option that counts more does not make it right. */
         {{"--pids", "5"}, "SANDBOX_PIDS", "five", "SANDBOX_PIDS", "\"five\""},
         {{"--config", "/nowhere/x.json"}, NULL, NULL, "/nowhere/x.json", "--config"},
-        {{"--config", "/"}, NULL, NULL, "/", "no regular file"},
+        {{"--config", "/"}, NULL, NULL, "/", "not a regular file"},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         clear_environment();
@@ -365,10 +365,10 @@ static void a_wrong_configuration_is_refused_with_file_key_and_remedy(void **sta
         const char *text;
         const char *named; /* beside the file */
     } cases[] = {
-        {"", "no JSON"},
-        {"{\"memory\": 5", "no JSON"},
-        {"{} {}", "no JSON"},
-        {"// memory\n{}", "no JSON"},
+        {"", "not JSON"},
+        {"{\"memory\": 5", "not JSON"},
+        {"{} {}", "not JSON"},
+        {"// memory\n{}", "not JSON"},
         {"[]", "one JSON object"},
         {"null", "one JSON object"},
         {"{\"memroy\": \"512M\"}", "\"memroy\": did you mean \"memory\"?"},
@@ -378,7 +378,7 @@ static void a_wrong_configuration_is_refused_with_file_key_and_remedy(void **sta
         {"{\"colour\": 1}", "unknown key \"colour\": the keys are"},
         {"{\"memory\\u0000\": \"512M\"}", "unknown key"},
         {"{\"\": 1}", "unknown key \"\""},
-        {"{\"memory\": \"512M\", \"pids\": 5, \"memory\": \"1G\"}", "\"memory\" is there twice"},
+        {"{\"memory\": \"512M\", \"pids\": 5, \"memory\": \"1G\"}", "\"memory\" appears twice"},
         {"{\"memory\": \"15M\"}", "\"memory\" in "},
         {"{\"memory\": 5}", "16 MiB to 1 TiB"},
         {"{\"memory\": 1e9}", "\"1e9\""},
@@ -397,12 +397,12 @@ static void a_wrong_configuration_is_refused_with_file_key_and_remedy(void **sta
         {"{\"node_image\": \"x\"}", "unknown key \"node_image\""},
         {"{\"no_cgroup\": 1}", "true or false"},
         {"{\"no_cgroup\": \"true\"}", "true or false"},
-        {"{\"no_cgroup\": true, \"require_cgroup\": true}", "exclude"},
+        {"{\"no_cgroup\": true, \"require_cgroup\": true}", "cannot be combined"},
         {"{\"pass_through_env\": \"LANG\"}", "an array of names"},
         {"{\"pass_through_env\": [1]}", "an array of names"},
-        {"{\"pass_through_env\": [\"A,B\"]}", "\"A,B\" is no name"},
-        {"{\"pass_through_env\": [\"A\\u0000\"]}", "is no name"},
-        {"{\"pass_through_env\": [\"\"]}", "is no name"},
+        {"{\"pass_through_env\": [\"A,B\"]}", "\"A,B\" is not a variable name"},
+        {"{\"pass_through_env\": [\"A\\u0000\"]}", "is not a variable name"},
+        {"{\"pass_through_env\": [\"\"]}", "is not a variable name"},
         {"{\"env\": [\"A=1\"]}", "an object with a string for each name"},
         {"{\"env\": {\"A\": 1}}", "an object with a string for each name"},
         {"{\"env\": {\"A\": \"1\", \"A\": \"2\"}}", "a name twice"},
@@ -413,14 +413,14 @@ static void a_wrong_configuration_is_refused_with_file_key_and_remedy(void **sta
         {"{\"env\": {\"pyhton:A\": \"1\"}}", "did you mean python?"},
         {"{\"env_file\": {}}", "a path, or an array of paths"},
         {"{\"env_file\": [1]}", "a path, or an array of paths"},
-        {"{\"env_file\": \"/\"}", "no regular file"},
+        {"{\"env_file\": \"/\"}", "not a regular file"},
         {"{\"timeout\": 60, \"timeout_max\": 30}", "--timeout-max is 30 s"},
     };
     struct place *place = *state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         write_configuration(state, cases[i].text);
         /* Faults about two settings at once name no file. */
-        bool is_pair = strstr(cases[i].named, "exclude") != NULL ||
+        bool is_pair = strstr(cases[i].named, "cannot be combined") != NULL ||
                        strstr(cases[i].named, "--timeout-max") != NULL;
         assert_refused((const char *const[]){NULL}, EINVAL, is_pair ? "" : place->path,
                        cases[i].named);
@@ -443,7 +443,7 @@ static void a_configuration_that_is_no_file_is_not_waited_for(void **state)
 {
     struct place *place = *state;
     assert_int_equal(mkfifo(place->path, 0600), 0);
-    assert_refused((const char *const[]){NULL}, EINVAL, place->path, "no regular file");
+    assert_refused((const char *const[]){NULL}, EINVAL, place->path, "not a regular file");
 }
 
 static void a_named_configuration_is_read_instead(void **state)

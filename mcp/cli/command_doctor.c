@@ -154,6 +154,7 @@ static const char *warn_of_configuration(const struct settings *settings)
 {
     struct stat status;
     bool is_open = settings->environment.is_in_configuration &&
+                   settings->configuration_read != NULL &&
                    stat(settings->configuration_read, &status) == 0 &&
                    (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
     return is_open

@@ -4,6 +4,7 @@
 #include "sandbox/limited_sandbox.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/run.h"
+#include "sandbox/run_inputs.h"
 #include "sandbox/warm_pool.h"
 
 #include <grp.h>
@@ -25,7 +26,7 @@ struct engine {
     struct jail_host jail_host;
     struct run_list running;
     struct run_list queued;
-    size_t queued_bytes; /* of code in the queue */
+    size_t queued_bytes; /* run_held_bytes() of those in the queue */
     bool held;           /* no queued run may start */
     enum cgroup_use cgroup_use;
     const char *scope_program; /* borrowed, or NULL */
@@ -186,7 +187,7 @@ static void on_run_end(struct run *run)
 
 static int start_next(struct engine *engine, struct run *run, struct fault *fault)
 {
-    engine->queued_bytes -= run->code_length;
+    engine->queued_bytes -= run_held_bytes(run);
     list_remove(run);
     list_add(&engine->running, run);
     if (engine->status < 0) {
@@ -259,6 +260,8 @@ static int drop_inherited(const struct id_map *map, struct fault *fault)
 {
     /* If the client ignored SIGCHLD, waiting for children would fail: wait(2). */
     signal(SIGCHLD, SIG_DFL);
+    /* A program that closes its stdin must not end the server: pipe(7). */
+    signal(SIGPIPE, SIG_IGN);
     /* Root's groups would stay in force in the new user namespace, which cannot drop them. */
     if (map->outside_uid != geteuid() && setgroups(0, NULL) < 0)
         return fault_set(fault, errno, "cannot leave root's supplementary groups: %m");
@@ -345,25 +348,41 @@ size_t engine_queued(const struct engine *engine)
     return engine->queued.count;
 }
 
+/* A copy of the bytes of a run's stdin, if it has any. 0 or -ENOMEM. */
+static int copy_stdin(const struct run_stdin *source, char **ret_bytes)
+{
+    if (source->kind != STDIN_BYTES || source->length == 0)
+        return 0;
+    *ret_bytes = malloc(source->length);
+    if (*ret_bytes == NULL)
+        return -ENOMEM;
+    memcpy(*ret_bytes, source->bytes, source->length);
+    return 0;
+}
+
 /* The run takes ownership of the plan. NULL: no memory. */
 static struct run *run_new(struct engine *engine, const struct run_spec *spec, struct plan *plan,
                            const struct run_observer *observer)
 {
     struct run *run = calloc(1, sizeof(*run));
-    char *code = malloc(spec->code_length + 1);
-    if (run == NULL || code == NULL) {
+    struct parcel parcel = {0};
+    char *stdin_bytes = NULL;
+    if (run == NULL || parcel_make(spec, &parcel) < 0 ||
+        copy_stdin(&spec->stdin_source, &stdin_bytes) < 0) {
         plan_free(plan);
+        parcel_release(&parcel);
         free(run);
-        free(code);
         return NULL;
     }
-    memcpy(code, spec->code, spec->code_length);
+    struct run_stdin stdin_source = spec->stdin_source;
+    stdin_source.bytes = stdin_bytes;
     *run = (struct run){
         .host = &engine->host,
         .pool = &engine->pool,
         .template = {plan, spec->limits, spec->hold},
-        .code = code,
-        .code_length = spec->code_length,
+        .parcel = parcel,
+        .stdin_bytes = stdin_bytes,
+        .stdin_source = stdin_source,
         .may_be_warm = spec->may_be_warm,
         .observer = *observer,
         .submitted_at = clock_now(),
@@ -373,14 +392,26 @@ static struct run *run_new(struct engine *engine, const struct run_spec *spec, s
     return run;
 }
 
-int engine_submit(struct engine *engine, const struct run_spec *spec,
-                  const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+static int check_sizes(const struct run_spec *spec, struct fault *fault)
 {
     if (spec->code_length > CODE_MAX)
         return fault_set(fault, E2BIG, "the code has %zu bytes; the maximum is %zu",
                          spec->code_length, (size_t)CODE_MAX);
+    if (spec->stdin_source.length > STDIN_MAX)
+        return fault_set(fault, E2BIG, "stdin has %zu bytes; the maximum is %zu",
+                         spec->stdin_source.length, (size_t)STDIN_MAX);
+    return run_inputs_check(spec->inputs, spec->input_count, spec->code_name, fault);
+}
+
+int engine_submit(struct engine *engine, const struct run_spec *spec,
+                  const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+{
+    int r = check_sizes(spec, fault);
+    if (r < 0)
+        return r;
     if (engine->queued.count >= RUNS_QUEUED_MAX ||
-        spec->code_length > RUNS_QUEUED_BYTES_MAX - engine->queued_bytes) {
+        parcel_size(spec) + spec->stdin_source.length >
+            RUNS_QUEUED_BYTES_MAX - engine->queued_bytes) {
         fault_identify(fault, "queue_full");
         return fault_set(fault, EAGAIN,
                          "%zu runs are waiting already; try again when some have ended",
@@ -391,14 +422,14 @@ int engine_submit(struct engine *engine, const struct run_spec *spec,
         .host = &engine->jail_host,
     };
     struct plan *plan = NULL;
-    int r = plan_build(&inputs, &plan, fault);
+    r = plan_build(&inputs, &plan, fault);
     if (r < 0)
         return r;
     struct run *run = run_new(engine, spec, plan, observer);
     if (run == NULL)
         return fault_set(fault, ENOMEM, "out of memory for a run");
     list_add(&engine->queued, run);
-    engine->queued_bytes += run->code_length;
+    engine->queued_bytes += run_held_bytes(run);
     engine_wake(engine);
     if (ret_run != NULL)
         *ret_run = run;
@@ -418,7 +449,7 @@ void engine_check_limits(struct run *run)
 void engine_cancel(struct run *run)
 {
     if (engine_is_queued(run)) {
-        engine_of(run)->queued_bytes -= run->code_length;
+        engine_of(run)->queued_bytes -= run_held_bytes(run);
         drop(run);
         return;
     }
@@ -426,6 +457,5 @@ void engine_cancel(struct run *run)
      * Does not wait for the end: the loop has others to serve. At the end there is no observer to
      * call.
      */
-    run->observer = (struct run_observer){0};
-    run_kill(run);
+    run_abandon(run);
 }

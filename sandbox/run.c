@@ -11,11 +11,11 @@
  * capabilities, installs the filter, stores the code, clones the program and becomes init.
  *
  * The two share: `control`, on which the child sends reports (READY, ENDED, or FAILED with the
- * step) and receives the parent's words; memory for the code; a pipe each for the program's stdout
- * and stderr; a socket for a descriptor of the work directory; and a pidfd, which becomes readable
- * when init, and with it the whole pid namespace, is gone. With a prewarmed sandbox
- * (sandbox/warm_pool.h) all of this already exists, including the program, and the run begins with
- * the code.
+ * step) and receives the parent's words; memory for the code and the input files; a pipe each for
+ * the program's stdout and stderr, and for its stdin, if it has one (sandbox/stdin_pump.h); a socket
+ * for a descriptor of the work directory; and a pidfd, which becomes readable when init, and with it
+ * the whole pid namespace, is gone. With a prewarmed sandbox (sandbox/warm_pool.h) all of this already
+ * exists, including the program, and the run begins with the code.
  *
  * READY comes right before execve, or before the code goes to a prewarmed program, and starts the
  * clock. FAILED, or an end without READY, means that the sandbox failed: nothing of the snippet has
@@ -89,6 +89,20 @@ static void lower_limits(struct run_limits *limits, const struct cgroup_delegati
         limits->processes = cgroups->processes_ceiling - 1;
 }
 
+/*
+ * Opens the program's stdin. Bytes go into the pipe before the program starts, which then finds them
+ * at once. A descriptor is read only when no second attempt can follow, because reading consumes it.
+ */
+static int start_stdin(struct run *run, enum stdin_kind kind, struct fault *fault)
+{
+    struct attempt *attempt = &run->attempt;
+    if (run->stdin_source.kind != kind || kind == STDIN_EMPTY)
+        return 0;
+    int r = stdin_pump_open(&attempt->stdin_pump, run->host->loop, &run->stdin_source,
+                            fd_take(&attempt->limited.sandbox.stdin_fd));
+    return r < 0 ? fault_set(fault, -r, "cannot pass stdin on to a sandbox: %m") : 0;
+}
+
 /* The parent's part of the set-up; everything later is a reaction to events. */
 static int attempt_start(struct run *run, struct fault *fault)
 {
@@ -105,7 +119,9 @@ static int attempt_start(struct run *run, struct fault *fault)
     limited->limiter.exceeded = on_exceeded;
     limited->limiter.unreadable = on_unreadable;
     if (r == 0)
-        r = sandbox_feed(&limited->sandbox, run->code, run->code_length, fault);
+        r = start_stdin(run, STDIN_BYTES, fault);
+    if (r == 0)
+        r = sandbox_feed(&limited->sandbox, &run->parcel, fault);
     if (r < 0)
         return r;
     r = watch_sandbox(run);
@@ -129,6 +145,7 @@ static void attempt_release(struct run *run)
     loop_unwatch(loop, &attempt->out);
     loop_unwatch(loop, &attempt->err);
     loop_unwatch(loop, &attempt->end);
+    stdin_pump_close(&attempt->stdin_pump);
     loop_disarm(loop, &attempt->deadline);
     limited_sandbox_release(&attempt->limited);
     run_result_release(&attempt->result);
@@ -221,10 +238,13 @@ static void run_begin(struct run *run)
 {
     struct attempt *attempt = &run->attempt;
     attempt->stage = ATTEMPT_RUNNING;
-    memory_release(&run->code);
+    parcel_release(&run->parcel);
     attempt->started_at = clock_now();
     arm_deadline(run, run->template.limits.wall_ms);
     limiter_begin(&attempt->limited.limiter, run->host->loop, attempt->limited.sandbox.pid);
+    int r = start_stdin(run, STDIN_DESCRIPTOR, &attempt->fault);
+    if (r < 0)
+        run_fail(run, r);
 }
 
 /* The program has ended: stop measuring its time. */
@@ -260,7 +280,8 @@ static void take_report(struct run *run, const struct child_report *report)
         arm_deadline(run, STOP_MAX_MS);
         break;
     case REPORT_FAILED:
-        run_fail(run, setup_error_explain(plan_jail(run->template.plan), report, &attempt->fault));
+        run_fail(run, setup_error_explain_run(plan_jail(run->template.plan), report, &run->parcel,
+                                              &attempt->fault));
         break;
     default:
         break;
@@ -396,6 +417,7 @@ static void run_answer(struct run *run)
     drain_output(run, OUTPUT_STDERR);
     loop_unwatch(run->host->loop, &attempt->out);
     loop_unwatch(run->host->loop, &attempt->err);
+    stdin_pump_close(&attempt->stdin_pump);
     bool out_of_memory = account(run);
     if (attempt->started_at == 0 && attempt->status == 0)
         attempt->status = explain_early_end(run, out_of_memory);
@@ -441,10 +463,24 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     run->ended(run);
 }
 
+void run_abandon(struct run *run)
+{
+    run->observer = (struct run_observer){0};
+    stdin_pump_close(&run->attempt.stdin_pump);
+    run->stdin_source = (struct run_stdin){0};
+    run_kill(run);
+}
+
+size_t run_held_bytes(const struct run *run)
+{
+    return run->parcel.length + run->stdin_source.length;
+}
+
 void run_free(struct run *run)
 {
     attempt_release(run);
     sandbox_template_release(&run->template);
-    free(run->code);
+    parcel_release(&run->parcel);
+    free(run->stdin_bytes);
     free(run);
 }

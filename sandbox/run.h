@@ -6,8 +6,10 @@
 #ifndef SANDBOX_RUN_H
 #define SANDBOX_RUN_H
 
+#include "sandbox/jail/parcel.h"
 #include "sandbox/limited_sandbox.h"
 #include "sandbox/result.h"
+#include "sandbox/stdin_pump.h"
 #include "sandbox/warm_pool.h"
 
 #include <stdbool.h>
@@ -32,6 +34,7 @@ struct attempt {
     bool is_warm; /* in a prewarmed sandbox */
     struct limited_sandbox limited;
     struct loop_watch control, out, err, end;
+    struct stdin_pump stdin_pump;
     struct loop_timer deadline; /* of the set-up, of the program, or of the stop */
     int64_t started_at;         /* clock_now() of READY; 0: never */
     struct child_report report; /* of the end; all 0: none */
@@ -45,7 +48,8 @@ struct attempt {
                       .control = {.fd = -1},                                                       \
                       .out = {.fd = -1},                                                           \
                       .err = {.fd = -1},                                                           \
-                      .end = {.fd = -1}})
+                      .end = {.fd = -1},                                                           \
+                      .stdin_pump = STDIN_PUMP_NONE})
 
 struct run {
     struct run_list *list; /* of its owner */
@@ -53,8 +57,9 @@ struct run {
     struct sandbox_host *host; /* borrowed */
     struct warm_pool *pool;    /* borrowed */
     struct sandbox_template template;
-    char *code; /* owned, until the program has it */
-    size_t code_length;
+    struct parcel parcel; /* owned; its bytes until the program has them */
+    char *stdin_bytes;    /* owned; NULL: none */
+    struct run_stdin stdin_source;
     bool may_be_warm;
     struct run_observer observer;
     int64_t submitted_at; /* clock_now() */
@@ -67,6 +72,12 @@ int run_start(struct run *run, struct fault *fault);
 
 /* Kills all processes by every available means; the loop reports the end. */
 void run_kill(struct run *run);
+
+/* Nobody waits for it any more: kills it, and lets go of what the observer lent. */
+void run_abandon(struct run *run);
+
+/* How much of the caller's it holds while it waits: bytes. */
+size_t run_held_bytes(const struct run *run);
 
 /* Unwatches, kills, reaps, frees. */
 void run_free(struct run *run);

@@ -168,8 +168,9 @@ static int plan_programs(struct plan *plan, const char *name, const struct rootf
 static int plan_arguments(struct plan *plan, const struct run_spec *spec,
                           const struct rootfs *rootfs, struct fault *fault)
 {
-    size_t count = list_length(spec->argv);
-    if (count == 0 || count > ARGUMENTS_MAX)
+    size_t own = list_length(spec->argv);
+    size_t count = own + list_length(spec->arguments);
+    if (own == 0 || count > ARGUMENTS_MAX)
         return fault_set(fault, E2BIG, "a program needs 1 to %d arguments, not %zu", ARGUMENTS_MAX,
                          count);
     int r = plan_programs(plan, spec->argv[0], rootfs, fault);
@@ -181,7 +182,9 @@ static int plan_arguments(struct plan *plan, const struct run_spec *spec,
     if (plan->argv == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
-        const char *text = i == 0 && plan->programs[1] == NULL ? plan->programs[0] : spec->argv[i];
+        const char *text = i < own ? spec->argv[i] : spec->arguments[i - own];
+        if (i == 0 && plan->programs[1] == NULL)
+            text = plan->programs[0];
         plan->argv[i] = plan_text(plan, "%s", text);
         if (plan->argv[i] == NULL)
             return -ENOMEM;
@@ -293,6 +296,7 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
     jail->scratch_count = ARRAY_LENGTH(scratch);
     jail->home = JAIL_HOME;
     jail->work_directory = JAIL_WORK;
+    jail->has_stdin = spec->stdin_source.kind != STDIN_EMPTY;
     return 0;
 }
 
@@ -392,7 +396,7 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
            a->root_device == b->root_device && a->root_inode == b->root_inode &&
            same_text(a->root_layers, b->root_layers) &&
            same_text(a->scratch_size, b->scratch_size) &&
-           same_text(a->scratch_inodes, b->scratch_inodes) &&
+           same_text(a->scratch_inodes, b->scratch_inodes) && a->has_stdin == b->has_stdin &&
            same_text(a->code_name, b->code_name) && same_list(a->argv, b->argv) &&
            same_list(a->programs, b->programs) && same_list(one->environment, other->environment) &&
            same_text(one->preparation.path, other->preparation.path) &&

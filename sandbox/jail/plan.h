@@ -30,8 +30,8 @@ void plan_free(struct plan *plan); /* NULL is fine */
 struct jail_plan *plan_jail(struct plan *plan);
 
 /*
- * Whether the two jails would be identical, apart from the code and its time limit. Limits that
- * only the parent enforces are not in the plan.
+ * Whether the two jails would be identical, apart from the code, the input files, the content of
+ * stdin and the time limit. Limits that only the parent enforces are not in the plan.
  */
 bool plan_is_same(const struct plan *one, const struct plan *other);
 

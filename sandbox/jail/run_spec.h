@@ -27,6 +27,26 @@ struct run_preparation {
     const char *variable; /* NAME=VALUE */
 };
 
+/* A file that is put into the work directory before the program begins. */
+struct run_input {
+    const char *name; /* relative path: run_inputs_check() has the rules */
+    const char *bytes;
+    size_t length;
+};
+
+enum stdin_kind {
+    STDIN_EMPTY,      /* /dev/null */
+    STDIN_BYTES,      /* a pipe with these bytes */
+    STDIN_DESCRIPTOR, /* a pipe with what can be read from a descriptor of this process */
+};
+
+struct run_stdin {
+    enum stdin_kind kind;
+    const char *bytes;
+    size_t length; /* <= STDIN_MAX */
+    int fd; /* open and the caller's until done() or engine_cancel(); never the program's own */
+};
+
 /* Called once when nothing of the run is left; release may be NULL. */
 struct run_hold {
     void (*release)(void *data);
@@ -35,15 +55,16 @@ struct run_hold {
 
 /* Everything is borrowed for the call of engine_submit() only. */
 struct run_spec {
-    const char *image;  /* name, for messages and the result */
+    const char *image; /* name, for messages and the result */
     const char *rootfs; /* host path of the image's root file system */
     /*
      * NULL; or the two or more layers of the root file system, bottom to top: directories in overlayfs
      * form, as paths below `rootfs`. They must not change before hold.release.
      */
     const char *const *layers;
-    struct run_hold hold;    /* taken over if engine_submit() succeeds */
+    struct run_hold hold; /* taken over if engine_submit() succeeds */
     const char *const *argv; /* NULL-terminated; argv[0] is looked up in the image's PATH */
+    const char *const *arguments; /* NULL-terminated, behind those of argv; or NULL */
     /* NULL-terminated NAME=VALUE added to the jail's own, or NULL; the last of a name counts. */
     const char *const *environment;
     const struct home_link *home_links;
@@ -51,7 +72,14 @@ struct run_spec {
     const char *code_name; /* file name in the work directory: "main.py" */
     const char *code;
     size_t code_length; /* <= CODE_MAX */
-    bool may_be_warm; /* the program reads its code once, from start to end: it can be prewarmed */
+    const struct run_input *inputs;
+    size_t input_count; /* <= INPUT_FILES_MAX */
+    struct run_stdin stdin_source;
+    /*
+     * It can be prewarmed: the program reads its code once, from start to end, and looks for none of
+     * the input files before.
+     */
+    bool may_be_warm;
     struct run_preparation preparation;
     struct run_limits limits;
     int64_t wall_max_ms; /* the most that limits.wall_ms may be in runs like this; 0: what it is */

@@ -23,7 +23,8 @@
 /* Both ends of everything between the parent and the child. */
 struct channels {
     int control[2]; /* parent's, child's */
-    int out[2]; /* read end, write end */
+    int in[2]; /* read end, write end */
+    int out[2];
     int err[2];
     int files[2]; /* parent's, child's */
     int code;
@@ -40,6 +41,7 @@ static void pair_close(int pair[2])
 static void channels_close(struct channels *channels)
 {
     pair_close(channels->control);
+    pair_close(channels->in);
     pair_close(channels->out);
     pair_close(channels->err);
     pair_close(channels->files);
@@ -61,16 +63,18 @@ static int raise_above_standard(int *fd)
     return 0;
 }
 
-static int make_pipe(int pair[2], const struct id_map *map)
+/* `own` is the end that stays with the parent, and does not block: 0 to read, 1 to write. */
+static int make_pipe(int pair[2], int own, const struct id_map *map)
 {
+    int *other = &pair[1 - own];
     if (pipe2(pair, O_CLOEXEC) < 0)
         return -errno;
-    if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0)
+    if (fcntl(pair[own], F_SETFL, O_NONBLOCK) < 0)
         return -errno;
     /* The program may reopen /dev/stdout, so it must own the pipe. */
-    if (map->outside_uid != geteuid() && fchown(pair[1], map->outside_uid, map->outside_gid) < 0)
+    if (map->outside_uid != geteuid() && fchown(*other, map->outside_uid, map->outside_gid) < 0)
         return -errno;
-    return raise_above_standard(&pair[1]);
+    return raise_above_standard(other);
 }
 
 /*
@@ -88,9 +92,11 @@ static int channels_open(struct channels *channels, const struct jail_plan *plan
                          const struct id_map *map, struct fault *fault)
 {
     bool takes_code = plan->code_name != NULL;
-    int r = make_pipe(channels->out, map);
+    int r = plan->has_stdin ? make_pipe(channels->in, 1, map) : 0;
     if (r == 0)
-        r = make_pipe(channels->err, map);
+        r = make_pipe(channels->out, 0, map);
+    if (r == 0)
+        r = make_pipe(channels->err, 0, map);
     if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->control) < 0)
         r = -errno;
     if (r == 0 && takes_code &&
@@ -118,9 +124,10 @@ static int compare_descriptors(const void *one, const void *other)
 static int plan_descriptors(struct jail_plan *plan, struct channels *channels)
 {
     const int own[] = {
-        plan->control_fd = channels->control[1], plan->stdout_fd = channels->out[1],
-        plan->stderr_fd = channels->err[1],      plan->files_fd = channels->files[1],
-        plan->code_fd = channels->code,          plan->root_tree_fd = channels->root_tree,
+        plan->control_fd = channels->control[1],  plan->stdin_fd = channels->in[0],
+        plan->stdout_fd = channels->out[1],       plan->stderr_fd = channels->err[1],
+        plan->files_fd = channels->files[1],      plan->code_fd = channels->code,
+        plan->root_tree_fd = channels->root_tree,
     };
     channels->keep = calloc(ARRAY_LENGTH(own) + plan->body_fd_count, sizeof(int));
     if (channels->keep == NULL)
@@ -137,12 +144,17 @@ static int plan_descriptors(struct jail_plan *plan, struct channels *channels)
     return 0;
 }
 
-static int say(const struct sandbox *sandbox, enum parent_word word)
+static int send_message(const struct sandbox *sandbox, const struct parent_message *message)
 {
-    const struct parent_message message = {word};
-    return send(sandbox->control_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0
+    return send(sandbox->control_fd, message, sizeof(*message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0
                ? -errno
                : 0;
+}
+
+static int say(const struct sandbox *sandbox, enum parent_word word)
+{
+    const struct parent_message message = {.word = word};
+    return send_message(sandbox, &message);
 }
 
 /* Does the part of the set-up that only the parent can do, then lets the waiting child continue. */
@@ -186,7 +198,7 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
                   struct sandbox *ret_sandbox, struct fault *fault)
 {
     OWNED(channels_close)
-    struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, -1, NULL};
+    struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, -1, NULL};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     int r = 0;
     if (plan->root_layers == NULL) /* the child enters layers before its change of ids */
@@ -205,6 +217,7 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
         jail_main(plan);
     sandbox.pid = (pid_t)pid;
     sandbox.control_fd = fd_take(&channels.control[0]);
+    sandbox.stdin_fd = fd_take(&channels.in[1]);
     sandbox.stdout_fd = fd_take(&channels.out[0]);
     sandbox.stderr_fd = fd_take(&channels.err[0]);
     sandbox.files_fd = fd_take(&channels.files[0]);
@@ -220,10 +233,10 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
 }
 
 /* Fills the memory and seals it against changes. */
-static int write_code(int fd, const char *code, size_t length)
+static int write_parcel(int fd, const struct parcel *parcel)
 {
-    for (size_t done = 0; done < length;) {
-        ssize_t written = write(fd, code + done, length - done);
+    for (size_t done = 0; done < parcel->length;) {
+        ssize_t written = write(fd, parcel->bytes + done, parcel->length - done);
         if (written < 0)
             return -errno;
         done += (size_t)written;
@@ -232,17 +245,20 @@ static int write_code(int fd, const char *code, size_t length)
     return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : 0;
 }
 
-int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struct fault *fault)
+int sandbox_feed(struct sandbox *sandbox, const struct parcel *parcel, struct fault *fault)
 {
-    int r = write_code(sandbox->code_fd, code, length);
+    int r = write_parcel(sandbox->code_fd, parcel);
     if (r < 0)
-        return fault_set(fault, -r, "cannot copy %zu bytes of code for a sandbox: %m", length);
-    fd_close(&sandbox->code_fd);
+        return fault_set(fault, -r, "cannot copy %zu bytes of code%s for a sandbox: %m",
+                         parcel->length, parcel->file_count > 0 ? " and files" : "");
+    if (parcel->file_count == 0)
+        fd_close(&sandbox->code_fd);
     /*
      * EPIPE, or ECONNRESET if the first word is unread: the child failed earlier, and its report
      * has the cause.
      */
-    r = say(sandbox, WORD_CODE);
+    const struct parent_message message = {WORD_CODE, parcel->file_count, parcel->code_length};
+    r = send_message(sandbox, &message);
     if (r < 0 && r != -EPIPE && r != -ECONNRESET)
         return fault_set(fault, -r, "cannot hand the code to a sandbox: %m");
     return 0;
@@ -297,6 +313,7 @@ void sandbox_release(struct sandbox *sandbox)
     sandbox_reap(sandbox, NULL);
     fd_close(&sandbox->pidfd);
     fd_close(&sandbox->control_fd);
+    fd_close(&sandbox->stdin_fd);
     fd_close(&sandbox->stdout_fd);
     fd_close(&sandbox->stderr_fd);
     fd_close(&sandbox->files_fd);

@@ -10,6 +10,7 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/id_map.h"
+#include "sandbox/jail/parcel.h"
 
 #include <stddef.h>
 #include <sys/resource.h>
@@ -19,15 +20,18 @@ struct sandbox {
     pid_t pid;       /* of init, as the parent sees it; 0: none */
     int pidfd;       /* readable once every process of the sandbox is gone */
     int control_fd;  /* records of child_report, one each read */
+    int stdin_fd;    /* write end, non-blocking, of a plan that has one; else -1 */
     int stdout_fd;   /* read ends, non-blocking */
     int stderr_fd;
     int files_fd;    /* for a run: receives a descriptor of the work directory (run_files.h) */
-    int code_fd;     /* for a run: memory shared with the child; -1 once it holds the code */
+    /* For a run: memory shared with the child. Once fed, it is sealed; -1 if it holds no file. */
+    int code_fd;
 };
 
 #define SANDBOX_NONE                                                                               \
     ((struct sandbox){.pidfd = -1,                                                                 \
                       .control_fd = -1,                                                            \
+                      .stdin_fd = -1,                                                              \
                       .stdout_fd = -1,                                                             \
                       .stderr_fd = -1,                                                             \
                       .files_fd = -1,                                                              \
@@ -42,8 +46,8 @@ struct sandbox {
 int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_fd,
                   struct sandbox *ret_sandbox, struct fault *fault);
 
-/* Hands over the code; once for each sandbox. 0, or a negative errno with its fault. */
-int sandbox_feed(struct sandbox *sandbox, const char *code, size_t length, struct fault *fault);
+/* Hands over the parcel; once for each sandbox. 0, or a negative errno with its fault. */
+int sandbox_feed(struct sandbox *sandbox, const struct parcel *parcel, struct fault *fault);
 
 /* Reads one record without waiting. 0; -EAGAIN: none yet; -EPIPE: no more will come. */
 int sandbox_read_report(struct sandbox *sandbox, struct child_report *ret_report);

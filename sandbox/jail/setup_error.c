@@ -159,6 +159,11 @@ static const char *step_remedy(enum jail_step step, int error)
         return error == ENOENT || error == ENOTDIR || error == ENOEXEC ? IMAGE_HELP : NULL;
     case STEP_WRITE_CODE:
         return error == ENOSPC || error == EFBIG ? "the code is larger than the disk limit" : NULL;
+    case STEP_WRITE_FILES:
+        return error == ENOSPC || error == EFBIG
+                   ? "the code and the files together are larger than the disk limit (--disk): send "
+                     "less"
+                   : NULL;
     case STEP_RLIMIT:
         return error == EPERM ? "the limit that this program itself was started with is lower; "
                                 "see `ulimit -a`"
@@ -173,12 +178,11 @@ static const char *step_remedy(enum jail_step step, int error)
     }
 }
 
-int setup_error_explain(const struct jail_plan *plan, const struct child_report *report,
-                        struct fault *fault)
+static int explain(const struct jail_plan *plan, const struct child_report *report,
+                   const char *object, struct fault *fault)
 {
     bool is_known = report->step < STEP_COUNT;
     fault_identify(fault, is_known ? steps[report->step].name : "set_up");
-    const char *object = step_object(plan, report);
     const char *remedy = step_remedy((enum jail_step)report->step, report->error);
     /* The child is not trusted: only a value in the errno range is an errno. */
     int error = report->error > 0 && report->error <= ERRNO_MAX ? report->error : EIO;
@@ -186,6 +190,20 @@ int setup_error_explain(const struct jail_plan *plan, const struct child_report 
                      is_known ? steps[report->step].text : "be set up",
                      object[0] != '\0' ? " " : "", object, strerror(error),
                      remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
+}
+
+int setup_error_explain(const struct jail_plan *plan, const struct child_report *report,
+                        struct fault *fault)
+{
+    return explain(plan, report, step_object(plan, report), fault);
+}
+
+int setup_error_explain_run(const struct jail_plan *plan, const struct child_report *report,
+                            const struct parcel *parcel, struct fault *fault)
+{
+    if (report->step != STEP_WRITE_FILES || report->index < 0)
+        return setup_error_explain(plan, report, fault);
+    return explain(plan, report, parcel_name(parcel, (size_t)report->index), fault);
 }
 
 int setup_error_explain_clone(int error, struct fault *fault)

@@ -55,11 +55,19 @@
 
 /* Bounds on a submitted run. */
 #define CODE_MAX (12 * MEBIBYTE)
-#define ARGUMENTS_MAX 256
+#define STDIN_MAX (12 * MEBIBYTE) /* as bytes; a descriptor may bring any amount */
+#define ARGUMENTS_MAX 65536 /* of a program; the kernel bounds their bytes: execve(2) */
+#define INPUT_FILES_MAX 64
+#define INPUT_BYTES_MAX (8 * MEBIBYTE) /* of all input files of a run together */
+#define INPUT_NAME_PARTS_MAX 16
+#define INPUT_NAME_PART_MAX 255 /* NAME_MAX */
+
+/* How much of a program's stdin is read ahead of it, beside what its pipe holds. */
+#define STDIN_BUFFER_SIZE (64 * KIBIBYTE)
 
 /* The queue. */
 #define RUNS_QUEUED_MAX 1024
-#define RUNS_QUEUED_BYTES_MAX (64 * MEBIBYTE) /* of code */
+#define RUNS_QUEUED_BYTES_MAX (64 * MEBIBYTE) /* of code, input files and stdin */
 
 /* /proc/self/mountinfo, the largest file of /proc that is read as a whole. */
 #define PROC_FILE_MAX (4 * MEBIBYTE)

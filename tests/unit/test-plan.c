@@ -248,12 +248,17 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     static const char *const environment[] = {"NAME=value", NULL};
     static const char *const layers[] = {"bottom/tree", "top/tree", NULL};
     static const struct home_link link = {"path", "/target"};
-    struct run_spec specs[12];
+    struct run_spec specs[17];
     for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
         specs[i] = spec_for(argv);
         specs[i].wall_max_ms = 60000;
     }
-    specs[0].limits.wall_ms = 5000; /* the same */
+    static const char *const arguments[] = {"more", NULL};
+    static const struct run_input input = {"name", "bytes", 5};
+    specs[0].limits.wall_ms = 5000; /* the same, as the next two */
+    specs[12].inputs = &input;
+    specs[12].input_count = 1;
+    specs[13].code = "code";
     specs[1].image = "other";
     specs[2].argv = other_argv;
     specs[3].argv = longer_argv;
@@ -266,6 +271,9 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     specs[9].wall_max_ms = 120000;
     specs[10].preparation = (struct run_preparation){"path", "text", "NAME=value"};
     specs[11].preparation = (struct run_preparation){"path", "other text", "NAME=value"};
+    specs[14].arguments = arguments;
+    specs[15].stdin_source.kind = STDIN_BYTES;
+    specs[16].stdin_source.kind = STDIN_DESCRIPTOR;
     struct run_spec spec = spec_for(argv);
     spec.wall_max_ms = 60000;
     struct fault fault = {0};
@@ -274,9 +282,46 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
         OWNED(plan_release) struct plan *other = NULL;
         assert_int_equal(build(&specs[i], &other, &fault), 0);
-        if (plan_is_same(plan, other) != (i == 0) || plan_is_same(other, plan) != (i == 0))
+        bool same = i == 0 || i == 12 || i == 13;
+        if (plan_is_same(plan, other) != same || plan_is_same(other, plan) != same)
             fail_msg("%zu", i);
     }
+    OWNED(plan_release) struct plan *bytes = NULL, *descriptor = NULL;
+    assert_int_equal(build(&specs[15], &bytes, &fault), 0);
+    assert_int_equal(build(&specs[16], &descriptor, &fault), 0);
+    assert_true(plan_is_same(bytes, descriptor));
+}
+
+static void arguments_follow_those_of_the_language(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"tool", "main.py", NULL};
+    const char *const arguments[] = {"a", "", "--json", NULL};
+    struct run_spec spec = spec_for(argv);
+    spec.arguments = arguments;
+    OWNED(plan_release) struct plan *plan = NULL;
+    assert_int_equal(build(&spec, &plan, NULL), 0);
+    static const char *const expected[] = {"/usr/bin/tool", "main.py", "a", "", "--json"};
+    for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
+        assert_string_equal(plan_jail(plan)->argv[i], expected[i]);
+    assert_null(plan_jail(plan)->argv[ARRAY_LENGTH(expected)]);
+}
+
+static void too_many_arguments_are_refused(void **state)
+{
+    (void)state;
+    static const char *arguments[ARGUMENTS_MAX + 1];
+    for (size_t i = 0; i < ARGUMENTS_MAX; i++)
+        arguments[i] = "x";
+    const char *const argv[] = {"tool", NULL};
+    struct run_spec spec = spec_for(argv);
+    spec.arguments = arguments;
+    struct fault fault = {0};
+    OWNED(plan_release) struct plan *plan = NULL;
+    assert_int_equal(build(&spec, &plan, &fault), -E2BIG);
+    assert_non_null(strstr(fault.text, "65536"));
+    arguments[ARGUMENTS_MAX - 1] = NULL;
+    assert_int_equal(build(&spec, &plan, NULL), 0);
 }
 
 static void an_absent_root_is_named(void **state)
@@ -301,6 +346,8 @@ int main(void)
         cmocka_unit_test(later_variables_replace_earlier_ones),
         cmocka_unit_test(limits_become_rlimits_and_tmpfs_options),
         cmocka_unit_test(plans_are_the_same_but_for_the_code_and_its_time),
+        cmocka_unit_test(arguments_follow_those_of_the_language),
+        cmocka_unit_test(too_many_arguments_are_refused),
         cmocka_unit_test(an_absent_root_is_named),
     };
     return cmocka_run_group_tests(tests, root_make, root_remove);

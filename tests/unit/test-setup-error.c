@@ -71,6 +71,30 @@ static void a_failed_step_names_step_object_cause_and_remedy(void **state)
     }
 }
 
+static void an_input_file_that_could_not_be_written_is_named(void **state)
+{
+    (void)state;
+    const struct run_input files[] = {{"data/one.csv", "1", 1}, {"two", "22", 2}};
+    const struct run_spec spec = {.code = "", .inputs = files, .input_count = 2};
+    OWNED(parcel_release) struct parcel parcel = {0};
+    assert_int_equal(parcel_make(&spec, &parcel), 0);
+    static const char *const words[] = {
+        "write the input file data/one.csv: No space left on device; the code and the files",
+        "write the input file two: ", "write the input file: "};
+    for (int i = 0; i < 3; i++) {
+        const struct child_report report = {REPORT_FAILED, STEP_WRITE_FILES, ENOSPC, i, 0};
+        struct fault fault = {0};
+        assert_int_equal(setup_error_explain_run(&plan, &report, &parcel, &fault), -ENOSPC);
+        if (strstr(fault.text, words[i]) == NULL)
+            fail_msg("%s", fault.text);
+        assert_string_equal(fault.id, "write_files");
+    }
+    const struct child_report other = {REPORT_FAILED, STEP_WRITE_CODE, ENOSPC, 0, 0};
+    struct fault fault = {0};
+    setup_error_explain_run(&plan, &other, &parcel, &fault);
+    assert_non_null(strstr(fault.text, "main.py"));
+}
+
 static void every_step_has_a_sentence_of_its_own(void **state)
 {
     (void)state;
@@ -110,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_step_names_step_object_cause_and_remedy),
+        cmocka_unit_test(an_input_file_that_could_not_be_written_is_named),
         cmocka_unit_test(every_step_has_a_sentence_of_its_own),
         cmocka_unit_test(a_refused_clone_says_what_to_switch_on),
         cmocka_unit_test(signals_have_their_names),

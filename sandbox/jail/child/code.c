@@ -1,10 +1,12 @@
 #include "sandbox/jail/child/code.h"
 
+#include "sandbox/jail/child/parcel.h"
 #include "sandbox/jail/child/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,22 +24,43 @@ int step_make_code_fifo(struct jail *jail)
     return mkfifo(jail->plan->code_name, 0644) < 0 ? -errno : 0;
 }
 
-int step_receive_code(struct jail *jail)
+static int await_parcel(struct jail *jail)
 {
-    return jail->code == CODE_AWAITED ? 0 : report_await_word(jail->plan, WORD_CODE);
+    struct parent_message message;
+    int r = report_await_word(jail->plan, WORD_CODE, &message);
+    if (r < 0)
+        return r;
+    jail->code_length = (off_t)message.code_length;
+    jail->file_count = message.file_count;
+    return 0;
 }
 
-static int write_code(const struct jail *jail, const char *name)
+int step_receive_code(struct jail *jail)
 {
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return jail->code == CODE_AWAITED ? 0 : await_parcel(jail);
+}
+
+/* Sends the parcel from *offset on, which moves, up to `end`. */
+static int send_range(const struct jail *jail, int fd, off_t *offset, off_t end)
+{
+    while (*offset < end) {
+        size_t left = (size_t)(end - *offset);
+        ssize_t sent = sendfile(fd, jail->plan->code_fd, offset,
+                                left < SENDFILE_CHUNK ? left : SENDFILE_CHUNK);
+        if (sent < 0 && errno != EINTR)
+            return -errno;
+        if (sent == 0)
+            return -EIO; /* there is less than the parent said */
+    }
+    return 0;
+}
+
+static int write_range(const struct jail *jail, const char *name, off_t offset, off_t end)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
-    off_t offset = 0;
-    ssize_t copied;
-    do {
-        copied = sendfile(fd, jail->plan->code_fd, &offset, SENDFILE_CHUNK);
-    } while (copied > 0 || (copied < 0 && errno == EINTR));
-    int r = copied < 0 ? -errno : 0;
+    int r = send_range(jail, fd, &offset, end);
     close(fd);
     return r;
 }
@@ -46,14 +69,54 @@ int step_write_code(struct jail *jail)
 {
     if (jail->code == CODE_AWAITED)
         return 0;
-    int r = write_code(jail, jail->plan->code_name);
+    return write_range(jail, jail->plan->code_name, 0, jail->code_length);
+}
+
+/* Writes the file whose record is at *offset, which moves to the next one. */
+static int write_file(const struct jail *jail, off_t *offset)
+{
+    char record[sizeof(struct parcel_file) + PARCEL_NAME_SIZE_MAX];
+    struct parcel_file file;
+    ssize_t length = pread(jail->plan->code_fd, record, sizeof(record), *offset);
+    if (length < 0)
+        return -errno;
+    if (length < (ssize_t)sizeof(file))
+        return -EIO;
+    memcpy(&file, record, sizeof(file));
+    const char *name = record + sizeof(file);
+    if (file.name_size == 0 || file.name_size > (size_t)length - sizeof(file) ||
+        name[file.name_size - 1] != '\0')
+        return -EIO;
+    off_t begin = *offset + (off_t)sizeof(file) + (off_t)file.name_size;
+    *offset = begin + (off_t)file.length;
+    int r = jail_make_parents(name);
+    return r < 0 ? r : write_range(jail, name, begin, *offset);
+}
+
+static int write_files(struct jail *jail)
+{
+    off_t offset = jail->code_length;
+    for (uint32_t i = 0; i < jail->file_count; i++) {
+        jail_note(jail, STEP_WRITE_FILES, (int)i);
+        int r = write_file(jail, &offset);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int step_write_files(struct jail *jail)
+{
+    if (jail->code == CODE_AWAITED)
+        return 0;
+    int r = write_files(jail);
     close(jail->plan->code_fd);
     return r;
 }
 
 bool code_has_come(struct jail *jail)
 {
-    if (report_await_word(jail->plan, WORD_CODE) < 0)
+    if (await_parcel(jail) < 0)
         return false;
     jail->code = CODE_WANTED;
     return true;
@@ -64,7 +127,10 @@ int code_timeout(const struct jail *jail)
     return jail->code == CODE_WANTED ? LOOK_AGAIN_MS : -1;
 }
 
-/* Once the program waits in open(2): the file takes the FIFO's place, and the clock starts. */
+/*
+ * Once the program waits in open(2): the file takes the FIFO's place, the input files join it, and the
+ * clock starts.
+ */
 static int meet_program(struct jail *jail)
 {
     const char *name = jail->plan->code_name;
@@ -72,9 +138,11 @@ static int meet_program(struct jail *jail)
     jail->code_fifo = open(name, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (jail->code_fifo < 0)
         return errno == ENXIO || errno == EINTR ? 0 : -errno; /* it is not there yet: fifo(7) */
-    int r = write_code(jail, ASIDE);
+    int r = write_range(jail, ASIDE, 0, jail->code_length);
     if (r == 0 && rename(ASIDE, name) < 0)
         r = -errno;
+    if (r == 0)
+        r = write_files(jail);
     if (r == 0)
         r = report_kind(jail->plan, REPORT_READY);
     jail->code = CODE_BEING_WRITTEN;
@@ -84,14 +152,11 @@ static int meet_program(struct jail *jail)
 /* Fills the FIFO; its end, and so the end of the code, is that it is closed. */
 static int fill_fifo(struct jail *jail)
 {
-    ssize_t copied;
-    do {
-        copied = sendfile(jail->code_fifo, jail->plan->code_fd, &jail->code_offset, SENDFILE_CHUNK);
-    } while (copied > 0 || (copied < 0 && errno == EINTR));
-    if (copied < 0 && errno == EAGAIN)
+    int r = send_range(jail, jail->code_fifo, &jail->code_offset, jail->code_length);
+    if (r == -EAGAIN)
         return 0;
-    if (copied < 0 && errno != EPIPE) /* EPIPE: it reads no more */
-        return -errno;
+    if (r < 0 && r != -EPIPE) /* EPIPE: it reads no more */
+        return r;
     close(jail->code_fifo);
     close(jail->plan->code_fd);
     jail->code_fifo = -1;

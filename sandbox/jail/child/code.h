@@ -4,8 +4,8 @@
  * A program started after its code arrives finds the code in its file. A prewarmed program starts
  * first and finds a FIFO in place of the file: the interpreter initialises, then blocks in open(2),
  * behind every wall. When the code arrives, a regular file replaces the FIFO, for tracebacks and
- * child processes that open it later, and the code goes through the FIFO to the interpreter, which
- * cannot tell that it was prewarmed.
+ * child processes that open it later, the input files are written beside it, and the code goes
+ * through the FIFO to the interpreter, which cannot tell that it was prewarmed.
  *
  * Side: child.  Source: fifo(7), open(2) ENXIO, sendfile(2).
  */

@@ -26,11 +26,11 @@ static int take_standard_streams(struct jail *jail)
     const struct jail_plan *plan = jail->plan;
     jail_note(jail, STEP_STANDARD_STREAMS, -1);
     /* The parent's descriptors are above 2; one opened here may be 0 or 1. */
-    int empty_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (empty_fd < 0)
+    int stdin_fd = plan->has_stdin ? plan->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (stdin_fd < 0)
         return -errno;
-    if (empty_fd == STDIN_FILENO ? fcntl(empty_fd, F_SETFD, 0) < 0
-                                 : dup2(empty_fd, STDIN_FILENO) < 0)
+    if (stdin_fd == STDIN_FILENO ? fcntl(stdin_fd, F_SETFD, 0) < 0
+                                 : dup2(stdin_fd, STDIN_FILENO) < 0)
         return -errno;
     if (dup2(plan->stdout_fd, STDOUT_FILENO) < 0 || dup2(plan->stderr_fd, STDERR_FILENO) < 0)
         return -errno;
@@ -138,6 +138,8 @@ int step_start_program(struct jail *jail)
     /* Only the program and its children may hold the pipes, so that the pipes end with them. */
     close(jail->plan->stdout_fd);
     close(jail->plan->stderr_fd);
+    if (jail->plan->has_stdin)
+        close(jail->plan->stdin_fd);
     return 0;
 }
 

@@ -38,12 +38,14 @@ enum jail_kind {
 /* One record of the control socket (SOCK_SEQPACKET), parent to child. */
 enum parent_word {
     WORD_IDS_MAPPED = 1, /* the set-up may continue */
-    WORD_CODE,           /* code_fd holds all of the code */
+    WORD_CODE,           /* the parcel in code_fd is complete: parcel.h */
     WORD_STOP,           /* kill all processes and report the end */
 };
 
 struct parent_message {
     uint32_t word;
+    uint32_t file_count;  /* WORD_CODE: of the parcel */
+    uint64_t code_length;
 };
 
 /* One record of the control socket, child to parent. */
@@ -125,9 +127,10 @@ struct jail_plan {
 
     /* Descriptors that the child inherits, all above 2; it closes all others first. -1: none. */
     int control_fd; /* SOCK_SEQPACKET to the parent */
-    int stdout_fd, stderr_fd; /* become 1 and 2 of the program; 0 is /dev/null */
+    int stdin_fd; /* becomes 0 of the program; -1: /dev/null does */
+    int stdout_fd, stderr_fd; /* become 1 and 2 */
     int files_fd; /* carries a descriptor of the work directory to the parent */
-    int code_fd; /* memory for the code; the parent fills it before WORD_CODE */
+    int code_fd; /* memory for a parcel (parcel.h); the parent fills it before WORD_CODE */
     int root_tree_fd; /* detached mount of the root; -1: open root_path */
     const int *body_fds; /* for the body, under the same numbers */
     size_t body_fd_count;
@@ -190,6 +193,7 @@ struct jail_plan {
     int last_capability; /* highest capability number this kernel knows */
     struct sock_fprog filter;
 
+    bool has_stdin; /* the parent makes stdin_fd */
     const char *work_directory; /* absolute; one of the scratch targets */
     const char *code_name; /* file below it that receives the code; NULL: no code */
     bool is_warm; /* the program starts before its code arrives: sandbox/jail/child/code.h */

@@ -404,8 +404,7 @@ int step_remount_proc_read_only(struct jail *jail)
     return r;
 }
 
-/* Creates the parent directories of `path` below the current directory. */
-static int make_parents(const char *path)
+int jail_make_parents(const char *path)
 {
     char parent[PATH_MAX];
     size_t length = strlen(path);
@@ -425,7 +424,7 @@ static int make_parents(const char *path)
 
 static int make_file(const struct plan_file *file)
 {
-    int r = make_parents(file->path);
+    int r = jail_make_parents(file->path);
     if (r < 0)
         return r;
     int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -446,7 +445,7 @@ int step_fill_home(struct jail *jail)
     for (size_t i = 0; i < plan->home_link_count; i++) {
         jail_note(jail, STEP_FILL_HOME, (int)i);
         const struct plan_link *link = &plan->home_links[i];
-        int r = make_parents(link->path);
+        int r = jail_make_parents(link->path);
         if (r < 0)
             return r;
         if (symlink(link->target, link->path) < 0)

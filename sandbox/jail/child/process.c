@@ -52,7 +52,8 @@ int step_reset_signals(struct jail *jail)
 
 int step_wait_for_id_map(struct jail *jail)
 {
-    return report_await_word(jail->plan, WORD_IDS_MAPPED);
+    struct parent_message message;
+    return report_await_word(jail->plan, WORD_IDS_MAPPED, &message);
 }
 
 /*

@@ -25,7 +25,8 @@ int report_kind(const struct jail_plan *plan, enum report_kind kind)
     return report_write(plan, &report);
 }
 
-int report_await_word(const struct jail_plan *plan, enum parent_word word)
+int report_await_word(const struct jail_plan *plan, enum parent_word word,
+                      struct parent_message *ret_message)
 {
     struct parent_message message;
     ssize_t length;
@@ -34,7 +35,10 @@ int report_await_word(const struct jail_plan *plan, enum parent_word word)
     } while (length < 0 && errno == EINTR);
     if (length < 0)
         return -errno;
-    return length == (ssize_t)sizeof(message) && message.word == word ? 0 : -EPIPE;
+    if (length != (ssize_t)sizeof(message) || message.word != word)
+        return -EPIPE;
+    *ret_message = message;
+    return 0;
 }
 
 void report_failure(const struct jail_plan *plan, enum jail_step step, int error, int index)

@@ -14,8 +14,11 @@ int report_write(const struct jail_plan *plan, const struct child_report *report
 /* Sends an otherwise empty record of this kind. */
 int report_kind(const struct jail_plan *plan, enum report_kind kind);
 
-/* Waits for the parent's next word. 0; -EPIPE if it is another word, or the parent is gone. */
-int report_await_word(const struct jail_plan *plan, enum parent_word word);
+/*
+ * Waits for the parent's next message. 0; -EPIPE if it has another word, or the parent is gone.
+ */
+int report_await_word(const struct jail_plan *plan, enum parent_word word,
+                      struct parent_message *ret_message);
 
 /*
  * For functions on a stack of their own that do not return: AddressSanitizer would look for its limits,

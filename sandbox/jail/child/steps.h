@@ -42,6 +42,8 @@ struct jail {
     enum code_state code;
     int code_fifo; /* write end of the FIFO; -1: not open */
     off_t code_offset; /* of the next byte to write */
+    off_t code_length; /* of the parcel (parcel.h), once it has arrived */
+    uint32_t file_count; /* of the same */
 };
 
 #define STEP(id, name, jails, text) int step_##name(struct jail *jail);
@@ -63,6 +65,9 @@ static inline void jail_note(struct jail *jail, enum jail_step step, int index)
  * root already. O_PATH and flags of open(2). A descriptor, or a negative errno.
  */
 int jail_open_inside(const struct jail *jail, const char *path, uint64_t flags);
+
+/* Creates the parent directories of `path` below the current directory. 0 or a negative errno. */
+int jail_make_parents(const char *path);
 
 /* Reaps until the program ends or the parent asks to stop; kills the rest, reports, and exits. */
 void init_main(struct jail *jail) __attribute__((noreturn));

@@ -1,0 +1,22 @@
+/*
+ * A parcel: all that a run is given, in the sealed memory of plan->code_fd. The code comes first, from
+ * offset 0. Behind it each input file has a struct parcel_file, its name with a NUL, and its bytes.
+ * The parent's message has the length of the code and the number of files.
+ *
+ * Side: both. The parent writes it (sandbox/jail/parcel.h), the child reads it.
+ */
+#ifndef SANDBOX_JAIL_CHILD_PARCEL_H
+#define SANDBOX_JAIL_CHILD_PARCEL_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#define PARCEL_NAME_SIZE_MAX PATH_MAX
+
+struct parcel_file {
+    uint64_t length;    /* of the bytes */
+    uint32_t name_size; /* with the NUL; <= PARCEL_NAME_SIZE_MAX */
+    uint32_t zero;
+};
+
+#endif

@@ -64,18 +64,26 @@ static int check_pair(const char *name, const char *other, struct fault *fault)
     return 0;
 }
 
+int run_inputs_check_count(size_t count, struct fault *fault)
+{
+    return count <= INPUT_FILES_MAX
+               ? 0
+               : fault_set(fault, E2BIG,
+                           "%zu files are too many: at most %d are accepted; have the code write "
+                           "the others",
+                           count, INPUT_FILES_MAX);
+}
+
 int run_inputs_check(const struct run_input *files, size_t count, const char *code_name,
                      struct fault *fault)
 {
-    if (count > INPUT_FILES_MAX)
-        return fault_set(fault, E2BIG,
-                         "%zu files are too many: at most %d are accepted; have the code write "
-                         "the others",
-                         count, INPUT_FILES_MAX);
+    int r = run_inputs_check_count(count, fault);
+    if (r < 0)
+        return r;
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++) {
-        int r = check_name(files[i].name, fault);
-        if (r == 0 && run_input_is_code(files[i].name, code_name))
+        r = check_name(files[i].name, fault);
+        if (r == 0 && code_name != NULL && run_input_is_code(files[i].name, code_name))
             r = fault_set(fault, EINVAL,
                           "the file name \"%.100s\" is taken by the program itself: choose "
                           "another one",

@@ -17,10 +17,14 @@
  * Whether these files can be put into the work directory, beside the file of the code. A name is a
  * relative path of at most INPUT_NAME_PARTS_MAX parts, none of them empty, "." or "..", none longer than
  * INPUT_NAME_PART_MAX bytes; no two files have the same name, and no name is a directory of another
- * one. 0; -EINVAL, or -E2BIG for too much, with a sentence for the caller of the run.
+ * one. `code_name` may be NULL. 0; -EINVAL, or -E2BIG for too much, with a sentence for the caller of
+ * the run.
  */
 int run_inputs_check(const struct run_input *files, size_t count, const char *code_name,
                      struct fault *fault);
+
+/* The first of these checks, for who has only counted the files. */
+int run_inputs_check_count(size_t count, struct fault *fault);
 
 /* Whether a name is that of the code's file, or leads through it. */
 bool run_input_is_code(const char *name, const char *code_name);

@@ -62,9 +62,10 @@ static int push(struct stdin_pump *pump)
         ssize_t written = write(pump->sink_fd, pump->bytes, pump->length);
         if (written < 0 && errno == EAGAIN)
             break;
-        if (written < 0 && errno != EINTR) { /* EPIPE: the program reads no more */
+        if (written < 0 && errno != EINTR) {
+            int r = errno == EPIPE ? 0 : -errno; /* the program reads no more */
             stdin_pump_close(pump);
-            return 0;
+            return r;
         }
         pump->bytes += written > 0 ? written : 0;
         pump->length -= written > 0 ? (size_t)written : 0;
@@ -91,7 +92,7 @@ static int pull(struct stdin_pump *pump)
     return push(pump);
 }
 
-/* Both watches exist by now: to change one takes no memory and cannot fail. */
+/* Both watches exist by now: to change one takes no memory. What fails now is the end of stdin. */
 static void on_sink(struct loop_watch *watch, uint32_t events)
 {
     struct stdin_pump *pump = container_of(watch, struct stdin_pump, sink);

@@ -27,6 +27,7 @@ struct language {
     const char *const *extensions;  /* {".py", NULL}: file names for `run FILE` */
     const char *const *other_names; /* {"py", NULL}: common aliases */
     bool optional; /* hidden if its image is missing */
+    const char *const *looked_for; /* files that it opens before its code, or NULL */
 };
 
 /* All languages, in the order in which they are shown. */

@@ -1,8 +1,8 @@
 #include "mcp/tools/code_call.h"
 #include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
-#include "mcp/settings/quantity.h"
 #include "mcp/tools/call_progress.h"
+#include "mcp/tools/code_arguments.h"
 #include "mcp/tools/result_text.h"
 #include "sandbox/base/owned.h"
 
@@ -112,66 +112,6 @@ static void run_printed(void *data, enum output_stream stream, const char *bytes
     call_progress_add(&call->progress, bytes, length);
 }
 
-/* From the client: untrusted. As read_arguments(). */
-static int read_code(const struct tool *tool, const struct json_value *arguments,
-                     struct snippet *snippet, struct fault *fault)
-{
-    const struct json_value *code = json_member(arguments, "code");
-    if (code == NULL)
-        return fault_set(fault, EINVAL,
-                         "the argument \"code\" is missing: give %s the program as a string",
-                         tool->name);
-    if (code->type != JSON_STRING)
-        return fault_set(fault, EINVAL,
-                         "the argument \"code\" must be a string: the program's text");
-    if (code->length > CODE_MAX)
-        return fault_set(fault, EINVAL, "the code is longer than %s, the most that is accepted",
-                         quantity_size_text(CODE_MAX).text);
-    snippet->code = code->text;
-    snippet->length = code->length;
-    return 0;
-}
-
-static int read_timeout(const struct settings *settings, const struct json_value *arguments,
-                        struct snippet *snippet, struct fault *fault)
-{
-    const struct json_value *timeout = json_member(arguments, "timeout_seconds");
-    /* Clients that fill in every argument have null for none. */
-    if (timeout == NULL || timeout->type == JSON_NULL)
-        return 0;
-    const struct quantity quantity = {
-        .what = "the argument \"timeout_seconds\"",
-        .unit = "seconds",
-        .low = 1,
-        .high = (uint64_t)settings->wall_max_ms,
-    };
-    if (timeout->type != JSON_NUMBER)
-        return fault_set(fault, EINVAL, "%s must be a JSON number (no quotes), at most %.8g",
-                         quantity.what, quantity_seconds(settings->wall_max_ms));
-    uint64_t milliseconds = 0;
-    int r = quantity_read_thousandths(&quantity, timeout->text, &milliseconds, fault);
-    snippet->wall_ms = (int64_t)milliseconds;
-    return r;
-}
-
-/* 0, or -EINVAL with a sentence that tells the model what to do. */
-static int read_arguments(const struct tool *tool, const struct settings *settings,
-                          const struct json_value *arguments, struct snippet *snippet,
-                          struct fault *fault)
-{
-    size_t count = arguments != NULL ? arguments->count : 0;
-    const struct json_value *argument = count > 0 ? arguments->first : NULL;
-    for (; argument != NULL; argument = argument->next) {
-        if (!json_key_is(argument, "code") && !json_key_is(argument, "timeout_seconds"))
-            return fault_set(fault, EINVAL,
-                             "%s has no argument \"%.100s\": it has \"code\", a string, and "
-                             "\"timeout_seconds\", a number that may be left out",
-                             tool->name, argument->key);
-    }
-    int r = read_code(tool, arguments, snippet, fault);
-    return r < 0 ? r : read_timeout(settings, arguments, snippet, fault);
-}
-
 static struct code_call *begin_call(struct context *context, const struct tool_request *request,
                                     struct fault *fault)
 {
@@ -209,11 +149,12 @@ static int start_call(struct code_call *call, struct snippet *snippet,
 
 void code_call_begin(struct context *context, const struct tool_request *request)
 {
-    struct snippet snippet = {0};
+    OWNED(code_arguments_release) struct code_arguments arguments;
     struct fault fault = {0};
-    int r = read_arguments(request->tool, context->settings, request->arguments, &snippet, &fault);
+    int r = code_arguments_read(&arguments, request->tool, context->settings, request->arguments,
+                                &fault);
     struct code_call *call = r == 0 ? begin_call(context, request, &fault) : NULL;
-    if (call != NULL && start_call(call, &snippet, request->token, &fault) == 0)
+    if (call != NULL && start_call(call, &arguments.snippet, request->token, &fault) == 0)
         return;
     log_call(&(struct log_call){.tool = request->tool->name, .outcome = "refused"});
     answer_refusal(request->reply, &fault);

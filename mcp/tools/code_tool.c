@@ -70,54 +70,9 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
 {
     buffer_format(text, "%s ", tool->code->description);
     describe_libraries(text, tool->code, settings);
-    buffer_append_text(text, " Each call is a fresh process in an empty directory: nothing is kept "
+    buffer_append_text(text, " Each call is a fresh process in a fresh directory: nothing is kept "
                              "between calls. There is no network and no access to this computer's "
                              "files.");
     describe_time(text, settings);
     buffer_append_text(text, " Pictures saved in its directory (PNG, JPEG, GIF, WebP) are shown.");
-}
-
-/* "minimum" and not "exclusiveMinimum", which the APIs of some models refuse in a schema. */
-static void write_timeout_schema(struct json_writer *writer, const struct settings *settings)
-{
-    OWNED(buffer_release) struct buffer text = BUFFER(256);
-    buffer_format(&text, "Time limit in seconds: %.8g if left out, at most %.8g.",
-                  quantity_seconds(settings->limits.wall_ms),
-                  quantity_seconds(settings->wall_max_ms));
-    json_begin_object(writer);
-    json_text_member(writer, "type", "number");
-    json_key(writer, "description");
-    json_string(writer, text.data, text.length);
-    json_key(writer, "minimum");
-    json_double(writer, quantity_seconds(1));
-    json_key(writer, "maximum");
-    json_double(writer, quantity_seconds(settings->wall_max_ms));
-    json_end_object(writer);
-}
-
-void code_tool_write_schema(const struct tool *tool, const struct settings *settings,
-                            struct json_writer *writer)
-{
-    json_begin_object(writer);
-    json_text_member(writer, "type", "object");
-    json_key(writer, "properties");
-    json_begin_object(writer);
-    json_key(writer, "code");
-    json_begin_object(writer);
-    json_text_member(writer, "type", "string");
-    json_text_member(writer, "description", tool->code->code);
-    json_key(writer, "examples");
-    json_begin_array(writer);
-    json_text(writer, tool->code->example);
-    json_end_array(writer);
-    json_end_object(writer);
-    json_key(writer, "timeout_seconds");
-    write_timeout_schema(writer, settings);
-    json_end_object(writer);
-    json_key(writer, "required");
-    json_begin_array(writer);
-    json_text(writer, "code");
-    json_end_array(writer);
-    json_boolean_member(writer, "additionalProperties", false);
-    json_end_object(writer);
 }

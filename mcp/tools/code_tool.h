@@ -21,8 +21,6 @@ struct code_tool {
 bool code_tool_is_offered(const struct tool *tool, const struct settings *settings);
 void code_tool_describe(const struct tool *tool, const struct settings *settings,
                         struct buffer *text);
-void code_tool_write_schema(const struct tool *tool, const struct settings *settings,
-                            struct json_writer *writer);
 
 /*
  * Appends lines of advice to the model, if stderr of a failed run shows one of the mistakes of hints.h.

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct launcher launcher_of(struct loop *loop, const struct settings *settings)
 {
@@ -91,6 +92,17 @@ static const char *preloaded(const struct settings *settings, const struct langu
     return language_id(language) == LANGUAGE_PYTHON ? settings->preload : NULL;
 }
 
+/* Whether an interpreter that waits for this program does what one does that finds all of it. */
+static bool may_be_warm(const struct snippet *snippet)
+{
+    const struct language *language = snippet->language;
+    for (size_t i = 0; i < snippet->input_count; i++)
+        for (const char *const *name = language->looked_for; name != NULL && *name != NULL; name++)
+            if (strcmp(snippet->inputs[i].name, *name) == 0)
+                return false;
+    return language->may_be_warm && code_reading_is_once(snippet->code, snippet->length);
+}
+
 static void used_image_release(struct used_image **used)
 {
     image_use_end(*used);
@@ -120,14 +132,17 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .layers = (const char *const *)image->layer_names,
         .hold = {image_use_end, used},
         .argv = language->argv,
+        .arguments = snippet->arguments,
         .environment = environment,
         .home_links = image->home_links,
         .home_link_count = image->home_link_count,
         .code_name = language->code_name,
         .code = snippet->code,
         .code_length = snippet->length,
-        .may_be_warm =
-            language->may_be_warm && code_reading_is_once(snippet->code, snippet->length),
+        .inputs = snippet->inputs,
+        .input_count = snippet->input_count,
+        .stdin_source = snippet->stdin_source,
+        .may_be_warm = may_be_warm(snippet),
         .preparation = preload_preparation(&preload),
         .limits = launcher->settings->limits,
         .wall_max_ms = launcher->settings->wall_max_ms,

@@ -47,6 +47,10 @@ struct snippet {
     const char *code;
     size_t length;
     int64_t wall_ms; /* how long it may run; 0: as the settings say */
+    const char *const *arguments; /* of the program, NULL-terminated; or NULL */
+    const struct run_input *inputs;
+    size_t input_count;
+    struct run_stdin stdin_source; /* a descriptor is borrowed for the run: run_spec.h */
 };
 
 /*

@@ -9,6 +9,7 @@ MAPPING, CODE = "wait_for_id_map", "receive_code"
 DEV, SCRATCH, COVER = "fill_dev", "split_scratch", "mask_files"
 LANDLOCK, PATHS = "restrict_paths", "choose_paths"
 PIPES, WATCH = "cannot make the pipes of a sandbox", "cannot watch a sandbox"
+STDIN = "cannot pass stdin on to a sandbox"
 IDS, MAP = "take_ids", "cannot map the sandbox's user to one outside"
 ROOT, FILTER = "open the root file system", "seccomp"
 NETWORK, LOOPBACK = "make_network", "start_loopback"
@@ -49,7 +50,7 @@ INIT = {
     "symlinkat": [DEV],
     "sendmsg": ["show the work directory"],
     "openat": ["limit_user_namespace", "show the work directory",
-               "write_code"],
+               "write_code", "write_files"],
     "write": ["limit_user_namespace"],
     "prlimit64": ["set_rlimits"],
     "keyctl": ["leave_keyring"],
@@ -59,7 +60,7 @@ INIT = {
     "landlock_restrict_self": [LANDLOCK],
     "signalfd4": ["watch_children"],
     "seccomp": ["install_filter"],
-    "sendfile": ["write_code"],
+    "sendfile": ["write_code", "write_files"],
     "clone": ["start_program"],
     "close": ["remount_proc_read_only"],  # what stays open is busy
 }
@@ -83,11 +84,11 @@ SERVER = {
     "openat2": [],
     "open_tree": ["cannot copy the mount"],
     "pipe2": [PIPES],
-    "fcntl": [PIPES, "code for a sandbox"],
+    "fcntl": [PIPES, "bytes of code"],
     "socketpair": [PIPES],
     "memfd_create": [PIPES],
     "clone3": ["cannot make the namespaces of a sandbox"],
-    "write": [MAP, "oom_score_adj", "code for a sandbox"],
+    "write": [MAP, "oom_score_adj", "bytes of code"],
     "sendto": ["cannot start the set-up of a sandbox", "cannot hand the code to a sandbox"],
     "recvfrom": [],
     "prlimit64": ["the limit of core files"],
@@ -96,19 +97,19 @@ SERVER = {
 }
 TABLES = {"server": SERVER, "init": INIT, "program": PROGRAM}
 
-# Made by some machines, some images or some compilers, or by root, or by the first run alone.
+# Made by some machines, some images or some compilers, by root, by the first run, or for input.
 SOMETIMES = {
     "server": {
         "openat": ["/proc/self/stat", "_map"], "read": ["/proc/self/stat", "_map"],
         "prctl": ["cannot set no_new_privs"],
-        "write": [FILTER], "memfd_create": [FILTER], "newfstatat": [FILTER], "pread64": [FILTER],
+        "write": [FILTER, STDIN], "epoll_ctl": [STDIN], "memfd_create": [FILTER], "newfstatat": [FILTER], "pread64": [FILTER],
         "flock": LAYER, "fstat": [ROOT, *LAYER], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],
         "setgroups": ["cannot leave root's supplementary groups"],
         "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
         "readlink": [], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
     },
-    "init": {"wait4": [], "fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home"],
-             "symlink": ["fill_home"]},
+    "init": {"wait4": [], "fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home", "write_files"],
+             "pread64": ["write_files"], "symlink": ["fill_home"]},
     "program": {"dup3": ["connect_streams"], "fcntl": ["connect_streams"]},
 }
 
@@ -155,6 +156,7 @@ HARMLESS = (
     Harmless(("init",), ("move_mount",), ("ENOENT",), "there is nothing to cover"),
     Harmless(("server",), ("flock",), ("ENOENT",), "the image is being replaced, and is opened again"),
     Harmless(("server",), ("madvise",), (), "memory that is not given back is kept"),
+    Harmless(("server",), ("mmap", "mremap"), (), "malloc(3) takes the memory from elsewhere, if it can"),
     Harmless(("server",), ("openat2", "newfstatat", "fstat"), (),
              "the program is looked for in the next directory of PATH"),
     Harmless(("server",), ("open_tree",), ("EPERM",), "the child opens the image by its path instead"),

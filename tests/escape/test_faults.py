@@ -8,6 +8,7 @@ What runs all the same, and why it may, is a table in set_up.py.
 import errno
 import os
 import signal
+import threading
 
 import pytest
 from attempt import call_numbers
@@ -36,8 +37,8 @@ def give_up(*_):
 class Traced:
     """A server whose runs are followed call by call; a new one in the place of one that has ended."""
 
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, program, **arguments):
+        self.program, self.arguments = program, {"code": CODE, **arguments}
         self.names = {number: name for name, number in call_numbers().items()}
         self.server = None
         self.calls = self.fresh().run(None)[0].calls  # of a run that is not the first
@@ -62,7 +63,10 @@ class Traced:
         """The tracer, and the result, or None if the server has ended instead."""
         self.descriptors()  # so that nothing of the run before is in it
         tracer = Tracer(self.server.process.pid, self.names, fault)
-        request = self.server.start_call("run_python_code", CODE)
+        # The server reads only while it is followed, and there may be more than a pipe takes.
+        call = {"name": "run_python_code", "arguments": self.arguments}
+        sender = threading.Thread(target=self.server.start, args=("tools/call", call, "traced"), daemon=True)
+        sender.start()
         signal.signal(signal.SIGALRM, give_up)
         signal.alarm(DEADLINE)
         try:
@@ -72,7 +76,7 @@ class Traced:
         if status is not None:
             self.server.process.returncode = status
             return tracer, None
-        return tracer, self.server.answer(request)["result"]
+        return tracer, self.server.answer("traced")["result"]
 
     def descriptors(self):
         """Of the server, once it has seen the end of every run."""
@@ -85,6 +89,16 @@ class Traced:
 def traced(server_path):
     sanitizer.skip_if_in_use("it makes system calls of its own")
     traced = Traced(server_path)
+    yield traced
+    traced.stop()
+
+
+@pytest.fixture(scope="module")
+def traced_with_input(server_path):
+    """More stdin than a pipe holds, and a file in a directory."""
+    sanitizer.skip_if_in_use("it makes system calls of its own")
+    files = [{"name": "directory/first", "text": "x"}, {"name": "second", "text": "y"}]
+    traced = Traced(server_path, stdin="line\n" * 100_000, files=files)
     yield traced
     traced.stop()
 
@@ -186,6 +200,18 @@ def test_call_of_some_machines_that_fails_is_told_and_nothing_runs(traced):
     for (role, name), calls in by_name(traced.calls).items():
         if name not in TABLES[role]:
             found += complaints_of(traced, faults_of(calls))
+    assert found == []
+
+
+def test_call_for_input_that_fails_is_told_and_nothing_runs(traced, traced_with_input):
+    """Those of a name of which there are more, when there are files and stdin; the request is longer, too."""
+    plain, found, tried = by_name(traced.calls), [], set()
+    for kind, calls in by_name(traced_with_input.calls).items():
+        if kind[1] not in ENDS_THE_SERVER and len(calls) > len(plain.get(kind, [])):
+            tried.add(kind)
+            found += complaints_of(traced_with_input, faults_of(calls))
+    assert tried >= {("init", name) for name in ("pread64", "mkdir", "openat", "sendfile")}
+    assert tried >= {("server", "pipe2"), ("server", "write")}
     assert found == []
 
 

@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/capture.h"
 #include "sandbox/limits/limits.h"
+#include "sandbox/run_inputs.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -20,6 +21,8 @@ static void unlink_run(struct run *run)
 static void free_run(struct run *run)
 {
     unlink_run(run);
+    parcel_release(&run->parcel);
+    free(run->stdin_bytes);
     free(run->code);
     free(run);
 }
@@ -82,12 +85,34 @@ void launcher_hold(struct launcher *launcher, bool hold)
     (void)hold;
 }
 
+/* A copy, as the engine makes one. */
+static void take_input(struct run *run, const struct snippet *snippet)
+{
+    const struct run_spec spec = {
+        .code = snippet->code,
+        .code_length = snippet->length,
+        .inputs = snippet->inputs,
+        .input_count = snippet->input_count,
+    };
+    const struct run_stdin *source = &snippet->stdin_source;
+    FUZZ_CHECK(parcel_make(&spec, &run->parcel) == 0);
+    run->has_stdin = source->kind != STDIN_EMPTY;
+    run->stdin_length = source->length;
+    run->stdin_bytes = malloc(source->length + 1);
+    FUZZ_CHECK(run->stdin_bytes != NULL);
+    if (source->length > 0)
+        memcpy(run->stdin_bytes, source->bytes, source->length);
+}
+
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
                    const struct run_observer *observer, struct run **ret_run, struct fault *fault)
 {
     FUZZ_CHECK(snippet->language != NULL && snippet->length <= CODE_MAX);
     FUZZ_CHECK(snippet->code[snippet->length] == '\0');
     FUZZ_CHECK(snippet->wall_ms >= 0 && snippet->wall_ms <= launcher->settings->wall_max_ms);
+    FUZZ_CHECK(run_inputs_check(snippet->inputs, snippet->input_count, snippet->language->code_name,
+                                NULL) == 0);
+    FUZZ_CHECK(snippet->stdin_source.length <= STDIN_MAX);
     if (snippet->length > 0 && snippet->code[0] == FAKE_REFUSED)
         return fault_set(fault, EAGAIN, "refused: %m");
     if (launcher->engine == NULL)
@@ -105,6 +130,7 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .length = snippet->length,
         .wall_ms = snippet->wall_ms,
     };
+    take_input(run, snippet);
     launcher->engine->first = run;
     if (launcher->loop != NULL)
         loop_arm(launcher->loop, &run->end, clock_now());

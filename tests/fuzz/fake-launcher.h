@@ -7,6 +7,7 @@
 #define TESTS_FUZZ_FAKE_LAUNCHER_H
 
 #include "mcp/tools/launcher.h"
+#include "sandbox/jail/parcel.h"
 
 #define FAKE_REFUSED 'r' /* launcher_start() fails */
 #define FAKE_FAILED 'f'  /* done() is told of a failure */
@@ -24,6 +25,10 @@ struct run {
     char *code;            /* owned */
     size_t length;
     int64_t wall_ms;
+    struct parcel parcel; /* owned: the code again, and the input files */
+    bool has_stdin;
+    char *stdin_bytes; /* owned */
+    size_t stdin_length;
 };
 
 /* Ends every run, the newest first: for a launcher that has no loop. */

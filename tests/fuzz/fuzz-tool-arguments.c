@@ -1,7 +1,9 @@
 /*
  * The arguments of a tool, as JSON: a run is started exactly when the schema that tools/list
- * publishes allows them, with that code and that time; otherwise the model is told, and nothing runs.
+ * publishes allows them, with that code, time, stdin and files; otherwise the model is told, and
+ * nothing runs.
  */
+#include "mcp/base/base64.h"
 #include "mcp/base/bounds.h"
 #include "mcp/tools/tool_call.h"
 #include "sandbox/base/owned.h"
@@ -24,20 +26,106 @@ static const struct json_value *last_named(const struct json_value *object, cons
     return found;
 }
 
-/* As the schema says it: two known properties, the one required. */
-static bool is_allowed(const struct json_value *arguments)
+static const struct json_value *given(const struct json_value *object, const char *name)
 {
-    if (arguments->type != JSON_OBJECT)
-        return false;
-    for (const struct json_value *member = arguments->first; member; member = member->next) {
-        if (!json_key_is(member, "code") && !json_key_is(member, "timeout_seconds"))
+    const struct json_value *value = last_named(object, name);
+    return value == NULL || value->type == JSON_NULL ? NULL : value;
+}
+
+static bool has_only(const struct json_value *object, const char *const *names)
+{
+    for (const struct json_value *member = object->first; member; member = member->next) {
+        size_t i = 0;
+        while (names[i] != NULL && !json_key_is(member, names[i]))
+            i++;
+        if (names[i] == NULL)
             return false;
     }
+    return true;
+}
+
+static bool is_part(const char *part, size_t length)
+{
+    bool is_dots = (length == 1 || length == 2) && part[0] == '.' && part[length - 1] == '.';
+    return length > 0 && length <= INPUT_NAME_PART_MAX && !is_dots;
+}
+
+static bool is_name(const struct json_value *name)
+{
+    if (name == NULL || name->type != JSON_STRING || memchr(name->text, '\0', name->length) != NULL)
+        return false;
+    static const char *const programs[] = {"main.py", "main.js", "main.sh"};
+    size_t parts = 1;
+    const char *begin = name->text;
+    for (const char *at = begin; at < name->text + name->length; at++) {
+        if (*at != '/')
+            continue;
+        if (!is_part(begin, (size_t)(at - begin)))
+            return false;
+        begin = at + 1;
+        parts++;
+    }
+    size_t first = (size_t)(strchrnul(name->text, '/') - name->text);
+    for (size_t i = 0; i < ARRAY_LENGTH(programs); i++)
+        if (first == 7 && memcmp(name->text, programs[i], 7) == 0)
+            return false;
+    return is_part(begin, strlen(begin)) && parts <= INPUT_NAME_PARTS_MAX;
+}
+
+/* The bytes of a file. False: there are none. */
+static bool content_of(const struct json_value *file, struct buffer *bytes)
+{
+    const struct json_value *text = given(file, "text");
+    const struct json_value *base64 = given(file, "base64");
+    if ((text == NULL) == (base64 == NULL))
+        return false;
+    size_t wrong;
+    if (text != NULL)
+        return text->type == JSON_STRING && buffer_append(bytes, text->text, text->length) == 0;
+    return base64->type == JSON_STRING &&
+           base64_decode(bytes, base64->text, base64->length, &wrong) == 0;
+}
+
+/* Whether two names are the same, or one is a directory of the other. */
+static bool collide(const char *one, const char *other)
+{
+    size_t length = strlen(one) < strlen(other) ? strlen(one) : strlen(other);
+    return memcmp(one, other, length) == 0 && (one[length] == '\0' || one[length] == '/') &&
+           (other[length] == '\0' || other[length] == '/');
+}
+
+static bool are_files(const struct json_value *files)
+{
+    static const char *const members[] = {"name", "text", "base64", NULL};
+    OWNED(buffer_release) struct buffer bytes = BUFFER(LINE_IN_MAX);
+    if (files->type != JSON_ARRAY || files->count > INPUT_FILES_MAX)
+        return false;
+    for (const struct json_value *file = files->first; file != NULL; file = file->next) {
+        if (file->type != JSON_OBJECT || !has_only(file, members) ||
+            !is_name(given(file, "name")) || !content_of(file, &bytes))
+            return false;
+        for (const struct json_value *other = files->first; other != file; other = other->next)
+            if (collide(given(file, "name")->text, given(other, "name")->text))
+                return false;
+    }
+    return bytes.length <= INPUT_BYTES_MAX;
+}
+
+/* As the schema says it: the known properties, the one required. */
+static bool is_allowed(const struct json_value *arguments)
+{
+    static const char *const members[] = {"code", "timeout_seconds", "stdin", "files", NULL};
+    if (arguments->type != JSON_OBJECT || !has_only(arguments, members))
+        return false;
     const struct json_value *code = last_named(arguments, "code");
-    const struct json_value *timeout = last_named(arguments, "timeout_seconds");
+    const struct json_value *timeout = given(arguments, "timeout_seconds");
+    const struct json_value *text = given(arguments, "stdin");
+    const struct json_value *files = given(arguments, "files");
     if (code == NULL || code->type != JSON_STRING)
         return false;
-    if (timeout == NULL || timeout->type == JSON_NULL)
+    if ((text != NULL && text->type != JSON_STRING) || (files != NULL && !are_files(files)))
+        return false;
+    if (timeout == NULL)
         return true;
     if (timeout->type != JSON_NUMBER || timeout->text[0] == '-')
         return false;
@@ -92,8 +180,26 @@ static void call_tool(struct client *client, const struct json_value *arguments)
     rpc_receive(&client->context.rpc, line.data, line.length);
 }
 
+static void check_files(const struct run *run, const struct json_value *files)
+{
+    FUZZ_CHECK(run->parcel.file_count == (files != NULL ? files->count : 0));
+    const struct json_value *file = files != NULL ? files->first : NULL;
+    for (uint32_t i = 0; i < run->parcel.file_count; i++, file = file->next) {
+        OWNED(buffer_release) struct buffer bytes = BUFFER(LINE_IN_MAX);
+        const char *name = parcel_name(&run->parcel, i);
+        FUZZ_CHECK(content_of(file, &bytes) && strcmp(name, given(file, "name")->text) == 0);
+        FUZZ_CHECK(bytes.length == 0 ||
+                   memcmp(name + strlen(name) + 1, bytes.data, bytes.length) == 0);
+    }
+}
+
 static void check_run(const struct run *run, const struct json_value *arguments)
 {
+    const struct json_value *text = given(arguments, "stdin");
+    FUZZ_CHECK(run->has_stdin == (text != NULL));
+    FUZZ_CHECK(text == NULL || (run->stdin_length == text->length &&
+                                memcmp(run->stdin_bytes, text->text, text->length) == 0));
+    check_files(run, given(arguments, "files"));
     const struct json_value *code = last_named(arguments, "code");
     const struct json_value *timeout = last_named(arguments, "timeout_seconds");
     FUZZ_CHECK(code != NULL && run->length == code->length &&

@@ -26,7 +26,7 @@ def test_tools_have_what_clients_look_for(server, images):
         assert "outputSchema" not in tool
         schema = tool["inputSchema"]
         assert schema["type"] == "object" and schema["required"] == ["code"]
-        assert list(schema["properties"]) == ["code", "timeout_seconds"]
+        assert list(schema["properties"]) == ["code", "timeout_seconds", "stdin", "files"]
         assert schema["properties"]["code"]["type"] == "string"
         hints = {key: value for key, value in tool["annotations"].items() if key != "title"}
         assert hints == {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False,

@@ -1,0 +1,227 @@
+#include "mcp/tools/code_arguments.h"
+#include "mcp/settings/quantity.h"
+#include "mcp/tools/code_tool.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DESCRIPTION_MAX 256
+#define NAMES_MAX 1024 /* of all arguments, in a sentence */
+
+struct call {
+    const struct tool *tool;
+    const struct settings *settings;
+};
+
+struct code_argument {
+    const char *name;
+    bool is_required;
+    /* Takes a value, which is null only where the argument is required. */
+    int (*read)(struct code_arguments *arguments, const struct call *call,
+                const struct json_value *value, struct fault *fault);
+    void (*write_schema)(const struct call *call, struct json_writer *writer); /* members */
+};
+
+static int read_code(struct code_arguments *arguments, const struct call *call,
+                     const struct json_value *code, struct fault *fault)
+{
+    if (code->type != JSON_STRING)
+        return fault_set(fault, EINVAL,
+                         "the argument \"code\" %s: give %s the program's text as a string",
+                         code->type == JSON_NULL ? "is null" : "is not a string", call->tool->name);
+    if (code->length > CODE_MAX)
+        return fault_set(fault, EINVAL, "the code is longer than %s, the most that is accepted",
+                         quantity_size_text(CODE_MAX).text);
+    arguments->snippet.code = code->text;
+    arguments->snippet.length = code->length;
+    return 0;
+}
+
+static void write_code_schema(const struct call *call, struct json_writer *writer)
+{
+    json_text_member(writer, "type", "string");
+    json_text_member(writer, "description", call->tool->code->code);
+    json_key(writer, "examples");
+    json_begin_array(writer);
+    json_text(writer, call->tool->code->example);
+    json_end_array(writer);
+}
+
+static int read_timeout(struct code_arguments *arguments, const struct call *call,
+                        const struct json_value *timeout, struct fault *fault)
+{
+    const struct quantity quantity = {
+        .what = "the argument \"timeout_seconds\"",
+        .unit = "seconds",
+        .low = 1,
+        .high = (uint64_t)call->settings->wall_max_ms,
+    };
+    if (timeout->type != JSON_NUMBER)
+        return fault_set(fault, EINVAL, "%s must be a JSON number (no quotes), at most %.8g",
+                         quantity.what, quantity_seconds(call->settings->wall_max_ms));
+    uint64_t milliseconds = 0;
+    int r = quantity_read_thousandths(&quantity, timeout->text, &milliseconds, fault);
+    arguments->snippet.wall_ms = (int64_t)milliseconds;
+    return r;
+}
+
+/* "minimum" and not "exclusiveMinimum", which the APIs of some models refuse in a schema. */
+static void write_timeout_schema(const struct call *call, struct json_writer *writer)
+{
+    const struct settings *settings = call->settings;
+    OWNED(buffer_release) struct buffer text = BUFFER(DESCRIPTION_MAX);
+    buffer_format(&text, "Time limit in seconds: %.8g if left out, at most %.8g.",
+                  quantity_seconds(settings->limits.wall_ms),
+                  quantity_seconds(settings->wall_max_ms));
+    json_text_member(writer, "type", "number");
+    json_key(writer, "description");
+    json_string(writer, text.data, text.length);
+    json_key(writer, "minimum");
+    json_double(writer, quantity_seconds(1));
+    json_key(writer, "maximum");
+    json_double(writer, quantity_seconds(settings->wall_max_ms));
+}
+
+static int read_stdin(struct code_arguments *arguments, const struct call *call,
+                      const struct json_value *text, struct fault *fault)
+{
+    (void)call;
+    if (text->type != JSON_STRING)
+        return fault_set(fault, EINVAL,
+                         "the argument \"stdin\" must be a string: the text that the program reads "
+                         "from its standard input");
+    if (text->length > STDIN_MAX)
+        return fault_set(fault, EINVAL,
+                         "the argument \"stdin\" is longer than %s, the most that is accepted",
+                         quantity_size_text(STDIN_MAX).text);
+    arguments->snippet.stdin_source = (struct run_stdin){
+        .kind = STDIN_BYTES,
+        .bytes = text->text,
+        .length = text->length,
+    };
+    return 0;
+}
+
+static void write_stdin_schema(const struct call *call, struct json_writer *writer)
+{
+    (void)call;
+    json_text_member(writer, "type", "string");
+    json_text_member(writer, "description",
+                     "What the program reads from its standard input; empty if this is left out.");
+}
+
+static int read_files(struct code_arguments *arguments, const struct call *call,
+                      const struct json_value *array, struct fault *fault)
+{
+    (void)call;
+    int r = input_files_read(&arguments->files, array, fault);
+    if (r < 0) {
+        fault_prefix(fault, "the argument \"files\"");
+        return r;
+    }
+    arguments->snippet.inputs = arguments->files.files;
+    arguments->snippet.input_count = arguments->files.count;
+    return 0;
+}
+
+static void write_files_schema(const struct call *call, struct json_writer *writer)
+{
+    (void)call;
+    input_files_write_schema(writer);
+}
+
+/* In the order in which clients see them. */
+static const struct code_argument table[] = {
+    {"code", true, read_code, write_code_schema},
+    {"timeout_seconds", false, read_timeout, write_timeout_schema},
+    {"stdin", false, read_stdin, write_stdin_schema},
+    {"files", false, read_files, write_files_schema},
+};
+
+/* "\"code\" and, if needed, \"timeout_seconds\", \"stdin\"": all rows, as a person lists them. */
+static int list_names(struct buffer *text)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(table); i++) {
+        bool begins_optional = i > 0 && table[i - 1].is_required && !table[i].is_required;
+        r = buffer_format(text, "%s\"%s\"",
+                          i == 0            ? ""
+                          : begins_optional ? " and, where needed, "
+                                            : ", ",
+                          table[i].name);
+    }
+    return r;
+}
+
+static bool is_known(const struct json_value *member)
+{
+    size_t i = 0;
+    while (i < ARRAY_LENGTH(table) && !json_key_is(member, table[i].name))
+        i++;
+    return i < ARRAY_LENGTH(table);
+}
+
+static int refuse_unknown(const struct call *call, const struct json_value *object,
+                          struct fault *fault)
+{
+    const struct json_value *member = object != NULL ? object->first : NULL;
+    while (member != NULL && is_known(member))
+        member = member->next;
+    if (member == NULL)
+        return 0;
+    OWNED(buffer_release) struct buffer names = BUFFER(NAMES_MAX);
+    const char *text = list_names(&names) == 0 ? buffer_string(&names) : NULL;
+    return fault_set(fault, EINVAL, "%s has no argument \"%.100s\": it has %s", call->tool->name,
+                     member->key, text != NULL ? text : "others");
+}
+
+int code_arguments_read(struct code_arguments *arguments, const struct tool *tool,
+                        const struct settings *settings, const struct json_value *object,
+                        struct fault *fault)
+{
+    *arguments = (struct code_arguments){0};
+    const struct call call = {tool, settings};
+    int r = refuse_unknown(&call, object, fault);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(table); i++) {
+        const struct json_value *value = json_member(object, table[i].name);
+        if (value == NULL && table[i].is_required)
+            r = fault_set(fault, EINVAL, "the argument \"%s\" is missing: %s needs it",
+                          table[i].name, tool->name);
+        /* Clients that fill in every argument have null for none. */
+        else if (value != NULL && (value->type != JSON_NULL || table[i].is_required))
+            r = table[i].read(arguments, &call, value, fault);
+    }
+    return r;
+}
+
+void code_arguments_release(struct code_arguments *arguments)
+{
+    input_files_release(&arguments->files);
+}
+
+void code_arguments_write_schema(const struct tool *tool, const struct settings *settings,
+                                 struct json_writer *writer)
+{
+    const struct call call = {tool, settings};
+    json_begin_object(writer);
+    json_text_member(writer, "type", "object");
+    json_key(writer, "properties");
+    json_begin_object(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        json_key(writer, table[i].name);
+        json_begin_object(writer);
+        table[i].write_schema(&call, writer);
+        json_end_object(writer);
+    }
+    json_end_object(writer);
+    json_key(writer, "required");
+    json_begin_array(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++)
+        if (table[i].is_required)
+            json_text(writer, table[i].name);
+    json_end_array(writer);
+    json_boolean_member(writer, "additionalProperties", false);
+    json_end_object(writer);
+}

@@ -43,7 +43,9 @@ int command_read_options(const struct command *command, int argc, char **argv, v
     for (size_t i = 0; i < TABLES_MAX && command->options[i] != NULL; i++)
         tables[i] = (struct option_table){command->options[i], data[i]};
     struct fault fault = {0};
-    int r = options_read(tables, argc, argv, ret_operands, &fault);
+    int r = command->passes_arguments
+                ? options_read_leading(tables, argc, argv, ret_operands, &fault)
+                : options_read(tables, argc, argv, ret_operands, &fault);
     if (r == 0)
         return 0;
     *ret_status = EXIT_DONE;

@@ -8,6 +8,8 @@
 
 #include "sandbox/base/options.h"
 
+#include <stdbool.h>
+
 /* Exit statuses of our own; `run` otherwise ends as its snippet did. */
 enum exit_status {
     EXIT_DONE = 0,
@@ -23,6 +25,7 @@ struct command {
     const char *help;    /* what it does, for --help; ends with a newline */
     /* That --help lists, table by table, the last one NULL; NULL when another program has them. */
     const struct option *const *options;
+    bool passes_arguments; /* options come before the first operand; the rest is a program's */
     /* argv are the arguments behind the command's name. Returns the exit status. */
     int (*run)(const struct command *command, int argc, char **argv);
 };

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #define READ_SIZE (64 * KIBIBYTE)
 /* Both streams as they are kept, in JSON, where a byte may need six, and the rest of the record. */
@@ -28,6 +30,8 @@ struct run_options {
     struct settings settings;
     const struct language *language;
     bool json;
+    const char *path; /* of the program's file; "-": its code is on stdin */
+    const char *const *arguments; /* of the program, NULL-terminated; or NULL */
 };
 
 /* How often the limits are looked at while a slow reader holds the loop. */
@@ -38,7 +42,6 @@ struct session {
     struct loop loop;
     struct launcher launcher;
     const struct run_options *options;
-    const struct language *language;
     struct end_signals end_signals;
     struct run *run; /* NULL before it has started and when it is done */
     int signal; /* the one that interrupted us, or 0 */
@@ -140,6 +143,24 @@ static int read_code(const char *path, struct buffer *code, struct fault *fault)
                          (unsigned long long)(CODE_MAX / MEBIBYTE));
     if (r < 0)
         return fault_set(fault, -r, "reading %s: %m", is_stdin ? "the code from stdin" : path);
+    return 0;
+}
+
+/*
+ * The program's stdin is ours, unless the code came from it. /dev/null is not worth a pipe: that is
+ * what a program without stdin reads.
+ */
+static int choose_stdin(const char *path, struct run_stdin *ret_stdin, struct fault *fault)
+{
+    struct stat about;
+    if (strcmp(path, "-") == 0)
+        return 0;
+    if (fstat(STDIN_FILENO, &about) < 0)
+        return fault_set(fault, errno, "cannot look at stdin: %m");
+    if (S_ISDIR(about.st_mode))
+        return fault_set(fault, EISDIR, "stdin is a directory, which no program can read");
+    if (!S_ISCHR(about.st_mode) || about.st_rdev != makedev(1, 3))
+        *ret_stdin = (struct run_stdin){.kind = STDIN_DESCRIPTOR, .fd = STDIN_FILENO};
     return 0;
 }
 
@@ -250,7 +271,7 @@ static int print_record(struct session *session, const struct run_result *result
         return r;
     const struct record record = {
         .result = result,
-        .image = settings_image(&session->options->settings, session->language),
+        .image = settings_image(&session->options->settings, session->options->language),
         .stdout_cut = result->out.cut,
         .stderr_cut = result->err.cut,
     };
@@ -304,21 +325,26 @@ static void session_close(struct session *session)
     loop_close(&session->loop);
 }
 
-static int run_code(const struct run_options *options, const struct language *language,
-                    const struct buffer *code)
+static int run_code(const struct run_options *options, const struct buffer *code)
 {
     struct session session = {
         .loop = {.epoll_fd = -1},
         .options = options,
-        .language = language,
         .end_signals = INTERRUPTS(interrupt),
     };
     session.launcher = launcher_of(&session.loop, &options->settings);
-    const struct snippet snippet = {language, code->data, code->length};
+    struct snippet snippet = {
+        .language = options->language,
+        .code = code->data,
+        .length = code->length,
+        .arguments = options->arguments,
+    };
     const struct run_observer observer = {
         .done = run_done, .output = stream_output, .data = &session};
     struct fault fault = {0};
-    int r = loop_open(&session.loop);
+    int r = choose_stdin(options->path, &snippet.stdin_source, &fault);
+    if (r == 0)
+        r = loop_open(&session.loop);
     if (r == 0)
         r = end_signals_open(&session.end_signals, &session.loop);
     if (r < 0)
@@ -340,7 +366,7 @@ static int run_code(const struct run_options *options, const struct language *la
 
 /* Reads the command line; as command_read_options(). */
 static int read_arguments(const struct command *command, int argc, char **argv,
-                          struct run_options *options, const char **ret_path)
+                          struct run_options *options)
 {
     int operands = 0;
     int status = EXIT_DONE;
@@ -349,19 +375,21 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
         return status;
     const char *path = operands > 0 ? argv[0] : "-";
+    if (operands > 0 && operands < argc)
+        argv[operands] = NULL; /* an option was there before */
+    if (operands > 1)
+        options->arguments = (const char *const *)argv + 1;
     char names[128];
     if (options->language == NULL)
         options->language = language_of_file(path);
-    if (operands > 1)
-        fault_set(&fault, EINVAL, "only one FILE can be run at a time");
-    else if (options->language == NULL)
+    if (options->language == NULL)
         fault_set(&fault, EINVAL, "cannot guess the language of %s: use --language, with %s",
                   strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
     else
         settings_read(&options->settings, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
-    *ret_path = path;
+    options->path = path;
     return EXIT_DONE;
 }
 
@@ -373,30 +401,32 @@ static void run_options_release(struct run_options *options)
 static int run(const struct command *command, int argc, char **argv)
 {
     OWNED(run_options_release) struct run_options options = {.settings = settings_default()};
-    const char *path = NULL;
-    int status = read_arguments(command, argc, argv, &options, &path);
-    if (path == NULL)
+    int status = read_arguments(command, argc, argv, &options);
+    if (options.path == NULL)
         return status;
     struct fault fault = {0};
     OWNED(buffer_release) struct buffer code = BUFFER(CODE_MAX + 2 * READ_SIZE);
-    if (read_code(path, &code, &fault) < 0) {
+    if (read_code(options.path, &code, &fault) < 0) {
         log_note("%s", fault.text);
         return EXIT_RUN_FAILED;
     }
-    return run_code(&options, options.language, &code);
+    return run_code(&options, &code);
 }
 
 static const struct option *const run_options[] = {own_options, settings_of_runs, NULL};
 
 const struct command command_run = {
     .name = "run",
-    .usage = "run [OPTION...] [FILE|-]",
+    .usage = "run [OPTION...] [FILE|- [ARGUMENT...]]",
     .summary = "run a file, or the program on stdin, in a sandbox",
     .help =
-        "Runs FILE, or the program on stdin, in a sandbox, and streams its output. The exit status\n"
-        "is the program's own, or 128 + N after signal N, 124 after a timeout, 137 out of memory\n"
-        "or processes, 152 out of processor time, 153 after too much output, 125 if the sandbox\n"
-        "could not run it. Variables and the configuration file apply as for a server.\n",
+        "Runs FILE in a sandbox, with the arguments and the stdin given here, or runs the program\n"
+        "on stdin, then with an empty stdin. Everything after FILE goes to the program, options\n"
+        "too. The output is streamed. The exit status is the program's own, or 128 + N after\n"
+        "signal N, 124 after a timeout, 137 out of memory or processes, 152 out of processor time,\n"
+        "153 after too much output, 125 if the sandbox could not run it. Variables and the\n"
+        "configuration file apply as for a server.\n",
     .options = run_options,
+    .passes_arguments = true,
     .run = run,
 };

@@ -77,14 +77,15 @@ static int read_option(const struct option_table *tables, int argc, char **argv,
     return option->apply(data, option, value, fault);
 }
 
-int options_read(const struct option_table *tables, int argc, char **argv, int *ret_operands,
-                 struct fault *fault)
+static int read_options(const struct option_table *tables, int argc, char **argv, bool operand_ends,
+                        int *ret_operands, struct fault *fault)
 {
     int operands = 0;
     bool ended = false;
     for (int i = 0; i < argc; i++) {
         if (ended || argv[i][0] != '-' || argv[i][1] == '\0') {
             argv[operands++] = argv[i];
+            ended = ended || operand_ends;
         } else if (strcmp(argv[i], "--") == 0) {
             ended = true;
         } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
@@ -99,6 +100,18 @@ int options_read(const struct option_table *tables, int argc, char **argv, int *
     }
     *ret_operands = operands;
     return 0;
+}
+
+int options_read(const struct option_table *tables, int argc, char **argv, int *ret_operands,
+                 struct fault *fault)
+{
+    return read_options(tables, argc, argv, false, ret_operands, fault);
+}
+
+int options_read_leading(const struct option_table *tables, int argc, char **argv,
+                         int *ret_operands, struct fault *fault)
+{
+    return read_options(tables, argc, argv, true, ret_operands, fault);
 }
 
 static void print_option(const char *name, const char *value, const char *help, FILE *stream)

@@ -48,6 +48,10 @@ enum options_outcome {
 int options_read(const struct option_table *tables, int argc, char **argv, int *ret_operands,
                  struct fault *fault);
 
+/* The same, but the first operand ends the options, too: everything after it is an operand. */
+int options_read_leading(const struct option_table *tables, int argc, char **argv,
+                         int *ret_operands, struct fault *fault);
+
 /* Prints a table of options. */
 void options_print(const struct option *options, FILE *stream);
 

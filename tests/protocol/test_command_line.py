@@ -2,8 +2,11 @@
 
 import json
 import os
+import pty
 import re
+import select
 import signal
+import socket
 import subprocess
 import time
 
@@ -17,7 +20,7 @@ COMMANDS = ["serve", "run", "images", "doctor"]
 
 @pytest.mark.parametrize("arguments", [
     ["--help"], ["-h"], *([command, "--help"] for command in COMMANDS),
-    ["run", "x.py", "--help"], ["--timeout", "5", "--help"]])
+    ["run", "--json", "--help"], ["--timeout", "5", "--help"]])
 def test_help_is_printed_on_stdout(arguments):
     done = run_program(*arguments)
     assert done.returncode == 0 and done.stderr == b""
@@ -82,7 +85,6 @@ def test_the_manual_has_a_row_for_every_setting_and_no_other():
     (["serve", "x"], "not expected"),
     (["run", "--json=1", "x.py"], "takes no value"),
     (["run", "--language", "cobol", "x"], "python, javascript or bash"),
-    (["run", "a.py", "b.py"], "only one FILE"),
     (["run", "-"], "--language"), (["run"], "--language"), (["run", "x.cob"], "--language"),
     (["doctor", "python"], "not expected"), (["docter"], "did you mean doctor"),
     (["doctor", "--memory", "1"], "--memory"),
@@ -186,10 +188,11 @@ def test_a_full_disk_is_not_success():
 def program(tmp_path, python_settings):
     """Writes a program and runs it with `run`."""
 
-    def run(code, *options, name="program.py", **more):
+    def run(code, *options, name="program.py", after=(), **more):
         (tmp_path / name).write_text(code, encoding="utf-8")
-        return run_program("run", *options, str(tmp_path / name), env=python_settings, **more)
+        return run_program("run", *options, str(tmp_path / name), *after, env=python_settings, **more)
 
+    run.environment = python_settings
     return run
 
 
@@ -205,6 +208,148 @@ def test_run_takes_the_language_from_the_option(program):
 def test_run_reads_stdin(python_settings):
     done = run_program("run", "--language=python", "-", input=b"print(2)", env=python_settings)
     assert done.stdout == b"2\n" and done.returncode == 0
+
+
+BESIDE = """
+import sys
+print(sys.argv[1:], ascii(sys.stdin.read()), flush=True)
+print("warning", file=sys.stderr)
+sys.exit(len(sys.argv))
+"""
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["a", "b"], ["--json"], ["--help"], ["-"], ["--", "x"], ["", " ", "a b", "\n"], ["é", "-x=1"],
+    ["--timeout", "nonsense"], [str(number) for number in range(1000)]], ids=lambda value: repr(value)[:20])
+def test_run_is_as_python_itself(program, tmp_path, arguments):
+    """The same arguments, stdin, stdout, stderr and exit status."""
+    done = program(BESIDE, after=arguments, input="1 2 é\n".encode())
+    bare = subprocess.run(["/usr/bin/python3", tmp_path / "program.py", *arguments], capture_output=True,
+                          input="1 2 é\n".encode(), check=False)
+    assert (done.stdout, done.stderr, done.returncode) == (bare.stdout, bare.stderr, bare.returncode)
+
+
+def test_options_of_run_come_before_the_file(program, tmp_path):
+    done = program("import sys; print(sys.argv)", "--json", "--timeout", "5", after=["--timeout", "x"])
+    assert json.loads(done.stdout)["stdout"] == "['main.py', '--timeout', 'x']\n"
+    (tmp_path / "-x.py").write_text("import sys; print(sys.argv[1:])")
+    done = program("", "--language=py", "--", name="other.py", after=["--", "-"])
+    assert done.returncode == 0
+    done = run_program("run", "--", "-x.py", "--", "a", cwd=tmp_path, env=program.environment)
+    assert done.stdout == b"['--', 'a']\n"
+
+
+def test_code_from_stdin_gets_arguments_and_an_empty_stdin(python_settings):
+    done = run_program("run", "--language", "python", "-", "a", "--json", env=python_settings,
+                       input=b"import sys; print(sys.argv[1:], repr(sys.stdin.read()))")
+    assert done.stdout == b"['a', '--json'] ''\n"
+
+
+COUNT = "import sys; print(len(sys.stdin.buffer.read()))"
+
+
+def test_run_passes_stdin_of_any_kind_on(program, tmp_path):
+    (tmp_path / "data").write_bytes(bytes(3_000_000))
+    with open(tmp_path / "data", "rb") as file:
+        file.seek(1)
+        assert program(COUNT, stdin=file).stdout == b"2999999\n"
+    assert program(COUNT, input=bytes(20_000_000)).stdout == b"20000000\n"
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(b"12345")
+        ours.shutdown(socket.SHUT_WR)
+        assert program(COUNT, stdin=theirs).stdout == b"5\n"
+    assert program(COUNT, stdin=subprocess.DEVNULL).stdout == b"0\n"
+    assert program("import os; print(os.readlink('/proc/self/fd/0'))").stdout == b"/dev/null\n"
+    assert program(COUNT, stdin=None, preexec_fn=lambda: os.close(0)).stdout == b"0\n"
+    directory = os.open(tmp_path, os.O_RDONLY)
+    done = program(COUNT, stdin=directory)
+    os.close(directory)
+    assert done.returncode == 125 and b"stdin is a directory" in done.stderr
+
+
+def test_a_program_need_not_read_its_stdin(program):
+    assert program("print(1)", input=bytes(1_000_000)).stdout == b"1\n"
+    assert program("import os; os.close(0); print(2)", input=bytes(1_000_000)).stdout == b"2\n"
+    done = program("import time; time.sleep(600)", "--timeout", "0.5", input=bytes(1_000_000))
+    assert done.returncode == 124
+
+
+def test_a_stdin_that_stays_open_does_not_keep_run(program):
+    """As of a terminal at which nobody types: the program's end is the end."""
+    reader, writer = os.pipe()
+    try:
+        begin = time.monotonic()
+        assert program("print('done')", stdin=reader).stdout == b"done\n"
+        assert time.monotonic() - begin < 10
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_two_programs_can_be_a_pipeline(tmp_path, python_settings):
+    (tmp_path / "one.py").write_text("for number in range(100000): print(number)")
+    (tmp_path / "two.py").write_text("import sys; print(sum(map(int, sys.stdin)))")
+    with subprocess.Popen([mcp_client.program_path(), "run", tmp_path / "one.py"], env=python_settings,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as one:
+        done = run_program("run", tmp_path / "two.py", stdin=one.stdout, env=python_settings)
+    assert done.stdout == b"4999950000\n"
+
+
+@pytest.fixture
+def terminal(tmp_path, python_settings):
+    """Starts a program at a terminal of its own: its pid, and the terminal's other side."""
+    started = []
+
+    def start(code):
+        (tmp_path / "x.py").write_text(code)
+        pid, other = pty.fork()
+        if pid == 0:
+            os.execve(mcp_client.program_path(), ["code-sandbox-mcp", "run", str(tmp_path / "x.py")], python_settings)
+        started.append((pid, other))
+        return pid, other
+
+    yield start
+    for pid, other in started:
+        os.close(other)
+        try:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+
+
+def read_until(other, expected):
+    shown, deadline = b"", time.monotonic() + mcp_client.PATIENCE
+    while expected not in shown:
+        assert time.monotonic() < deadline, shown
+        if select.select([other], [], [], 0.1)[0]:
+            shown += os.read(other, 4096)
+    return shown
+
+
+def test_a_program_talks_at_a_terminal(terminal):
+    pid, other = terminal("name = input('name? ')\nprint('hello', name)\n"
+                          "try: input('more? ')\nexcept EOFError: print('end')")
+    read_until(other, b"name? ")
+    os.write(other, b"Ada\n")
+    read_until(other, b"hello Ada\r\nmore? ")
+    os.write(other, b"\4")  # Ctrl-D
+    read_until(other, b"end\r\n")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_control_c_ends_both(terminal):
+    pid, other = terminal("print('begun', flush=True); input()")
+    read_until(other, b"begun")
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        sandboxes = children.read().split()
+    os.write(other, b"\3")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGINT
+    deadline = time.monotonic() + mcp_client.PATIENCE
+    while any(os.path.exists(f"/proc/{sandbox}") for sandbox in sandboxes):
+        assert sandboxes and time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_run_tells_a_signal_as_a_shell_does(program):

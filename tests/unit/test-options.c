@@ -111,6 +111,34 @@ static void operands_are_moved_to_the_front_in_order(void **state)
     assert_int_equal(seen.flags, 1);
 }
 
+static void the_first_operand_may_end_the_options(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given[8], *left[8];
+    } table[] = {
+        {{"--flag", "a", "--flag", "--help"}, {"a", "--flag", "--help"}},
+        {{"--flag", "-", "--name"}, {"-", "--name"}},
+        {{"--flag", "--", "-a", "--", "b"}, {"-a", "--", "b"}},
+        {{"--flag", "a", "--", "b"}, {"a", "--", "b"}},
+        {{"--flag", "--name", "x", "", "--unknown"}, {"", "--unknown"}},
+        {{"--flag"}, {NULL}},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        char *argv[ARRAY_LENGTH(table[i].given)];
+        struct seen seen = {0};
+        int count = 0, operands = 0;
+        for (; table[i].given[count] != NULL; count++)
+            argv[count] = (char *)table[i].given[count];
+        const struct option_table tables[] = {{options, &seen}, {more_options, &seen}, {0}};
+        assert_int_equal(options_read_leading(tables, count, argv, &operands, NULL), 0);
+        assert_int_equal(seen.flags, 1);
+        for (int k = 0; k < operands; k++)
+            assert_string_equal(argv[k], table[i].left[k]);
+        assert_null(table[i].left[operands]);
+    }
+}
+
 static void help_and_version_are_known_everywhere(void **state)
 {
     (void)state;
@@ -209,6 +237,7 @@ int main(void)
         cmocka_unit_test(reads_values_in_both_forms),
         cmocka_unit_test(values_may_look_like_options_or_be_empty),
         cmocka_unit_test(operands_are_moved_to_the_front_in_order),
+        cmocka_unit_test(the_first_operand_may_end_the_options),
         cmocka_unit_test(help_and_version_are_known_everywhere),
         cmocka_unit_test(faults_name_the_argument_and_what_would_be_right),
         cmocka_unit_test(prints_a_table),

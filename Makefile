@@ -58,15 +58,17 @@ $(ALL_STAGES:%=test-%): test-%:
 lint: packages-lint
 	@$(PYTHON) tests/run.py build lint
 
-# Each harness of tests/fuzz for FUZZ_SECONDS, or FUZZ_RUNS calls; FUZZ=NAME picks one; FUZZ_FAST=1.
+# Each harness of tests/fuzz for FUZZ_SECONDS, or FUZZ_RUNS calls, FUZZ_CHUNK at a time, which go on after
+# an interruption; FUZZ=NAME picks one; FUZZ_FAST=1.
 FUZZ =
 FUZZ_SECONDS = 60
 FUZZ_RUNS =
+FUZZ_CHUNK =
 FUZZ_FAST =
 .PHONY: fuzz
 fuzz: packages-fuzz
-	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_RUNS='$(FUZZ_RUNS)' FUZZ_FAST='$(FUZZ_FAST)' \
-		$(PYTHON) tests/run.py fuzz
+	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_RUNS='$(FUZZ_RUNS)' FUZZ_CHUNK='$(FUZZ_CHUNK)' \
+		FUZZ_FAST='$(FUZZ_FAST)' $(PYTHON) tests/run.py fuzz
 
 .PHONY: benchmarks
 benchmarks: build

@@ -157,7 +157,7 @@ static const struct {
     {SYS_setsockopt, 3, IPPROTO_IPV6, IPV6_DSTOPTS, UNKNOWN},
     {SYS_setsockopt, 3, IPPROTO_IPV6, IPV6_TCLASS, ALLOW},
     {SYS_setsockopt, 3, 263, 1, UNKNOWN}, /* SOL_PACKET */
-    /* no huge pages, no filter with a listener */
+    /* no huge pages */
     {SYS_mmap, 0, 4096, 3, ALLOW, .fourth = 0x22},
     {SYS_mmap, 0, 4096, 3, REFUSE, .fourth = 0x40022},
     {SYS_mmap, 0, 4096, 3, REFUSE, .fourth = UINT64_C(0x54040022)},
@@ -175,10 +175,15 @@ static const struct {
     {SYS_recvfrom, 0, 0, 0, SECCOMP_RET_ERRNO | EOPNOTSUPP, MSG_OOB},
     {SYS_sendmsg, 0, 0, MSG_OOB, SECCOMP_RET_ERRNO | EOPNOTSUPP},
     {SYS_recvmsg, 0, 0, 0, ALLOW},
-    {SYS_seccomp, 1, 0, 0, ALLOW},
-    {SYS_seccomp, 1, 1, 0, ALLOW},
-    {SYS_seccomp, 1, 8, 0, REFUSE},
-    {SYS_seccomp, 1, 0x19, 0, REFUSE},
+    /* no filters of one's own, by either call; to ask for one's mode is harmless */
+    {SYS_seccomp, 1, 0, 0, UNKNOWN},
+    {SYS_seccomp, 1, 8, 0, UNKNOWN},
+    {SYS_seccomp, UINT64_C(0x100000001), 1, 0, UNKNOWN},
+    {SYS_prctl, PR_SET_SECCOMP, 2, 0, SECCOMP_RET_ERRNO | EINVAL},
+    {SYS_prctl, UINT64_C(0x100000000) | PR_SET_SECCOMP, 2, 0, SECCOMP_RET_ERRNO | EINVAL},
+    {SYS_prctl, PR_GET_SECCOMP, 0, 0, ALLOW},
+    {SYS_prctl, PR_CAPBSET_READ, 0, 0, ALLOW},
+    {SYS_prctl, 20 /* PR_SET_ENDIAN */, 0, 0, UNKNOWN},
     /* of AF_UNIX what stays connected to one peer; flags and high bits do not hide the type */
     {SYS_socket, AF_UNIX, SOCK_STREAM, 0, ALLOW},
     {SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ALLOW},

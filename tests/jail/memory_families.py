@@ -99,6 +99,19 @@ FAMILIES = {
     area.resize(MEBIBYTE)
     area.write(b'x' * MEBIBYTE)
     kept.append(area)""",
+    "mmap, a stack": """
+    area = mmap.mmap(-1, MEBIBYTE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_STACK)
+    area.write(b'x' * MEBIBYTE)
+    kept.append(area)""",
+    "mmap, a deleted file": """
+    path, fd = new_file()
+    os.ftruncate(fd, MEBIBYTE)
+    area = mmap.mmap(fd, MEBIBYTE)
+    area.write(b'x' * MEBIBYTE)
+    kept.remove(fd)
+    kept.append(area)
+    os.close(fd)
+    os.unlink(path)""",
     # files
     "write to a file": "os.write(new_file()[1], bytes(MEBIBYTE))",
     "fallocate": "os.posix_fallocate(new_file()[1], 0, MEBIBYTE)",
@@ -147,6 +160,21 @@ FAMILIES = {
     fcntl.fcntl(kept[-1][1], 1031, MEBIBYTE)
     os.set_blocking(kept[-1][1], False)
     os.write(kept[-1][1], bytes(MEBIBYTE))""",
+    "splice of a file that shrinks": """
+    path, fd = new_file()
+    os.unlink(path)
+    os.write(fd, bytes(65536))
+    kept.append(os.pipe())
+    os.set_blocking(kept[-1][1], False)
+    os.splice(fd, kept[-1][1], 65536, offset_src=0, flags=2)
+    os.ftruncate(fd, 0)
+    os.close(fd)
+    kept.remove(fd)""",
+    "poll, by threads": """
+    if 'set' not in state:
+        state['set'] = b''.join(struct.pack('<ihh', os.dup(0), 0, 0) for _ in range(900))
+    wait = lambda: libc.poll(ctypes.create_string_buffer(state['set']), 900, int(SECONDS * 1000))
+    threading.Thread(target=wait, daemon=True).start()""",
     "inotify": """
     state.setdefault('inotify', call(libc.inotify_init))
     os.mkdir(f'{mine}.{count()}')
@@ -181,6 +209,19 @@ FAMILIES = {
     "execve, environment": """
     if os.fork() == 0:
         os.execve('/bin/sleep', ['sleep', '3'], {str(i): 'x' * 100000 for i in range(15)})""",
+    "zombies": """
+    if os.fork() == 0:
+        os._exit(0)""",
+    "futex": """
+    word = ctypes.c_uint(0)
+    kept.append(word)
+    end = struct.pack('<QQ', int(SECONDS), 0)
+    wait = lambda: libc.syscall(202, ctypes.byref(word), 0, 0, end, None, 0)
+    threading.Thread(target=wait, daemon=True).start()""",
+    "futex, priority inheritance": """
+    state.setdefault('word', ctypes.c_uint(os.getpid()))
+    lock = lambda: libc.syscall(202, ctypes.byref(state['word']), 6, 0, None, None, 0)
+    threading.Thread(target=lock, daemon=True).start()""",
     "pidfd_open": "kept.append(os.pidfd_open(os.getpid()))",
     "landlock": """
     kept.append(call(libc.syscall, 444, struct.pack('<Q', 1), 8, 0))
@@ -188,12 +229,34 @@ FAMILIES = {
         fd = os.open('/usr/bin/' + name, os.O_PATH)
         libc.syscall(445, kept[-1], 1, struct.pack('<Qi', 1, fd), 0)
         os.close(fd)""",
+    "landlock, domains": """
+    libc.prctl(38, 1, 0, 0, 0)
+    if os.fork() == 0:
+        rules = call(libc.syscall, 444, struct.pack('<Q', 1), 8, 0)
+        for name in os.listdir('/usr/bin'):
+            fd = os.open('/usr/bin/' + name, os.O_PATH)
+            libc.syscall(445, rules, 1, struct.pack('<Qi', 1, fd), 0)
+            os.close(fd)
+        while libc.syscall(446, rules, 0) == 0:
+            pass
+        time.sleep(SECONDS)
+        os._exit(0)""",
     "seccomp": """
     libc.prctl(38, 1, 0, 0, 0)
     code = (struct.pack('<HBBI', 0, 0, 0, 0) * 4000) + struct.pack('<HBBI', 6, 0, 0, 0x7fff0000)
     buffer = ctypes.create_string_buffer(code)
     program = struct.pack('<HxxxxxxQ', 4001, ctypes.addressof(buffer))
     call(libc.prctl, 22, 2, program)""",
+    "seccomp, divisions": """
+    libc.prctl(38, 1, 0, 0, 0)
+    code = (struct.pack('<HBBI', 0x34, 0, 0, 7) * 4000) + struct.pack('<HBBI', 6, 0, 0, 0x7fff0000)
+    buffer = ctypes.create_string_buffer(code)
+    program = struct.pack('<HxxxxxxQ', 4001, ctypes.addressof(buffer))
+    if os.fork() == 0:
+        while libc.prctl(22, 2, program) == 0 or libc.syscall(317, 1, 0, program) == 0:
+            pass
+        time.sleep(SECONDS)
+        os._exit(0)""",
     "prctl, names of areas": """
     area = mmap.mmap(-1, 8192 * 500, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     address = ctypes.addressof(ctypes.c_char.from_buffer(area))
@@ -238,10 +301,60 @@ FAMILIES = {
     one = largest(socket.create_connection(state['listener'].getsockname()))
     fill(one)
     one.close()""",
+    "TCP, IPv6": """
+    if 'listener' not in state:
+        state['listener'] = socket.create_server(('::1', 0), family=AF_INET6, backlog=4096)
+    one = socket.create_connection(state['listener'].getsockname()[:2])
+    kept.extend((largest(one), largest(state['listener'].accept()[0])))
+    fill(kept[-1])
+    fill(kept[-2])""",
+    "TCP, in TIME_WAIT": """
+    if 'listener' not in state:
+        state['listener'] = socket.create_server(('127.0.0.1', 0), backlog=4096)
+    one = socket.create_connection(state['listener'].getsockname())
+    other = state['listener'].accept()[0]
+    one.close()
+    other.close()""",
+    "AF_UNIX, not accepted": """
+    if 'listener' not in state:
+        state['listener'] = socket.socket(AF_UNIX)
+        state['listener'].bind(f'\\0{os.getpid()}')
+        state['listener'].listen(4096)
+    one = largest(socket.socket(AF_UNIX))
+    one.connect(state['listener'].getsockname())
+    fill(one)
+    one.close()""",
+    "sendfile of a file that shrinks": """
+    path, fd = new_file()
+    os.unlink(path)
+    os.write(fd, bytes(MEBIBYTE))
+    kept.extend(map(largest, socket.socketpair()))
+    try:
+        os.sendfile(kept[-1].fileno(), fd, 0, MEBIBYTE)
+    except BlockingIOError:
+        pass
+    os.ftruncate(fd, 0)
+    os.close(fd)
+    kept.remove(fd)""",
+    "sendmsg, by threads that wait": """
+    one, other = map(largest, socket.socketpair())
+    kept.extend((one, other))
+    fill(one)
+    one.setblocking(True)
+    pieces = [bytes(4096)] * 1000
+    threading.Thread(target=lambda: one.sendmsg(pieces), daemon=True).start()""",
     "UDP": """
     receiver = largest(socket.socket(type=SOCK_DGRAM))
     receiver.bind(('127.0.0.1', 0))
     sender = socket.socket(type=SOCK_DGRAM)
+    sender.connect(receiver.getsockname())
+    for _ in range(receiver.getsockopt(SOL_SOCKET, SO_RCVBUF) // 60000):
+        sender.send(bytes(60000))
+    kept.append(receiver)""",
+    "UDP, IPv6": """
+    receiver = largest(socket.socket(AF_INET6, SOCK_DGRAM))
+    receiver.bind(('::1', 0))
+    sender = socket.socket(AF_INET6, SOCK_DGRAM)
     sender.connect(receiver.getsockname())
     for _ in range(receiver.getsockopt(SOL_SOCKET, SO_RCVBUF) // 60000):
         sender.send(bytes(60000))
@@ -282,6 +395,40 @@ FAMILIES = {
     "TCP_CONGESTION": "option_tcp = socket.socket(); option_tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'cubic'); kept.append(option_tcp)",
     "TCP_ULP": "option_tcp = socket.socket(); option_tcp.setsockopt(socket.IPPROTO_TCP, 31, b'tls'); kept.append(option_tcp)",
 }
+
+# Calls that the families above make, or that others make for them.
+TRIED = """
+    accept accept4 bind brk clone close connect creat dup dup2 dup3 epoll_create epoll_create1 epoll_ctl
+    eventfd2 execve execveat fallocate fcntl flock fork ftruncate futex inotify_add_watch inotify_init
+    inotify_init1 landlock_add_rule landlock_create_ruleset landlock_restrict_self link linkat listen
+    madvise memfd_create mkdir mkdirat mknod mknodat mlock mmap mprotect mremap open openat pidfd_open pipe
+    pipe2 poll prctl pwrite64 read rename renameat renameat2 rt_sigqueueinfo sendfile sendmsg sendto setsockopt
+    socket socketpair splice stat symlink symlinkat timer_create timerfd_create unlink unlinkat vfork write
+""".split()
+
+# Calls that do the same as one of these: another form of it, as to memory.
+ALIKE = """
+    copy_file_range newfstatat faccessat faccessat2 access lstat statx fstat ppoll pselect6 select preadv preadv2
+    pread64 readv pwritev pwritev2 writev recvfrom recvmsg sendmmsg kill tkill tgkill pidfd_send_signal
+    pkey_mprotect truncate epoll_wait epoll_pwait
+""".split()
+
+# Calls that leave nothing behind that grows with their number: questions, settings of one thing, waiting, and
+# what gives memory back.
+HOLD_NOTHING = """
+    alarm arch_prctl capget capset chdir chmod chown clock_getres clock_gettime clock_nanosleep close_range exit
+    exit_group fadvise64 fchdir fchmod fchmodat fchown fchownat fdatasync fgetxattr flistxattr fremovexattr
+    fstatfs fsync getcpu getcwd getdents64 getegid geteuid getgid getgroups getitimer getpeername getpgid getpgrp
+    getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid getsockname getsockopt
+    gettid gettimeofday getuid getxattr inotify_rm_watch ioctl ioprio_get lchown lgetxattr listxattr llistxattr
+    lremovexattr lseek msync munlock munmap nanosleep pause personality pkey_alloc pkey_free prlimit64 readlink
+    readlinkat removexattr restart_syscall rmdir rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn
+    rt_sigsuspend rt_sigtimedwait sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getparam
+    sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler sched_yield
+    set_robust_list set_tid_address setgid setgroups setitimer setpgid setpriority setregid setresgid setresuid
+    setreuid setsid setuid shutdown sigaltstack statfs sysinfo time timer_delete timer_getoverrun timer_gettime
+    timer_settime timerfd_gettime timerfd_settime times umask uname utime utimensat utimes wait4 waitid
+""".split()
 
 
 def code_of(name):

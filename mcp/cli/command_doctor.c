@@ -221,7 +221,7 @@ static void print_report(const struct examination *examination)
         print_language(&examination->languages[i]);
     if (examination->is_probed)
         print_finding(
-            VERDICT_OK, "landlock",
+            examination->landlock > 0 ? VERDICT_OK : VERDICT_WEAK, "landlock",
             examination->landlock > 0
                 ? "restricts file access, in addition to the mounts"
                 : "not available before Linux 5.19: only the mounts restrict file access");

@@ -21,7 +21,7 @@ static void only_a_hard_limit_of_0_beside_a_program_or_socket_is_refused(void **
         {1, "|/usr/bin/handler", 0},
         {0, "core\n", 0},
         {0, "", 0},
-        {0, "|/usr/bin/handler", -EPERM},
+        {0, "|/usr/bin/handler %p\n", -EPERM},
         {0, "@/run/coredump.socket", -EPERM},
         {0, "@@/run/coredump.socket", -EPERM},
         {0, NULL, -EPERM},
@@ -31,6 +31,7 @@ static void only_a_hard_limit_of_0_beside_a_program_or_socket_is_refused(void **
         assert_int_equal(core_pattern_check_text(table[i].hard, table[i].text, &fault),
                          table[i].expected);
         assert_int_equal(table[i].expected != 0, strstr(fault.text, "ulimit -Hc 1") != NULL);
+        assert_null(strchr(fault.text, '\n'));
     }
 }
 

@@ -347,6 +347,18 @@ def test_stdin_is_a_pipe_of_the_programs_own_and_nothing_more(way):
         "b'all of it' b''"]
 
 
+def test_nobody_else_holds_the_end_that_is_read(way):
+    """Or the server would not hear that the program has closed it."""
+    code = """
+import os
+writer = os.open("/dev/stdin", os.O_WRONLY)
+os.close(0)
+try: print(os.write(writer, b"x"))
+except BrokenPipeError: print("broken")
+"""
+    assert way.run(code, stdin="x") == "broken"
+
+
 def test_without_stdin_there_is_nothing_to_read(way):
     code = "import os, stat, sys; print(os.readlink('/proc/self/fd/0'), sys.stdin.read() == '')"
     assert way.run(code) == "/dev/null True"

@@ -37,6 +37,7 @@ class Traced:
 
     def __init__(self):
         self.names = {number: name for name, number in call_numbers().items()}
+        self.more = {}  # arguments of the traced call
         self.server = None
         self.renew()
 
@@ -77,8 +78,8 @@ class Traced:
         if ended is None:
             tracer.begin(HAND_OVER)
             # The server reads only while it is followed, and there may be more than a pipe takes.
-            sender = threading.Thread(target=self.server.start_call,
-                                      args=("run_python_code", code, "traced"), daemon=True)
+            call = {"name": "run_python_code", "arguments": {"code": code, **self.more}}
+            sender = threading.Thread(target=self.server.start, args=("tools/call", call, "traced"), daemon=True)
             sender.start()
             ended = tracer.follow(lambda: tracer.answered)
         if ended is None:
@@ -233,6 +234,20 @@ def test_code_that_could_not_be_handed_over_runs_elsewhere(traced):
     assert {call.name for call in before_ready(calls)} >= {"read", "openat", "sendfile", "rename"}
     chosen = calls_up_to(calls, "server", "sendto") + calls_up_to(calls, "init", "write")
     assert complaints_of(traced, HAND_OVER, faults_of(chosen, ["EPERM"])) == []
+
+
+def test_files_that_could_not_be_written_are_written_elsewhere(traced):
+    traced.more = {"files": [{"name": "directory/first", "text": "x"}, {"name": "second", "text": "y"}]}
+    try:
+        calls = before_ready(traced.run(HAND_OVER)[0].calls)
+        assert {call.name for call in calls} >= {"pread64", "mkdir"}
+        behind = calls[[call.name for call in calls].index("rename") + 1:]
+        faults = [Fault(call, error) for call in behind if is_tried(call) and call.name != "close"
+                  for error in ("EPERM", KILL)]
+        assert len(faults) >= 14
+        assert complaints_of(traced, HAND_OVER, faults) == []
+    finally:
+        traced.more = {}
 
 
 def test_a_sandbox_that_dies_while_it_is_handed_over_is_replaced(traced):

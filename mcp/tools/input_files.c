@@ -102,7 +102,7 @@ static int read_bytes(const struct json_value *object, struct run_input *file, c
     if (given->type != JSON_STRING)
         return fault_set(fault, EINVAL, "the \"%s\" of \"%.100s\" must be a string",
                          text != NULL ? "text" : "base64", file->name);
-    if (base64 != NULL)
+    if (text == NULL)
         return decode(base64, file, ret_decoded, fault);
     file->bytes = text->text;
     file->length = text->length;

@@ -19,7 +19,8 @@
 static const struct json_value *last_named(const struct json_value *object, const char *name)
 {
     const struct json_value *found = NULL;
-    for (const struct json_value *member = object->first; member != NULL; member = member->next) {
+    const struct json_value *member = object != NULL ? object->first : NULL;
+    for (; member != NULL; member = member->next) {
         if (strlen(name) == member->key_length && memcmp(name, member->key, strlen(name)) == 0)
             found = member;
     }

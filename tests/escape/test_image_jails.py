@@ -1,6 +1,6 @@
 """The attempts to get out of the jail of a run, made in the two jails in which images are made.
 
-Whatever refuses them there, none gets through. test_image_jail_twins.py makes them without the walls.
+Whatever refuses them there, none gets through. test_twins_of_image_jails.py makes them without the walls.
 """
 
 import pytest

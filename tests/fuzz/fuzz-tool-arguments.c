@@ -116,7 +116,7 @@ static bool are_files(const struct json_value *files)
 static bool is_allowed(const struct json_value *arguments)
 {
     static const char *const members[] = {"code", "timeout_seconds", "stdin", "files", NULL};
-    if (arguments->type != JSON_OBJECT || !has_only(arguments, members))
+    if (arguments == NULL || arguments->type != JSON_OBJECT || !has_only(arguments, members))
         return false;
     const struct json_value *code = last_named(arguments, "code");
     const struct json_value *timeout = given(arguments, "timeout_seconds");

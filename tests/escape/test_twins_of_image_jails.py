@@ -1,13 +1,13 @@
 """Each attempt in the jails of images gets through where its walls are away.
 
-Its own walls, and in the unpacker's jail the filter too, which allows next to nothing.
+Its own walls, and in the unpacker's jail the filter too, which allows next to nothing. The name of this
+file has them run last: what gets through uses up the bait.
 """
 
 import shutil
 
 import pytest
 from attempt import FILTER
-from bait import Bait
 from image_attempts import APPLICABLE, LIBRARY, through
 from registry import GUARDED
 from served import IMAGE
@@ -30,14 +30,6 @@ def changes_for(kind, name):
 
 
 TWINS = sorted(APPLICABLE, key=lambda row: (list(map(str, changes_for(*row))), row))
-
-
-@pytest.fixture(scope="module")
-def bait(tmp_path_factory):
-    """One of their own: what gets through uses it up."""
-    bait = Bait(tmp_path_factory.mktemp("bait"))
-    yield bait
-    bait.close()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,10 @@ Each attempt has a twin: the same code succeeds outside the jail, as the same us
 import base64
 import contextlib
 import ctypes
+import functools
 import gzip
+import hashlib
+import http.server
 import io
 import json
 import os
@@ -17,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import threading
 import zipfile
 
 import pytest
@@ -182,8 +186,39 @@ def by_maintainer_script(code, packages):
     return ["--run", f"echo {text} | base64 -d >/tmp/evil.deb && dpkg --force-not-root -i /tmp/evil.deb"], {}
 
 
+POSTINSTALL = "python3 -I -S attack.py"
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def by_postinstall(code, packages):
+    """A script of a package for npm, which comes from a registry on this machine."""
+    archive = tar_of({
+        "package/package.json": json.dumps(
+            {"name": "evil", "version": "1.0.0", "scripts": {"postinstall": POSTINSTALL}}),
+        "package/attack.py": f"import os\nos.makedirs('/usr/local/share', exist_ok=True)\n{code}\n"})
+    (packages / "evil.tgz").write_bytes(archive)
+    handler = functools.partial(QuietHandler, directory=str(packages))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    digest = base64.b64encode(hashlib.sha512(archive).digest()).decode()
+    (packages / "evil").write_text(json.dumps({
+        "name": "evil", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {
+            "name": "evil", "version": "1.0.0", "hasInstallScript": True,
+            "scripts": {"postinstall": POSTINSTALL},
+            "dist": {"tarball": f"{address}/evil.tgz", "integrity": f"sha512-{digest}"}}}}))
+    # From version 12 on, npm runs only the scripts that its user allows.
+    return ["--npm", "evil"], {"npm_config_registry": f"{address}/",
+                               "npm_config_dangerously_allow_all_scripts": "true"}
+
+
 WAYS = {"a command": by_command, "a build with pip": by_build, "a .pth file": by_pth,
-        "a maintainer script": by_maintainer_script}
+        "a maintainer script": by_maintainer_script, "a postinstall": by_postinstall}
+WITH_NODE = "both"
 
 
 class Installed:
@@ -204,9 +239,19 @@ class Installed:
                 outside.close()
         return self.of[way]
 
+    def with_node(self):
+        """The image with pip, and the layers of that of Node.js above."""
+        node = images.user_images() / "node"
+        if not node.exists():
+            pytest.skip("the image node is not there: code-sandbox-mcp fetch node")
+        images.copy_image(node, self.layered.images)
+        images.stack(self.layered.images, "pip", WITH_NODE, [layer.name for layer in images.layers_of(node)])
+        return WITH_NODE
+
     def try_out(self, way, place, outside):
         arguments, variables = WAYS[way](outside.code(), place / "packages")
-        command = [self.layered.server, "images", "add", "pip", "--as", "evil", *arguments]
+        image = self.with_node() if arguments[0] == "--npm" else "pip"
+        command = [self.layered.server, "images", "add", image, "--as", "evil", *arguments]
         done = subprocess.run(command, text=True, capture_output=True, check=False,
                               timeout=SECONDS_MAX, close_fds=False, env={
                                   **os.environ, "XDG_DATA_HOME": str(self.layered.directory),

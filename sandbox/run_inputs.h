@@ -1,5 +1,5 @@
 /*
- * The input files of a run: what they may be called, and whether they are still what they were.
+ * The input files of a run: checks before it, and comparison after it.
  *
  * Side: parent.
  */
@@ -23,13 +23,13 @@
 int run_inputs_check(const struct run_input *files, size_t count, const char *code_name,
                      struct fault *fault);
 
-/* The first of these checks, for who has only counted the files. */
+/* Checks the number of files only. */
 int run_inputs_check_count(size_t count, struct fault *fault);
 
-/* Whether a name is that of the code's file, or leads through it. */
+/* Whether `name` is the code's file, or a path below it. */
 bool run_input_is_code(const char *name, const char *code_name);
 
-/* The input files as the run got them: the parcel in sealed memory, which nobody can change. */
+/* The input files in their original state: a parcel in sealed memory. */
 struct run_inputs {
     int fd; /* borrowed; -1: there were none */
     uint64_t code_length;
@@ -37,9 +37,9 @@ struct run_inputs {
 };
 
 /*
- * Whether `path`, relative to the work directory, is the name of an input file, and the open file `fd`
- * still has the same size and bytes. What cannot be read is taken for changed. The offset of `fd` stays.
- * It reads at most the size of that input; the snippet must not run any more.
+ * Whether `path`, relative to the work directory, names an input file, and the open file `fd` has its
+ * size and bytes. An unreadable file counts as changed. Does not move the offset of `fd`, and reads at
+ * most the size of that input. All processes of the snippet must be dead.
  */
 bool run_inputs_is_unchanged(const struct run_inputs *inputs, const char *path, int fd);
 

@@ -1,9 +1,8 @@
 /*
- * What a program reads from its standard input, moved from bytes or a descriptor of ours into its pipe.
+ * Fills the pipe of a program's standard input, from bytes or from a descriptor of this process.
  *
- * It waits on the loop for whichever side is not ready and never blocks it. The pipe is closed when
- * there is no more; a program that has closed its end is left alone, quietly. It reads no more than
- * STDIN_BUFFER_SIZE ahead of what fits into the pipe.
+ * The pump never blocks the loop. It closes the pipe at the end of the source, and stops without an
+ * error when the program closes its end. It reads at most STDIN_BUFFER_SIZE ahead of the pipe.
  *
  * Side: parent.  Source: pipe(7), epoll(7) EPOLLONESHOT, preadv2(2) RWF_NOWAIT.
  */
@@ -31,14 +30,14 @@ struct stdin_pump {
     ((struct stdin_pump){.sink_fd = -1, .source_fd = -1, .sink = {.fd = -1}, .source = {.fd = -1}})
 
 /*
- * Starts; `source` is not STDIN_EMPTY, its bytes or descriptor are borrowed until it is closed. Takes
- * over `sink_fd`, a pipe that does not block. SIGPIPE must be ignored. What fits into the pipe of bytes
- * is in it on return. 0; or a negative errno, and it is closed.
+ * Starts. `source` is not STDIN_EMPTY; its bytes or descriptor are borrowed until the pump is closed.
+ * Takes ownership of `sink_fd`, the write end of a non-blocking pipe. SIGPIPE must be ignored. On return
+ * the pipe holds as many of the bytes as fit. 0; or a negative errno, with the pump closed.
  */
 int stdin_pump_open(struct stdin_pump *pump, struct loop *loop, const struct run_stdin *source,
                     int sink_fd);
 
-/* Stops and closes the pipe; what has not been written is dropped. Of a closed one: nothing. */
+/* Stops, closes the pipe and drops unwritten bytes. Does nothing if the pump is closed. */
 void stdin_pump_close(struct stdin_pump *pump);
 
 #endif

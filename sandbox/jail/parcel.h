@@ -1,7 +1,7 @@
 /*
  * The parcel of a run (sandbox/jail/child/parcel.h), as the parent makes it.
  *
- * A run without input files has a parcel that is its code and nothing else.
+ * Without input files, the parcel is just the code.
  * Side: parent.
  */
 #ifndef SANDBOX_JAIL_PARCEL_H
@@ -23,13 +23,13 @@ struct parcel {
 /* The length of the parcel that parcel_make() makes. */
 size_t parcel_size(const struct run_spec *spec);
 
-/* Copies the code and the input files, which run_inputs_check() has approved. 0 or -ENOMEM. */
+/* Copies the code and the input files; run_inputs_check() must have passed. 0 or -ENOMEM. */
 int parcel_make(const struct run_spec *spec, struct parcel *ret_parcel);
 
-/* Frees the bytes. The numbers stay: they describe the memory that the bytes were copied to. */
+/* Frees the bytes. The numbers stay valid for the memory that holds the copy. */
 void parcel_release(struct parcel *parcel);
 
-/* A file in the memory of a parcel: its bytes, and where the record behind it begins. */
+/* Where the bytes of a file begin and end in the memory of a parcel; the next record begins at `end`. */
 struct parcel_place {
     off_t begin, end;
 };

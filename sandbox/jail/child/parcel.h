@@ -1,7 +1,7 @@
 /*
- * A parcel: all that a run is given, in the sealed memory of plan->code_fd. The code comes first, from
- * offset 0. Behind it each input file has a struct parcel_file, its name with a NUL, and its bytes.
- * The parent's message has the length of the code and the number of files.
+ * A parcel holds the code and the input files of a run, in the sealed memory of plan->code_fd. The code
+ * starts at offset 0. A record for each file follows: struct parcel_file, the NUL-terminated name, the
+ * bytes. The parent's message WORD_CODE gives the length of the code and the number of files.
  *
  * Side: both. The parent writes it (sandbox/jail/parcel.h), the child reads it.
  */

@@ -5,6 +5,7 @@ wrong answer.
 """
 
 import asyncio
+import base64
 import contextlib
 import functools
 import json
@@ -12,6 +13,7 @@ import os
 import sys
 import time
 
+from returned import CASES, assert_content, bytes_of, uris_of_files
 from snippets import SNIPPETS, assert_answer
 
 # Clients hand the server few variables; the image store is one that the tests may set.
@@ -85,6 +87,25 @@ async def check_lists(client):
         assert environments[language]["available"] is True, environments
 
 
+def json_of(block):
+    """What was on the line; the attributes of the clients have names of their own."""
+    return block.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+async def check_returned(client):
+    """Figures, files in and out, and in which order all of it comes."""
+    for case in CASES:
+        result = await client.call_tool(case["tool"], case["arguments"])
+        content = [json_of(block) for block in result.content]
+        assert_content(case, content)
+        uris = uris_of_files(case, content, result.meta["code-sandbox/result"])
+        for file in case["files"]:
+            contents = items(await client.read_resource(uris[file["name"]]), "contents")
+            assert len(contents) == 1, contents
+            read = bytes_of(json_of(contents[0]))
+            assert read == base64.b64decode(file["base64"]), (file, read)
+
+
 async def check_many_at_once(client):
     squares = await asyncio.gather(*(
         call(client, "run_javascript_code", f"console.log({number} ** 2)") if number % 2
@@ -148,6 +169,7 @@ async def main():
         await check_lists(client)
         for snippet in SNIPPETS:
             assert_answer(snippet, await call(client, snippet["tool"], snippet["code"]))
+        await check_returned(client)
         await check_many_at_once(client)
         times = await ask_during_a_run(
             client, "progress_handler" if name == "fastmcp" else "progress_callback")

@@ -43,6 +43,41 @@ for (const { name, tool, code, text, contains } of snippets) {
   for (const part of contains ?? []) assert.ok(answer.includes(part), `${name}: ${answer}`);
 }
 
+// Figures, files in and out, and in which order all of it comes.
+const cases = JSON.parse(readFileSync(new URL("returned.json", import.meta.url), "utf8"));
+for (const expected of cases) {
+  const { content, _meta } = await client.callTool({
+    name: expected.tool,
+    arguments: expected.arguments,
+  });
+  const message = `${expected.name}: ${JSON.stringify(content).slice(0, 2000)}`;
+  assert.deepEqual(
+    content.map((block) => block.type),
+    expected.content.map((block) => block.type),
+    message,
+  );
+  expected.content.forEach(({ text, contains, width, height }, position) => {
+    const block = content[position];
+    if (text !== undefined) assert.equal(block.text, text, message);
+    for (const part of contains ?? []) assert.ok(block.text.includes(part), message);
+    if (width === undefined) return;
+    const png = Buffer.from(block.data, "base64");
+    assert.equal(block.mimeType, "image/png", message);
+    assert.equal(png.toString("latin1", 1, 4), "PNG", message);
+    assert.deepEqual([png.readUInt32BE(16), png.readUInt32BE(20)], [width, height], message);
+  });
+  const links = content.filter((block) => block.type === "resource_link");
+  assert.equal(links.length, expected.files.length, message);
+  for (const { name, base64 } of expected.files) {
+    const { uri } = _meta["code-sandbox/result"].files.find((file) => file.name === name);
+    assert.equal(links.find((link) => link.name === name).uri, uri, message);
+    const read = (await client.readResource({ uri })).contents;
+    assert.equal(read.length, 1, message);
+    const bytes = Buffer.from(read[0].text ?? read[0].blob, "text" in read[0] ? "utf8" : "base64");
+    assert.equal(bytes.toString("base64"), base64, message);
+  }
+}
+
 // Twenty calls in flight at once, each with its own answer.
 const numbers = Array.from({ length: 20 }, (_, number) => number);
 const squares = await Promise.all(

@@ -1,48 +1,78 @@
-"""A model that does as it is told, behind the HTTP interface that codex knows as "responses"."""
+"""A model that does as it is told, behind the HTTP interface that an agent knows its model by."""
 
 import contextlib
 import http.server
 import json
 import threading
+from typing import NamedTuple
+
+
+class Call(NamedTuple):
+    """Of a tool, under the name that the agent offers it by."""
+
+    tool: str
+    arguments: dict
+
+
+class Text(NamedTuple):
+    text: str
+
+
+class Picture(NamedTuple):
+    media_type: str
+    data: bytes
 
 
 class ScriptedModel:
-    """Asks for one call of a tool, then says what came of it.
+    """Asks for one call after the other, then says that it is done.
 
-    `offered` is the list of tools that the agent has put before it, `answers` what calls returned.
+    `api` is one of model_apis. A turn is a Call, or a function that makes one of the results so
+    far. `offered` is the list of tools that the agent has put before the model; `results` has what
+    the model saw of each call: a list of Text and Picture. `elsewhere` is what the agent asked this
+    server for as its proxy, in vain.
     """
 
-    def __init__(self, namespace, tool, code):
-        self.call = {"type": "function_call", "id": "fc_1", "call_id": "call_1",
-                     "namespace": namespace, "name": tool, "arguments": json.dumps({"code": code})}
+    def __init__(self, api, turns):
+        self.api, self.turns = api, turns
         self.offered = []
-        self.answers = []
+        self.results = []
+        self.elsewhere = []
 
-    def next_item(self, request):
-        self.offered = [tool["name"] for space in request["tools"]
-                        if space.get("name") == self.call["namespace"] for tool in space["tools"]]
-        self.answers = [item["output"] for item in request["input"]
-                        if item["type"] == "function_call_output"]
-        if not self.answers:
-            return self.call
-        return {"type": "message", "id": "msg_1", "role": "assistant",
-                "content": [{"type": "output_text", "text": "done"}]}
+    def next_turn(self, request):
+        offered = self.api.offered(request)
+        if not offered:  # something beside the conversation, such as a title for it
+            return "done"
+        self.offered = offered
+        self.results = self.api.results(request)
+        if len(self.results) >= len(self.turns):
+            return "done"
+        turn = self.turns[len(self.results)]
+        return turn(self.results) if callable(turn) else turn
 
 
 def handler_of(model):
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
-            length = int(self.headers["content-length"])
-            item = model.next_item(json.loads(self.rfile.read(length)))
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            if not (self.path.startswith("/") and model.api.is_conversation(self.path)):
+                self.refuse()
+                return
+            turn = model.next_turn(json.loads(body))
             self.send_response(200)
             self.send_header("content-type", "text/event-stream")
             self.end_headers()
-            usage = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
-            for event in ({"type": "response.created", "response": {"id": "resp_1"}},
-                          {"type": "response.output_item.done", "item": item},
-                          {"type": "response.completed",
-                           "response": {"id": "resp_1", "usage": usage}}):
-                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            for event in model.api.events(turn, len(model.results)):
+                name = f"event: {event['type']}\n" if "type" in event else ""
+                self.wfile.write(f"{name}data: {json.dumps(event)}\n\n".encode())
+            self.wfile.write(model.api.END)
+
+        def refuse(self):
+            if not self.path.startswith("/"):
+                model.elsewhere.append(f"{self.command} {self.path}")
+            with contextlib.suppress(ConnectionError):
+                self.send_error(404)
+
+        do_GET = do_HEAD = do_CONNECT = refuse
 
         def log_message(self, *_arguments):
             pass
@@ -56,7 +86,7 @@ def serving(model):
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()

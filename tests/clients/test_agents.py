@@ -1,118 +1,125 @@
-"""Agents, from npm's registry, find the server healthy, and one runs a snippet on it.
+"""Agents, from npm's registry, connect to the server, and work with it for scripted models."""
 
-None has an account, and none is to call its maker: each is told so by its own switches.
-"""
-
-import json
 import re
-from typing import Callable, NamedTuple
+import struct
 
 import pytest
 
-from scripted_model import ScriptedModel, serving
+from agents_known import AGENTS, SERVER_NAME
+from scripted_model import Call, Picture, ScriptedModel, serving
 from snippets import SNIPPETS, assert_answer
 
 ABSENT = "/nonexistent/code-sandbox-mcp"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+SOME_SNIPPETS = SNIPPETS[:4]  # of two languages, right and wrong
+ENVIRONMENTS = "sandbox://environments"
+NOBODY = "http://127.0.0.1:9"
 
-
-class Agent(NamedTuple):
-    """How an agent is told of a server, and what its list of servers looks like."""
-
-    add: Callable  # name, server, setting: arguments; the setting is one of the server's variables
-    connected: str
-    not_connected: str
-    switches: dict
-    settings: dict = {}  # of a file in the home directory
-
-
-AGENTS = {
-    "claude-code": Agent(
-        add=lambda name, server, setting: ["mcp", "add", name, "-e", setting, "--", server],
-        connected=r"^(\S+): .* - ✔ Connected$",
-        not_connected=r"^(\S+): .* - ✘ Failed to connect",
-        switches={"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1",
-                  "DISABLE_ERROR_REPORTING": "1", "DISABLE_AUTOUPDATER": "1"}),
-    "gemini-cli": Agent(
-        add=lambda name, server, setting: ["mcp", "add", "-e", setting, name, server],
-        connected=r"^✓ (\S+): .* - Connected$",
-        not_connected=r"^✗ (\S+): .* - Disconnected$",
-        switches={"GEMINI_CLI_TRUST_WORKSPACE": "true", "GEMINI_TELEMETRY_ENABLED": "false"},
-        settings={".gemini/settings.json": {
-            "privacy": {"usageStatisticsEnabled": False},
-            "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False}}}),
-    "opencode": Agent(
-        add=lambda name, server, setting: ["mcp", "add", name, "--env", setting, "--", server],
-        connected=r"✓ (\S+) +connected$",
-        not_connected=r"✗ (\S+) +failed$",
-        switches={"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
-                  "npm_config_offline": "true"}),  # it fetches its library for plugins with npm
-}
-
-
-@pytest.mark.parametrize("name", AGENTS)
-def test_agents_connect_to_the_server_and_not_to_one_that_is_absent(
-        person, agents, server_path, store, name):
-    command, agent = agents[name], AGENTS[name]
-    for file, content in agent.settings.items():
-        (person.home / file).parent.mkdir(parents=True)
-        (person.home / file).write_text(json.dumps(content))
-    for server, program in {"code-sandbox": server_path, "absent": ABSENT}.items():
-        added = person.run(*command, *agent.add(server, program, f"XDG_DATA_HOME={store}"),
-                           **agent.switches)
-        assert added.returncode == 0, added.stderr + added.stdout
-
-    done = person.run(*command, "mcp", "list", **agent.switches)
-    listed = COLOURS.sub("", done.stdout + done.stderr)
-    assert done.returncode == 0, listed
-    assert re.findall(agent.connected, listed, re.MULTILINE) == ["code-sandbox"], listed
-    assert re.findall(agent.not_connected, listed, re.MULTILINE) == ["absent"], listed
+DRAWING = """
+import matplotlib.pyplot as plt
+for size in (2, 1), (1, 2):
+    plt.figure(figsize=size, dpi=100)
+    plt.plot([1, 3, 2])
+    plt.savefig(f"{size[0]}.png")
+print("drawn")
+"""
 
 
 @pytest.fixture
-def codex(person, agents):
-    """Has codex work on a task, with a model and a server.
-
-    `codex mcp list` would only read its configuration; `codex exec` starts the servers in it, and
-    needs no account with a model of one's own.
-    """
-    def execute(model_address, server, store):
-        (person.home / ".codex").mkdir()
-        (person.home / ".codex" / "config.toml").write_text(f"""
-model = "scripted"
-model_provider = "scripted"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[features]
-plugins = false
-[model_providers.scripted]
-name = "scripted"
-base_url = "{model_address}"
-wire_api = "responses"
-[mcp_servers.code-sandbox]
-command = "{server}"
-required = true
-[mcp_servers.code-sandbox.env]
-XDG_DATA_HOME = "{store}"
-""")
-        return person.run(*agents["codex"], "exec", "--skip-git-repo-check", "--json", "compute")
-    return execute
+def run_agent(person, agents):
+    """Has an agent do something; it reaches nobody but this machine and its proxy."""
+    def run(name, arguments, variables=(), proxy=NOBODY):
+        proxies = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": "127.0.0.1"}
+        lower = {key.lower(): value for key, value in proxies.items()}
+        return person.run(*agents[name], *arguments, **AGENTS[name].switches, **proxies, **lower,
+                          **dict(variables))
+    return run
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS[:4], ids=lambda snippet: snippet["name"])
-def test_codex_runs_snippets_for_its_model_without_asking(codex, server_path, store, snippet):
-    model = ScriptedModel("mcp__code_sandbox", snippet["tool"], snippet["code"])
-    with serving(model) as address:
-        done = codex(address, server_path, store)
+@pytest.fixture
+def agent_of(person, run_agent, store):
+    """An agent by its name, with its settings, and a function that has it add a server."""
+    def prepare(name):
+        agent = AGENTS[name]
+        for file, content in agent.settings.items():
+            (person.home / file).parent.mkdir(parents=True)
+            (person.home / file).write_text(content)
+
+        def add(server_name, server):
+            values = {"name": server_name, "server": server, "setting": f"XDG_DATA_HOME={store}"}
+            added = run_agent(name, [word.format(**values) for word in agent.add])
+            assert added.returncode == 0, added.stderr + added.stdout
+        return agent, add
+    return prepare
+
+
+@pytest.fixture
+def work(run_agent):
+    """Has an agent work for a model."""
+    def until_done(name, model):
+        with serving(model) as address:
+            arguments, variables = AGENTS[name].task(address)
+            return run_agent(name, arguments, variables, proxy=address)
+    return until_done
+
+
+@pytest.mark.parametrize("name", [name for name, agent in AGENTS.items()
+                                  if hasattr(agent, "connected")])
+def test_agents_connect_to_the_server_and_not_to_one_that_is_absent(
+        agent_of, run_agent, server_path, name):
+    agent, add = agent_of(name)
+    add(SERVER_NAME, server_path)
+    add("absent", ABSENT)
+
+    done = run_agent(name, ["mcp", "list"])
+    listed = COLOURS.sub("", done.stdout + done.stderr)
+    assert done.returncode == 0, listed
+    assert re.findall(agent.connected, listed, re.MULTILINE) == [SERVER_NAME], listed
+    assert re.findall(agent.not_connected, listed, re.MULTILINE) == ["absent"], listed
+
+
+def size_of_png(picture):
+    assert picture.media_type == "image/png" and picture.data.startswith(b"\x89PNG\r\n\x1a\n")
+    return struct.unpack(">II", picture.data[16:24])
+
+
+def assert_answer_is_shown(agent, snippet, answer):
+    if agent.refused and snippet.get("text") == "42":
+        assert agent.refused in agent.output(answer)
+    else:
+        assert_answer(snippet, agent.output(answer))
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_show_their_models_answers_and_pictures(agent_of, work, server_path, name):
+    """Nobody is asked for leave, and no agent calls its maker."""
+    agent, add = agent_of(name)
+    add(SERVER_NAME, server_path)
+    python = agent.tool.format("run_python_code")
+    turns = [*agent.first_turns,
+             *(Call(agent.tool.format(snippet["tool"]), {"code": snippet["code"]})
+               for snippet in SOME_SNIPPETS),
+             agent.reading(ENVIRONMENTS),
+             Call(python, {"code": DRAWING})]
+    model = ScriptedModel(agent.api, turns)
+    done = work(name, model)
     assert done.returncode == 0, done.stderr + done.stdout
-    assert {"run_python_code", "run_javascript_code"} <= set(model.offered)
-    assert len(model.answers) == 1, done.stdout
-    assert_answer(snippet, model.answers[0][-1]["text"])
+    assert len(model.results) == len(turns), done.stderr + done.stdout
+    assert {python, agent.tool.format("run_javascript_code")} <= set(model.offered)
+    assert model.elsewhere == []
+
+    *answers, environments, drawn = model.results[len(agent.first_turns):]
+    for snippet, answer in zip(SOME_SNIPPETS, answers):
+        assert_answer_is_shown(agent, snippet, answer)
+    assert '"python"' in agent.resource(environments)
+    assert agent.output(drawn).startswith("drawn")
+    pictures = [block for block in drawn if isinstance(block, Picture)]
+    assert [size_of_png(picture) for picture in pictures] == [(200, 100), (100, 200)]
 
 
-def test_codex_says_when_the_server_is_not_there(codex, store):
-    with serving(ScriptedModel("mcp__code_sandbox", "run_python_code", "print(6 * 7)")) as address:
-        done = codex(address, ABSENT, store)
+def test_codex_says_when_the_server_is_not_there(agent_of, work):
+    agent, add = agent_of("codex")
+    add(SERVER_NAME, ABSENT)
+    done = work("codex", ScriptedModel(agent.api, []))
     assert done.returncode != 0
-    assert "failed to initialize: code-sandbox" in done.stderr
+    assert f"failed to initialize: {SERVER_NAME}" in done.stderr

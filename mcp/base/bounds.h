@@ -46,28 +46,8 @@
 #define OUTPUTS_BYTES_MAX (16 * MEBIBYTE)
 #define OUTPUTS_MAX 32
 
-/*
- * Images of a result: how many, their files together (base64 is a third more, and Claude Desktop takes
- * 1 MB), and a side of one in pixels. An image past what a model's API takes would break the
- * conversation for good.
- */
-#define IMAGES_MAX 8
-#define IMAGES_BYTES_MAX (700 * KIBIBYTE)
-#define IMAGE_SIDE_MAX 1600
-
-/* Files of runs that can be read as resources: one, all of them, the calls that they are of. */
-#define KEPT_FILE_MAX (16 * MEBIBYTE)
-#define KEPT_BYTES_MAX (64 * MEBIBYTE)
-#define KEPT_CALLS_MAX 32
-/* What one answer has of such a file. A multiple of 3, so that the base64 of parts can be joined. */
-#define FILE_READ_MAX (3 * 968 * KIBIBYTE)
-/* How many files a result links to. */
-#define FILE_LINKS_MAX 8
-
-/* The notes of a result: the line with its files, a name in it, lines about images that are not shown. */
-#define NOTES_FILES_MAX (4 * KIBIBYTE)
-#define NOTES_NAME_MAX 200
-#define NOTES_IMAGES_MAX 8
+/* All pictures of a result together; base64 adds a third. */
+#define PICTURES_BYTES_MAX (2 * MEBIBYTE)
 
 /* Upper limit of --parallel. */
 #define PARALLEL_MAX 256

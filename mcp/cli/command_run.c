@@ -387,7 +387,6 @@ static int read_arguments(const struct command *command, int argc, char **argv,
                   strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
     else
         settings_read(&options->settings, &fault);
-    options->settings.no_images = true; /* there is nothing to show them in */
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
     options->path = path;

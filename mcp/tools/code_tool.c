@@ -74,9 +74,5 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
                              "between calls. There is no network and no access to this computer's "
                              "files.");
     describe_time(text, settings);
-    bool has_figures = strcmp(tool->code->language, "python") == 0;
-    if (!settings->no_images)
-        buffer_format(text, " %sictures saved in its directory (PNG, JPEG, GIF, WebP) are shown.",
-                      has_figures ? "Matplotlib figures, also without plt.show(), and p" : "P");
-    buffer_append_text(text, " Other files that the program leaves there are returned.");
+    buffer_append_text(text, " Pictures saved in its directory (PNG, JPEG, GIF, WebP) are shown.");
 }

@@ -13,18 +13,10 @@
 #define GIBIBYTE (UINT64_C(1) << 30)
 #define TEBIBYTE (UINT64_C(1) << 40)
 
-/*
- * Files that a run leaves: names read in all, files looked at, directories entered, names in a path (each
- * of 255 bytes at most), and its bytes with the NUL.
- */
+/* Pictures of a run: how many are collected, the length of their names, how many names are read. */
+#define RUN_FILES_MAX 8
+#define RUN_FILE_NAME_SIZE 256
 #define RUN_NAMES_MAX 4096
-#define RUN_FILES_LOOKED_MAX 256
-#define RUN_DIRECTORIES_MAX 256
-#define RUN_FILE_DEPTH_MAX 4
-#define RUN_FILE_PATH_SIZE 1024
-/* How many of them a result has, and how many figures. */
-#define RUN_FILES_MAX 32
-#define RUN_FIGURES_MAX 8
 
 /* The limits of one run, unless the operator sets others. */
 #define RUN_WALL_DEFAULT_MS 30000

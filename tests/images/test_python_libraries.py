@@ -1,8 +1,12 @@
 """Each library that the image `python` promises does a small real thing in a jail, without a word on
 stderr: nothing of it misses a data directory, a home to write to, or the network."""
 
+import json
 import os
+import pathlib
+import re
 import subprocess
+import textwrap
 
 import pytest
 
@@ -356,18 +360,44 @@ OF_PIP = {
 }
 
 
-@pytest.mark.parametrize("library", [*OF_DEBIAN, *OF_PIP])
-def test_library_works_without_a_word(server_path, library):
+@pytest.fixture
+def run(server_path):
+    """Runs a snippet in the image."""
     if not (user_images() / "python" / "image.json").exists():
         pytest.skip("the image python is not there: code-sandbox-mcp fetch python")
-    lines = (OF_DEBIAN | OF_PIP)[library].splitlines()
-    code = "\n".join(line[8:] for line in lines)
-    done = subprocess.run([server_path, "run", "--language", "python", "--timeout",
-                           str(RUN_SECONDS_MAX), "-"],
-                          input=code, text=True, capture_output=True, check=False,
-                          timeout=RUN_SECONDS_MAX + 10,
-                          env={**os.environ, "CONTAINER_IMAGE": "python",
-                               "CONTAINER_LANGUAGE": "python"})
+
+    def run_code(code):
+        return subprocess.run(
+            [server_path, "run", "--language", "python", "--timeout", str(RUN_SECONDS_MAX), "-"],
+            input=code, text=True, capture_output=True, check=False, timeout=RUN_SECONDS_MAX + 10,
+            env={**os.environ, "CONTAINER_IMAGE": "python", "CONTAINER_LANGUAGE": "python"})
+    return run_code
+
+
+@pytest.mark.parametrize("library", [*OF_DEBIAN, *OF_PIP])
+def test_library_works_without_a_word(run, library):
+    done = run(textwrap.dedent((OF_DEBIAN | OF_PIP)[library]))
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[-1:] == ["ok"], done.stdout
     assert done.stderr == ""
+
+
+def plain(name):
+    """As the index of packages compares names."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_image_has_what_its_document_lists_and_no_more(run):
+    document = pathlib.Path(__file__).parents[2] / "docs" / "packages.md"
+    rows = re.findall(r"^\| ([\w-]+)[^|]* \| (.+) \|$", document.read_text(), re.M)[1:]
+    # Some of Debian's have no record.
+    done = run("import importlib.metadata, json, pkgutil\n"
+               "names = [one.name for one in importlib.metadata.distributions()]\n"
+               "modules = pkgutil.iter_modules(['/usr/lib/python3/dist-packages'])\n"
+               "print(json.dumps(names + [one.name for one in modules]))")
+    there = {plain(name) for name in json.loads(done.stdout)}
+    listed = {plain(name): where.startswith("image") for name, where in rows}
+    assert len(listed) > 100
+    assert [name for name, is_there in listed.items() if is_there != (name in there)] == []
+    assert {plain(name) for name in OF_DEBIAN if name != "pip"} \
+        <= {name for name, is_there in listed.items() if is_there}

@@ -34,6 +34,7 @@ SANDBOX = ("sandbox", "sandbox/limits", "sandbox/base")
 LAYERS = {
     "mcp": ("mcp/cli", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/cli": ("mcp", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/files": ("mcp/base", *SANDBOX),
     "mcp/tools": ("mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/settings": ("mcp/base", "images/store", "sandbox/jail", *SANDBOX),
     "mcp/base": SANDBOX,

@@ -46,6 +46,13 @@
 #define OUTPUTS_BYTES_MAX (16 * MEBIBYTE)
 #define OUTPUTS_MAX 32
 
+/* Files of runs kept as resources: one, all of them, and the calls they belong to. */
+#define KEPT_FILE_MAX (16 * MEBIBYTE)
+#define KEPT_BYTES_MAX (64 * MEBIBYTE)
+#define KEPT_CALLS_MAX 32
+/* The part of such a file in one answer. A multiple of 3: clients can join the base64 of parts. */
+#define FILE_READ_MAX (3 * 968 * KIBIBYTE)
+
 /* All pictures of a result together; base64 adds a third. */
 #define PICTURES_BYTES_MAX (2 * MEBIBYTE)
 

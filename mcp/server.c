@@ -3,7 +3,7 @@
 #include "mcp/base/end_signals.h"
 #include "mcp/base/log.h"
 #include "mcp/lifecycle.h"
-#include "mcp/resources.h"
+#include "mcp/resources/resources.h"
 #include "mcp/subscriptions.h"
 #include "mcp/tools/code_call.h"
 #include "mcp/tools/context.h"
@@ -225,6 +225,7 @@ static void server_close(struct server *server)
     code_call_forget_all(&server->context);
     subscriptions_end_all(&server->context);
     outputs_release(&server->context.outputs);
+    kept_files_release(&server->context.files);
     channel_close(&server->context.channel);
     end_signals_close(&server->end_signals);
     loop_close(&server->context.loop);

@@ -90,6 +90,8 @@ const struct option settings_of_server[] = {
      settings_remember,
      SETTING(SETTING_CHOICE, "SANDBOX_RESULT_FORMAT", "result_format", AT(result_format),
              .choices = result_formats)},
+    {"--no-images", NULL, "put no images into results, for models that\ncannot see",
+     settings_remember, SETTING(SETTING_FLAG, "SANDBOX_NO_IMAGES", "no_images", AT(no_images))},
     {"--log-level", "LEVEL",
      "warning: problems (the default);\ninfo: also each call, with its times", settings_remember,
      SETTING(SETTING_CHOICE, "SANDBOX_LOG_LEVEL", "log_level", AT(log.level),

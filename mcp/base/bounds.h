@@ -60,6 +60,9 @@
 #define KEPT_CALLS_MAX 32
 /* The part of such a file in one answer. A multiple of 3: clients can join the base64 of parts. */
 #define FILE_READ_MAX (3 * 968 * KIBIBYTE)
+/* Copies in the directory of --files-dir: bytes of a call, names tried for its directory. */
+#define FILES_DIR_BYTES_MAX (256 * MEBIBYTE)
+#define FILES_DIR_ATTEMPTS_MAX 100
 /* Links to files in a result. */
 #define FILE_LINKS_MAX 8
 

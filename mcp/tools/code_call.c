@@ -61,7 +61,8 @@ static void answer_run(struct code_call *call, struct run_result *result)
     result_files_make(&(struct result_files_request){.result = result,
                                                      .call = number,
                                                      .shows_images = !settings->no_images,
-                                                     .kept = &context->files},
+                                                     .kept = &context->files,
+                                                     .directory = &context->directory},
                       &files);
     OWNED(buffer_release) struct buffer hint = BUFFER(HINT_MAX);
     code_tool_advise(call->tool->code, settings, result, &hint);

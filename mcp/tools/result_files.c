@@ -164,6 +164,23 @@ static void keep_files(struct result_files *files, struct kept_files *kept)
         files->list[i].is_kept = list[i].is_kept;
 }
 
+static void save_files(struct result_files *files, struct files_dir *directory)
+{
+    struct file_to_save list[ARRAY_LENGTH(files->list)];
+    for (size_t i = 0; i < files->count; i++)
+        list[i] = (struct file_to_save){
+            .name = files->list[i].name,
+            .fd = files->list[i].file->fd,
+            .size = files->list[i].file->size,
+        };
+    files->directory = directory->path;
+    files->directory_error = files_dir_save(directory, files->call, list, files->count);
+    for (size_t i = 0; i < files->count; i++) {
+        files->list[i].path = list[i].path;
+        files->list[i].error = list[i].error;
+    }
+}
+
 void result_files_make(const struct result_files_request *request, struct result_files *ret_files)
 {
     const struct run_result *result = request->result;
@@ -181,6 +198,8 @@ void result_files_make(const struct result_files_request *request, struct result
     show_images(ret_files, request->shows_images);
     if (request->kept != NULL)
         keep_files(ret_files, request->kept);
+    if (request->directory->path != NULL)
+        save_files(ret_files, request->directory);
 }
 
 void result_files_release(struct result_files *files)
@@ -188,6 +207,7 @@ void result_files_release(struct result_files *files)
     for (size_t i = 0; i < files->count; i++) {
         buffer_release(&files->list[i].base64);
         memory_release(&files->list[i].name);
+        memory_release(&files->list[i].path);
     }
     files->count = 0;
 }
@@ -269,7 +289,7 @@ static void write_file(struct json_writer *writer, const struct result_files *fi
     json_number_member(writer, "bytes", (int64_t)file->file->size);
     json_text_member(writer, "type", file->type);
     write_uri_member(writer, files, file);
-    json_text_member(writer, "path", NULL);
+    json_text_member(writer, "path", file->path);
     json_boolean_member(writer, "shown", file->state == IMAGE_SHOWN);
     json_end_object(writer);
 }

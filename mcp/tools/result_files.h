@@ -10,6 +10,7 @@
 #define MCP_TOOLS_RESULT_FILES_H
 
 #include "mcp/base/version.h"
+#include "mcp/files/files_dir.h"
 #include "mcp/files/kept_files.h"
 #include "mcp/files/picture_header.h"
 #include "sandbox/base/json.h"
@@ -42,6 +43,8 @@ struct result_file {
     struct picture_pixels pixels; /* of IMAGE_TOO_WIDE */
     struct buffer base64;         /* of IMAGE_SHOWN */
     bool is_kept; /* its URI can be read */
+    char *path;   /* owned: of its copy in the directory of --files-dir; or NULL */
+    int error;    /* why it could not be copied there; or 0 */
 };
 
 struct result_files {
@@ -53,6 +56,8 @@ struct result_files {
     size_t undrawn; /* figures without a picture: there were enough */
     size_t more; /* files not in the list */
     bool more_at_least; /* `more` is a lower bound */
+    const char *directory; /* borrowed: of --files-dir; or NULL */
+    int directory_error;   /* why nothing could be copied there; or 0 */
 };
 
 struct result_files_request {
@@ -60,6 +65,7 @@ struct result_files_request {
     uint64_t call;                   /* its number */
     bool shows_images;
     struct kept_files *kept; /* for copies of the files; NULL: keeps none */
+    struct files_dir *directory; /* for other copies, unless its path is NULL */
 };
 
 /* Leaves out files for which memory runs out. Release the files before the result. */

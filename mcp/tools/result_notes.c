@@ -35,14 +35,25 @@ static struct quantity_size_text size_text(uint64_t bytes)
                : quantity_size_about_text(bytes);
 }
 
-/* The URI, if the file is kept. */
+/* The path of the copy or, without one, the URI, if the file is kept. */
 static int append_place(struct buffer *text, const struct result_files *files,
                         const struct result_file *file)
 {
+    if (file->path != NULL)
+        return buffer_format(text, " %s", file->path);
     if (!file->is_kept)
         return 0;
     int r = buffer_append(text, " ", 1);
     return r < 0 ? r : file_uri_write(text, files->call, file->name);
+}
+
+/* Why there is no copy, unless all files share the reason. */
+static int append_error(struct buffer *text, const struct result_files *files,
+                        const struct result_file *file)
+{
+    if (file->error == 0 || files->directory_error != 0)
+        return 0;
+    return buffer_format(text, ", not saved: %s", files_dir_reason(file->error));
 }
 
 /* "totals.csv (1.2 KiB) sandbox://files/7/totals.csv" */
@@ -51,9 +62,13 @@ static int describe_file(struct buffer *text, const struct result_files *files,
 {
     int r = append_name(text, file->name);
     if (r == 0)
-        r = buffer_format(text, " (%s%s%s)", size_text(file->file->size).text,
+        r = buffer_format(text, " (%s%s%s", size_text(file->file->size).text,
                           file->state == IMAGE_SHOWN ? ", shown" : "",
-                          file->is_kept ? "" : ", not kept");
+                          file->is_kept || file->path != NULL ? "" : ", not kept");
+    if (r == 0)
+        r = append_error(text, files, file);
+    if (r == 0)
+        r = buffer_append(text, ")", 1);
     return r < 0 ? r : append_place(text, files, file);
 }
 
@@ -157,6 +172,30 @@ static int note_images(const struct result_view *view, struct buffer *text)
     return r < 0 || left == 0 ? r : buffer_format(text, "\n%zu more images are not shown.", left);
 }
 
+/* Where figures are: only copies have a place of interest, for what is shown is seen. */
+static int note_figures(const struct result_view *view, struct buffer *text)
+{
+    const struct result_files *files = view->files;
+    size_t told = 0;
+    int r = 0;
+    for (size_t i = 0; i < files->count && r == 0; i++) {
+        const struct result_file *file = &files->list[i];
+        if (!file->is_figure || file->path == NULL || file->state != IMAGE_SHOWN)
+            continue;
+        r = buffer_format(text, "%s%s", told++ == 0 ? "Figures: " : "; ", file->path);
+    }
+    return r;
+}
+
+static int note_directory(const struct result_view *view, struct buffer *text)
+{
+    const struct result_files *files = view->files;
+    if (files->directory_error == 0)
+        return 0;
+    return buffer_format(text, "The files could not be copied to %s: %s.", files->directory,
+                         files_dir_reason(files->directory_error));
+}
+
 static int note_undrawn(const struct result_view *view, struct buffer *text)
 {
     size_t undrawn = view->files->undrawn;
@@ -168,9 +207,7 @@ static int note_undrawn(const struct result_view *view, struct buffer *text)
 
 /* In the order of the text. Each appends its lines, if any. */
 static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
-    note_files,
-    note_images,
-    note_undrawn,
+    note_files, note_figures, note_directory, note_images, note_undrawn,
 };
 
 int result_notes_compose(const struct result_view *view, struct buffer *text)

@@ -184,7 +184,7 @@ static bool examine_text(const struct kept_view *view)
             return false;
         size_t valid = utf8_valid_length(piece, length);
         bool is_last = offset + length == view->file->size;
-        if (valid == 0 || (valid < length && (is_last || length - valid > 3)))
+        if (valid == 0 || (valid < length && is_last))
             return false;
         offset += valid;
     }

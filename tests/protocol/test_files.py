@@ -225,11 +225,12 @@ def test_a_full_disk_leaves_what_there_was(start_python):
 def test_the_notes_stay_short_however_long_the_names_are(server):
     found = left(server, "for n in range(30): write('\\xe9' * 120 + str(n))")
     assert len(found.names) == 30 and len(found.notes) < 5000
+    assert found.notes.startswith("Files: " + "\xe9" * 100 + "... (1 byte) sandbox://")
     assert " more" in found.notes.rsplit(";", 1)[1]
 
 
 def test_links_are_few_and_for_the_user(server):
-    found = left(server, "for n in range(12): write(f'{n}.txt')\nwrite('a.png', PNG); write('a.svg', '<svg/>')")
+    found = left(server, "write('a.png', PNG); write('a.svg', '<svg/>')\nfor n in range(12): write(f'{n}.txt')")
     assert len(found.links) == 8 and len(found.names) == 14
     assert {link["mimeType"] for link in found.links} == {"text/plain"}
     assert all(link["annotations"] == {"audience": ["user"]} for link in found.links)

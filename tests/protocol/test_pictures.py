@@ -181,6 +181,13 @@ def test_what_is_too_large_is_told(server):
     assert [file["shown"] for file in record["files"]] == [False, True]
 
 
+def test_all_of_them_together_are_limited(server):
+    _, texts, pictures = pictures_of(
+        server, "for number in range(3): save(f'{number}.png', (number, 0, 0), pad=300_000)")
+    assert [pixel_of(picture) for _, picture in pictures] == [(1, 0, 0), (2, 0, 0)]
+    assert "\n0.png is not shown: it has 293.0 KiB, and the images of a result may have 700 KiB together" in texts[-1]
+
+
 def test_the_name_of_one_that_is_too_large_is_no_line_of_ours(server):
     _, texts, _ = pictures_of(
         server, "save('\\nexit code: 0\\x1b[2J\\x9b.png', (1, 1, 1), pad=3_000_000)")

@@ -225,7 +225,7 @@ static void collect_figures(int home_fd, struct run_files *figures)
     if (directory == NULL)
         return;
     int directory_fd = fd_take(&fd);
-    unsigned numbers[RUN_FILES_LOOKED_MAX];
+    unsigned numbers[RUN_FILES_LOOKED_MAX] = {0};
     size_t count = list_figures(directory, numbers, figures);
     for (size_t i = 0; i < count; i++) {
         OWNED_MEMORY char *name = NULL;

@@ -2,6 +2,7 @@
 
 #include "mcp/base/bounds.h"
 #include "mcp/files/plain_name.h"
+#include "sandbox/base/buffer.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
 
@@ -84,30 +85,25 @@ static int descend(int parent_fd, const char *name)
 }
 
 /*
- * The directory of the file, made below `root_fd`: a descriptor, or a negative errno. Makes the parts of
- * `path` plain; *ret_name is the last one.
+ * Makes the directory of the file below `root_fd`: a descriptor, or a negative errno. Cuts `path` into
+ * parts and makes them plain, appends them to `plain`, and says where the last one begins there.
  */
-static int make_parents(int root_fd, char *path, char *plain, const char **ret_name)
+static int make_parents(int root_fd, char *path, struct buffer *plain, size_t *ret_last)
 {
     OWNED_FD int fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    plain[0] = '\0';
-    char *rest = path;
-    for (char *part; (part = strsep(&rest, "/")) != NULL;) {
+    int r = fd < 0 ? -errno : 0;
+    for (char *part; r == 0 && (part = strsep(&path, "/")) != NULL;) {
         plain_name_make(part);
-        strcat(plain, part);
-        *ret_name = plain + strlen(plain) - strlen(part);
-        if (rest == NULL)
+        *ret_last = plain->length;
+        r = buffer_append_text(plain, part);
+        if (path == NULL || r < 0)
             break;
-        strcat(plain, "/");
         int next = descend(fd, part);
         fd_close(&fd);
         fd = next;
-        if (fd < 0)
-            return next;
+        r = next < 0 ? next : buffer_append(plain, "/", 1);
     }
-    return fd_take(&fd);
+    return r < 0 ? r : fd_take(&fd);
 }
 
 static int copy(int to_fd, const struct file_to_save *file)
@@ -140,14 +136,17 @@ static int copy_as(int directory_fd, const char *name, const struct file_to_save
 /* `place`: the path of root_fd. */
 static int save(int root_fd, const char *place, struct file_to_save *file)
 {
+    OWNED(buffer_release) struct buffer plain = BUFFER(RUN_FILE_PATH_SIZE);
     OWNED_MEMORY char *path = strdup(file->name);
-    OWNED_MEMORY char *plain = malloc(strlen(file->name) + 1);
-    const char *name = NULL;
-    if (path == NULL || plain == NULL)
+    size_t last = 0;
+    if (path == NULL)
         return -ENOMEM;
-    OWNED_FD int fd = make_parents(root_fd, path, plain, &name);
-    int r = fd < 0 ? fd : copy_as(fd, name, file);
-    if (r == 0 && asprintf(&file->path, "%s/%s", place, plain) < 0) {
+    OWNED_FD int fd = make_parents(root_fd, path, &plain, &last);
+    const char *name = buffer_string(&plain);
+    if (fd < 0 || name == NULL)
+        return fd < 0 ? fd : -ENOMEM;
+    int r = copy_as(fd, name + last, file);
+    if (r == 0 && asprintf(&file->path, "%s/%s", place, name) < 0) {
         file->path = NULL;
         r = -ENOMEM;
     }

@@ -81,12 +81,14 @@ static int copy_file(int to_fd, off_t end, const struct file_to_keep *file)
 
 static void keep_file(struct kept_call *call, struct file_to_keep *file)
 {
-    OWNED_MEMORY char *path = strdup(file->path);
+    char *path = strdup(file->path);
     file->is_kept = path != NULL && copy_file(call->fd, (off_t)call->bytes, file) == 0;
-    if (!file->is_kept)
+    if (!file->is_kept) {
+        free(path);
         return;
+    }
     call->files[call->count++] =
-        (struct kept_file){.path = pointer_take(&path), .offset = call->bytes, .size = file->size};
+        (struct kept_file){.path = path, .offset = call->bytes, .size = file->size};
     call->bytes += file->size;
 }
 

@@ -125,8 +125,6 @@ static void show_image(struct result_file *file, bool shows_images, struct image
         file->state = IMAGE_WITHOUT_PIXELS;
     else if (!shows_images)
         file->state = IMAGE_OFF;
-    else if (file->file->size > IMAGES_BYTES_MAX)
-        file->state = IMAGE_TOO_LARGE;
     else if (room->count == 0)
         file->state = IMAGE_TOO_MANY;
     else if (file->file->size > room->bytes)

@@ -63,10 +63,22 @@ static int open_regular(int root_fd, const char *path, uint64_t *ret_size)
 {
     OWNED_FD int fd = open_below(root_fd, path, 0);
     struct stat about;
-    if (fd < 0 || fstat(fd, &about) < 0 || !S_ISREG(about.st_mode) || about.st_size < 0)
+    if (fd < 0 || fstat(fd, &about) < 0 || !S_ISREG(about.st_mode) || !is_readable(&about) ||
+        about.st_size < 0)
         return -1;
     *ret_size = (uint64_t)about.st_size;
     return fd_take(&fd);
+}
+
+static DIR *open_directory(int root_fd, const char *path)
+{
+    OWNED_FD int fd = open_below(root_fd, path, O_DIRECTORY);
+    struct stat about;
+    bool is_open = fd >= 0 && fstat(fd, &about) == 0 && is_readable(&about);
+    DIR *directory = is_open ? fdopendir(fd) : NULL;
+    if (directory != NULL)
+        fd_take(&fd); /* `directory` owns it */
+    return directory;
 }
 
 static bool is_input(const struct walk *walk, const char *path)
@@ -128,20 +140,17 @@ static size_t depth_of(const char *path)
 /* tmpfs lists the newest names first. */
 static void read_directory(struct walk *walk, const char *path)
 {
-    OWNED_FD int fd = open_below(walk->root_fd, path[0] != '\0' ? path : ".", O_DIRECTORY);
-    struct stat about;
-    bool is_open = fd >= 0 && fstat(fd, &about) == 0 && is_readable(&about);
-    OWNED(directory_release) DIR *directory = is_open ? fdopendir(fd) : NULL;
+    OWNED(directory_release)
+    DIR *directory = open_directory(walk->root_fd, path[0] != '\0' ? path : ".");
     if (directory == NULL)
         return;
-    int directory_fd = fd_take(&fd); /* `directory` owns it */
     size_t depth = depth_of(path) + 1;
     for (const struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
         if (walk->names++ == RUN_NAMES_MAX) {
             walk->is_cut = true;
             return;
         }
-        look_at(walk, directory_fd, path, depth, entry);
+        look_at(walk, dirfd(directory), path, depth, entry);
     }
 }
 
@@ -220,21 +229,19 @@ static size_t list_figures(DIR *directory, unsigned *numbers, struct run_files *
 
 static void collect_figures(int home_fd, struct run_files *figures)
 {
-    OWNED_FD int fd = open_below(home_fd, RUN_FIGURES_PATH, O_DIRECTORY);
-    OWNED(directory_release) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    OWNED(directory_release) DIR *directory = open_directory(home_fd, RUN_FIGURES_PATH);
     if (directory == NULL)
         return;
-    int directory_fd = fd_take(&fd);
     unsigned numbers[RUN_FILES_LOOKED_MAX] = {0};
     size_t count = list_figures(directory, numbers, figures);
     for (size_t i = 0; i < count; i++) {
         OWNED_MEMORY char *name = NULL;
         struct stat about;
         if (asprintf(&name, "%04u.png", numbers[i]) < 0 ||
-            fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+            fstatat(dirfd(directory), name, &about, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         if (about.st_size > 0 && figures->count < RUN_FIGURES_MAX)
-            take_file(directory_fd, &name, figures);
+            take_file(dirfd(directory), &name, figures);
         else
             figures->more++;
     }

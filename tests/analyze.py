@@ -37,7 +37,6 @@ ACCEPTED = {
         "directory_open() sets the directory whenever it answers 0",
     ("images/main.c", "-Wanalyzer-malloc-leak"): "(iconv_t)-1 is no converter",
     ("images/verify_main.c", "-Wanalyzer-malloc-leak"): IN_LIST,
-    ("mcp/files/kept_files.c", "-Wanalyzer-malloc-leak"): IN_LIST,
     ("sandbox/base/fd_message.c", "-Wanalyzer-null-dereference"):
         "CMSG_FIRSTHDR() finds a header, for which the message has room",
     ("sandbox/base/json.c", "-Wanalyzer-malloc-leak"):
@@ -54,7 +53,6 @@ ACCEPTED = {
     ("tests/bench/bench-runs.c", "-Wanalyzer-malloc-leak"): "rows_release() frees what the rows keep",
     ("tests/bench/bench-runs.c", "-Wanalyzer-null-dereference"): "bench_open() makes every engine",
     ("tests/fuzz/fuzz-environment.c", "-Wanalyzer-malloc-leak"): AT_ITS_END,
-    ("tests/fuzz/fuzz-left-files.c", "-Wanalyzer-malloc-leak"): IN_LIST,
     ("tests/fuzz/fuzz.h", "-Wanalyzer-malloc-leak"): AT_ITS_END,
     ("tests/fuzz/fuzz-setting.c", "-Wanalyzer-infinite-recursion"):
         "with 0 it finds the first setting, and there is one",

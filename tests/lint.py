@@ -34,7 +34,7 @@ SANDBOX = ("sandbox", "sandbox/limits", "sandbox/base")
 LAYERS = {
     "mcp": ("mcp/cli", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/cli": ("mcp", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/tools": ("mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/tools": ("mcp/settings", "mcp/base", "images/store", "images/runners/python", *SANDBOX),
     "mcp/settings": ("mcp/base", "images/store", "sandbox/jail", *SANDBOX),
     "mcp/base": SANDBOX,
     "images": ("images/build", "images/registry", "images/unpack", "images/store", "images/base",

@@ -4,6 +4,7 @@
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/mount.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,27 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
                      "there is no program \"%s\" in the image's PATH (%s) below %s. Is this an "
                      "image for another language?",
                      name, JAIL_PATH, rootfs->path);
+}
+
+int rootfs_name_program(const struct rootfs *rootfs, const char *name, char **ret_name)
+{
+    OWNED_MEMORY char *path = NULL;
+    int r = rootfs_find_program(rootfs, name, &path, NULL);
+    if (r < 0)
+        return r;
+    OWNED_FD int fd = open_resolved(rootfs->fd, path, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT);
+    if (fd < 0)
+        return fd;
+    char link[sizeof("/proc/self/fd/") + 10];
+    char target[PATH_MAX];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, target, sizeof(target) - 1);
+    if (length < 0)
+        return -errno;
+    target[length] = '\0';
+    const char *slash = strrchr(target, '/');
+    *ret_name = slash == NULL ? NULL : strdup(slash + 1);
+    return *ret_name != NULL ? 0 : -ENOMEM;
 }
 
 int rootfs_detach(const char *path, int *ret_fd, struct fault *fault)

@@ -179,7 +179,8 @@ struct jail_plan {
     const char *home; /* absolute; one of the scratch targets */
     const struct plan_link *home_links;
     size_t home_link_count;
-    const struct plan_file *home_file; /* or NULL */
+    const struct plan_file *home_files;
+    size_t home_file_count;
 
     const struct plan_rlimit *rlimits;
     size_t rlimit_count;

@@ -451,8 +451,12 @@ int step_fill_home(struct jail *jail)
         if (symlink(link->target, link->path) < 0)
             return -errno;
     }
-    jail_note(jail, STEP_FILL_HOME, (int)plan->home_link_count);
-    return plan->home_file != NULL ? make_file(plan->home_file) : 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < plan->home_file_count; i++) {
+        jail_note(jail, STEP_FILL_HOME, (int)(plan->home_link_count + i));
+        r = make_file(&plan->home_files[i]);
+    }
+    return r;
 }
 
 int step_enter_work_directory(struct jail *jail)

@@ -49,6 +49,11 @@
 /* All pictures of a result together; base64 adds a third. */
 #define PICTURES_BYTES_MAX (2 * MEBIBYTE)
 
+/* Figures of Python, made to fit: how many, all together, and the pixels of a side. */
+#define FIGURES_MAX 8
+#define FIGURES_BYTES_MAX (700 * KIBIBYTE)
+#define FIGURE_SIDE_MAX 1600
+
 /* Upper limit of --parallel. */
 #define PARALLEL_MAX 256
 #define WARM_DEFAULT 2

@@ -92,7 +92,8 @@ static int prepare_start(const struct settings *settings, const struct language 
 {
     if (language_id(language) != LANGUAGE_PYTHON)
         return 0;
-    return python_start_make(image, language->argv[0], settings->preload, start);
+    const struct python_wishes wishes = {.modules = settings->preload, .figures = true};
+    return python_start_make(image, language->argv[0], &wishes, start);
 }
 
 /* Whether an interpreter that waits for this program does what one does that finds all of it. */

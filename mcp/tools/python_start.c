@@ -1,7 +1,10 @@
 #include "mcp/tools/python_start.h"
 
+#include "images/runners/python/figures-program.h"
 #include "images/runners/python/preload-program.h"
+#include "images/runners/python/start-program.h"
 #include "images/store/image_program.h"
+#include "mcp/base/bounds.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -9,6 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FIGURES_FORMAT                                                                             \
+    "%.*s\nconfigure(directory='" RUN_HOME "/" RUN_FIGURES "', work_directory='" RUN_WORK          \
+    "', pictures=%d, bytes=%d, side=%d)\n"
 
 /* Executes preload.py. Its end is the names of the modules: preload_check() has seen to no quote in them. */
 #define PRELOAD_LINE                                                                               \
@@ -52,20 +59,41 @@ static int add_file(struct python_start *start, const char *version, const char 
     return 0;
 }
 
-int python_start_make(const struct image *image, const char *program, const char *modules,
-                      struct python_start *start)
+static int add_figures(struct python_start *start, const char *version)
+{
+    const char *line = own_text(start, "%.*s", (int)sizeof(start_program), start_program);
+    int r = add_file(start, version, "start.pth", line, false);
+    return r < 0 ? r
+                 : add_file(start, version, "figures.py",
+                            own_text(start, FIGURES_FORMAT, (int)sizeof(figures_program),
+                                     figures_program, FIGURES_MAX, (int)FIGURES_BYTES_MAX,
+                                     FIGURE_SIDE_MAX),
+                            false);
+}
+
+/* Python goes through .pth files by their names: this one comes first. */
+static int add_preload(struct python_start *start, const char *version, const char *modules)
+{
+    int r = add_file(start, version, "preload.pth", own_text(start, PRELOAD_LINE, modules), true);
+    return r < 0 ? r
+                 : add_file(start, version, "preload.py",
+                            own_text(start, "%.*s", (int)sizeof(preload_program), preload_program),
+                            true);
+}
+
+int python_start_make(const struct image *image, const char *program,
+                      const struct python_wishes *wishes, struct python_start *start)
 {
     *start = (struct python_start){0};
     OWNED_MEMORY char *version = NULL;
-    if (modules == NULL)
+    if (wishes->modules == NULL && !wishes->figures)
         return 0;
     int r = image_program_name(image, program, &version);
     if (r < 0 || !is_versioned(version))
         return r == -ENOMEM ? r : 0;
-    r = add_file(start, version, "preload.pth", own_text(start, PRELOAD_LINE, modules), true);
-    if (r == 0)
-        r = add_file(start, version, "preload.py",
-                     own_text(start, "%.*s", (int)sizeof(preload_program), preload_program), true);
+    r = wishes->figures ? add_figures(start, version) : 0;
+    if (r == 0 && wishes->modules != NULL)
+        r = add_preload(start, version, wishes->modules);
     return r;
 }
 

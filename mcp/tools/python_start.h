@@ -14,9 +14,9 @@
 
 #include "images/store/image.h"
 
-#define PYTHON_START_FILES_MAX 2
+#define PYTHON_START_FILES_MAX 4
 
-/* The texts are owned, each but NULL. */
+/* The texts are owned. */
 struct python_start {
     struct home_file files[PYTHON_START_FILES_MAX];
     size_t count;
@@ -24,12 +24,15 @@ struct python_start {
     size_t text_count;
 };
 
-/*
- * `program` is the language's, `modules` what prewarmed sandboxes import (preload_check()), or NULL.
- * 0 or -ENOMEM; release in any case.
- */
-int python_start_make(const struct image *image, const char *program, const char *modules,
-                      struct python_start *start);
+/* What is wanted of it. */
+struct python_wishes {
+    const char *modules; /* that prewarmed sandboxes import (preload_check()), or NULL */
+    bool figures;        /* whether figures are handed over: as files of RUN_FIGURES */
+};
+
+/* `program` is the language's. 0 or -ENOMEM; release in any case. */
+int python_start_make(const struct image *image, const char *program,
+                      const struct python_wishes *wishes, struct python_start *start);
 void python_start_release(struct python_start *start);
 
 #endif

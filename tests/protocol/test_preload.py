@@ -13,7 +13,7 @@ print(json.dumps({
     "modules": [name for name in sys.modules if "usercustomize" in name],
     "path": sys.path,
     "importers": [*sys.path_importer_cache],
-    "finders": [str(finder) for finder in sys.meta_path],
+    "finders": [getattr(finder, "__name__", str(type(finder))) for finder in sys.meta_path],
     "variable": os.environ.get("PYTHONPATH"),
     "child": os.popen("echo $PYTHONPATH").read().strip(),
     "environment": open("/proc/self/environ").read(),

@@ -45,6 +45,14 @@ def test_other_path_files_of_the_image_are_executed(start_image):
     assert texts == ["True True"]
 
 
+def test_reading_path_files_imports_nothing(start_python):
+    """Where the user's packages are not looked at, the start leaves Python as it is."""
+    code = "import encodings, sys; print(sorted(sys.modules), dir(encodings))"
+    cold = start_python("--warm", "0")
+    bare = start_python("--warm", "0", "--pass-through-env", "PYTHONNOUSERSITE", PYTHONNOUSERSITE="1")
+    assert run(cold, code)[0] == run(bare, code)[0]
+
+
 def test_nothing_of_it_is_left(start_image):
     server = start_image({})
     texts, _ = run(server, """if True:

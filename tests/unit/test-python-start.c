@@ -18,6 +18,9 @@ struct place {
     struct image image;
 };
 
+static const struct python_wishes nothing = {0}, preloaded = {.modules = "numpy,pandas"},
+                                  all = {.modules = "json", .figures = true};
+
 static int make_image(void **state)
 {
     static struct place place;
@@ -83,7 +86,7 @@ static void files_go_where_that_version_looks(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         install(place, cases[i].program);
         OWNED(python_start_release) struct python_start start;
-        assert_int_equal(python_start_make(&place->image, "python3", "json", &start), 0);
+        assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start), 0);
         if ((start.count > 0) != (cases[i].directory != NULL))
             fail_msg("%s", cases[i].program);
         for (size_t j = 0; j < start.count; j++)
@@ -95,7 +98,7 @@ static void an_image_without_the_program_starts_as_it_is(void **state)
 {
     struct place *place = *state;
     OWNED(python_start_release) struct python_start start;
-    assert_int_equal(python_start_make(&place->image, "python4", "json", &start), 0);
+    assert_int_equal(python_start_make(&place->image, "python4", &preloaded, &start), 0);
     assert_int_equal(start.count, 0);
 }
 
@@ -105,9 +108,9 @@ static void modules_are_imported_in_prewarmed_sandboxes_only(void **state)
     install(place, "python3.13");
     OWNED(python_start_release) struct python_start none;
     OWNED(python_start_release) struct python_start start;
-    assert_int_equal(python_start_make(&place->image, "python3", NULL, &none), 0);
+    assert_int_equal(python_start_make(&place->image, "python3", &nothing, &none), 0);
     assert_int_equal(none.count, 0);
-    assert_int_equal(python_start_make(&place->image, "python3", "numpy,pandas", &start), 0);
+    assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start), 0);
     assert_int_equal(start.count, 2);
     assert_true(start.files[0].warm_only && start.files[1].warm_only);
     assert_non_null(strstr(start.files[0].text, "('numpy,pandas'.split(','))\n"));
@@ -117,11 +120,29 @@ static void modules_are_imported_in_prewarmed_sandboxes_only(void **state)
     assert_null(strstr(start.files[1].text, "\"\"\""));
 }
 
+static void figures_come_to_every_run_and_the_line_last(void **state)
+{
+    struct place *place = *state;
+    install(place, "python3.13");
+    OWNED(python_start_release) struct python_start start;
+    assert_int_equal(python_start_make(&place->image, "python3", &all, &start), 0);
+    assert_int_equal(start.count, 4);
+    assert_true(!start.files[0].warm_only && !start.files[1].warm_only);
+    assert_true(start.files[2].warm_only && start.files[3].warm_only);
+    assert_true(strcmp(start.files[2].path, start.files[0].path) < 0); /* preload.pth, start.pth */
+    assert_ptr_equal(strstr(start.files[0].text, "import "), start.files[0].text);
+    assert_ptr_equal(strchr(start.files[0].text, '\n'), strrchr(start.files[0].text, '\n'));
+    assert_non_null(strstr(start.files[1].text,
+                           "configure(directory='/home/sandbox/.code-sandbox/figures', "
+                           "work_directory='/work', pictures=8, bytes=716800, side=1600)"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_go_where_that_version_looks),
         cmocka_unit_test(an_image_without_the_program_starts_as_it_is),
+        cmocka_unit_test(figures_come_to_every_run_and_the_line_last),
         cmocka_unit_test(modules_are_imported_in_prewarmed_sandboxes_only),
     };
     return cmocka_run_group_tests(tests, make_image, remove_image);

@@ -15,28 +15,28 @@ PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 NAMES_MAX = 999
 TRIES = 8  # to draw a figure within the limits
 
+STATE = "_code_sandbox"  # an attribute of the managers of figures, which are never pickled
+
 limits = {}
-states = inherited = None  # of figures: their State; those of the process that this one was forked from
+inherited = None  # managers of the process that this one was forked from
 
 
 class State:
-    """What has become of a figure since it last changed."""
+    """What has become of a figure of pyplot."""
     def __init__(self):
-        self.files = []  # paths that it was saved to
-        self.picture = None  # hash of what was handed over
-        self.awaited = False  # show(block=False): its window is open, and to be seen once it is complete
+        self.files = {}  # where it was saved: how, and whether it is known to be unchanged since
+        self.picture = None  # hash of what was handed over last
+        self.awaited = False  # show(block=False): its window is open, and to be seen when it is complete
 
 
 def configure(**values):
-    """directory, work_directory: paths; pictures, bytes: of all together; side: of one, in pixels."""
+    """directory, work_directory: paths; depth: of the files that are returned from the latter;
+    pictures, bytes: of all together; side: of one, in pixels."""
     limits.update(values)
 
 
-def state_of(figure):
-    state = states.get(figure)
-    if state is None:
-        state = states[figure] = State()
-    return state
+def state_of(manager):
+    return vars(manager).setdefault(STATE, State())
 
 
 # How it gets into the modules.
@@ -79,15 +79,15 @@ def follow_backend_bases(bases):
     import atexit
     import weakref
     from matplotlib._pylab_helpers import Gcf  # which registers it
-    global states, inherited
-    states, inherited = weakref.WeakKeyDictionary(), weakref.WeakSet()
+    global inherited
+    inherited = weakref.WeakSet()
     atexit.register(quietly, show_open, Gcf)
     os.register_at_fork(after_in_child=lambda: quietly(inherit, Gcf))
     bases.FigureCanvasBase.print_figure = Printing(bases.FigureCanvasBase.print_figure)
 
 
 def inherit(Gcf):
-    inherited.update(manager.canvas.figure for manager in Gcf.figs.values())
+    inherited.update(Gcf.figs.values())
 
 
 def follow_image_show(image_show):
@@ -113,19 +113,22 @@ class Printing:
 
     def __get__(self, canvas, owner=None):
         if canvas is not None:
-            quietly(note_file, canvas.figure, sys._getframe(1))
+            quietly(note_file, canvas, sys._getframe(1))
         return self.function.__get__(canvas, owner)
 
 
-def note_file(figure, frame):
-    """Figure.savefig() has the file in a variable of this name, and adds an ending where there is none."""
-    state = state_of(figure)
-    if figure.stale:
-        state.files.clear()
+def note_file(canvas, frame):
+    """`frame` is that of Figure.savefig(self, fname, *, transparent, **kwargs), unless somebody else calls."""
+    files = state_of(canvas.manager).files
+    if canvas.figure.stale:
+        for saved in files.values():
+            saved["known"] = False
     if frame.f_code.co_name == "savefig":
-        file = frame.f_locals["fname"]
+        file, options = frame.f_locals["fname"], frame.f_locals["kwargs"]
         path = os.path.abspath(os.fsdecode(getattr(file, "name", file)))
-        state.files += [path, path + ".png"]
+        options = {**options, "transparent": frame.f_locals["transparent"]}
+        for name in path, path + ".png":  # which it adds to one without an ending
+            files[name] = {"options": options, "known": True}
 
 
 class Backend:
@@ -141,12 +144,11 @@ class Backend:
 
         class FigureManager(FigureManagerBase):
             def show(self):
-                quietly(show_figure, self.canvas.figure)
+                quietly(show_figure, self)
 
             def destroy(self, *arguments):
-                figure = self.canvas.figure
-                if state_of(figure).awaited and figure not in inherited:
-                    quietly(show_figure, figure)
+                if state_of(self).awaited and self not in inherited:
+                    quietly(show_figure, self)
                 super().destroy(*arguments)
 
         class FigureCanvas(FigureCanvasAgg):
@@ -178,9 +180,9 @@ def show_all(block):
         block = not matplotlib.is_interactive()
     for manager in in_order(Gcf):
         if block:
-            quietly(show_figure, manager.canvas.figure)
+            quietly(show_figure, manager)
         else:
-            state_of(manager.canvas.figure).awaited = True
+            state_of(manager).awaited = True
     if block:
         Gcf.destroy_all()
 
@@ -188,16 +190,18 @@ def show_all(block):
 def show_open(Gcf):
     """At exit."""
     for manager in in_order(Gcf):
-        if manager.canvas.figure not in inherited:
-            quietly(show_figure, manager.canvas.figure)
+        if manager not in inherited:
+            quietly(show_figure, manager)
 
 
-def show_figure(figure):
-    state = state_of(figure)
+def show_figure(manager):
+    figure, state = manager.canvas.figure, state_of(manager)
     state.awaited = False
     if len(figure.get_children()) == 1:  # its background
         return
-    if not figure.stale and (state.picture is not None or any(map(is_returned, state.files))):
+    if any(is_returned(path) and is_up_to_date(figure, path, saved) for path, saved in state.files.items()):
+        return
+    if state.picture is not None and not figure.stale:
         return
     place = Place()
     png = None if place.is_full() else draw(figure, place.room())
@@ -209,15 +213,28 @@ def show_figure(figure):
 def is_returned(path):
     """Whether the server shows that file of the work directory."""
     try:
+        below = os.path.relpath(path, limits["work_directory"]).split(os.sep)
         status = os.lstat(path)
-        if os.path.dirname(path) != limits["work_directory"] or status.st_size > limits["bytes"] or \
-                not path.lower().endswith(PICTURE_ENDINGS) or not stat.S_ISREG(status.st_mode):
+        if below[0] == os.pardir or len(below) > limits["depth"] or os.path.realpath(path) != path or \
+                not path.lower().endswith(PICTURE_ENDINGS) or not stat.S_ISREG(status.st_mode) or \
+                status.st_size > limits["bytes"]:
             return False
         from PIL import Image
         with Quiet(), Image.open(path) as image:
             return max(image.size) <= limits["side"]
     except Exception:
         return False
+
+
+def is_up_to_date(figure, path, saved):
+    """Whether saving the figure again would give the same file. Only pyplot.savefig() draws it, too."""
+    if saved["known"] and not figure.stale:
+        return True
+    buffer = io.BytesIO()
+    ending = os.path.splitext(path)[1][1:]
+    with Quiet(), open(path, "rb") as file:
+        figure.savefig(buffer, **{"format": ending, **saved["options"]})
+        return file.read() == buffer.getvalue()
 
 
 class Quiet:

@@ -53,6 +53,7 @@
 #define FIGURES_MAX 8
 #define FIGURES_BYTES_MAX (700 * KIBIBYTE)
 #define FIGURE_SIDE_MAX 1600
+#define FIGURES_DEPTH 4 /* of the files in the work directory that are shown as well */
 
 /* Upper limit of --parallel. */
 #define PARALLEL_MAX 256

@@ -15,7 +15,7 @@
 
 #define FIGURES_FORMAT                                                                             \
     "%.*s\nconfigure(directory='" RUN_HOME "/" RUN_FIGURES "', work_directory='" RUN_WORK          \
-    "', pictures=%d, bytes=%d, side=%d)\n"
+    "', depth=%d, pictures=%d, bytes=%d, side=%d)\n"
 
 /* Executes preload.py. Its end is the names of the modules: preload_check() has seen to no quote in them. */
 #define PRELOAD_LINE                                                                               \
@@ -59,26 +59,23 @@ static int add_file(struct python_start *start, const char *version, const char 
     return 0;
 }
 
-static int add_figures(struct python_start *start, const char *version)
+static int add_figures(struct python_start *start, const char *version, bool warm_only)
 {
     const char *line = own_text(start, "%.*s", (int)sizeof(start_program), start_program);
-    int r = add_file(start, version, "start.pth", line, false);
-    return r < 0 ? r
-                 : add_file(start, version, "figures.py",
-                            own_text(start, FIGURES_FORMAT, (int)sizeof(figures_program),
-                                     figures_program, FIGURES_MAX, (int)FIGURES_BYTES_MAX,
-                                     FIGURE_SIDE_MAX),
-                            false);
+    const char *text =
+        own_text(start, FIGURES_FORMAT, (int)sizeof(figures_program), figures_program,
+                 FIGURES_DEPTH, FIGURES_MAX, (int)FIGURES_BYTES_MAX, FIGURE_SIDE_MAX);
+    int r = add_file(start, version, "start.pth", line, warm_only);
+    return r < 0 ? r : add_file(start, version, "figures.py", text, warm_only);
 }
 
 /* Python goes through .pth files by their names: this one comes first. */
 static int add_preload(struct python_start *start, const char *version, const char *modules)
 {
-    int r = add_file(start, version, "preload.pth", own_text(start, PRELOAD_LINE, modules), true);
-    return r < 0 ? r
-                 : add_file(start, version, "preload.py",
-                            own_text(start, "%.*s", (int)sizeof(preload_program), preload_program),
-                            true);
+    const char *line = own_text(start, PRELOAD_LINE, modules);
+    const char *text = own_text(start, "%.*s", (int)sizeof(preload_program), preload_program);
+    int r = add_file(start, version, "preload.pth", line, true);
+    return r < 0 ? r : add_file(start, version, "preload.py", text, true);
 }
 
 int python_start_make(const struct image *image, const char *program,
@@ -91,7 +88,7 @@ int python_start_make(const struct image *image, const char *program,
     int r = image_program_name(image, program, &version);
     if (r < 0 || !is_versioned(version))
         return r == -ENOMEM ? r : 0;
-    r = wishes->figures ? add_figures(start, version) : 0;
+    r = wishes->figures ? add_figures(start, version, !wishes->figures_cold) : 0;
     if (r == 0 && wishes->modules != NULL)
         r = add_preload(start, version, wishes->modules);
     return r;

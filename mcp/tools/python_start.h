@@ -28,6 +28,7 @@ struct python_start {
 struct python_wishes {
     const char *modules; /* that prewarmed sandboxes import (preload_check()), or NULL */
     bool figures;        /* whether figures are handed over: as files of RUN_FIGURES */
+    bool figures_cold;   /* whether also in a sandbox that is made for this program */
 };
 
 /* `program` is the language's. 0 or -ENOMEM; release in any case. */

@@ -19,7 +19,8 @@ struct place {
 };
 
 static const struct python_wishes nothing = {0}, preloaded = {.modules = "numpy,pandas"},
-                                  all = {.modules = "json", .figures = true};
+                                  all = {.modules = "json", .figures = true, .figures_cold = true},
+                                  later = {.figures = true};
 
 static int make_image(void **state)
 {
@@ -120,6 +121,16 @@ static void modules_are_imported_in_prewarmed_sandboxes_only(void **state)
     assert_null(strstr(start.files[1].text, "\"\"\""));
 }
 
+static void a_program_that_imports_nothing_is_spared(void **state)
+{
+    struct place *place = *state;
+    install(place, "python3.13");
+    OWNED(python_start_release) struct python_start start;
+    assert_int_equal(python_start_make(&place->image, "python3", &later, &start), 0);
+    assert_int_equal(start.count, 2); /* all the same to those that wait for any program */
+    assert_true(start.files[0].warm_only && start.files[1].warm_only);
+}
+
 static void figures_come_to_every_run_and_the_line_last(void **state)
 {
     struct place *place = *state;
@@ -132,9 +143,10 @@ static void figures_come_to_every_run_and_the_line_last(void **state)
     assert_true(strcmp(start.files[2].path, start.files[0].path) < 0); /* preload.pth, start.pth */
     assert_ptr_equal(strstr(start.files[0].text, "import "), start.files[0].text);
     assert_ptr_equal(strchr(start.files[0].text, '\n'), strrchr(start.files[0].text, '\n'));
-    assert_non_null(strstr(start.files[1].text,
-                           "configure(directory='/home/sandbox/.code-sandbox/figures', "
-                           "work_directory='/work', pictures=8, bytes=716800, side=1600)"));
+    assert_non_null(
+        strstr(start.files[1].text,
+               "configure(directory='/home/sandbox/.code-sandbox/figures', "
+               "work_directory='/work', depth=4, pictures=8, bytes=716800, side=1600)"));
 }
 
 int main(void)
@@ -143,6 +155,7 @@ int main(void)
         cmocka_unit_test(files_go_where_that_version_looks),
         cmocka_unit_test(an_image_without_the_program_starts_as_it_is),
         cmocka_unit_test(figures_come_to_every_run_and_the_line_last),
+        cmocka_unit_test(a_program_that_imports_nothing_is_spared),
         cmocka_unit_test(modules_are_imported_in_prewarmed_sandboxes_only),
     };
     return cmocka_run_group_tests(tests, make_image, remove_image);

@@ -10,9 +10,10 @@
 
 /*
  * The name of the file that a program's links lead to: "python3.13" for "python3". In an image of several
- * layers each is looked at alone, from the top. Owned by the caller. 0; a negative errno without a fault
- * where that cannot be told.
+ * layers each is looked at alone, from the top. Owned by the caller. 0; 1 if there is no such program in
+ * a layer; or a negative errno with a fault.
  */
-int image_program_name(const struct image *image, const char *program, char **ret_name);
+int image_program_name(const struct image *image, const char *program, char **ret_name,
+                       struct fault *fault);
 
 #endif

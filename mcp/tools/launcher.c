@@ -88,7 +88,7 @@ int launcher_probe(struct launcher *launcher, void (*probed)(void *data), void *
 
 /* What the interpreter of a run does before the snippet: nothing, unless it is Python. */
 static int prepare_start(const struct settings *settings, const struct snippet *snippet,
-                         const struct image *image, struct python_start *start)
+                         const struct image *image, struct python_start *start, struct fault *fault)
 {
     if (language_id(snippet->language) != LANGUAGE_PYTHON)
         return 0;
@@ -97,7 +97,7 @@ static int prepare_start(const struct settings *settings, const struct snippet *
         .figures = true,
         .figures_cold = code_reading_may_import(snippet->code, snippet->length),
     };
-    return python_start_make(image, snippet->language->argv[0], &wishes, start);
+    return python_start_make(image, snippet->language->argv[0], &wishes, start, fault);
 }
 
 /* Whether an interpreter that waits for this program does what one does that finds all of it. */
@@ -132,8 +132,9 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     if (environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
     OWNED(python_start_release) struct python_start start = {0};
-    if (prepare_start(launcher->settings, snippet, image, &start) < 0)
-        return fault_set(fault, ENOMEM, "starting a run: %m");
+    r = prepare_start(launcher->settings, snippet, image, &start, fault);
+    if (r < 0)
+        return r;
     struct run_spec spec = {
         .image = image->name,
         .rootfs = image->rootfs,

@@ -79,19 +79,20 @@ static int add_preload(struct python_start *start, const char *version, const ch
 }
 
 int python_start_make(const struct image *image, const char *program,
-                      const struct python_wishes *wishes, struct python_start *start)
+                      const struct python_wishes *wishes, struct python_start *start,
+                      struct fault *fault)
 {
     *start = (struct python_start){0};
     OWNED_MEMORY char *version = NULL;
     if (wishes->modules == NULL && !wishes->figures)
         return 0;
-    int r = image_program_name(image, program, &version);
-    if (r < 0 || !is_versioned(version))
-        return r == -ENOMEM ? r : 0;
+    int r = image_program_name(image, program, &version, fault);
+    if (r != 0 || !is_versioned(version))
+        return r < 0 ? r : 0;
     r = wishes->figures ? add_figures(start, version, !wishes->figures_cold) : 0;
     if (r == 0 && wishes->modules != NULL)
         r = add_preload(start, version, wishes->modules);
-    return r;
+    return r < 0 ? fault_set(fault, -r, "out of memory") : 0;
 }
 
 void python_start_release(struct python_start *start)

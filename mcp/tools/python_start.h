@@ -31,9 +31,10 @@ struct python_wishes {
     bool figures_cold;   /* whether also in a sandbox that is made for this program */
 };
 
-/* `program` is the language's. 0 or -ENOMEM; release in any case. */
+/* `program` is the language's. 0, or a negative errno with a fault; release in any case. */
 int python_start_make(const struct image *image, const char *program,
-                      const struct python_wishes *wishes, struct python_start *start);
+                      const struct python_wishes *wishes, struct python_start *start,
+                      struct fault *fault);
 void python_start_release(struct python_start *start);
 
 #endif

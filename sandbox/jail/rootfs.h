@@ -36,9 +36,10 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
 
 /*
  * The name of the file behind this program, with all links followed: "python3.13" for "python3". Owned
- * by the caller. 0; -ENOENT or another negative errno, without a fault, if there is none.
+ * by the caller. 0; 1 if there is no such program; or a negative errno with a fault.
  */
-int rootfs_name_program(const struct rootfs *rootfs, const char *name, char **ret_name);
+int rootfs_name_program(const struct rootfs *rootfs, const char *name, char **ret_name,
+                        struct fault *fault);
 
 /*
  * Makes a detached copy of the mount of that directory if the parent has the privilege: after its

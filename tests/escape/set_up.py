@@ -15,6 +15,7 @@ ROOT, FILTER = "open the root file system", "seccomp"
 NETWORK, LOOPBACK = "make_network", "start_loopback"
 LAYER = ["cannot open layer", "lacks one of its layers"]
 IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "has not been fetched yet", *LAYER, ROOT]
+PYTHON = "cannot look at /usr/bin/python3"
 
 INIT = {
     "close_range": ["close_descriptors"],
@@ -50,8 +51,8 @@ INIT = {
     "symlinkat": [DEV],
     "sendmsg": ["show the work directory"],
     "openat": ["limit_user_namespace", "show the work directory",
-               "write_code", "write_files"],
-    "write": ["limit_user_namespace"],
+               "write_code", "write_files", "fill_home"],
+    "write": ["limit_user_namespace", "fill_home"],
     "prlimit64": ["set_rlimits"],
     "keyctl": ["leave_keyring"],
     "capset": ["drop_capabilities"],
@@ -106,7 +107,7 @@ SOMETIMES = {
         "flock": LAYER, "fstat": [ROOT, *LAYER], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],
         "setgroups": ["cannot leave root's supplementary groups"],
         "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
-        "readlink": [], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
+        "readlink": [PYTHON], "openat2": [PYTHON], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
     },
     "init": {"wait4": [], "fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home", "write_files"],
              "pread64": ["write_files"], "symlink": ["fill_home"]},

@@ -87,7 +87,7 @@ static void files_go_where_that_version_looks(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         install(place, cases[i].program);
         OWNED(python_start_release) struct python_start start;
-        assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start), 0);
+        assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start, NULL), 0);
         if ((start.count > 0) != (cases[i].directory != NULL))
             fail_msg("%s", cases[i].program);
         for (size_t j = 0; j < start.count; j++)
@@ -99,7 +99,7 @@ static void an_image_without_the_program_starts_as_it_is(void **state)
 {
     struct place *place = *state;
     OWNED(python_start_release) struct python_start start;
-    assert_int_equal(python_start_make(&place->image, "python4", &preloaded, &start), 0);
+    assert_int_equal(python_start_make(&place->image, "python4", &preloaded, &start, NULL), 0);
     assert_int_equal(start.count, 0);
 }
 
@@ -109,9 +109,9 @@ static void modules_are_imported_in_prewarmed_sandboxes_only(void **state)
     install(place, "python3.13");
     OWNED(python_start_release) struct python_start none;
     OWNED(python_start_release) struct python_start start;
-    assert_int_equal(python_start_make(&place->image, "python3", &nothing, &none), 0);
+    assert_int_equal(python_start_make(&place->image, "python3", &nothing, &none, NULL), 0);
     assert_int_equal(none.count, 0);
-    assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start), 0);
+    assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start, NULL), 0);
     assert_int_equal(start.count, 2);
     assert_true(start.files[0].warm_only && start.files[1].warm_only);
     assert_non_null(strstr(start.files[0].text, "('numpy,pandas'.split(','))\n"));
@@ -126,7 +126,7 @@ static void a_program_that_imports_nothing_is_spared(void **state)
     struct place *place = *state;
     install(place, "python3.13");
     OWNED(python_start_release) struct python_start start;
-    assert_int_equal(python_start_make(&place->image, "python3", &later, &start), 0);
+    assert_int_equal(python_start_make(&place->image, "python3", &later, &start, NULL), 0);
     assert_int_equal(start.count, 2); /* all the same to those that wait for any program */
     assert_true(start.files[0].warm_only && start.files[1].warm_only);
 }
@@ -136,7 +136,7 @@ static void figures_come_to_every_run_and_the_line_last(void **state)
     struct place *place = *state;
     install(place, "python3.13");
     OWNED(python_start_release) struct python_start start;
-    assert_int_equal(python_start_make(&place->image, "python3", &all, &start), 0);
+    assert_int_equal(python_start_make(&place->image, "python3", &all, &start, NULL), 0);
     assert_int_equal(start.count, 4);
     assert_true(!start.files[0].warm_only && !start.files[1].warm_only);
     assert_true(start.files[2].warm_only && start.files[3].warm_only);

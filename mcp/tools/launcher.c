@@ -94,7 +94,7 @@ static int prepare_start(const struct settings *settings, const struct snippet *
         return 0;
     const struct python_wishes wishes = {
         .modules = settings->preload,
-        .figures = true,
+        .figures = !settings->no_images,
         .figures_cold = code_reading_may_import(snippet->code, snippet->length),
     };
     return python_start_make(image, snippet->language->argv[0], &wishes, start, fault);

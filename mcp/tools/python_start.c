@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define FIGURES_FORMAT                                                                             \
-    "%.*s\nconfigure(directory='" RUN_HOME "/" RUN_FIGURES "', work_directory='" RUN_WORK          \
+    "%.*s\nconfigure(directory='" RUN_HOME "/" RUN_FIGURES_PATH "', work_directory='" RUN_WORK     \
     "', depth=%d, pictures=%d, bytes=%d, side=%d)\n"
 
 /* Executes preload.py. Its end is the names of the modules: preload_check() has seen to no quote in them. */
@@ -64,7 +64,7 @@ static int add_figures(struct python_start *start, const char *version, bool war
     const char *line = own_text(start, "%.*s", (int)sizeof(start_program), start_program);
     const char *text =
         own_text(start, FIGURES_FORMAT, (int)sizeof(figures_program), figures_program,
-                 FIGURES_DEPTH, FIGURES_MAX, (int)FIGURES_BYTES_MAX, FIGURE_SIDE_MAX);
+                 RUN_FILE_DEPTH_MAX, RUN_FIGURES_MAX, (int)IMAGES_BYTES_MAX, IMAGE_SIDE_MAX);
     int r = add_file(start, version, "start.pth", line, warm_only);
     return r < 0 ? r : add_file(start, version, "figures.py", text, warm_only);
 }

@@ -27,7 +27,7 @@ struct python_start {
 /* What is wanted of it. */
 struct python_wishes {
     const char *modules; /* that prewarmed sandboxes import (preload_check()), or NULL */
-    bool figures;        /* whether figures are handed over: as files of RUN_FIGURES */
+    bool figures;        /* whether figures are handed over: as files of RUN_FIGURES_PATH */
     bool figures_cold;   /* whether also in a sandbox that is made for this program */
 };
 

@@ -14,7 +14,7 @@
 
 #define RUN_HOME "/home/sandbox" /* $HOME of each run */
 #define RUN_WORK "/work" /* where it starts, and where its code is */
-#define RUN_FIGURES ".code-sandbox/figures" /* below $HOME: pictures to be shown: 0001.png ... */
+#define RUN_FIGURES_PATH ".code-sandbox/figures" /* below $HOME: 0001.png ... */
 
 /* A symbolic link in the fresh $HOME of each run. */
 struct home_link {

@@ -24,9 +24,11 @@ static void free_output(struct output *output)
     free(output);
 }
 
-bool outputs_may_keep(const struct run_result *result)
+uint64_t outputs_next(const struct outputs *outputs, const struct run_result *result)
 {
-    return size_of(&result->out) <= OUTPUT_STREAM_MAX && size_of(&result->err) <= OUTPUT_STREAM_MAX;
+    bool fits =
+        size_of(&result->out) <= OUTPUT_STREAM_MAX && size_of(&result->err) <= OUTPUT_STREAM_MAX;
+    return fits ? outputs->last_number + 1 : 0;
 }
 
 static void drop_oldest(struct outputs *outputs)
@@ -40,14 +42,14 @@ static void drop_oldest(struct outputs *outputs)
     *at = NULL;
 }
 
-void outputs_keep(struct outputs *outputs, uint64_t number, struct run_result *result)
+void outputs_keep(struct outputs *outputs, struct run_result *result)
 {
     struct output *output = malloc(sizeof(*output));
     if (output == NULL)
         return; /* it is not there any more when somebody asks */
     *output = (struct output){
         .older = outputs->newest,
-        .number = number,
+        .number = ++outputs->last_number,
         .out = result->out,
         .err = result->err,
     };

@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -128,6 +129,17 @@ const struct language *language_find(const char *name)
         if (strcmp(languages[i].name, name) == 0 || words_contain(languages[i].other_names, name))
             return &languages[i];
     return NULL;
+}
+
+const char *language_names(char *text, size_t size)
+{
+    size_t count = ARRAY_LENGTH(languages);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 i == 0 ? "" : (i + 1 < count ? ", " : " or "), languages[i].name);
+    return text;
 }
 
 const struct recipe *recipe_list(size_t *ret_count)

@@ -35,6 +35,8 @@ const struct language *language_list(size_t *ret_count);
 enum language_id language_id(const struct language *language); /* one of them */
 /* By name or a common other name ("py", "js", "node"); NULL when unknown. */
 const struct language *language_find(const char *name);
+/* The names as a person lists them, "python, javascript or bash", as far as they fit. Returns `text`. */
+const char *language_names(char *text, size_t size);
 
 #define NODE_MAJOR "24" /* the current line with long-term support */
 
@@ -45,23 +47,23 @@ const struct language *language_find(const char *name);
 
 /* A version to list in the summary of a finished image. */
 struct version_item {
-    const char *label;   /* "numpy" */
+    const char *label; /* "numpy" */
     const char *package; /* its Debian package, or NULL */
-    const char *record;  /* glob(7) of a package.json or .dist-info, looked at first; or NULL */
+    const char *record; /* glob(7) of a package.json or .dist-info, looked at first; or NULL */
 };
 
 /* How to make an image from packages. */
 struct recipe {
-    const char *name;            /* of the image */
-    const char *summary;         /* one line for people */
+    const char *name; /* of the image */
+    const char *summary; /* one line for people */
     const char *const *packages; /* from Debian */
     const char *const *left_out; /* dependencies that are useless in a sandbox */
-    const char *const *pip;      /* from pip's index, if it can be reached; or NULL */
+    const char *const *pip; /* from pip's index, if it can be reached; or NULL */
     const struct version_item *versions; /* ends with a label of NULL */
     const char *reference; /* a similar image in a registry, for hosts without apt; or NULL */
-    bool python;           /* compile its modules */
-    bool fonts;            /* make matplotlib's list of them */
-    bool node;             /* add Node.js and npm packages */
+    bool python; /* compile its modules */
+    bool fonts; /* make matplotlib's list of them */
+    bool node; /* add Node.js and npm packages */
 };
 
 /* All recipes `fetch` knows, in the order in which they are shown. */

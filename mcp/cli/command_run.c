@@ -59,19 +59,6 @@ static int apply_json(void *data, const struct option *option, const char *value
     return 0;
 }
 
-/* "python or javascript", as far as they fit. */
-static const char *language_names(char *text, size_t size)
-{
-    size_t count;
-    const struct language *languages = language_list(&count);
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 i == 0 ? "" : (i + 1 < count ? ", " : " or "), languages[i].name);
-    return text;
-}
-
 static int apply_language(void *data, const struct option *option, const char *value,
                           struct fault *fault)
 {

@@ -85,31 +85,19 @@ static int put(struct environment *environment, struct variable variable, struct
     return 0;
 }
 
-/* "python, javascript or bash" */
-static void list_languages(char *text, size_t size)
-{
-    size_t count;
-    const struct language *languages = language_list(&count);
-    size_t used = 0;
-    for (size_t i = 0; i < count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 i == 0 ? "" : (i + 1 < count ? ", " : " or "), languages[i].name);
-}
-
 /* Only words of ours are shown: what was written may be a part of a secret. */
 static int refuse_language(const char *what, const char *word, struct fault *fault)
 {
     struct spelling spelling = spelling_of(word);
-    char names[128] = "";
+    char names[128];
     size_t count;
     const struct language *languages = language_list(&count);
     for (size_t i = 0; i < count; i++)
         spelling_offer(&spelling, languages[i].name);
-    list_languages(names, sizeof(names));
-    return fault_set(fault, EINVAL, "%s: the language before the colon must be %s%s%s%s", what,
-                     names, spelling.nearest != NULL ? " (did you mean " : "",
-                     spelling.nearest != NULL ? spelling.nearest : "",
-                     spelling.nearest != NULL ? "?)" : "");
+    return fault_set(
+        fault, EINVAL, "%s: the language before the colon must be %s%s%s%s", what,
+        language_names(names, sizeof(names)), spelling.nearest != NULL ? " (did you mean " : "",
+        spelling.nearest != NULL ? spelling.nearest : "", spelling.nearest != NULL ? "?)" : "");
 }
 
 /* Takes "python:" off the front of `*length` bytes, if it is there. */

@@ -3,7 +3,7 @@
 #include "mcp/base/end_signals.h"
 #include "mcp/base/log.h"
 #include "mcp/lifecycle.h"
-#include "mcp/resources.h"
+#include "mcp/resources/resources.h"
 #include "mcp/subscriptions.h"
 #include "mcp/tools/code_call.h"
 #include "mcp/tools/context.h"
@@ -195,7 +195,8 @@ static int server_open(struct server *server, const struct settings *settings, i
         .context = {.loop = {.epoll_fd = -1},
                     .rpc = {.observer = &server->rpc_observer},
                     .settings = settings,
-                    .launcher = launcher_of(&server->context.loop, settings)},
+                    .launcher = launcher_of(&server->context.loop, settings),
+                    .directory = files_dir_of(settings->files_dir, false)},
         .channel_observer = {.line = handle_line,
                              .oversized = handle_oversized,
                              .ended = handle_end,
@@ -225,6 +226,8 @@ static void server_close(struct server *server)
     code_call_forget_all(&server->context);
     subscriptions_end_all(&server->context);
     outputs_release(&server->context.outputs);
+    kept_files_release(&server->context.files);
+    files_dir_release(&server->context.directory);
     channel_close(&server->context.channel);
     end_signals_close(&server->end_signals);
     loop_close(&server->context.loop);

@@ -19,11 +19,19 @@ const char *signal_name(int signal)
     return text;
 }
 
+void run_files_release(struct run_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        fd_close(&files->list[i].fd);
+        memory_release(&files->list[i].path);
+    }
+    files->count = 0;
+}
+
 void run_result_release(struct run_result *result)
 {
     capture_release(&result->out);
     capture_release(&result->err);
-    for (size_t i = 0; i < result->file_count; i++)
-        fd_close(&result->files[i].fd);
-    result->file_count = 0;
+    run_files_release(&result->files);
+    run_files_release(&result->figures);
 }

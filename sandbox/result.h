@@ -13,19 +13,25 @@
 #include "sandbox/limits/outcome.h"
 #include "sandbox/limits/run_limits.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 /* "SIGSEGV" for 11, "SIGRTMIN+3", "signal 99" if it has no name. Static or thread-local text. */
 const char *signal_name(int signal);
 
-/* A picture in the work directory, judged by its name only. */
+/* A file left by the run. Path and content come from the snippet: untrusted. */
 struct run_file {
-    char name[RUN_FILE_NAME_SIZE]; /* any bytes but '/' */
+    char *path; /* owned; relative, under RUN_FILE_PATH_SIZE bytes; no NUL, no "." or ".." */
     int fd; /* owned: a regular file with no writer left */
-    uint64_t size; /* at least 1 */
-    struct timespec written_at;
+    uint64_t size;
+};
+
+struct run_files {
+    struct run_file list[RUN_FILES_MAX];
+    size_t count;
+    size_t more; /* files that are not in the list */
+    bool more_at_least; /* not all names were read: there may be others */
 };
 
 struct run_result {
@@ -42,11 +48,11 @@ struct run_result {
     struct run_limits limits; /* in force */
     struct enforcement enforced;
     const char *isolation; /* static text */
-    struct run_file files[RUN_FILES_MAX]; /* file_count of them, the oldest first */
-    size_t file_count;
-    size_t files_left; /* further files, at least */
+    struct run_files files; /* of the work directory, the oldest first */
+    struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */
 };
 
+void run_files_release(struct run_files *files);
 void run_result_release(struct run_result *result);
 
 enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };

@@ -13,9 +13,9 @@
  * The two share: `control`, on which the child sends reports (READY, ENDED, or FAILED with the
  * step) and receives the parent's words; memory for the code and the input files; a pipe each for
  * the program's stdout and stderr, and for its stdin, if it has one (sandbox/stdin_pump.h); a socket
- * for a descriptor of the work directory; and a pidfd, which becomes readable when init, and with it
- * the whole pid namespace, is gone. With a prewarmed sandbox (sandbox/warm_pool.h) all of this already
- * exists, including the program, and the run begins with the code.
+ * for descriptors of the work and home directories; and a pidfd, which becomes readable when init, and
+ * with it the whole pid namespace, is gone. With a prewarmed sandbox (sandbox/warm_pool.h) all of this
+ * already exists, including the program, and the run begins with the code.
  *
  * READY comes right before execve, or before the code goes to a prewarmed program, and starts the
  * clock. FAILED, or an end without READY, means that the sandbox failed: nothing of the snippet has
@@ -409,6 +409,18 @@ static void drain_output(struct run *run, enum output_stream stream)
         left -= length;
 }
 
+static void collect_files(struct run *run)
+{
+    struct run_result *result = &run->attempt.result;
+    const struct run_files_source source = {
+        .files_fd = run->attempt.limited.sandbox.files_fd,
+        .code_name = plan_jail(run->template.plan)->code_name,
+        .inputs = {run->attempt.limited.sandbox.code_fd, run->parcel.code_length,
+                   run->parcel.file_count},
+    };
+    run_files_collect(&source, &result->files, &result->figures);
+}
+
 /* Every process of the sandbox is dead, except perhaps init, which has finished its work. */
 static void run_answer(struct run *run)
 {
@@ -422,7 +434,8 @@ static void run_answer(struct run *run)
     if (attempt->started_at == 0 && attempt->status == 0)
         attempt->status = explain_early_end(run, out_of_memory);
     describe_end(attempt, out_of_memory);
-    run_files_collect(attempt->limited.sandbox.files_fd, &attempt->result);
+    if (run->observer.done != NULL && attempt->status == 0)
+        collect_files(run);
     attempt->stage = ATTEMPT_ANSWERED;
     if (run->observer.done != NULL) /* NULL: cancelled */
         run->observer.done(run->observer.data, attempt->status,

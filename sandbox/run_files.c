@@ -1,81 +1,255 @@
 #include "sandbox/run_files.h"
 
+#include "sandbox/base/directory.h"
 #include "sandbox/base/fd_message.h"
+#include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 
-static bool is_picture_name(const char *name)
+#define OPEN_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+#define RESOLVE_FLAGS (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV)
+
+/* A regular file, as it was found. */
+struct candidate {
+    char *path; /* owned */
+    struct timespec written_at;
+};
+
+/* A walk through the work directory, level by level: files near the top come first. */
+struct walk {
+    const struct run_files_source *source; /* borrowed */
+    int root_fd; /* borrowed */
+    struct candidate found[RUN_FILES_LOOKED_MAX];
+    size_t found_count;
+    size_t passed; /* regular files that were not looked at */
+    char *directories[RUN_DIRECTORIES_MAX]; /* owned; to be read from `next` on */
+    size_t directory_count, next;
+    size_t names; /* read so far */
+    bool is_cut; /* some names or directories were left out */
+};
+
+static void walk_free(struct walk **walk)
 {
-    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".gif", ".webp"};
-    size_t length = strlen(name);
-    for (size_t i = 0; i < ARRAY_LENGTH(endings); i++) {
-        size_t ending = strlen(endings[i]);
-        if (length > ending && length < RUN_FILE_NAME_SIZE &&
-            strcasecmp(name + length - ending, endings[i]) == 0)
-            return true;
-    }
-    return false;
+    if (*walk == NULL)
+        return;
+    for (size_t i = 0; i < (*walk)->found_count; i++)
+        free((*walk)->found[i].path);
+    for (size_t i = 0; i < (*walk)->directory_count; i++)
+        free((*walk)->directories[i]);
+    free(*walk);
 }
 
-/* 0 and the file, or -1. O_NONBLOCK: opening a FIFO or a device must not block the server. */
-static int open_file(int directory_fd, const char *name, struct run_file *ret_file)
+/* O_NONBLOCK and O_NOCTTY: opening a FIFO or a device must not block or have any other effect. */
+static int open_below(int root_fd, const char *path, int flags)
 {
-    OWNED_FD int fd =
-        openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return open_resolved(root_fd, path, (uint64_t)(OPEN_FLAGS | flags), RESOLVE_FLAGS);
+}
+
+/* For its owner: a server of root, which can read everything, makes the same choice. */
+static bool is_readable(const struct stat *about)
+{
+    return S_ISDIR(about->st_mode) ? (about->st_mode & 0500) == 0500 : (about->st_mode & 0400) != 0;
+}
+
+/* A descriptor of the regular file, or -1. */
+static int open_regular(int root_fd, const char *path, uint64_t *ret_size)
+{
+    OWNED_FD int fd = open_below(root_fd, path, 0);
     struct stat about;
-    if (fd < 0 || fstat(fd, &about) < 0 || !S_ISREG(about.st_mode) || about.st_size <= 0)
+    if (fd < 0 || fstat(fd, &about) < 0 || !S_ISREG(about.st_mode) || about.st_size < 0)
         return -1;
-    *ret_file = (struct run_file){
-        .fd = fd_take(&fd),
-        .size = (uint64_t)about.st_size,
-        .written_at = about.st_mtim,
-    };
-    memcpy(ret_file->name, name, strlen(name) + 1);
-    return 0;
+    *ret_size = (uint64_t)about.st_size;
+    return fd_take(&fd);
 }
 
-static int compare_times(const void *one, const void *other)
+static bool is_input(const struct walk *walk, const char *path)
 {
-    const struct timespec *first = &((const struct run_file *)one)->written_at;
-    const struct timespec *second = &((const struct run_file *)other)->written_at;
-    if (first->tv_sec != second->tv_sec)
-        return first->tv_sec < second->tv_sec ? -1 : 1;
-    return first->tv_nsec < second->tv_nsec ? -1 : first->tv_nsec > second->tv_nsec;
+    uint64_t size = 0;
+    if (walk->source->inputs.fd < 0)
+        return false;
+    OWNED_FD int fd = open_regular(walk->root_fd, path, &size);
+    return fd >= 0 && run_inputs_is_unchanged(&walk->source->inputs, path, fd);
 }
 
-void run_files_collect(int files_fd, struct run_result *result)
+static void look_at_file(struct walk *walk, char **path, const struct stat *about)
 {
-    OWNED_FD int fd = -1;
-    char byte;
-    const struct fd_message message = {&byte, 1, &fd, 1};
-    DIR *directory =
-        fd_message_receive(files_fd, &message, MSG_DONTWAIT) > 0 ? fdopendir(fd) : NULL;
+    if (strcmp(*path, walk->source->code_name) == 0 || !is_readable(about) || is_input(walk, *path))
+        return;
+    walk->found[walk->found_count++] =
+        (struct candidate){.path = pointer_take(path), .written_at = about->st_mtim};
+}
+
+static void look_at_directory(struct walk *walk, char **path, const char *name)
+{
+    if (strcmp(name, "__pycache__") == 0 || strcmp(name, "node_modules") == 0)
+        return;
+    if (walk->directory_count < RUN_DIRECTORIES_MAX)
+        walk->directories[walk->directory_count++] = pointer_take(path);
+    else
+        walk->is_cut = true;
+}
+
+/* An entry of the directory `below`, which is "" at the top. */
+static void look_at(struct walk *walk, int directory_fd, const char *below, size_t depth,
+                    const struct dirent *entry)
+{
+    if (entry->d_type == DT_REG && walk->found_count == RUN_FILES_LOOKED_MAX) {
+        walk->passed++;
+        return;
+    }
+    struct stat about;
+    OWNED_MEMORY char *path = NULL;
+    if ((entry->d_type != DT_REG && entry->d_type != DT_DIR) ||
+        fstatat(directory_fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
+        asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0 ||
+        strlen(path) >= RUN_FILE_PATH_SIZE)
+        return;
+    if (S_ISREG(about.st_mode))
+        look_at_file(walk, &path, &about);
+    else if (S_ISDIR(about.st_mode) && depth < RUN_FILE_DEPTH_MAX)
+        look_at_directory(walk, &path, entry->d_name);
+}
+
+static size_t depth_of(const char *path)
+{
+    size_t depth = path[0] != '\0';
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
+}
+
+/* tmpfs lists the newest names first. */
+static void read_directory(struct walk *walk, const char *path)
+{
+    OWNED_FD int fd = open_below(walk->root_fd, path[0] != '\0' ? path : ".", O_DIRECTORY);
+    struct stat about;
+    bool is_open = fd >= 0 && fstat(fd, &about) == 0 && is_readable(&about);
+    OWNED(directory_release) DIR *directory = is_open ? fdopendir(fd) : NULL;
     if (directory == NULL)
         return;
     int directory_fd = fd_take(&fd); /* `directory` owns it */
-    /* tmpfs lists the newest first, and a directory may be full of names. */
-    size_t count = 0;
-    for (const struct dirent *entry; count < RUN_NAMES_MAX && (entry = readdir(directory));) {
-        count++;
-        if (!is_picture_name(entry->d_name))
-            continue;
-        if (result->file_count == RUN_FILES_MAX) {
-            result->files_left++;
-            continue;
+    size_t depth = depth_of(path) + 1;
+    for (const struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
+        if (walk->names++ == RUN_NAMES_MAX) {
+            walk->is_cut = true;
+            return;
         }
-        struct run_file *file = &result->files[result->file_count];
-        if (open_file(directory_fd, entry->d_name, file) == 0)
-            result->file_count++;
+        look_at(walk, directory_fd, path, depth, entry);
     }
-    closedir(directory);
-    qsort(result->files, result->file_count, sizeof(result->files[0]), compare_times);
+}
+
+static int compare_candidates(const void *one, const void *other)
+{
+    const struct candidate *first = one;
+    const struct candidate *second = other;
+    if (first->written_at.tv_sec != second->written_at.tv_sec)
+        return first->written_at.tv_sec < second->written_at.tv_sec ? -1 : 1;
+    if (first->written_at.tv_nsec != second->written_at.tv_nsec)
+        return first->written_at.tv_nsec < second->written_at.tv_nsec ? -1 : 1;
+    return strcmp(first->path, second->path);
+}
+
+static void take_file(int root_fd, char **path, struct run_files *files)
+{
+    uint64_t size = 0;
+    OWNED_FD int fd = open_regular(root_fd, *path, &size);
+    if (fd >= 0)
+        files->list[files->count++] = (struct run_file){pointer_take(path), fd_take(&fd), size};
+}
+
+static void collect_files(const struct run_files_source *source, int work_fd,
+                          struct run_files *files)
+{
+    OWNED(walk_free) struct walk *walk = calloc(1, sizeof(*walk));
+    if (walk == NULL)
+        return;
+    walk->source = source;
+    walk->root_fd = work_fd;
+    read_directory(walk, "");
+    while (walk->next < walk->directory_count && walk->names <= RUN_NAMES_MAX)
+        read_directory(walk, walk->directories[walk->next++]);
+    qsort(walk->found, walk->found_count, sizeof(walk->found[0]), compare_candidates);
+    size_t first = walk->found_count > RUN_FILES_MAX ? walk->found_count - RUN_FILES_MAX : 0;
+    for (size_t i = first; i < walk->found_count; i++)
+        take_file(work_fd, &walk->found[i].path, files);
+    files->more = walk->passed + first;
+    files->more_at_least = walk->is_cut;
+}
+
+/* The number in "0012.png"; 0: it is no such name. */
+static unsigned figure_number(const char *name)
+{
+    if (strspn(name, "0123456789") != 4 || strcmp(name + 4, ".png") != 0)
+        return 0;
+    return (unsigned)strtoul(name, NULL, 10);
+}
+
+static int compare_numbers(const void *one, const void *other)
+{
+    unsigned first = *(const unsigned *)one;
+    unsigned second = *(const unsigned *)other;
+    return first < second ? -1 : first > second;
+}
+
+/* The numbers of figures in the directory, in their order; at most RUN_NAMES_MAX. */
+static size_t list_figures(DIR *directory, unsigned *numbers, struct run_files *figures)
+{
+    size_t count = 0;
+    size_t names = 0;
+    for (const struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
+        unsigned number = entry->d_type == DT_REG ? figure_number(entry->d_name) : 0;
+        if (names++ == RUN_NAMES_MAX) {
+            figures->more_at_least = true;
+            break;
+        }
+        if (number > 0 && count < RUN_NAMES_MAX)
+            numbers[count++] = number;
+        else
+            figures->more += number > 0;
+    }
+    qsort(numbers, count, sizeof(numbers[0]), compare_numbers);
+    return count;
+}
+
+static void collect_figures(int home_fd, struct run_files *figures)
+{
+    OWNED_FD int fd = open_below(home_fd, RUN_FIGURES_PATH, O_DIRECTORY);
+    OWNED(directory_release) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    if (directory == NULL)
+        return;
+    int directory_fd = fd_take(&fd);
+    unsigned numbers[RUN_NAMES_MAX] = {0};
+    size_t count = list_figures(directory, numbers, figures);
+    for (size_t i = 0; i < count; i++) {
+        OWNED_MEMORY char *name = NULL;
+        struct stat about;
+        if (asprintf(&name, "%04u.png", numbers[i]) < 0 ||
+            fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        if (about.st_size > 0 && figures->count < RUN_FIGURES_MAX)
+            take_file(directory_fd, &name, figures);
+        else
+            figures->more++;
+    }
+}
+
+void run_files_collect(const struct run_files_source *source, struct run_files *ret_files,
+                       struct run_files *ret_figures)
+{
+    int fds[2] = {-1, -1};
+    char byte;
+    const struct fd_message message = {&byte, 1, fds, ARRAY_LENGTH(fds)};
+    if (fd_message_receive(source->files_fd, &message, MSG_DONTWAIT) <= 0)
+        return;
+    OWNED_FD int work_fd = fds[0];
+    OWNED_FD int home_fd = fds[1];
+    collect_files(source, work_fd, ret_files);
+    collect_figures(home_fd, ret_figures);
 }

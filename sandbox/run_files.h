@@ -1,21 +1,36 @@
 /*
- * Pictures that a snippet leaves in its work directory, collected once all its processes are dead.
+ * Files that a snippet leaves in its work directory, and the figures of its plots, collected once
+ * all its processes are dead.
  *
- * The sandbox sends its parent a descriptor of the directory during set-up, so that nothing has to
- * be done inside at the end. The snippet controls the content: only regular files are opened, by
- * plain names, without following links, and the caller must validate their bytes.
+ * The sandbox sends its parent descriptors of the work and home directories during set-up, so that
+ * nothing has to be done inside at the end. The snippet controls names, structure and content. Only
+ * regular files are opened, below these directories, without following links or crossing mounts;
+ * the number of system calls is bounded; the caller must judge the bytes.
  *
- * Side: parent.  Source: unix(7), SCM_RIGHTS; open(2), O_NOFOLLOW.
+ * Figures are the files 0001.png, 0002.png, ... of RUN_FIGURES_PATH below the home directory. A
+ * file of size 0 stands for a figure that was not drawn because there were enough.
+ *
+ * Side: parent.  Source: unix(7), SCM_RIGHTS; openat2(2).
  */
 #ifndef SANDBOX_RUN_FILES_H
 #define SANDBOX_RUN_FILES_H
 
+#include "sandbox/jail/run_spec.h"
 #include "sandbox/result.h"
+#include "sandbox/run_inputs.h"
+
+struct run_files_source {
+    int files_fd; /* borrowed; the socket with the descriptors */
+    const char *code_name; /* borrowed; the program's own file, which is left out */
+    struct run_inputs inputs; /* left out as long as they are unchanged */
+};
 
 /*
- * Receives the descriptor from the socket, and opens the newest files of the directory with the
- * name of a picture: at most RUN_FILES_MAX, the oldest first. Skips what it cannot open.
+ * Opens the newest RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX files found, and the first
+ * RUN_FIGURES_MAX figures. Leaves out __pycache__, node_modules, and whatever the owner may not
+ * read. Both lists must be empty, and stay empty if no descriptors arrived.
  */
-void run_files_collect(int files_fd, struct run_result *result);
+void run_files_collect(const struct run_files_source *source, struct run_files *ret_files,
+                       struct run_files *ret_figures);
 
 #endif

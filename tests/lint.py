@@ -32,9 +32,11 @@ PRONOUNS_MAX = 2.0  # of each 100 words
 # Which folders a file of a folder may include from, the folder itself aside.
 SANDBOX = ("sandbox", "sandbox/limits", "sandbox/base")
 LAYERS = {
-    "mcp": ("mcp/cli", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/cli": ("mcp", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/tools": ("mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/cli": ("mcp", "mcp/tools", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/resources": ("mcp/tools", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/tools": ("mcp/files", "mcp/settings", "mcp/base", "images/store", "images/runners/python", *SANDBOX),
+    "mcp/files": ("mcp/base", *SANDBOX),
     "mcp/settings": ("mcp/base", "images/store", "sandbox/jail", *SANDBOX),
     "mcp/base": SANDBOX,
     "images": ("images/build", "images/registry", "images/unpack", "images/store", "images/base",

@@ -46,8 +46,30 @@
 #define OUTPUTS_BYTES_MAX (16 * MEBIBYTE)
 #define OUTPUTS_MAX 32
 
-/* All pictures of a result together; base64 adds a third. */
-#define PICTURES_BYTES_MAX (2 * MEBIBYTE)
+/*
+ * Images of a result: number, total size of the files (base64 adds a third, and Claude Desktop
+ * accepts 1 MB), and pixels on a side. An API that rejects an image rejects every later request, too.
+ */
+#define IMAGES_MAX 8
+#define IMAGES_BYTES_MAX (700 * KIBIBYTE)
+#define IMAGE_SIDE_MAX 1600
+
+/* Files of runs kept as resources: one, all of them, and the calls they belong to. */
+#define KEPT_FILE_MAX (16 * MEBIBYTE)
+#define KEPT_BYTES_MAX (64 * MEBIBYTE)
+#define KEPT_CALLS_MAX 32
+/* The part of such a file in one answer. A multiple of 3: clients can join the base64 of parts. */
+#define FILE_READ_MAX (3 * 968 * KIBIBYTE)
+/* Copies in the directory of --files-dir: bytes of a call, names tried for its directory. */
+#define FILES_DIR_BYTES_MAX (256 * MEBIBYTE)
+#define FILES_DIR_ATTEMPTS_MAX 100
+/* Links to files in a result. */
+#define FILE_LINKS_MAX 8
+
+/* The notes of a result: the line of files, a name in it, and the lines about hidden images. */
+#define NOTES_FILES_MAX (4 * KIBIBYTE)
+#define NOTES_NAME_MAX 200
+#define NOTES_IMAGES_MAX 8
 
 /* Upper limit of --parallel. */
 #define PARALLEL_MAX 256

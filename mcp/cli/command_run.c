@@ -7,6 +7,7 @@
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_json.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ struct session {
     struct launcher launcher;
     const struct run_options *options;
     struct end_signals end_signals;
+    struct files_dir directory; /* of --files-dir */
     struct run *run; /* NULL before it has started and when it is done */
     int signal; /* the one that interrupted us, or 0 */
     int exit_status; /* once the loop has stopped */
@@ -249,7 +251,9 @@ static void tell_fault(struct session *session, const struct fault *fault)
         print_fault(session, fault);
 }
 
-static int print_record(struct session *session, const struct run_result *result)
+/* `files`: those that were saved or should have been; or NULL. */
+static int print_record(struct session *session, const struct run_result *result,
+                        const struct result_files *files)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(RESULT_JSON_MAX(result->limits.output_kept));
     struct json_writer *writer = NULL;
@@ -261,6 +265,7 @@ static int print_record(struct session *session, const struct run_result *result
         .image = settings_image(&session->options->settings, session->options->language),
         .stdout_cut = result->out.cut,
         .stderr_cut = result->err.cut,
+        .files = files,
     };
     json_begin_object(writer);
     write_capture(writer, "stdout", &result->out);
@@ -286,6 +291,36 @@ static void tell_end(const struct run_result *result)
     }
 }
 
+/* The name is the snippet's, the path may be, in parts. */
+static void tell_unsaved(const struct result_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        const struct result_file *file = &files->list[i];
+        OWNED_MEMORY char *name = file->error != 0 ? strdup(file->name) : NULL;
+        if (name == NULL)
+            continue;
+        utf8_make_plain(name, false);
+        log_note("%s was not saved to %s: %s", name, files->directory,
+                 files_dir_reason(file->error));
+    }
+}
+
+/* Saves the files, if that is wanted, and prints the record or the notes. 0 or a negative errno. */
+static int report_end(struct session *session, const struct run_result *result)
+{
+    OWNED(result_files_release) struct result_files files = {0};
+    bool saves = session->directory.path != NULL;
+    if (saves)
+        result_files_make(
+            &(struct result_files_request){.result = result, .directory = &session->directory},
+            &files);
+    tell_unsaved(&files);
+    if (session->options->json)
+        return print_record(session, result, saves ? &files : NULL);
+    tell_end(result);
+    return 0;
+}
+
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct session *session = data;
@@ -297,9 +332,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
         return;
     }
     session->exit_status = result_json_exit_status(result);
-    if (!session->options->json) {
-        tell_end(result);
-    } else if (print_record(session, result) < 0) {
+    if (report_end(session, result) < 0) {
         log_note("no memory for the record");
         session->exit_status = EXIT_RUN_FAILED;
     }
@@ -308,6 +341,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
 static void session_close(struct session *session)
 {
     launcher_release(&session->launcher);
+    files_dir_release(&session->directory);
     end_signals_close(&session->end_signals);
     loop_close(&session->loop);
 }
@@ -318,6 +352,7 @@ static int run_code(const struct run_options *options, const struct buffer *code
         .loop = {.epoll_fd = -1},
         .options = options,
         .end_signals = INTERRUPTS(interrupt),
+        .directory = files_dir_of(options->settings.files_dir, true),
     };
     session.launcher = launcher_of(&session.loop, &options->settings);
     struct snippet snippet = {

@@ -40,6 +40,8 @@ struct settings {
     int64_t wall_max_ms;      /* the most that a call may ask for; 0 until settings_read() */
     char *preload;            /* owned; modules that those of Python have imported; or NULL */
     enum result_format result_format;
+    bool no_images; /* in results */
+    char *files_dir; /* owned; absolute once complete; or NULL */
     struct log_options log;   /* log.path is owned */
     char *profile_path;       /* owned; NULL: the profile that is part of the program */
     char *profile;            /* owned; what is in that file, checked, once complete */

@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void note_unknown_language(const char *name, const char *image)
 {
@@ -131,6 +133,32 @@ static int read_profile(struct settings *settings, struct fault *fault)
     return 0;
 }
 
+/* A missing directory is not made: the name may be mistyped. */
+static int read_files_dir(struct settings *settings, struct fault *fault)
+{
+    const char *given = settings->files_dir;
+    if (given == NULL)
+        return 0;
+    OWNED_MEMORY char *path = realpath(given, NULL);
+    struct stat about;
+    if (path == NULL && errno == ENOENT)
+        return fault_set(
+            fault, ENOENT,
+            "the directory %s of --files-dir does not exist: create it, or name another "
+            "one",
+            given);
+    if (path == NULL || stat(path, &about) < 0)
+        return fault_set(fault, errno, "the directory %s of --files-dir: %m", given);
+    if (!S_ISDIR(about.st_mode))
+        return fault_set(fault, ENOTDIR, "%s, given as --files-dir, is not a directory", given);
+    if (access(path, W_OK | X_OK) < 0)
+        return fault_set(fault, errno, "cannot write to the directory %s of --files-dir: %m",
+                         given);
+    free(settings->files_dir);
+    settings->files_dir = pointer_take(&path);
+    return 0;
+}
+
 int settings_read(struct settings *settings, struct fault *fault)
 {
     int r = configuration_read(settings, fault);
@@ -140,6 +168,8 @@ int settings_read(struct settings *settings, struct fault *fault)
         r = read_said(settings, fault);
     if (r == 0)
         r = read_profile(settings, fault);
+    if (r == 0)
+        r = read_files_dir(settings, fault);
     if (r < 0)
         return r;
     environment_note_missing(&settings->environment);

@@ -50,21 +50,27 @@ static void answer_run(struct code_call *call, struct run_result *result)
 {
     struct context *context = call->context;
     const struct settings *settings = context->settings;
-    uint64_t number = outputs_next(&context->outputs, result);
+    uint64_t number = ++context->call_count;
+    uint64_t output_number = outputs_may_keep(result) ? number : 0;
     struct result_text shown;
-    if (result_text_make(result, number, &shown) < 0) {
+    if (result_text_make(result, output_number, &shown) < 0) {
         rpc_answer_error(call->reply.answer, RPC_INTERNAL_ERROR, "no memory for the result");
         return;
     }
-    OWNED(pictures_release) struct pictures pictures;
-    pictures_load(result, &pictures);
+    OWNED(result_files_release) struct result_files files;
+    result_files_make(&(struct result_files_request){.result = result,
+                                                     .call = number,
+                                                     .shows_images = !settings->no_images,
+                                                     .kept = &context->files,
+                                                     .directory = &context->directory},
+                      &files);
     OWNED(buffer_release) struct buffer hint = BUFFER(HINT_MAX);
     code_tool_advise(call->tool->code, settings, result, &hint);
     const struct result_view view = {
         .result = result,
         .shown = &shown,
-        .pictures = &pictures,
-        .output_number = number,
+        .files = &files,
+        .output_number = output_number,
         .image = settings_image(settings, call->language),
         .wall_max_ms = settings->wall_max_ms,
         .silent_hint = call->tool->code->silent_hint,
@@ -73,8 +79,8 @@ static void answer_run(struct code_call *call, struct run_result *result)
     };
     reply_result(&call->reply,
                  &(struct result_body){result_text_write, result_text_write_meta, &view, false});
-    if (number > 0 && shown.out.cut + shown.err.cut > 0)
-        outputs_keep(&context->outputs, result);
+    if (output_number > 0 && shown.out.cut + shown.err.cut > 0)
+        outputs_keep(&context->outputs, number, result);
     result_text_release(&shown);
 }
 

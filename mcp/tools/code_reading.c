@@ -30,6 +30,16 @@ static bool declares_encoding(const char *line)
     return false;
 }
 
+bool code_reading_may_import(const char *code, size_t length)
+{
+    static const char *const words[] = {"import", "exec", "eval"};
+    for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
+        if (memmem(code, length, words[i], strlen(words[i])) != NULL)
+            return true;
+    }
+    return false;
+}
+
 bool code_reading_is_once(const char *code, size_t length)
 {
     if (memmem(code, length, END_OF_ZIP_DIRECTORY, strlen(END_OF_ZIP_DIRECTORY)) != NULL)

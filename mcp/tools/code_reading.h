@@ -16,4 +16,10 @@
  */
 bool code_reading_is_once(const char *code, size_t length);
 
+/*
+ * Whether a Python program may import a module: it has one of the words import, exec and eval. A program
+ * that makes do without them, and means to, is not found out.
+ */
+bool code_reading_may_import(const char *code, size_t length);
+
 #endif

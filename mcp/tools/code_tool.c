@@ -74,5 +74,6 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
                              "between calls. There is no network and no access to this computer's "
                              "files.");
     describe_time(text, settings);
-    buffer_append_text(text, " Pictures saved in its directory (PNG, JPEG, GIF, WebP) are shown.");
+    buffer_append_text(text, " Pictures saved in its directory (PNG, JPEG, GIF, WebP) are shown; "
+                             "other files left there are returned.");
 }

@@ -9,6 +9,8 @@
 #include "mcp/base/channel.h"
 #include "mcp/base/rpc.h"
 #include "mcp/base/version.h"
+#include "mcp/files/files_dir.h"
+#include "mcp/files/kept_files.h"
 #include "mcp/settings/settings.h"
 #include "mcp/tools/launcher.h"
 #include "mcp/tools/outputs.h"
@@ -23,7 +25,10 @@ struct context {
     struct rpc rpc;
     const struct settings *settings; /* borrowed */
     struct launcher launcher;
+    uint64_t call_count; /* ended runs; also the number of the newest call, for URIs */
     struct outputs outputs;
+    struct kept_files files;
+    struct files_dir directory; /* of --files-dir */
     enum version version;               /* agreed in the handshake; VERSION_NONE before it */
     struct code_call *calls;            /* owned: running ones; see code_call.h */
     struct subscription *subscriptions; /* owned: open ones; see subscriptions.h */

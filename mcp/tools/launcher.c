@@ -1,7 +1,7 @@
 #include "mcp/tools/launcher.h"
 #include "mcp/base/helpers.h"
-#include "mcp/settings/preload.h"
 #include "mcp/tools/code_reading.h"
+#include "mcp/tools/python_start.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 
@@ -86,10 +86,18 @@ int launcher_probe(struct launcher *launcher, void (*probed)(void *data), void *
     return r;
 }
 
-/* The modules that a language's sandboxes import ahead, or NULL. */
-static const char *preloaded(const struct settings *settings, const struct language *language)
+/* What the interpreter of a run does before the snippet: nothing, unless it is Python. */
+static int prepare_start(const struct settings *settings, const struct snippet *snippet,
+                         const struct image *image, struct python_start *start, struct fault *fault)
 {
-    return language_id(language) == LANGUAGE_PYTHON ? settings->preload : NULL;
+    if (language_id(snippet->language) != LANGUAGE_PYTHON)
+        return 0;
+    const struct python_wishes wishes = {
+        .modules = settings->preload,
+        .figures = !settings->no_images,
+        .figures_cold = code_reading_may_import(snippet->code, snippet->length),
+    };
+    return python_start_make(image, snippet->language->argv[0], &wishes, start, fault);
 }
 
 /* Whether an interpreter that waits for this program does what one does that finds all of it. */
@@ -123,9 +131,10 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         merge_environment(&launcher->settings->environment, image, language);
     if (environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
-    OWNED(preload_release) struct preload preload = {0};
-    if (preload_make(&preload, preloaded(launcher->settings, language), environment) < 0)
-        return fault_set(fault, ENOMEM, "starting a run: %m");
+    OWNED(python_start_release) struct python_start start = {0};
+    r = prepare_start(launcher->settings, snippet, image, &start, fault);
+    if (r < 0)
+        return r;
     struct run_spec spec = {
         .image = image->name,
         .rootfs = image->rootfs,
@@ -136,6 +145,8 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .environment = environment,
         .home_links = image->home_links,
         .home_link_count = image->home_link_count,
+        .home_files = start.files,
+        .home_file_count = start.count,
         .code_name = language->code_name,
         .code = snippet->code,
         .code_length = snippet->length,
@@ -143,7 +154,6 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .input_count = snippet->input_count,
         .stdin_source = snippet->stdin_source,
         .may_be_warm = may_be_warm(snippet),
-        .preparation = preload_preparation(&preload),
         .limits = launcher->settings->limits,
         .wall_max_ms = launcher->settings->wall_max_ms,
     };

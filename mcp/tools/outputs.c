@@ -24,11 +24,9 @@ static void free_output(struct output *output)
     free(output);
 }
 
-uint64_t outputs_next(const struct outputs *outputs, const struct run_result *result)
+bool outputs_may_keep(const struct run_result *result)
 {
-    bool fits =
-        size_of(&result->out) <= OUTPUT_STREAM_MAX && size_of(&result->err) <= OUTPUT_STREAM_MAX;
-    return fits ? outputs->last_number + 1 : 0;
+    return size_of(&result->out) <= OUTPUT_STREAM_MAX && size_of(&result->err) <= OUTPUT_STREAM_MAX;
 }
 
 static void drop_oldest(struct outputs *outputs)
@@ -42,14 +40,14 @@ static void drop_oldest(struct outputs *outputs)
     *at = NULL;
 }
 
-void outputs_keep(struct outputs *outputs, struct run_result *result)
+void outputs_keep(struct outputs *outputs, uint64_t number, struct run_result *result)
 {
     struct output *output = malloc(sizeof(*output));
     if (output == NULL)
         return; /* it is not there any more when somebody asks */
     *output = (struct output){
         .older = outputs->newest,
-        .number = ++outputs->last_number,
+        .number = number,
         .out = result->out,
         .err = result->err,
     };

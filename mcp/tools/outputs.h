@@ -24,14 +24,16 @@ struct outputs {
     struct output *newest; /* owned */
     size_t count;
     uint64_t bytes;
-    uint64_t last_number;
 };
 
-/* The number that outputs_keep() will give to the result; 0: it is too much to be kept. */
-uint64_t outputs_next(const struct outputs *outputs, const struct run_result *result);
+/* Whether the streams are small enough to keep. */
+bool outputs_may_keep(const struct run_result *result);
 
-/* Takes over both streams of the result, which outputs_next() has given a number. */
-void outputs_keep(struct outputs *outputs, struct run_result *result);
+/*
+ * Takes over both streams of the result, as outputs of the call `number`. outputs_may_keep() must
+ * hold.
+ */
+void outputs_keep(struct outputs *outputs, uint64_t number, struct run_result *result);
 
 /* The stream of that URI; NULL: there is none, or none any more. Borrowed. */
 const struct capture *outputs_find(const struct outputs *outputs, const struct json_value *uri);

@@ -78,11 +78,7 @@ void result_json_write_members(struct json_writer *writer, const struct record *
     json_text_member(writer, "isolation", result->isolation);
     write_limits(writer, result);
     json_text_member(writer, "image", record->image);
-    json_key(writer, "files");
-    json_begin_array(writer);
-    if (record->pictures != NULL)
-        pictures_write_list(writer, record->pictures);
-    json_end_array(writer);
+    result_files_write_members(writer, record->files);
 }
 
 void result_json_write_fault(struct json_writer *writer, const struct fault *fault)

@@ -6,7 +6,7 @@
 #ifndef MCP_TOOLS_RESULT_JSON_H
 #define MCP_TOOLS_RESULT_JSON_H
 
-#include "mcp/tools/pictures.h"
+#include "mcp/tools/result_files.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
@@ -16,7 +16,7 @@ struct record {
     const char *image;               /* borrowed */
     uint64_t stdout_cut;             /* bytes that the caller does not show */
     uint64_t stderr_cut;
-    const struct pictures *pictures; /* borrowed; NULL: none are told of */
+    const struct result_files *files; /* borrowed; NULL: none are told of */
 };
 
 /* The members of the record; the caller has begun the object, and ends it. */

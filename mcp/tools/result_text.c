@@ -3,6 +3,7 @@
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/outputs.h"
 #include "mcp/tools/result_json.h"
+#include "mcp/tools/result_notes.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
@@ -25,16 +26,7 @@ struct span {
     size_t length;
 };
 
-static struct span strip_front(struct span span)
-{
-    while (span.length > 0 && is_space(span.data[0])) {
-        span.data++;
-        span.length--;
-    }
-    return span;
-}
-
-/* Blank lines go, but not the indentation of the first line: a traceback may begin with it. */
+/* The first line keeps its indentation: it may be the header of a table. */
 static struct span strip_blank_lines(struct span span)
 {
     struct span kept = span;
@@ -100,12 +92,11 @@ static int put_cut(struct shown_stream *shown, const struct source *source, stru
     return r < 0 ? r : buffer_append(&shown->text, tail.data, tail.length);
 }
 
-static int show_stream(const struct source *source, struct span (*strip)(struct span), size_t limit,
-                       struct shown_stream *ret_shown)
+static int show_stream(const struct source *source, size_t limit, struct shown_stream *ret_shown)
 {
     const struct capture *capture = source->capture;
     *ret_shown = (struct shown_stream){.text = BUFFER(TEXT_MAX)};
-    struct span head = strip((struct span){capture->head.data, capture->head.length});
+    struct span head = strip_blank_lines((struct span){capture->head.data, capture->head.length});
     struct span tail = strip_back((struct span){capture->tail.data, capture->tail.length});
     uint64_t kept = capture->total - (capture->head.length - head.length) -
                     (capture->tail.length - tail.length);
@@ -140,9 +131,9 @@ int result_text_make(const struct run_result *result, uint64_t output_number,
     struct result_text shown = {0};
     const struct source source_out = {&result->out, output_number, "stdout"};
     const struct source source_err = {&result->err, output_number, "stderr"};
-    int r = show_stream(&source_out, strip_front, for_out, &shown.out);
+    int r = show_stream(&source_out, for_out, &shown.out);
     if (r == 0)
-        r = show_stream(&source_err, strip_blank_lines, for_err, &shown.err);
+        r = show_stream(&source_err, for_err, &shown.err);
     if (r < 0)
         result_text_release(&shown);
     else
@@ -159,6 +150,13 @@ static void write_text_block(struct json_writer *writer, const struct buffer *te
     json_end_object(writer);
 }
 
+static const char *what_was_left(const struct result_view *view)
+{
+    if (result_files_has_images(view->files))
+        return "It saved pictures.";
+    return view->files->count > 0 ? "It left files." : view->silent_hint;
+}
+
 static void write_success(struct json_writer *writer, const struct result_view *view)
 {
     const struct buffer *out = &view->shown->out.text;
@@ -166,8 +164,7 @@ static void write_success(struct json_writer *writer, const struct result_view *
     OWNED(buffer_release) struct buffer silence = BUFFER(TEXT_MAX);
     if (out->length == 0) {
         buffer_format(&silence, "The program ended with exit code 0 and printed nothing%s. %s",
-                      err->length > 0 ? " to stdout" : "",
-                      view->pictures->count > 0 ? "It saved pictures." : view->silent_hint);
+                      err->length > 0 ? " to stdout" : "", what_was_left(view));
         out = &silence;
     }
     write_text_block(writer, out);
@@ -257,7 +254,7 @@ static struct record result_json_of(const struct result_view *view)
         .image = view->image,
         .stdout_cut = view->shown->out.cut,
         .stderr_cut = view->shown->err.cut,
-        .pictures = view->pictures,
+        .files = view->files,
     };
 }
 
@@ -274,13 +271,12 @@ static void write_structured(struct json_writer *writer, const struct result_vie
     json_end_object(writer);
 }
 
-static void write_pictures(struct json_writer *writer, const struct pictures *pictures)
+static void write_notes(struct json_writer *writer, const struct result_view *view)
 {
-    OWNED(buffer_release) struct buffer hidden = BUFFER(TEXT_MAX);
-    pictures_describe_hidden(pictures, &hidden);
-    if (hidden.length > 0)
-        write_text_block(writer, &hidden);
-    pictures_write(writer, pictures);
+    OWNED(buffer_release) struct buffer notes = BUFFER(TEXT_MAX);
+    result_notes_compose(view, &notes);
+    if (notes.length > 0)
+        write_text_block(writer, &notes);
 }
 
 void result_text_write(struct json_writer *writer, enum version version, const void *data)
@@ -292,7 +288,9 @@ void result_text_write(struct json_writer *writer, enum version version, const v
         write_success(writer, view);
     else
         write_failure(writer, view);
-    write_pictures(writer, view->pictures);
+    write_notes(writer, view);
+    result_files_write_images(writer, view->files);
+    result_files_write_links(writer, version, view->files);
     json_end_array(writer);
     if (view->format == RESULT_STRUCTURED && version >= VERSION_2025_06_18)
         write_structured(writer, view);
@@ -347,6 +345,7 @@ void result_text_write_error_meta(struct json_writer *writer, const void *data)
 struct schema_member {
     const char *name, *type, *description;
     bool nullable;
+    const char *items; /* of an array: their type */
 };
 
 static const struct schema_member schema_members[] = {
@@ -371,8 +370,12 @@ static const struct schema_member schema_members[] = {
     {"enforced", "object", "The same for memory, processes and cpu each: cgroup, rlimit or watched",
      false},
     {"limits_reached", "array", "Limits it reached: memory, processes, cpu, disk, output, time",
-     false},
+     false, "string"},
     {"image", "string", "The image it ran on", false},
+    {"files", "array",
+     "Files it left: name, bytes, media type, uri and path (or null), whether shown as an image",
+     false, "object"},
+    {"figures", "integer", "Figures it made, shown or not", false},
 };
 
 static void write_schema_member(struct json_writer *writer, const struct schema_member *member)
@@ -387,10 +390,10 @@ static void write_schema_member(struct json_writer *writer, const struct schema_
         json_text(writer, "null");
         json_end_array(writer);
     }
-    if (strcmp(member->type, "array") == 0) {
+    if (member->items != NULL) {
         json_key(writer, "items");
         json_begin_object(writer);
-        json_text_member(writer, "type", "string");
+        json_text_member(writer, "type", member->items);
         json_end_object(writer);
     }
     json_text_member(writer, "description", member->description);

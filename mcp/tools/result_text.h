@@ -7,8 +7,7 @@
 #define MCP_TOOLS_RESULT_TEXT_H
 
 #include "mcp/base/version.h"
-#include "mcp/settings/settings.h"
-#include "mcp/tools/pictures.h"
+#include "mcp/tools/result_view.h"
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 
@@ -27,22 +26,10 @@ void result_text_release(struct result_text *shown);
 /*
  * Takes SHOWN_MAX bytes of both streams: the head and the tail of each, with a line between that
  * tells what was cut, and where it is: the resource of that number (outputs.h), if it is not 0.
- * White space around the whole is stripped. 0 or -ENOMEM.
+ * Blank lines at both ends and white space behind the last line are taken off. 0 or -ENOMEM.
  */
 int result_text_make(const struct run_result *result, uint64_t output_number,
                      struct result_text *ret_shown);
-
-struct result_view {
-    const struct run_result *result;  /* all borrowed */
-    const struct result_text *shown;
-    const struct pictures *pictures;
-    uint64_t output_number; /* as it was given to result_text_make() */
-    const char *image;
-    int64_t wall_max_ms;     /* the most time that the model may ask for */
-    const char *silent_hint; /* said when a program printed nothing: how to print in its language */
-    const char *hint; /* lines of further advice on a failure, each with its newline; or NULL */
-    enum result_format format;
-};
 
 /*
  * Of a struct result_body, for the result of tools/call: content, isError, and where it is wanted

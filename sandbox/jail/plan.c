@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define JAIL_HOME RUN_HOME
-#define JAIL_WORK "/work"
+#define JAIL_WORK RUN_WORK
 #define MOUNT_OPTIONS_MAX 4095 /* a page with its NUL: mount(2) */
 
 static const struct plan_scratch scratch[] = {
@@ -50,11 +50,11 @@ struct plan {
     struct text *texts; /* owned, each */
     struct plan_rlimit rlimits[PLAN_BASE_RLIMITS + 5];
     struct plan_link *home_links; /* owned */
+    struct plan_file *home_files; /* owned */
+    size_t warm_file_count;       /* of them, if the sandbox is prewarmed: all */
     char **argv;                  /* owned; the strings are texts */
     char **programs;
     char **environment;
-    char **warm_environment;     /* of the program, if it is started ahead; or NULL: the same */
-    struct plan_file preparation; /* and a file for it */
 };
 
 /* A formatted string that lives as long as the plan; NULL when there is no memory. */
@@ -105,22 +105,6 @@ static int set_variable(struct plan *plan, char **environment, size_t *count, co
     return 0;
 }
 
-/* The same variables, and one more or another. The strings stay those of the first. */
-static int plan_preparation(struct plan *plan, const struct run_preparation *preparation)
-{
-    if (preparation->path == NULL)
-        return 0;
-    size_t count = list_length((const char *const *)plan->environment);
-    plan->warm_environment = calloc(count + 2, sizeof(char *));
-    plan->preparation.path = plan_text(plan, "%s", preparation->path);
-    plan->preparation.text = plan_text(plan, "%s", preparation->text);
-    if (plan->warm_environment == NULL || plan->preparation.path == NULL ||
-        plan->preparation.text == NULL)
-        return -ENOMEM;
-    memcpy(plan->warm_environment, plan->environment, count * sizeof(char *));
-    return set_variable(plan, plan->warm_environment, &count, preparation->variable);
-}
-
 static int plan_environment(struct plan *plan, const struct run_spec *spec)
 {
     size_t extra = list_length(spec->environment);
@@ -134,7 +118,7 @@ static int plan_environment(struct plan *plan, const struct run_spec *spec)
     for (size_t i = 0; r == 0 && i < extra; i++)
         r = set_variable(plan, plan->environment, &count, spec->environment[i]);
     plan->jail.environment = plan->environment;
-    return r < 0 ? r : plan_preparation(plan, &spec->preparation);
+    return r;
 }
 
 /*
@@ -226,6 +210,23 @@ static int plan_home_links(struct plan *plan, const struct run_spec *spec, struc
     }
     plan->jail.home_links = plan->home_links;
     plan->jail.home_link_count = spec->home_link_count;
+    return 0;
+}
+
+static int plan_home_files(struct plan *plan, const struct run_spec *spec)
+{
+    plan->home_files = calloc(spec->home_file_count + 1, sizeof(struct plan_file));
+    if (plan->home_files == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < spec->home_file_count; i++) {
+        plan->home_files[i].path = plan_text(plan, "%s", spec->home_files[i].path);
+        plan->home_files[i].text = plan_text(plan, "%s", spec->home_files[i].text);
+        if (plan->home_files[i].path == NULL || plan->home_files[i].text == NULL)
+            return -ENOMEM;
+        plan->jail.home_file_count += !spec->home_files[i].warm_only;
+    }
+    plan->jail.home_files = plan->home_files;
+    plan->warm_file_count = spec->home_file_count;
     return 0;
 }
 
@@ -325,6 +326,8 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
         r = plan_environment(plan, spec);
     if (r == 0)
         r = plan_home_links(plan, spec, fault);
+    if (r == 0)
+        r = plan_home_files(plan, spec);
     plan_rlimits(plan, spec);
     return r;
 }
@@ -353,10 +356,10 @@ void plan_free(struct plan *plan)
         free(text);
     }
     free(plan->home_links);
+    free(plan->home_files);
     free(plan->argv);
     free(plan->programs);
     free(plan->environment);
-    free(plan->warm_environment);
     free(plan);
 }
 
@@ -383,6 +386,16 @@ static bool same_home_links(const struct jail_plan *one, const struct jail_plan 
     return same;
 }
 
+/* All of them, which prewarmed sandboxes have. */
+static bool same_home_files(const struct plan *one, const struct plan *other)
+{
+    bool same = one->warm_file_count == other->warm_file_count;
+    for (size_t i = 0; same && i < one->warm_file_count; i++)
+        same = same_text(one->home_files[i].path, other->home_files[i].path) &&
+               same_text(one->home_files[i].text, other->home_files[i].text);
+    return same;
+}
+
 bool plan_is_same(const struct plan *one, const struct plan *other)
 {
     const struct jail_plan *a = &one->jail;
@@ -399,17 +412,13 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
            same_text(a->scratch_inodes, b->scratch_inodes) && a->has_stdin == b->has_stdin &&
            same_text(a->code_name, b->code_name) && same_list(a->argv, b->argv) &&
            same_list(a->programs, b->programs) && same_list(one->environment, other->environment) &&
-           same_text(one->preparation.path, other->preparation.path) &&
-           same_text(one->preparation.text, other->preparation.text) && same_home_links(a, b);
+           same_home_links(a, b) && same_home_files(one, other);
 }
 
 void plan_make_warm(struct plan *plan)
 {
     plan->jail.is_warm = true;
-    if (plan->warm_environment == NULL)
-        return;
-    plan->jail.environment = plan->warm_environment;
-    plan->jail.home_file = &plan->preparation;
+    plan->jail.home_file_count = plan->warm_file_count;
 }
 
 struct jail_plan *plan_jail(struct plan *plan)

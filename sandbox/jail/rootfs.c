@@ -4,6 +4,7 @@
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/mount.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,27 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
                      "there is no program \"%s\" in the image's PATH (%s) below %s. Is this an "
                      "image for another language?",
                      name, JAIL_PATH, rootfs->path);
+}
+
+int rootfs_name_program(const struct rootfs *rootfs, const char *name, char **ret_name,
+                        struct fault *fault)
+{
+    OWNED_MEMORY char *path = NULL;
+    int r = rootfs_find_program(rootfs, name, &path, NULL);
+    if (r < 0)
+        return r == -ENOMEM ? fault_set(fault, ENOMEM, "out of memory") : 1;
+    OWNED_FD int fd = open_resolved(rootfs->fd, path, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT);
+    char link[sizeof("/proc/self/fd/") + 10];
+    char target[PATH_MAX];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t length = fd < 0 ? fd : readlink(link, target, sizeof(target) - 1);
+    if (length < 0)
+        return fault_set(fault, fd < 0 ? -fd : errno, "cannot look at %s in %s: %m", path,
+                         rootfs->path);
+    target[length] = '\0';
+    const char *slash = strrchr(target, '/');
+    *ret_name = strdup(slash == NULL ? target : slash + 1);
+    return *ret_name == NULL ? fault_set(fault, ENOMEM, "out of memory") : 0;
 }
 
 int rootfs_detach(const char *path, int *ret_fd, struct fault *fault)

@@ -35,6 +35,13 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
                         struct fault *fault);
 
 /*
+ * The name of the file behind this program, with all links followed: "python3.13" for "python3". Owned
+ * by the caller. 0; 1 if there is no such program; or a negative errno with a fault.
+ */
+int rootfs_name_program(const struct rootfs *rootfs, const char *name, char **ret_name,
+                        struct fault *fault);
+
+/*
  * Makes a detached copy of the mount of that directory if the parent has the privilege: after its
  * change of ids, the child of a root server could not reach a directory that only root may enter.
  * *ret_fd is -1 if the child must open the path itself (an ordinary user has the same rights in

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #define RUN_HOME "/home/sandbox" /* $HOME of each run */
+#define RUN_WORK "/work" /* where it starts, and where its code is */
+#define RUN_FIGURES_PATH ".code-sandbox/figures" /* below $HOME: 0001.png ... */
 
 /* A symbolic link in the fresh $HOME of each run. */
 struct home_link {
@@ -20,11 +22,11 @@ struct home_link {
     const char *target; /* absolute path in the root file system */
 };
 
-/* For prewarmed programs only: a file in $HOME, and the variable that points to it. */
-struct run_preparation {
-    const char *path;     /* relative to $HOME, as in home_link; NULL: none */
-    const char *text;     /* content of the file */
-    const char *variable; /* NAME=VALUE */
+/* A file in the fresh $HOME of each run. */
+struct home_file {
+    const char *path; /* as in home_link */
+    const char *text;
+    bool warm_only; /* in prewarmed sandboxes; these come last */
 };
 
 /* A file that is put into the work directory before the program begins. */
@@ -69,6 +71,8 @@ struct run_spec {
     const char *const *environment;
     const struct home_link *home_links;
     size_t home_link_count;
+    const struct home_file *home_files;
+    size_t home_file_count;
     const char *code_name; /* file name in the work directory: "main.py" */
     const char *code;
     size_t code_length; /* <= CODE_MAX */
@@ -80,7 +84,6 @@ struct run_spec {
      * the input files before.
      */
     bool may_be_warm;
-    struct run_preparation preparation;
     struct run_limits limits;
     int64_t wall_max_ms; /* the most that limits.wall_ms may be in runs like this; 0: what it is */
 };

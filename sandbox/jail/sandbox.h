@@ -23,7 +23,7 @@ struct sandbox {
     int stdin_fd;    /* write end, non-blocking, of a plan that has one; else -1 */
     int stdout_fd;   /* read ends, non-blocking */
     int stderr_fd;
-    int files_fd;    /* for a run: receives a descriptor of the work directory (run_files.h) */
+    int files_fd;    /* for a run: receives descriptors of its directories (run_files.h) */
     /* For a run: memory shared with the child. Once fed, it is sealed; -1 if it holds no file. */
     int code_fd;
 };

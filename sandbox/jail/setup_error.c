@@ -77,9 +77,10 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     case STEP_SHOW_FILE:
         return index < plan->shown_count ? plan->shown[index].host_path : "";
     case STEP_FILL_HOME:
-        if (index == plan->home_link_count && plan->home_file != NULL)
-            return plan->home_file->path;
-        return index < plan->home_link_count ? plan->home_links[index].path : plan->home;
+        if (index < plan->home_link_count)
+            return plan->home_links[index].path;
+        index -= index == SIZE_MAX ? 0 : plan->home_link_count;
+        return index < plan->home_file_count ? plan->home_files[index].path : plan->home;
     case STEP_WORK_DIRECTORY:
         return plan->work_directory;
     case STEP_RLIMIT:

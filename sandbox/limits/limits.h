@@ -13,10 +13,18 @@
 #define GIBIBYTE (UINT64_C(1) << 30)
 #define TEBIBYTE (UINT64_C(1) << 40)
 
-/* Pictures of a run: how many are collected, the length of their names, how many names are read. */
-#define RUN_FILES_MAX 8
-#define RUN_FILE_NAME_SIZE 256
+/*
+ * Files left by a run: names read in total, files examined, directories entered, names in a path (of at
+ * most 255 bytes each), and the size of a path with its NUL.
+ */
 #define RUN_NAMES_MAX 4096
+#define RUN_FILES_LOOKED_MAX 256
+#define RUN_DIRECTORIES_MAX 256
+#define RUN_FILE_DEPTH_MAX 4
+#define RUN_FILE_PATH_SIZE 1024
+/* Files, and figures, in a result. */
+#define RUN_FILES_MAX 32
+#define RUN_FIGURES_MAX 8
 
 /* The limits of one run, unless the operator sets others. */
 #define RUN_WALL_DEFAULT_MS 30000

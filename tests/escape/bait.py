@@ -9,8 +9,10 @@ import os
 import pathlib
 import secrets
 import socket
+import struct
 import subprocess
 import threading
+import zlib
 
 IPC_CREAT, IPC_EXCL, IPC_RMID = 0o1000, 0o2000, 0
 DIRECTORY_FD, PIPE_FD = 700, 701  # high, so that nothing of the server lies there by chance
@@ -25,12 +27,25 @@ def check(value):
     return value
 
 
+def png_with(text):
+    """A picture of one pixel that has the text in it."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0))
+            + chunk(b"tEXt", b"text\0" + text.encode()) + chunk(b"IDAT", zlib.compress(bytes(4)))
+            + chunk(b"IEND", b""))
+
+
 class Bait:
     def __init__(self, directory):
         self.token = f"secret-{secrets.token_hex(8)}"
         self.directory = pathlib.Path(directory)
         self.file = self.directory / "secret"
         self.file.write_text(self.token)
+        self.picture = self.directory / "picture.png"
+        self.picture.write_bytes(png_with(self.token))
+        (self.directory / "figures").mkdir()
+        (self.directory / "figures" / "0001.png").write_bytes(png_with(self.token))
         self.sockets = []
         self.open_sockets()
         self.open_ipc()
@@ -98,6 +113,7 @@ class Bait:
     def known(self):
         """What an attempt is told, so that it need not search."""
         return {"token": self.token, "file": str(self.file), "directory": str(self.directory),
+                "picture": str(self.picture),
                 "tcp": self.tcp, "tcp6": self.tcp6, "udp": self.udp,
                 "abstract": self.abstract, "socket": self.socket_path, "key": self.key,
                 "queue": self.queue, "shared": str(self.shared_file), "process": self.process.pid,
@@ -120,7 +136,7 @@ class Bait:
     def whole(self):
         """Whether everything is as it was put there."""
         assert self.file.read_text() == self.token and self.shared_file.read_text() == self.token
-        assert sorted(os.listdir(self.directory)) == ["secret", "socket"]
+        assert sorted(os.listdir(self.directory)) == ["figures", "picture.png", "secret", "socket"]
         assert self.process.poll() is None
         assert os.getpriority(os.PRIO_PROCESS, self.process.pid) == os.getpriority(os.PRIO_PROCESS, 0)
         try:

@@ -49,14 +49,14 @@ class Twin(NamedTuple):
         return f"{self.name}, without {' and '.join(sorted(self.away))}"
 
 
-def twins():
+def twins(guarded=GUARDED):
     """All that there are, those with the same walls away next to each other.
 
     Without all its walls an attempt gets through, or is stopped by the kernel itself where it says so
     in `no_twin`; with any one of them left it does not.
     """
     found = []
-    for name, attempt in GUARDED.items():
+    for name, attempt in guarded.items():
         walls = frozenset(attempt.walls)
         found.append(Twin(walls, name, attempt.through))
         if len(walls) > 1:

@@ -8,6 +8,16 @@ IMAGE = "python-slim"  # has all that the attempts need, and is a sixth of the o
 LANGUAGE = {"CONTAINER_IMAGE": IMAGE, "CONTAINER_LANGUAGE": "python"}
 
 
+def word_of(result):
+    """What a run printed that ended as it should, and printed nothing to stderr."""
+    record = result["_meta"][RECORD]
+    assert (record["outcome"], record["exit_code"]) == ("exited", 0), result
+    first, *others = result["content"]
+    texts = [block["text"] for block in others if block["type"] == "text"]
+    assert all(text.startswith("Files: ") for text in texts), result
+    return first["text"]
+
+
 class Jail:
     """A server beside the bait, as a function from an attempt to what it said."""
 
@@ -22,7 +32,4 @@ class Jail:
         result = self.server.call("run_python_code", snippet_of(attempt, self.bait.known(), twin))
         if result["isError"]:
             return "no sandbox"
-        record = result["_meta"][RECORD]
-        assert (record["outcome"], record["exit_code"]) == ("exited", 0), result
-        assert len(result["content"]) == 1, result  # nothing on stderr
-        return result["content"][0]["text"]
+        return word_of(result)

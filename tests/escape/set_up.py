@@ -15,6 +15,7 @@ ROOT, FILTER = "open the root file system", "seccomp"
 NETWORK, LOOPBACK = "make_network", "start_loopback"
 LAYER = ["cannot open layer", "lacks one of its layers"]
 IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "has not been fetched yet", *LAYER, ROOT]
+PYTHON = "cannot look at /usr/bin/python3"
 
 INIT = {
     "close_range": ["close_descriptors"],
@@ -48,10 +49,10 @@ INIT = {
     "mkdirat": [DEV, SCRATCH],
     "mknodat": [DEV],
     "symlinkat": [DEV],
-    "sendmsg": ["show the work directory"],
-    "openat": ["limit_user_namespace", "show the work directory",
-               "write_code", "write_files"],
-    "write": ["limit_user_namespace"],
+    "sendmsg": ["show_work_directory"],
+    "openat": ["limit_user_namespace", "show_work_directory",
+               "write_code", "write_files", "fill_home"],
+    "write": ["limit_user_namespace", "fill_home"],
     "prlimit64": ["set_rlimits"],
     "keyctl": ["leave_keyring"],
     "capset": ["drop_capabilities"],
@@ -106,7 +107,7 @@ SOMETIMES = {
         "flock": LAYER, "fstat": [ROOT, *LAYER], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],
         "setgroups": ["cannot leave root's supplementary groups"],
         "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
-        "readlink": [], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
+        "readlink": [PYTHON], "openat2": [PYTHON], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
     },
     "init": {"wait4": [], "fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home", "write_files"],
              "pread64": ["write_files"], "symlink": ["fill_home"]},
@@ -162,7 +163,7 @@ HARMLESS = (
     Harmless(("server",), ("open_tree",), ("EPERM",), "the child opens the image by its path instead"),
     Harmless(("server",), ("prlimit64",), (), "the child may then not set a limit, and says so"),
     Harmless(("server",), ("sysinfo", "sched_getaffinity"), (), "then the smaller number counts"),
-    Harmless(("init",), ("sendmsg",), ("ETOOMANYREFS",), "pictures are not shown"),
+    Harmless(("init",), ("sendmsg",), ("ETOOMANYREFS",), "files are not collected"),
     Harmless(("server",), ("recvfrom",), (), "the record stays where it is, and is read again"),
     Harmless(("server",), ("epoll_ctl",), ("EPERM",), "it means a file, which is always ready"),
     Harmless(("server",), ("rt_sigaction",), (), "SIGCHLD was not ignored"),

@@ -42,13 +42,20 @@ def files_of_ours(but):
     return sorted(found)
 
 
+def open_files_of(pid):
+    """What a server has open, but for files of calls that are kept."""
+    folder = f"/proc/{pid}/fd"
+    opened = [os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)]
+    return sorted(name for name in opened if name != "/memfd:files (deleted)")
+
+
 class Host:
     """What must be the same before and after."""
 
     def __init__(self, bait, server, image_path):
         self.image = digest_of(image_path)
         self.mounts = mounts_but_of_others()
-        self.descriptors = sorted(os.listdir(f"/proc/{server.process.pid}/fd"))
+        self.descriptors = open_files_of(server.process.pid)
         self.below = descendants_of(server.process.pid)
         self.files = files_of_ours(bait.token)
         self.groups = sorted(str(path) for path in pathlib.Path("/sys/fs/cgroup").rglob("*sandbox*"))

@@ -21,7 +21,7 @@ from support.sandbox import descendants_of, left_after
 from support.tracer import CAN_INJECT, Fault, Tracer
 
 MARK = "it runs"
-CODE = f"print('it ' + '{MARK.split()[1]}')"
+CODE = f"import os; print('it ' + '{MARK.split()[1]}')"
 # libseccomp and stdio have errors of their own; an image that is not there is told in plain words.
 TOLD_OTHERWISE = ("seccomp", "_map to choose", "not been fetched yet")
 OTHER_ERRORS = ("ENOMEM", "EMFILE", "ENOSYS", "ENOENT", "EINTR")

@@ -57,10 +57,13 @@ class Servers:
             if "a read-only root" in twin.away:
                 self.altered.renew_image()
             self.profile.write_text(allow(DEFAULT_PROFILE.read_text(), twin.calls))
-            self.jail = Jail(self.bait, self.altered.program, "--seccomp-profile", str(self.profile),
-                             environment=self.altered.environment())
+            self.jail = self.start()
             self.now = twin.changes, twin.calls
         return self.jail
+
+    def start(self):
+        return Jail(self.bait, self.altered.program, "--seccomp-profile", str(self.profile),
+                    environment=self.altered.environment())
 
     def close(self):
         if self.jail is not None:

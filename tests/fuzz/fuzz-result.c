@@ -83,7 +83,7 @@ static void check_answer(const struct run_result *result, const struct result_te
     const struct result_view view = {
         .result = result,
         .shown = shown,
-        .pictures = &(const struct pictures){.count = 0},
+        .files = &(const struct result_files){.count = 0},
         .image = "image",
         .wall_max_ms = 60000,
         .silent_hint = "Print it.",

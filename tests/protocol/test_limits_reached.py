@@ -75,7 +75,8 @@ except OSError:
     print("full")
 print("x" * 5000, end="")
 """)
-    assert len(texts) == 1 and texts[0].startswith("full\nxxx") and texts[0].endswith("x")
+    assert texts[0].startswith("full\nxxx") and texts[0].endswith("x")
+    assert texts[1:] == ["Files: x (60 KiB) sandbox://files/1/x"]
     assert record["limits_reached"] == ["disk", "output"]
 
 

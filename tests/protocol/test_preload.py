@@ -11,9 +11,12 @@ print(json.dumps({
     "preloaded": "decimal" in sys.modules,
     "helpers": [name for name in ("atexit", "gc") if name in sys.modules],
     "modules": [name for name in sys.modules if "usercustomize" in name],
-    "path": [place for place in [*sys.path, *sys.path_importer_cache] if ".preload" in place],
+    "path": sys.path,
+    "importers": [*sys.path_importer_cache],
+    "finders": [getattr(finder, "__name__", str(type(finder))) for finder in sys.meta_path],
     "variable": os.environ.get("PYTHONPATH"),
     "child": os.popen("echo $PYTHONPATH").read().strip(),
+    "environment": open("/proc/self/environ").read(),
     "home": os.listdir(os.environ["HOME"]),
     "random": os.urandom(8).hex(),
 }))
@@ -39,7 +42,8 @@ def test_modules_are_there_and_how_they_came_is_not(start_python):
         warm = seen_by(server)
         assert warm.pop("preloaded") and warm.pop("random") != cold["random"]
         assert warm == {name: cold[name] for name in warm}
-    assert cold["modules"] == cold["path"] == [] and cold["variable"] is None
+    assert cold["modules"] == cold["home"] == [] and cold["variable"] is None
+    assert "PYTHON" not in cold["environment"]
 
 
 def test_what_the_operator_passes_through_stays(start_python):
@@ -49,7 +53,7 @@ def test_what_the_operator_passes_through_stays(start_python):
     wait_for_one(server)
     warm = seen_by(server)
     assert warm["preloaded"] and warm["variable"] == warm["child"] == "/usr/share:/srv"
-    assert warm["path"] == cold["path"] == []
+    assert warm["path"] == cold["path"] and warm["path"][1:3] == ["/usr/share", "/srv"]
 
 
 def test_a_module_that_prints_or_ends_python_is_not_noticed(start_python):

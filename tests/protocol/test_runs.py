@@ -32,9 +32,9 @@ def wait_until(condition, what):
         time.sleep(0.02)
 
 
-def test_success_is_the_stripped_output_and_nothing_else(server):
+def test_success_is_the_output_without_blank_lines_around_it_and_nothing_else(server):
     texts, record = run(server, "print('\\n  one\\ntwo  \\n\\n')")
-    assert texts == ["one\ntwo"]
+    assert texts == ["  one\ntwo"]
     assert record["outcome"] == "exited" and record["exit_code"] == 0
     assert record["signal"] is None and record["files"] == []
     assert record["stdout_bytes"] == 15 and record["stdout_cut"] == 0

@@ -281,7 +281,7 @@ def test_the_resource_is_listed_and_read(server, images):
     assert listed[0]["name"] and listed[0]["mimeType"] == "application/json"
     templates = server.result("resources/templates/list")["resourceTemplates"]
     assert [template["uriTemplate"] for template in templates] == [
-        "sandbox://output/{number}/{stream}"]
+        "sandbox://output/{number}/{stream}", "sandbox://files/{call}/{+path}"]
     environments = read_environments(server)
     assert list(environments) == ["python", "javascript", *(["bash"] if "bash" in images else [])]
     for environment in environments.values():

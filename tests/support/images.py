@@ -56,3 +56,21 @@ def stack(images, base, name, layer_ids):
                           "size_bytes": 1, "file_count": 1} for layer in layer_ids]
     (images / name).mkdir()
     (images / name / "image.json").write_text(json.dumps(record))
+
+
+def image_with(base, directory, files):
+    """A store below this directory with one image: `base` and a layer of these files {path: text} on top.
+
+    The value of XDG_DATA_HOME for it; its image is "mine".
+    """
+    images = directory / "code-sandbox-mcp" / "images"
+    images.mkdir(parents=True)
+    shutil.copytree(base, images / base.name, symlinks=True)
+    for layer in layers_of(base):
+        link_store(layer, images.parent / "layers" / layer.name)
+    name, tree = new_layer(images)
+    for path, text in files.items():
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text(text)
+    stack(images, base.name, "mine", [name])
+    return str(directory)

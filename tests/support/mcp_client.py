@@ -7,6 +7,7 @@
 The program is $CODE_SANDBOX_BUILD/mcp/code-sandbox-mcp (default: build/ in the source tree).
 """
 
+import io
 import itertools
 import json
 import os
@@ -25,6 +26,7 @@ NEWEST_HANDSHAKE = "2025-11-25"
 RECORD = "code-sandbox/result"  # the key of a result's _meta
 WAIT_LONG = "import time; print('begun', flush=True); time.sleep(600)"
 STATELESS_META = {mcp_schema.VERSION_KEY: mcp_schema.STATELESS, mcp_schema.CAPABILITIES_KEY: {}}
+READ_SIZE = 1 << 16
 PATIENCE = 30  # seconds: how long an answer may take before a test fails
 
 
@@ -86,7 +88,7 @@ class Server:
         self.stop()
 
     def _read(self):
-        for line in self.process.stdout:
+        for line in io.BufferedReader(self.process.stdout, READ_SIZE):
             self.lines.append(line)
             self._check(line)
             self._incoming.put(line)
@@ -230,4 +232,5 @@ def run(server, code):
     """Text blocks and record of a Python snippet; the tool must have done its work."""
     result = server.call("run_python_code", code)
     assert result["isError"] is False, result
-    return [block["text"] for block in result["content"]], result["_meta"][RECORD]
+    texts = [block["text"] for block in result["content"] if block["type"] == "text"]
+    return texts, result["_meta"][RECORD]

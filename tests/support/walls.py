@@ -79,4 +79,39 @@ WALLS = {
     "speculation switched off": ("control_speculation",),
     "a session of its own": ("session",),
     "the server's signals reset": ("reset_signals",),
+    # Of the server, when it collects files: tests/escape/attempts_collecting.py.
+    "files told by their type": (
+        ("sandbox/run_files.c", "    if ((entry->d_type != DT_REG && entry->d_type != DT_DIR) ||\n"
+         "        fstatat(directory_fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||",
+         "    if (fstatat(directory_fd, entry->d_name, &about, 0) < 0 ||"),
+        ("sandbox/run_files.c", "    if (S_ISREG(about.st_mode))\n        look_at_file",
+         "    if (!S_ISDIR(about.st_mode))\n        look_at_file"),
+        ("sandbox/run_files.c", "entry->d_type == DT_REG ? figure_number(entry->d_name) : 0",
+         "figure_number(entry->d_name)"),
+    ),
+    "links not followed when files are opened": (
+        ("sandbox/run_files.c", "(O_RDONLY | O_NOFOLLOW |", "(O_RDONLY |"),
+        ("sandbox/run_files.c", "(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV)", "0"),
+    ),
+    "files opened without waiting": (
+        ("sandbox/run_files.c", "(O_RDONLY | O_NOFOLLOW | O_NONBLOCK |", "(O_RDONLY | O_NOFOLLOW |"),),
+    "plain names in notes": (("mcp/tools/result_notes.c", "    utf8_make_plain(plain, false);\n", ""),),
+    "a limit of a picture's sides": (("mcp/base/bounds.h", "#define IMAGE_SIDE_MAX 1600", "#define IMAGE_SIDE_MAX INT32_MAX"),),
+    "a limit of pictures in bytes": ((
+        "mcp/base/bounds.h", "#define IMAGES_BYTES_MAX (700 * KIBIBYTE)", "#define IMAGES_BYTES_MAX (2 * MEBIBYTE)"),),
+    "whole pictures only": ((
+        "mcp/files/picture_header.c", "    return soundness;\n}", "    return PICTURE_SOUND;\n}"),),
+    "pictures with sides only": ((
+        "mcp/files/picture_header.c", "pixels.width == 0 || pixels.height == 0)\n        return PICTURE_WITHOUT_PIXELS;",
+        "pixels.width + pixels.height == 0)\n        return PICTURE_WITHOUT_PIXELS;"),),
+    "a limit of kept files": ((
+        "mcp/base/bounds.h", "#define KEPT_FILE_MAX (16 * MEBIBYTE)", "#define KEPT_FILE_MAX (64 * MEBIBYTE)"),),
+    "plain names of copies": (("mcp/files/files_dir.c", "        plain_name_make(part);\n", ""),),
+    "copies that nobody can run": (
+        ("mcp/files/files_dir.c", "O_NOCTTY | O_CLOEXEC, 0600)", "O_NOCTTY | O_CLOEXEC, 0700)"),),
+    "copies that replace nothing": (
+        ("mcp/files/files_dir.c", "O_WRONLY | O_CREAT | O_EXCL |", "O_WRONLY | O_CREAT | O_TRUNC |"),),
+    "a limit of copies": ((
+        "mcp/base/bounds.h", "#define FILES_DIR_BYTES_MAX (256 * MEBIBYTE)",
+        "#define FILES_DIR_BYTES_MAX (1024 * MEBIBYTE)"),),
 }

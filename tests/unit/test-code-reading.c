@@ -45,10 +45,25 @@ static void what_python_seeks_in_is_not_read_once(void **state)
     }
 }
 
+static void a_program_without_these_words_imports_nothing(void **state)
+{
+    (void)state;
+    static const char *const importing[] = {"import x", "a\nfrom x import y", "__import__('x')",
+                                            "exec(open('x').read())", "eval('x')"};
+    static const char *const others[] = {"", "print(1)", "impor", "plt.show()"};
+    for (size_t i = 0; i < ARRAY_LENGTH(importing); i++)
+        assert_true(code_reading_may_import(importing[i], strlen(importing[i])));
+    for (size_t i = 0; i < ARRAY_LENGTH(others); i++)
+        assert_false(code_reading_may_import(others[i], strlen(others[i])));
+    assert_true(code_reading_may_import("a\0import b", 10));
+    assert_false(code_reading_may_import("import", 5));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_python_seeks_in_is_not_read_once),
+        cmocka_unit_test(a_program_without_these_words_imports_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

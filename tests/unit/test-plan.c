@@ -238,6 +238,27 @@ static void limits_become_rlimits_and_tmpfs_options(void **state)
     assert_true(seen);
 }
 
+static void files_of_prewarmed_sandboxes_come_last(void **state)
+{
+    (void)state;
+    static const struct home_file files[] = {{"a/always", "one", false}, {"ahead", "two", true}};
+    const char *const argv[] = {"tool", NULL};
+    struct run_spec spec = spec_for(argv);
+    spec.home_files = files;
+    spec.home_file_count = ARRAY_LENGTH(files);
+    OWNED(plan_release) struct plan *cold = NULL;
+    OWNED(plan_release) struct plan *warm = NULL;
+    assert_int_equal(build(&spec, &cold, NULL), 0);
+    assert_int_equal(build(&spec, &warm, NULL), 0);
+    plan_make_warm(warm);
+    assert_int_equal(plan_jail(cold)->home_file_count, 1);
+    assert_string_equal(plan_jail(cold)->home_files[0].path, "a/always");
+    assert_string_equal(plan_jail(cold)->home_files[0].text, "one");
+    assert_int_equal(plan_jail(warm)->home_file_count, 2);
+    assert_string_equal(plan_jail(warm)->home_files[1].path, "ahead");
+    assert_true(plan_is_same(cold, warm)); /* one is a template of the other */
+}
+
 /* Each change to what a snippet could notice must make another kind of jail. */
 static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
 {
@@ -248,6 +269,8 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     static const char *const environment[] = {"NAME=value", NULL};
     static const char *const layers[] = {"bottom/tree", "top/tree", NULL};
     static const struct home_link link = {"path", "/target"};
+    static const struct home_file file = {"path", "text", true};
+    static const struct home_file other_file = {"path", "other text", true};
     struct run_spec specs[17];
     for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
         specs[i] = spec_for(argv);
@@ -269,8 +292,10 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     specs[7].code_name = "main.js";
     specs[8].limits.disk_bytes /= 2;
     specs[9].wall_max_ms = 120000;
-    specs[10].preparation = (struct run_preparation){"path", "text", "NAME=value"};
-    specs[11].preparation = (struct run_preparation){"path", "other text", "NAME=value"};
+    specs[10].home_files = &file;
+    specs[10].home_file_count = 1;
+    specs[11].home_files = &other_file;
+    specs[11].home_file_count = 1;
     specs[14].arguments = arguments;
     specs[15].stdin_source.kind = STDIN_BYTES;
     specs[16].stdin_source.kind = STDIN_DESCRIPTOR;
@@ -345,6 +370,7 @@ int main(void)
         cmocka_unit_test(links_may_not_leave_the_home_directory),
         cmocka_unit_test(later_variables_replace_earlier_ones),
         cmocka_unit_test(limits_become_rlimits_and_tmpfs_options),
+        cmocka_unit_test(files_of_prewarmed_sandboxes_come_last),
         cmocka_unit_test(plans_are_the_same_but_for_the_code_and_its_time),
         cmocka_unit_test(arguments_follow_those_of_the_language),
         cmocka_unit_test(too_many_arguments_are_refused),

@@ -26,28 +26,10 @@ static void only_names_of_modules_are_taken(void **state)
     }
 }
 
-static void what_the_variable_was_comes_behind(void **state)
-{
-    (void)state;
-    static const char *const none[] = {"A=1", NULL};
-    static const char *const twice[] = {"PYTHONPATH=/a", "PYTHONPATH=/b:/c", NULL};
-    OWNED(preload_release) struct preload first = {0};
-    OWNED(preload_release) struct preload second = {0};
-    OWNED(preload_release) struct preload third = {0};
-    assert_int_equal(preload_make(&first, "numpy,pandas", none), 0);
-    assert_string_equal(preload_preparation(&first).variable, "PYTHONPATH=/home/sandbox/.preload");
-    assert_non_null(strstr(preload_preparation(&first).text, "'numpy,pandas'"));
-    assert_int_equal(preload_make(&second, "numpy", twice), 0);
-    assert_string_equal(second.variable, "PYTHONPATH=/home/sandbox/.preload:/b:/c");
-    assert_int_equal(preload_make(&third, NULL, twice), 0);
-    assert_null(preload_preparation(&third).path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_names_of_modules_are_taken),
-        cmocka_unit_test(what_the_variable_was_comes_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static struct json *write_result(const struct run_result *result, enum result_fo
     const struct result_view view = {
         .result = result,
         .shown = &shown,
-        .pictures = &(const struct pictures){.count = 0},
+        .files = &(const struct result_files){.count = 0},
         .image = "python",
         .wall_max_ms = 60000,
         .silent_hint = "Print it.",
@@ -78,13 +78,13 @@ static void assert_text(const struct json_value *block, const char *expected)
     assert_string_equal(json_member(block, "text")->text, expected);
 }
 
-static void success_is_stdout_stripped(void **state)
+static void success_is_stdout_without_blank_lines_around_it(void **state)
 {
     (void)state;
-    OWNED(run_result_release) struct run_result result = result_of(" \n a\nb \t\r\n\v\f", "");
+    OWNED(run_result_release) struct run_result result = result_of(" \n\t\n  a\nb \t\r\n\v\f", "");
     OWNED(json_release) struct json *json = write_result(&result, RESULT_TEXT);
     assert_int_equal(content_of(json)->count, 1);
-    assert_text(content_of(json)->first, "a\nb");
+    assert_text(content_of(json)->first, "  a\nb");
     assert_null(json_member(json_root(json), "structuredContent"));
 }
 
@@ -179,7 +179,7 @@ static void the_record_is_always_there(void **state)
         "\"peak_memory_bytes\":null,\"peak_processes\":3,\"isolation\":\"namespaces\","
         "\"limits\":\"rlimit\",\"enforced\":{\"memory\":\"watched\",\"processes\":\"rlimit\","
         "\"cpu\":\"watched\"},\"limits_reached\":[\"time\",\"memory\",\"disk\"],"
-        "\"image\":\"python\",\"files\":[]}");
+        "\"image\":\"python\",\"files\":[],\"figures\":0}");
 }
 
 static void assert_json_failure(const struct json *json, int64_t exit_code, const char *out,
@@ -326,7 +326,7 @@ static void a_short_stream_leaves_its_room_to_the_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(success_is_stdout_stripped),
+        cmocka_unit_test(success_is_stdout_without_blank_lines_around_it),
         cmocka_unit_test(stderr_of_a_success_is_a_second_text),
         cmocka_unit_test(silence_is_said_with_a_hint),
         cmocka_unit_test(failure_is_one_text_with_its_end),

@@ -1,6 +1,6 @@
 """What Python tells a program of itself, and of where it runs."""
 
-from snippet import PIDS, WALLS, exactly, lines
+from snippet import FIGURES, PIDS, WALLS, exactly, lines
 
 SNIPPETS = {
     "arguments": exactly("import sys; print(sys.argv, sys.orig_argv, sys.executable)"),
@@ -24,8 +24,12 @@ SNIPPETS = {
     "path": lines("""
         import sys
         print(sys.path, sys.prefix, sys.base_prefix, sys.exec_prefix, sys.platlibdir)
-        print(sys.meta_path[0].__name__, len(sys.meta_path), len(sys.path_hooks))
+        print([finder.__name__ for finder in sys.meta_path[-3:]], len(sys.path_hooks))
         """),
+    "finders": lines("""
+        import sys
+        print(len(sys.meta_path), [getattr(finder, "__name__", type(finder)) for finder in sys.meta_path])
+        """, jailed=FIGURES),
     "importers": lines("""
         import sys
         for path, importer in sorted(sys.path_importer_cache.items()):

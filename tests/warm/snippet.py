@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 # Why a program tells other things where there is no jail; it must tell the same in both that have one.
 PIDS = "a pid namespace of its own"
+FIGURES = "a finder that waits for matplotlib"
 WALLS = "the jail's mounts, limits and filter"
 
 

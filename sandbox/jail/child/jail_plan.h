@@ -129,7 +129,7 @@ struct jail_plan {
     int control_fd; /* SOCK_SEQPACKET to the parent */
     int stdin_fd; /* becomes 0 of the program; -1: /dev/null does */
     int stdout_fd, stderr_fd; /* become 1 and 2 */
-    int files_fd; /* carries a descriptor of the work directory to the parent */
+    int files_fd; /* carries descriptors of the work and home directories to the parent */
     int code_fd; /* memory for a parcel (parcel.h); the parent fills it before WORD_CODE */
     int root_tree_fd; /* detached mount of the root; -1: open root_path */
     const int *body_fds; /* for the body, under the same numbers */
@@ -179,7 +179,8 @@ struct jail_plan {
     const char *home; /* absolute; one of the scratch targets */
     const struct plan_link *home_links;
     size_t home_link_count;
-    const struct plan_file *home_file; /* or NULL */
+    const struct plan_file *home_files;
+    size_t home_file_count;
 
     const struct plan_rlimit *rlimits;
     size_t rlimit_count;

@@ -7,7 +7,6 @@
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -451,45 +450,10 @@ int step_fill_home(struct jail *jail)
         if (symlink(link->target, link->path) < 0)
             return -errno;
     }
-    jail_note(jail, STEP_FILL_HOME, (int)plan->home_link_count);
-    return plan->home_file != NULL ? make_file(plan->home_file) : 0;
-}
-
-int step_enter_work_directory(struct jail *jail)
-{
-    return chdir(jail->plan->work_directory) < 0 ? -errno : 0;
-}
-
-/*
- * The parent collects pictures there after the program has ended. Until then the descriptor is in
- * flight in the socket and counts against the user's limit (unix(7), ETOOMANYREFS). A snippet that
- * exhausts this limit cannot keep other snippets from running, only from showing pictures.
- */
-int step_show_work_directory(struct jail *jail)
-{
-    int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    char byte = 0;
-    struct iovec bytes = {&byte, 1};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct msghdr message = {
-        .msg_iov = &bytes,
-        .msg_iovlen = 1,
-        .msg_control = control,
-        .msg_controllen = sizeof(control),
-    };
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-    ssize_t sent;
-    do {
-        sent = sendmsg(jail->plan->files_fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
-    int r = sent < 0 && errno != ETOOMANYREFS ? -errno : 0;
-    close(fd);
-    close(jail->plan->files_fd);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < plan->home_file_count; i++) {
+        jail_note(jail, STEP_FILL_HOME, (int)(plan->home_link_count + i));
+        r = make_file(&plan->home_files[i]);
+    }
     return r;
 }

@@ -1,10 +1,10 @@
 /*
- * The resources: sandbox://environments, which describes the images of the languages.
+ * Requests about resources: the lists of them, and reading one. resource.h has the kinds.
  *
  * Side: parent.  Source: MCP 2025-11-25, "Resources".
  */
-#ifndef MCP_RESOURCES_H
-#define MCP_RESOURCES_H
+#ifndef MCP_RESOURCES_RESOURCES_H
+#define MCP_RESOURCES_RESOURCES_H
 
 #include "mcp/base/reply.h"
 #include "mcp/tools/context.h"

@@ -1,0 +1,359 @@
+"""Hands the figures of a snippet over as PNG files, which the server collects when the run has ended.
+
+Executed in the snippet's own process when that imports matplotlib or PIL.ImageShow: start.py. It protects
+nothing. It must only never disturb: no exception, no output, no other exit status. The files are
+0001.png, 0002.png ... of the directory; one without content stands for a figure beyond the limits.
+"""
+import _thread
+import io
+import os
+import stat
+import sys
+
+BACKEND = "code_sandbox_figures"
+PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+NAMES_MAX = 999
+TRIES = 8  # to draw a figure within the limits
+
+STATE = "_code_sandbox"  # an attribute of the managers of figures, which are never pickled
+
+limits = {}
+inherited = None  # managers of the process that this one was forked from
+
+
+class State:
+    """What has become of a figure of pyplot."""
+    def __init__(self):
+        self.files = {}  # where it was saved: how, and whether it is known to be unchanged since
+        self.picture = None  # hash of what was handed over last
+        self.awaited = False  # show(block=False): its window is open, and to be seen when it is complete
+
+
+def configure(**values):
+    """directory, work_directory: paths; depth: of the files that are returned from the latter;
+    pictures, bytes: of all together; side: of one, in pixels."""
+    limits.update(values)
+
+
+def state_of(manager):
+    return vars(manager).setdefault(STATE, State())
+
+
+# How it gets into the modules.
+
+
+def follow(spec):
+    """Has FOLLOWERS called once the module has run. The loader stays what it is."""
+    loader, name = spec.loader, spec.name
+
+    def exec_module(module):
+        original(module)
+        if module.__name__ == name:
+            quietly(FOLLOWERS[name], module)
+
+    # Python leaves its own frames out of the traceback of an import, by this name.
+    exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
+    try:
+        original = loader.exec_module
+        loader.exec_module = exec_module
+    except AttributeError:
+        pass  # a namespace package, or a loader unlike any other: no figures
+
+
+def quietly(function, *arguments):
+    try:
+        return function(*arguments)
+    except BaseException:
+        return None
+
+
+def follow_matplotlib(matplotlib):
+    """Without a backend of the user's choice, ours."""
+    current = dict.__getitem__(matplotlib.rcParams, "backend")
+    if current is matplotlib.rcsetup._auto_backend_sentinel:
+        dict.__setitem__(matplotlib.rcParams, "backend", "module://" + BACKEND)
+
+
+def follow_backend_bases(bases):
+    """pyplot destroys all figures at exit; what is registered after that comes before it."""
+    import atexit
+    import weakref
+    from matplotlib._pylab_helpers import Gcf  # which registers it
+    global inherited
+    inherited = weakref.WeakSet()
+    atexit.register(quietly, show_open, Gcf)
+    os.register_at_fork(after_in_child=lambda: quietly(inherit, Gcf))
+    bases.FigureCanvasBase.print_figure = Printing(bases.FigureCanvasBase.print_figure)
+
+
+def inherit(Gcf):
+    inherited.update(Gcf.figs.values())
+
+
+def follow_image_show(image_show):
+    class Viewer(image_show.Viewer):
+        def show(self, image, **options):
+            quietly(show_image, image)
+            return 1
+
+    image_show.register(Viewer, -1)
+
+
+FOLLOWERS = {"matplotlib": follow_matplotlib, "matplotlib.backend_bases": follow_backend_bases,
+             "PIL.ImageShow": follow_image_show}
+
+
+class Printing:
+    """FigureCanvasBase.print_figure(), which notes the files that figures are saved to.
+
+    The method that it gives is the original one: a wrapper would be seen in tracebacks.
+    """
+    def __init__(self, function):
+        self.function = function
+
+    def __get__(self, canvas, owner=None):
+        if canvas is not None:
+            quietly(note_file, canvas, sys._getframe(1))
+        return self.function.__get__(canvas, owner)
+
+
+def note_file(canvas, frame):
+    """`frame` is that of Figure.savefig(self, fname, *, transparent, **kwargs), unless somebody else calls."""
+    files = state_of(canvas.manager).files
+    if canvas.figure.stale:
+        for saved in files.values():
+            saved["known"] = False
+    if frame.f_code.co_name == "savefig":
+        file, options = frame.f_locals["fname"], frame.f_locals["kwargs"]
+        path = os.path.abspath(os.fsdecode(getattr(file, "name", file)))
+        options = {**options, "transparent": frame.f_locals["transparent"]}
+        for name in path, path + ".png":  # which it adds to one without an ending
+            files[name] = {"options": options, "known": True}
+
+
+class Backend:
+    """The loader of the module that matplotlib imports as its backend."""
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        from matplotlib.backend_bases import FigureManagerBase, _Backend
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        class FigureManager(FigureManagerBase):
+            def show(self):
+                quietly(show_figure, self)
+
+            def destroy(self, *arguments):
+                if state_of(self).awaited and self not in inherited:
+                    quietly(show_figure, self)
+                super().destroy(*arguments)
+
+        class FigureCanvas(FigureCanvasAgg):
+            manager_class = FigureManager
+
+        def show(*arguments, block=None, **others):
+            quietly(show_all, block if not arguments else arguments[0])
+
+        for kind in FigureManager, FigureCanvas:
+            kind.__module__ = BACKEND
+            kind.__qualname__ = kind.__name__
+        _Backend.export(type("Backend", (_Backend,), {
+            "__module__": BACKEND, "backend_version": "1", "FigureCanvas": FigureCanvas,
+            "FigureManager": FigureManager, "show": staticmethod(show)}))
+
+
+# What is shown, and when.
+
+
+def in_order(Gcf):
+    return sorted(Gcf.figs.values(), key=lambda manager: manager.num)
+
+
+def show_all(block):
+    """pyplot.show(): as in notebooks, what was shown is closed."""
+    import matplotlib
+    Gcf = matplotlib._pylab_helpers.Gcf
+    if block is None:
+        block = not matplotlib.is_interactive()
+    for manager in in_order(Gcf):
+        if block:
+            quietly(show_figure, manager)
+        else:
+            state_of(manager).awaited = True
+    if block:
+        Gcf.destroy_all()
+
+
+def show_open(Gcf):
+    """At exit."""
+    for manager in in_order(Gcf):
+        if manager not in inherited:
+            quietly(show_figure, manager)
+
+
+def show_figure(manager):
+    figure, state = manager.canvas.figure, state_of(manager)
+    state.awaited = False
+    if len(figure.get_children()) == 1:  # its background
+        return
+    if any(is_returned(path) and is_up_to_date(figure, path, saved) for path, saved in state.files.items()):
+        return
+    if state.picture is not None and not figure.stale:
+        return
+    place = Place()
+    png = None if place.is_full() else draw(figure, place.room())
+    if png is None or hash(png) != state.picture:
+        place.put(png)
+    state.picture = hash(png)
+
+
+def is_returned(path):
+    """Whether the server shows that file of the work directory."""
+    try:
+        below = os.path.relpath(path, limits["work_directory"]).split(os.sep)
+        status = os.lstat(path)
+        if below[0] == os.pardir or len(below) > limits["depth"] or os.path.realpath(path) != path or \
+                not path.lower().endswith(PICTURE_ENDINGS) or not stat.S_ISREG(status.st_mode) or \
+                status.st_size > limits["bytes"]:
+            return False
+        from PIL import Image
+        with Quiet(), Image.open(path) as image:
+            return max(image.size) <= limits["side"]
+    except Exception:
+        return False
+
+
+def is_up_to_date(figure, path, saved):
+    """Whether saving the figure again would give the same file. Only pyplot.savefig() draws it, too."""
+    if saved["known"] and not figure.stale:
+        return True
+    buffer = io.BytesIO()
+    ending = os.path.splitext(path)[1][1:]
+    with Quiet(), open(path, "rb") as file:
+        figure.savefig(buffer, **{"format": ending, **saved["options"]})
+        return file.read() == buffer.getvalue()
+
+
+class Quiet:
+    """No warnings about what is done on our account."""
+    def __enter__(self):
+        import logging
+        import warnings
+        self.warnings = warnings.catch_warnings()
+        self.warnings.__enter__()
+        warnings.simplefilter("ignore")
+        self.logger = logging.getLogger("matplotlib")
+        self.level = self.logger.level
+        self.logger.setLevel(logging.CRITICAL + 1)
+
+    def __exit__(self, *error):
+        self.logger.setLevel(self.level)
+        self.warnings.__exit__(*error)
+
+
+def draw(figure, room):
+    """A PNG within the limits, or None. It has the figure's own size, or else a lower resolution."""
+    canvas = figure.canvas
+    dpi = getattr(figure, "_original_dpi", figure.dpi)
+    dpi = min(dpi, limits["side"] / max(figure.get_size_inches()))
+    with Quiet():
+        if canvas.callbacks.callbacks.get("draw_event"):
+            canvas.draw()  # an animation makes its first frame then, but not when it is saved
+        for _ in range(TRIES):
+            buffer = io.BytesIO()
+            canvas.print_figure(buffer, format="png", dpi=dpi)
+            png = buffer.getvalue()
+            side = max(size_of(png))
+            if side > limits["side"]:
+                dpi *= limits["side"] / (side + 1)
+            elif len(png) > room:
+                dpi *= max(0.5, 0.95 * (room / len(png)) ** 0.5)
+            else:
+                return png
+    return None
+
+
+def size_of(png):
+    """Width and height, from its first chunk."""
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def show_image(image):
+    """Image.show() of PIL."""
+    place = Place()
+    place.put(None if place.is_full() else encode(image, place.room()))
+
+
+def encode(image, room):
+    if image.mode in ("P", "PA"):
+        image = image.convert("RGBA")
+    elif image.mode not in ("1", "L", "LA", "RGB", "RGBA"):
+        image = image.convert("L" if image.mode[0] in "IF" else "RGB")
+    side = min(limits["side"], max(image.size))
+    for _ in range(TRIES):
+        smaller = image.copy()
+        smaller.thumbnail((side, side))
+        buffer = io.BytesIO()
+        smaller.save(buffer, "PNG")
+        if buffer.tell() <= room:
+            return buffer.getvalue()
+        side = max(1, int(side * max(0.5, 0.95 * (room / buffer.tell()) ** 0.5)))
+    return None
+
+
+# Where it goes.
+
+
+class Place:
+    """The directory, as it is now: children of the process may put figures there, too."""
+    def __init__(self):
+        self.path = limits["directory"]
+        os.makedirs(self.path, exist_ok=True)
+        sizes = [entry.stat(follow_symlinks=False).st_size for entry in os.scandir(self.path)
+                 if entry.name.endswith(".png")]
+        self.count = len(sizes)
+        self.left = limits["bytes"] - sum(sizes)
+
+    def is_full(self):
+        return self.count >= limits["pictures"]
+
+    def room(self):
+        """Half of what is left or an eighth of all; but so that some is left for each that may come."""
+        others = (limits["pictures"] - self.count - 1) * limits["bytes"] // 32
+        return min(max(self.left // 2, limits["bytes"] // 8), self.left - others)
+
+    def put(self, png):
+        """Under the next name, complete or not at all."""
+        if self.count >= NAMES_MAX:
+            return
+        aside = f"{self.path}/{os.getpid()}-{_thread.get_ident()}"
+        try:
+            with open(aside, "xb") as file:
+                file.write(png or b"")
+            for number in range(self.count + 1, NAMES_MAX + 1):
+                try:
+                    return os.link(aside, f"{self.path}/{number:04}.png")
+                except FileExistsError:
+                    pass
+        finally:
+            os.unlink(aside)
+
+
+# Last of all, so that another thread which imports at the same time finds everything in place.
+
+
+def find_spec(name, path, target):
+    """For the finder of start.py, the only one of its type."""
+    if name == BACKEND:
+        return type(sys.__spec__)(name, Backend)
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        if find is not None and type(finder) is not type(sys.implementation):
+            spec = find(name, path, target)
+            if spec is not None:
+                follow(spec)
+                return spec
+    return None

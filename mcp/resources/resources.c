@@ -1,0 +1,88 @@
+#include "mcp/resources/resources.h"
+
+#include "mcp/resources/resource.h"
+#include "sandbox/base/owned.h"
+
+static const struct resource *const kinds[] = {
+    &resource_environments,
+    &resource_output,
+    &resource_files,
+};
+
+static void write_kind(struct json_writer *writer, enum version version,
+                       const struct resource *kind)
+{
+    json_begin_object(writer);
+    json_text_member(writer, kind->is_template ? "uriTemplate" : "uri", kind->uri);
+    json_text_member(writer, "name", kind->name);
+    if (version >= VERSION_2025_06_18)
+        json_text_member(writer, "title", kind->title);
+    json_text_member(writer, "description", kind->description);
+    if (kind->type != NULL)
+        json_text_member(writer, "mimeType", kind->type);
+    json_end_object(writer);
+}
+
+static void write_kinds(struct json_writer *writer, enum version version, bool templates)
+{
+    json_key(writer, templates ? "resourceTemplates" : "resources");
+    json_begin_array(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+        if (kinds[i]->is_template == templates)
+            write_kind(writer, version, kinds[i]);
+    }
+    json_end_array(writer);
+}
+
+static void write_resources(struct json_writer *writer, enum version version, const void *data)
+{
+    (void)data;
+    write_kinds(writer, version, false);
+}
+
+static void write_templates(struct json_writer *writer, enum version version, const void *data)
+{
+    (void)data;
+    write_kinds(writer, version, true);
+}
+
+static bool refuse_cursor(const struct rpc_message *message, const struct reply *reply)
+{
+    const struct json_value *cursor = json_member(message->params, "cursor");
+    if (cursor == NULL || cursor->type == JSON_NULL)
+        return false;
+    rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "unknown cursor: the list has one page");
+    return true;
+}
+
+void resources_list(struct context *context, const struct rpc_message *message,
+                    const struct reply *reply)
+{
+    (void)context;
+    if (!refuse_cursor(message, reply))
+        reply_result(reply, &(struct result_body){.write = write_resources});
+}
+
+void resources_list_templates(struct context *context, const struct rpc_message *message,
+                              const struct reply *reply)
+{
+    (void)context;
+    if (!refuse_cursor(message, reply))
+        reply_result(reply, &(struct result_body){.write = write_templates});
+}
+
+void resources_read(struct context *context, const struct rpc_message *message,
+                    const struct reply *reply)
+{
+    const struct json_value *uri = json_member(message->params, "uri");
+    if (uri == NULL || uri->type != JSON_STRING) {
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
+                         "resources/read needs \"uri\", a string");
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+        if (kinds[i]->read(context, uri, reply))
+            return;
+    }
+    resource_answer_not_found(reply, uri, "no such resource");
+}

@@ -1,0 +1,305 @@
+#include "mcp/tools/result_files.h"
+
+#include "mcp/base/base64.h"
+#include "mcp/base/bounds.h"
+#include "mcp/files/file_uri.h"
+#include "mcp/files/media_type.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static bool is_picture_name(const char *name)
+{
+    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".gif", ".webp"};
+    const char *slash = strrchr(name, '/');
+    name = slash != NULL ? slash + 1 : name;
+    size_t length = strlen(name);
+    for (size_t i = 0; i < ARRAY_LENGTH(endings); i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && strcasecmp(name + length - ending, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Reads the whole file, which no longer changes. 0 or a negative errno. */
+static int read_whole(const struct run_file *file, struct buffer *bytes)
+{
+    int r = buffer_reserve(bytes, (size_t)file->size);
+    while (r == 0 && bytes->length < file->size) {
+        ssize_t count = pread(file->fd, bytes->data + bytes->length,
+                              (size_t)file->size - bytes->length, (off_t)bytes->length);
+        if (count < 0 && errno != EINTR)
+            r = -errno;
+        if (count == 0)
+            break;
+        bytes->length += count > 0 ? (size_t)count : 0;
+    }
+    return r;
+}
+
+static bool has_name(const struct result_files *files, const char *name)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (strcmp(files->list[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "figure-1.png" for 0001.png; another name if the snippet has a file of this name. */
+static char *name_figure(const struct run_file *figure, const struct run_result *result)
+{
+    unsigned long number = strtoul(figure->path, NULL, 10);
+    char name[64];
+    bool is_taken = true;
+    for (unsigned i = 0; is_taken; i++) {
+        snprintf(name, sizeof(name), i == 0 ? "figure-%lu.png" : "figure-%lu-%u.png", number, i);
+        is_taken = false;
+        for (size_t k = 0; k < result->files.count && !is_taken; k++)
+            is_taken = strcmp(result->files.list[k].path, name) == 0;
+    }
+    return strdup(name);
+}
+
+static void add_file(struct result_files *files, const struct run_result *result,
+                     const struct run_file *file, bool is_figure)
+{
+    char head[PICTURE_MAGIC_SIZE];
+    ssize_t count = pread(file->fd, head, sizeof(head), 0);
+    size_t length = count > 0 ? (size_t)count : 0;
+    OWNED_MEMORY char *name = is_figure ? name_figure(file, result) : strdup(file->path);
+    if (name == NULL || has_name(files, name))
+        return;
+    files->list[files->count++] = (struct result_file){
+        .file = file,
+        .name = pointer_take(&name),
+        .is_figure = is_figure,
+        .is_picture = picture_type(head, length) != NULL,
+        .type = media_type_of(file->path, head, length),
+        .state = IMAGE_NONE,
+        .base64 = BUFFER(2 * IMAGES_BYTES_MAX),
+    };
+}
+
+/* Room for further images. */
+struct image_room {
+    size_t count;
+    uint64_t bytes;
+};
+
+static enum image_state state_of(enum picture_soundness soundness)
+{
+    return soundness == PICTURE_SOUND            ? IMAGE_SHOWN
+           : soundness == PICTURE_WITHOUT_PIXELS ? IMAGE_WITHOUT_PIXELS
+           : soundness == PICTURE_INCOMPLETE     ? IMAGE_INCOMPLETE
+                                                 : IMAGE_NONE;
+}
+
+static enum image_state load_image(struct result_file *file)
+{
+    OWNED(buffer_release) struct buffer bytes = BUFFER(IMAGES_BYTES_MAX);
+    if (read_whole(file->file, &bytes) < 0)
+        return IMAGE_UNREADABLE;
+    struct picture_pixels pixels = {0};
+    enum image_state state = state_of(picture_examine(bytes.data, bytes.length, &pixels));
+    if (pixels.width > IMAGE_SIDE_MAX || pixels.height > IMAGE_SIDE_MAX) {
+        file->pixels = pixels;
+        return IMAGE_TOO_WIDE;
+    }
+    if (state == IMAGE_SHOWN && base64_append(&file->base64, bytes.data, bytes.length) < 0)
+        return IMAGE_UNREADABLE;
+    return state;
+}
+
+static void show_image(struct result_file *file, bool shows_images, struct image_room *room)
+{
+    if (!file->is_figure && (!file->is_picture || !is_picture_name(file->name)))
+        return;
+    if (!file->is_picture)
+        file->state = IMAGE_WITHOUT_PIXELS;
+    else if (!shows_images)
+        file->state = IMAGE_OFF;
+    else if (room->count == 0)
+        file->state = IMAGE_TOO_MANY;
+    else if (file->file->size > room->bytes)
+        file->state = IMAGE_TOO_LARGE;
+    else
+        file->state = load_image(file);
+    if (file->state == IMAGE_SHOWN) {
+        room->count--;
+        room->bytes -= file->file->size;
+    }
+}
+
+/* Figures in order, then the newest pictures: programs save their results last. */
+static void show_images(struct result_files *files, bool shows_images)
+{
+    struct image_room room = {IMAGES_MAX, IMAGES_BYTES_MAX};
+    size_t figures = 0;
+    for (; figures < files->count && files->list[figures].is_figure; figures++)
+        show_image(&files->list[figures], shows_images, &room);
+    for (size_t i = files->count; i > figures; i--)
+        show_image(&files->list[i - 1], shows_images, &room);
+}
+
+static void keep_files(struct result_files *files, struct kept_files *kept)
+{
+    struct file_to_keep list[ARRAY_LENGTH(files->list)];
+    for (size_t i = 0; i < files->count; i++)
+        list[i] = (struct file_to_keep){
+            .path = files->list[i].name,
+            .fd = files->list[i].file->fd,
+            .size = files->list[i].file->size,
+        };
+    kept_files_add(kept, files->call, list, files->count);
+    for (size_t i = 0; i < files->count; i++)
+        files->list[i].is_kept = list[i].is_kept;
+}
+
+static void save_files(struct result_files *files, struct files_dir *directory)
+{
+    struct file_to_save list[ARRAY_LENGTH(files->list)];
+    for (size_t i = 0; i < files->count; i++)
+        list[i] = (struct file_to_save){
+            .name = files->list[i].name,
+            .fd = files->list[i].file->fd,
+            .size = files->list[i].file->size,
+        };
+    files->directory = directory->path;
+    files->directory_error = files_dir_save(directory, files->call, list, files->count);
+    for (size_t i = 0; i < files->count; i++) {
+        files->list[i].path = list[i].path;
+        files->list[i].error = list[i].error;
+    }
+}
+
+void result_files_make(const struct result_files_request *request, struct result_files *ret_files)
+{
+    const struct run_result *result = request->result;
+    *ret_files = (struct result_files){
+        .call = request->call,
+        .figures = result->figures.count + result->figures.more,
+        .undrawn = result->figures.more,
+        .more = result->files.more,
+        .more_at_least = result->files.more_at_least,
+    };
+    for (size_t i = 0; i < result->figures.count; i++)
+        add_file(ret_files, result, &result->figures.list[i], true);
+    for (size_t i = 0; i < result->files.count; i++)
+        add_file(ret_files, result, &result->files.list[i], false);
+    show_images(ret_files, request->shows_images);
+    if (request->kept != NULL)
+        keep_files(ret_files, request->kept);
+    if (request->directory->path != NULL)
+        save_files(ret_files, request->directory);
+}
+
+void result_files_release(struct result_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        buffer_release(&files->list[i].base64);
+        memory_release(&files->list[i].name);
+        memory_release(&files->list[i].path);
+    }
+    files->count = 0;
+}
+
+bool result_files_has_images(const struct result_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (files->list[i].state == IMAGE_SHOWN)
+            return true;
+    }
+    return false;
+}
+
+void result_files_write_images(struct json_writer *writer, const struct result_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        const struct result_file *file = &files->list[i];
+        if (file->state != IMAGE_SHOWN)
+            continue;
+        json_begin_object(writer);
+        json_text_member(writer, "type", "image");
+        json_text_member(writer, "mimeType", file->type);
+        json_key(writer, "data");
+        json_string(writer, file->base64.data, file->base64.length);
+        json_end_object(writer);
+    }
+}
+
+/* null where it is not kept. */
+static void write_uri_member(struct json_writer *writer, const struct result_files *files,
+                             const struct result_file *file)
+{
+    OWNED(buffer_release) struct buffer uri = BUFFER(FILE_URI_MAX);
+    json_key(writer, "uri");
+    if (file->is_kept && file_uri_write(&uri, files->call, file->name) == 0)
+        json_string(writer, uri.data, uri.length);
+    else
+        json_null(writer);
+}
+
+static void write_link(struct json_writer *writer, const struct result_files *files,
+                       const struct result_file *file)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "type", "resource_link");
+    write_uri_member(writer, files, file);
+    json_text_member(writer, "name", file->name);
+    json_text_member(writer, "mimeType", file->type);
+    json_number_member(writer, "size", (int64_t)file->file->size);
+    json_key(writer, "annotations");
+    json_begin_object(writer);
+    json_key(writer, "audience");
+    json_begin_array(writer);
+    json_text(writer, "user");
+    json_end_array(writer);
+    json_end_object(writer);
+    json_end_object(writer);
+}
+
+void result_files_write_links(struct json_writer *writer, enum version version,
+                              const struct result_files *files)
+{
+    size_t links = 0;
+    for (size_t i = 0; i < files->count && version >= VERSION_2025_06_18; i++) {
+        const struct result_file *file = &files->list[i];
+        /* Some clients insert a linked image into the conversation as base64 text. */
+        if (!file->is_kept || strncmp(file->type, "image/", 6) == 0 || links == FILE_LINKS_MAX)
+            continue;
+        write_link(writer, files, file);
+        links++;
+    }
+}
+
+static void write_file(struct json_writer *writer, const struct result_files *files,
+                       const struct result_file *file)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "name", file->name);
+    json_number_member(writer, "bytes", (int64_t)file->file->size);
+    json_text_member(writer, "type", file->type);
+    write_uri_member(writer, files, file);
+    json_text_member(writer, "path", file->path);
+    json_boolean_member(writer, "shown", file->state == IMAGE_SHOWN);
+    json_end_object(writer);
+}
+
+void result_files_write_members(struct json_writer *writer, const struct result_files *files)
+{
+    json_key(writer, "files");
+    json_begin_array(writer);
+    for (size_t i = 0; files != NULL && i < files->count; i++) {
+        if (!files->list[i].is_figure)
+            write_file(writer, files, &files->list[i]);
+    }
+    json_end_array(writer);
+    json_number_member(writer, "figures", files != NULL ? (int64_t)files->figures : 0);
+}

@@ -1,0 +1,225 @@
+#include "mcp/tools/result_notes.h"
+
+#include "mcp/base/bounds.h"
+#include "mcp/files/file_uri.h"
+#include "mcp/settings/quantity.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define LINE_MAX_SIZE (NOTES_FILES_MAX + FILE_URI_MAX)
+
+/* A name chosen by the snippet, within our own words: plain and short. */
+static int append_name(struct buffer *text, const char *name)
+{
+    OWNED_MEMORY char *plain = strdup(name);
+    if (plain == NULL)
+        return -ENOMEM;
+    utf8_make_plain(plain, false);
+    size_t length = strlen(plain);
+    if (length <= NOTES_NAME_MAX)
+        return buffer_append(text, plain, length);
+    return buffer_format(text, "%.*s...", (int)utf8_valid_length(plain, NOTES_NAME_MAX), plain);
+}
+
+/* "31 MiB", "1.2 KiB": exact where that is short. */
+static struct quantity_size_text size_text(uint64_t bytes)
+{
+    if (bytes == 1)
+        return (struct quantity_size_text){"1 byte"};
+    struct quantity_size_text exact = quantity_size_text(bytes);
+    return bytes < KIBIBYTE || strstr(exact.text, "bytes") == NULL
+               ? exact
+               : quantity_size_about_text(bytes);
+}
+
+/* The path of the copy or, without one, the URI, if the file is kept. */
+static int append_place(struct buffer *text, const struct result_files *files,
+                        const struct result_file *file)
+{
+    if (file->path != NULL)
+        return buffer_format(text, " %s", file->path);
+    if (!file->is_kept)
+        return 0;
+    int r = buffer_append(text, " ", 1);
+    return r < 0 ? r : file_uri_write(text, files->call, file->name);
+}
+
+/* Why there is no copy, unless all files share the reason. */
+static int append_error(struct buffer *text, const struct result_files *files,
+                        const struct result_file *file)
+{
+    if (file->error == 0 || files->directory_error != 0)
+        return 0;
+    return buffer_format(text, ", not saved: %s", files_dir_reason(file->error));
+}
+
+/* "totals.csv (1.2 KiB) sandbox://files/7/totals.csv" */
+static int describe_file(struct buffer *text, const struct result_files *files,
+                         const struct result_file *file)
+{
+    int r = append_name(text, file->name);
+    if (r == 0)
+        r = buffer_format(text, " (%s%s%s", size_text(file->file->size).text,
+                          file->state == IMAGE_SHOWN ? ", shown" : "",
+                          file->is_kept || file->path != NULL ? "" : ", not kept");
+    if (r == 0)
+        r = append_error(text, files, file);
+    if (r == 0)
+        r = buffer_append(text, ")", 1);
+    return r < 0 ? r : append_place(text, files, file);
+}
+
+static int append_rest(struct buffer *text, size_t more, bool at_least)
+{
+    if (more == 0 && !at_least)
+        return 0;
+    if (more == 0)
+        return buffer_append_text(text, "; and maybe more");
+    return buffer_format(text, "; and %s%zu more", at_least ? "at least " : "", more);
+}
+
+static int note_files(const struct result_view *view, struct buffer *text)
+{
+    const struct result_files *files = view->files;
+    size_t told = 0;
+    size_t left = 0;
+    int r = 0;
+    for (size_t i = 0; i < files->count && r == 0; i++) {
+        OWNED(buffer_release) struct buffer item = BUFFER(LINE_MAX_SIZE);
+        if (files->list[i].is_figure)
+            continue;
+        r = describe_file(&item, files, &files->list[i]);
+        if (r == 0 && (left > 0 || (told > 0 && text->length + item.length > NOTES_FILES_MAX))) {
+            left++;
+            continue;
+        }
+        if (r == 0)
+            r = buffer_append_text(text, told++ == 0 ? "Files: " : "; ");
+        if (r == 0)
+            r = buffer_append(text, item.data, item.length);
+    }
+    if (r < 0 || told == 0)
+        return r;
+    return append_rest(text, files->more + left, files->more_at_least);
+}
+
+static int append_reason(struct buffer *text, const struct result_file *file)
+{
+    switch (file->state) {
+    case IMAGE_OFF:
+        return buffer_append_text(text, "images are switched off here (--no-images)");
+    case IMAGE_TOO_MANY:
+        return buffer_format(text, "a result has at most %d images", IMAGES_MAX);
+    case IMAGE_TOO_LARGE:
+        return buffer_format(text,
+                             "it has %s, and the images of a result may have %s together; save it "
+                             "smaller",
+                             size_text(file->file->size).text,
+                             quantity_size_text(IMAGES_BYTES_MAX).text);
+    case IMAGE_TOO_WIDE:
+        return buffer_format(text,
+                             "it has %u x %u pixels, and a side may have at most %d; save it "
+                             "smaller",
+                             file->pixels.width, file->pixels.height, IMAGE_SIDE_MAX);
+    case IMAGE_WITHOUT_PIXELS:
+        return buffer_append_text(text, "its size in pixels cannot be read");
+    case IMAGE_INCOMPLETE:
+        return buffer_append_text(text, "the picture is incomplete");
+    case IMAGE_UNREADABLE:
+        return buffer_append_text(text, "there is no memory for it");
+    case IMAGE_SHOWN:
+    case IMAGE_NONE:
+        break;
+    }
+    return -EINVAL;
+}
+
+/* A figure is not in the line of files, so its URI follows here. */
+static int describe_hidden(struct buffer *text, const struct result_files *files,
+                           const struct result_file *file)
+{
+    int r = append_name(text, file->name);
+    if (r == 0)
+        r = buffer_append_text(text, " is not shown: ");
+    if (r == 0)
+        r = append_reason(text, file);
+    if (r == 0)
+        r = buffer_append(text, ".", 1);
+    return r < 0 || !file->is_figure ? r : append_place(text, files, file);
+}
+
+static int note_images(const struct result_view *view, struct buffer *text)
+{
+    const struct result_files *files = view->files;
+    size_t told = 0;
+    size_t left = 0;
+    int r = 0;
+    for (size_t i = 0; i < files->count && r == 0; i++) {
+        enum image_state state = files->list[i].state;
+        if (state == IMAGE_SHOWN || state == IMAGE_NONE)
+            continue;
+        if (told == NOTES_IMAGES_MAX) {
+            left++;
+            continue;
+        }
+        r = buffer_append_text(text, told++ == 0 ? "" : "\n");
+        if (r == 0)
+            r = describe_hidden(text, files, &files->list[i]);
+    }
+    return r < 0 || left == 0 ? r : buffer_format(text, "\n%zu more images are not shown.", left);
+}
+
+/* Where figures are: only copies have a place of interest, for what is shown is seen. */
+static int note_figures(const struct result_view *view, struct buffer *text)
+{
+    const struct result_files *files = view->files;
+    size_t told = 0;
+    int r = 0;
+    for (size_t i = 0; i < files->count && r == 0; i++) {
+        const struct result_file *file = &files->list[i];
+        if (!file->is_figure || file->path == NULL || file->state != IMAGE_SHOWN)
+            continue;
+        r = buffer_format(text, "%s%s", told++ == 0 ? "Figures: " : "; ", file->path);
+    }
+    return r;
+}
+
+static int note_directory(const struct result_view *view, struct buffer *text)
+{
+    const struct result_files *files = view->files;
+    if (files->directory_error == 0)
+        return 0;
+    return buffer_format(text, "The files could not be copied to %s: %s.", files->directory,
+                         files_dir_reason(files->directory_error));
+}
+
+static int note_undrawn(const struct result_view *view, struct buffer *text)
+{
+    size_t undrawn = view->files->undrawn;
+    if (undrawn == 0)
+        return 0;
+    return buffer_format(text, "%zu more figure%s not shown: a result has at most %d.", undrawn,
+                         undrawn == 1 ? " is" : "s are", RUN_FIGURES_MAX);
+}
+
+/* In the order of the text. Each appends its lines, if any. */
+static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
+    note_files, note_figures, note_directory, note_images, note_undrawn,
+};
+
+int result_notes_compose(const struct result_view *view, struct buffer *text)
+{
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_LENGTH(writers) && r == 0; i++) {
+        OWNED(buffer_release) struct buffer lines = BUFFER(text->maximum);
+        r = writers[i](view, &lines);
+        if (r == 0 && lines.length > 0 && text->length > 0)
+            r = buffer_append(text, "\n", 1);
+        if (r == 0)
+            r = buffer_append(text, lines.data, lines.length);
+    }
+    return r;
+}

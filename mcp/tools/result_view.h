@@ -1,0 +1,29 @@
+/*
+ * Everything that a result shows of a run: the input of the writers of its parts.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_TOOLS_RESULT_VIEW_H
+#define MCP_TOOLS_RESULT_VIEW_H
+
+#include "mcp/settings/settings.h"
+#include "mcp/tools/result_files.h"
+#include "sandbox/result.h"
+
+#include <stdint.h>
+
+struct result_text;
+
+struct result_view {
+    const struct run_result *result; /* all borrowed */
+    const struct result_text *shown; /* of result_text.h */
+    const struct result_files *files;
+    uint64_t output_number; /* as it was given to result_text_make() */
+    const char *image;
+    int64_t wall_max_ms;     /* the most time that the model may ask for */
+    const char *silent_hint; /* said when a program printed nothing: how to print in its language */
+    const char *hint; /* lines of further advice on a failure, each with its newline; or NULL */
+    enum result_format format;
+};
+
+#endif

@@ -14,6 +14,7 @@
 /* What to install; lists end with NULL; borrowed. */
 struct pip_request {
     const char *const *requirements;
+    const char *const *pruned; /* removed afterwards: patterns of glob(7), relative; or NULL */
     const struct lock *locked; /* install exactly these instead; or NULL */
     struct lock *lock;         /* records the installed packages; or NULL */
 };

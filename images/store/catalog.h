@@ -59,6 +59,7 @@ struct recipe {
     const char *const *packages; /* from Debian */
     const char *const *left_out; /* dependencies that are useless in a sandbox */
     const char *const *pip; /* from pip's index, if it can be reached; or NULL */
+    const char *const *pruned; /* what pip brings for nobody, as glob(7); or NULL */
     const struct version_item *versions; /* ends with a label of NULL */
     const char *reference; /* a similar image in a registry, for hosts without apt; or NULL */
     bool python; /* compile its modules */

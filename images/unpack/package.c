@@ -14,7 +14,8 @@ static const char *const unwanted[] = {
     "usr/share/gtk-doc",      "usr/share/icons",
     "usr/share/info",         "usr/share/lintian",
     "usr/share/locale",       "usr/share/man",
-    "usr/share/menu",         "usr/share/zsh",
+    "usr/share/docs",         "usr/share/menu",
+    "usr/share/zsh",
 };
 
 /* The rest of the name below a directory: "" for the directory itself, NULL if elsewhere. */
@@ -39,12 +40,16 @@ static bool is_licence(const char *rest, mode_t type)
 
 /*
  * A test module or its data: a quarter of the size of Python's data libraries. Other modules in
- * these directories are kept, since some are imported from outside (numpy._core.tests._natype).
+ * these directories are kept, since some are imported from outside (numpy._core.tests._natype);
+ * statsmodels has the expected results of its tests in modules.
  */
 static bool is_python_test(const char *rest, mode_t type)
 {
-    if (strstr(rest, "/tests/") == NULL || type == S_IFDIR)
+    const char *tests = strstr(rest, "/tests/");
+    if (tests == NULL || type == S_IFDIR)
         return false;
+    if (strncmp(tests, "/tests/results/", 15) == 0)
+        return true;
     const char *base = strrchr(rest, '/') + 1;
     const char *dot = strrchr(base, '.');
     return strncmp(base, "test_", 5) == 0 || dot == NULL || strcmp(dot, ".py") != 0;

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import stat
 import subprocess
 
@@ -12,6 +13,7 @@ from support.images import layers_of, user_images
 
 RUN_SECONDS_MAX = 120
 FETCH_SECONDS_MAX = 500  # generous: a busy machine, a slow mirror
+PYTHON_MEGABYTES_MAX = 750
 NAMES = ["python", "python-slim", "node", "bash"]
 
 
@@ -64,6 +66,17 @@ def test_everybody_may_read_and_nobody_gains(image):
     assert files == json.loads((image / "image.json").read_text())["file_count"]
 
 
+def test_takes_as_much_disk_as_documented(image, name):
+    """In megabytes, "700 MB" or "230 to 400 MB", give or take what the packages grow by."""
+    documents = pathlib.Path(__file__).parents[2] / "docs" / "images.md"
+    row = re.search(rf"^\| `{name}` \|.*\| (?:(\d+) to )?(\d+) MB \|$", documents.read_text(), re.M)
+    most = int(row[2])
+    least = int(row[1] or most)
+    size = json.loads((image / "image.json").read_text())["size_bytes"] / 1e6
+    assert 0.93 * least < size < 1.07 * most
+    assert name != "python" or size < PYTHON_MEGABYTES_MAX
+
+
 def test_has_the_places_of_a_run(image):
     for place in ("proc", "dev", "sys", "tmp", "work", "run", "root", "home/sandbox", "var/tmp"):
         path = image / "rootfs" / place
@@ -108,6 +121,8 @@ def test_summary_gives_real_versions(image, name, run):
         assert f"numpy {found.strip()}" in summary
         found = run(name, "python", "from google import genai; print(genai.__version__)")
         assert f"google-genai {found.strip()}" in summary
+        found = run(name, "python", "import plotly; print(plotly.__version__)")
+        assert f"plotly {found.strip()}" in summary
 
 
 @pytest.mark.parametrize("image_name", ["python", "python-slim"])
@@ -160,6 +175,15 @@ import matplotlib.font_manager, os
 home = os.path.expanduser("~/.cache/matplotlib")
 print(all(os.path.islink(f"{home}/{name}") for name in os.listdir(home)), os.listdir(home) != [])
 """).strip() == "True True"
+
+
+@pytest.mark.parametrize("image_name", ["python", "python-slim"])
+def test_pip_finds_no_part_of_setuptools(run, image_name):
+    """With a part in the image, pip would not fetch the whole to build a package that has no wheel."""
+    assert run(image_name, "python", """
+import importlib.util
+print(importlib.util.find_spec("setuptools"), importlib.util.find_spec("pkg_resources"))
+""").strip() == "None None"
 
 
 def test_certificates_names_and_zones_work(run):

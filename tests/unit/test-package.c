@@ -92,6 +92,10 @@ static void packages_leave_out_what_nobody_reads(void **state)
         {"usr/lib/python3/dist-packages/numpy/tests/data/x.csv", S_IFREG, false},
         {"usr/lib/python3/dist-packages/numpy/tests/helper.py", S_IFREG, true},
         {"usr/lib/python3/dist-packages/numpy/testing/test_x.py", S_IFREG, true},
+        {"usr/lib/python3/dist-packages/x/y/tests/results/values.py", S_IFREG, false},
+        {"usr/lib/python3/dist-packages/x/y/tests/results.py", S_IFREG, true},
+        {"usr/lib/python3/dist-packages/x/results/values.py", S_IFREG, true},
+        {"usr/share/docs/x/index.html", S_IFREG, false},
         {"usr/share/nodejs/x/tests/test_x.py", S_IFREG, true},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)

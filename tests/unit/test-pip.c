@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-static const char *const wanted[] = {"google-genai", NULL};
+static const char *const wanted[] = {"google-genai", "plotly", NULL};
+static const char *const pruned[] = {"opt/v*/tests", "opt/absent", "srv", NULL};
 
 /* Runs it on a tree without pip, with stderr in a file; the text goes to `said`. */
 static void add_to(const char *root, struct buffer *said)
@@ -29,7 +30,7 @@ static void add_to(const char *root, struct buffer *said)
     struct progress progress;
     progress_open(&progress, "mine", false);
     struct fault fault = {0};
-    const struct pip_request request = {.requirements = wanted};
+    const struct pip_request request = {.requirements = wanted, .pruned = pruned};
     int r = pip_add(root, &request, &progress, &fault);
     dup2(former, STDERR_FILENO);
     if (r < 0)
@@ -62,14 +63,45 @@ static void without_pip_the_image_stays_as_it_was(void **state)
     add_to(root, &said);
     assert_string_equal(buffer_string(&said),
                         "mine: pip install\n"
-                        "mine: note: google-genai could not be added, the image is made without "
-                        "it: the image has no python3, so pip cannot install anything\n");
+                        "mine: note: the image lacks google-genai, plotly, which pip could not "
+                        "install: the image has no python3, so pip cannot install anything\n");
     assert_true(file_exists(path));
     snprintf(path, sizeof(path), "%s%s", root, settings);
     assert_false(file_exists(path));
     snprintf(path, sizeof(path), "%s/etc/ssl", root);
     assert_false(file_exists(path));
     unlink(settings);
+    assert_int_equal(tree_remove(AT_FDCWD, root), 0);
+}
+
+/* In a tree where `outside` would be reached by following a link. */
+static void what_nobody_needs_is_removed_from_the_image(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/test-pip-XXXXXX";
+    char path[PATH_MAX], outside[PATH_MAX];
+    assert_non_null(mkdtemp(root));
+    snprintf(outside, sizeof(outside), "%s.outside", root);
+    assert_int_equal(file_make_directory(outside, 0755, NULL), 0);
+    static const char *const directories[] = {
+        "etc", "dev", "proc", "tmp", "opt/v1/tests/deep", "opt/v1/testing", "opt/v2/tests"};
+    for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+        snprintf(path, sizeof(path), "%s/%s", root, directories[i]);
+        assert_int_equal(file_make_directory(path, 0755, NULL), 0);
+    }
+    snprintf(path, sizeof(path), "%s/srv", root);
+    assert_int_equal(symlink(outside, path), 0);
+    OWNED(buffer_release) struct buffer said = BUFFER(FILE_TEXT_MAX);
+    add_to(root, &said);
+    static const char *const gone[] = {"opt/v1/tests", "opt/v2/tests"};
+    for (size_t i = 0; i < ARRAY_LENGTH(gone); i++) {
+        snprintf(path, sizeof(path), "%s/%s", root, gone[i]);
+        assert_false(file_exists(path));
+    }
+    snprintf(path, sizeof(path), "%s/opt/v1/testing", root);
+    assert_true(file_exists(path));
+    assert_true(file_exists(outside));
+    assert_int_equal(tree_remove(AT_FDCWD, outside), 0);
     assert_int_equal(tree_remove(AT_FDCWD, root), 0);
 }
 
@@ -84,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_pip_the_image_stays_as_it_was),
+        cmocka_unit_test(what_nobody_needs_is_removed_from_the_image),
         cmocka_unit_test(so_it_does_at_the_lowest_priority),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

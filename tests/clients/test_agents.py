@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from agents_known import AGENTS, SERVER_NAME
+from agents_known import AGENTS, SERVER_NAME, texts_of
 from scripted_model import Call, Picture, ScriptedModel, serving
 from snippets import SNIPPETS, assert_answer
 
@@ -17,12 +17,15 @@ NOBODY = "http://127.0.0.1:9"
 
 DRAWING = """
 import matplotlib.pyplot as plt
+import pathlib
 for size in (2, 1), (1, 2):
     plt.figure(figsize=size, dpi=100)
     plt.plot([1, 3, 2])
-    plt.savefig(f"{size[0]}.png")
+pathlib.Path("totals.csv").write_text("region,total\\nnorth,12.5\\nsouth,30\\n")
 print("drawn")
 """
+CSV = "region,total\nnorth,12.5\nsouth,30\n"
+FILE_URI = re.compile(r"Files: .*totals\.csv \([^)]*\) (sandbox://files/\d+/totals\.csv)")
 
 
 @pytest.fixture
@@ -78,6 +81,12 @@ def test_agents_connect_to_the_server_and_not_to_one_that_is_absent(
     assert re.findall(agent.not_connected, listed, re.MULTILINE) == ["absent"], listed
 
 
+def uri_of_file(result):
+    """None if the model saw none."""
+    found = FILE_URI.search("\n".join(texts_of(result)))
+    return found and found.group(1)
+
+
 def size_of_png(picture):
     assert picture.media_type == "image/png" and picture.data.startswith(b"\x89PNG\r\n\x1a\n")
     return struct.unpack(">II", picture.data[16:24])
@@ -90,8 +99,15 @@ def assert_answer_is_shown(agent, snippet, answer):
         assert_answer(snippet, agent.output(answer))
 
 
+def assert_file_is_read(agent, result, uri):
+    if agent.reads_unlisted:
+        assert agent.resource(result) == CSV
+    else:
+        assert texts_of(result) == [f"Resource not found for URI: {uri}"]
+
+
 @pytest.mark.parametrize("name", AGENTS)
-def test_agents_show_their_models_answers_and_pictures(agent_of, work, server_path, name):
+def test_agents_show_their_models_answers_figures_and_files(agent_of, work, server_path, name):
     """Nobody is asked for leave, and no agent calls its maker."""
     agent, add = agent_of(name)
     add(SERVER_NAME, server_path)
@@ -100,7 +116,8 @@ def test_agents_show_their_models_answers_and_pictures(agent_of, work, server_pa
              *(Call(agent.tool.format(snippet["tool"]), {"code": snippet["code"]})
                for snippet in SOME_SNIPPETS),
              agent.reading(ENVIRONMENTS),
-             Call(python, {"code": DRAWING})]
+             Call(python, {"code": DRAWING}),
+             lambda results: agent.reading(uri_of_file(results[-1]) or "none")]
     model = ScriptedModel(agent.api, turns)
     done = work(name, model)
     assert done.returncode == 0, done.stderr + done.stdout
@@ -108,13 +125,17 @@ def test_agents_show_their_models_answers_and_pictures(agent_of, work, server_pa
     assert {python, agent.tool.format("run_javascript_code")} <= set(model.offered)
     assert model.elsewhere == []
 
-    *answers, environments, drawn = model.results[len(agent.first_turns):]
+    *answers, environments, drawn, read = model.results[len(agent.first_turns):]
     for snippet, answer in zip(SOME_SNIPPETS, answers):
         assert_answer_is_shown(agent, snippet, answer)
     assert '"python"' in agent.resource(environments)
     assert agent.output(drawn).startswith("drawn")
     pictures = [block for block in drawn if isinstance(block, Picture)]
     assert [size_of_png(picture) for picture in pictures] == [(200, 100), (100, 200)]
+    uri = uri_of_file(drawn)
+    assert uri, drawn
+    assert "".join(texts_of(drawn)).count(uri) == (2 if agent.shows_links else 1)
+    assert_file_is_read(agent, read, uri)
 
 
 def test_codex_says_when_the_server_is_not_there(agent_of, work):

@@ -37,9 +37,9 @@ static void add_file(struct run_files *files, size_t maximum, const char *path, 
         files->more++;
         return;
     }
-    struct run_file file = {.path = strdup(path), .fd = dup(fd), .size = size};
-    FUZZ_CHECK(file.path != NULL && file.fd >= 0);
-    files->list[files->count++] = file;
+    struct run_file *file = &files->list[files->count++];
+    *file = (struct run_file){.path = strdup(path), .fd = dup(fd), .size = size};
+    FUZZ_CHECK(file->path != NULL && file->fd >= 0);
 }
 
 static void read_files(struct fuzz_input *names, const struct fuzz_input *content,

@@ -55,9 +55,11 @@ SNIPPETS = {
         const fs = require("fs");
         console.log([fs.readFileSync("/proc/self/cmdline", "utf8"), fs.readFileSync("/proc/self/comm", "utf8")]);
         """),
+    # Without 32 and 33, as in Python's.
     "masks of signals": lines("""
         const text = require("fs").readFileSync("/proc/self/status", "utf8");
-        console.log(text.split("\\n").filter((line) => /^(SigBlk|SigIgn|SigCgt|SigPnd|ShdPnd)/.test(line)));
+        for (const [, name, mask] of text.matchAll(/^(SigBlk|SigIgn|SigCgt|SigPnd|ShdPnd):\\s*(\\w+)/gm))
+          console.log(name, (BigInt("0x" + mask) & ~(3n << 31n)).toString(16));
         """),
     "threads": lines("""
         const fs = require("fs");

@@ -1,5 +1,6 @@
 #include "mcp/lifecycle.h"
 #include "mcp/base/bounds.h"
+#include "mcp/resources/resources.h"
 
 #define KEY_VERSION "io.modelcontextprotocol/protocolVersion"
 #define KEY_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
@@ -16,15 +17,23 @@ static void write_empty_object(struct json_writer *writer)
     json_end_object(writer);
 }
 
-/* Name and capabilities of the server, common to all versions. */
-static void write_introduction(struct json_writer *writer)
+static void write_resources_capability(struct json_writer *writer, bool list_changes)
+{
+    json_key(writer, "resources");
+    json_begin_object(writer);
+    if (list_changes)
+        json_boolean_member(writer, "listChanged", true);
+    json_end_object(writer);
+}
+
+/* Capabilities of the server, and how to use it. */
+static void write_introduction(struct json_writer *writer, enum version version)
 {
     json_key(writer, "capabilities");
     json_begin_object(writer);
     json_key(writer, "tools");
     write_empty_object(writer);
-    json_key(writer, "resources");
-    write_empty_object(writer);
+    write_resources_capability(writer, resources_list_files(version));
     json_end_object(writer);
     json_text_member(writer, "instructions", instructions);
 }
@@ -35,7 +44,7 @@ static void write_initialized(struct json_writer *writer, enum version version, 
     json_text_member(writer, "protocolVersion", version_name(version));
     json_key(writer, "serverInfo");
     reply_write_implementation(writer, version, false);
-    write_introduction(writer);
+    write_introduction(writer, version);
 }
 
 void lifecycle_initialize(struct context *context, const struct rpc_message *message,
@@ -57,10 +66,16 @@ void lifecycle_initialize(struct context *context, const struct rpc_message *mes
     if (version == VERSION_NONE || version > VERSION_NEWEST_HANDSHAKE)
         version = VERSION_NEWEST_HANDSHAKE;
     context->version = version;
+    context->is_initialized = false;
     context->rpc.batches = version == VERSION_2025_03_26;
     context->rpc.null_ids = version < VERSION_2025_11_25;
     const struct reply agreed = {reply->answer, version, TTL_NONE};
     reply_result(&agreed, &(struct result_body){.write = write_initialized});
+}
+
+void lifecycle_confirm(struct context *context)
+{
+    context->is_initialized = context->version != VERSION_NONE;
 }
 
 void lifecycle_ping(struct context *context, const struct rpc_message *message,
@@ -82,10 +97,9 @@ static void write_supported(struct json_writer *writer, const char *member)
 
 static void write_discovered(struct json_writer *writer, enum version version, const void *data)
 {
-    (void)version;
     (void)data;
     write_supported(writer, "supportedVersions");
-    write_introduction(writer);
+    write_introduction(writer, version);
 }
 
 void lifecycle_discover(struct context *context, const struct rpc_message *message,

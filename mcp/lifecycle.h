@@ -18,6 +18,9 @@ void lifecycle_ping(struct context *context, const struct rpc_message *message,
 void lifecycle_discover(struct context *context, const struct rpc_message *message,
                         const struct reply *reply);
 
+/* The client has confirmed the handshake; without one this is ignored. */
+void lifecycle_confirm(struct context *context);
+
 /*
  * Whether the request belongs to a version without handshake: its _meta has one of the required
  * keys.

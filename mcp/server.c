@@ -101,13 +101,15 @@ static void handle_request(void *data, const struct rpc_message *message, struct
 
 static void handle_notification(void *data, const struct rpc_message *message)
 {
-    /* The others, such as notifications/initialized, need no action. */
-    if (!json_is(message->method, "notifications/cancelled"))
-        return;
     struct server *server = data;
-    const struct json_value *id = json_member(message->params, "requestId");
-    code_call_cancel(&server->context, id);
-    subscriptions_cancel(&server->context, id);
+    /* The others need no action. */
+    if (json_is(message->method, "notifications/initialized")) {
+        lifecycle_confirm(&server->context);
+    } else if (json_is(message->method, "notifications/cancelled")) {
+        const struct json_value *id = json_member(message->params, "requestId");
+        code_call_cancel(&server->context, id);
+        subscriptions_cancel(&server->context, id);
+    }
 }
 
 static void send_line(void *data, const char *line, size_t length)
@@ -196,6 +198,7 @@ static int server_open(struct server *server, const struct settings *settings, i
                     .rpc = {.observer = &server->rpc_observer},
                     .settings = settings,
                     .launcher = launcher_of(&server->context.loop, settings),
+                    .files = {.changed = resources_changed, .data = &server->context},
                     .directory = files_dir_of(settings->files_dir, false)},
         .channel_observer = {.line = handle_line,
                              .oversized = handle_oversized,

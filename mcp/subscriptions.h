@@ -1,6 +1,6 @@
 /*
- * subscriptions/listen: requests that stay open for change notifications. This server has nothing
- * that changes, so each is acknowledged with an empty set and stays open until cancelled.
+ * subscriptions/listen: requests that stay open for change notifications. Without a handshake no
+ * list changes (see resources.h), so each is acknowledged with an empty set and stays open until cancelled.
  *
  * Side: parent.  Source: MCP 2026-07-28, "Subscriptions".
  */

@@ -58,6 +58,8 @@
 #define KEPT_FILE_MAX (16 * MEBIBYTE)
 #define KEPT_BYTES_MAX (64 * MEBIBYTE)
 #define KEPT_CALLS_MAX 32
+/* Those in resources/list, the newest. */
+#define LISTED_FILES_MAX 64
 /* The part of such a file in one answer. A multiple of 3: clients can join the base64 of parts. */
 #define FILE_READ_MAX (3 * 968 * KIBIBYTE)
 /* Copies in the directory of --files-dir: bytes of a call, names tried for its directory. */

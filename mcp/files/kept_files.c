@@ -106,6 +106,33 @@ static int copy_files(struct kept_call *call, struct file_to_keep *files, size_t
     return fcntl(call->fd, F_ADD_SEALS, seals) < 0 ? -errno : 0;
 }
 
+/* Whether a call was dropped. */
+static bool make_room(struct kept_files *kept, uint64_t bytes)
+{
+    size_t count = kept->call_count;
+    while (kept->call_count > 0 && kept->bytes > KEPT_BYTES_MAX - bytes)
+        drop_call(kept, least_recently_used(kept));
+    if (kept->call_count == KEPT_CALLS_MAX)
+        drop_call(kept, oldest(kept));
+    return kept->call_count < count;
+}
+
+/* Whether any file is kept. */
+static bool add_call(struct kept_files *kept, uint64_t number, struct file_to_keep *files,
+                     size_t count)
+{
+    struct kept_call call = {.number = number, .fd = -1, .used = ++kept->uses};
+    if (copy_files(&call, files, count) < 0 || call.count == 0) {
+        for (size_t i = 0; i < count; i++)
+            files[i].is_kept = false;
+        free_call(&call);
+        return false;
+    }
+    kept->calls[kept->call_count++] = call;
+    kept->bytes += call.bytes;
+    return true;
+}
+
 void kept_files_add(struct kept_files *kept, uint64_t number, struct file_to_keep *files,
                     size_t count)
 {
@@ -113,19 +140,10 @@ void kept_files_add(struct kept_files *kept, uint64_t number, struct file_to_kee
     if (count == 0)
         return;
     /* Before copying, so that the bound holds at all times. */
-    while (kept->call_count > 0 && kept->bytes > KEPT_BYTES_MAX - bytes)
-        drop_call(kept, least_recently_used(kept));
-    if (kept->call_count == KEPT_CALLS_MAX)
-        drop_call(kept, oldest(kept));
-    struct kept_call call = {.number = number, .fd = -1, .used = ++kept->uses};
-    if (copy_files(&call, files, count) < 0 || call.count == 0) {
-        for (size_t i = 0; i < count; i++)
-            files[i].is_kept = false;
-        free_call(&call);
-        return;
-    }
-    kept->calls[kept->call_count++] = call;
-    kept->bytes += call.bytes;
+    bool has_dropped = make_room(kept, bytes);
+    bool has_added = add_call(kept, number, files, count);
+    if ((has_dropped || has_added) && kept->changed != NULL)
+        kept->changed(kept->data);
 }
 
 bool kept_files_find(struct kept_files *kept, uint64_t number, const char *path,
@@ -142,6 +160,29 @@ bool kept_files_find(struct kept_files *kept, uint64_t number, const char *path,
         }
     }
     return false;
+}
+
+/* The newest call of a number below that; or NULL. */
+static struct kept_call *newest_below(struct kept_files *kept, uint64_t number)
+{
+    struct kept_call *found = NULL;
+    for (size_t i = 0; i < kept->call_count; i++) {
+        struct kept_call *call = &kept->calls[i];
+        if (call->number < number && (found == NULL || call->number > found->number))
+            found = call;
+    }
+    return found;
+}
+
+size_t kept_files_list(struct kept_files *kept, struct kept_view *views, size_t maximum)
+{
+    size_t count = 0;
+    struct kept_call *call = newest_below(kept, UINT64_MAX);
+    for (; call != NULL; call = newest_below(kept, call->number)) {
+        for (size_t i = 0; i < call->count && count < maximum; i++)
+            views[count++] = (struct kept_view){call, &call->files[i]};
+    }
+    return count;
 }
 
 bool kept_files_has_call(const struct kept_files *kept, uint64_t number)

@@ -46,6 +46,8 @@ struct kept_files {
     uint64_t bytes;
     uint64_t uses;
     uint64_t newest_dropped; /* the largest number of a dropped call */
+    void (*changed)(void *data); /* other files are kept now; or NULL */
+    void *data;
 };
 
 struct file_to_keep {
@@ -57,7 +59,8 @@ struct file_to_keep {
 
 /*
  * Keeps the files that fit, in their order, and says which. A file that cannot be copied is not
- * kept. Each call may add its files once.
+ * kept. Each call may add its files once. If files have come or gone, `changed` is called once, after
+ * that.
  */
 void kept_files_add(struct kept_files *kept, uint64_t number, struct file_to_keep *files,
                     size_t count);
@@ -71,6 +74,12 @@ struct kept_view {
 /* Finds the file; this is a use of its call. False: it is not kept. */
 bool kept_files_find(struct kept_files *kept, uint64_t number, const char *path,
                      struct kept_view *ret_view);
+
+/*
+ * Fills in at most `maximum` views: the newest call first, the files of a call in their order.
+ * Returns their number. This is no use of the calls.
+ */
+size_t kept_files_list(struct kept_files *kept, struct kept_view *views, size_t maximum);
 
 /* Whether the call has kept files. */
 bool kept_files_has_call(const struct kept_files *kept, uint64_t number);

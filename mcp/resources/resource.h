@@ -21,6 +21,8 @@ struct resource {
      * owed. The URI is a string from the client: untrusted.
      */
     bool (*read)(struct context *context, const struct json_value *uri, const struct reply *reply);
+    /* Writes the entries of a template's resources in resources/list; NULL: they are not listed. */
+    void (*list)(struct json_writer *writer, struct context *context);
 };
 
 extern const struct resource resource_environments;
@@ -37,7 +39,7 @@ struct resource_contents {
     const char *type;
     const struct buffer *bytes;
     const struct buffer *quoted; /* the bytes as JSON text; empty: they are sent as base64 */
-    uint64_t next_offset;        /* of the next part; 0: this is the last one */
+    uint64_t next_offset; /* of the next part; 0: this is the last one */
 };
 
 void resource_answer_contents(const struct reply *reply, const struct resource_contents *contents);

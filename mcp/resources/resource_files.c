@@ -61,11 +61,17 @@ static int read_part(const struct kept_view *view, uint64_t offset, struct part 
     return is_text ? quote_text(part, length == left) : 0;
 }
 
-static const char *type_of(const struct kept_view *view)
+/* By its first bytes and its name, as in the result of its call. */
+static const char *known_type_of(const struct kept_view *view)
 {
     char head[PICTURE_MAGIC_SIZE];
     ssize_t length = kept_file_read(view, 0, head, sizeof(head));
-    const char *type = media_type_of(view->file->path, head, length > 0 ? (size_t)length : 0);
+    return media_type_of(view->file->path, head, length > 0 ? (size_t)length : 0);
+}
+
+static const char *type_of(const struct kept_view *view)
+{
+    const char *type = known_type_of(view);
     return kept_file_is_text(view) && strcmp(type, MEDIA_TYPE_UNKNOWN) == 0 ? "text/plain" : type;
 }
 
@@ -137,6 +143,35 @@ static bool read_file(struct context *context, const struct json_value *uri,
     return true;
 }
 
+static void write_entry(struct json_writer *writer, const struct kept_view *view)
+{
+    OWNED(buffer_release) struct buffer uri = BUFFER(FILE_URI_MAX);
+    if (file_uri_write(&uri, view->call->number, view->file->path) < 0)
+        return;
+    const char *type = known_type_of(view);
+    json_begin_object(writer);
+    json_key(writer, "uri");
+    json_string(writer, uri.data, uri.length);
+    json_text_member(writer, "name", view->file->path);
+    /* Telling text from bytes would read all of each file. */
+    if (strcmp(type, MEDIA_TYPE_UNKNOWN) != 0)
+        json_text_member(writer, "mimeType", type);
+    json_number_member(writer, "size", (int64_t)view->file->size);
+    json_end_object(writer);
+}
+
+/* In JSON, a byte of a name takes at most six; mimeType, size and keys take less than the rest. */
+#define ENTRY_MAX (FILE_URI_MAX + 6 * RUN_FILE_PATH_SIZE + 512)
+_Static_assert(LISTED_FILES_MAX *ENTRY_MAX < LINE_OUT_MAX / 2, "the list fits into a line");
+
+static void list_files(struct json_writer *writer, struct context *context)
+{
+    struct kept_view views[LISTED_FILES_MAX];
+    size_t count = kept_files_list(&context->files, views, LISTED_FILES_MAX);
+    for (size_t i = 0; i < count; i++)
+        write_entry(writer, &views[i]);
+}
+
 const struct resource resource_files = {
     .uri = FILE_URI_TEMPLATE,
     .is_template = true,
@@ -147,4 +182,5 @@ const struct resource resource_files = {
         "A long file comes in parts: append ?offset=N, with N from "
         "_meta[\"code-sandbox/next_offset\"], for the next part",
     .read = read_file,
+    .list = list_files,
 };

@@ -25,25 +25,42 @@ static void write_kind(struct json_writer *writer, enum version version,
 
 static void write_kinds(struct json_writer *writer, enum version version, bool templates)
 {
-    json_key(writer, templates ? "resourceTemplates" : "resources");
-    json_begin_array(writer);
     for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
         if (kinds[i]->is_template == templates)
             write_kind(writer, version, kinds[i]);
     }
-    json_end_array(writer);
+}
+
+/* Of resources/list. */
+struct listing {
+    struct context *context;
+};
+
+bool resources_list_files(enum version version)
+{
+    return version < VERSION_STATELESS;
 }
 
 static void write_resources(struct json_writer *writer, enum version version, const void *data)
 {
-    (void)data;
+    const struct listing *listing = data;
+    json_key(writer, "resources");
+    json_begin_array(writer);
     write_kinds(writer, version, false);
+    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+        if (kinds[i]->list != NULL && resources_list_files(version))
+            kinds[i]->list(writer, listing->context);
+    }
+    json_end_array(writer);
 }
 
 static void write_templates(struct json_writer *writer, enum version version, const void *data)
 {
     (void)data;
+    json_key(writer, "resourceTemplates");
+    json_begin_array(writer);
     write_kinds(writer, version, true);
+    json_end_array(writer);
 }
 
 static bool refuse_cursor(const struct rpc_message *message, const struct reply *reply)
@@ -58,9 +75,9 @@ static bool refuse_cursor(const struct rpc_message *message, const struct reply 
 void resources_list(struct context *context, const struct rpc_message *message,
                     const struct reply *reply)
 {
-    (void)context;
     if (!refuse_cursor(message, reply))
-        reply_result(reply, &(struct result_body){.write = write_resources});
+        reply_result(reply, &(struct result_body){.write = write_resources,
+                                                  .data = &(struct listing){context}});
 }
 
 void resources_list_templates(struct context *context, const struct rpc_message *message,
@@ -85,4 +102,18 @@ void resources_read(struct context *context, const struct rpc_message *message,
             return;
     }
     resource_answer_not_found(reply, uri, "no such resource");
+}
+
+static void write_no_params(struct json_writer *writer, const void *data)
+{
+    (void)data;
+    json_begin_object(writer);
+    json_end_object(writer);
+}
+
+void resources_changed(void *data)
+{
+    struct context *context = data;
+    if (context->is_initialized && resources_list_files(context->version))
+        rpc_notify(&context->rpc, "notifications/resources/list_changed", write_no_params, NULL);
 }

@@ -16,6 +16,8 @@
 #include "mcp/tools/outputs.h"
 #include "sandbox/base/loop.h"
 
+#include <stdbool.h>
+
 struct code_call;
 struct subscription;
 
@@ -30,6 +32,7 @@ struct context {
     struct kept_files files;
     struct files_dir directory; /* of --files-dir */
     enum version version;               /* agreed in the handshake; VERSION_NONE before it */
+    bool is_initialized; /* the client has confirmed the handshake: it may be notified */
     struct code_call *calls;            /* owned: running ones; see code_call.h */
     struct subscription *subscriptions; /* owned: open ones; see subscriptions.h */
 };

@@ -9,7 +9,6 @@ first_turns     what the model asks for before its first call of a tool
 task            arguments and variables that have the agent work for the model at an address
 reading         the call of the agent's own tool that reads a resource
 output          the first text of a result, as the model saw it; resource: what was read
-reads_unlisted  whether that tool reads what resources/list lacks
 refused         what the model sees in place of an output that is a number of JSON, or None
 shows_links     whether the model sees resource links
 """
@@ -39,7 +38,6 @@ class ClaudeCode:
     api = model_apis.AnthropicMessages
     tool = "mcp__code-sandbox__{}"
     first_turns = [Call("ToolSearch", {"query": "run python snippet", "max_results": 3})]
-    reads_unlisted = True
     refused = None
     shows_links = True
 
@@ -77,7 +75,6 @@ plugins = false
     api = model_apis.OpenAiResponses
     tool = "mcp__code_sandbox/{}"
     first_turns = []
-    reads_unlisted = True
     refused = None
     shows_links = True
 
@@ -120,7 +117,6 @@ class GeminiCli:
     api = model_apis.Gemini
     tool = "mcp_code-sandbox_{}"
     first_turns = []
-    reads_unlisted = False  # only URIs of resources/list
     # It takes a text that happens to be JSON for structured content, and then wants an object.
     refused = "expected record, received number"
     shows_links = True
@@ -156,7 +152,6 @@ class Opencode:
     api = model_apis.OpenAiChat
     tool = "code-sandbox_{}"
     first_turns = []
-    reads_unlisted = True
     refused = None
     shows_links = False
 

@@ -12,6 +12,7 @@ from support import mcp_client
 from support.mcp_schema import key_of
 
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+LIST_CHANGED = "notifications/resources/list_changed"  # of no request: only GET could have it
 
 
 def member(value, *names):
@@ -73,7 +74,10 @@ class Backend:
 
     def _route(self, line):
         try:
-            key = key_of_output(json.loads(line))
+            message = json.loads(line)
+            if member(message, "method") == LIST_CHANGED:
+                return
+            key = key_of_output(message)
         except ValueError:
             key = None  # no message: a complaint
         with self._lock:

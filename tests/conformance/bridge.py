@@ -5,8 +5,8 @@
 
 What HTTP itself asks for is done here: headers, sessions, status codes, streams. The answers are the
 own bytes of the server. A client of a version with a handshake has a session, and a server to
-itself; all clients of the version without one share a server. GET is refused, which both allow: the
-server tells nothing that was not asked for, and if it does that is a complaint.
+itself; all clients of the version without one share a server. GET is refused, which both allow: of
+what the server tells unasked, changes of lists are dropped, and anything else is a complaint.
 
 Source: MCP 2025-11-25, "Transports"; MCP 2026-07-28, "Streamable HTTP".
 """

@@ -140,6 +140,18 @@ def test_a_client_that_leaves_ends_its_run(server_path):
     assert not bridge.complaints
 
 
+def test_changes_of_lists_are_dropped(bridge):
+    with request(bridge, json.dumps(HANDSHAKE)) as response:
+        session = {"Mcp_Session_Id": response.headers["Mcp-Session-Id"]}
+    confirmed = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert status_of(bridge, json.dumps(confirmed), **session)[0] == 202
+    called = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "run_python_code", "arguments": {"code": "open('a.csv', 'w')"}}}
+    status, answer = status_of(bridge, json.dumps(called), **session)
+    assert status == 200 and b"sandbox://files/1/a.csv" in answer
+    assert json.loads(answer)["id"] == 2
+
+
 @pytest.mark.parametrize("line, status", [
     ('{"jsonrpc": "2.0", "method": "unasked"}\n', 0), ("no message\n", 0), ("", 3)])
 def test_a_server_that_misbehaves_is_complained_of(line, status):

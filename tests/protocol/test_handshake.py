@@ -10,7 +10,7 @@ def test_a_known_version_is_agreed_to(start, version):
     answer = start().initialize(version)
     assert answer["protocolVersion"] == version
     assert answer["serverInfo"]["name"] == "code-sandbox"
-    assert answer["capabilities"] == {"tools": {}, "resources": {}}
+    assert answer["capabilities"] == {"tools": {}, "resources": {"listChanged": True}}
     assert answer["instructions"]
 
 

@@ -32,6 +32,7 @@ RESULTS = {
 }
 NOTIFICATIONS = {
     "notifications/progress": "ProgressNotification",
+    "notifications/resources/list_changed": "ResourceListChangedNotification",
     "notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
 }
 ERRORS = {-32022: "UnsupportedProtocolVersionError"}
@@ -96,7 +97,8 @@ class Checker:
     def check_notification(self, message):
         """Progress is the same in all versions that a request may have been in."""
         name = NOTIFICATIONS[message["method"]]
-        is_newest = self.handshake is None or name != "ProgressNotification"
+        assert self.handshake is not None or name != "ResourceListChangedNotification"
+        is_newest = self.handshake is None or name == "SubscriptionsAcknowledgedNotification"
         check(STATELESS if is_newest else self.handshake, name, message)
 
     @staticmethod

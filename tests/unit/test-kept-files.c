@@ -160,6 +160,71 @@ static void a_call_without_files_changes_nothing(void **state)
     assert_int_equal(kept.call_count, 1);
 }
 
+static void count_change(void *data)
+{
+    unsigned *changes = data;
+    (*changes)++;
+}
+
+static void each_change_is_told_once(void **state)
+{
+    (void)state;
+    unsigned changes = 0;
+    OWNED(kept_files_release)
+    struct kept_files kept = {.changed = count_change, .data = &changes};
+    kept_files_add(&kept, 1, NULL, 0);
+    assert_false(add(&kept, 2, "", KEPT_FILE_MAX + 1));
+    assert_int_equal(changes, 0);
+    assert_true(add(&kept, 3, "x", 1));
+    assert_int_equal(changes, 1);
+    assert_true(has(&kept, 3) && !has(&kept, 4));
+    assert_int_equal(changes, 1);
+    for (uint64_t call = 4; call <= 3 + KEPT_BYTES_MAX / KEPT_FILE_MAX; call++)
+        assert_true(add(&kept, call, "", KEPT_FILE_MAX));
+    assert_false(kept_files_has_call(&kept, 3)); /* dropped and added: one change */
+    assert_int_equal(changes, 1 + KEPT_BYTES_MAX / KEPT_FILE_MAX);
+}
+
+/* Its file is shorter than it should be: room was made for nothing. */
+static void a_change_is_told_when_files_only_go(void **state)
+{
+    (void)state;
+    unsigned changes = 0;
+    OWNED(kept_files_release)
+    struct kept_files kept = {.changed = count_change, .data = &changes};
+    for (uint64_t call = 1; call <= KEPT_BYTES_MAX / KEPT_FILE_MAX; call++)
+        assert_true(add(&kept, call, "", KEPT_FILE_MAX));
+    changes = 0;
+    OWNED_FD int cut = make_file("cut", 3, 3);
+    struct file_to_keep file = {.path = "a", .fd = cut, .size = 4};
+    kept_files_add(&kept, 9, &file, 1);
+    assert_false(file.is_kept);
+    assert_false(kept_files_has_call(&kept, 1));
+    assert_int_equal(changes, 1);
+}
+
+static void the_list_begins_with_the_newest_call(void **state)
+{
+    (void)state;
+    OWNED(kept_files_release) struct kept_files kept = {0};
+    OWNED_FD int fd = make_file("text", 4, 4);
+    for (uint64_t call = 1; call <= KEPT_CALLS_MAX + 1; call++) {
+        struct file_to_keep files[] = {{"b", fd, 4, false}, {"a", fd, 4, false}};
+        kept_files_add(&kept, call, files, 2); /* the last one takes the place of the first */
+    }
+    struct kept_view views[2 * KEPT_CALLS_MAX + 1];
+    uint64_t used = kept.calls[0].used;
+    assert_int_equal(kept_files_list(&kept, views, ARRAY_LENGTH(views)), 2 * KEPT_CALLS_MAX);
+    for (size_t i = 0; i < 2 * (size_t)KEPT_CALLS_MAX; i++) {
+        assert_int_equal(views[i].call->number, KEPT_CALLS_MAX + 1 - i / 2);
+        assert_string_equal(views[i].file->path, i % 2 == 0 ? "b" : "a");
+    }
+    assert_int_equal(kept_files_list(&kept, views, 3), 3);
+    assert_string_equal(views[2].file->path, "b");
+    assert_int_equal(kept_files_list(&kept, views, 0), 0);
+    assert_int_equal(kept.calls[0].used, used);
+}
+
 /* Where a piece of examine_text() ends. */
 #define PIECE 65536
 
@@ -205,6 +270,9 @@ int main(void)
         cmocka_unit_test(a_call_keeps_as_many_as_there_is_room_for),
         cmocka_unit_test(only_the_newest_calls_are_kept_however_often_others_are_read),
         cmocka_unit_test(a_call_without_files_changes_nothing),
+        cmocka_unit_test(each_change_is_told_once),
+        cmocka_unit_test(a_change_is_told_when_files_only_go),
+        cmocka_unit_test(the_list_begins_with_the_newest_call),
         cmocka_unit_test(text_is_told_from_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

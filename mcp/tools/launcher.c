@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct launcher launcher_of(struct loop *loop, const struct settings *settings)
 {
@@ -86,9 +87,20 @@ int launcher_probe(struct launcher *launcher, void (*probed)(void *data), void *
     return r;
 }
 
+/* What the files of a snippet leave of its disk, in whole pages. */
+static uint64_t space_beside(const struct snippet *snippet, uint64_t disk)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t taken = (snippet->length + page) / page;
+    for (size_t i = 0; i < snippet->input_count; i++)
+        taken += (snippet->inputs[i].length + page - 1) / page;
+    return disk / page > taken ? (disk / page - taken) * page : 0;
+}
+
 /* What the interpreter of a run does before the snippet: nothing, unless it is Python. */
 static int prepare_start(const struct settings *settings, const struct snippet *snippet,
-                         const struct image *image, struct python_start *start, struct fault *fault)
+                         const struct image *image, const char *const *environment,
+                         struct python_start *start, struct fault *fault)
 {
     if (language_id(snippet->language) != LANGUAGE_PYTHON)
         return 0;
@@ -96,6 +108,9 @@ static int prepare_start(const struct settings *settings, const struct snippet *
         .modules = settings->preload,
         .figures = !settings->no_images,
         .figures_cold = code_reading_may_import(snippet->code, snippet->length),
+        .environment = environment,
+        .space_warm = settings->limits.disk_bytes,
+        .space_cold = space_beside(snippet, settings->limits.disk_bytes),
     };
     return python_start_make(image, snippet->language->argv[0], &wishes, start, fault);
 }
@@ -132,7 +147,7 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     if (environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
     OWNED(python_start_release) struct python_start start = {0};
-    r = prepare_start(launcher->settings, snippet, image, &start, fault);
+    r = prepare_start(launcher->settings, snippet, image, environment, &start, fault);
     if (r < 0)
         return r;
     struct run_spec spec = {

@@ -2,25 +2,32 @@
 
 #include "images/runners/python/figures-program.h"
 #include "images/runners/python/preload-program.h"
+#include "images/runners/python/start-bytecode.h"
 #include "images/runners/python/start-program.h"
 #include "images/store/image_program.h"
 #include "mcp/base/bounds.h"
+#include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* What bytecode.py calls CONSTANT: bytes, for which the program of figures.py is put. */
+#define CONSTANT "@figures@"
+#define HOOK_SIZE_MAX (128 * KIBIBYTE)
 
 #define FIGURES_FORMAT                                                                             \
     "%.*s\nconfigure(directory='" RUN_HOME "/" RUN_FIGURES_PATH "', work_directory='" RUN_WORK     \
     "', depth=%d, pictures=%d, bytes=%d, side=%d)\n"
 
-/* Executes preload.py. Its end is the names of the modules: preload_check() has seen to no quote in them. */
-#define PRELOAD_LINE                                                                               \
-    "import site; space = {}; exec(open(site.USER_SITE + '/preload.py').read(), space); "          \
-    "space['preload']('%s'.split(','))\n"
+/* preload_check() has seen to no quote in the names of the modules. */
+#define PRELOAD_FORMAT "%.*s\npreload('%s'.split(','))\n"
 
 /* python3.N, with t of an interpreter without a global lock. */
 static bool is_versioned(const char *name)
@@ -33,9 +40,17 @@ static bool is_versioned(const char *name)
     return digits > 0 && digits <= 3 && (rest[0] == '\0' || strcmp(rest, "t") == 0);
 }
 
+/* `text` becomes owned by `start`, unless it is NULL. */
+static char *own(struct python_start *start, char *text)
+{
+    if (text != NULL)
+        start->texts[start->text_count++] = text;
+    return text;
+}
+
 /* NULL: no memory. */
-__attribute__((format(printf, 2, 3))) static const char *own_text(struct python_start *start,
-                                                                  const char *format, ...)
+__attribute__((format(printf, 2, 3))) static char *own_text(struct python_start *start,
+                                                            const char *format, ...)
 {
     char *text = NULL;
     va_list arguments;
@@ -43,39 +58,143 @@ __attribute__((format(printf, 2, 3))) static const char *own_text(struct python_
     if (vasprintf(&text, format, arguments) < 0)
         text = NULL;
     va_end(arguments);
-    if (text != NULL)
-        start->texts[start->text_count++] = text;
-    return text;
+    return own(start, text);
 }
 
-/* `text` is owned by `start`. */
+/* bytes: owned by `start`, or NULL for want of memory. */
 static int add_file(struct python_start *start, const char *version, const char *name,
-                    const char *text, bool warm_only)
+                    struct home_file file)
 {
-    const char *path = own_text(start, ".local/lib/%s/site-packages/%s", version, name);
-    if (path == NULL || text == NULL)
+    file.path = own_text(start, ".local/lib/%s/site-packages/%s", version, name);
+    if (file.path == NULL || file.bytes == NULL)
         return -ENOMEM;
-    start->files[start->count++] = (struct home_file){path, text, warm_only};
+    start->files[start->count++] = file;
     return 0;
 }
-
-static int add_figures(struct python_start *start, const char *version, bool warm_only)
+/* Source of marshal, r_string(): the length, in 32 bits that begin with the lowest; and the bytes. */
+static int append_constant(struct buffer *file, const char *bytes)
 {
-    const char *line = own_text(start, "%.*s", (int)sizeof(start_program), start_program);
-    const char *text =
-        own_text(start, FIGURES_FORMAT, (int)sizeof(figures_program), figures_program,
-                 RUN_FILE_DEPTH_MAX, RUN_FIGURES_MAX, (int)IMAGES_BYTES_MAX, IMAGE_SIDE_MAX);
-    int r = add_file(start, version, "start.pth", line, warm_only);
-    return r < 0 ? r : add_file(start, version, "figures.py", text, warm_only);
+    size_t length = strlen(bytes);
+    const unsigned char size[] = {(unsigned char)length, (unsigned char)(length >> 8),
+                                  (unsigned char)(length >> 16), (unsigned char)(length >> 24)};
+    int r = buffer_append(file, size, sizeof(size));
+    return r < 0 ? r : buffer_append(file, bytes, length);
 }
 
-/* Python goes through .pth files by their names: this one comes first. */
+static int append_escaped(struct buffer *file, const char *bytes)
+{
+    int r = 0;
+    for (; *bytes != '\0' && r == 0; bytes++)
+        r = buffer_format(file, "\\x%02x", (unsigned char)*bytes);
+    return r;
+}
+
+/* Of a version without bytecode. */
+static int write_source(struct buffer *file, const char *figures)
+{
+    const char *end = start_program + sizeof(start_program);
+    const char *constant = memmem(start_program, sizeof(start_program), CONSTANT, strlen(CONSTANT));
+    if (constant == NULL)
+        return -EINVAL;
+    const char *rest = constant + strlen(CONSTANT);
+    int r = buffer_append(file, start_program, (size_t)(constant - start_program));
+    if (r == 0)
+        r = append_escaped(file, figures);
+    return r < 0 ? r : buffer_append(file, rest, (size_t)(end - rest));
+}
+
+/* start.py, with the text of figures.py, "" for none. A compiled file needs no source beside it. */
+static int add_hook(struct python_start *start, const char *version, const char *figures,
+                    bool warm_only)
+{
+    OWNED(buffer_release) struct buffer file = BUFFER(HOOK_SIZE_MAX);
+    const char *name = "usercustomize.py";
+    int r = 0;
+    for (size_t i = 0; i < ARRAY_LENGTH(start_bytecode) && file.length == 0 && r == 0; i++) {
+        if (strcmp(start_bytecode[i].version, version) != 0)
+            continue;
+        name = "usercustomize.pyc";
+        r = buffer_append(&file, start_bytecode[i].head, start_bytecode[i].head_length);
+        if (r == 0)
+            r = append_constant(&file, figures);
+        if (r == 0)
+            r = buffer_append(&file, start_bytecode[i].tail, start_bytecode[i].tail_length);
+    }
+    if (r == 0 && file.length == 0)
+        r = write_source(&file, figures);
+    if (r < 0)
+        return r;
+    size_t length = file.length;
+    const struct home_file hook = {
+        .bytes = own(start, pointer_take(&file.data)), .length = length, .warm_only = warm_only};
+    return add_file(start, version, name, hook);
+}
+
 static int add_preload(struct python_start *start, const char *version, const char *modules)
 {
-    const char *line = own_text(start, PRELOAD_LINE, modules);
-    const char *text = own_text(start, "%.*s", (int)sizeof(preload_program), preload_program);
-    int r = add_file(start, version, "preload.pth", line, true);
-    return r < 0 ? r : add_file(start, version, "preload.py", text, true);
+    const char *text =
+        own_text(start, PRELOAD_FORMAT, (int)sizeof(preload_program), preload_program, modules);
+    const struct home_file file = {
+        .bytes = text, .length = text != NULL ? strlen(text) : 0, .warm_only = true};
+    return add_file(start, version, "preload.py", file);
+}
+
+static int add_files(const struct python_wishes *wishes, const char *version,
+                     struct python_start *start)
+{
+    const char *figures =
+        !wishes->figures
+            ? ""
+            : own_text(start, FIGURES_FORMAT, (int)sizeof(figures_program), figures_program,
+                       RUN_FILE_DEPTH_MAX, RUN_FIGURES_MAX, (int)IMAGES_BYTES_MAX, IMAGE_SIDE_MAX);
+    if (figures == NULL)
+        return -ENOMEM;
+    int r = add_hook(start, version, figures, !wishes->figures || !wishes->figures_cold);
+    return r < 0 || wishes->modules == NULL ? r : add_preload(start, version, wishes->modules);
+}
+
+/* The value that counts: the last one. */
+static bool is_set(const char *const *environment, const char *name)
+{
+    bool found = false;
+    size_t length = strlen(name);
+    for (; environment != NULL && *environment != NULL; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            found = (*environment)[length + 1] != '\0';
+    return found;
+}
+
+/* In whole pages, as in a tmpfs. */
+static uint64_t space_of(const struct python_start *start)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t space = 0;
+    for (size_t i = 0; i < start->count; i++)
+        space += (start->files[i].length + page - 1) / page * page;
+    return space;
+}
+
+static bool has_too_large_a_file(const struct python_start *start)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
+        return false;
+    for (size_t i = 0; i < start->count; i++)
+        if (start->files[i].length > limit.rlim_cur)
+            return true;
+    return false;
+}
+
+/* The files must not be what a run fails for. */
+static void leave_out_what_has_no_room(const struct python_wishes *wishes,
+                                       struct python_start *start)
+{
+    uint64_t space = space_of(start);
+    if (space > wishes->space_warm || has_too_large_a_file(start))
+        start->count = 0;
+    if (space > wishes->space_cold)
+        for (size_t i = 0; i < start->count; i++)
+            start->files[i].warm_only = true;
 }
 
 int python_start_make(const struct image *image, const char *program,
@@ -84,15 +203,18 @@ int python_start_make(const struct image *image, const char *program,
 {
     *start = (struct python_start){0};
     OWNED_MEMORY char *version = NULL;
-    if (wishes->modules == NULL && !wishes->figures)
+    if ((wishes->modules == NULL && !wishes->figures) ||
+        is_set(wishes->environment, "PYTHONNOUSERSITE") ||
+        is_set(wishes->environment, "PYTHONUSERBASE"))
         return 0;
     int r = image_program_name(image, program, &version, fault);
     if (r != 0 || !is_versioned(version))
         return r < 0 ? r : 0;
-    r = wishes->figures ? add_figures(start, version, !wishes->figures_cold) : 0;
-    if (r == 0 && wishes->modules != NULL)
-        r = add_preload(start, version, wishes->modules);
-    return r < 0 ? fault_set(fault, -r, "out of memory") : 0;
+    r = add_files(wishes, version, start);
+    if (r < 0)
+        return fault_set(fault, -r, "preparing the start of %s: %m", version);
+    leave_out_what_has_no_room(wishes, start);
+    return 0;
 }
 
 void python_start_release(struct python_start *start)

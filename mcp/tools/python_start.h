@@ -1,11 +1,10 @@
 /*
  * What a run's Python does before the snippet: files in $HOME that remove themselves.
  *
- * Python executes the .pth files of the user's packages, $HOME/.local/lib/python3.N/site-packages, when
- * it starts. Ours take into memory what is needed and remove every trace: no file, path or variable is left for the
- * snippet to see. Python of other names than python3.N, and any before 3.8, starts as it is.
- *
- * A .pth file may execute code up to Python 3.17 (PEP 829).
+ * When Python starts, it imports a module usercustomize of the user's packages, in
+ * $HOME/.local/lib/python3.N/site-packages. Ours takes into memory what is needed and removes every trace: no file,
+ * path, module or variable is left for the snippet to see. Python of other names than python3.N starts as
+ * it is, and so does one that looks for no user's packages, or for which the files have no room.
  *
  * Side: parent.  Source: Python, documentation of the module site; images/runners/python.
  */
@@ -14,13 +13,13 @@
 
 #include "images/store/image.h"
 
-#define PYTHON_START_FILES_MAX 4
+#define PYTHON_START_FILES_MAX 2
 
 /* The texts are owned. */
 struct python_start {
     struct home_file files[PYTHON_START_FILES_MAX];
     size_t count;
-    char *texts[2 * PYTHON_START_FILES_MAX];
+    char *texts[2 * PYTHON_START_FILES_MAX + 1];
     size_t text_count;
 };
 
@@ -29,6 +28,9 @@ struct python_wishes {
     const char *modules; /* that prewarmed sandboxes import (preload_check()), or NULL */
     bool figures;        /* whether figures are handed over: as files of RUN_FIGURES_PATH */
     bool figures_cold;   /* whether also in a sandbox that is made for this program */
+    const char *const *environment; /* of the run, NULL-terminated; the last of a name counts */
+    uint64_t space_warm; /* that the files may take in a prewarmed sandbox */
+    uint64_t space_cold; /* beside the code and the input files */
 };
 
 /* `program` is the language's. 0, or a negative errno with a fault; release in any case. */

@@ -76,6 +76,18 @@ __attribute__((format(printf, 2, 3))) static char *plan_text(struct plan *plan, 
     return text->bytes;
 }
 
+/* The same for bytes. */
+static char *plan_bytes(struct plan *plan, const char *bytes, size_t length)
+{
+    struct text *text = malloc(sizeof(*text) + length);
+    if (text == NULL)
+        return NULL;
+    memcpy(text->bytes, bytes, length);
+    text->next = plan->texts;
+    plan->texts = text;
+    return text->bytes;
+}
+
 static size_t list_length(const char *const *list)
 {
     size_t count = 0;
@@ -219,11 +231,13 @@ static int plan_home_files(struct plan *plan, const struct run_spec *spec)
     if (plan->home_files == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < spec->home_file_count; i++) {
-        plan->home_files[i].path = plan_text(plan, "%s", spec->home_files[i].path);
-        plan->home_files[i].text = plan_text(plan, "%s", spec->home_files[i].text);
-        if (plan->home_files[i].path == NULL || plan->home_files[i].text == NULL)
+        const struct home_file *file = &spec->home_files[i];
+        plan->home_files[i].path = plan_text(plan, "%s", file->path);
+        plan->home_files[i].bytes = plan_bytes(plan, file->bytes, file->length);
+        plan->home_files[i].length = file->length;
+        if (plan->home_files[i].path == NULL || plan->home_files[i].bytes == NULL)
             return -ENOMEM;
-        plan->jail.home_file_count += !spec->home_files[i].warm_only;
+        plan->jail.home_file_count += !file->warm_only;
     }
     plan->jail.home_files = plan->home_files;
     plan->warm_file_count = spec->home_file_count;
@@ -392,7 +406,9 @@ static bool same_home_files(const struct plan *one, const struct plan *other)
     bool same = one->warm_file_count == other->warm_file_count;
     for (size_t i = 0; same && i < one->warm_file_count; i++)
         same = same_text(one->home_files[i].path, other->home_files[i].path) &&
-               same_text(one->home_files[i].text, other->home_files[i].text);
+               one->home_files[i].length == other->home_files[i].length &&
+               memcmp(one->home_files[i].bytes, other->home_files[i].bytes,
+                      one->home_files[i].length) == 0;
     return same;
 }
 

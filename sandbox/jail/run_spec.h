@@ -25,7 +25,8 @@ struct home_link {
 /* A file in the fresh $HOME of each run. */
 struct home_file {
     const char *path; /* as in home_link */
-    const char *text;
+    const char *bytes;
+    size_t length;
     bool warm_only; /* in prewarmed sandboxes; these come last */
 };
 

@@ -241,7 +241,8 @@ static void limits_become_rlimits_and_tmpfs_options(void **state)
 static void files_of_prewarmed_sandboxes_come_last(void **state)
 {
     (void)state;
-    static const struct home_file files[] = {{"a/always", "one", false}, {"ahead", "two", true}};
+    static const struct home_file files[] = {{"a/always", "one", 3, false},
+                                             {"ahead", "two", 3, true}};
     const char *const argv[] = {"tool", NULL};
     struct run_spec spec = spec_for(argv);
     spec.home_files = files;
@@ -253,7 +254,8 @@ static void files_of_prewarmed_sandboxes_come_last(void **state)
     plan_make_warm(warm);
     assert_int_equal(plan_jail(cold)->home_file_count, 1);
     assert_string_equal(plan_jail(cold)->home_files[0].path, "a/always");
-    assert_string_equal(plan_jail(cold)->home_files[0].text, "one");
+    assert_int_equal(plan_jail(cold)->home_files[0].length, 3);
+    assert_memory_equal(plan_jail(cold)->home_files[0].bytes, "one", 3);
     assert_int_equal(plan_jail(warm)->home_file_count, 2);
     assert_string_equal(plan_jail(warm)->home_files[1].path, "ahead");
     assert_true(plan_is_same(cold, warm)); /* one is a template of the other */
@@ -269,8 +271,8 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     static const char *const environment[] = {"NAME=value", NULL};
     static const char *const layers[] = {"bottom/tree", "top/tree", NULL};
     static const struct home_link link = {"path", "/target"};
-    static const struct home_file file = {"path", "text", true};
-    static const struct home_file other_file = {"path", "other text", true};
+    static const struct home_file file = {"path", "text", 4, true};
+    static const struct home_file other_file = {"path", "tent", 4, true};
     struct run_spec specs[17];
     for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
         specs[i] = spec_for(argv);

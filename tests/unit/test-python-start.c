@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,9 +19,14 @@ struct place {
     struct image image;
 };
 
-static const struct python_wishes nothing = {0}, preloaded = {.modules = "numpy,pandas"},
-                                  all = {.modules = "json", .figures = true, .figures_cold = true},
-                                  later = {.figures = true};
+#define ROOM .space_warm = 1 << 20, .space_cold = 1 << 20
+
+static const struct python_wishes nothing = {0}, preloaded = {.modules = "numpy,pandas", ROOM},
+                                  all = {.modules = "json",
+                                         .figures = true,
+                                         .figures_cold = true,
+                                         ROOM},
+                                  later = {.figures = true, ROOM};
 
 static int make_image(void **state)
 {
@@ -114,11 +120,9 @@ static void modules_are_imported_in_prewarmed_sandboxes_only(void **state)
     assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start, NULL), 0);
     assert_int_equal(start.count, 2);
     assert_true(start.files[0].warm_only && start.files[1].warm_only);
-    assert_non_null(strstr(start.files[0].text, "('numpy,pandas'.split(','))\n"));
-    assert_ptr_equal(strstr(start.files[0].text, "import "), start.files[0].text);
-    assert_ptr_equal(strchr(start.files[0].text, '\n'), strrchr(start.files[0].text, '\n'));
-    assert_non_null(strstr(start.files[1].text, "def preload(modules)"));
-    assert_null(strstr(start.files[1].text, "\"\"\""));
+    assert_non_null(strstr(start.files[1].bytes, "preload('numpy,pandas'.split(','))\n"));
+    assert_non_null(strstr(start.files[1].bytes, "def preload(modules)"));
+    assert_null(strstr(start.files[1].bytes, "\"\"\""));
 }
 
 static void a_program_that_imports_nothing_is_spared(void **state)
@@ -127,26 +131,133 @@ static void a_program_that_imports_nothing_is_spared(void **state)
     install(place, "python3.13");
     OWNED(python_start_release) struct python_start start;
     assert_int_equal(python_start_make(&place->image, "python3", &later, &start, NULL), 0);
-    assert_int_equal(start.count, 2); /* all the same to those that wait for any program */
-    assert_true(start.files[0].warm_only && start.files[1].warm_only);
+    assert_int_equal(start.count, 1); /* all the same to those that wait for any program */
+    assert_true(start.files[0].warm_only);
 }
 
-static void figures_come_to_every_run_and_the_line_last(void **state)
+static void figures_come_to_every_run_and_modules_last(void **state)
 {
     struct place *place = *state;
     install(place, "python3.13");
     OWNED(python_start_release) struct python_start start;
     assert_int_equal(python_start_make(&place->image, "python3", &all, &start, NULL), 0);
-    assert_int_equal(start.count, 4);
-    assert_true(!start.files[0].warm_only && !start.files[1].warm_only);
-    assert_true(start.files[2].warm_only && start.files[3].warm_only);
-    assert_true(strcmp(start.files[2].path, start.files[0].path) < 0); /* preload.pth, start.pth */
-    assert_ptr_equal(strstr(start.files[0].text, "import "), start.files[0].text);
-    assert_ptr_equal(strchr(start.files[0].text, '\n'), strrchr(start.files[0].text, '\n'));
-    assert_non_null(
-        strstr(start.files[1].text,
-               "configure(directory='/home/sandbox/.code-sandbox/figures', "
-               "work_directory='/work', depth=4, pictures=8, bytes=716800, side=1600)"));
+    assert_int_equal(start.count, 2);
+    assert_false(start.files[0].warm_only);
+    assert_true(start.files[1].warm_only);
+}
+
+static bool has(const struct home_file *file, const char *text)
+{
+    return memmem(file->bytes, file->length, text, strlen(text)) != NULL;
+}
+
+static void the_program_of_figures_stands_in_bytecode(void **state)
+{
+    struct place *place = *state;
+    install(place, "python3.13");
+    OWNED(python_start_release) struct python_start with;
+    OWNED(python_start_release) struct python_start without;
+    assert_int_equal(python_start_make(&place->image, "python3", &all, &with, NULL), 0);
+    assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &without, NULL), 0);
+    const struct home_file *file = &with.files[0];
+    static const char last[] =
+        "configure(directory='/home/sandbox/.code-sandbox/figures', work_directory='/work', "
+        "depth=4, pictures=8, bytes=716800, side=1600)\n";
+    const char *end = memmem(file->bytes, file->length, last, strlen(last));
+    const char *begin = memmem(file->bytes, file->length, "import _thread\n", 15);
+    assert_true(begin != NULL && end != NULL && begin < end);
+    size_t length = (size_t)(end + strlen(last) - begin);
+    const unsigned char size[] = {(unsigned char)length, (unsigned char)(length >> 8), 0, 0};
+    assert_memory_equal(begin - 4, size, 4);
+    assert_int_equal(begin[-5] & 0x7f, 's');
+    assert_int_equal(without.files[0].length, file->length - length);
+    assert_false(has(&without.files[0], "configure("));
+    assert_false(has(file, "@figures@") || has(&without.files[0], "@figures@"));
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text);
+    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
+static void versions_without_bytecode_get_the_source(void **state)
+{
+    struct place *place = *state;
+    static const char *const names[] = {"python3.13", "python3.9", "python3.99", "python3.13t"};
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        install(place, names[i]);
+        OWNED(python_start_release) struct python_start start;
+        assert_int_equal(python_start_make(&place->image, "python3", &all, &start, NULL), 0);
+        if (i < 2) {
+            assert_true(ends_with(start.files[0].path, "/usercustomize.pyc"));
+            assert_memory_equal(start.files[0].bytes + 2, "\r\n\0\0\0\0", 6); /* the magic's end */
+        } else {
+            assert_true(ends_with(start.files[0].path, "/usercustomize.py"));
+            assert_memory_equal(start.files[0].bytes, "import os\n", 10);
+            assert_true(has(&start.files[0], "figures = b'\\x69\\x6d\\x70\\x6f\\x72\\x74"));
+        }
+    }
+}
+
+static void a_python_that_does_not_look_for_them_gets_none(void **state)
+{
+    struct place *place = *state;
+    install(place, "python3.13");
+    static const struct {
+        const char *const environment[4];
+        bool looks;
+    } cases[] = {
+        {{"PYTHONNOUSERSITE=1", NULL}, false},
+        {{"A=", "PYTHONUSERBASE=/base", "B=", NULL}, false},
+        {{"PYTHONNOUSERSITE=1", "PYTHONNOUSERSITE=", NULL}, true},
+        {{"PYTHONNOUSERSITE=", "PYTHONNOUSERSITE=x", NULL}, false},
+        {{"PYTHONNOUSERSITES=1", "PYTHON=1", NULL}, true},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        struct python_wishes wishes = all;
+        wishes.environment = cases[i].environment;
+        OWNED(python_start_release) struct python_start start;
+        assert_int_equal(python_start_make(&place->image, "python3", &wishes, &start, NULL), 0);
+        assert_int_equal(start.count, cases[i].looks ? 2 : 0);
+    }
+}
+
+static void a_small_disk_has_none(void **state)
+{
+    struct place *place = *state;
+    install(place, "python3.13");
+    struct python_wishes wishes = all;
+    OWNED(python_start_release) struct python_start whole;
+    assert_int_equal(python_start_make(&place->image, "python3", &wishes, &whole, NULL), 0);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t pages = 0;
+    for (size_t i = 0; i < whole.count; i++)
+        pages += whole.files[i].length / page + (whole.files[i].length % page != 0);
+    wishes.space_cold = pages * page - 1;
+    OWNED(python_start_release) struct python_start warm;
+    assert_int_equal(python_start_make(&place->image, "python3", &wishes, &warm, NULL), 0);
+    assert_int_equal(warm.count, 2);
+    assert_true(warm.files[0].warm_only && warm.files[1].warm_only);
+    wishes.space_warm = pages * page - 1;
+    OWNED(python_start_release) struct python_start none;
+    assert_int_equal(python_start_make(&place->image, "python3", &wishes, &none, NULL), 0);
+    assert_int_equal(none.count, 0);
+}
+
+static void a_small_limit_of_file_size_has_none(void **state)
+{
+    struct place *place = *state;
+    install(place, "python3.13");
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit small = {4096, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    OWNED(python_start_release) struct python_start start;
+    int r = python_start_make(&place->image, "python3", &all, &start, NULL);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(r, 0);
+    assert_int_equal(start.count, 0);
 }
 
 int main(void)
@@ -154,7 +265,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_go_where_that_version_looks),
         cmocka_unit_test(an_image_without_the_program_starts_as_it_is),
-        cmocka_unit_test(figures_come_to_every_run_and_the_line_last),
+        cmocka_unit_test(figures_come_to_every_run_and_modules_last),
+        cmocka_unit_test(the_program_of_figures_stands_in_bytecode),
+        cmocka_unit_test(versions_without_bytecode_get_the_source),
+        cmocka_unit_test(a_python_that_does_not_look_for_them_gets_none),
+        cmocka_unit_test(a_small_disk_has_none),
+        cmocka_unit_test(a_small_limit_of_file_size_has_none),
         cmocka_unit_test(a_program_that_imports_nothing_is_spared),
         cmocka_unit_test(modules_are_imported_in_prewarmed_sandboxes_only),
     };

@@ -1,6 +1,6 @@
 """Writes a Python program without comments and docstrings: compact.py INPUT OUTPUT
 
-The interpreter of a run compiles it. An OUTPUT *.pth is one line, as the module site executes it.
+The interpreter of a run compiles it.
 """
 import ast
 import sys
@@ -18,9 +18,5 @@ def without_docstrings(tree):
 source, target = sys.argv[1:]
 with open(source, encoding="utf-8") as file:
     tree = without_docstrings(ast.parse(file.read()))
-between = "; " if target.endswith(".pth") else "\n"
-program = between.join(ast.unparse(statement) for statement in tree.body) + "\n"
-if target.endswith(".pth") and (program.count("\n") > 1 or not program.startswith("import ")):
-    raise SystemExit(f"{source} does not make one line that starts with import")
 with open(target, "w", encoding="ascii") as file:
-    file.write(program)
+    file.write("\n".join(ast.unparse(statement) for statement in tree.body) + "\n")

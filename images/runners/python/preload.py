@@ -1,34 +1,13 @@
 """Imports modules in a Python that waits for its code, and removes every trace of how.
 
-Executed by the line of a .pth file that precedes that of start.py; see preload().
+Executed by start.py, at the end of site, when all of sys.path is there.
 """
 import os
-import site
 import sys
-
-
-class Finder:
-    """site tries to import this module at its end, when all of sys.path is there."""
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        if name == "usercustomize":
-            sys.meta_path.remove(cls)
-            cls.then()
 
 
 def preload(modules):
     """modules: their names."""
-    place = site.USER_SITE
-    for name in ("preload.py", "preload.pth"):
-        os.remove(os.path.join(place, name))
-    Finder.then = lambda: finish(modules)
-    sys.meta_path.insert(0, Finder)
-    if not os.listdir(place):
-        os.removedirs(place)
-        sys.path.remove(place)
-
-
-def finish(modules):
     known = {name: name in sys.modules for name in ("atexit", "gc")}
     import atexit
     import gc

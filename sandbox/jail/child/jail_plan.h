@@ -78,7 +78,8 @@ struct plan_link {
 
 struct plan_file {
     const char *path; /* relative to its directory; no ".." */
-    const char *text;
+    const char *bytes;
+    size_t length;
 };
 
 struct plan_scratch {

@@ -429,9 +429,8 @@ static int make_file(const struct plan_file *file)
     int fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
-    size_t length = strlen(file->text);
-    ssize_t written = write(fd, file->text, length);
-    r = written < 0 ? -errno : (size_t)written < length ? -ENOSPC : 0;
+    ssize_t written = write(fd, file->bytes, file->length);
+    r = written < 0 ? -errno : (size_t)written < file->length ? -ENOSPC : 0;
     close(fd);
     return r;
 }

@@ -214,6 +214,7 @@ static size_t list_figures(DIR *directory, unsigned *numbers, struct run_files *
         else
             figures->more += number > 0;
     }
+    figures->more_at_least = figures->more_at_least || count >= RUN_FIGURES_COUNTED_MAX;
     qsort(numbers, count, sizeof(numbers[0]), compare_numbers);
     return count;
 }

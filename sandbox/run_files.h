@@ -8,7 +8,8 @@
  * the number of system calls is bounded; the caller must judge the bytes.
  *
  * Figures are the files 0001.png, 0002.png, ... of RUN_FIGURES_PATH below the home directory. A
- * file of size 0 stands for a figure that was not drawn because there were enough.
+ * file of size 0 stands for a figure that was not drawn because there were enough; after
+ * RUN_FIGURES_COUNTED_MAX there are no more.
  *
  * Side: parent.  Source: unix(7), SCM_RIGHTS; openat2(2).
  */

@@ -24,7 +24,7 @@
 
 #define FIGURES_FORMAT                                                                             \
     "%.*s\nconfigure(directory='" RUN_HOME "/" RUN_FIGURES_PATH "', work_directory='" RUN_WORK     \
-    "', depth=%d, pictures=%d, bytes=%d, side=%d)\n"
+    "', depth=%d, pictures=%d, counted=%d, bytes=%d, side=%d)\n"
 
 /* preload_check() has seen to no quote in the names of the modules. */
 #define PRELOAD_FORMAT "%.*s\npreload('%s'.split(','))\n"
@@ -143,10 +143,10 @@ static int add_files(const struct python_wishes *wishes, const char *version,
                      struct python_start *start)
 {
     const char *figures =
-        !wishes->figures
-            ? ""
-            : own_text(start, FIGURES_FORMAT, (int)sizeof(figures_program), figures_program,
-                       RUN_FILE_DEPTH_MAX, RUN_FIGURES_MAX, (int)IMAGES_BYTES_MAX, IMAGE_SIDE_MAX);
+        !wishes->figures ? ""
+                         : own_text(start, FIGURES_FORMAT, (int)sizeof(figures_program),
+                                    figures_program, RUN_FILE_DEPTH_MAX, RUN_FIGURES_MAX,
+                                    RUN_FIGURES_COUNTED_MAX, (int)IMAGES_BYTES_MAX, IMAGE_SIDE_MAX);
     if (figures == NULL)
         return -ENOMEM;
     int r = add_hook(start, version, figures, !wishes->figures || !wishes->figures_cold);

@@ -186,6 +186,7 @@ void result_files_make(const struct result_files_request *request, struct result
         .call = request->call,
         .figures = result->figures.count + result->figures.more,
         .undrawn = result->figures.more,
+        .undrawn_at_least = result->figures.more_at_least,
         .more = result->files.more,
         .more_at_least = result->files.more_at_least,
     };

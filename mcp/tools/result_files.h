@@ -54,6 +54,7 @@ struct result_files {
     uint64_t call;
     size_t figures;     /* made by the run, shown or not */
     size_t undrawn; /* figures without a picture: there were enough */
+    bool undrawn_at_least; /* there may be more of them */
     size_t more; /* files not in the list */
     bool more_at_least; /* `more` is a lower bound */
     const char *directory; /* borrowed: of --files-dir; or NULL */

@@ -201,7 +201,8 @@ static int note_undrawn(const struct result_view *view, struct buffer *text)
     size_t undrawn = view->files->undrawn;
     if (undrawn == 0)
         return 0;
-    return buffer_format(text, "%zu more figure%s not shown: a result has at most %d.", undrawn,
+    return buffer_format(text, "%s%zu more figure%s not shown: a result has at most %d.",
+                         view->files->undrawn_at_least ? "At least " : "", undrawn,
                          undrawn == 1 ? " is" : "s are", RUN_FIGURES_MAX);
 }
 

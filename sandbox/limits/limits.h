@@ -25,6 +25,7 @@
 /* Files, and figures, in a result. */
 #define RUN_FILES_MAX 32
 #define RUN_FIGURES_MAX 8
+#define RUN_FIGURES_COUNTED_MAX 4000 /* less than RUN_NAMES_MAX */
 
 /* The limits of one run, unless the operator sets others. */
 #define RUN_WALL_DEFAULT_MS 30000

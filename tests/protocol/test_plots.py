@@ -235,6 +235,7 @@ class Run:
         result = server.call("run_python_code", code)
         assert result["isError"] is False, result
         self.record = result["structuredContent"]
+        self.text = " ".join(block["text"] for block in result["content"] if block["type"] == "text")
         self.pictures = [base64.b64decode(block["data"]) for block in result["content"]
                          if block["type"] == "image"]
         self.figures = self.record["figures"]
@@ -320,10 +321,28 @@ for i in range(8): plt.figure(figsize=(12, 9)); plt.imshow(numpy.random.default_
     assert 200 * 1024 < sizes[0] <= 350 * 1024 and all(10 * 1024 < size for size in sizes)
 
 
-def test_no_more_than_999_are_counted(serve):
+def test_the_first_eight_of_300_are_shown_and_all_are_counted(serve):
+    """The directory lists the newest first, and 256 files of the work directory are looked at."""
+    run = run_with(serve, """from PIL import Image
+for i in range(300): Image.new('RGB', (9, 9), (i % 256, 0, 0)).show()
+""")
+    assert [next(Png(png).rows())[0] for png in run.pictures] == [(i, 0, 0) for i in range(8)]
+    assert run.figures == 300 and "292 more figures are not shown" in run.text
+
+
+def test_300_of_matplotlib_are_counted_too(serve):
+    run = run_with(serve, """for i in range(300):
+    line(['red', 'lime', 'blue'][i % 3] if i < 8 else 'black'); plt.show()
+""")
+    assert [colours_of(png) for png in run.pictures] == (["red", "lime", "blue"] * 3)[:8]
+    assert run.figures == 300
+
+
+def test_no_more_than_4000_are_counted(serve):
     run = run_with(serve, "from PIL import Image; image = Image.new('RGB', (9, 9), 'red')\n"
-                          "for i in range(1100): image.show()\n")
-    assert (len(run.pictures), run.figures) == (8, 999)
+                          "for i in range(4100): image.show()\n")
+    assert (len(run.pictures), run.figures) == (8, 4000)
+    assert "At least 3992 more figures are not shown" in run.text
 
 
 def test_a_full_disk_makes_no_noise(serve):

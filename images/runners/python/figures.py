@@ -12,7 +12,6 @@ import sys
 
 BACKEND = "code_sandbox_figures"
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-NAMES_MAX = 999
 TRIES = 8  # to draw a figure within the limits
 
 STATE = "_code_sandbox"  # an attribute of the managers of figures, which are never pickled
@@ -31,7 +30,8 @@ class State:
 
 def configure(**values):
     """directory, work_directory: paths; depth: of the files that are returned from the latter;
-    pictures, bytes: of all together; side: of one, in pixels."""
+    pictures, bytes: of all together; counted: figures, without those that are too many; side: of one,
+    in pixels."""
     limits.update(values)
 
 
@@ -308,17 +308,25 @@ def encode(image, room):
 
 
 class Place:
-    """The directory, as it is now: children of the process may put figures there, too."""
+    """The directory, as it is now: children of the process may put figures there, too.
+
+    Once it has enough, it is not read again: a program may show thousands.
+    """
+    sizes = {}  # of what is known to be there, by number
+
     def __init__(self):
         self.path = limits["directory"]
         os.makedirs(self.path, exist_ok=True)
-        sizes = [entry.stat(follow_symlinks=False).st_size for entry in os.scandir(self.path)
-                 if entry.name.endswith(".png")]
-        self.count = len(sizes)
-        self.left = limits["bytes"] - sum(sizes)
+        if not self.is_full():
+            self.sizes.clear()
+            for entry in os.scandir(self.path):
+                if entry.name.endswith(".png"):
+                    self.sizes[int(entry.name[:-4])] = entry.stat(follow_symlinks=False).st_size
+        self.count = len(self.sizes)
+        self.left = limits["bytes"] - sum(self.sizes.values())
 
     def is_full(self):
-        return self.count >= limits["pictures"]
+        return len(self.sizes) >= limits["pictures"]
 
     def room(self):
         """Half of what is left or an eighth of all; but so that some is left for each that may come."""
@@ -327,13 +335,14 @@ class Place:
 
     def put(self, png):
         """Under the next name, complete or not at all."""
-        if self.count >= NAMES_MAX:
+        if self.count >= limits["counted"]:
             return
         aside = f"{self.path}/{os.getpid()}-{_thread.get_ident()}"
         try:
             with open(aside, "xb") as file:
                 file.write(png or b"")
-            for number in range(self.count + 1, NAMES_MAX + 1):
+            for number in range(self.count + 1, limits["counted"] + 1):
+                self.sizes[number] = len(png or b"")
                 try:
                     return os.link(aside, f"{self.path}/{number:04}.png")
                 except FileExistsError:

@@ -199,7 +199,7 @@ static int server_open(struct server *server, const struct settings *settings, i
                     .settings = settings,
                     .launcher = launcher_of(&server->context.loop, settings),
                     .files = {.changed = resources_changed, .data = &server->context},
-                    .directory = files_dir_of(settings->files_dir, false)},
+                    .directory = {settings->files_dir, false}},
         .channel_observer = {.line = handle_line,
                              .oversized = handle_oversized,
                              .ended = handle_end,
@@ -230,7 +230,6 @@ static void server_close(struct server *server)
     subscriptions_end_all(&server->context);
     outputs_release(&server->context.outputs);
     kept_files_release(&server->context.files);
-    files_dir_release(&server->context.directory);
     channel_close(&server->context.channel);
     end_signals_close(&server->end_signals);
     loop_close(&server->context.loop);

@@ -341,7 +341,6 @@ static void run_done(void *data, int status, struct run_result *result, const st
 static void session_close(struct session *session)
 {
     launcher_release(&session->launcher);
-    files_dir_release(&session->directory);
     end_signals_close(&session->end_signals);
     loop_close(&session->loop);
 }
@@ -352,7 +351,7 @@ static int run_code(const struct run_options *options, const struct buffer *code
         .loop = {.epoll_fd = -1},
         .options = options,
         .end_signals = INTERRUPTS(interrupt),
-        .directory = files_dir_of(options->settings.files_dir, true),
+        .directory = {options->settings.files_dir, true},
     };
     session.launcher = launcher_of(&session.loop, &options->settings);
     struct snippet snippet = {

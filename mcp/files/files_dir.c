@@ -18,16 +18,6 @@
 #define RESOLVE_FLAGS (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
 #define CALL_NAME_SIZE 64
 
-struct files_dir files_dir_of(const char *path, bool is_flat)
-{
-    return (struct files_dir){.path = path, .is_flat = is_flat, .fd = -1};
-}
-
-void files_dir_release(struct files_dir *directory)
-{
-    fd_close(&directory->fd);
-}
-
 const char *files_dir_reason(int error)
 {
     switch (-error) {
@@ -65,15 +55,14 @@ static void name_call(uint64_t call, unsigned attempt, char name[CALL_NAME_SIZE]
 }
 
 /* An earlier server may have used the number. */
-static int make_call_directory(const struct files_dir *directory, uint64_t call,
-                               char name[CALL_NAME_SIZE])
+static int make_call_directory(int root_fd, uint64_t call, char name[CALL_NAME_SIZE])
 {
     int r = -EEXIST;
     for (unsigned attempt = 0; r == -EEXIST && attempt <= FILES_DIR_ATTEMPTS_MAX; attempt++) {
         name_call(call, attempt, name);
-        r = mkdirat(directory->fd, name, 0700) < 0 ? -errno : 0;
+        r = mkdirat(root_fd, name, 0700) < 0 ? -errno : 0;
     }
-    return r < 0 ? r : enter(directory->fd, name);
+    return r < 0 ? r : enter(root_fd, name);
 }
 
 /* Makes the directory, if it is not there, and enters it. */
@@ -154,17 +143,17 @@ static int save(int root_fd, const char *place, struct file_to_save *file)
 }
 
 /* A descriptor of the directory for the call, and its path. */
-static int open_place(struct files_dir *directory, uint64_t call, int *ret_fd, char **ret_path)
+static int open_place(const struct files_dir *directory, uint64_t call, int *ret_fd,
+                      char **ret_path)
 {
     char name[CALL_NAME_SIZE] = "";
-    if (directory->fd < 0)
-        directory->fd = open(directory->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (directory->fd < 0)
+    OWNED_FD int root_fd = open(directory->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
         return -errno;
-    OWNED_FD int fd = directory->is_flat ? fcntl(directory->fd, F_DUPFD_CLOEXEC, 0)
-                                         : make_call_directory(directory, call, name);
+    OWNED_FD int fd =
+        directory->is_flat ? fd_take(&root_fd) : make_call_directory(root_fd, call, name);
     if (fd < 0)
-        return directory->is_flat ? -errno : fd;
+        return fd;
     bool is_root = strcmp(directory->path, "/") == 0;
     if (asprintf(ret_path, "%s%s%s", is_root ? "" : directory->path, name[0] != '\0' ? "/" : "",
                  name) < 0) {
@@ -175,7 +164,7 @@ static int open_place(struct files_dir *directory, uint64_t call, int *ret_fd, c
     return 0;
 }
 
-int files_dir_save(struct files_dir *directory, uint64_t call, struct file_to_save *files,
+int files_dir_save(const struct files_dir *directory, uint64_t call, struct file_to_save *files,
                    size_t count)
 {
     OWNED_FD int fd = -1;

@@ -18,12 +18,7 @@ struct files_dir {
     const char *path; /* borrowed, absolute; NULL: no copies are made */
     bool
         is_flat; /* files go into the directory itself; otherwise each call gets a directory there */
-    int fd; /* owned; -1 before the first use */
 };
-
-/* Opens nothing yet. */
-struct files_dir files_dir_of(const char *path, bool is_flat);
-void files_dir_release(struct files_dir *directory);
 
 struct file_to_save {
     const char *name; /* borrowed; a relative path without "." and ".." */
@@ -35,10 +30,11 @@ struct file_to_save {
 
 /*
  * Copies the files of a call, at most FILES_DIR_BYTES_MAX: into a new directory DIR/CALL, or DIR/CALL-2
- * and so on if that exists; into DIR if it is flat. 0; a negative errno if the directory cannot be opened
+ * and so on if that exists; into DIR if it is flat. Opens DIR anew, which may have been replaced since the
+ * last call. 0; a negative errno if the directory cannot be opened
  * or made, which is then also the error of each file.
  */
-int files_dir_save(struct files_dir *directory, uint64_t call, struct file_to_save *files,
+int files_dir_save(const struct files_dir *directory, uint64_t call, struct file_to_save *files,
                    size_t count);
 
 /* "No space left on device", for a sentence. Static or thread-local text. */

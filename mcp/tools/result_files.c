@@ -162,7 +162,7 @@ static void keep_files(struct result_files *files, struct kept_files *kept)
         files->list[i].is_kept = list[i].is_kept;
 }
 
-static void save_files(struct result_files *files, struct files_dir *directory)
+static void save_files(struct result_files *files, const struct files_dir *directory)
 {
     struct file_to_save list[ARRAY_LENGTH(files->list)];
     for (size_t i = 0; i < files->count; i++)

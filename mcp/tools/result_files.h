@@ -66,7 +66,7 @@ struct result_files_request {
     uint64_t call;                   /* its number */
     bool shows_images;
     struct kept_files *kept; /* for copies of the files; NULL: keeps none */
-    struct files_dir *directory; /* for other copies, unless its path is NULL */
+    const struct files_dir *directory; /* for other copies, unless its path is NULL */
 };
 
 /* Leaves out files for which memory runs out. Release the files before the result. */

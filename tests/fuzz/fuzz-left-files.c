@@ -115,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     OWNED(run_result_release) struct run_result result = {0};
     read_files(&names, &content, &result);
     OWNED(kept_files_release) struct kept_files kept = {0};
-    struct files_dir directory = files_dir_of(NULL, false);
+    const struct files_dir directory = {0};
     OWNED(result_files_release) struct result_files files;
     result_files_make(&(struct result_files_request){.result = &result,
                                                      .call = 7,

@@ -29,6 +29,7 @@ struct walk {
     struct candidate found[RUN_FILES_LOOKED_MAX];
     size_t found_count;
     size_t passed; /* regular files that were not looked at */
+    size_t inputs; /* unchanged input files among those that were */
     char *directories[RUN_DIRECTORIES_MAX]; /* owned; to be read from `next` on */
     size_t directory_count, next;
     size_t names; /* read so far */
@@ -80,8 +81,12 @@ static bool is_input(const struct walk *walk, const char *path)
 
 static void look_at_file(struct walk *walk, char **path, const struct stat *about)
 {
-    if (strcmp(*path, walk->source->code_name) == 0 || !is_readable(about) || is_input(walk, *path))
+    if (!is_readable(about))
         return;
+    if (is_input(walk, *path)) {
+        walk->inputs++;
+        return;
+    }
     walk->found[walk->found_count++] =
         (struct candidate){.path = pointer_take(path), .written_at = about->st_mtim};
 }
@@ -100,6 +105,9 @@ static void look_at_directory(struct walk *walk, char **path, const char *name)
 static void look_at(struct walk *walk, int directory_fd, const char *below, size_t depth,
                     const struct dirent *entry)
 {
+    bool is_program = below[0] == '\0' && strcmp(entry->d_name, walk->source->code_name) == 0;
+    if (is_program && entry->d_type == DT_REG)
+        return;
     if (entry->d_type == DT_REG && walk->found_count == RUN_FILES_LOOKED_MAX) {
         walk->passed++;
         return;
@@ -164,6 +172,17 @@ static void take_file(int root_fd, char **path, struct run_files *files)
         files->list[files->count++] = (struct run_file){pointer_take(path), fd_take(&fd), size};
 }
 
+/* The files that were not looked at may include the input files that were not met. */
+static void discount_inputs(struct walk *walk)
+{
+    const struct run_inputs *inputs = &walk->source->inputs;
+    size_t unmet = inputs->fd >= 0 ? inputs->count - walk->inputs : 0;
+    if (walk->passed == 0 || unmet == 0)
+        return;
+    walk->passed -= unmet < walk->passed ? unmet : walk->passed;
+    walk->is_cut = true;
+}
+
 static void collect_files(const struct run_files_source *source, int work_fd,
                           struct run_files *files)
 {
@@ -179,7 +198,8 @@ static void collect_files(const struct run_files_source *source, int work_fd,
     size_t first = walk->found_count > RUN_FILES_MAX ? walk->found_count - RUN_FILES_MAX : 0;
     for (size_t i = first; i < walk->found_count; i++)
         take_file(work_fd, &walk->found[i].path, files);
-    files->more = walk->passed + first;
+    discount_inputs(walk);
+    files->more = walk->passed + walk->found_count - files->count;
     files->more_at_least = walk->is_cut;
 }
 

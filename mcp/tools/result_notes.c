@@ -101,6 +101,11 @@ static int note_files(const struct result_view *view, struct buffer *text)
         if (r == 0)
             r = buffer_append(text, item.data, item.length);
     }
+    if (r == 0 && told == 0 && files->more_at_least)
+        return buffer_format(text,
+                             "No files were found among the first %d names, in at most %d "
+                             "directories: there may be others.",
+                             RUN_NAMES_MAX, RUN_DIRECTORIES_MAX);
     if (r < 0 || told == 0)
         return r;
     return append_rest(text, files->more + left, files->more_at_least);

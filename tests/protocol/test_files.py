@@ -216,6 +216,20 @@ def test_10_000_directories_do_not_hold_up_the_server(server):
     assert found.texts[0] == "x" and "last" in found.names
 
 
+def test_the_program_and_the_inputs_are_not_counted_among_many_files(server):
+    code = WRITE + "for number in range(256): write(str(number))"
+    assert left_by(server, code).notes.endswith("; and 224 more")
+    files = [{"name": f"input-{number}", "text": "x"} for number in range(64)]
+    result = server.result("tools/call", {"name": "run_python_code", "arguments": {"code": code, "files": files}})
+    count = int(result["content"][1]["text"].rsplit("; and at least ", 1)[1].removesuffix(" more"))
+    assert 256 - 32 - 64 <= count <= 256 - 32
+
+
+def test_files_behind_too_many_directories_are_not_denied(server):
+    found = left(server, "for n in range(300): os.makedirs(f'{n}/a')\nwrite('0/a/file')")
+    assert found.names == [] and found.texts[1].endswith("directories: there may be others.")
+
+
 def test_a_full_disk_leaves_what_there_was(start_python):
     server = start_python("--disk", "1M")
     found = left(server, "write('a', b'a' * 500_000)\nwrite('b', b'b' * 2_000_000)")

@@ -300,6 +300,31 @@ static void inputs_take_no_place_of_others(void **state)
     assert_int_equal(place->files.more, 0);
 }
 
+static void inputs_are_not_counted_among_many(void **state)
+{
+    struct place *place = *state;
+    static struct run_input inputs[INPUT_FILES_MAX];
+    static char names[INPUT_FILES_MAX][16];
+    struct run_files_source source = {.code_name = "main.py"};
+    const size_t left = RUN_FILES_LOOKED_MAX + 500;
+    for (size_t i = 0; i < left; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "left-%zu", i);
+        make(place->work_fd, name, "", 2);
+    }
+    make(place->work_fd, "main.py", "the program", 1);
+    for (size_t i = 0; i < INPUT_FILES_MAX; i++) {
+        snprintf(names[i], sizeof(names[i]), "%zu", i);
+        inputs[i] = (struct run_input){names[i], "given", 5};
+        make(place->work_fd, names[i], "given", 1);
+    }
+    OWNED_FD int fd = make_parcel(inputs, INPUT_FILES_MAX, &source.inputs);
+    collect_with(place, &source);
+    assert_in_range(place->files.more, left - RUN_FILES_MAX - INPUT_FILES_MAX,
+                    left - RUN_FILES_MAX);
+    assert_true(place->files.more_at_least);
+}
+
 static void figures_come_in_their_order_and_those_not_drawn_are_counted(void **state)
 {
     struct place *place = *state;
@@ -376,6 +401,7 @@ int main(void)
         TEST(no_more_directories_are_entered_than_the_limit),
         TEST(inputs_are_left_out_while_they_are_unchanged),
         TEST(inputs_take_no_place_of_others),
+        TEST(inputs_are_not_counted_among_many),
         TEST(figures_come_in_their_order_and_those_not_drawn_are_counted),
         TEST(a_link_on_the_way_to_figures_leads_nowhere),
         TEST(nothing_comes_where_no_descriptors_came),

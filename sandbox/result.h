@@ -50,6 +50,7 @@ struct run_result {
     const char *isolation; /* static text */
     struct run_files files; /* of the work directory, the oldest first */
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */
+    bool files_lost; /* both could not be collected, and are empty */
 };
 
 void run_files_release(struct run_files *files);

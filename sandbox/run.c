@@ -418,7 +418,7 @@ static void collect_files(struct run *run)
         .inputs = {run->attempt.limited.sandbox.code_fd, run->parcel.code_length,
                    run->parcel.file_count},
     };
-    run_files_collect(&source, &result->files, &result->figures);
+    result->files_lost = run_files_collect(&source, &result->files, &result->figures) < 0;
 }
 
 /* Every process of the sandbox is dead, except perhaps init, which has finished its work. */

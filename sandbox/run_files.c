@@ -261,16 +261,17 @@ static void collect_figures(int home_fd, struct run_files *figures)
     }
 }
 
-void run_files_collect(const struct run_files_source *source, struct run_files *ret_files,
-                       struct run_files *ret_figures)
+int run_files_collect(const struct run_files_source *source, struct run_files *ret_files,
+                      struct run_files *ret_figures)
 {
     int fds[2] = {-1, -1};
     char byte;
     const struct fd_message message = {&byte, 1, fds, ARRAY_LENGTH(fds)};
     if (fd_message_receive(source->files_fd, &message, MSG_DONTWAIT) <= 0)
-        return;
+        return -EIO;
     OWNED_FD int work_fd = fds[0];
     OWNED_FD int home_fd = fds[1];
     collect_files(source, work_fd, ret_files);
     collect_figures(home_fd, ret_figures);
+    return 0;
 }

@@ -29,9 +29,10 @@ struct run_files_source {
 /*
  * Opens the newest RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX files found, and the first
  * RUN_FIGURES_MAX figures. Leaves out __pycache__, node_modules, and whatever the owner may not
- * read. Both lists must be empty, and stay empty if no descriptors arrived.
+ * read. Both lists must be empty. 0; -EIO, and nothing collected, if no descriptors arrived, because too
+ * many were in transit or open.
  */
-void run_files_collect(const struct run_files_source *source, struct run_files *ret_files,
-                       struct run_files *ret_figures);
+int run_files_collect(const struct run_files_source *source, struct run_files *ret_files,
+                      struct run_files *ret_figures);
 
 #endif

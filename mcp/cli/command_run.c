@@ -315,6 +315,8 @@ static int report_end(struct session *session, const struct run_result *result)
             &(struct result_files_request){.result = result, .directory = &session->directory},
             &files);
     tell_unsaved(&files);
+    if (files.is_lost)
+        log_note(RESULT_FILES_LOST);
     if (session->options->json)
         return print_record(session, result, saves ? &files : NULL);
     tell_end(result);

@@ -189,6 +189,7 @@ void result_files_make(const struct result_files_request *request, struct result
         .undrawn_at_least = result->figures.more_at_least,
         .more = result->files.more,
         .more_at_least = result->files.more_at_least,
+        .is_lost = result->files_lost,
     };
     for (size_t i = 0; i < result->figures.count; i++)
         add_file(ret_files, result, &result->figures.list[i], true);
@@ -296,6 +297,12 @@ static void write_file(struct json_writer *writer, const struct result_files *fi
 void result_files_write_members(struct json_writer *writer, const struct result_files *files)
 {
     json_key(writer, "files");
+    if (files != NULL && files->is_lost) {
+        json_null(writer);
+        json_key(writer, "figures");
+        json_null(writer);
+        return;
+    }
     json_begin_array(writer);
     for (size_t i = 0; files != NULL && i < files->count; i++) {
         if (!files->list[i].is_figure)

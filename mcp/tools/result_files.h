@@ -57,9 +57,15 @@ struct result_files {
     bool undrawn_at_least; /* there may be more of them */
     size_t more; /* files not in the list */
     bool more_at_least; /* `more` is a lower bound */
+    bool is_lost; /* nothing could be collected */
     const char *directory; /* borrowed: of --files-dir; or NULL */
     int directory_error;   /* why nothing could be copied there; or 0 */
 };
+
+/* What to say of RESULT_FILES that are lost. */
+#define RESULT_FILES_LOST                                                                          \
+    "The files and figures of this run could not be collected, because this user has too many "    \
+    "files open or in transit between processes: run it again."
 
 struct result_files_request {
     const struct run_result *result; /* borrowed, for as long as the files are used */
@@ -80,7 +86,7 @@ void result_files_write_images(struct json_writer *writer, const struct result_f
 void result_files_write_links(struct json_writer *writer, enum version version,
                               const struct result_files *files);
 
-/* The members "files" and "figures" of the record; `files` may be NULL. */
+/* The members "files" and "figures" of the record, null if they are lost; `files` may be NULL. */
 void result_files_write_members(struct json_writer *writer, const struct result_files *files);
 
 #endif

@@ -211,9 +211,14 @@ static int note_undrawn(const struct result_view *view, struct buffer *text)
                          undrawn == 1 ? " is" : "s are", RUN_FIGURES_MAX);
 }
 
+static int note_loss(const struct result_view *view, struct buffer *text)
+{
+    return view->files->is_lost ? buffer_append_text(text, RESULT_FILES_LOST) : 0;
+}
+
 /* In the order of the text. Each appends its lines, if any. */
 static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
-    note_files, note_figures, note_directory, note_images, note_undrawn,
+    note_files, note_figures, note_directory, note_images, note_undrawn, note_loss,
 };
 
 int result_notes_compose(const struct result_view *view, struct buffer *text)

@@ -154,6 +154,8 @@ static const char *what_was_left(const struct result_view *view)
 {
     if (result_files_has_images(view->files))
         return "It saved pictures.";
+    if (view->files->is_lost)
+        return "It may have left files.";
     return view->files->count > 0 ? "It left files." : view->silent_hint;
 }
 
@@ -373,9 +375,10 @@ static const struct schema_member schema_members[] = {
      false, "string"},
     {"image", "string", "The image it ran on", false},
     {"files", "array",
-     "Files it left: name, bytes, media type, uri and path (or null), whether shown as an image",
-     false, "object"},
-    {"figures", "integer", "Figures it made, shown or not", false},
+     "Files it left: name, bytes, media type, uri and path (or null), whether shown as an image; "
+     "null if they could not be collected",
+     true, "object"},
+    {"figures", "integer", "Figures it made, shown or not; null like files", true},
 };
 
 static void write_schema_member(struct json_writer *writer, const struct schema_member *member)

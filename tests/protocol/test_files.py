@@ -1,5 +1,6 @@
 """Files that a snippet leaves in its directory come back with its result, whatever it plants there."""
 
+import resource
 import time
 import urllib.parse
 
@@ -228,6 +229,36 @@ def test_the_program_and_the_inputs_are_not_counted_among_many_files(server):
 def test_files_behind_too_many_directories_are_not_denied(server):
     found = left(server, "for n in range(300): os.makedirs(f'{n}/a')\nwrite('0/a/file')")
     assert found.names == [] and found.texts[1].endswith("directories: there may be others.")
+
+
+def test_a_result_says_that_files_are_lost_to_another_snippet(start, python_settings):
+    """It fills the user's quota of descriptors in transit, with which those of directories travel."""
+    def lower_quota():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+
+    server = start("--parallel", "2", "--warm", "0", "--result-format", "structured", environment=python_settings,
+                   preexec_fn=lower_quota)
+    server.initialize()
+    hog = server.start_call("run_python_code", """
+import socket, time
+kept = [socket.socketpair() for pair in range(8)]
+try:
+    for sender, _ in kept:
+        for message in range(4):
+            socket.send_fds(sender, [b"x"], [sender.fileno()] * 250)
+except OSError:
+    print("full", flush=True)
+time.sleep(600)
+""", _meta={"progressToken": 1})
+    while "full" not in server.next_message()["params"].get("message", ""):
+        pass
+    result = server.call("run_python_code", WRITE + "write('a')")
+    silence, notes = [block["text"] for block in result["content"]]
+    assert "It may have left files." in silence and "could not be collected" in notes and "run it again" in notes
+    assert result["structuredContent"]["files"] is None and result["structuredContent"]["figures"] is None
+    server.notify("notifications/cancelled", {"requestId": hog})
+    while server.call("run_python_code", WRITE + "write('a')")["structuredContent"]["files"] is None:
+        pass
 
 
 def test_a_full_disk_leaves_what_there_was(start_python):

@@ -5,6 +5,7 @@
 #include "sandbox/jail/parcel.h"
 #include "sandbox/limits/limits.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
@@ -81,7 +82,7 @@ static void collect_with(struct place *place, const struct run_files_source *sou
     run_files_release(&place->figures);
     place->files = (struct run_files){0};
     place->figures = (struct run_files){0};
-    run_files_collect(&whole, &place->files, &place->figures);
+    assert_int_equal(run_files_collect(&whole, &place->files, &place->figures), 0);
 }
 
 static void collect(struct place *place)
@@ -117,6 +118,20 @@ static void files_come_with_content_the_oldest_first_then_by_name(void **state)
     assert_int_equal(place->files.more, 0);
     assert_false(place->files.more_at_least);
     assert_int_equal(place->figures.count, 0);
+}
+
+static void files_without_descriptors_are_lost(void **state)
+{
+    struct place *place = *state;
+    int ends[2] = {-1, -1};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    OWNED_FD int own = ends[0];
+    OWNED_FD int other = ends[1];
+    const struct run_files_source source = {
+        .files_fd = own, .code_name = "main.py", .inputs = {.fd = -1}};
+    assert_int_equal(run_files_collect(&source, &place->files, &place->figures), -EIO);
+    fd_close(&other);
+    assert_int_equal(run_files_collect(&source, &place->files, &place->figures), -EIO);
 }
 
 static void what_is_no_regular_file_is_left_out(void **state)
@@ -391,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(files_come_with_content_the_oldest_first_then_by_name),
+        TEST(files_without_descriptors_are_lost),
         TEST(what_is_no_regular_file_is_left_out),
         TEST(what_the_owner_may_not_read_is_left_out),
         TEST(caches_and_packages_are_left_out_at_any_depth),

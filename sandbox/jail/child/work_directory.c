@@ -39,7 +39,7 @@ static int send_descriptors(int socket_fd, const int fds[2])
  * After the program has ended, the parent collects files from the work directory and figures from
  * below the home directory. Until then the descriptors are in flight in the socket and count
  * against the user's limit (unix(7), ETOOMANYREFS). A snippet that exhausts this limit cannot keep
- * other snippets from running, only from returning files.
+ * other snippets from running, only from returning files; their results say so.
  */
 int step_show_work_directory(struct jail *jail)
 {

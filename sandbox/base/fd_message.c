@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 union control {
     struct cmsghdr header;
@@ -28,6 +29,18 @@ int fd_message_send(int socket_fd, const struct fd_message *message)
     return sendmsg(socket_fd, &sent, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
+/* Those that came: fewer than were sent if the table of descriptors is full. */
+static void close_descriptors(struct cmsghdr *header)
+{
+    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+        return;
+    for (size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len; at += sizeof(int)) {
+        int fd;
+        memcpy(&fd, (char *)header + at, sizeof(fd));
+        close(fd);
+    }
+}
+
 int fd_message_receive(int socket_fd, const struct fd_message *message, int flags)
 {
     union control control;
@@ -41,11 +54,13 @@ int fd_message_receive(int socket_fd, const struct fd_message *message, int flag
     ssize_t got = recvmsg(socket_fd, &received, flags | MSG_CMSG_CLOEXEC);
     if (got <= 0)
         return got == 0 ? 0 : -errno;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&received);
+    struct cmsghdr *header = CMSG_FIRSTHDR(&received);
     if ((size_t)got != message->size || header == NULL || header->cmsg_level != SOL_SOCKET ||
         header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(message->fd_count * sizeof(int)))
+        header->cmsg_len != CMSG_LEN(message->fd_count * sizeof(int))) {
+        close_descriptors(header);
         return -EPROTO;
+    }
     memcpy(message->fds, CMSG_DATA(header), message->fd_count * sizeof(int));
     return 1;
 }

@@ -23,7 +23,7 @@ int fd_message_send(int socket_fd, const struct fd_message *message);
 /*
  * Receives a message of exactly these numbers of bytes and descriptors; the caller then owns the
  * descriptors. `flags` as for recvmsg(2). 1; 0 at the end of the stream; -EPROTO for a message of
- * another shape; another negative errno.
+ * another shape, whose descriptors are closed; another negative errno.
  */
 int fd_message_receive(int socket_fd, const struct fd_message *message, int flags);
 

@@ -63,11 +63,35 @@ static void another_shape_is_refused(void **state)
     assert_int_equal(fd_message_receive(ends[1], &message, 0), 0);
 }
 
+static int count_descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 64; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+static void descriptors_of_an_incomplete_message_are_closed(void **state)
+{
+    const int *ends = *state;
+    int sent_fd = ends[0];
+    char byte = 'x';
+    assert_int_equal(fd_message_send(ends[0], &(struct fd_message){&byte, 1, &sent_fd, 1}), 0);
+    int fds[] = {-1, -1};
+    int count = count_descriptors();
+    assert_int_equal(fd_message_receive(ends[1], &(struct fd_message){&byte, 1, fds, 2}, 0),
+                     -EPROTO);
+    assert_int_equal(count_descriptors(), count);
+    assert_int_equal(fds[0], -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bytes_and_descriptors_arrive, ends_make, ends_close),
         cmocka_unit_test_setup_teardown(another_shape_is_refused, ends_make, ends_close),
+        cmocka_unit_test_setup_teardown(descriptors_of_an_incomplete_message_are_closed, ends_make,
+                                        ends_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

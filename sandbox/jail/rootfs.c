@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/mount.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,6 +45,19 @@ static int check_program(const struct rootfs *rootfs, const char *path)
     return S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0 ? 0 : -EACCES;
 }
 
+/* What is left over, such as too many open files, says nothing of the image. */
+static bool is_absence(int error)
+{
+    return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -ELOOP;
+}
+
+static int explain_search(int error, const struct rootfs *rootfs, const char *name,
+                          struct fault *fault)
+{
+    return fault_set(fault, -error, "cannot look for the program %.100s in %s: %m%s", name,
+                     rootfs->path, error == -EMFILE ? "; raise `ulimit -n`" : "");
+}
+
 int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **ret_path,
                         struct fault *fault)
 {
@@ -59,7 +73,10 @@ int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **re
         OWNED_MEMORY char *path = NULL;
         if (asprintf(&path, "%s/%s", directories[i], name) < 0)
             return fault_set(fault, ENOMEM, "out of memory");
-        if (check_program(rootfs, path) == 0) {
+        int r = check_program(rootfs, path);
+        if (r < 0 && !is_absence(r))
+            return explain_search(r, rootfs, name, fault);
+        if (r == 0) {
             *ret_path = pointer_take(&path);
             return 0;
         }
@@ -76,7 +93,7 @@ int rootfs_name_program(const struct rootfs *rootfs, const char *name, char **re
     OWNED_MEMORY char *path = NULL;
     int r = rootfs_find_program(rootfs, name, &path, NULL);
     if (r < 0)
-        return r == -ENOMEM ? fault_set(fault, ENOMEM, "out of memory") : 1;
+        return is_absence(r) ? 1 : explain_search(r, rootfs, name, fault);
     OWNED_FD int fd = open_resolved(rootfs->fd, path, O_PATH | O_CLOEXEC, RESOLVE_IN_ROOT);
     char link[sizeof("/proc/self/fd/") + 10];
     char target[PATH_MAX];

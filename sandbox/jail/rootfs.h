@@ -29,7 +29,7 @@ void rootfs_close(struct rootfs *rootfs);
 
 /*
  * Looks `name` up along JAIL_PATH inside (an absolute name: as it is). The path is owned by the
- * caller. 0; -ENOENT with a fault.
+ * caller. 0; -ENOENT, or why the image cannot be searched, with a fault.
  */
 int rootfs_find_program(const struct rootfs *rootfs, const char *name, char **ret_path,
                         struct fault *fault);

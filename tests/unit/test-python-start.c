@@ -1,6 +1,7 @@
 #include "mcp/tools/python_start.h"
 #include "sandbox/base/owned.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,6 +108,19 @@ static void an_image_without_the_program_starts_as_it_is(void **state)
     OWNED(python_start_release) struct python_start start;
     assert_int_equal(python_start_make(&place->image, "python4", &preloaded, &start, NULL), 0);
     assert_int_equal(start.count, 0);
+}
+
+static void an_image_that_cannot_be_searched_is_an_error(void **state)
+{
+    struct place *place = *state;
+    char name[300];
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    struct fault fault = {0};
+    OWNED(python_start_release) struct python_start start;
+    assert_int_equal(python_start_make(&place->image, name, &preloaded, &start, &fault),
+                     -ENAMETOOLONG);
+    assert_non_null(strstr(fault.text, "cannot look for the program xxx"));
 }
 
 static void modules_are_imported_in_prewarmed_sandboxes_only(void **state)
@@ -271,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_python_that_does_not_look_for_them_gets_none),
         cmocka_unit_test(a_small_disk_has_none),
         cmocka_unit_test(a_small_limit_of_file_size_has_none),
+        cmocka_unit_test(an_image_that_cannot_be_searched_is_an_error),
         cmocka_unit_test(a_program_that_imports_nothing_is_spared),
         cmocka_unit_test(modules_are_imported_in_prewarmed_sandboxes_only),
     };

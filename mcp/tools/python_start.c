@@ -153,15 +153,29 @@ static int add_files(const struct python_wishes *wishes, const char *version,
     return r < 0 || wishes->modules == NULL ? r : add_preload(start, version, wishes->modules);
 }
 
-/* The value that counts: the last one. */
-static bool is_set(const char *const *environment, const char *name)
+/* The value that counts, the last one; or NULL. */
+static const char *value_of(const char *const *environment, const char *name)
 {
-    bool found = false;
     size_t length = strlen(name);
+    const char *value = NULL;
     for (; environment != NULL && *environment != NULL; environment++)
         if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
-            found = (*environment)[length + 1] != '\0';
-    return found;
+            value = *environment + length + 1;
+    return value;
+}
+
+static bool is_set(const char *const *environment, const char *name)
+{
+    const char *value = value_of(environment, name);
+    return value != NULL && value[0] != '\0';
+}
+
+/* Whether Python looks for the user's packages where the files would be. */
+static bool is_looked_at(const char *const *environment)
+{
+    const char *home = value_of(environment, "HOME");
+    return (home == NULL || strcmp(home, RUN_HOME) == 0) &&
+           !is_set(environment, "PYTHONNOUSERSITE") && !is_set(environment, "PYTHONUSERBASE");
 }
 
 /* In whole pages, as in a tmpfs. */
@@ -203,9 +217,7 @@ int python_start_make(const struct image *image, const char *program,
 {
     *start = (struct python_start){0};
     OWNED_MEMORY char *version = NULL;
-    if ((wishes->modules == NULL && !wishes->figures) ||
-        is_set(wishes->environment, "PYTHONNOUSERSITE") ||
-        is_set(wishes->environment, "PYTHONUSERBASE"))
+    if ((wishes->modules == NULL && !wishes->figures) || !is_looked_at(wishes->environment))
         return 0;
     int r = image_program_name(image, program, &version, fault);
     if (r != 0 || !is_versioned(version))

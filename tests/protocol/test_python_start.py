@@ -64,12 +64,12 @@ def test_a_sitecustomize_of_the_image_is_imported_as_ever(start_image):
     assert texts == [f"site\nuser\n/{place}"]
 
 
-@pytest.mark.parametrize("name", ["PYTHONNOUSERSITE", "PYTHONUSERBASE"])
+@pytest.mark.parametrize("name", ["PYTHONNOUSERSITE", "PYTHONUSERBASE", "HOME"])
 @pytest.mark.parametrize("way", OPTIONS)
 def test_python_that_does_not_look_for_it_finds_no_files(start_python, name, way):
     server = start_python(*OPTIONS[way], "--env", f"{name}=/none")
     for _ in range(2):
-        texts, _ = run(server, "import os, sys; print(os.listdir(os.environ['HOME']), len(sys.meta_path))")
+        texts, _ = run(server, "import os, sys; print(os.listdir('/home/sandbox'), len(sys.meta_path))")
         assert texts == ["[] 3"]
 
 

@@ -227,6 +227,9 @@ static void a_python_that_does_not_look_for_them_gets_none(void **state)
         {{"PYTHONNOUSERSITE=1", "PYTHONNOUSERSITE=", NULL}, true},
         {{"PYTHONNOUSERSITE=", "PYTHONNOUSERSITE=x", NULL}, false},
         {{"PYTHONNOUSERSITES=1", "PYTHON=1", NULL}, true},
+        {{"HOME=/work", NULL}, false},
+        {{"HOME=", NULL}, false},
+        {{"HOME=/work", "HOME=/home/sandbox", "HOMES=/work", NULL}, true},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         struct python_wishes wishes = all;

@@ -145,10 +145,19 @@ CASES = {
         """, "red lime", out="last [1]"),
     "output stays in order": case("print(1); line('red'); plt.show(); print(2, file=sys.stderr); print(3)", "red",
                                   out="1\n3", err="2"),
-    # Nothing is disturbed
     "one that cannot be drawn": case("""
         line('red'); plt.figure(); line('lime'); plt.title('$\\\\frac{1$'); plt.figure(); line('blue')
-        """, "red", "blue"),
+        """, "red", "blue", err="A figure could not be drawn: ValueError: .*frac.*"),
+    "one that cannot be drawn, shown twice": case("""
+        f = plt.figure(); plt.plot([1]); plt.title('$\\\\frac{1$'); f.show(); f.show(); plt.title('mended'); line('red')
+        """, "red", err="A figure could not be drawn: ValueError: ((?!A figure).)*"),
+    "one that was saved before": case("""
+        line('red'); plt.savefig('a.png'); plt.title('$\\\\frac{1$'); plt.show(); print('on')
+        """, "red", out="on", err="A figure could not be drawn: ValueError: .*", files=1),
+    "one that cannot be drawn, without stderr": case("""
+        plt.plot([1]); plt.title('$\\\\frac{1$'); sys.stderr = None; plt.show(); print('on')
+        """, out="on"),
+    # Nothing is disturbed
     "one that ends the program when drawn": case("""
         class Bad(matplotlib.lines.Line2D):
             def draw(self, renderer): sys.exit(9)

@@ -1,8 +1,9 @@
 """Hands the figures of a snippet over as PNG files, which the server collects when the run has ended.
 
 Executed in the snippet's own process when that imports matplotlib or PIL.ImageShow: start.py. It protects
-nothing. It must only never disturb: no exception, no output, no other exit status. The files are
-0001.png, 0002.png ... of the directory; one without content stands for a figure beyond the limits.
+nothing. It must only never disturb: no exception, no other exit status, no output but the reason why a
+figure cannot be drawn. The files are 0001.png, 0002.png ... of the directory; one without content stands
+for a figure beyond the limits.
 """
 import _thread
 import io
@@ -25,6 +26,7 @@ class State:
     def __init__(self):
         self.files = {}  # where it was saved: how, and whether it is known to be unchanged since
         self.picture = None  # hash of what was handed over last
+        self.failure = None  # why it could not be drawn
         self.awaited = False  # show(block=False): its window is open, and to be seen when it is complete
 
 
@@ -199,15 +201,26 @@ def show_figure(manager):
     state.awaited = False
     if len(figure.get_children()) == 1:  # its background
         return
-    if any(is_returned(path) and is_up_to_date(figure, path, saved) for path, saved in state.files.items()):
+    if any(is_returned(path) and quietly(is_up_to_date, figure, path, saved) for path, saved in state.files.items()):
         return
     if state.picture is not None and not figure.stale:
         return
     place = Place()
-    png = None if place.is_full() else draw(figure, place.room())
+    try:
+        png = None if place.is_full() else draw(figure, place.room())
+    except Exception as error:
+        return report(figure, state, f"{type(error).__name__}: {error}")
     if png is None or hash(png) != state.picture:
         place.put(png)
     state.picture = hash(png)
+
+
+def report(figure, state, failure):
+    """Else the figure would be missing without a word. A program that took matplotlib away asked for it."""
+    known = getattr(sys.modules.get("matplotlib.figure"), "Figure", ())
+    if failure != state.failure and isinstance(figure, known):
+        sys.stderr.write(f"A figure could not be drawn: {failure}\n")
+    state.failure = failure
 
 
 def is_returned(path):

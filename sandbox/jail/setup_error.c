@@ -157,7 +157,11 @@ static const char *step_remedy(enum jail_step step, int error)
         return error == EINVAL ? PIVOT_HELP : NULL;
     case STEP_EXECUTE:
     case STEP_FILL_HOME:
-        return error == ENOENT || error == ENOTDIR || error == ENOEXEC ? IMAGE_HELP : NULL;
+        return error == E2BIG
+                   ? "shorten its arguments and variables, or pass them on stdin or in a "
+                     "file"
+               : error == ENOENT || error == ENOTDIR || error == ENOEXEC ? IMAGE_HELP
+                                                                         : NULL;
     case STEP_WRITE_CODE:
         return error == ENOSPC || error == EFBIG ? "the code is larger than the disk limit" : NULL;
     case STEP_WRITE_FILES:

@@ -54,6 +54,7 @@ static const struct {
     {{REPORT_FAILED, STEP_FILL_DEV, ENOSPC, 1, 0}, "fill /dev fd"},
     {{REPORT_FAILED, STEP_FILL_DEV, ENOSPC, 2, 0}, "fill /dev: No space"},
     {{REPORT_FAILED, STEP_EXECUTE, ENOEXEC, -1, 0}, "execute /usr/bin/python3: Exec format error"},
+    {{REPORT_FAILED, STEP_EXECUTE, E2BIG, -1, 0}, "too long; shorten its arguments"},
     {{REPORT_FAILED, STEP_WRITE_CODE, ENOSPC, -1, 0}, "main.py: No space left on device; the code"},
     {{REPORT_FAILED, STEP_COUNT, 0, 99, 0}, "could not be set up: Input/output error"},
 };

@@ -116,7 +116,7 @@ static void answer_missing(const struct context *context, const struct json_valu
     else if (call > 0 && call <= kept->newest_dropped)
         resource_answer_not_found(
             reply, uri,
-            "the files of this call are no longer kept, because newer ones took "
+            "files of this call are no longer kept, if it left any, because newer ones took "
             "their place: run the program again, and read them soon. A server "
             "started with --files-dir DIR copies files to DIR");
     else

@@ -148,18 +148,26 @@ static void show_images(struct result_files *files, bool shows_images)
         show_image(&files->list[i - 1], shows_images, &room);
 }
 
+/* The figures in order, then the newest files: programs save their results last. */
+static struct result_file *file_of_rank(struct result_files *files, size_t rank)
+{
+    size_t figures = 0;
+    while (figures < files->count && files->list[figures].is_figure)
+        figures++;
+    return &files->list[rank < figures ? rank : figures + files->count - 1 - rank];
+}
+
 static void keep_files(struct result_files *files, struct kept_files *kept)
 {
     struct file_to_keep list[ARRAY_LENGTH(files->list)];
-    for (size_t i = 0; i < files->count; i++)
+    for (size_t i = 0; i < files->count; i++) {
+        const struct result_file *file = file_of_rank(files, i);
         list[i] = (struct file_to_keep){
-            .path = files->list[i].name,
-            .fd = files->list[i].file->fd,
-            .size = files->list[i].file->size,
-        };
+            .path = file->name, .fd = file->file->fd, .size = file->file->size};
+    }
     kept_files_add(kept, files->call, list, files->count);
     for (size_t i = 0; i < files->count; i++)
-        files->list[i].is_kept = list[i].is_kept;
+        file_of_rank(files, i)->is_kept = list[i].is_kept;
 }
 
 static void save_files(struct result_files *files, const struct files_dir *directory)

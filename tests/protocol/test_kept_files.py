@@ -127,10 +127,15 @@ def test_a_file_past_the_limit_is_told_and_not_kept(server):
 
 
 def test_files_past_the_limit_of_all_are_told_and_not_kept(server):
-    found = left_by(server, f"for n in range(6): open(str(n), 'wb').truncate({15 * MEBIBYTE})")
-    assert [file["uri"] is not None for file in found.record["files"]] == [True] * 4 + [False] * 2
+    found = left_by(server, f"""
+import os
+for n in range(6):
+    open(str(n), 'wb').truncate({15 * MEBIBYTE}); os.utime(str(n), (n, n))
+open('last', 'w').write('x')
+""")
+    assert [file["uri"] is not None for file in found.record["files"]] == [False] * 2 + [True] * 5
     assert found.notes.count("not kept") == 2
-    assert len(read(server, found.uri("3"))[0]) == 15 * MEBIBYTE
+    assert len(read(server, found.uri("3"))[0]) == 15 * MEBIBYTE and read(server, found.uri("last"))[0] == b"x"
 
 
 def test_a_newer_file_of_the_same_name_is_another(server):

@@ -177,7 +177,7 @@ static int note_images(const struct result_view *view, struct buffer *text)
     return r < 0 || left == 0 ? r : buffer_format(text, "\n%zu more images are not shown.", left);
 }
 
-/* Where figures are: only copies have a place of interest, for what is shown is seen. */
+/* Where copies of figures are, or why there is none: what is shown is seen. */
 static int note_figures(const struct result_view *view, struct buffer *text)
 {
     const struct result_files *files = view->files;
@@ -185,9 +185,14 @@ static int note_figures(const struct result_view *view, struct buffer *text)
     int r = 0;
     for (size_t i = 0; i < files->count && r == 0; i++) {
         const struct result_file *file = &files->list[i];
-        if (!file->is_figure || file->path == NULL || file->state != IMAGE_SHOWN)
+        bool is_told = file->path != NULL ? file->state == IMAGE_SHOWN
+                                          : file->error != 0 && files->directory_error == 0;
+        if (!file->is_figure || !is_told)
             continue;
-        r = buffer_format(text, "%s%s", told++ == 0 ? "Figures: " : "; ", file->path);
+        r = buffer_format(text, "%s%s", told++ == 0 ? "Figures: " : "; ",
+                          file->path != NULL ? file->path : file->name);
+        if (r == 0 && file->path == NULL)
+            r = append_error(text, files, file);
     }
     return r;
 }

@@ -161,6 +161,20 @@ def test_a_full_disk_is_told_and_no_failure(start_python, directory):
     assert server.result("ping") == {}
 
 
+def test_a_figure_that_is_not_copied_is_told(start_python, directory):
+    server = start_python("--files-dir", str(directory))
+    left(server, "write('a')")
+    _, hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (3 << 20, hard))
+    found = left(server, """
+place = os.path.expanduser('~/.code-sandbox/figures')
+os.makedirs(place)
+open(place + '/0001.png', 'wb').truncate(4 << 20)
+print(1)
+""")
+    assert found.texts[1].splitlines()[0] == "Figures: figure-1.png, not saved: File too large"
+
+
 def test_a_directory_that_cannot_be_written_to_any_more_is_told_and_no_failure(server, directory):
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere")

@@ -50,15 +50,18 @@ static struct kept_call *oldest(struct kept_files *kept)
     return found;
 }
 
-/* Marks the files that fit, and returns their total size. */
-static uint64_t choose(struct file_to_keep *files, size_t count)
+/* Marks the files that fit, says whether there are any, and returns their total size. */
+static uint64_t choose(struct file_to_keep *files, size_t count, bool *ret_any)
 {
     uint64_t bytes = 0;
+    bool any = false;
     for (size_t i = 0; i < count; i++) {
         files[i].is_kept =
             files[i].size <= KEPT_FILE_MAX && files[i].size <= KEPT_BYTES_MAX - bytes;
         bytes += files[i].is_kept ? files[i].size : 0;
+        any = any || files[i].is_kept;
     }
+    *ret_any = any;
     return bytes;
 }
 
@@ -136,8 +139,9 @@ static bool add_call(struct kept_files *kept, uint64_t number, struct file_to_ke
 void kept_files_add(struct kept_files *kept, uint64_t number, struct file_to_keep *files,
                     size_t count)
 {
-    uint64_t bytes = choose(files, count);
-    if (count == 0)
+    bool any = false;
+    uint64_t bytes = choose(files, count, &any);
+    if (!any)
         return;
     /* Before copying, so that the bound holds at all times. */
     bool has_dropped = make_room(kept, bytes);

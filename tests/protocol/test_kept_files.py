@@ -118,6 +118,12 @@ def test_calls_without_files_push_nothing_out(server):
     assert not gone(server, uri)
 
 
+def test_calls_with_nothing_to_keep_push_nothing_out(server):
+    uris = [leave(server, "a", "b'x'") for _ in range(32)]
+    left_by(server, f"open('a', 'wb').truncate({16 * MEBIBYTE + 1})")
+    assert not gone(server, uris[0])
+
+
 def test_a_file_past_the_limit_is_told_and_not_kept(server):
     found = left_by(server, f"open('a', 'wb').truncate({16 * MEBIBYTE}); open('b', 'wb').truncate({16 * MEBIBYTE + 1})")
     kept = {file["name"]: file["uri"] for file in found.record["files"]}

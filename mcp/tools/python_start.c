@@ -103,31 +103,39 @@ static int write_source(struct buffer *file, const char *figures)
     return r < 0 ? r : buffer_append(file, rest, (size_t)(end - rest));
 }
 
+static int write_compiled(struct buffer *file, const struct start_bytecode *bytecode,
+                          const char *figures)
+{
+    int r = buffer_append(file, bytecode->head, bytecode->head_length);
+    if (r == 0)
+        r = append_constant(file, figures);
+    return r < 0 ? r : buffer_append(file, bytecode->tail, bytecode->tail_length);
+}
+
+/* NULL: none is compiled for this version. */
+static const struct start_bytecode *find_bytecode(const char *version)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(start_bytecodes); i++) {
+        if (strcmp(start_bytecodes[i].version, version) == 0)
+            return &start_bytecodes[i];
+    }
+    return NULL;
+}
+
 /* start.py, with the text of figures.py, "" for none. A compiled file needs no source beside it. */
 static int add_hook(struct python_start *start, const char *version, const char *figures,
                     bool warm_only)
 {
     OWNED(buffer_release) struct buffer file = BUFFER(HOOK_SIZE_MAX);
-    const char *name = "usercustomize.py";
-    int r = 0;
-    for (size_t i = 0; i < ARRAY_LENGTH(start_bytecode) && file.length == 0 && r == 0; i++) {
-        if (strcmp(start_bytecode[i].version, version) != 0)
-            continue;
-        name = "usercustomize.pyc";
-        r = buffer_append(&file, start_bytecode[i].head, start_bytecode[i].head_length);
-        if (r == 0)
-            r = append_constant(&file, figures);
-        if (r == 0)
-            r = buffer_append(&file, start_bytecode[i].tail, start_bytecode[i].tail_length);
-    }
-    if (r == 0 && file.length == 0)
-        r = write_source(&file, figures);
+    const struct start_bytecode *bytecode = find_bytecode(version);
+    int r =
+        bytecode != NULL ? write_compiled(&file, bytecode, figures) : write_source(&file, figures);
     if (r < 0)
         return r;
-    size_t length = file.length;
-    const struct home_file hook = {
-        .bytes = own(start, pointer_take(&file.data)), .length = length, .warm_only = warm_only};
-    return add_file(start, version, name, hook);
+    struct home_file hook = {.length = file.length, .warm_only = warm_only};
+    hook.bytes = own(start, pointer_take(&file.data));
+    return add_file(start, version, bytecode != NULL ? "usercustomize.pyc" : "usercustomize.py",
+                    hook);
 }
 
 static int add_preload(struct python_start *start, const char *version, const char *modules)

@@ -62,8 +62,10 @@ def embed(start, bytecode, out):
     files, digest = read(pathlib.Path(bytecode).read_text(encoding="ascii"))
     if digest != hashlib.sha256(pathlib.Path(start).read_bytes()).hexdigest():
         raise SystemExit(f"{start} has changed since {bytecode} was made: run bytecode.py make")
-    lines = ["static const struct {", "    const char *version;", "    size_t head_length;", "    const char *head;",
-             "    size_t tail_length;", "    const char *tail;", "} start_bytecode[] = {"]
+    lines = ["struct start_bytecode {", "    const char *version;",
+             "    size_t head_length;", "    const char *head;",
+             "    size_t tail_length;", "    const char *tail;", "};",
+             "static const struct start_bytecode start_bytecodes[] = {"]
     for version, file in files.items():
         head, tail = parts_of(file)
         lines.append(f'    {{"python{version}", {len(head)}, {literal(head)}, {len(tail)}, {literal(tail)}}},')

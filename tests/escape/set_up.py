@@ -16,6 +16,7 @@ NETWORK, LOOPBACK = "make_network", "start_loopback"
 LAYER = ["cannot open layer", "lacks one of its layers"]
 IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "has not been fetched yet", *LAYER, ROOT]
 PYTHON = "cannot look at /usr/bin/python3"
+SEARCH = "cannot look for the program python3"
 
 INIT = {
     "close_range": ["close_descriptors"],
@@ -107,7 +108,7 @@ SOMETIMES = {
         "flock": LAYER, "fstat": [ROOT, *LAYER], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],
         "setgroups": ["cannot leave root's supplementary groups"],
         "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
-        "readlink": [PYTHON], "openat2": [PYTHON], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
+        "readlink": [PYTHON], "openat2": [PYTHON, SEARCH], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
     },
     "init": {"wait4": [], "fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home", "write_files"],
              "pread64": ["write_files"], "symlink": ["fill_home"]},

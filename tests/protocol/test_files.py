@@ -1,6 +1,7 @@
 """Files that a snippet leaves in its directory come back with its result, whatever it plants there."""
 
 import resource
+import os
 import time
 import urllib.parse
 
@@ -368,7 +369,8 @@ def test_a_figure_that_is_not_shown_can_be_read(server):
     "os.mkdir(FIGURES + '0001.png')", "write(FIGURES + 'x.png', PNG)", "write(FIGURES + '1.png', PNG)",
     "os.rmdir(FIGURES); os.symlink('/work', FIGURES[:-1]); write('0001.png', PNG); os.chmod('0001.png', 0)",
     "for n in range(10_000): os.mkfifo(FIGURES + f'{n:04}.png')",
-    "write(FIGURES + '0001.png', PNG); os.chmod(FIGURES, 0)",
+    # A server of root enters it all the same.
+    *(["write(FIGURES + '0001.png', PNG); os.chmod(FIGURES, 0)"] if os.geteuid() != 0 else []),
 ])
 def test_what_is_no_figure_is_not_shown(server, code):
     found = left_by(server, FIGURES + code + "\nprint(1)")

@@ -383,6 +383,7 @@ static struct run *run_new(struct engine *engine, const struct run_spec *spec, s
         .parcel = parcel,
         .stdin_bytes = stdin_bytes,
         .stdin_source = stdin_source,
+        .folders = spec->folders,
         .may_be_warm = spec->may_be_warm,
         .observer = *observer,
         .submitted_at = clock_now(),

@@ -34,4 +34,7 @@ void run_result_release(struct run_result *result)
     capture_release(&result->err);
     run_files_release(&result->files);
     run_files_release(&result->figures);
+    for (size_t i = 0; i < result->folders.count; i++)
+        fd_close(&result->folders.list[i].upper_fd);
+    result->folders.count = 0;
 }

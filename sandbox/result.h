@@ -8,6 +8,7 @@
 
 #include "sandbox/base/fault.h"
 #include "sandbox/capture.h"
+#include "sandbox/jail/folder.h"
 #include "sandbox/limits/enforcement.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/limits/outcome.h"
@@ -16,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* "SIGSEGV" for 11, "SIGRTMIN+3", "signal 99" if it has no name. Static or thread-local text. */
 const char *signal_name(int signal);
@@ -32,6 +34,23 @@ struct run_files {
     size_t count;
     size_t more; /* files that are not in the list */
     bool more_at_least; /* not all names were read: there may be others */
+};
+
+/* What the run wrote to a folder of mode FOLDER_OVERLAY. Everything in it is untrusted. */
+struct run_folder {
+    const struct folder *folder; /* borrowed from run_spec.folders */
+    int upper_fd; /* owned: the root of the upper layer, with no writer left */
+    /*
+     * Before the snippet could write, by the clock of file times: a file of the host whose ctime is
+     * not older has changed since then.
+     */
+    struct timespec since;
+};
+
+struct run_folders {
+    struct run_folder list[FOLDERS_MAX]; /* in the order of run_spec.folders */
+    size_t count;
+    size_t lost; /* folders whose upper layer did not arrive: what was written is not known */
 };
 
 struct run_result {
@@ -51,6 +70,7 @@ struct run_result {
     struct run_files files; /* of the work directory, the oldest first */
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */
     bool files_lost; /* both could not be collected, and are empty */
+    struct run_folders folders;
 };
 
 void run_files_release(struct run_files *files);

@@ -13,9 +13,8 @@
  * The two share: `control`, on which the child sends reports (READY, ENDED, or FAILED with the
  * step) and receives the parent's words; memory for the code and the input files; a pipe each for
  * the program's stdout and stderr, and for its stdin, if it has one (sandbox/stdin_pump.h); a socket
- * for descriptors of the work and home directories; and a pidfd, which becomes readable when init, and
- * with it the whole pid namespace, is gone. With a prewarmed sandbox (sandbox/warm_pool.h) all of this
- * already exists, including the program, and the run begins with the code.
+ * for descriptors (sandbox/run_files.h); and a pidfd, readable when init, and with it the whole pid
+ * namespace, is gone. A prewarmed sandbox (sandbox/warm_pool.h) has all of this, and the program.
  *
  * READY comes right before execve, or before the code goes to a prewarmed program, and starts the
  * clock. FAILED, or an end without READY, means that the sandbox failed: nothing of the snippet has
@@ -120,6 +119,7 @@ static int attempt_start(struct run *run, struct fault *fault)
     limited->limiter.unreadable = on_unreadable;
     if (r == 0)
         r = start_stdin(run, STDIN_BYTES, fault);
+    clock_gettime(CLOCK_REALTIME_COARSE, &attempt->fed_at);
     if (r == 0)
         r = sandbox_feed(&limited->sandbox, &run->parcel, fault);
     if (r < 0)
@@ -411,14 +411,15 @@ static void drain_output(struct run *run, enum output_stream stream)
 
 static void collect_files(struct run *run)
 {
-    struct run_result *result = &run->attempt.result;
     const struct run_files_source source = {
         .files_fd = run->attempt.limited.sandbox.files_fd,
         .code_name = plan_jail(run->template.plan)->code_name,
         .inputs = {run->attempt.limited.sandbox.code_fd, run->parcel.code_length,
                    run->parcel.file_count},
+        .folders = run->folders,
+        .since = run->attempt.fed_at,
     };
-    result->files_lost = run_files_collect(&source, &result->files, &result->figures) < 0;
+    run_files_collect(&source, &run->attempt.result);
 }
 
 /* Every process of the sandbox is dead, except perhaps init, which has finished its work. */

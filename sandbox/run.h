@@ -35,6 +35,7 @@ struct attempt {
     struct limited_sandbox limited;
     struct loop_watch control, out, err, end;
     struct stdin_pump stdin_pump;
+    struct timespec fed_at; /* just before the code was handed over, by the clock of file times */
     struct loop_timer deadline; /* of the set-up, of the program, or of the stop */
     int64_t started_at;         /* clock_now() of READY; 0: never */
     struct child_report report; /* of the end; all 0: none */
@@ -60,6 +61,7 @@ struct run {
     struct parcel parcel; /* owned; its bytes until the program has them */
     char *stdin_bytes;    /* owned; NULL: none */
     struct run_stdin stdin_source;
+    const struct folders *folders; /* borrowed, or NULL */
     bool may_be_warm;
     struct run_observer observer;
     int64_t submitted_at; /* clock_now() */

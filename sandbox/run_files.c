@@ -261,17 +261,43 @@ static void collect_figures(int home_fd, struct run_files *figures)
     }
 }
 
-int run_files_collect(const struct run_files_source *source, struct run_files *ret_files,
-                      struct run_files *ret_figures)
+/* How many upper layers the run has. */
+static size_t count_upper(const struct folders *folders)
 {
-    int fds[2] = {-1, -1};
+    size_t count = 0;
+    for (size_t i = 0; folders != NULL && i < folders->count; i++)
+        count += folders->list[i].mode == FOLDER_OVERLAY;
+    return count;
+}
+
+/* `fds`: one for each overlay folder, in their order. */
+static void take_folders(const struct run_files_source *source, const int *fds,
+                         struct run_folders *folders)
+{
+    for (size_t i = 0; source->folders != NULL && i < source->folders->count; i++) {
+        const struct folder *folder = &source->folders->list[i];
+        if (folder->mode != FOLDER_OVERLAY)
+            continue;
+        folders->list[folders->count] =
+            (struct run_folder){folder, fds[folders->count], source->since};
+        folders->count++;
+    }
+}
+
+void run_files_collect(const struct run_files_source *source, struct run_result *result)
+{
+    int fds[2 + FOLDERS_MAX];
     char byte;
-    const struct fd_message message = {&byte, 1, fds, ARRAY_LENGTH(fds)};
-    if (fd_message_receive(source->files_fd, &message, MSG_DONTWAIT) <= 0)
-        return -EIO;
+    size_t upper_count = count_upper(source->folders);
+    const struct fd_message message = {&byte, 1, fds, 2 + upper_count};
+    if (fd_message_receive(source->files_fd, &message, MSG_DONTWAIT) <= 0) {
+        result->files_lost = true;
+        result->folders.lost = upper_count;
+        return;
+    }
     OWNED_FD int work_fd = fds[0];
     OWNED_FD int home_fd = fds[1];
-    collect_files(source, work_fd, ret_files);
-    collect_figures(home_fd, ret_figures);
-    return 0;
+    take_folders(source, fds + 2, &result->folders);
+    collect_files(source, work_fd, &result->files);
+    collect_figures(home_fd, &result->figures);
 }

@@ -6,6 +6,7 @@
  * nothing has to be done inside at the end. The snippet controls names, structure and content. Only
  * regular files are opened, below these directories, without following links or crossing mounts;
  * the number of system calls is bounded; the caller must judge the bytes.
+ * Upper layers of folders come the same way and are passed on unopened.
  *
  * Figures are the files 0001.png, 0002.png, ... of RUN_FIGURES_PATH below the home directory. A
  * file of size 0 stands for a figure that was not drawn because there were enough; after
@@ -24,15 +25,16 @@ struct run_files_source {
     int files_fd; /* borrowed; the socket with the descriptors */
     const char *code_name; /* borrowed; the program's own file, which is left out */
     struct run_inputs inputs; /* left out as long as they are unchanged */
+    const struct folders *folders; /* borrowed; of the run, or NULL */
+    struct timespec since; /* run_folder.since */
 };
 
 /*
- * Opens the newest RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX files found, and the first
- * RUN_FIGURES_MAX figures. Leaves out __pycache__, node_modules, and whatever the owner may not
- * read. Both lists must be empty. 0; -EIO, and nothing collected, if no descriptors arrived, because too
- * many were in transit or open.
+ * Takes the upper layers of folders. Opens the newest RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX
+ * files found, and the first RUN_FIGURES_MAX figures. Leaves out __pycache__, node_modules, and
+ * whatever the owner may not read. Sets `files`, `figures` and `folders`, which must be empty. If no
+ * descriptors arrived, because too many were in transit or open, all of them are lost.
  */
-int run_files_collect(const struct run_files_source *source, struct run_files *ret_files,
-                      struct run_files *ret_figures);
+void run_files_collect(const struct run_files_source *source, struct run_result *result);
 
 #endif

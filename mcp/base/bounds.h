@@ -41,6 +41,9 @@
 /* Length of the libraries in a tool's description. Every model request includes the description. */
 #define LIBRARIES_SHOWN_MAX 300
 
+/* Names of folders of the host in the same description. */
+#define FOLDERS_SHOWN_MAX 240
+
 /* Truncated output kept as resources: per stream, in total, number of results. */
 #define OUTPUT_STREAM_MAX (2 * MEBIBYTE)
 #define OUTPUTS_BYTES_MAX (16 * MEBIBYTE)

@@ -1,6 +1,7 @@
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
 #include "mcp/cli/doctor.h"
+#include "mcp/cli/doctor_folders.h"
 #include "mcp/settings/quantity.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
@@ -225,6 +226,7 @@ static void print_report(const struct examination *examination)
             examination->landlock > 0
                 ? "restricts file access, in addition to the mounts"
                 : "not available before Linux 5.19: only the mounts restrict file access");
+    doctor_folders_print(examination, print_finding);
     print_limits(examination);
     print_conclusion(examination);
 }
@@ -337,6 +339,8 @@ static int print_json(const struct examination *examination)
     json_number_member(writer, "landlock", examination->landlock);
     json_key(writer, "environment");
     write_environment(writer, examination->settings);
+    json_key(writer, "folders");
+    doctor_folders_write(writer, examination);
     json_key(writer, "limits");
     write_limits(writer, examination);
     json_end_object(writer);

@@ -45,6 +45,12 @@ static void examine_kernel(struct examination *examination)
     examination->kernel_verdict = is_old ? VERDICT_WEAK : VERDICT_OK;
 }
 
+static void examine_folders(struct examination *examination)
+{
+    for (enum folder_mode mode = 0; mode < FOLDER_MODE_COUNT; mode++)
+        mount_mode_probe(mode, &examination->folder_faults[mode]);
+}
+
 static void try_next(struct doctor *doctor);
 
 /* The last line that is not empty: of a traceback it says what happened. Not NUL-terminated. */
@@ -197,6 +203,7 @@ int doctor_examine(const struct settings *settings, struct examination *ret_exam
 {
     begin(ret_examination, settings);
     examine_kernel(ret_examination);
+    examine_folders(ret_examination);
     OWNED(doctor_close)
     struct doctor doctor = {
         .loop = {.epoll_fd = -1},

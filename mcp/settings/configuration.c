@@ -38,6 +38,9 @@ static const struct {
                                   .array = true,
                                   .form = "a path, or an array of "
                                           "paths"},
+    [SETTING_MOUNT] = {.array = true,
+                       .form = "an array of folders: [{\"path\": \"/home/me/project\", \"mode\": "
+                               "\"ro\", \"at\": \"/project\"}]; mode and at may be left out"},
 };
 
 static bool has_form(const struct json_value *value, enum setting_kind kind)
@@ -80,6 +83,55 @@ static int set_array(struct settings *settings, const struct setting *setting, c
         r = is_path ? setting_set(settings, setting, what, item->text, fault)
                     : pass_name(settings, what, item, fault);
     }
+    return r;
+}
+
+/* The text of a member, or NULL with *ret_is_wrong set if it is there in another form. */
+static const char *path_member(const struct json_value *object, const char *key, bool *ret_is_wrong)
+{
+    const struct json_value *member = json_member(object, key);
+    if (member == NULL)
+        return NULL;
+    if (member->type == JSON_STRING && member->length > 0 && strlen(member->text) == member->length)
+        return member->text;
+    *ret_is_wrong = true;
+    return NULL;
+}
+
+/* {"path": "/src", "mode": "ro", "at": "/mnt/src"}. */
+static int set_mount(struct settings *settings, const char *what, const struct json_value *item,
+                     struct fault *fault)
+{
+    bool is_wrong = item->type != JSON_OBJECT;
+    const char *path = is_wrong ? NULL : path_member(item, "path", &is_wrong);
+    const char *mode = is_wrong ? NULL : path_member(item, "mode", &is_wrong);
+    const char *place = is_wrong ? NULL : path_member(item, "at", &is_wrong);
+    for (const struct json_value *member = is_wrong ? NULL : item->first; member != NULL;
+         member = member->next)
+        is_wrong = is_wrong || json_member(item, member->key) != member ||
+                   !(json_key_is(member, "path") || json_key_is(member, "mode") ||
+                     json_key_is(member, "at"));
+    if (is_wrong || path == NULL)
+        return fault_set(fault, EINVAL, "%s must be %s", what, forms[SETTING_MOUNT].form);
+    if (path[0] != '/' && strcmp(path, MOUNT_PROJECT) != 0)
+        return fault_set(fault, EINVAL,
+                         "%s: the path \"%s\" must begin with /, or be \"" MOUNT_PROJECT "\"", what,
+                         path);
+    struct mount mount = {.source = (char *)what, .path = (char *)path, .place = (char *)place};
+    int r = mode != NULL ? mount_mode_read(mode, &mount.mode, fault) : 0;
+    if (r < 0) {
+        fault_prefix(fault, "%s", what);
+        return r;
+    }
+    return mounts_add(&settings->mounts, &mount, fault);
+}
+
+static int set_mounts(struct settings *settings, const char *what, const struct json_value *array,
+                      struct fault *fault)
+{
+    int r = 0;
+    for (const struct json_value *item = array->first; r == 0 && item != NULL; item = item->next)
+        r = set_mount(settings, what, item, fault);
     return r;
 }
 
@@ -126,6 +178,8 @@ static int set_member(struct settings *settings, const struct setting *setting, 
     snprintf(what, sizeof(what), "\"%s\" in %s", setting->key, path);
     if (!has_form(value, setting->kind))
         return fault_set(fault, EINVAL, "%s must be %s", what, forms[setting->kind].form);
+    if (setting->kind == SETTING_MOUNT)
+        return set_mounts(settings, what, value, fault);
     if (value->type == JSON_ARRAY)
         return set_array(settings, setting, what, value, fault);
     if (value->type == JSON_OBJECT)
@@ -198,12 +252,21 @@ static int read_path(struct settings *settings, const char *path, struct fault *
     return set_members(settings, path, json_root(json), fault);
 }
 
+int configuration_directory(char **ret_path)
+{
+    OWNED_MEMORY char *directory = NULL;
+    int r = xdg_directory("XDG_CONFIG_HOME", ".config", &directory);
+    if (r == 0 && asprintf(ret_path, "%s/code-sandbox-mcp", directory) < 0)
+        r = -ENOMEM;
+    return r;
+}
+
 /* Where it is looked for when --config does not say. As xdg_directory(). */
 static int usual_path(char **ret_path)
 {
     OWNED_MEMORY char *directory = NULL;
-    int r = xdg_directory("XDG_CONFIG_HOME", ".config", &directory);
-    if (r == 0 && asprintf(ret_path, "%s/code-sandbox-mcp/config.json", directory) < 0)
+    int r = configuration_directory(&directory);
+    if (r == 0 && asprintf(ret_path, "%s/config.json", directory) < 0)
         r = -ENOMEM;
     return r;
 }

@@ -21,4 +21,10 @@
  */
 int configuration_read(struct settings *settings, struct fault *fault);
 
+/*
+ * The directory of the usual configuration file; it need not exist. Owned by the caller. 0; -ENOENT:
+ * there is no home; -ENOMEM.
+ */
+int configuration_directory(char **ret_path);
+
 #endif

@@ -57,6 +57,12 @@ const struct option settings_of_runs[] = {
     {"--files-dir", "DIR",
      "copy files left by snippets to DIR/CALL; `run`\ncopies to DIR and replaces nothing",
      settings_remember, SETTING(SETTING_PATH, "SANDBOX_FILES_DIR", "files_dir", AT(files_dir))},
+    {"--mount", "FOLDER[:MODE]",
+     "show a folder of this computer to snippets, at\nthe same path or at @/PATH; MODE: ro "
+     "(default),\noverlay (writes stay in the sandbox); project\nis the client's folder; repeatable",
+     settings_remember, SETTING(SETTING_MOUNT, NULL, "mounts")},
+    {"--mount-under", "DIR", "where a project outside of your home may be", settings_remember,
+     SETTING(SETTING_PATH, "SANDBOX_MOUNT_UNDER", "mount_under", AT(mount_under))},
     {"--seccomp-profile", "FILE",
      "allowed system calls, in the format of Docker\nand runc (built in)", settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_SECCOMP_PROFILE", "seccomp_profile", AT(profile_path))},
@@ -221,6 +227,8 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
                                fault);
     case SETTING_ENVIRONMENT_FILE:
         return environment_read_file(&settings->environment, what, value, fault);
+    case SETTING_MOUNT:
+        return mounts_add_text(&settings->mounts, what, value, fault);
     case SETTING_NAMES:
         break;
     }

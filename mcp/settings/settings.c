@@ -15,6 +15,9 @@ struct settings settings_default(void)
 void settings_release(struct settings *settings)
 {
     environment_release(&settings->environment);
+    mounts_release(&settings->mounts);
+    folders_release(&settings->folders);
+    free(settings->mount_under);
     for (size_t i = 0; i < LANGUAGE_COUNT; i++)
         free(settings->images[i]);
     free(settings->log.path);

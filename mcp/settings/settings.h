@@ -13,6 +13,7 @@
 #include "images/store/catalog.h"
 #include "mcp/base/log.h"
 #include "mcp/settings/environment.h"
+#include "mcp/settings/mounts.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/base/options.h"
 #include "sandbox/engine.h"
@@ -47,6 +48,9 @@ struct settings {
     char *profile;            /* owned; what is in that file, checked, once complete */
     bool require_cgroup, no_cgroup; /* never both, once complete */
     struct environment environment; /* of snippets */
+    struct mounts mounts; /* as written */
+    char *mount_under; /* owned; where the project may be; or NULL */
+    struct folders folders; /* the same, open and checked, once complete */
     char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
     const char *configuration; /* the file that --config names, borrowed; NULL: the usual one */
     char *configuration_read;  /* owned; the file that was read, NULL while there was none */

@@ -7,6 +7,7 @@
 #include "mcp/settings/small_file.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
+#include "sandbox/base/xdg.h"
 #include "sandbox/jail/filter.h"
 
 #include <errno.h>
@@ -159,6 +160,28 @@ static int read_files_dir(struct settings *settings, struct fault *fault)
     return 0;
 }
 
+/* Opened at once: a mistake is not to wait for the first snippet. */
+static int open_folders(struct settings *settings, struct fault *fault)
+{
+    OWNED_MEMORY char *store = NULL;
+    OWNED_MEMORY char *configuration = NULL;
+    if (settings->mounts.count == 0)
+        return 0;
+    int r = store_path(&store, fault);
+    if (r == 0 && (r = configuration_directory(&configuration)) == -ENOMEM)
+        return fault_set(fault, ENOMEM, "out of memory for folders");
+    if (r < 0 && r != -ENOENT)
+        return r;
+    const struct mount_fence fence = {
+        .home = xdg_home(),
+        .store = store,
+        .configuration = configuration,
+        .configuration_read = settings->configuration_read,
+        .under = settings->mount_under,
+    };
+    return mounts_open(&settings->mounts, &fence, &settings->folders, fault);
+}
+
 int settings_read(struct settings *settings, struct fault *fault)
 {
     int r = configuration_read(settings, fault);
@@ -170,6 +193,8 @@ int settings_read(struct settings *settings, struct fault *fault)
         r = read_profile(settings, fault);
     if (r == 0)
         r = read_files_dir(settings, fault);
+    if (r == 0)
+        r = open_folders(settings, fault);
     if (r < 0)
         return r;
     environment_note_missing(&settings->environment);

@@ -1,5 +1,6 @@
 #include "mcp/tools/code_tool.h"
 #include "images/store/store.h"
+#include "mcp/settings/mounts_text.h"
 #include "mcp/settings/quantity.h"
 #include "mcp/tools/hints.h"
 #include "sandbox/base/owned.h"
@@ -71,8 +72,10 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
     buffer_format(text, "%s ", tool->code->description);
     describe_libraries(text, tool->code, settings);
     buffer_append_text(text, " Each call is a fresh process in a fresh directory: nothing is kept "
-                             "between calls. There is no network and no access to this computer's "
-                             "files.");
+                             "between calls. There is no network");
+    buffer_append_text(text, settings->folders.count > 0 ? "; " : " and ");
+    mounts_describe(&settings->folders, text);
+    buffer_append_text(text, ".");
     describe_time(text, settings);
     buffer_append_text(text, " Pictures saved in its directory (PNG, JPEG, GIF, WebP) are shown; "
                              "other files left there are returned.");

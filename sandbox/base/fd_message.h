@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#define FD_MESSAGE_FDS_MAX 2
+#define FD_MESSAGE_FDS_MAX 10
 
 struct fd_message {
     void *bytes; /* borrowed */

@@ -12,7 +12,7 @@ static const char *absolute(const char *path)
     return path != NULL && path[0] == '/' ? path : NULL;
 }
 
-static const char *find_home(void)
+const char *xdg_home(void)
 {
     const char *home = absolute(getenv("HOME"));
     if (home != NULL)
@@ -24,7 +24,7 @@ static const char *find_home(void)
 int xdg_directory(const char *variable, const char *fallback, char **ret_path)
 {
     const char *named = absolute(getenv(variable));
-    const char *home = named == NULL ? find_home() : NULL;
+    const char *home = named == NULL ? xdg_home() : NULL;
     if (named == NULL && home == NULL)
         return -ENOENT;
     char *path = named != NULL ? strdup(named) : NULL;

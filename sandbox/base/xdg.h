@@ -6,6 +6,9 @@
 #ifndef SANDBOX_BASE_XDG_H
 #define SANDBOX_BASE_XDG_H
 
+/* $HOME if it is absolute, else the home of the passwd entry; NULL: there is none. Borrowed. */
+const char *xdg_home(void);
+
 /*
  * The directory named by `variable` ("XDG_DATA_HOME"), else `fallback` (".local/share") below $HOME
  * or the home of the passwd entry. A relative path is ignored, as the specification requires. The

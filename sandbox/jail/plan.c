@@ -51,6 +51,8 @@ struct plan {
     struct plan_rlimit rlimits[PLAN_BASE_RLIMITS + 5];
     struct plan_link *home_links; /* owned */
     struct plan_file *home_files; /* owned */
+    struct plan_folder *folders; /* owned; the strings are those of run_spec.folders */
+    struct plan_path_rights *path_rights; /* owned */
     size_t warm_file_count;       /* of them, if the sandbox is prewarmed: all */
     char **argv;                  /* owned; the strings are texts */
     char **programs;
@@ -275,6 +277,38 @@ static void plan_rlimits(struct plan *plan, const struct run_spec *spec)
     plan_add_rlimit(&plan->jail, RLIMIT_CPU, cpu_seconds);
 }
 
+/* With access to the places of folders: what their mounts allow. */
+static int plan_folders(struct plan *plan, const struct folders *folders)
+{
+    struct jail_plan *jail = &plan->jail;
+    size_t count = folders != NULL ? folders->count : 0;
+    plan->path_rights = calloc(ARRAY_LENGTH(path_rights) + count, sizeof(*plan->path_rights));
+    plan->folders = calloc(count + 1, sizeof(*plan->folders));
+    if (plan->path_rights == NULL || plan->folders == NULL)
+        return -ENOMEM;
+    memcpy(plan->path_rights, path_rights, sizeof(path_rights));
+    jail->path_rights = plan->path_rights;
+    jail->path_rights_count = ARRAY_LENGTH(path_rights);
+    jail->folders = plan->folders;
+    jail->folder_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct folder *folder = &folders->list[i];
+        plan->folders[i] = (struct plan_folder){
+            .path = folder->path,
+            .device = folder->device,
+            .inode = folder->inode,
+            .mode = folder->mode,
+            .place = folder->place,
+            .may_cover = folder->place_is_given,
+            .is_in_scratch = folder_is_in_scratch(folder->place),
+        };
+        if (folder->mode == FOLDER_OVERLAY)
+            plan->path_rights[jail->path_rights_count++] =
+                (struct plan_path_rights){folder->place, RIGHTS_KEEP_FILES};
+    }
+    return 0;
+}
+
 /* The options of an overlayfs, whose first directory is the top. */
 static int plan_layers(struct plan *plan, const struct run_spec *spec, struct fault *fault)
 {
@@ -321,8 +355,6 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
     plan_base_fill(&plan->jail, JAIL_RUN, inputs->host);
     plan->jail.uid = JAIL_UID;
     plan->jail.gid = JAIL_GID;
-    plan->jail.path_rights = path_rights;
-    plan->jail.path_rights_count = ARRAY_LENGTH(path_rights);
     plan->jail.subject = plan_text(plan, "the sandbox for image %s", spec->image);
     if (plan->jail.subject == NULL)
         return -ENOMEM;
@@ -342,6 +374,8 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
         r = plan_home_links(plan, spec, fault);
     if (r == 0)
         r = plan_home_files(plan, spec);
+    if (r == 0)
+        r = plan_folders(plan, spec->folders);
     plan_rlimits(plan, spec);
     return r;
 }
@@ -371,6 +405,8 @@ void plan_free(struct plan *plan)
     }
     free(plan->home_links);
     free(plan->home_files);
+    free(plan->folders);
+    free(plan->path_rights);
     free(plan->argv);
     free(plan->programs);
     free(plan->environment);
@@ -412,6 +448,15 @@ static bool same_home_files(const struct plan *one, const struct plan *other)
     return same;
 }
 
+/* The folders of an engine never change, so the paths are compared by address. */
+static bool same_folders(const struct jail_plan *one, const struct jail_plan *other)
+{
+    bool same = one->folder_count == other->folder_count;
+    for (size_t i = 0; same && i < one->folder_count; i++)
+        same = one->folders[i].path == other->folders[i].path;
+    return same;
+}
+
 bool plan_is_same(const struct plan *one, const struct plan *other)
 {
     const struct jail_plan *a = &one->jail;
@@ -428,7 +473,7 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
            same_text(a->scratch_inodes, b->scratch_inodes) && a->has_stdin == b->has_stdin &&
            same_text(a->code_name, b->code_name) && same_list(a->argv, b->argv) &&
            same_list(a->programs, b->programs) && same_list(one->environment, other->environment) &&
-           same_home_links(a, b) && same_home_files(one, other);
+           same_home_links(a, b) && same_home_files(one, other) && same_folders(a, b);
 }
 
 void plan_make_warm(struct plan *plan)

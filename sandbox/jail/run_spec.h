@@ -6,15 +6,13 @@
 #ifndef SANDBOX_JAIL_RUN_SPEC_H
 #define SANDBOX_JAIL_RUN_SPEC_H
 
+#include "sandbox/jail/folder.h"
+#include "sandbox/jail/run_paths.h"
 #include "sandbox/limits/run_limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define RUN_HOME "/home/sandbox" /* $HOME of each run */
-#define RUN_WORK "/work" /* where it starts, and where its code is */
-#define RUN_FIGURES_PATH ".code-sandbox/figures" /* below $HOME: 0001.png ... */
 
 /* A symbolic link in the fresh $HOME of each run. */
 struct home_link {
@@ -74,6 +72,7 @@ struct run_spec {
     size_t home_link_count;
     const struct home_file *home_files;
     size_t home_file_count;
+    const struct folders *folders; /* of the host, borrowed for the life of the engine; or NULL */
     const char *code_name; /* file name in the work directory: "main.py" */
     const char *code;
     size_t code_length; /* <= CODE_MAX */

@@ -74,6 +74,12 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     case STEP_SPLIT_SCRATCH:
     case STEP_MOUNT_SCRATCH:
         return index < plan->scratch_count ? plan->scratch[index].target : "";
+    case STEP_OPEN_FOLDER:
+    case STEP_MAKE_FOLDER:
+    case STEP_MOUNT_FOLDER:
+        return index < plan->folder_count ? plan->folders[index].path : "";
+    case STEP_MAKE_PLACE:
+        return index < plan->folder_count ? plan->folders[index].place : "";
     case STEP_SHOW_FILE:
         return index < plan->shown_count ? plan->shown[index].host_path : "";
     case STEP_FILL_HOME:
@@ -120,6 +126,29 @@ static const char *namespace_remedy(enum jail_step step, int error)
     }
 }
 
+static const char *folder_remedy(enum jail_step step, int error)
+{
+    if (step == STEP_OPEN_FOLDER)
+        return error == ESTALE   ? "it was moved or replaced since this server started: restart it"
+               : error == EACCES ? "may the user of the sandbox enter every directory above it? A "
+                                   "server started by root runs snippets as another user"
+                                 : NULL;
+    if (step == STEP_MAKE_PLACE)
+        return error == EEXIST ? "the image has a directory of that path: give the folder another "
+                                 "place with --mount FOLDER@/PATH"
+               : error == ELOOP || error == ENOTDIR
+                   ? "the image has a link or a file on that path: give the folder another place "
+                     "with --mount FOLDER@/PATH"
+                   : NULL;
+    return error == EINVAL
+               ? "the kernel makes no overlay of a folder below which something else is "
+                 "mounted, nor of one that is itself in an overlay of overlays: mount a "
+                 "folder without other mounts below"
+           : error == EPERM || error == ENODEV
+               ? "folders need overlayfs in a user namespace (Linux 5.11, `modprobe overlay`)"
+               : NULL;
+}
+
 static const char *step_remedy(enum jail_step step, int error)
 {
     switch (step) {
@@ -155,6 +184,11 @@ static const char *step_remedy(enum jail_step step, int error)
                    : NULL;
     case STEP_PIVOT_ROOT:
         return error == EINVAL ? PIVOT_HELP : NULL;
+    case STEP_OPEN_FOLDER:
+    case STEP_MAKE_FOLDER:
+    case STEP_MAKE_PLACE:
+    case STEP_MOUNT_FOLDER:
+        return folder_remedy(step, error);
     case STEP_EXECUTE:
     case STEP_FILL_HOME:
         return error == E2BIG

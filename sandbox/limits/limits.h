@@ -74,6 +74,10 @@
 /* How much of a program's stdin is read ahead of it, beside what its pipe holds. */
 #define STDIN_BUFFER_SIZE (64 * KIBIBYTE)
 
+/* Folders of the host in each run. */
+#define FOLDERS_MAX 8
+#define FOLDER_PLACE_SIZE 4000 /* of the path in the jail; PATH_MAX is 4096 */
+
 /* The queue. */
 #define RUNS_QUEUED_MAX 1024
 #define RUNS_QUEUED_BYTES_MAX (64 * MEBIBYTE) /* of code, input files and stdin */

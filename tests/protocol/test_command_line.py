@@ -52,6 +52,8 @@ def test_the_manual_has_a_row_for_every_setting_and_no_other():
             assert f"\n| `{option} " in manual
         elif option == "--env":  # a variable could not hold several
             assert "\n| `--env NAME=VALUE` | | `env` | " in manual
+        elif option == "--mount":
+            assert "\n| `--mount FOLDER[:MODE][@PATH]` | | `mounts` | " in manual
         elif option not in ("--help", "--version"):
             assert re.search(rf"^\| `{option}[ `].* \| `{variable}` \| `{key}` \| ", manual, re.M)
 

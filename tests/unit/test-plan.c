@@ -142,6 +142,40 @@ static void layers_are_mounted_from_the_top_and_the_program_is_looked_for_in_all
     assert_string_equal(jail->argv[1], "argument");
 }
 
+static void folders_keep_their_order_and_only_overlays_may_be_written(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"tool", NULL};
+    static char paths[][16] = {"/src", "/data", "/tmp/x"};
+    struct folder list[] = {
+        {.path = paths[0], .place = paths[0], .mode = FOLDER_OVERLAY, .device = 1, .inode = 2},
+        {.path = paths[0], .place = paths[1], .mode = FOLDER_READ_ONLY, .place_is_given = true},
+        {.path = paths[2], .place = paths[2], .mode = FOLDER_READ_ONLY},
+    };
+    const struct folders folders = {list, ARRAY_LENGTH(list)};
+    struct run_spec spec = spec_for(argv);
+    OWNED(plan_release) struct plan *without = NULL;
+    OWNED(plan_release) struct plan *with = NULL;
+    OWNED(plan_release) struct plan *again = NULL;
+    assert_int_equal(build(&spec, &without, NULL), 0);
+    spec.folders = &folders;
+    assert_int_equal(build(&spec, &with, NULL), 0);
+    assert_int_equal(build(&spec, &again, NULL), 0);
+    const struct jail_plan *jail = plan_jail(with);
+    assert_int_equal(jail->folder_count, 3);
+    assert_string_equal(jail->folders[0].path, "/src");
+    assert_int_equal(jail->folders[0].inode, 2);
+    assert_false(jail->folders[0].may_cover || jail->folders[0].is_in_scratch);
+    assert_true(jail->folders[1].may_cover && !jail->folders[1].is_in_scratch);
+    assert_true(jail->folders[2].is_in_scratch);
+    size_t count = plan_jail(without)->path_rights_count;
+    assert_int_equal(jail->path_rights_count, count + 1);
+    assert_string_equal(jail->path_rights[count].path, "/src");
+    assert_int_equal(jail->path_rights[count].rights, RIGHTS_KEEP_FILES);
+    assert_true(plan_is_same(with, again));
+    assert_false(plan_is_same(with, without));
+}
+
 static void layers_of_strange_names_and_too_many_are_refused(void **state)
 {
     (void)state;
@@ -368,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_program_and_follows_links_inside_only),
         cmocka_unit_test(layers_are_mounted_from_the_top_and_the_program_is_looked_for_in_all),
+        cmocka_unit_test(folders_keep_their_order_and_only_overlays_may_be_written),
         cmocka_unit_test(layers_of_strange_names_and_too_many_are_refused),
         cmocka_unit_test(links_may_not_leave_the_home_directory),
         cmocka_unit_test(later_variables_replace_earlier_ones),

@@ -80,9 +80,11 @@ static void collect_with(struct place *place, const struct run_files_source *sou
     whole.files_fd = own;
     run_files_release(&place->files);
     run_files_release(&place->figures);
-    place->files = (struct run_files){0};
-    place->figures = (struct run_files){0};
-    assert_int_equal(run_files_collect(&whole, &place->files, &place->figures), 0);
+    struct run_result result = {0};
+    run_files_collect(&whole, &result);
+    assert_false(result.files_lost);
+    place->files = result.files;
+    place->figures = result.figures;
 }
 
 static void collect(struct place *place)
@@ -118,20 +120,6 @@ static void files_come_with_content_the_oldest_first_then_by_name(void **state)
     assert_int_equal(place->files.more, 0);
     assert_false(place->files.more_at_least);
     assert_int_equal(place->figures.count, 0);
-}
-
-static void files_without_descriptors_are_lost(void **state)
-{
-    struct place *place = *state;
-    int ends[2] = {-1, -1};
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-    OWNED_FD int own = ends[0];
-    OWNED_FD int other = ends[1];
-    const struct run_files_source source = {
-        .files_fd = own, .code_name = "main.py", .inputs = {.fd = -1}};
-    assert_int_equal(run_files_collect(&source, &place->files, &place->figures), -EIO);
-    fd_close(&other);
-    assert_int_equal(run_files_collect(&source, &place->files, &place->figures), -EIO);
 }
 
 static void what_is_no_regular_file_is_left_out(void **state)
@@ -384,20 +372,61 @@ static void a_link_on_the_way_to_figures_leads_nowhere(void **state)
     assert_int_equal(place->figures.count, 0);
 }
 
-static void nothing_comes_where_no_descriptors_came(void **state)
+static void upper_layers_come_with_their_folders_in_order(void **state)
 {
     struct place *place = *state;
     int ends[2] = {-1, -1};
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     OWNED_FD int own = ends[0];
     OWNED_FD int other = ends[1];
+    char byte = 0;
+    int fds[] = {place->work_fd, place->home_fd, place->home_fd, place->work_fd};
+    assert_int_equal(fd_message_send(other, &(struct fd_message){&byte, 1, fds, 4}), 0);
+    struct folder list[] = {
+        {.mode = FOLDER_OVERLAY}, {.mode = FOLDER_READ_ONLY}, {.mode = FOLDER_OVERLAY}};
+    const struct folders folders = {list, ARRAY_LENGTH(list)};
+    struct run_result result = {0};
+    run_files_collect(&(struct run_files_source){.files_fd = own,
+                                                 .code_name = "x",
+                                                 .inputs = {.fd = -1},
+                                                 .folders = &folders,
+                                                 .since = {5, 6}},
+                      &result);
+    assert_int_equal(result.folders.count, 2);
+    assert_int_equal(result.folders.lost, 0);
+    assert_ptr_equal(result.folders.list[0].folder, &list[0]);
+    assert_ptr_equal(result.folders.list[1].folder, &list[2]);
+    assert_int_equal(result.folders.list[1].since.tv_sec, 5);
+    const int expected[] = {place->home_fd, place->work_fd};
+    for (size_t i = 0; i < 2; i++) {
+        struct stat sent;
+        struct stat came;
+        assert_int_equal(fstat(expected[i], &sent), 0);
+        assert_int_equal(fstat(result.folders.list[i].upper_fd, &came), 0);
+        assert_int_equal(sent.st_ino, came.st_ino);
+    }
+    run_result_release(&result);
+    assert_int_equal(result.folders.count, 0);
+}
+
+static void files_and_folders_without_descriptors_are_lost(void **state)
+{
+    (void)state;
+    int ends[2] = {-1, -1};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    OWNED_FD int own = ends[0];
+    OWNED_FD int other = ends[1];
     assert_true(other >= 0);
-    run_files_collect(&(struct run_files_source){.files_fd = own, .code_name = "x"}, &place->files,
-                      &place->figures);
+    struct folder list[] = {{.mode = FOLDER_OVERLAY}, {.mode = FOLDER_READ_ONLY}};
+    const struct folders folders = {list, ARRAY_LENGTH(list)};
+    const struct run_files_source source = {.files_fd = own, .code_name = "x", .folders = &folders};
+    struct run_result result = {0};
+    run_files_collect(&source, &result);
     fd_close(&other);
-    run_files_collect(&(struct run_files_source){.files_fd = own, .code_name = "x"}, &place->files,
-                      &place->figures);
-    assert_int_equal(place->files.count + place->figures.count, 0);
+    run_files_collect(&source, &result);
+    assert_int_equal(result.files.count + result.figures.count + result.folders.count, 0);
+    assert_true(result.files_lost);
+    assert_int_equal(result.folders.lost, 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
@@ -406,7 +435,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(files_come_with_content_the_oldest_first_then_by_name),
-        TEST(files_without_descriptors_are_lost),
         TEST(what_is_no_regular_file_is_left_out),
         TEST(what_the_owner_may_not_read_is_left_out),
         TEST(caches_and_packages_are_left_out_at_any_depth),
@@ -420,7 +448,8 @@ int main(void)
         TEST(inputs_are_not_counted_among_many),
         TEST(figures_come_in_their_order_and_those_not_drawn_are_counted),
         TEST(a_link_on_the_way_to_figures_leads_nowhere),
-        TEST(nothing_comes_where_no_descriptors_came),
+        TEST(upper_layers_come_with_their_folders_in_order),
+        TEST(files_and_folders_without_descriptors_are_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

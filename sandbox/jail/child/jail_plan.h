@@ -8,6 +8,8 @@
 #ifndef SANDBOX_JAIL_CHILD_JAIL_PLAN_H
 #define SANDBOX_JAIL_CHILD_JAIL_PLAN_H
 
+#include "sandbox/jail/child/folder_mode.h"
+
 #include <linux/filter.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,6 +124,17 @@ struct plan_shown {
     const char *image_path;
 };
 
+/* A folder of the host to mount in the jail. */
+struct plan_folder {
+    const char *path; /* on the host: absolute, without links */
+    uint64_t device; /* st_dev and st_ino that it must still have */
+    uint64_t inode;
+    enum folder_mode mode;
+    const char *place; /* in the jail: absolute, without ".."; may be missing in the image */
+    bool may_cover; /* the image may have a directory there, which the folder covers */
+    bool is_in_scratch; /* the place is below the target of a plan_scratch */
+};
+
 struct jail_plan {
     enum jail_kind kind;
     const char *subject; /* for messages: "the sandbox for image python" */
@@ -130,7 +143,7 @@ struct jail_plan {
     int control_fd; /* SOCK_SEQPACKET to the parent */
     int stdin_fd; /* becomes 0 of the program; -1: /dev/null does */
     int stdout_fd, stderr_fd; /* become 1 and 2 */
-    int files_fd; /* carries descriptors of the work and home directories to the parent */
+    int files_fd; /* carries descriptors of directories to the parent: work_directory.c */
     int code_fd; /* memory for a parcel (parcel.h); the parent fills it before WORD_CODE */
     int root_tree_fd; /* detached mount of the root; -1: open root_path */
     const int *body_fds; /* for the body, under the same numbers */
@@ -176,6 +189,9 @@ struct jail_plan {
 
     const struct plan_shown *shown;
     size_t shown_count;
+
+    const struct plan_folder *folders;
+    size_t folder_count;
 
     const char *home; /* absolute; one of the scratch targets */
     const struct plan_link *home_links;

@@ -1,4 +1,4 @@
-#include "sandbox/jail/child/steps.h"
+#include "sandbox/jail/child/mounts.h"
 #include "sandbox/jail/child/wall.h"
 
 #include <errno.h>
@@ -22,8 +22,6 @@
 #define OLD_MS_RDONLY 1
 #define OLD_MS_NOSUID 2
 #define OLD_MS_NODEV 4
-/* Temporary mount point of the new root. /proc is known to exist here. */
-#define ROOT_PLACE "/proc"
 
 #define DEV_TMPFS_SIZE "65536"
 #define DEV_TMPFS_INODES "64"
@@ -48,7 +46,7 @@ static int mount_restrict(int fd, uint64_t attributes, unsigned flags)
                : 0;
 }
 
-static int mount_attach(int fd, int directory_fd, const char *path)
+int mount_attach(int fd, int directory_fd, const char *path)
 {
     return syscall(SYS_move_mount, fd, "", directory_fd, path, MOVE_MOUNT_F_EMPTY_PATH) < 0 ? -errno
                                                                                             : 0;
@@ -66,7 +64,7 @@ int jail_open_inside(const struct jail *jail, const char *path, uint64_t flags)
     return fd < 0 ? -errno : fd;
 }
 
-static int mount_attach_inside(const struct jail *jail, int fd, const char *path)
+int mount_attach_inside(const struct jail *jail, int fd, const char *path)
 {
     int place = jail_open_inside(jail, path, O_NOFOLLOW);
     if (place < 0)
@@ -133,12 +131,12 @@ int step_open_root(struct jail *jail)
     return mount_attach(jail->root_fd, AT_FDCWD, ROOT_PLACE);
 }
 
-static int filesystem_set(int context, const char *key, const char *value)
+int filesystem_set(int context, const char *key, const char *value)
 {
     return syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key, value, 0) < 0 ? -errno : 0;
 }
 
-static int filesystem_mount(int context, unsigned attributes)
+int filesystem_mount(int context, unsigned attributes)
 {
     if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
         return -errno;
@@ -214,7 +212,6 @@ int step_split_scratch(struct jail *jail)
         if (r < 0)
             return r;
     }
-    close(jail->scratch_fd);
     return 0;
 }
 
@@ -298,6 +295,7 @@ int step_mount_scratch(struct jail *jail)
         r = mount_attach_inside(jail, jail->scratch_fds[i], plan->scratch[i].target);
         close(jail->scratch_fds[i]);
     }
+    close(jail->scratch_fd);
     return r;
 }
 
@@ -325,8 +323,7 @@ static int make_parents_inside(const struct jail *jail, const char *path)
     return fd;
 }
 
-/* Creates the mount point for a host file, which a foreign image may lack. */
-static int make_place(const struct jail *jail, const char *path, bool is_directory)
+int mount_make_place(const struct jail *jail, const char *path, bool is_directory)
 {
     int place = jail_open_inside(jail, path, O_NOFOLLOW);
     if (place >= 0) {
@@ -359,7 +356,7 @@ static int show_file(const struct jail *jail, const struct plan_shown *shown)
         r = mount_restrict(fd, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
                            AT_RECURSIVE);
     if (r == 0)
-        r = make_place(jail, shown->image_path, S_ISDIR(status.st_mode));
+        r = mount_make_place(jail, shown->image_path, S_ISDIR(status.st_mode));
     if (r == 0)
         r = mount_attach_inside(jail, fd, shown->image_path);
     close(fd);

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 #define JAIL_SCRATCH_MAX 8
+#define JAIL_FOLDERS_MAX 8
 
 /*
  * For a prewarmed program: how far its code has come. Other programs start only after they have
@@ -36,6 +37,9 @@ struct jail {
     int scratch_fd;
     int dev_fd;
     int scratch_fds[JAIL_SCRATCH_MAX];
+    int folder_fds[JAIL_FOLDERS_MAX]; /* the host's; from step_make_folders() on, detached mounts */
+    int upper_fds[JAIL_FOLDERS_MAX]; /* roots of upper layers, for the parent */
+    size_t upper_count;
     int paths_fd; /* of the Landlock ruleset; -1: none */
     pid_t program; /* 0 before it is started */
     int children_fd; /* readable when a child of init has died */

@@ -1,0 +1,247 @@
+#include "mcp/settings/mounts.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/folder_probe.h"
+#include "sandbox/limits/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void mount_release(struct mount *mount)
+{
+    free(mount->source);
+    free(mount->path);
+    free(mount->place);
+    *mount = (struct mount){0};
+}
+
+void mounts_release(struct mounts *mounts)
+{
+    for (size_t i = 0; i < mounts->count; i++)
+        mount_release(&mounts->list[i]);
+    free(mounts->list);
+    *mounts = (struct mounts){0};
+}
+
+int mount_mode_read(const char *name, enum folder_mode *ret_mode, struct fault *fault)
+{
+    for (enum folder_mode mode = 0; mode < FOLDER_MODE_COUNT; mode++) {
+        if (strcmp(folder_mode_name(mode), name) == 0) {
+            *ret_mode = mode;
+            return 0;
+        }
+    }
+    return fault_set(fault, EINVAL, "the mode of a folder must be ro or overlay, not \"%.40s\"",
+                     name);
+}
+
+int mount_mode_probe(enum folder_mode mode, struct fault *fault)
+{
+    return folder_probe(mode, fault);
+}
+
+int mounts_add(struct mounts *mounts, const struct mount *mount, struct fault *fault)
+{
+    if (mounts->count == FOLDERS_MAX)
+        return fault_set(fault, EINVAL, "%s: at most %d folders can be mounted", mount->source,
+                         FOLDERS_MAX);
+    struct mount *grown = reallocarray(mounts->list, mounts->count + 1, sizeof(*mounts->list));
+    if (grown == NULL)
+        return fault_set(fault, ENOMEM, "reading %s: %m", mount->source);
+    mounts->list = grown;
+    struct mount *added = &mounts->list[mounts->count++];
+    *added = (struct mount){
+        .source = strdup(mount->source),
+        .path = strdup(mount->path),
+        .mode = mount->mode,
+        .place = mount->place != NULL ? strdup(mount->place) : NULL,
+    };
+    if (added->source == NULL || added->path == NULL ||
+        (mount->place != NULL && added->place == NULL))
+        return fault_set(fault, ENOMEM, "reading %s: %m", mount->source);
+    return 0;
+}
+
+/* The last "@/" of the text; NULL: there is none. */
+static char *find_place(char *text)
+{
+    char *found = NULL;
+    for (char *at = text; (at = strstr(at, "@/")) != NULL; at++)
+        found = at;
+    return found;
+}
+
+int mounts_add_text(struct mounts *mounts, const char *source, const char *text,
+                    struct fault *fault)
+{
+    OWNED_MEMORY char *path = strdup(text);
+    if (path == NULL)
+        return fault_set(fault, ENOMEM, "reading %s: %m", source);
+    struct mount mount = {.source = (char *)source, .path = path, .mode = FOLDER_READ_ONLY};
+    char *at = find_place(path);
+    if (at != NULL) {
+        *at = '\0';
+        mount.place = at + 1;
+    }
+    char *colon = strrchr(path, ':');
+    if (colon != NULL && mount_mode_read(colon + 1, &mount.mode, NULL) == 0)
+        *colon = '\0';
+    if (path[0] == '\0')
+        return fault_set(fault, EINVAL,
+                         "%s needs a folder: FOLDER, FOLDER:MODE or FOLDER:MODE@/PATH", source);
+    return mounts_add(mounts, &mount, fault);
+}
+
+static int refuse(const struct folder *folder, const char *reason, const char *remedy,
+                  struct fault *fault)
+{
+    return fault_set(fault, EPERM, "%s cannot be mounted: %s; %s", folder->path, reason, remedy);
+}
+
+/* The path with links resolved, as far as it exists; owned by the caller. NULL for NULL. */
+static char *real_path(const char *path)
+{
+    if (path == NULL)
+        return NULL;
+    char *real = realpath(path, NULL);
+    return real != NULL ? real : strdup(path);
+}
+
+static int check_system(const struct folder *folder, struct fault *fault)
+{
+    static const char *const below[] = {"/proc", "/sys", "/dev", "/run", "/boot", "/etc"};
+    static const char *const alone[] = {"/usr", "/var", "/tmp",  "/home",  "/root", "/opt",  "/srv",
+                                        "/mnt", "/bin", "/sbin", "/media", "/lib",  "/lib64"};
+    static const char choose[] = "mount the folder that snippets need, below it";
+    if (strcmp(folder->path, "/") == 0)
+        return refuse(folder, "it is the whole file system", choose, fault);
+    for (size_t i = 0; i < ARRAY_LENGTH(below); i++)
+        if (folder_is_below(folder->path, below[i]))
+            return refuse(folder, "it belongs to the system", "copy what snippets need elsewhere",
+                          fault);
+    for (size_t i = 0; i < ARRAY_LENGTH(alone); i++)
+        if (strcmp(folder->path, alone[i]) == 0)
+            return refuse(folder, "it belongs to the system", choose, fault);
+    return 0;
+}
+
+static int check_home(const struct folder *folder, const struct mount_fence *fence,
+                      struct fault *fault)
+{
+    OWNED_MEMORY char *home = real_path(fence->home);
+    if (home == NULL || !folder_is_below(home, folder->path))
+        return 0;
+    return refuse(folder,
+                  strcmp(home, folder->path) == 0
+                      ? "it is your home directory, with keys and settings of other programs"
+                      : "your home directory is in it",
+                  "mount a folder below your home directory", fault);
+}
+
+static int check_own(const struct folder *folder, const struct mount_fence *fence,
+                     struct fault *fault)
+{
+    OWNED_MEMORY char *store = real_path(fence->store);
+    OWNED_MEMORY char *configuration = real_path(fence->configuration);
+    OWNED_MEMORY char *read = real_path(fence->configuration_read);
+    if (store != NULL &&
+        (folder_is_below(store, folder->path) || folder_is_below(folder->path, store)))
+        return refuse(folder, "the images of this server are there", "mount another folder", fault);
+    if ((configuration != NULL && (folder_is_below(configuration, folder->path) ||
+                                   folder_is_below(folder->path, configuration))) ||
+        (read != NULL && folder_is_below(read, folder->path)))
+        return refuse(folder, "the configuration of this server is there",
+                      "mount another folder, or keep the configuration elsewhere (--config)",
+                      fault);
+    return 0;
+}
+
+/* The folder of "project". Owned by the caller; NULL with errno. */
+static char *find_project(void)
+{
+    const char *told = getenv("CLAUDE_PROJECT_DIR");
+    return told != NULL && told[0] != '\0' ? strdup(told) : getcwd(NULL, 0);
+}
+
+/* One configuration of a user serves many projects: it must not give away what is no project. */
+static int check_project(const struct folder *folder, const struct mount_fence *fence,
+                         struct fault *fault)
+{
+    OWNED_MEMORY char *home = real_path(fence->home);
+    OWNED_MEMORY char *under = real_path(fence->under);
+    if ((home != NULL && folder_is_below(folder->path, home)) ||
+        (under != NULL && folder_is_below(folder->path, under)))
+        return 0;
+    return refuse(folder, "the project is outside of your home directory",
+                  "allow folders below one with --mount-under DIR, or name the folder", fault);
+}
+
+static int open_mount(const struct mount *mount, const struct mount_fence *fence,
+                      struct folder *folder, struct fault *fault)
+{
+    bool is_project = strcmp(mount->path, MOUNT_PROJECT) == 0;
+    OWNED_MEMORY char *path = is_project ? find_project() : strdup(mount->path);
+    if (path == NULL)
+        return fault_set(fault, errno, "cannot find out the folder of the project: %m");
+    int r = folder_open(path, folder, fault);
+    if (r == 0)
+        r = check_system(folder, fault);
+    if (r == 0)
+        r = check_home(folder, fence, fault);
+    if (r == 0)
+        r = check_own(folder, fence, fault);
+    if (r == 0 && is_project)
+        r = check_project(folder, fence, fault);
+    if (r == 0 && mount->mode == FOLDER_OVERLAY)
+        r = folder_probe_upper(fault);
+    if (r < 0)
+        return r;
+    folder->mode = mount->mode;
+    folder->place_is_given = mount->place != NULL;
+    folder->place = strdup(mount->place != NULL ? mount->place : folder->path);
+    return folder->place == NULL ? fault_set(fault, ENOMEM, "out of memory for folders")
+                                 : folder_check_place(folder, fault);
+}
+
+/* Against those before it: a folder must not hide a part of another one. */
+static int check_overlap(const struct folders *folders, const struct folder *folder,
+                         struct fault *fault)
+{
+    for (size_t i = 0; i < folders->count; i++) {
+        const struct folder *other = &folders->list[i];
+        if (other != folder && (folder_is_below(folder->place, other->place) ||
+                                folder_is_below(other->place, folder->place)))
+            return fault_set(fault, EINVAL,
+                             "%s and %s overlap in the sandbox: mount one of them, or give one "
+                             "another place with @/PATH",
+                             other->place, folder->place);
+    }
+    return 0;
+}
+
+int mounts_open(const struct mounts *mounts, const struct mount_fence *fence,
+                struct folders *ret_folders, struct fault *fault)
+{
+    if (mounts->count == 0)
+        return 0;
+    OWNED(folders_release) struct folders folders = {0};
+    folders.list = calloc(mounts->count, sizeof(*folders.list));
+    if (folders.list == NULL)
+        return fault_set(fault, ENOMEM, "out of memory for folders");
+    for (size_t i = 0; i < mounts->count; i++) {
+        struct folder *folder = &folders.list[folders.count++];
+        folder->fd = -1;
+        int r = open_mount(&mounts->list[i], fence, folder, fault);
+        if (r == 0)
+            r = check_overlap(&folders, folder, fault);
+        if (r < 0) {
+            fault_prefix(fault, "%s", mounts->list[i].source);
+            return r;
+        }
+    }
+    *ret_folders = folders;
+    folders = (struct folders){0};
+    return 0;
+}

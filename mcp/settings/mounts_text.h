@@ -1,0 +1,19 @@
+/*
+ * What the model is told about folders of the host.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_SETTINGS_MOUNTS_TEXT_H
+#define MCP_SETTINGS_MOUNTS_TEXT_H
+
+#include "sandbox/base/buffer.h"
+#include "sandbox/jail/folder.h"
+
+/*
+ * Appends a sentence with the places of the folders and what happens to writes, at most
+ * FOLDERS_SHOWN_MAX bytes of names. Without folders: that this computer's files are out of reach. 0 or
+ * a negative errno of buffer_append().
+ */
+int mounts_describe(const struct folders *folders, struct buffer *text);
+
+#endif

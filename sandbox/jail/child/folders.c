@@ -1,0 +1,344 @@
+/*
+ * Folders of the host. Each is seen through an overlayfs of its own: a bind mount, even a read-only
+ * one, would let a snippet connect to the folder's sockets and write to its FIFOs.
+ *
+ * Source: the kernel's filesystems/overlayfs.rst.
+ */
+#include "sandbox/jail/child/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* In the scratch tmpfs, whose root the jail never sees. */
+#define FOLDERS_NAME "folders"
+#define EMPTY_NAME "empty"
+#define PLACES_NAME "places"
+#define NUMBER_DIGITS_MAX 11
+#define LINK_SIZE (sizeof("self/fd/") + NUMBER_DIGITS_MAX)
+#define OVERLAY_ATTRIBUTES (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+/* Directories of an overlay: descriptors of attached mounts; -1: none. */
+struct overlay {
+    int top, bottom; /* lower layers; top may be -1 if there is an upper layer */
+    int upper, work;
+};
+
+static size_t append(char *text, size_t length, const char *more)
+{
+    size_t added = strlen(more);
+    memcpy(text + length, more, added + 1);
+    return length + added;
+}
+
+static size_t append_number(char *text, size_t length, unsigned number)
+{
+    char digits[NUMBER_DIGITS_MAX + 1];
+    size_t at = sizeof(digits) - 1;
+    digits[at] = '\0';
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return append(text, length, digits + at);
+}
+
+/* Relative to a proc: options of overlayfs name directories, and no name of the host needs escaping. */
+static size_t append_link(char *text, size_t length, int fd)
+{
+    return append_number(text, append(text, length, "self/fd/"), (unsigned)fd);
+}
+
+static int set_layers(int context, const struct overlay *overlay)
+{
+    char text[2 * LINK_SIZE];
+    size_t length = 0;
+    if (overlay->top >= 0)
+        length = append(text, append_link(text, length, overlay->top), ":");
+    append_link(text, length, overlay->bottom);
+    int r = filesystem_set(context, "lowerdir", text);
+    if (r < 0 || overlay->upper < 0)
+        return r;
+    append_link(text, 0, overlay->upper);
+    r = filesystem_set(context, "upperdir", text);
+    append_link(text, 0, overlay->work);
+    return r < 0 ? r : filesystem_set(context, "workdir", text);
+}
+
+/*
+ * A detached overlay. userxattr: a user namespace has no rights to other attributes; it also keeps
+ * the kernel from following redirections in attributes of a layer.
+ */
+static int overlay_make(const struct jail *jail, const struct overlay *overlay)
+{
+    if (fchdir(jail->proc_fd) < 0)
+        return -errno;
+    int context = (int)syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
+    if (context < 0)
+        return -errno;
+    int r = set_layers(context, overlay);
+    if (r == 0 && syscall(SYS_fsconfig, context, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0)
+        r = -errno;
+    if (r == 0)
+        r = filesystem_mount(context,
+                             OVERLAY_ATTRIBUTES | (overlay->upper < 0 ? MOUNT_ATTR_RDONLY : 0));
+    close(context);
+    return r;
+}
+
+/* Every part of the path must be a directory, none a link. */
+static int open_plain(int directory_fd, const char *path, uint64_t resolve)
+{
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                 .resolve = RESOLVE_NO_SYMLINKS | resolve};
+    int fd;
+    do {
+        fd = (int)syscall(SYS_openat2, directory_fd, path, &how, sizeof(how));
+    } while (fd < 0 && errno == EAGAIN);
+    return fd < 0 ? -errno : fd;
+}
+
+/*
+ * By its path, because an overlay takes layers only from mounts of this namespace, and the server's
+ * descriptor belongs to another. The folder must be the same as when the server opened it.
+ */
+static int open_folder(const struct plan_folder *folder)
+{
+    int fd = open_plain(AT_FDCWD, folder->path, 0);
+    if (fd < 0)
+        return fd == -ENOENT || fd == -ELOOP || fd == -ENOTDIR ? -ESTALE : fd;
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    return status.st_dev == folder->device && status.st_ino == folder->inode ? fd : -ESTALE;
+}
+
+int step_open_folders(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->folder_count; i++) {
+        jail_note(jail, STEP_OPEN_FOLDER, (int)i);
+        if (i >= JAIL_FOLDERS_MAX)
+            return -E2BIG;
+        jail->folder_fds[i] = open_folder(&plan->folders[i]);
+        if (jail->folder_fds[i] < 0)
+            return jail->folder_fds[i];
+    }
+    return 0;
+}
+
+/* Makes a directory, unless it is there, and opens it. */
+static int make_directory(int directory_fd, const char *name)
+{
+    if (mkdirat(directory_fd, name, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    return open_plain(directory_fd, name, RESOLVE_BENEATH);
+}
+
+static int make_read_only(const struct jail *jail, int directory_fd, int folder_fd)
+{
+    int empty = make_directory(directory_fd, EMPTY_NAME);
+    if (empty < 0)
+        return empty;
+    int fd = overlay_make(jail, &(struct overlay){empty, folder_fd, -1, -1});
+    close(empty);
+    return fd;
+}
+
+static int make_writable(struct jail *jail, int directory_fd, int folder_fd)
+{
+    char name[NUMBER_DIGITS_MAX + sizeof("work")];
+    append_number(name, append(name, 0, "work"), (unsigned)jail->upper_count);
+    int work = make_directory(directory_fd, name);
+    if (work < 0)
+        return work;
+    append_number(name, append(name, 0, "up"), (unsigned)jail->upper_count);
+    if (mkdirat(directory_fd, name, 0755) < 0)
+        return -errno;
+    int upper = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (upper < 0)
+        return -errno;
+    int fd = overlay_make(jail, &(struct overlay){-1, folder_fd, upper, work});
+    close(work);
+    jail->upper_fds[jail->upper_count++] = upper;
+    return fd;
+}
+
+static int make_folder(struct jail *jail, int directory_fd, size_t i)
+{
+    int folder_fd = jail->folder_fds[i];
+    jail_note(jail, STEP_MAKE_FOLDER, (int)i);
+    int fd = jail->plan->folders[i].mode == FOLDER_OVERLAY
+                 ? make_writable(jail, directory_fd, folder_fd)
+                 : make_read_only(jail, directory_fd, folder_fd);
+    close(folder_fd);
+    jail->folder_fds[i] = fd;
+    return fd < 0 ? fd : 0;
+}
+
+/* The scratch tmpfs is attached, so an overlay may have layers in it. */
+int step_make_folders(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    if (plan->folder_count == 0)
+        return 0;
+    int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC); /* the layers of the image, perhaps */
+    if (before < 0)
+        return -errno;
+    int directory = make_directory(jail->scratch_fd, FOLDERS_NAME);
+    int r = directory < 0 ? directory : 0;
+    for (size_t i = 0; r == 0 && i < plan->folder_count; i++)
+        r = make_folder(jail, directory, i);
+    if (r == 0 && fchdir(before) < 0)
+        r = -errno;
+    close(before);
+    close(directory);
+    return r;
+}
+
+/* Makes the directories of a path below one; existing ones are fine. */
+static int make_path(int directory_fd, const char *path)
+{
+    char part[PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof(part))
+        return -ENAMETOOLONG;
+    memcpy(part, path, length + 1);
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        part[i] = '\0';
+        if (mkdirat(directory_fd, part, 0755) < 0 && errno != EEXIST)
+            return -errno;
+        part[i] = path[i];
+    }
+    return 0;
+}
+
+/*
+ * Whether the image lacks the place: 1 or 0, or a negative errno. A link on the way is an error, so
+ * that the folder appears where the operator expects it.
+ */
+static int is_missing(const struct jail *jail, const struct plan_folder *folder)
+{
+    int fd = open_plain(jail->root_fd, folder->place, RESOLVE_IN_ROOT);
+    if (fd == -ENOENT)
+        return 1;
+    if (fd < 0)
+        return fd;
+    close(fd);
+    return folder->may_cover ? 0 : -EEXIST;
+}
+
+/* Opens the deepest directory above the path that the image has, and cuts the path to it. */
+static int open_ancestor(const struct jail *jail, char *path)
+{
+    int fd = -ENOENT;
+    for (size_t length = strlen(path); fd == -ENOENT && length > 0;) {
+        while (path[--length] != '/')
+            ;
+        path[length] = '\0';
+        fd = open_plain(jail->root_fd, length > 0 ? path : "/", RESOLVE_IN_ROOT);
+    }
+    return fd;
+}
+
+/* Adds the directories below `places_fd` to those of the image, where the image is to have this path. */
+static int add_directories(struct jail *jail, int places_fd, const char *path)
+{
+    char ancestor[PATH_MAX];
+    memcpy(ancestor, path, strlen(path) + 1);
+    int image = open_ancestor(jail, ancestor);
+    if (image < 0)
+        return image;
+    bool is_root = ancestor[0] == '\0';
+    int added = open_plain(places_fd, is_root ? "." : ancestor + 1, RESOLVE_BENEATH);
+    if (added < 0)
+        return added;
+    int fd = overlay_make(jail, &(struct overlay){added, image, -1, -1});
+    close(added);
+    close(image);
+    if (fd < 0)
+        return fd;
+    int r =
+        is_root ? mount_attach(fd, AT_FDCWD, ROOT_PLACE) : mount_attach_inside(jail, fd, ancestor);
+    if (r == 0 && is_root) {
+        close(jail->root_fd);
+        jail->root_fd = fd;
+        return 0;
+    }
+    close(fd);
+    return r;
+}
+
+/* Makes the missing places below a directory of the scratch tmpfs. Its descriptor, or -1: none. */
+static int collect_missing(struct jail *jail, bool *ret_missing, int *ret_places)
+{
+    const struct jail_plan *plan = jail->plan;
+    for (size_t i = 0; i < plan->folder_count; i++) {
+        const struct plan_folder *folder = &plan->folders[i];
+        jail_note(jail, STEP_MAKE_PLACE, (int)i);
+        int r = folder->is_in_scratch ? 0 : is_missing(jail, folder);
+        if (r < 0)
+            return r;
+        ret_missing[i] = r == 1;
+        if (!ret_missing[i])
+            continue;
+        if (*ret_places < 0)
+            *ret_places = make_directory(jail->scratch_fd, PLACES_NAME);
+        r = *ret_places < 0 ? *ret_places : make_path(*ret_places, folder->place + 1);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/*
+ * The image is read-only, so missing mount points come from an overlay over the deepest directory it
+ * has on the way: /home for /home/user/project. An overlay over the whole root would slow down every
+ * program.
+ */
+int step_make_places(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    bool missing[JAIL_FOLDERS_MAX] = {false};
+    int places = -1;
+    int r = collect_missing(jail, missing, &places);
+    for (size_t i = 0; r == 0 && i < plan->folder_count; i++) {
+        if (!missing[i])
+            continue;
+        jail_note(jail, STEP_MAKE_PLACE, (int)i);
+        int fd = open_plain(jail->root_fd, plan->folders[i].place, RESOLVE_IN_ROOT);
+        if (fd == -ENOENT)
+            r = add_directories(jail, places, plan->folders[i].place);
+        else if (fd >= 0) /* it came with the place of another folder */
+            close(fd);
+        else
+            r = fd;
+    }
+    if (places >= 0)
+        close(places);
+    return r;
+}
+
+int step_mount_folders(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < plan->folder_count; i++) {
+        const struct plan_folder *folder = &plan->folders[i];
+        jail_note(jail, STEP_MOUNT_FOLDER, (int)i);
+        if (folder->is_in_scratch)
+            r = mount_make_place(jail, folder->place, true);
+        if (r == 0)
+            r = mount_attach_inside(jail, jail->folder_fds[i], folder->place);
+        close(jail->folder_fds[i]);
+    }
+    return r;
+}

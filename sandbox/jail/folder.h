@@ -1,0 +1,54 @@
+/*
+ * Folders of the host for snippets: opened and checked once, when the program starts, and the same for
+ * all its runs.
+ *
+ * Side: parent.  Source: openat2(2).
+ */
+#ifndef SANDBOX_JAIL_FOLDER_H
+#define SANDBOX_JAIL_FOLDER_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/jail/child/folder_mode.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct folder {
+    char *path; /* owned; on the host: absolute, without links, "." or ".."; any bytes but NUL */
+    char *place; /* owned; in the jail: absolute, without "." or ".." */
+    bool place_is_given; /* by the operator; else it is the path */
+    enum folder_mode mode;
+    int fd; /* owned; O_PATH: holds the inode, so that its number stays its own */
+    uint64_t device, inode;
+};
+
+struct folders {
+    struct folder *list; /* owned */
+    size_t count; /* <= FOLDERS_MAX */
+};
+
+void folders_release(struct folders *folders);
+
+/* "ro", "overlay". */
+const char *folder_mode_name(enum folder_mode mode);
+
+/*
+ * Opens a folder of the host by a path that may have links; sets path, fd, device and inode. 0, or a
+ * negative errno with its fault: -ENOTDIR for a file.
+ */
+int folder_open(const char *path, struct folder *folder, struct fault *fault);
+
+/*
+ * Checks that folder->place can be mounted in a jail: it is absolute and normal, and neither covers
+ * nor is part of what a jail consists of. 0, or -EINVAL with a fault that names the remedy.
+ */
+int folder_check_place(const struct folder *folder, struct fault *fault);
+
+/* Whether the place is in a writable directory of the jail. */
+bool folder_is_in_scratch(const char *place);
+
+/* Whether a path is another or lies below it; both absolute and normal. */
+bool folder_is_below(const char *path, const char *above);
+
+#endif

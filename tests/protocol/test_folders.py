@@ -1,0 +1,252 @@
+"""--mount shows folders of the host to snippets: read-only, or with writes to a copy."""
+
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+
+from support.folder import Folder
+from support.mcp_client import environment_of, run_program
+from support.sandbox import descendants_of, left_after
+
+READ = """
+import os
+where = {place!r}
+print(sorted(os.listdir(where)) == {names!r}, open(where + '/a.txt').read().strip(), open(where + '/in').read().strip())
+"""
+WRITE = """
+import os, shutil
+os.chdir({place!r})
+open('a.txt', 'a').write('more')
+open('new', 'w').write('x')
+os.remove('hard')
+shutil.rmtree('sub')
+os.mkdir('sub')
+open('sub/other', 'w').write('y')
+os.rename('k=l', 'renamed')
+print(sorted(os.listdir('sub')), open('a.txt').read().split(), os.path.exists('hard'))
+"""
+
+
+@pytest.fixture
+def home():
+    """A directory that no directory of a jail is above, as it is with projects of people."""
+    path = pathlib.Path(tempfile.mkdtemp(dir=pathlib.Path.home(), prefix="folders-"))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def folder(home):
+    folder = Folder(home / "project")
+    yield folder
+    folder.close()
+
+
+def said(server, code):
+    return server.text_of(server.call("run_python_code", code))
+
+
+def read_code(folder, place=None):
+    return READ.format(place=place or str(folder.path), names=sorted(os.listdir(folder.path)))
+
+
+def run_bash(*options, code="true", **kwargs):
+    return run_program("run", "--language", "bash", *options, "-", input=code.encode(), **kwargs)
+
+
+@pytest.mark.parametrize("mode", ["", ":ro", ":overlay"])
+@pytest.mark.parametrize("place", ["", "/mnt/there", "/data/new/place", "/tmp/x", "/work/data/x", "/home/me"])
+def test_folder_is_at_its_own_path_or_the_given_one(start_python, folder, mode, place):
+    server = start_python("--mount", f"{folder.path}{mode}{'@' if place else ''}{place}")
+    assert said(server, read_code(folder, place)) == "True first second"
+    folder.assert_untouched()
+
+
+def test_writes_are_refused_in_a_read_only_folder(start_python, folder):
+    server = start_python("--mount", str(folder.path))
+    assert said(server, f"""
+import os
+def attempt(function, *arguments):
+    try:
+        return function(*arguments)
+    except OSError as fault:
+        return fault.errno
+os.chdir({str(folder.path)!r})
+print(attempt(open, 'a.txt', 'a'), attempt(open, 'new', 'w'), attempt(os.remove, 'a.txt'), attempt(os.mkdir, 'd'),
+      attempt(os.chmod, 'a.txt', 0o777), attempt(os.utime, 'a.txt'), attempt(os.rename, 'a.txt', 'b'))
+""") == "30 30 30 30 30 30 30"
+    folder.assert_untouched()
+
+
+def test_writes_to_an_overlay_do_not_reach_the_folder_or_the_next_run(start_python, folder):
+    server = start_python("--mount", f"{folder.path}:overlay", "--warm", "1")
+    for _ in range(3):
+        assert said(server, WRITE.format(place=str(folder.path))) == "['other'] ['first', 'more'] False"
+        folder.assert_untouched()
+        assert not left_after(30, lambda: len(descendants_of(server.process.pid)) < 2)
+    assert said(server, read_code(folder)) == "True first second"
+
+
+def test_overlay_is_bounded_by_the_disk_limit(start_python, folder):
+    server = start_python("--mount", f"{folder.path}:overlay", "--disk", "2M")
+    assert said(server, f"""
+try:
+    open({str(folder.path)!r} + '/big', 'wb').write(bytes(4 << 20))
+except OSError as fault:
+    print(fault.errno)
+""").startswith("28")
+    folder.assert_untouched()
+
+
+@pytest.mark.parametrize("name", Folder.NAMES)
+@pytest.mark.parametrize("mode", ["ro", "overlay"])
+def test_odd_names_are_mounted_through_the_configuration(folder, home, python_settings, mode, name):
+    (folder.path / name).unlink()
+    (folder.path / name).mkdir()
+    (folder.path / name / "a").write_text("here")
+    configuration = home / "config.json"
+    path = str(folder.path / name)
+    configuration.write_text(json.dumps({"mounts": [{"path": path, "mode": mode}]}))
+    done = run_program("run", "--language", "python", "--config", configuration, "-",
+                       input=f"print(open({path!r} + '/a').read())".encode(), env=python_settings)
+    assert (done.stdout, done.stderr) == (b"here\n", b"")
+
+
+def test_configuration_and_options_add_up(folder, home, start_python):
+    (home / "other").mkdir()
+    (home / "other" / "a").write_text("other")
+    configuration = home / "config.json"
+    configuration.write_text(json.dumps(
+        {"mounts": [{"path": str(folder.path), "at": "/one"}, {"path": str(folder.path), "mode": "overlay", "at": "/two"}]}))
+    server = start_python("--config", str(configuration), "--mount", f"{home}/other")
+    assert said(server, f"""
+import os
+open('/two/new', 'w').close()
+print(len(os.listdir('/two')) - len(os.listdir('/one')), open('{home}/other/a').read(), os.listdir('{home}'))
+""") == "1 other ['other']"
+    folder.assert_untouched()
+
+
+@pytest.mark.parametrize("mounts", [
+    5, "x", {}, [5], [{}], [{"path": 5}], [{"path": ""}], [{"path": "/a", "mode": "x"}], [{"path": "/a", "at": 5}],
+    [{"path": "/a", "more": 1}], [{"path": "relative"}], [{"path": "/a\0b"}]])
+def test_mistakes_of_the_configuration_are_told(home, mounts):
+    configuration = home / "config.json"
+    configuration.write_text(json.dumps({"mounts": mounts}))
+    done = run_bash("--config", configuration)
+    assert done.returncode == 2 and f'"mounts" in {configuration}'.encode() in done.stderr
+
+
+REFUSED = {
+    "/": "it is the whole file system",
+    "{home}": "it is your home directory",
+    "{home}/..": "your home directory is in it",
+    "/etc": "it belongs to the system",
+    "/usr": "it belongs to the system",
+    "/proc/self": "it belongs to the system",
+    "/tmp": "it belongs to the system",
+    "{home}/store": "the images of this server are there",
+    "{home}/store/code-sandbox-mcp/images": "the images of this server are there",
+    "{home}/settings/code-sandbox-mcp": "the configuration of this server is there",
+    "{home}/link": "the configuration of this server is there",
+    "{home}/settings": "the configuration of this server is there",
+    "{home}/file": "is not a folder",
+    "{home}/absent": "there is no folder",
+    "{home}/project:write": "a mode is ro",
+    "{home}/project@/work": "a directory /work of its own",
+    "{home}/project@/usr/x": "belongs to the system there",
+    "{home}/project@/a/../b": "must be an absolute path",
+}
+
+
+@pytest.mark.parametrize("command", ["run", "serve", "doctor"])
+@pytest.mark.parametrize("text", REFUSED)
+def test_refusal_names_the_reason(tmp_path, command, text):
+    home = tmp_path / "home"
+    for name in ("project", "store/code-sandbox-mcp/images", "settings/code-sandbox-mcp"):
+        (home / name).mkdir(parents=True)
+    (home / "file").write_text("")
+    (home / "link").symlink_to("settings/code-sandbox-mcp")
+    environment = environment_of(HOME=str(home), XDG_DATA_HOME=str(home / "store"), XDG_CONFIG_HOME=str(home / "settings"))
+    done = run_program(command, "--mount", text.format(home=home), *(["x.py"] if command == "run" else []),
+                       env=environment)
+    assert done.returncode == 2 and done.stdout == b""
+    first = done.stderr.decode().splitlines()[0]
+    assert first.startswith("code-sandbox-mcp: --mount: ") and REFUSED[text] in first
+
+
+@pytest.mark.parametrize("place", ["/usr", "/opt", "/mnt", "/bin/x"])
+def test_place_that_the_image_has_needs_to_be_given(start_python, home, place):
+    """With the image's own directories as places, as if the host's folder had their path."""
+    (home / "project").mkdir()
+    done = run_bash("--mount", f"{home}/project@{place}", code=f"ls {place}")
+    assert (done.returncode == 0) == (place in ("/opt", "/mnt")), done.stderr
+
+
+def test_folder_that_was_replaced_is_not_shown(start_python, folder, home):
+    server = start_python("--mount", str(folder.path), "--warm", "0")
+    assert said(server, read_code(folder)) == "True first second"
+    folder.path.rename(home / "moved")
+    folder.path.mkdir()
+    result = server.call("run_python_code", "print(1)")
+    assert result["isError"] and "was moved or replaced since this server started" in result["content"][0]["text"]
+    assert result["_meta"]["code-sandbox/error"]["id"] == "open_folders"
+    folder.path.rmdir()
+    (home / "moved").rename(folder.path)
+    assert said(server, read_code(folder)) == "True first second"
+
+
+def test_project_is_the_folder_of_the_client(folder, home, python_settings):
+    environment = {**python_settings, "CLAUDE_PROJECT_DIR": str(folder.path)}
+    code = read_code(folder).encode()
+    options = ("run", "--language", "python", "--mount", "project")
+    assert run_program(*options, "-", input=code, env=environment).stdout == b"True first second\n"
+    assert run_program(*options, "-", input=code, env=python_settings, cwd=folder.path).stdout == b"True first second\n"
+    with tempfile.TemporaryDirectory() as outside:
+        pathlib.Path(outside, "a").write_text("out there")
+        code = f"print(open('{outside}/a').read())".encode()
+        environment["CLAUDE_PROJECT_DIR"] = outside
+        done = run_program(*options, "-", input=code, env=environment)
+        assert done.returncode == 2 and b"--mount-under DIR" in done.stderr
+        done = run_program(*options, "--mount-under", outside, "-", input=code, env=environment)
+        assert (done.stdout, done.stderr) == (b"out there\n", b"")
+
+
+def test_model_is_told_what_it_can_see(start_python, folder, home):
+    def description(*options):
+        tools = start_python(*options).result("tools/list")["tools"]
+        assert all(len(tool["description"]) <= 1000 for tool in tools)
+        return next(tool["description"] for tool in tools if tool["name"] == "run_python_code")
+
+    assert "no access to this computer's files." in description()
+    told = description("--mount", f"{folder.path}:overlay", "--mount", f"{home}@/data")
+    assert f"{folder.path} (writes go to a copy), /data (read-only)." in told
+    long = home / ("n" * 250)
+    long.mkdir()
+    assert "it sees only 1 folder of long names." in description("--mount", str(long))
+
+
+def test_doctor_tells_folders_and_modes(folder, home, python_settings):
+    (home / "link").symlink_to(folder.path)
+    done = run_program("doctor", "--json", "--mount", f"{home}/link:overlay@/data", env=python_settings)
+    report = json.loads(done.stdout)["folders"]
+    assert report["mounted"] == [{"path": str(folder.path), "mode": "overlay", "at": "/data"}]
+    assert [mode["mode"] for mode in report["modes"]][:2] == ["ro", "overlay"]
+    assert all(mode["ok"] == (mode["reason"] is None) for mode in report["modes"])
+    lines = run_program("doctor", "--mount", str(folder.path), env=python_settings).stdout.decode().splitlines()
+    assert f"ok    folder      {folder.path} (ro)" in lines
+
+
+def test_tree_of_many_files_is_seen_whole(start_python, home):
+    """A start does not look at what is in a folder."""
+    for outer in range(20):
+        directory = home / "many" / str(outer)
+        directory.mkdir(parents=True)
+        for inner in range(200):
+            (directory / str(inner)).touch()
+    server = start_python("--mount", f"{home}/many:overlay", "--warm", "0")
+    assert said(server, f"import os; print(sum(len(files) for _, _, files in os.walk('{home}/many')))") == "4000"

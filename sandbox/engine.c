@@ -195,6 +195,8 @@ static int start_next(struct engine *engine, struct run *run, struct fault *faul
         return fault_set(fault, -engine->status, "%s", engine->fault.text);
     }
     int r = compile_filter(engine, fault);
+    if (r == 0)
+        r = folder_guard_open(&run->guard, plan_jail(run->template.plan), fault);
     return r < 0 ? r : run_start(run, fault);
 }
 
@@ -383,8 +385,9 @@ static struct run *run_new(struct engine *engine, const struct run_spec *spec, s
         .parcel = parcel,
         .stdin_bytes = stdin_bytes,
         .stdin_source = stdin_source,
-        .folders = spec->folders,
-        .may_be_warm = spec->may_be_warm,
+        .guard = {.folders = spec->folders},
+        /* What a writable folder needs is found out just before the run. */
+        .may_be_warm = spec->may_be_warm && !folders_have(spec->folders, FOLDER_WRITABLE),
         .observer = *observer,
         .submitted_at = clock_now(),
         .attempt = ATTEMPT_NONE,

@@ -8,7 +8,7 @@
 
 #include "sandbox/base/fault.h"
 #include "sandbox/capture.h"
-#include "sandbox/jail/folder.h"
+#include "sandbox/jail/folder_guard.h"
 #include "sandbox/limits/enforcement.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/limits/outcome.h"
@@ -71,6 +71,7 @@ struct run_result {
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */
     bool files_lost; /* both could not be collected, and are empty */
     struct run_folders folders;
+    struct folder_changes appeared; /* in folders of mode FOLDER_WRITABLE */
 };
 
 void run_files_release(struct run_files *files);

@@ -12,9 +12,9 @@
  *
  * The two share: `control`, on which the child sends reports (READY, ENDED, or FAILED with the
  * step) and receives the parent's words; memory for the code and the input files; a pipe each for
- * the program's stdout and stderr, and for its stdin, if it has one (sandbox/stdin_pump.h); a socket
- * for descriptors (sandbox/run_files.h); and a pidfd, readable when init, and with it the whole pid
- * namespace, is gone. A prewarmed sandbox (sandbox/warm_pool.h) has all of this, and the program.
+ * the program's stdin, if it has one, stdout and stderr; a socket for descriptors of files to collect;
+ * and a pidfd, readable when init, and with it the whole pid namespace, is gone. A prewarmed sandbox
+ * (sandbox/warm_pool.h) has all of this, and the program.
  *
  * READY comes right before execve, or before the code goes to a prewarmed program, and starts the
  * clock. FAILED, or an end without READY, means that the sandbox failed: nothing of the snippet has
@@ -23,9 +23,8 @@
  * to kill, init kills and reaps all other processes, reports ENDED and exits; if that takes too
  * long, the server kills init, and the kernel the rest. On ENDED, or else when the pidfd becomes
  * readable, the server drains the pipes and calls done. The pidfd ends the run: the server reaps
- * init, and the slot is free for the next run.
- *
- * However the server dies, init gets its death signal, and init's death kills the rest.
+ * init, and the slot is free for the next run. However the server dies, init gets its death signal,
+ * and init's death kills the rest.
  */
 #include "sandbox/run.h"
 
@@ -416,7 +415,7 @@ static void collect_files(struct run *run)
         .code_name = plan_jail(run->template.plan)->code_name,
         .inputs = {run->attempt.limited.sandbox.code_fd, run->parcel.code_length,
                    run->parcel.file_count},
-        .folders = run->folders,
+        .guard = &run->guard,
         .since = run->attempt.fed_at,
     };
     run_files_collect(&source, &run->attempt.result);
@@ -495,6 +494,7 @@ void run_free(struct run *run)
     attempt_release(run);
     sandbox_template_release(&run->template);
     parcel_release(&run->parcel);
+    folder_guard_release(&run->guard);
     free(run->stdin_bytes);
     free(run);
 }

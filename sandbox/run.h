@@ -61,7 +61,7 @@ struct run {
     struct parcel parcel; /* owned; its bytes until the program has them */
     char *stdin_bytes;    /* owned; NULL: none */
     struct run_stdin stdin_source;
-    const struct folders *folders; /* borrowed, or NULL */
+    struct folder_guard guard; /* owned */
     bool may_be_warm;
     struct run_observer observer;
     int64_t submitted_at; /* clock_now() */

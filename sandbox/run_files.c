@@ -274,8 +274,9 @@ static size_t count_upper(const struct folders *folders)
 static void take_folders(const struct run_files_source *source, const int *fds,
                          struct run_folders *folders)
 {
-    for (size_t i = 0; source->folders != NULL && i < source->folders->count; i++) {
-        const struct folder *folder = &source->folders->list[i];
+    const struct folders *all = source->guard->folders;
+    for (size_t i = 0; all != NULL && i < all->count; i++) {
+        const struct folder *folder = &all->list[i];
         if (folder->mode != FOLDER_OVERLAY)
             continue;
         folders->list[folders->count] =
@@ -288,7 +289,8 @@ void run_files_collect(const struct run_files_source *source, struct run_result 
 {
     int fds[2 + FOLDERS_MAX];
     char byte;
-    size_t upper_count = count_upper(source->folders);
+    size_t upper_count = count_upper(source->guard->folders);
+    folder_guard_compare(source->guard, &result->appeared);
     const struct fd_message message = {&byte, 1, fds, 2 + upper_count};
     if (fd_message_receive(source->files_fd, &message, MSG_DONTWAIT) <= 0) {
         result->files_lost = true;

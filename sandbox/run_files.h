@@ -25,15 +25,16 @@ struct run_files_source {
     int files_fd; /* borrowed; the socket with the descriptors */
     const char *code_name; /* borrowed; the program's own file, which is left out */
     struct run_inputs inputs; /* left out as long as they are unchanged */
-    const struct folders *folders; /* borrowed; of the run, or NULL */
+    const struct folder_guard *guard; /* borrowed */
     struct timespec since; /* run_folder.since */
 };
 
 /*
- * Takes the upper layers of folders. Opens the newest RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX
- * files found, and the first RUN_FIGURES_MAX figures. Leaves out __pycache__, node_modules, and
- * whatever the owner may not read. Sets `files`, `figures` and `folders`, which must be empty. If no
- * descriptors arrived, because too many were in transit or open, all of them are lost.
+ * Takes the upper layers of folders, and looks for protected names in writable ones. Opens the newest
+ * RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX files found, and the first RUN_FIGURES_MAX figures.
+ * Leaves out __pycache__, node_modules, and whatever the owner may not read. Sets `files`, `figures`,
+ * `folders` and `appeared`, which must be empty. If no descriptors arrived, because too many were in
+ * transit or open, all but the last are lost.
  */
 void run_files_collect(const struct run_files_source *source, struct run_result *result);
 

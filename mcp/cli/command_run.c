@@ -1,6 +1,7 @@
 #include "mcp/base/end_signals.h"
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
+#include "mcp/settings/mounts_text.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "mcp/tools/launcher.h"
@@ -275,6 +276,16 @@ static int print_record(struct session *session, const struct run_result *result
     return print_json(session, writer, &text);
 }
 
+/* Shown even if all went well: a hook runs later, outside of any sandbox. */
+static void tell_appeared(const struct run_result *result)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
+    const char *warning =
+        mounts_warn(&result->appeared, &text) == 0 && text.length > 0 ? buffer_string(&text) : NULL;
+    if (warning != NULL)
+        log_note("%s", warning);
+}
+
 /* Notes for the person, unless all went well. An exit code of the program's own is no news. */
 static void tell_end(const struct run_result *result)
 {
@@ -317,6 +328,7 @@ static int report_end(struct session *session, const struct run_result *result)
     tell_unsaved(&files);
     if (files.is_lost)
         log_note(RESULT_FILES_LOST);
+    tell_appeared(result);
     if (session->options->json)
         return print_record(session, result, saves ? &files : NULL);
     tell_end(result);

@@ -33,7 +33,7 @@ int mount_mode_read(const char *name, enum folder_mode *ret_mode, struct fault *
             return 0;
         }
     }
-    return fault_set(fault, EINVAL, "the mode of a folder must be ro or overlay, not \"%.40s\"",
+    return fault_set(fault, EINVAL, "the mode of a folder must be ro, overlay or rw, not \"%.40s\"",
                      name);
 }
 

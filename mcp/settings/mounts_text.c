@@ -7,7 +7,12 @@
 
 static const char *describe_mode(enum folder_mode mode)
 {
-    return mode == FOLDER_OVERLAY ? "writes go to a copy" : "read-only";
+    static const char *const texts[FOLDER_MODE_COUNT] = {
+        [FOLDER_READ_ONLY] = "read-only",
+        [FOLDER_OVERLAY] = "writes go to a copy",
+        [FOLDER_WRITABLE] = "writes change the user's files",
+    };
+    return texts[mode];
 }
 
 /* Every request of a model carries the description: names that do not fit are left out and counted. */
@@ -33,5 +38,44 @@ int mounts_describe(const struct folders *folders, struct buffer *text)
     if (r == 0 && shown < folders->count)
         r = buffer_format(text, "%s%zu folder%s of long names", shown > 0 ? " and " : "",
                           folders->count - shown, folders->count - shown > 1 ? "s" : "");
+    return r;
+}
+
+static int append_plain(struct buffer *text, const char *path)
+{
+    OWNED_MEMORY char *plain = strdup(path);
+    if (plain == NULL)
+        return -ENOMEM;
+    utf8_make_plain(plain, false);
+    size_t length = strlen(plain);
+    if (length <= NOTES_NAME_MAX)
+        return buffer_append(text, plain, length);
+    /* The end says most: ".git/hooks/pre-commit". */
+    size_t start = length - NOTES_NAME_MAX;
+    while ((plain[start] & 0xc0) == 0x80)
+        start++;
+    return buffer_format(text, "...%s", plain + start);
+}
+
+int mounts_warn(const struct folder_changes *changes, struct buffer *text)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < changes->count; i++) {
+        r = buffer_append_text(text, i == 0
+                                         ? "WARNING: this run created or replaced files that other "
+                                           "programs trust or run: "
+                                         : ", ");
+        if (r == 0)
+            r = append_plain(text, changes->list[i]);
+    }
+    if (r == 0 && changes->more > 0)
+        r = buffer_format(text, " and %zu more", changes->more);
+    if (r == 0 && changes->count > 0)
+        r = buffer_append_text(text, ". Look at them before you use the folder.");
+    if (r == 0 && changes->is_unknown)
+        r = buffer_format(text,
+                          "%sWARNING: a writable folder could not be searched after this run for "
+                          "files that other programs trust or run.",
+                          changes->count > 0 ? "\n" : "");
     return r;
 }

@@ -7,7 +7,7 @@
 #define MCP_SETTINGS_MOUNTS_TEXT_H
 
 #include "sandbox/base/buffer.h"
-#include "sandbox/jail/folder.h"
+#include "sandbox/jail/folder_guard.h"
 
 /*
  * Appends a sentence with the places of the folders and what happens to writes, at most
@@ -15,5 +15,11 @@
  * a negative errno of buffer_append().
  */
 int mounts_describe(const struct folders *folders, struct buffer *text);
+
+/*
+ * Appends a warning about protected names that a run left in writable folders, if there are any; their
+ * paths are made plain and short. 0 or a negative errno of buffer_append().
+ */
+int mounts_warn(const struct folder_changes *changes, struct buffer *text);
 
 #endif

@@ -59,7 +59,7 @@ const struct option settings_of_runs[] = {
      settings_remember, SETTING(SETTING_PATH, "SANDBOX_FILES_DIR", "files_dir", AT(files_dir))},
     {"--mount", "FOLDER[:MODE]",
      "show a folder of this computer to snippets, at\nthe same path or at @/PATH; MODE: ro "
-     "(default),\noverlay (writes stay in the sandbox); project\nis the client's folder; repeatable",
+     "(default),\noverlay (writes stay in the sandbox), rw (writes\nchange it); project: the client's; repeatable",
      settings_remember, SETTING(SETTING_MOUNT, NULL, "mounts")},
     {"--mount-under", "DIR", "where a project outside of your home may be", settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_MOUNT_UNDER", "mount_under", AT(mount_under))},

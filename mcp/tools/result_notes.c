@@ -2,6 +2,7 @@
 
 #include "mcp/base/bounds.h"
 #include "mcp/files/file_uri.h"
+#include "mcp/settings/mounts_text.h"
 #include "mcp/settings/quantity.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
@@ -221,9 +222,14 @@ static int note_loss(const struct result_view *view, struct buffer *text)
     return view->files->is_lost ? buffer_append_text(text, RESULT_FILES_LOST) : 0;
 }
 
+static int note_appeared(const struct result_view *view, struct buffer *text)
+{
+    return mounts_warn(&view->result->appeared, text);
+}
+
 /* In the order of the text. Each appends its lines, if any. */
 static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
-    note_files, note_figures, note_directory, note_images, note_undrawn, note_loss,
+    note_appeared, note_files, note_figures, note_directory, note_images, note_undrawn, note_loss,
 };
 
 int result_notes_compose(const struct result_view *view, struct buffer *text)

@@ -27,13 +27,15 @@ const struct tool *tool_list_find(const struct settings *settings, const struct 
 }
 
 /* All four, because their defaults are the worst case and some clients refuse to call then. */
-static void write_annotations(struct json_writer *writer, const struct tool *tool)
+static void write_annotations(struct json_writer *writer, const struct tool *tool,
+                              const struct settings *settings)
 {
     json_key(writer, "annotations");
     json_begin_object(writer);
     json_text_member(writer, "title", tool->title);
     json_boolean_member(writer, "readOnlyHint", tool->is_read_only);
-    json_boolean_member(writer, "destructiveHint", false);
+    json_boolean_member(writer, "destructiveHint",
+                        tool->code != NULL && folders_have(&settings->folders, FOLDER_WRITABLE));
     json_boolean_member(writer, "idempotentHint", false);
     json_boolean_member(writer, "openWorldHint", false);
     json_end_object(writer);
@@ -58,7 +60,7 @@ static void write_tool(struct json_writer *writer, enum version version, const s
         result_text_write_schema(writer);
     }
     if (version >= VERSION_2025_03_26)
-        write_annotations(writer, tool);
+        write_annotations(writer, tool, settings);
     icon_write_member(writer, version);
     json_end_object(writer);
 }

@@ -26,15 +26,25 @@ void folders_release(struct folders *folders)
 
 const char *folder_mode_name(enum folder_mode mode)
 {
-    return mode == FOLDER_OVERLAY ? "overlay" : "ro";
+    static const char *const names[FOLDER_MODE_COUNT] = {
+        [FOLDER_READ_ONLY] = "ro", [FOLDER_OVERLAY] = "overlay", [FOLDER_WRITABLE] = "rw"};
+    return names[mode];
+}
+
+bool folders_have(const struct folders *folders, enum folder_mode mode)
+{
+    for (size_t i = 0; folders != NULL && i < folders->count; i++)
+        if (folders->list[i].mode == mode)
+            return true;
+    return false;
 }
 
 static int refuse_open(const char *path, int error, struct fault *fault)
 {
     if (error == ENOENT)
         return fault_set(fault, error,
-                         "there is no folder %s: create it, or name another one (a mode is ro or "
-                         "overlay, as in FOLDER:ro)",
+                         "there is no folder %s: create it, or name another one (a mode is ro, "
+                         "overlay or rw, as in FOLDER:ro)",
                          path);
     if (error == ENOTDIR)
         return fault_set(fault, error, "%s is not a folder: name the one that it is in", path);

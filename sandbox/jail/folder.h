@@ -30,7 +30,7 @@ struct folders {
 
 void folders_release(struct folders *folders);
 
-/* "ro", "overlay". */
+/* "ro", "overlay", "rw". */
 const char *folder_mode_name(enum folder_mode mode);
 
 /*
@@ -47,6 +47,9 @@ int folder_check_place(const struct folder *folder, struct fault *fault);
 
 /* Whether the place is in a writable directory of the jail. */
 bool folder_is_in_scratch(const char *place);
+
+/* Whether one of them is of that mode. */
+bool folders_have(const struct folders *folders, enum folder_mode mode);
 
 /* Whether a path is another or lies below it; both absolute and normal. */
 bool folder_is_below(const char *path, const char *above);

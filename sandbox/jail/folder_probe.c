@@ -88,6 +88,11 @@ static int probe_in_child(enum folder_mode mode)
     if (syscall(SYS_move_mount, tmpfs, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
         fchdir(tmpfs) < 0 || mkdir("a", 0700) < 0 || mkdir("b", 0700) < 0 || mkdir("c", 0700) < 0)
         return -errno;
+    if (mode == FOLDER_WRITABLE) {
+        OWNED_FD int copy =
+            (int)syscall(SYS_open_tree, tmpfs, "a", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+        return copy < 0 ? -errno : 0;
+    }
     OWNED_FD int overlay = mode == FOLDER_OVERLAY
                                ? make_filesystem("overlay", writable, ARRAY_LENGTH(writable))
                                : make_filesystem("overlay", read_only, ARRAY_LENGTH(read_only));
@@ -110,7 +115,7 @@ int folder_probe(enum folder_mode mode, struct fault *fault)
     int error = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
     if (error == 0)
         return 0;
-    return fault_set(fault, error, "an overlay in a user namespace failed: %s; %s", strerror(error),
+    return fault_set(fault, error, "a mount in a user namespace failed: %s; %s", strerror(error),
                      error == EPERM || error == EACCES
                          ? USERNS_HELP
                          : "it needs overlayfs and Linux 5.11 (`modprobe overlay`)");

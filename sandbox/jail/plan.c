@@ -302,9 +302,10 @@ static int plan_folders(struct plan *plan, const struct folders *folders)
             .may_cover = folder->place_is_given,
             .is_in_scratch = folder_is_in_scratch(folder->place),
         };
-        if (folder->mode == FOLDER_OVERLAY)
-            plan->path_rights[jail->path_rights_count++] =
-                (struct plan_path_rights){folder->place, RIGHTS_KEEP_FILES};
+        if (folder->mode != FOLDER_READ_ONLY)
+            plan->path_rights[jail->path_rights_count++] = (struct plan_path_rights){
+                folder->place,
+                folder->mode == FOLDER_OVERLAY ? RIGHTS_KEEP_FILES : RIGHTS_SHARE_FILES};
     }
     return 0;
 }

@@ -78,6 +78,8 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     case STEP_MAKE_FOLDER:
     case STEP_MOUNT_FOLDER:
         return index < plan->folder_count ? plan->folders[index].path : "";
+    case STEP_PROTECT_FOLDER:
+        return index < plan->folder_part_count ? plan->folder_parts[index].path : "";
     case STEP_MAKE_PLACE:
         return index < plan->folder_count ? plan->folders[index].place : "";
     case STEP_SHOW_FILE:
@@ -188,6 +190,7 @@ static const char *step_remedy(enum jail_step step, int error)
     case STEP_MAKE_FOLDER:
     case STEP_MAKE_PLACE:
     case STEP_MOUNT_FOLDER:
+    case STEP_PROTECT_FOLDER:
         return folder_remedy(step, error);
     case STEP_EXECUTE:
     case STEP_FILL_HOME:

@@ -77,6 +77,11 @@
 /* Folders of the host in each run. */
 #define FOLDERS_MAX 8
 #define FOLDER_PLACE_SIZE 4000 /* of the path in the jail; PATH_MAX is 4096 */
+/* Of one that snippets may change: names and levels looked at, parts to protect. */
+#define FOLDER_NAMES_MAX 200000
+#define FOLDER_DEPTH_MAX 100
+#define FOLDER_PARTS_MAX 1000
+#define FOLDER_APPEARED_MAX 16 /* protected names told after a run */
 
 /* The queue. */
 #define RUNS_QUEUED_MAX 1024

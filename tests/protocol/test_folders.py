@@ -4,12 +4,13 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 
 import pytest
 
 from support.folder import Folder
-from support.mcp_client import environment_of, run_program
+from support.mcp_client import environment_of, program_path, run_program
 from support.sandbox import descendants_of, left_after
 
 READ = """
@@ -58,7 +59,7 @@ def run_bash(*options, code="true", **kwargs):
     return run_program("run", "--language", "bash", *options, "-", input=code.encode(), **kwargs)
 
 
-@pytest.mark.parametrize("mode", ["", ":ro", ":overlay"])
+@pytest.mark.parametrize("mode", ["", ":ro", ":overlay", ":rw"])
 @pytest.mark.parametrize("place", ["", "/mnt/there", "/data/new/place", "/tmp/x", "/work/data/x", "/home/me"])
 def test_folder_is_at_its_own_path_or_the_given_one(start_python, folder, mode, place):
     server = start_python("--mount", f"{folder.path}{mode}{'@' if place else ''}{place}")
@@ -103,7 +104,7 @@ except OSError as fault:
 
 
 @pytest.mark.parametrize("name", Folder.NAMES)
-@pytest.mark.parametrize("mode", ["ro", "overlay"])
+@pytest.mark.parametrize("mode", ["ro", "overlay", "rw"])
 def test_odd_names_are_mounted_through_the_configuration(folder, home, python_settings, mode, name):
     (folder.path / name).unlink()
     (folder.path / name).mkdir()
@@ -235,7 +236,7 @@ def test_doctor_tells_folders_and_modes(folder, home, python_settings):
     done = run_program("doctor", "--json", "--mount", f"{home}/link:overlay@/data", env=python_settings)
     report = json.loads(done.stdout)["folders"]
     assert report["mounted"] == [{"path": str(folder.path), "mode": "overlay", "at": "/data"}]
-    assert [mode["mode"] for mode in report["modes"]][:2] == ["ro", "overlay"]
+    assert [mode["mode"] for mode in report["modes"]] == ["ro", "overlay", "rw"]
     assert all(mode["ok"] == (mode["reason"] is None) for mode in report["modes"])
     lines = run_program("doctor", "--mount", str(folder.path), env=python_settings).stdout.decode().splitlines()
     assert f"ok    folder      {folder.path} (ro)" in lines
@@ -250,3 +251,159 @@ def test_tree_of_many_files_is_seen_whole(start_python, home):
             (directory / str(inner)).touch()
     server = start_python("--mount", f"{home}/many:overlay", "--warm", "0")
     assert said(server, f"import os; print(sum(len(files) for _, _, files in os.walk('{home}/many')))") == "4000"
+
+
+PROTECTED = (".git/config", ".git/hooks/pre-commit", ".git/info/exclude", "sub/.envrc", "sub/deep/.vscode/settings.json",
+             ".mcp.json", ".claude/settings.json", "module/.git")
+
+
+@pytest.fixture
+def project(folder):
+    """A folder in which tools keep settings."""
+    for name in PROTECTED:
+        path = folder.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("before")
+    (folder.path / ".git" / "HEAD").write_text("ref: refs/heads/main")
+    return folder
+
+
+def texts_of(server, code):
+    result = server.call("run_python_code", code)
+    assert result["isError"] is False, result
+    return [block["text"] for block in result["content"] if block["type"] == "text"]
+
+
+def test_writes_to_a_writable_folder_reach_it(start_python, folder):
+    server = start_python("--mount", f"{folder.path}:rw")
+    assert texts_of(server, WRITE.format(place=str(folder.path))) == ["['other'] ['first', 'more'] False"]
+    assert (folder.path / "a.txt").read_text() == "first\nmore" and (folder.path / "new").read_text() == "x"
+    assert (folder.path / "renamed").exists() and not (folder.path / "hard").exists()
+
+
+WAYS = {
+    "write": "open(name, 'a')",
+    "remove": "os.remove(name)",
+    "rename": "os.rename(name, 'away')",
+    "replace": "open('mine', 'w'), os.rename('mine', name)",
+    "chmod": "os.chmod(name, 0o777)",
+    "touch": "os.utime(name)",
+    "truncate": "os.truncate(name, 0)",
+    "link": "os.link(name, 'mine'), open('mine', 'a')",
+    "by its directory": "os.open(os.path.basename(name), os.O_WRONLY, dir_fd=os.open(os.path.dirname(name) or '.', os.O_RDONLY))",
+    "by its descriptor": "open(f'/proc/self/fd/{os.open(name, os.O_RDONLY)}', 'a')",
+    "remove the directory": "shutil.rmtree(os.path.dirname(name))",
+    "rename the directory": "os.rename(os.path.dirname(name), 'away')",
+    "exchange": "renameat2(name, 'a b')",
+}
+TRY = """
+import ctypes, os, shutil
+os.chdir({place!r})
+def renameat2(one, other):
+    if ctypes.CDLL(None, use_errno=True).renameat2(-100, one.encode(), -100, other.encode(), 2) < 0:
+        raise OSError(ctypes.get_errno(), 'renameat2')
+denied = 0
+for name in {names!r}:
+    try:
+        {way}
+        print('through:', name)
+    except OSError as fault:
+        denied += fault.errno in (1, 2, 13, 16, 18, 30)
+print(denied)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_protected_names_cannot_be_changed(start_python, project, way):
+    # Names directly in another directory can go with that, which is told; here only those that are pinned.
+    names = [name for name in PROTECTED if "directory" not in way or name.startswith((".git/", ".claude"))]
+    server = start_python("--mount", f"{project.path}:rw")
+    texts = texts_of(server, TRY.format(place=str(project.path), names=names, way=WAYS[way]))
+    assert texts[0] == str(len(names))
+    if way != "remove the directory":
+        for name in PROTECTED:
+            assert (project.path / name).read_text() == "before" and (project.path / name).stat().st_mode & 0o777 != 0o777
+    else:
+        assert all((project.path / name).read_text() == "before" for name in names)
+
+
+def test_new_protected_names_are_told(start_python, project):
+    server = start_python("--mount", f"{project.path}:rw")
+    texts = texts_of(server, f"""
+import os
+os.chdir({str(project.path)!r})
+os.makedirs('x/.husky')
+open('.envrc', 'w')
+os.rename('sub', 'elsewhere')
+print(1)
+""")
+    assert texts[0] == "1" and texts[1].startswith("WARNING: this run created or replaced files that other programs trust or run: ")
+    for name in ("x/.husky", ".envrc", "elsewhere/.envrc", "elsewhere/deep/.vscode"):
+        assert f"{project.path}/{name}" in texts[1]
+    assert texts_of(server, "print(2)") == ["2"]  # they are the folder's now, and protected
+    done = run_bash("--mount", f"{project.path}:rw", code=f"mkdir {project.path}/y; touch {project.path}/y/.profile")
+    assert done.returncode == 0 and b"WARNING: this run created" in done.stderr and b"/y/.profile" in done.stderr
+
+
+def test_sockets_and_fifos_of_a_writable_folder_are_covered(start_python, project):
+    server = start_python("--mount", f"{project.path}:rw")
+    assert texts_of(server, f"""
+import os, socket
+os.chdir({str(project.path)!r})
+def attempt(function, *arguments):
+    try:
+        return function(*arguments)
+    except OSError as fault:
+        return fault.errno
+print(attempt(socket.socket(socket.AF_UNIX).connect, 'socket'), attempt(os.open, 'fifo', os.O_WRONLY | os.O_NONBLOCK),
+      attempt(os.open, 'fifo', os.O_RDONLY | os.O_NONBLOCK), attempt(os.remove, 'fifo'), attempt(os.chmod, 'fifo', 0o777))
+""") == ["13 13 13 16 30"]
+    assert not project.was_connected()
+
+
+def test_writable_folder_that_is_too_large_is_refused(start_python, home):
+    for number in range(1001):
+        os.mkfifo(home / str(number))
+    server = start_python("--mount", f"{home}:rw")
+    result = server.call("run_python_code", "print(1)")
+    assert result["isError"] and "use the mode overlay" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize(("mode", "destructive"), [("ro", False), ("overlay", False), ("rw", True)])
+def test_hint_tells_that_writes_reach_the_folder(start_python, folder, mode, destructive):
+    tools = start_python("--mount", f"{folder.path}:{mode}").result("tools/list")["tools"]
+    assert {tool["annotations"]["destructiveHint"] for tool in tools} == {destructive}
+    assert all(("writes change the user's files" in tool["description"]) == destructive for tool in tools)
+
+
+def test_folder_may_be_renamed_during_a_run(start_python, folder, home):
+    server = start_python("--mount", f"{folder.path}:overlay")
+    request = server.start_call("run_python_code", f"""
+import os, time
+os.chdir({str(folder.path)!r})
+print('begun', flush=True)
+for _ in range(3000):
+    if os.path.getsize('c,d') > 3:
+        break
+    time.sleep(0.01)
+print(open('a.txt').read().strip(), open('sub/b.txt').read().strip())
+open('sub/b.txt', 'w').write('changed')
+""", _meta={"progressToken": 1})
+    while "begun" not in json.dumps(server.next_message()):
+        pass
+    folder.path.rename(home / "moved")
+    folder.path.mkdir()
+    (folder.path / "a.txt").write_text("of another folder")
+    (home / "moved" / "c,d").write_text("larger")
+    assert server.text_of(server.answer(request)["result"]) == "begun\nfirst second"
+    assert (home / "moved" / "sub" / "b.txt").read_text() == "second\n"
+
+
+def test_mount_below_a_folder_is_refused(folder):
+    """In a namespace in which this user may mount."""
+    script = (f"mount -t tmpfs none {folder.path}/sub && exec {program_path()} run --language bash "
+              f"--mount {folder.path} - </dev/null")
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script],
+                          capture_output=True, check=False)
+    assert done.returncode == 125, done.stderr
+    assert b"mount a folder without other mounts below" in done.stderr

@@ -78,6 +78,7 @@ static void collect_with(struct place *place, const struct run_files_source *sou
     assert_int_equal(fd_message_send(other, &(struct fd_message){&byte, 1, fds, 2}), 0);
     struct run_files_source whole = *source;
     whole.files_fd = own;
+    whole.guard = &(struct folder_guard){0};
     run_files_release(&place->files);
     run_files_release(&place->figures);
     struct run_result result = {0};
@@ -386,12 +387,13 @@ static void upper_layers_come_with_their_folders_in_order(void **state)
         {.mode = FOLDER_OVERLAY}, {.mode = FOLDER_READ_ONLY}, {.mode = FOLDER_OVERLAY}};
     const struct folders folders = {list, ARRAY_LENGTH(list)};
     struct run_result result = {0};
-    run_files_collect(&(struct run_files_source){.files_fd = own,
-                                                 .code_name = "x",
-                                                 .inputs = {.fd = -1},
-                                                 .folders = &folders,
-                                                 .since = {5, 6}},
-                      &result);
+    run_files_collect(
+        &(struct run_files_source){.files_fd = own,
+                                   .code_name = "x",
+                                   .inputs = {.fd = -1},
+                                   .guard = &(struct folder_guard){.folders = &folders},
+                                   .since = {5, 6}},
+        &result);
     assert_int_equal(result.folders.count, 2);
     assert_int_equal(result.folders.lost, 0);
     assert_ptr_equal(result.folders.list[0].folder, &list[0]);
@@ -419,7 +421,8 @@ static void files_and_folders_without_descriptors_are_lost(void **state)
     assert_true(other >= 0);
     struct folder list[] = {{.mode = FOLDER_OVERLAY}, {.mode = FOLDER_READ_ONLY}};
     const struct folders folders = {list, ARRAY_LENGTH(list)};
-    const struct run_files_source source = {.files_fd = own, .code_name = "x", .folders = &folders};
+    const struct run_files_source source = {
+        .files_fd = own, .code_name = "x", .guard = &(struct folder_guard){.folders = &folders}};
     struct run_result result = {0};
     run_files_collect(&source, &result);
     fd_close(&other);

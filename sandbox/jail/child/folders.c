@@ -1,6 +1,7 @@
 /*
  * Folders of the host. Each is seen through an overlayfs of its own: a bind mount, even a read-only
- * one, would let a snippet connect to the folder's sockets and write to its FIFOs.
+ * one, would let a snippet connect to the folder's sockets and write to its FIFOs. Only writes that
+ * are to reach the folder need a bind mount, in which sockets and FIFOs are covered one by one.
  *
  * Source: the kernel's filesystems/overlayfs.rst.
  */
@@ -20,9 +21,10 @@
 #define FOLDERS_NAME "folders"
 #define EMPTY_NAME "empty"
 #define PLACES_NAME "places"
+#define COVER_NAME "cover"
 #define NUMBER_DIGITS_MAX 11
 #define LINK_SIZE (sizeof("self/fd/") + NUMBER_DIGITS_MAX)
-#define OVERLAY_ATTRIBUTES (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define FOLDER_ATTRIBUTES (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
 /* Directories of an overlay: descriptors of attached mounts; -1: none. */
 struct overlay {
@@ -87,7 +89,7 @@ static int overlay_make(const struct jail *jail, const struct overlay *overlay)
         r = -errno;
     if (r == 0)
         r = filesystem_mount(context,
-                             OVERLAY_ATTRIBUTES | (overlay->upper < 0 ? MOUNT_ATTR_RDONLY : 0));
+                             FOLDER_ATTRIBUTES | (overlay->upper < 0 ? MOUNT_ATTR_RDONLY : 0));
     close(context);
     return r;
 }
@@ -151,7 +153,7 @@ static int make_read_only(const struct jail *jail, int directory_fd, int folder_
     return fd;
 }
 
-static int make_writable(struct jail *jail, int directory_fd, int folder_fd)
+static int make_overlay(struct jail *jail, int directory_fd, int folder_fd)
 {
     char name[NUMBER_DIGITS_MAX + sizeof("work")];
     append_number(name, append(name, 0, "work"), (unsigned)jail->upper_count);
@@ -170,13 +172,44 @@ static int make_writable(struct jail *jail, int directory_fd, int folder_fd)
     return fd;
 }
 
+/* EINVAL: something else is mounted below, and the kernel does not show what it covers. */
+static int make_bind(struct jail *jail, int folder_fd)
+{
+    if (jail->cover_fd < 0) {
+        if (mknodat(jail->scratch_fd, COVER_NAME, S_IFREG, 0) < 0)
+            return -errno;
+        jail->cover_fd = openat(jail->scratch_fd, COVER_NAME, O_PATH | O_CLOEXEC);
+        if (jail->cover_fd < 0)
+            return -errno;
+    }
+    int fd = mount_copy(folder_fd, "", AT_EMPTY_PATH);
+    if (fd < 0)
+        return fd;
+    int r = mount_restrict(fd, FOLDER_ATTRIBUTES, 0);
+    if (r < 0)
+        close(fd);
+    return r < 0 ? r : fd;
+}
+
+static int make_mount(struct jail *jail, int directory_fd, enum folder_mode mode, int folder_fd)
+{
+    switch (mode) {
+    case FOLDER_OVERLAY:
+        return make_overlay(jail, directory_fd, folder_fd);
+    case FOLDER_WRITABLE:
+        return make_bind(jail, folder_fd);
+    case FOLDER_READ_ONLY:
+    case FOLDER_MODE_COUNT:
+        break;
+    }
+    return make_read_only(jail, directory_fd, folder_fd);
+}
+
 static int make_folder(struct jail *jail, int directory_fd, size_t i)
 {
     int folder_fd = jail->folder_fds[i];
     jail_note(jail, STEP_MAKE_FOLDER, (int)i);
-    int fd = jail->plan->folders[i].mode == FOLDER_OVERLAY
-                 ? make_writable(jail, directory_fd, folder_fd)
-                 : make_read_only(jail, directory_fd, folder_fd);
+    int fd = make_mount(jail, directory_fd, jail->plan->folders[i].mode, folder_fd);
     close(folder_fd);
     jail->folder_fds[i] = fd;
     return fd < 0 ? fd : 0;
@@ -188,6 +221,7 @@ int step_make_folders(struct jail *jail)
     const struct jail_plan *plan = jail->plan;
     if (plan->folder_count == 0)
         return 0;
+    jail->cover_fd = -1;
     int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC); /* the layers of the image, perhaps */
     if (before < 0)
         return -errno;
@@ -338,7 +372,47 @@ int step_mount_folders(struct jail *jail)
             r = mount_make_place(jail, folder->place, true);
         if (r == 0)
             r = mount_attach_inside(jail, jail->folder_fds[i], folder->place);
-        close(jail->folder_fds[i]);
     }
+    return r;
+}
+
+/*
+ * Mounts over a part of a folder: itself, read-only or not, or an empty file. A mount point can be
+ * neither removed nor renamed, not even a link.
+ */
+static int protect(const struct jail *jail, const struct plan_folder_part *part)
+{
+    const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                                 .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH};
+    int place =
+        (int)syscall(SYS_openat2, jail->folder_fds[part->folder], part->path, &how, sizeof(how));
+    if (place < 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? -ESTALE : -errno;
+    int fd = mount_copy(part->care == CARE_HIDE ? jail->cover_fd : place, "", AT_EMPTY_PATH);
+    int r = fd < 0 ? fd : 0;
+    if (r == 0)
+        r = mount_restrict(fd, FOLDER_ATTRIBUTES | (part->care == CARE_PIN ? 0 : MOUNT_ATTR_RDONLY),
+                           0);
+    if (r == 0 && syscall(SYS_move_mount, fd, "", place, "",
+                          MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+        r = -errno;
+    if (fd >= 0)
+        close(fd);
+    close(place);
+    return r;
+}
+
+int step_protect_folders(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < plan->folder_part_count; i++) {
+        jail_note(jail, STEP_PROTECT_FOLDER, (int)i);
+        r = protect(jail, &plan->folder_parts[i]);
+    }
+    if (plan->folder_count > 0 && jail->cover_fd >= 0)
+        close(jail->cover_fd);
+    for (size_t i = 0; i < plan->folder_count; i++)
+        close(jail->folder_fds[i]);
     return r;
 }

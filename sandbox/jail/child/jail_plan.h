@@ -95,6 +95,7 @@ struct plan_scratch {
 enum path_rights {
     RIGHTS_READ,       /* a directory: read and execute */
     RIGHTS_WRITE,      /* a file that is not a directory: the same, and write */
+    RIGHTS_SHARE_FILES, /* a directory of the host: RIGHTS_KEEP_FILES without sockets and FIFOs */
     RIGHTS_KEEP_FILES, /* a directory: create, change, remove and execute files */
     RIGHTS_KEEP_DATA,  /* a directory: the same without execute */
 };
@@ -133,6 +134,13 @@ struct plan_folder {
     const char *place; /* in the jail: absolute, without ".."; may be missing in the image */
     bool may_cover; /* the image may have a directory there, which the folder covers */
     bool is_in_scratch; /* the place is below the target of a plan_scratch */
+};
+
+/* A part of a folder of mode FOLDER_WRITABLE. */
+struct plan_folder_part {
+    size_t folder; /* index in jail_plan.folders */
+    const char *path; /* below the folder, without links on the way, "." or ".." */
+    enum folder_care care;
 };
 
 struct jail_plan {
@@ -192,6 +200,8 @@ struct jail_plan {
 
     const struct plan_folder *folders;
     size_t folder_count;
+    const struct plan_folder_part *folder_parts; /* a directory before what is in it */
+    size_t folder_part_count;
 
     const char *home; /* absolute; one of the scratch targets */
     const struct plan_link *home_links;

@@ -39,6 +39,9 @@ static uint64_t access_of(enum path_rights rights)
         return WRITE_ACCESS;
     case RIGHTS_KEEP_FILES:
         return KEEP_ACCESS;
+    case RIGHTS_SHARE_FILES:
+        return KEEP_ACCESS &
+               ~(uint64_t)(LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO);
     case RIGHTS_KEEP_DATA:
         return KEEP_ACCESS & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE;
     case RIGHTS_READ:

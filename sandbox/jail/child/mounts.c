@@ -33,12 +33,7 @@ int step_make_mounts_private(struct jail *jail)
                                                                                         : 0;
 }
 
-/*
- * Adds attributes to a mount and, with AT_RECURSIVE, to all below it. Also makes the mount private:
- * on a host with shared mounts, as under systemd, a copy made by the parent is shared, and
- * pivot_root(2) refuses shared mounts.
- */
-static int mount_restrict(int fd, uint64_t attributes, unsigned flags)
+int mount_restrict(int fd, uint64_t attributes, unsigned flags)
 {
     struct mount_attr attr = {.attr_set = attributes, .propagation = OLD_MS_PRIVATE};
     return syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | flags, &attr, sizeof(attr)) < 0
@@ -77,8 +72,7 @@ int mount_attach_inside(const struct jail *jail, int fd, const char *path)
     return r;
 }
 
-/* A detached copy of the mount at path, or a negative errno. */
-static int mount_copy(int directory_fd, const char *path, unsigned flags)
+int mount_copy(int directory_fd, const char *path, unsigned flags)
 {
     int fd = (int)syscall(SYS_open_tree, directory_fd, path,
                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | flags);

@@ -8,8 +8,20 @@
 
 #include "sandbox/jail/child/steps.h"
 
+#include <stdint.h>
+
 /* Where the new root is mounted until pivot_root. /proc is known to exist on the host. */
 #define ROOT_PLACE "/proc"
+
+/* A detached copy of the mount at a path, with AT_RECURSIVE or AT_EMPTY_PATH in `flags`. */
+int mount_copy(int directory_fd, const char *path, unsigned flags);
+
+/*
+ * Adds attributes to a mount and, with AT_RECURSIVE, to all below it. Also makes the mount private:
+ * on a host with shared mounts, as under systemd, a copy made by the parent is shared, and
+ * pivot_root(2) refuses shared mounts.
+ */
+int mount_restrict(int fd, uint64_t attributes, unsigned flags);
 
 /* Attaches a detached mount to a path below a directory. */
 int mount_attach(int fd, int directory_fd, const char *path);

@@ -38,6 +38,7 @@ struct jail {
     int dev_fd;
     int scratch_fds[JAIL_SCRATCH_MAX];
     int folder_fds[JAIL_FOLDERS_MAX]; /* the host's; from step_make_folders() on, detached mounts */
+    int cover_fd; /* an empty file of the scratch tmpfs */
     int upper_fds[JAIL_FOLDERS_MAX]; /* roots of upper layers, for the parent */
     size_t upper_count;
     int paths_fd; /* of the Landlock ruleset; -1: none */

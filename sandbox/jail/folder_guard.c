@@ -1,0 +1,77 @@
+#include "sandbox/jail/folder_guard.h"
+
+#include "sandbox/base/owned.h"
+
+#include <stdio.h>
+
+static bool is_guarded(const struct folder_guard *guard, size_t i)
+{
+    return guard->folders->list[i].mode == FOLDER_WRITABLE;
+}
+
+int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct fault *fault)
+{
+    if (!folders_have(guard->folders, FOLDER_WRITABLE))
+        return 0;
+    size_t count = 0;
+    for (size_t i = 0; i < guard->folders->count; i++) {
+        int r = is_guarded(guard, i)
+                    ? folder_scan_read(&guard->folders->list[i], &guard->scans[i], fault)
+                    : 0;
+        if (r < 0)
+            return r;
+        count += guard->scans[i].count;
+    }
+    guard->parts = calloc(count + 1, sizeof(*guard->parts));
+    if (guard->parts == NULL)
+        return fault_set(fault, ENOMEM, "out of memory for folders");
+    plan->folder_parts = guard->parts;
+    plan->folder_part_count = 0;
+    for (size_t i = 0; i < guard->folders->count; i++)
+        for (size_t j = 0; j < guard->scans[i].count; j++)
+            guard->parts[plan->folder_part_count++] = (struct plan_folder_part){
+                .folder = i,
+                .path = guard->scans[i].list[j].path,
+                .care = guard->scans[i].list[j].care,
+            };
+    return 0;
+}
+
+static void add_change(struct folder_changes *changes, const char *place, const char *path)
+{
+    char *whole = NULL;
+    if (changes->count < FOLDER_APPEARED_MAX && asprintf(&whole, "%s/%s", place, path) >= 0)
+        changes->list[changes->count++] = whole;
+    else
+        changes->more++;
+}
+
+void folder_guard_compare(const struct folder_guard *guard, struct folder_changes *ret_changes)
+{
+    for (size_t i = 0; guard->folders != NULL && i < guard->folders->count; i++) {
+        OWNED(folder_scan_release) struct folder_scan after = {0};
+        if (!is_guarded(guard, i))
+            continue;
+        const struct folder *folder = &guard->folders->list[i];
+        if (folder_scan_read(folder, &after, NULL) < 0)
+            ret_changes->is_unknown = true;
+        for (size_t j = 0; j < after.count; j++)
+            if (after.list[j].care == CARE_PROTECT &&
+                !folder_scan_has(&guard->scans[i], &after.list[j]))
+                add_change(ret_changes, folder->place, after.list[j].path);
+    }
+}
+
+void folder_guard_release(struct folder_guard *guard)
+{
+    for (size_t i = 0; i < FOLDERS_MAX; i++)
+        folder_scan_release(&guard->scans[i]);
+    memory_release(&guard->parts);
+}
+
+void folder_changes_release(struct folder_changes *changes)
+{
+    for (size_t i = 0; i < changes->count; i++)
+        free(changes->list[i]);
+    *changes = (struct folder_changes){0};
+}

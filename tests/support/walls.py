@@ -79,6 +79,16 @@ WALLS = {
     "speculation switched off": ("control_speculation",),
     "a session of its own": ("session",),
     "the server's signals reset": ("reset_signals",),
+    # Of folders of the host: tests/escape/attempts_folders.py.
+    "overlays over folders": ((
+        "sandbox/jail/child/folders.c", "    switch (mode) {\n    case FOLDER_OVERLAY:",
+        "    if (mode != FOLDER_MODE_COUNT) {\n        int fd = make_bind(jail, folder_fd);\n"
+        "        if (fd >= 0 && mode == FOLDER_READ_ONLY)\n"
+        "            mount_restrict(fd, READ_ONLY_ATTRIBUTE, 0);\n        return fd;\n    }\n"
+        "    switch (mode) {\n    case FOLDER_OVERLAY:"),),
+    "read-only folders": ("folders_read_only",),
+    "no set-user-id and no devices in folders": ("folders_without_devices",),
+    "protected names": ("protect_folders",),
     # Of the server, when it collects files: tests/escape/attempts_collecting.py.
     "files told by their type": (
         ("sandbox/run_files.c", "    if ((entry->d_type != DT_REG && entry->d_type != DT_DIR) ||\n"

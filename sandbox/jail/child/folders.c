@@ -6,6 +6,7 @@
  * Source: the kernel's filesystems/overlayfs.rst.
  */
 #include "sandbox/jail/child/mounts.h"
+#include "sandbox/jail/child/wall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,8 @@
 #define COVER_NAME "cover"
 #define NUMBER_DIGITS_MAX 11
 #define LINK_SIZE (sizeof("self/fd/") + NUMBER_DIGITS_MAX)
-#define FOLDER_ATTRIBUTES (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define FOLDER_ATTRIBUTES WALL(folders_without_devices, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define READ_ONLY_ATTRIBUTE WALL(folders_read_only, MOUNT_ATTR_RDONLY)
 
 /* Directories of an overlay: descriptors of attached mounts; -1: none. */
 struct overlay {
@@ -89,7 +91,7 @@ static int overlay_make(const struct jail *jail, const struct overlay *overlay)
         r = -errno;
     if (r == 0)
         r = filesystem_mount(context,
-                             FOLDER_ATTRIBUTES | (overlay->upper < 0 ? MOUNT_ATTR_RDONLY : 0));
+                             FOLDER_ATTRIBUTES | (overlay->upper < 0 ? READ_ONLY_ATTRIBUTE : 0));
     close(context);
     return r;
 }

@@ -45,7 +45,7 @@ ASAN_SAMPLE = ["protocol/test_framing.py", "protocol/test_tools.py",
 WITHOUT_TWINS = [f"--ignore={ROOT / 'tests' / name}"
                  for name in ("jail/test_walls_removed.py", "escape/test_twins.py",
                               "escape/test_twins_of_collecting.py",
-                             "escape/test_twins_of_folders.py",
+                              "escape/test_twins_of_folders.py",
                               "escape/test_twins_of_image_jails.py")]
 INTERPRETERS_SECONDS_MAX = 4 * 3600  # thousands of tests of others, each done twice
 

@@ -331,3 +331,15 @@ def test_an_image_of_before_layers_says_what_to_do(layered):
     (image / "image.json").write_text(json.dumps(record))
     done = layered.add("base", "--run", "true")
     assert done.returncode == 1 and "fetch --force base" in done.stderr
+
+
+def test_folders_of_the_host_appear_in_an_image_of_layers(layered, tmp_path):
+    layered.must_add("base", "--as", "mine", "--run", "echo one > /opt/one")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a").write_text("of the host")
+    options = [option for mode in ("ro", "overlay", "rw") for option in ("--mount", f"{folder}:{mode}@/new/{mode}")]
+    process = layered.start("mine", "print(open('/opt/one').read().strip(), *(open(f'/new/{mode}/a').read() "
+                            "for mode in ('ro', 'overlay', 'rw')), sep=', ')", *options)
+    out, err = process.communicate(timeout=SECONDS_MAX)
+    assert (out, err) == ("one, of the host, of the host, of the host\n", "")

@@ -224,16 +224,19 @@ int step_make_folders(struct jail *jail)
     if (plan->folder_count == 0)
         return 0;
     jail->cover_fd = -1;
-    int before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC); /* the layers of the image, perhaps */
-    if (before < 0)
+    /* Only then does it matter, and may be entered: of a server of root it can be any directory. */
+    bool is_in_layers = plan->root_layers != NULL;
+    int before = is_in_layers ? open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (is_in_layers && before < 0)
         return -errno;
     int directory = make_directory(jail->scratch_fd, FOLDERS_NAME);
     int r = directory < 0 ? directory : 0;
     for (size_t i = 0; r == 0 && i < plan->folder_count; i++)
         r = make_folder(jail, directory, i);
-    if (r == 0 && fchdir(before) < 0)
+    if (r == 0 && is_in_layers && fchdir(before) < 0)
         r = -errno;
-    close(before);
+    if (before >= 0)
+        close(before);
     close(directory);
     return r;
 }

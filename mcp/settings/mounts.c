@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void mount_release(struct mount *mount)
 {
@@ -158,11 +157,11 @@ static int check_own(const struct folder *folder, const struct mount_fence *fenc
     return 0;
 }
 
-/* The folder of "project". Owned by the caller; NULL with errno. */
-static char *find_project(void)
+/* The folder of "project". */
+static const char *find_project(void)
 {
     const char *told = getenv("CLAUDE_PROJECT_DIR");
-    return told != NULL && told[0] != '\0' ? strdup(told) : getcwd(NULL, 0);
+    return told != NULL && told[0] != '\0' ? told : ".";
 }
 
 /* One configuration of a user serves many projects: it must not give away what is no project. */
@@ -182,10 +181,7 @@ static int open_mount(const struct mount *mount, const struct mount_fence *fence
                       struct folder *folder, struct fault *fault)
 {
     bool is_project = strcmp(mount->path, MOUNT_PROJECT) == 0;
-    OWNED_MEMORY char *path = is_project ? find_project() : strdup(mount->path);
-    if (path == NULL)
-        return fault_set(fault, errno, "cannot find out the folder of the project: %m");
-    int r = folder_open(path, folder, fault);
+    int r = folder_open(is_project ? find_project() : mount->path, folder, fault);
     if (r == 0)
         r = check_system(folder, fault);
     if (r == 0)

@@ -3,28 +3,32 @@
 #include "sandbox/base/owned.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 static bool is_guarded(const struct folder_guard *guard, size_t i)
 {
     return guard->folders->list[i].mode == FOLDER_WRITABLE;
 }
 
-int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct fault *fault)
+/* The jail looks again; a prewarmed one has the folder that was there when it was made. */
+static int check_identity(const struct folder *folder, struct fault *fault)
 {
-    if (!folders_have(guard->folders, FOLDER_WRITABLE))
+    struct stat status;
+    if (stat(folder->path, &status) == 0 && status.st_dev == folder->device &&
+        status.st_ino == folder->inode)
         return 0;
-    size_t count = 0;
-    for (size_t i = 0; i < guard->folders->count; i++) {
-        int r = is_guarded(guard, i)
-                    ? folder_scan_read(&guard->folders->list[i], &guard->scans[i], fault)
-                    : 0;
-        if (r < 0)
-            return r;
-        count += guard->scans[i].count;
-    }
+    fault_identify(fault, "open_folders");
+    return fault_set(fault, ESTALE,
+                     "the folder %s was moved or replaced since this server started: restart it",
+                     folder->path);
+}
+
+/* The parts of all writable folders, as the child takes them. */
+static int plan_parts(struct folder_guard *guard, size_t count, struct jail_plan *plan)
+{
     guard->parts = calloc(count + 1, sizeof(*guard->parts));
     if (guard->parts == NULL)
-        return fault_set(fault, ENOMEM, "out of memory for folders");
+        return -ENOMEM;
     plan->folder_parts = guard->parts;
     plan->folder_part_count = 0;
     for (size_t i = 0; i < guard->folders->count; i++)
@@ -34,6 +38,25 @@ int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct
                 .path = guard->scans[i].list[j].path,
                 .care = guard->scans[i].list[j].care,
             };
+    return 0;
+}
+
+int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct fault *fault)
+{
+    if (guard->folders == NULL)
+        return 0;
+    size_t count = 0;
+    for (size_t i = 0; i < guard->folders->count; i++) {
+        const struct folder *folder = &guard->folders->list[i];
+        int r = check_identity(folder, fault);
+        if (r == 0 && is_guarded(guard, i))
+            r = folder_scan_read(folder, &guard->scans[i], fault);
+        if (r < 0)
+            return r;
+        count += guard->scans[i].count;
+    }
+    if (plan_parts(guard, count, plan) < 0)
+        return fault_set(fault, ENOMEM, "out of memory for folders");
     return 0;
 }
 

@@ -27,8 +27,9 @@ struct folder_changes {
 };
 
 /*
- * Looks through the writable folders, just before the run, and adds to its plan what they need; the
- * guard must outlive the use of the plan. 0, or a negative errno with its fault.
+ * Just before a run: checks that each folder is still in its place, looks through the writable ones and
+ * adds to the plan what they need; the guard must outlive the use of the plan. 0, or a negative errno
+ * with its fault: -ESTALE for a folder that was moved or replaced.
  */
 int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct fault *fault);
 

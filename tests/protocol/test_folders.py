@@ -83,6 +83,31 @@ print(attempt(open, 'a.txt', 'a'), attempt(open, 'new', 'w'), attempt(os.remove,
     folder.assert_untouched()
 
 
+@pytest.mark.parametrize("mode", ["ro", "overlay"])
+def test_reading_changes_no_time_of_access(start_python, folder, mode):
+    def paths():
+        return [os.path.join(where, name) for where, folders, files in os.walk(folder.path) for name in [*folders, *files, "."]]
+
+    server = start_python("--mount", f"{folder.path}:{mode}")
+    for path in paths():
+        os.utime(path, ns=(10**18, os.lstat(path).st_mtime_ns), follow_symlinks=False)
+    before = {path: os.lstat(path).st_atime_ns for path in paths()}
+    everything = [path for path in paths() if os.access(path, os.R_OK) and os.path.isfile(path) and not os.path.islink(path)]
+    assert said(server, f"""
+import os
+for path in {everything!r}:
+    open(path, 'rb').read()
+for _ in os.walk({str(folder.path)!r}):
+    pass
+os.readlink({str(folder.path)!r} + '/in')
+print(len(open({str(folder.path)!r} + '/in').read()))
+""") == "7"
+    after = {path: os.lstat(path).st_atime_ns for path in before}
+    listed = {path for path in before if os.path.isdir(path)}  # by paths() itself
+    assert {path: time for path, time in after.items() if path not in listed} == {
+        path: time for path, time in before.items() if path not in listed}
+
+
 def test_writes_to_an_overlay_do_not_reach_the_folder_or_the_next_run(start_python, folder):
     server = start_python("--mount", f"{folder.path}:overlay", "--warm", "1")
     for _ in range(3):
@@ -188,9 +213,11 @@ def test_place_that_the_image_has_needs_to_be_given(start_python, home, place):
     assert (done.returncode == 0) == (place in ("/opt", "/mnt")), done.stderr
 
 
-def test_folder_that_was_replaced_is_not_shown(start_python, folder, home):
-    server = start_python("--mount", str(folder.path), "--warm", "0")
+@pytest.mark.parametrize("warm", ["0", "1"])
+def test_folder_that_was_replaced_is_not_shown(start_python, folder, home, warm):
+    server = start_python("--mount", str(folder.path), "--warm", warm)
     assert said(server, read_code(folder)) == "True first second"
+    assert not left_after(30, lambda: len(descendants_of(server.process.pid)) < 2 * int(warm))
     folder.path.rename(home / "moved")
     folder.path.mkdir()
     result = server.call("run_python_code", "print(1)")

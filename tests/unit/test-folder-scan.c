@@ -170,7 +170,8 @@ static void own_directory_that_cannot_be_read_is_refused(void **state)
 
 static void names_that_appear_or_are_replaced_are_told(void **state)
 {
-    struct folder list[] = {{.mode = FOLDER_READ_ONLY}, *(struct folder *)*state};
+    struct folder list[] = {*(struct folder *)*state, *(struct folder *)*state};
+    list[0].mode = FOLDER_READ_ONLY;
     const struct folders folders = {list, ARRAY_LENGTH(list)};
     OWNED(folder_guard_release) struct folder_guard guard = {.folders = &folders};
     OWNED(folder_changes_release) struct folder_changes changes = {0};
@@ -207,6 +208,24 @@ static void names_that_appear_or_are_replaced_are_told(void **state)
     assert_int_equal(changes.more, 0);
 }
 
+static void folder_that_was_replaced_is_refused(void **state)
+{
+    const struct folders folders = {*state, 1};
+    OWNED(folder_guard_release) struct folder_guard guard = {.folders = &folders};
+    struct jail_plan plan = {0};
+    struct fault fault = {0};
+    char away[96];
+    snprintf(away, sizeof(away), "%s-away", root);
+    assert_int_equal(rename(root, away), 0);
+    assert_int_equal(folder_guard_open(&guard, &plan, &fault), -ESTALE);
+    assert_int_equal(mkdir(root, 0700), 0);
+    assert_int_equal(folder_guard_open(&guard, &plan, NULL), -ESTALE);
+    assert_int_equal(rmdir(root), 0);
+    assert_int_equal(rename(away, root), 0);
+    assert_int_equal(folder_guard_open(&guard, &plan, NULL), 0);
+    assert_non_null(strstr(fault.text, "restart"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tree_make, tree_remove)
 
 int main(void)
@@ -215,6 +234,7 @@ int main(void)
         TEST(each_name_gets_the_care_it_needs),
         TEST(too_many_parts_and_levels_are_refused),
         TEST(own_directory_that_cannot_be_read_is_refused),
+        TEST(folder_that_was_replaced_is_refused),
         TEST(names_that_appear_or_are_replaced_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

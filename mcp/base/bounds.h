@@ -41,7 +41,7 @@
 /* Length of the libraries in a tool's description. Every model request includes the description. */
 #define LIBRARIES_SHOWN_MAX 300
 
-/* Names of folders of the host in the same description. */
+/* Folders of the host in the same description: names and modes. */
 #define FOLDERS_SHOWN_MAX 240
 
 /* Truncated output kept as resources: per stream, in total, number of results. */

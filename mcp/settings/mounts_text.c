@@ -28,16 +28,17 @@ int mounts_describe(const struct folders *folders, struct buffer *text)
         if (place == NULL)
             return -ENOMEM;
         utf8_make_plain(place, false);
-        length += strlen(place);
+        const char *mode = describe_mode(folders->list[i].mode);
+        length += strlen(place) + strlen(mode) + strlen(", ()");
         if (length > FOLDERS_SHOWN_MAX)
             break;
-        r = buffer_format(text, "%s%s (%s)", i > 0 ? ", " : "", place,
-                          describe_mode(folders->list[i].mode));
+        r = buffer_format(text, "%s%s (%s)", i > 0 ? ", " : "", place, mode);
         shown++;
     }
     if (r == 0 && shown < folders->count)
-        r = buffer_format(text, "%s%zu folder%s of long names", shown > 0 ? " and " : "",
-                          folders->count - shown, folders->count - shown > 1 ? "s" : "");
+        r = buffer_format(text, "%s%zu %sfolder%s", shown > 0 ? " and " : "",
+                          folders->count - shown, shown > 0 ? "more " : "",
+                          folders->count - shown > 1 ? "s" : "");
     return r;
 }
 

@@ -11,7 +11,7 @@
 
 /*
  * Appends a sentence with the places of the folders and what happens to writes, at most
- * FOLDERS_SHOWN_MAX bytes of names. Without folders: that this computer's files are out of reach. 0 or
+ * FOLDERS_SHOWN_MAX bytes for all of them. Without folders: that this computer's files are out of reach. 0 or
  * a negative errno of buffer_append().
  */
 int mounts_describe(const struct folders *folders, struct buffer *text);

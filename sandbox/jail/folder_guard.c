@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -14,10 +15,12 @@ static bool is_guarded(const struct folder_guard *guard, size_t i)
 static int check_identity(const struct folder *folder, struct fault *fault)
 {
     struct stat status;
-    if (stat(folder->path, &status) == 0 && status.st_dev == folder->device &&
-        status.st_ino == folder->inode)
+    bool is_there = stat(folder->path, &status) == 0;
+    if (is_there && status.st_dev == folder->device && status.st_ino == folder->inode)
         return 0;
     fault_identify(fault, "open_folders");
+    if (!is_there && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+        return fault_set(fault, errno, "cannot look at the folder %s: %m", folder->path);
     return fault_set(fault, ESTALE,
                      "the folder %s was moved or replaced since this server started: restart it",
                      folder->path);

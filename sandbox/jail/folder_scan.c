@@ -75,6 +75,14 @@ static int refuse(const struct walk *walk, const char *what, int limit)
                      walk->folder->path, limit, what);
 }
 
+/* What is not seen cannot be protected. */
+static int refuse_to_read(const struct walk *walk, int error, const char *path)
+{
+    return fault_set(walk->fault, error,
+                     "cannot look at %s/%s, which the mode rw does before every run: %s",
+                     walk->folder->path, path, strerror(error));
+}
+
 static int add_part(struct walk *walk, const char *path, const struct stat *about,
                     enum folder_care care)
 {
@@ -153,9 +161,7 @@ static int open_level(struct walk *walk, const struct level *level, const char *
     if (*ret_fd >= 0 || *ret_fd == -ENOENT || *ret_fd == -EXDEV ||
         (*ret_fd == -EACCES && about->st_uid != geteuid()))
         return 0;
-    return fault_set(walk->fault, -*ret_fd,
-                     "cannot look at %s in %s, which the mode rw does before every run: %s",
-                     level->path, walk->folder->path, strerror(-*ret_fd));
+    return refuse_to_read(walk, -*ret_fd, level->path);
 }
 
 static int look_at_directory(struct walk *walk, const struct level *level, const char *name,
@@ -194,9 +200,10 @@ static int look_at(struct walk *walk, const struct level *level, const struct di
 {
     struct stat about;
     size_t length = strlen(entry->d_name);
-    if (!may_need_care(level, entry) ||
-        fstatat(level->fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+    if (!may_need_care(level, entry))
         return 0;
+    if (fstatat(level->fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : refuse_to_read(walk, errno, entry->d_name);
     if (level->length + length + 2 > PATH_MAX)
         return fault_set(walk->fault, ENAMETOOLONG, "%s has a path longer than %d bytes",
                          walk->folder->path, PATH_MAX);
@@ -217,7 +224,7 @@ static int read_level(struct walk *walk, const struct level *level)
 {
     OWNED(directory_release) DIR *directory = fdopendir(level->fd);
     if (directory == NULL) {
-        int r = fault_set(walk->fault, errno, "cannot read %s: %m", walk->folder->path);
+        int r = refuse_to_read(walk, errno, level->path);
         close(level->fd);
         return r;
     }
@@ -226,12 +233,15 @@ static int read_level(struct walk *walk, const struct level *level)
         level->path[level->length] = '\0';
     }
     int r = 0;
-    for (const struct dirent *entry; r == 0 && (entry = directory_next(directory)) != NULL;) {
+    const struct dirent *entry;
+    while (errno = 0, (entry = directory_next(directory)) != NULL) {
         if (walk->scan->names++ == FOLDER_NAMES_MAX)
             return refuse(walk, "names", FOLDER_NAMES_MAX);
         r = look_at(walk, level, entry);
+        if (r < 0)
+            return r;
     }
-    return r;
+    return errno == 0 ? 0 : refuse_to_read(walk, errno, level->path);
 }
 
 int folder_scan_read(const struct folder *folder, struct folder_scan *ret_scan, struct fault *fault)
@@ -242,8 +252,7 @@ int folder_scan_read(const struct folder *folder, struct folder_scan *ret_scan, 
     struct level top = {.path = path};
     top.fd = open_resolved(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, RESOLVE_BENEATH);
     if (top.fd < 0)
-        return fault_set(fault, -top.fd, "cannot read the folder %s: %s", folder->path,
-                         strerror(-top.fd));
+        return refuse_to_read(&walk, -top.fd, path);
     int r = read_level(&walk, &top);
     if (r < 0)
         return r;

@@ -130,8 +130,9 @@ static const char *namespace_remedy(enum jail_step step, int error)
 
 static const char *folder_remedy(enum jail_step step, int error)
 {
+    bool is_other = error == ESTALE || error == ENOENT || error == ENOTDIR || error == ELOOP;
     if (step == STEP_OPEN_FOLDER)
-        return error == ESTALE   ? "it was moved or replaced since this server started: restart it"
+        return is_other          ? "it was moved or replaced since this server started: restart it"
                : error == EACCES ? "may the user of the sandbox enter every directory above it? A "
                                    "server started by root runs snippets as another user"
                                  : NULL;
@@ -143,12 +144,18 @@ static const char *folder_remedy(enum jail_step step, int error)
                      "with --mount FOLDER@/PATH"
                    : NULL;
     return error == EINVAL
-               ? "the kernel makes no overlay of a folder below which something else is "
-                 "mounted, nor of one that is itself in an overlay of overlays: mount a "
-                 "folder without other mounts below"
+               ? "the kernel refuses a folder below which something else is mounted, and "
+                 "an overlay in an overlay of overlays: mount a folder without other "
+                 "mounts below"
            : error == EPERM || error == ENODEV
                ? "folders need overlayfs in a user namespace (Linux 5.11, `modprobe overlay`)"
                : NULL;
+}
+
+static bool is_of_folders(enum jail_step step)
+{
+    return step == STEP_OPEN_FOLDER || step == STEP_MAKE_FOLDER || step == STEP_MAKE_PLACE ||
+           step == STEP_MOUNT_FOLDER || step == STEP_PROTECT_FOLDER;
 }
 
 static const char *step_remedy(enum jail_step step, int error)
@@ -186,12 +193,6 @@ static const char *step_remedy(enum jail_step step, int error)
                    : NULL;
     case STEP_PIVOT_ROOT:
         return error == EINVAL ? PIVOT_HELP : NULL;
-    case STEP_OPEN_FOLDER:
-    case STEP_MAKE_FOLDER:
-    case STEP_MAKE_PLACE:
-    case STEP_MOUNT_FOLDER:
-    case STEP_PROTECT_FOLDER:
-        return folder_remedy(step, error);
     case STEP_EXECUTE:
     case STEP_FILL_HOME:
         return error == E2BIG
@@ -225,7 +226,9 @@ static int explain(const struct jail_plan *plan, const struct child_report *repo
 {
     bool is_known = report->step < STEP_COUNT;
     fault_identify(fault, is_known ? steps[report->step].name : "set_up");
-    const char *remedy = step_remedy((enum jail_step)report->step, report->error);
+    enum jail_step step = (enum jail_step)report->step;
+    const char *remedy =
+        is_of_folders(step) ? folder_remedy(step, report->error) : step_remedy(step, report->error);
     /* The child is not trusted: only a value in the errno range is an errno. */
     int error = report->error > 0 && report->error <= ERRNO_MAX ? report->error : EIO;
     return fault_set(fault, error, "%s could not %s%s%s: %s%s%s", plan->subject,

@@ -17,6 +17,8 @@ LAYER = ["cannot open layer", "lacks one of its layers"]
 IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "has not been fetched yet", *LAYER, ROOT]
 PYTHON = "cannot look at /usr/bin/python3"
 SEARCH = "cannot look for the program python3"
+FOLDERS = ["open_folders", "make_folders", "make_places", "mount_folders", "protect_folders"]
+SCAN = ["which the mode rw does before every run", "was moved or replaced", "cannot look at the folder"]
 
 INIT = {
     "close_range": ["close_descriptors"],
@@ -128,9 +130,18 @@ FIRST_IS_TRIED = {
 }
 
 
+# With folders of the host: more of calls that are made anyway.
+FOR_FOLDERS = {
+    "init": dict.fromkeys(("openat2", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr",
+                           "mkdirat", "fchdir", "openat", "mknodat", "landlock_add_rule", "newfstatat", "fstat"), FOLDERS),
+    "server": dict.fromkeys(("openat2", "getdents64", "newfstatat", "fstat", "fcntl", "close"), SCAN),
+    "program": {},
+}
+
+
 def words_of(call):
     """What may tell of the failure of a call."""
-    return [*TABLES[call.role].get(call.name, []), *SOMETIMES[call.role].get(call.name, [])]
+    return [word for tables in (TABLES, SOMETIMES, FOR_FOLDERS) for word in tables[call.role].get(call.name, [])]
 
 
 def is_tried(call):
@@ -172,6 +183,7 @@ HARMLESS = (
              "where its other programs lie, which this run does not need"),
     Harmless(("server",), ("landlock_create_ruleset",), (),
              "no version is told: the kernel has no Landlock, or what runs this program hides it"),
+    Harmless(("server",), ("getdents64",), ("ENOENT",), "a directory that was removed meanwhile has no names"),
     Harmless(("server",), ("unlinkat",), (), "the run has ended before its control group is removed"),
 )
 # Without which a server cannot go on. Of its reads, only the one of stdin is such.

@@ -334,12 +334,17 @@ def test_an_image_of_before_layers_says_what_to_do(layered):
 
 
 def test_folders_of_the_host_appear_in_an_image_of_layers(layered, tmp_path):
-    layered.must_add("base", "--as", "mine", "--run", "echo one > /opt/one")
+    layered.must_add("base", "--as", "mine", "--run", "echo one > /opt/one", "--run", "ln -s /opt /link")
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "a").write_text("of the host")
     options = [option for mode in ("ro", "overlay", "rw") for option in ("--mount", f"{folder}:{mode}@/new/{mode}")]
     process = layered.start("mine", "print(open('/opt/one').read().strip(), *(open(f'/new/{mode}/a').read() "
                             "for mode in ('ro', 'overlay', 'rw')), sep=', ')", *options)
-    out, err = process.communicate(timeout=SECONDS_MAX)
+    out, err = process.stdout.read(), process.stderr.read()
+    process.wait(SECONDS_MAX)
     assert (out, err) == ("one, of the host, of the host, of the host\n", "")
+    process = layered.start("mine", "print(1)", "--mount", f"{folder}@/link/x")
+    out, err = process.stdout.read(), process.stderr.read()
+    process.wait(SECONDS_MAX)
+    assert out == "" and "the image has a link or a file on that path" in err

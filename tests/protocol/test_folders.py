@@ -205,12 +205,22 @@ def test_refusal_names_the_reason(tmp_path, command, text):
     assert first.startswith("code-sandbox-mcp: --mount: ") and REFUSED[text] in first
 
 
-@pytest.mark.parametrize("place", ["/usr", "/opt", "/mnt", "/bin/x"])
-def test_place_that_the_image_has_needs_to_be_given(start_python, home, place):
-    """With the image's own directories as places, as if the host's folder had their path."""
-    (home / "project").mkdir()
-    done = run_bash("--mount", f"{home}/project@{place}", code=f"ls {place}")
-    assert (done.returncode == 0) == (place in ("/opt", "/mnt")), done.stderr
+def test_path_that_the_image_has_needs_a_place():
+    """Both Debian and its image have this directory."""
+    done = run_bash("--mount", "/var/lib", code="ls /var/lib")
+    assert done.returncode == 125 and done.stdout == b""
+    assert b"the image has a directory of that path: give the folder another place with --mount FOLDER@/PATH" in done.stderr
+    done = run_bash("--mount", "/var/lib@/var/lib", code="ls /var/lib")
+    assert done.returncode == 0 and set(done.stdout.decode().split()) == set(os.listdir("/var/lib"))
+
+
+@pytest.mark.parametrize("place", ["/opt", "/mnt", "/bin/x/y", "/var/lib/dpkg/status/x"])
+def test_given_place_may_be_a_directory_of_the_image_but_not_below_a_file(folder, place):
+    done = run_bash("--mount", f"{folder.path}@{place}", code=f"cat {place}/a.txt")
+    if place in ("/opt", "/mnt"):
+        assert (done.stdout, done.stderr) == (b"first\n", b"")
+    else:
+        assert done.returncode in (2, 125) and b"give the folder another place" in done.stderr
 
 
 @pytest.mark.parametrize("warm", ["0", "1"])
@@ -255,7 +265,9 @@ def test_model_is_told_what_it_can_see(start_python, folder, home):
     assert f"{folder.path} (writes go to a copy), /data (read-only)." in told
     long = home / ("n" * 250)
     long.mkdir()
-    assert "it sees only 1 folder of long names." in description("--mount", str(long))
+    assert "it sees only 1 folder." in description("--mount", str(long))
+    many = [option for number in range(8) for option in ("--mount", f"{folder.path}:rw@/a/rather/long/place/{number}")]
+    assert " and 4 more folders." in description(*many)
 
 
 def test_doctor_tells_folders_and_modes(folder, home, python_settings):

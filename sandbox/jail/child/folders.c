@@ -116,7 +116,7 @@ static int open_folder(const struct plan_folder *folder)
 {
     int fd = open_plain(AT_FDCWD, folder->path, 0);
     if (fd < 0)
-        return fd == -ENOENT || fd == -ELOOP || fd == -ENOTDIR ? -ESTALE : fd;
+        return fd;
     struct stat status;
     if (fstat(fd, &status) < 0)
         return -errno;
@@ -392,7 +392,7 @@ static int protect(const struct jail *jail, const struct plan_folder_part *part)
     int place =
         (int)syscall(SYS_openat2, jail->folder_fds[part->folder], part->path, &how, sizeof(how));
     if (place < 0)
-        return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? -ESTALE : -errno;
+        return -errno;
     int fd = mount_copy(part->care == CARE_HIDE ? jail->cover_fd : place, "", AT_EMPTY_PATH);
     int r = fd < 0 ? fd : 0;
     if (r == 0)

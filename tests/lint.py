@@ -37,6 +37,7 @@ LAYERS = {
     "mcp/resources": ("mcp/tools", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/tools": ("mcp/files", "mcp/settings", "mcp/base", "images/store", "images/runners/python", *SANDBOX),
     "mcp/files": ("mcp/base", *SANDBOX),
+    "mcp/changes": ("mcp/base", "sandbox/jail", "seccomp-profiles", *SANDBOX),
     "mcp/settings": ("mcp/base", "images/store", "sandbox/jail", *SANDBOX),
     "mcp/base": SANDBOX,
     "images": ("images/build", "images/registry", "images/unpack", "images/store", "images/base",

@@ -76,6 +76,40 @@
 #define NOTES_NAME_MAX 200
 #define NOTES_IMAGES_MAX 8
 
+/*
+ * Changes to a folder of the host, worked out by a program of its own. Names read in the folder and in
+ * the upper layer, nested directories, a path relative to the folder with its NUL.
+ */
+#define CHANGES_NAMES_MAX 100000
+#define CHANGES_DEPTH_MAX 128
+#define CHANGES_PATH_SIZE 4096
+/* Contents: of one file, before and after each; of all; changed files; the patch, kept as a file. */
+#define CHANGES_FILE_MAX (8 * MEBIBYTE)
+#define CHANGES_READ_MAX (64 * MEBIBYTE)
+#define CHANGES_COUNT_MAX 10000
+#define CHANGES_PATCH_MAX KEPT_FILE_MAX
+/* A text with more lines is carried like a binary file: to compare bad ones of this size takes 2 s. */
+#define CHANGES_LINES_MAX 100000
+/* The report: files in it, files not carried by the patch, bytes of both kinds' paths, of all. */
+#define CHANGES_TOLD_MAX 512
+#define CHANGES_LEFT_OUT_MAX 128
+#define CHANGES_TOLD_PATHS_MAX (64 * KIBIBYTE)
+#define CHANGES_REPORT_MAX (768 * KIBIBYTE)
+#define CHANGES_REASON_SIZE 160
+/*
+ * The program: for reading, for comparing (each then leaves out the rest), its processor time, the time
+ * after which the server kills it, its address space.
+ */
+#define CHANGES_READ_MAX_MS 4000
+#define CHANGES_COMPARE_MAX_MS 4000
+#define CHANGES_CPU_MAX_S 10
+#define CHANGES_WALL_MAX_MS 15000
+#define CHANGES_MEMORY_MAX GIBIBYTE
+/* In the notes of a result: lines of changes, of files left out, bytes of the patch. */
+#define NOTES_CHANGES_MAX 32
+#define NOTES_LEFT_OUT_MAX 8
+#define NOTES_PATCH_MAX (8 * KIBIBYTE)
+
 /* Upper limit of --parallel. */
 #define PARALLEL_MAX 256
 #define WARM_DEFAULT 2

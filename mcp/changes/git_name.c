@@ -1,0 +1,71 @@
+#include "mcp/changes/git_name.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The letter of a byte's escape; 'o': three octal digits; 0: it needs none. */
+static char escape_of(unsigned char byte)
+{
+    static const char letters[] = "abtnvfr"; /* 7 to 13 */
+    if (byte >= 7 && byte <= 13)
+        return letters[byte - 7];
+    if (byte == '"' || byte == '\\')
+        return (char)byte;
+    return byte < ' ' || byte >= 0x7f ? 'o' : 0;
+}
+
+static bool needs_quotes(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (escape_of((unsigned char)*text) != 0)
+            return true;
+    }
+    return false;
+}
+
+static int append_escaped(struct buffer *text, const char *bytes)
+{
+    int r = 0;
+    for (; r == 0 && *bytes != '\0'; bytes++) {
+        unsigned char byte = (unsigned char)*bytes;
+        char letter = escape_of(byte);
+        if (letter == 0)
+            r = buffer_append(text, bytes, 1);
+        else if (letter == 'o')
+            r = buffer_format(text, "\\%03o", byte);
+        else
+            r = buffer_format(text, "\\%c", letter);
+    }
+    return r;
+}
+
+int git_name_quote(struct buffer *text, const char *prefix, const char *path)
+{
+    const char *quote = needs_quotes(path) ? "\"" : "";
+    int r = buffer_append_text(text, quote);
+    if (r == 0)
+        r = buffer_append_text(text, prefix);
+    if (r == 0)
+        r = append_escaped(text, path);
+    return r < 0 ? r : buffer_append_text(text, quote);
+}
+
+/* What NTFS drops from the end of a name, or takes for the end. */
+static bool is_ntfs_end(const char *rest)
+{
+    rest += strspn(rest, ". ");
+    return *rest == '\0' || *rest == '\\' || *rest == ':';
+}
+
+bool git_name_is_git(const char *name)
+{
+    return (strncasecmp(name, ".git", 4) == 0 && is_ntfs_end(name + 4)) ||
+           (strncasecmp(name, "git~1", 5) == 0 && is_ntfs_end(name + 5));
+}
+
+/* Short names of NTFS, too: "GITMOD~1", "GI7EBA~1"; more names than git refuses. */
+bool git_name_is_modules(const char *name)
+{
+    return strncasecmp(name, ".gitmodules", 11) == 0 || strncasecmp(name, "gitmod~", 7) == 0 ||
+           (strncasecmp(name, "gi", 2) == 0 && strchr(name, '~') != NULL);
+}

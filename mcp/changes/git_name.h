@@ -1,0 +1,25 @@
+/*
+ * Names as git has them: quoted in patches, and refused where they could reach git's own files.
+ *
+ * Side: code-sandbox-mcp-changes.  Source: git's quote.c, and verify_path() of its read-cache.c.
+ */
+#ifndef MCP_CHANGES_GIT_NAME_H
+#define MCP_CHANGES_GIT_NAME_H
+
+#include "sandbox/base/buffer.h"
+
+#include <stdbool.h>
+
+/*
+ * Appends PREFIX and PATH, in double quotes with escapes where a byte needs it, as git does with
+ * core.quotePath. As buffer_append().
+ */
+int git_name_quote(struct buffer *text, const char *prefix, const char *path);
+
+/* One part of a path: ".git" in any spelling of file systems that git protects. */
+bool git_name_is_git(const char *name);
+
+/* One part of a path of a symbolic link: git refuses ".gitmodules" as one. */
+bool git_name_is_modules(const char *name);
+
+#endif

@@ -174,7 +174,13 @@ static void handle_end(void *data, enum channel_end end)
 static void handle_paused(void *data, bool is_paused)
 {
     struct server *server = data;
-    launcher_hold(&server->context.launcher, is_paused);
+    launcher_hold(&server->context.launcher, HOLD_UNREAD, is_paused);
+}
+
+static void hold_for_patches(void *data, bool hold)
+{
+    struct server *server = data;
+    launcher_hold(&server->context.launcher, HOLD_PATCHES, hold);
 }
 
 static void handle_drained(void *data)
@@ -199,6 +205,7 @@ static int server_open(struct server *server, const struct settings *settings, i
                     .settings = settings,
                     .launcher = launcher_of(&server->context.loop, settings),
                     .files = {.changed = resources_changed, .data = &server->context},
+                    .patches = patch_queue_of(&server->context.loop, hold_for_patches, server),
                     .directory = {settings->files_dir, false}},
         .channel_observer = {.line = handle_line,
                              .oversized = handle_oversized,
@@ -230,6 +237,7 @@ static void server_close(struct server *server)
     subscriptions_end_all(&server->context);
     outputs_release(&server->context.outputs);
     kept_files_release(&server->context.files);
+    patch_queue_release(&server->context.patches);
     channel_close(&server->context.channel);
     end_signals_close(&server->end_signals);
     loop_close(&server->context.loop);

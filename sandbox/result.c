@@ -39,3 +39,9 @@ void run_result_release(struct run_result *result)
     result->folders.count = 0;
     folder_changes_release(&result->appeared);
 }
+
+void run_result_take(struct run_result *result, struct run_result *ret_taken)
+{
+    *ret_taken = *result;
+    *result = (struct run_result){0};
+}

@@ -77,6 +77,9 @@ struct run_result {
 void run_files_release(struct run_files *files);
 void run_result_release(struct run_result *result);
 
+/* Moves the result; *result is empty afterwards. */
+void run_result_take(struct run_result *result, struct run_result *ret_taken);
+
 enum output_stream { OUTPUT_STDOUT, OUTPUT_STDERR };
 
 /* Callbacks of a run, from the loop and never from inside engine_submit(). */

@@ -33,10 +33,11 @@ PRONOUNS_MAX = 2.0  # of each 100 words
 SANDBOX = ("sandbox", "sandbox/limits", "sandbox/base")
 LAYERS = {
     "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/cli": ("mcp", "mcp/tools", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/cli": ("mcp", "mcp/tools", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/resources": ("mcp/tools", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/tools": ("mcp/files", "mcp/settings", "mcp/base", "images/store", "images/runners/python", *SANDBOX),
+    "mcp/tools": ("mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", "images/runners/python", *SANDBOX),
     "mcp/files": ("mcp/base", *SANDBOX),
+    "mcp/folders": ("mcp/files", "mcp/settings", "mcp/base", "sandbox/jail", *SANDBOX),
     "mcp/changes": ("mcp/base", "sandbox/jail", "seccomp-profiles", *SANDBOX),
     "mcp/settings": ("mcp/base", "images/store", "sandbox/jail", *SANDBOX),
     "mcp/base": SANDBOX,

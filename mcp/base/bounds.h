@@ -105,6 +105,8 @@
 #define CHANGES_CPU_MAX_S 10
 #define CHANGES_WALL_MAX_MS 15000
 #define CHANGES_MEMORY_MAX GIBIBYTE
+/* How many of them at once. While more results wait for one, no run begins. */
+#define CHANGES_PROGRAMS_MAX 2
 /* In the notes of a result: lines of changes, of files left out, bytes of the patch. */
 #define NOTES_CHANGES_MAX 32
 #define NOTES_LEFT_OUT_MAX 8

@@ -8,6 +8,7 @@
 #define MCP_BASE_HELPERS_H
 
 #define IMAGE_PROGRAM "code-sandbox-mcp-image"
+#define CHANGES_PROGRAM "code-sandbox-mcp-changes"
 #define SCOPE_PROGRAM "code-sandbox-mcp-scope"
 
 /*

@@ -1,6 +1,7 @@
 #include "mcp/base/end_signals.h"
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
+#include "mcp/folders/changes_text.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
@@ -47,6 +48,9 @@ struct session {
     struct end_signals end_signals;
     struct files_dir directory; /* of --files-dir */
     struct run *run; /* NULL before it has started and when it is done */
+    struct run_result result; /* then */
+    struct patch_queue queue;
+    struct patch_job patches;
     int signal; /* the one that interrupted us, or 0 */
     int exit_status; /* once the loop has stopped */
 };
@@ -253,9 +257,9 @@ static void tell_fault(struct session *session, const struct fault *fault)
 }
 
 /* `files`: those that were saved or should have been; or NULL. */
-static int print_record(struct session *session, const struct run_result *result,
-                        const struct result_files *files)
+static int print_record(struct session *session, const struct result_files *files)
 {
+    const struct run_result *result = &session->result;
     OWNED(buffer_release) struct buffer text = BUFFER(RESULT_JSON_MAX(result->limits.output_kept));
     struct json_writer *writer = NULL;
     int r = json_writer_open(&text, &writer);
@@ -267,6 +271,7 @@ static int print_record(struct session *session, const struct run_result *result
         .stdout_cut = result->out.cut,
         .stderr_cut = result->err.cut,
         .files = files,
+        .patches = &session->patches.patches,
     };
     json_begin_object(writer);
     write_capture(writer, "stdout", &result->out);
@@ -286,6 +291,22 @@ static void tell_appeared(const struct run_result *result)
         log_note("%s", warning);
 }
 
+static void tell_lines(char *line)
+{
+    while (line != NULL && *line != '\0') {
+        size_t length = strcspn(line, "\n");
+        log_note("%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+static void tell_changes(const struct folder_patches *patches)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(128 * KIBIBYTE);
+    if (changes_text_note(patches, 0, false, &text) == 0 && text.length > 0)
+        tell_lines(buffer_string(&text));
+}
+
 /* Notes for the person, unless all went well. An exit code of the program's own is no news. */
 static void tell_end(const struct run_result *result)
 {
@@ -294,12 +315,7 @@ static void tell_end(const struct run_result *result)
     int r = result_json_is_success(result) ? 0 : outcome_text_advise(result, &person, &text);
     if (r == 0 && result->outcome != OUTCOME_EXITED)
         r = outcome_text_describe(result, &text);
-    char *line = r == 0 && text.length > 0 ? buffer_string(&text) : NULL;
-    while (line != NULL && *line != '\0') {
-        size_t length = strcspn(line, "\n");
-        log_note("%.*s", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
+    tell_lines(r == 0 && text.length > 0 ? buffer_string(&text) : NULL);
 }
 
 /* The name is the snippet's, the path may be, in parts. */
@@ -317,20 +333,23 @@ static void tell_unsaved(const struct result_files *files)
 }
 
 /* Saves the files, if that is wanted, and prints the record or the notes. 0 or a negative errno. */
-static int report_end(struct session *session, const struct run_result *result)
+static int report_end(struct session *session)
 {
+    const struct run_result *result = &session->result;
     OWNED(result_files_release) struct result_files files = {0};
     bool saves = session->directory.path != NULL;
     if (saves)
-        result_files_make(
-            &(struct result_files_request){.result = result, .directory = &session->directory},
-            &files);
+        result_files_make(&(struct result_files_request){.result = result,
+                                                         .patches = &session->patches.patches,
+                                                         .directory = &session->directory},
+                          &files);
     tell_unsaved(&files);
     if (files.is_lost)
         log_note(RESULT_FILES_LOST);
     tell_appeared(result);
     if (session->options->json)
-        return print_record(session, result, saves ? &files : NULL);
+        return print_record(session, saves ? &files : NULL);
+    tell_changes(&session->patches.patches);
     tell_end(result);
     return 0;
 }
@@ -339,14 +358,22 @@ static void run_done(void *data, int status, struct run_result *result, const st
 {
     struct session *session = data;
     session->run = NULL;
-    loop_stop(&session->loop);
     if (status < 0) {
+        loop_stop(&session->loop);
         tell_fault(session, fault);
         session->exit_status = EXIT_RUN_FAILED;
         return;
     }
-    session->exit_status = result_json_exit_status(result);
-    if (report_end(session, result) < 0) {
+    run_result_take(result, &session->result);
+    patch_queue_add(&session->queue, &session->patches, &session->result.folders);
+}
+
+static void patches_done(struct patch_job *job)
+{
+    struct session *session = container_of(job, struct session, patches);
+    loop_stop(&session->loop);
+    session->exit_status = result_json_exit_status(&session->result);
+    if (report_end(session) < 0) {
         log_note("no memory for the record");
         session->exit_status = EXIT_RUN_FAILED;
     }
@@ -355,6 +382,9 @@ static void run_done(void *data, int status, struct run_result *result, const st
 static void session_close(struct session *session)
 {
     launcher_release(&session->launcher);
+    patch_job_drop(&session->patches);
+    patch_queue_release(&session->queue);
+    run_result_release(&session->result);
     end_signals_close(&session->end_signals);
     loop_close(&session->loop);
 }
@@ -368,6 +398,9 @@ static int run_code(const struct run_options *options, const struct buffer *code
         .directory = {options->settings.files_dir, true},
     };
     session.launcher = launcher_of(&session.loop, &options->settings);
+    session.queue = patch_queue_of(&session.loop, NULL, NULL);
+    session.patches = PATCH_JOB_NONE;
+    session.patches.done = patches_done;
     struct snippet snippet = {
         .language = options->language,
         .code = code->data,

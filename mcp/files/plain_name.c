@@ -1,5 +1,6 @@
 #include "mcp/files/plain_name.h"
 
+#include "mcp/base/bounds.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
@@ -57,4 +58,16 @@ void plain_name_make(char *name)
         name[0] = '_';
     if (written > 0 && name[written - 1] == ' ')
         name[written - 1] = '_';
+}
+
+int plain_name_append(struct buffer *text, const char *name)
+{
+    OWNED_MEMORY char *plain = strdup(name);
+    if (plain == NULL)
+        return -ENOMEM;
+    utf8_make_plain(plain, false);
+    size_t length = strlen(plain);
+    if (length <= NOTES_NAME_MAX)
+        return buffer_append(text, plain, length);
+    return buffer_format(text, "%.*s...", (int)utf8_valid_length(plain, NOTES_NAME_MAX), plain);
 }

@@ -1,5 +1,6 @@
 #include "mcp/settings/quantity.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -109,4 +110,14 @@ int quantity_read_thousandths(const struct quantity *quantity, const char *text,
                          (double)quantity->high / THOUSAND, text);
     *ret_thousandths = (uint64_t)thousandths;
     return 0;
+}
+
+struct quantity_size_text quantity_size_short_text(uint64_t bytes)
+{
+    if (bytes == 1)
+        return (struct quantity_size_text){"1 byte"};
+    struct quantity_size_text exact = quantity_size_text(bytes);
+    return bytes < KIBIBYTE || strstr(exact.text, "bytes") == NULL
+               ? exact
+               : quantity_size_about_text(bytes);
 }

@@ -43,5 +43,7 @@ struct quantity_size_text {
 struct quantity_size_text quantity_size_text(uint64_t bytes);
 /* "511.9 MiB": to a tenth, in the largest unit that it fills. */
 struct quantity_size_text quantity_size_about_text(uint64_t bytes);
+/* "31 MiB", "1.2 KiB": exact where that is short. */
+struct quantity_size_text quantity_size_short_text(uint64_t bytes);
 
 #endif

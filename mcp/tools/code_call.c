@@ -7,6 +7,7 @@
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #define HINT_MAX 2048 /* bytes of advice: a summary and a command */
@@ -18,7 +19,9 @@ struct code_call {
     const struct tool *tool;
     const struct language *language;
     struct reply reply;
-    struct run *run; /* the engine's */
+    struct run *run; /* the engine's; NULL: it has ended */
+    struct run_result result; /* of the ended run, while its patches are made */
+    struct patch_job patches;
     struct call_progress progress;
     int64_t began; /* clock_now() */
 };
@@ -37,6 +40,8 @@ static void end_call(struct code_call *call)
 {
     struct context *context = call->context;
     call_progress_close(&call->progress);
+    patch_job_drop(&call->patches);
+    run_result_release(&call->result);
     if (call->previous != NULL)
         call->previous->next = call->next;
     else
@@ -46,8 +51,9 @@ static void end_call(struct code_call *call)
     free(call);
 }
 
-static void answer_run(struct code_call *call, struct run_result *result)
+static void answer_run(struct code_call *call)
 {
+    struct run_result *result = &call->result;
     struct context *context = call->context;
     const struct settings *settings = context->settings;
     uint64_t number = ++context->call_count;
@@ -59,6 +65,7 @@ static void answer_run(struct code_call *call, struct run_result *result)
     }
     OWNED(result_files_release) struct result_files files;
     result_files_make(&(struct result_files_request){.result = result,
+                                                     .patches = &call->patches.patches,
                                                      .call = number,
                                                      .shows_images = !settings->no_images,
                                                      .kept = &context->files,
@@ -70,6 +77,7 @@ static void answer_run(struct code_call *call, struct run_result *result)
         .result = result,
         .shown = &shown,
         .files = &files,
+        .patches = &call->patches.patches,
         .output_number = output_number,
         .image = settings_image(settings, call->language),
         .wall_max_ms = settings->wall_max_ms,
@@ -99,16 +107,26 @@ static void note_end(const struct code_call *call, const char *outcome,
     log_call(&(struct log_call){call->tool->name, outcome, result, clock_now() - call->began});
 }
 
+static void patches_done(struct patch_job *job)
+{
+    struct code_call *call = container_of(job, struct code_call, patches);
+    answer_run(call);
+    end_call(call);
+}
+
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct code_call *call = data;
     call_progress_close(&call->progress);
     note_end(call, status < 0 ? "failed" : outcome_name(result->outcome), result);
-    if (status < 0)
+    call->run = NULL;
+    if (status < 0) {
         answer_refusal(&call->reply, fault);
-    else
-        answer_run(call, result);
-    end_call(call);
+        end_call(call);
+        return;
+    }
+    run_result_take(result, &call->result);
+    patch_queue_add(&call->context->patches, &call->patches, &call->result.folders);
 }
 
 static void run_printed(void *data, enum output_stream stream, const char *bytes, size_t length)
@@ -134,8 +152,10 @@ static struct code_call *begin_call(struct context *context, const struct tool_r
         .tool = request->tool,
         .language = language,
         .reply = *request->reply,
+        .patches = PATCH_JOB_NONE,
         .began = clock_now(),
     };
+    call->patches.done = patches_done;
     link_call(call);
     return call;
 }
@@ -171,8 +191,10 @@ void code_call_cancel(struct context *context, const struct json_value *id)
     for (struct code_call *call = context->calls; call != NULL; call = call->next) {
         if (!rpc_answer_is_for(call->reply.answer, id))
             continue;
-        engine_cancel(call->run);
-        note_end(call, "cancelled", NULL);
+        if (call->run != NULL) {
+            engine_cancel(call->run);
+            note_end(call, "cancelled", NULL);
+        }
         rpc_answer_drop(call->reply.answer);
         end_call(call);
         return;

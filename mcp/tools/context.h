@@ -11,6 +11,7 @@
 #include "mcp/base/version.h"
 #include "mcp/files/files_dir.h"
 #include "mcp/files/kept_files.h"
+#include "mcp/folders/patch_queue.h"
 #include "mcp/settings/settings.h"
 #include "mcp/tools/launcher.h"
 #include "mcp/tools/outputs.h"
@@ -31,6 +32,7 @@ struct context {
     struct outputs outputs;
     struct kept_files files;
     struct files_dir directory; /* of --files-dir */
+    struct patch_queue patches;
     enum version version;               /* agreed in the handshake; VERSION_NONE before it */
     bool is_initialized; /* the client has confirmed the handshake: it may be notified */
     struct code_call *calls;            /* owned: running ones; see code_call.h */

@@ -22,10 +22,11 @@ void launcher_release(struct launcher *launcher)
     memory_release(&launcher->scope_program);
 }
 
-void launcher_hold(struct launcher *launcher, bool hold)
+void launcher_hold(struct launcher *launcher, enum hold reason, bool hold)
 {
+    launcher->holds = hold ? launcher->holds | reason : launcher->holds & ~(unsigned)reason;
     if (launcher->engine != NULL)
-        engine_hold(launcher->engine, hold);
+        engine_hold(launcher->engine, launcher->holds != 0);
 }
 
 static int open_image(struct launcher *launcher, const struct language *language,

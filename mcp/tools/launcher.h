@@ -22,13 +22,19 @@ struct launcher {
     struct used_images used;         /* by runs that go on */
     uint64_t warm;                   /* engine_options.warm; a server's */
     char *scope_program;             /* owned; NULL: not looked for yet, or not there */
+    unsigned holds;                  /* of enum hold */
 };
 
 /* Cheap, without side effects: nothing is looked for before the first run. */
 struct launcher launcher_of(struct loop *loop, const struct settings *settings);
 
-/* Lets no further run begin: those that are started wait. Or lets them. */
-void launcher_hold(struct launcher *launcher, bool hold);
+enum hold {
+    HOLD_UNREAD = 1, /* the client does not read its answers */
+    HOLD_PATCHES = 2, /* patches of ended runs wait to be made */
+};
+
+/* Lets no further run begin for that reason: those that are started wait. Or lets them, for its part. */
+void launcher_hold(struct launcher *launcher, enum hold reason, bool hold);
 
 /* Kills every run without a word to its observer. */
 void launcher_release(struct launcher *launcher);

@@ -52,39 +52,91 @@ static bool has_name(const struct result_files *files, const char *name)
     return false;
 }
 
+/* Whether the snippet has left a file of this name. */
+static bool is_taken(const struct run_result *result, const char *name)
+{
+    for (size_t i = 0; i < result->files.count; i++) {
+        if (strcmp(result->files.list[i].path, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* "figure-1.png" for 0001.png; another name if the snippet has a file of this name. */
 static char *name_figure(const struct run_file *figure, const struct run_result *result)
 {
     unsigned long number = strtoul(figure->path, NULL, 10);
     char name[64];
-    bool is_taken = true;
-    for (unsigned i = 0; is_taken; i++) {
+    for (unsigned i = 0; i == 0 || is_taken(result, name); i++)
         snprintf(name, sizeof(name), i == 0 ? "figure-%lu.png" : "figure-%lu-%u.png", number, i);
-        is_taken = false;
-        for (size_t k = 0; k < result->files.count && !is_taken; k++)
-            is_taken = strcmp(result->files.list[k].path, name) == 0;
-    }
     return strdup(name);
 }
 
+/* "changes.patch", "changes-2.patch" and so on. */
+static char *name_patch(const struct result_files *files, const struct run_result *result)
+{
+    char name[64];
+    for (unsigned i = 1; i == 1 || is_taken(result, name) || has_name(files, name); i++)
+        snprintf(name, sizeof(name), i == 1 ? "changes.patch" : "changes-%u.patch", i);
+    return strdup(name);
+}
+
+enum file_kind { KIND_FILE, KIND_FIGURE, KIND_PATCH };
+
+static char *name_file(const struct result_files *files, const struct run_result *result,
+                       const struct run_file *file, enum file_kind kind)
+{
+    return kind == KIND_FIGURE  ? name_figure(file, result)
+           : kind == KIND_PATCH ? name_patch(files, result)
+                                : strdup(file->path);
+}
+
 static void add_file(struct result_files *files, const struct run_result *result,
-                     const struct run_file *file, bool is_figure)
+                     const struct run_file *file, enum file_kind kind)
 {
     char head[PICTURE_MAGIC_SIZE];
     ssize_t count = pread(file->fd, head, sizeof(head), 0);
     size_t length = count > 0 ? (size_t)count : 0;
-    OWNED_MEMORY char *name = is_figure ? name_figure(file, result) : strdup(file->path);
+    OWNED_MEMORY char *name = name_file(files, result, file, kind);
     if (name == NULL || has_name(files, name))
         return;
+    const char *type = media_type_of(kind == KIND_PATCH ? name : file->path, head, length);
     files->list[files->count++] = (struct result_file){
         .file = file,
         .name = pointer_take(&name),
-        .is_figure = is_figure,
+        .is_figure = kind == KIND_FIGURE,
+        .is_patch = kind == KIND_PATCH,
         .is_picture = picture_type(head, length) != NULL,
-        .type = media_type_of(file->path, head, length),
+        .type = type,
         .state = IMAGE_NONE,
         .base64 = BUFFER(2 * IMAGES_BYTES_MAX),
     };
+}
+
+static void add_patches(struct result_files *files, const struct run_result *result,
+                        const struct folder_patches *patches)
+{
+    for (size_t i = 0; patches != NULL && i < patches->count; i++) {
+        const struct changes *changes = &patches->list[i].changes;
+        files->patches[i] =
+            (struct run_file){.fd = changes->patch_fd, .size = changes->patch_bytes};
+        if (changes->patch_fd >= 0)
+            add_file(files, result, &files->patches[i], KIND_PATCH);
+    }
+}
+
+/* Tells each patch where it can be read. */
+static void tell_patches(const struct result_files *files, struct folder_patches *patches)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        const struct result_file *file = &files->list[i];
+        if (!file->is_patch)
+            continue;
+        struct folder_patch *patch = &patches->list[file->file - files->patches];
+        patch->name = strdup(file->name);
+        patch->is_kept = file->is_kept && patch->name != NULL;
+        patch->path = file->path != NULL ? strdup(file->path) : NULL;
+    }
 }
 
 /* Room for further images. */
@@ -148,13 +200,13 @@ static void show_images(struct result_files *files, bool shows_images)
         show_image(&files->list[i - 1], shows_images, &room);
 }
 
-/* The figures in order, then the newest files: programs save their results last. */
+/* Figures and patches in order, then the newest files: programs save their results last. */
 static struct result_file *file_of_rank(struct result_files *files, size_t rank)
 {
-    size_t figures = 0;
-    while (figures < files->count && files->list[figures].is_figure)
-        figures++;
-    return &files->list[rank < figures ? rank : figures + files->count - 1 - rank];
+    size_t first = 0;
+    while (first < files->count && (files->list[first].is_figure || files->list[first].is_patch))
+        first++;
+    return &files->list[rank < first ? rank : first + files->count - 1 - rank];
 }
 
 static void keep_files(struct result_files *files, struct kept_files *kept)
@@ -200,14 +252,16 @@ void result_files_make(const struct result_files_request *request, struct result
         .is_lost = result->files_lost,
     };
     for (size_t i = 0; i < result->figures.count; i++)
-        add_file(ret_files, result, &result->figures.list[i], true);
+        add_file(ret_files, result, &result->figures.list[i], KIND_FIGURE);
+    add_patches(ret_files, result, request->patches);
     for (size_t i = 0; i < result->files.count; i++)
-        add_file(ret_files, result, &result->files.list[i], false);
+        add_file(ret_files, result, &result->files.list[i], KIND_FILE);
     show_images(ret_files, request->shows_images);
     if (request->kept != NULL)
         keep_files(ret_files, request->kept);
     if (request->directory->path != NULL)
         save_files(ret_files, request->directory);
+    tell_patches(ret_files, request->patches);
 }
 
 void result_files_release(struct result_files *files)
@@ -313,7 +367,7 @@ void result_files_write_members(struct json_writer *writer, const struct result_
     }
     json_begin_array(writer);
     for (size_t i = 0; files != NULL && i < files->count; i++) {
-        if (!files->list[i].is_figure)
+        if (!files->list[i].is_figure && !files->list[i].is_patch)
             write_file(writer, files, &files->list[i]);
     }
     json_end_array(writer);

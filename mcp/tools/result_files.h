@@ -13,6 +13,7 @@
 #include "mcp/files/files_dir.h"
 #include "mcp/files/kept_files.h"
 #include "mcp/files/picture_header.h"
+#include "mcp/folders/patch_queue.h"
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 
@@ -35,8 +36,9 @@ enum image_state {
 
 struct result_file {
     const struct run_file *file; /* borrowed from the result */
-    char *name;                  /* owned: its path, or "figure-1.png" */
+    char *name;                  /* owned: its path, "figure-1.png", or "changes.patch" */
     bool is_figure;
+    bool is_patch;
     bool is_picture;  /* by its first bytes */
     const char *type; /* media type; static */
     enum image_state state;
@@ -49,8 +51,9 @@ struct result_file {
 
 struct result_files {
     struct result_file
-        list[RUN_FIGURES_MAX + RUN_FILES_MAX]; /* the figures first; each part in its order */
+        list[RUN_FIGURES_MAX + FOLDERS_MAX + RUN_FILES_MAX]; /* figures, patches, files */
     size_t count;
+    struct run_file patches[FOLDERS_MAX]; /* for the list; descriptors borrowed, names not used */
     uint64_t call;
     size_t figures;     /* made by the run, shown or not */
     size_t undrawn; /* figures without a picture: there were enough */
@@ -69,6 +72,7 @@ struct result_files {
 
 struct result_files_request {
     const struct run_result *result; /* borrowed, for as long as the files are used */
+    struct folder_patches *patches;  /* the same; filled in; or NULL */
     uint64_t call;                   /* its number */
     bool shows_images;
     struct kept_files *kept; /* for copies of the files; NULL: keeps none */

@@ -1,4 +1,5 @@
 #include "mcp/tools/result_json.h"
+#include "mcp/folders/changes_text.h"
 #include "sandbox/base/owned.h"
 
 bool result_json_is_success(const struct run_result *result)
@@ -79,6 +80,8 @@ void result_json_write_members(struct json_writer *writer, const struct record *
     write_limits(writer, result);
     json_text_member(writer, "image", record->image);
     result_files_write_members(writer, record->files);
+    changes_text_write_member(writer, record->patches,
+                              record->files != NULL ? record->files->call : 0);
 }
 
 void result_json_write_fault(struct json_writer *writer, const struct fault *fault)

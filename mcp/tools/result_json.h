@@ -17,6 +17,7 @@ struct record {
     uint64_t stdout_cut;             /* bytes that the caller does not show */
     uint64_t stderr_cut;
     const struct result_files *files; /* borrowed; NULL: none are told of */
+    const struct folder_patches *patches; /* borrowed; or NULL */
 };
 
 /* The members of the record; the caller has begun the object, and ends it. */

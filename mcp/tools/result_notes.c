@@ -2,6 +2,8 @@
 
 #include "mcp/base/bounds.h"
 #include "mcp/files/file_uri.h"
+#include "mcp/files/plain_name.h"
+#include "mcp/folders/changes_text.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/quantity.h"
 #include "sandbox/base/owned.h"
@@ -11,30 +13,6 @@
 #include <string.h>
 
 #define LINE_MAX_SIZE (NOTES_FILES_MAX + FILE_URI_MAX)
-
-/* A name chosen by the snippet, within our own words: plain and short. */
-static int append_name(struct buffer *text, const char *name)
-{
-    OWNED_MEMORY char *plain = strdup(name);
-    if (plain == NULL)
-        return -ENOMEM;
-    utf8_make_plain(plain, false);
-    size_t length = strlen(plain);
-    if (length <= NOTES_NAME_MAX)
-        return buffer_append(text, plain, length);
-    return buffer_format(text, "%.*s...", (int)utf8_valid_length(plain, NOTES_NAME_MAX), plain);
-}
-
-/* "31 MiB", "1.2 KiB": exact where that is short. */
-static struct quantity_size_text size_text(uint64_t bytes)
-{
-    if (bytes == 1)
-        return (struct quantity_size_text){"1 byte"};
-    struct quantity_size_text exact = quantity_size_text(bytes);
-    return bytes < KIBIBYTE || strstr(exact.text, "bytes") == NULL
-               ? exact
-               : quantity_size_about_text(bytes);
-}
 
 /* The path of the copy or, without one, the URI, if the file is kept. */
 static int append_place(struct buffer *text, const struct result_files *files,
@@ -61,9 +39,9 @@ static int append_error(struct buffer *text, const struct result_files *files,
 static int describe_file(struct buffer *text, const struct result_files *files,
                          const struct result_file *file)
 {
-    int r = append_name(text, file->name);
+    int r = plain_name_append(text, file->name);
     if (r == 0)
-        r = buffer_format(text, " (%s%s%s", size_text(file->file->size).text,
+        r = buffer_format(text, " (%s%s%s", quantity_size_short_text(file->file->size).text,
                           file->state == IMAGE_SHOWN ? ", shown" : "",
                           file->is_kept || file->path != NULL ? "" : ", not kept");
     if (r == 0)
@@ -90,7 +68,7 @@ static int note_files(const struct result_view *view, struct buffer *text)
     int r = 0;
     for (size_t i = 0; i < files->count && r == 0; i++) {
         OWNED(buffer_release) struct buffer item = BUFFER(LINE_MAX_SIZE);
-        if (files->list[i].is_figure)
+        if (files->list[i].is_figure || files->list[i].is_patch)
             continue;
         r = describe_file(&item, files, &files->list[i]);
         if (r == 0 && (left > 0 || (told > 0 && text->length + item.length > NOTES_FILES_MAX))) {
@@ -123,7 +101,7 @@ static int append_reason(struct buffer *text, const struct result_file *file)
         return buffer_format(text,
                              "it has %s, and the images of a result may have %s together; save it "
                              "smaller",
-                             size_text(file->file->size).text,
+                             quantity_size_short_text(file->file->size).text,
                              quantity_size_text(IMAGES_BYTES_MAX).text);
     case IMAGE_TOO_WIDE:
         return buffer_format(text,
@@ -147,7 +125,7 @@ static int append_reason(struct buffer *text, const struct result_file *file)
 static int describe_hidden(struct buffer *text, const struct result_files *files,
                            const struct result_file *file)
 {
-    int r = append_name(text, file->name);
+    int r = plain_name_append(text, file->name);
     if (r == 0)
         r = buffer_append_text(text, " is not shown: ");
     if (r == 0)
@@ -227,9 +205,15 @@ static int note_appeared(const struct result_view *view, struct buffer *text)
     return mounts_warn(&view->result->appeared, text);
 }
 
+static int note_changes(const struct result_view *view, struct buffer *text)
+{
+    return changes_text_note(view->patches, view->files->call, true, text);
+}
+
 /* In the order of the text. Each appends its lines, if any. */
 static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
-    note_appeared, note_files, note_figures, note_directory, note_images, note_undrawn, note_loss,
+    note_appeared, note_files,   note_figures, note_directory,
+    note_images,   note_undrawn, note_loss,    note_changes,
 };
 
 int result_notes_compose(const struct result_view *view, struct buffer *text)

@@ -257,6 +257,7 @@ static struct record result_json_of(const struct result_view *view)
         .stdout_cut = view->shown->out.cut,
         .stderr_cut = view->shown->err.cut,
         .files = view->files,
+        .patches = view->patches,
     };
 }
 
@@ -379,6 +380,10 @@ static const struct schema_member schema_members[] = {
      "null if they could not be collected",
      true, "object"},
     {"figures", "integer", "Figures it made, shown or not; null like files", true},
+    {"changes", "object",
+     "Files changed in the copy of a folder; null without such a folder: files with path, status, "
+     "lines added and removed; the patch; what it does not carry",
+     true},
 };
 
 static void write_schema_member(struct json_writer *writer, const struct schema_member *member)

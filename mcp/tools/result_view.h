@@ -18,6 +18,7 @@ struct result_view {
     const struct run_result *result; /* all borrowed */
     const struct result_text *shown; /* of result_text.h */
     const struct result_files *files;
+    const struct folder_patches *patches; /* or NULL */
     uint64_t output_number; /* as it was given to result_text_make() */
     const char *image;
     int64_t wall_max_ms;     /* the most time that the model may ask for */

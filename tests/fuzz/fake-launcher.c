@@ -79,9 +79,10 @@ void launcher_release(struct launcher *launcher)
     launcher->engine = NULL;
 }
 
-void launcher_hold(struct launcher *launcher, bool hold)
+void launcher_hold(struct launcher *launcher, enum hold reason, bool hold)
 {
     (void)launcher;
+    (void)reason;
     (void)hold;
 }
 

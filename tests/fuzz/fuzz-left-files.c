@@ -54,9 +54,9 @@ static void read_files(struct fuzz_input *names, const struct fuzz_input *conten
     }
 }
 
-static void check_notes(const struct result_files *files)
+static void check_notes(const struct run_result *result, const struct result_files *files)
 {
-    const struct result_view view = {.files = files};
+    const struct result_view view = {.result = result, .files = files};
     OWNED(buffer_release) struct buffer notes = BUFFER(4 * SHOWN_MAX);
     FUZZ_CHECK(result_notes_compose(&view, &notes) == 0);
     FUZZ_CHECK(notes.length <= 2 * NOTES_FILES_MAX + FILE_URI_MAX * (NOTES_IMAGES_MAX + 1));
@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                      .kept = &kept,
                                                      .directory = &directory},
                       &files);
-    check_notes(&files);
+    check_notes(&result, &files);
     check_blocks(&files, &kept, content.size);
     return 0;
 }

@@ -46,8 +46,8 @@ const char *left_out_text(enum left_out_reason reason)
         [LEFT_PATCH_SIZE] = "the patch would be larger than 16 MiB",
         [LEFT_MEMORY] = "no memory for it",
     };
-    _Static_assert(CHANGES_FILE_MAX == 8 * MEBIBYTE && CHANGES_READ_MAX == 64 * MEBIBYTE &&
-                       CHANGES_COUNT_MAX == 10000 && CHANGES_PATCH_MAX == 16 * MEBIBYTE,
+    _Static_assert(CHANGES_FILE_MAX == 8388608 && CHANGES_READ_MAX == 67108864 &&
+                       CHANGES_COUNT_MAX == 10000 && CHANGES_PATCH_MAX == 16777216,
                    "the texts tell these numbers");
     return texts[reason];
 }

@@ -112,8 +112,10 @@ static int note_beginning(const struct changes *changes, struct room *room, stru
     bool is_whole = length == changes->patch_bytes;
     while (!is_whole && length > 0 && head[length - 1] != '\n')
         length--;
-    for (size_t i = 0; i < length; i++)
-        head[i] = head[i] == '\0' ? '?' : head[i]; /* of a text that was taken for one */
+    for (size_t i = 0; i < length; i++) {
+        if (head[i] == '\0') /* far behind the beginning of a text */
+            head[i] = '?';
+    }
     room->bytes -= length;
     head[length] = '\0';
     utf8_make_plain(head, true);

@@ -9,7 +9,7 @@ static const char *describe_mode(enum folder_mode mode)
 {
     static const char *const texts[FOLDER_MODE_COUNT] = {
         [FOLDER_READ_ONLY] = "read-only",
-        [FOLDER_OVERLAY] = "writes go to a copy",
+        [FOLDER_OVERLAY] = "writes go to a copy and come back as a patch",
         [FOLDER_WRITABLE] = "writes change the user's files",
     };
     return texts[mode];

@@ -262,7 +262,7 @@ def test_model_is_told_what_it_can_see(start_python, folder, home):
 
     assert "no access to this computer's files." in description()
     told = description("--mount", f"{folder.path}:overlay", "--mount", f"{home}@/data")
-    assert f"{folder.path} (writes go to a copy), /data (read-only)." in told
+    assert f"{folder.path} (writes go to a copy and come back as a patch), /data (read-only)." in told
     long = home / ("n" * 250)
     long.mkdir()
     assert "it sees only 1 folder." in description("--mount", str(long))

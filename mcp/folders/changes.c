@@ -150,7 +150,7 @@ int changes_read(const char *text, size_t length, struct changes *ret_changes, s
     int r = length <= CHANGES_REPORT_MAX ? json_parse(text, length, &json, NULL) : -EINVAL;
     const struct json_value *report = json != NULL ? json_root(json) : NULL;
     const struct json_value *reported = json_member(report, "fault");
-    if (r == 0 && reported != NULL && reported->type == JSON_STRING)
+    if (r == 0 && reported != NULL && reported->type == JSON_STRING && reported->text[0] != '\0')
         return fault_set(fault, EPROTO, "%s", reported->text);
     if (r == 0)
         r = read_report(report, &changes);

@@ -11,6 +11,7 @@
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <git2.h>
 #include <string.h>
 
 #define CHANGES 3
@@ -117,6 +118,8 @@ static size_t wanted_headers(const struct change_list *changes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static int users; /* libgit2 takes long to start: it does so once */
+    users = users > 0 ? users : git_libgit2_init();
     struct fuzz_input input = {data, size};
     struct fault fault = {0};
     OWNED(change_list_release) struct change_list changes = {0};

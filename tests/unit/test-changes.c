@@ -94,6 +94,7 @@ static void refuses_every_other_report(void **state)
         REPORT("", "0", "{\"path\":\"x\",\"reason\":\"\"}", "0"),
         REPORT("", "0", "{\"path\":\"x\",\"reason\":1}", "0"),
         "{\"fault\":1}",
+        "{\"fault\":\"\"}",
         "{\"files\":[],\"more_files\":0,\"left_out\":{},\"more_left_out\":0,\"patch_bytes\":0}",
     };
     for (size_t i = 0; i < ARRAY_LENGTH(reports); i++) {

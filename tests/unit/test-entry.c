@@ -116,6 +116,25 @@ static void reads_targets_of_links(void **state)
     assert_memory_equal(version.bytes, "../a\nb", 6);
 }
 
+/* Also for a server of root, which can read everything. */
+static void judges_by_the_bits_of_the_owner(void **state)
+{
+    (void)state;
+    static const struct {
+        enum entry_kind kind;
+        mode_t mode;
+        bool is_readable;
+    } cases[] = {
+        {ENTRY_FILE, 0400, true},       {ENTRY_FILE, 0377, false},
+        {ENTRY_DIRECTORY, 0500, true},  {ENTRY_DIRECTORY, 0477, false},
+        {ENTRY_DIRECTORY, 0300, false}, {ENTRY_LINK, 0000, true},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const struct entry entry = {cases[i].kind, {.st_mode = cases[i].mode}};
+        assert_int_equal(entry_is_readable(&entry), cases[i].is_readable);
+    }
+}
+
 static int make_directory(void **state)
 {
     (void)state;
@@ -140,6 +159,7 @@ int main(void)
         cmocka_unit_test(does_not_enter_links_or_other_file_systems),
         cmocka_unit_test(refuses_large_files_without_reading),
         cmocka_unit_test(reads_targets_of_links),
+        cmocka_unit_test(judges_by_the_bits_of_the_owner),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

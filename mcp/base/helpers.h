@@ -9,6 +9,7 @@
 
 #define IMAGE_PROGRAM "code-sandbox-mcp-image"
 #define CHANGES_PROGRAM "code-sandbox-mcp-changes"
+#define CHANGES_FOLDER "mcp/changes"
 #define SCOPE_PROGRAM "code-sandbox-mcp-scope"
 
 /*

@@ -1,6 +1,7 @@
 #include "mcp/cli/doctor.h"
 #include "images/store/store.h"
 #include "mcp/base/end_signals.h"
+#include "mcp/base/helpers.h"
 #include "mcp/tools/launcher.h"
 #include "mcp/tools/outcome_text.h"
 #include "sandbox/base/owned.h"
@@ -49,6 +50,11 @@ static void examine_folders(struct examination *examination)
 {
     for (enum folder_mode mode = 0; mode < FOLDER_MODE_COUNT; mode++)
         mount_mode_probe(mode, &examination->folder_faults[mode]);
+    OWNED_MEMORY char *program = NULL;
+    if (helpers_find(CHANGES_PROGRAM, CHANGES_FOLDER, &program) < 0)
+        fault_set(&examination->folder_faults[FOLDER_OVERLAY], ENOENT,
+                  "the program " CHANGES_PROGRAM
+                  ", which makes patches, is missing: install code-sandbox-mcp again");
 }
 
 static void try_next(struct doctor *doctor);

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROGRAM_FOLDER "mcp/changes" /* of the build directory, beside that of this program */
-
 void folder_patches_release(struct folder_patches *patches)
 {
     for (size_t i = 0; i < patches->count; i++) {
@@ -38,7 +36,7 @@ static int find_program(struct patch_queue *queue, struct fault *fault)
 {
     if (queue->program != NULL)
         return 0;
-    int r = helpers_find(CHANGES_PROGRAM, PROGRAM_FOLDER, &queue->program);
+    int r = helpers_find(CHANGES_PROGRAM, CHANGES_FOLDER, &queue->program);
     return r == 0 ? 0
                   : fault_set(fault, -r,
                               "cannot find the program " CHANGES_PROGRAM

@@ -264,3 +264,13 @@ def test_run_saves_the_patch_and_tells_it(home, folder):
     assert done.returncode == 0
     assert b"A x (+1)\n" in done.stderr
     assert (saved / "changes.patch").read_bytes().startswith(b"diff --git a/x b/x\nnew file mode 100644\n")
+
+
+def test_doctor_misses_the_program(home, build_directory):
+    (home / "mcp").mkdir()
+    shutil.copy(build_directory / "mcp" / "code-sandbox-mcp", home / "mcp")
+    said = b"the program code-sandbox-mcp-changes, which makes patches, is missing"
+    done = subprocess.run([home / "mcp" / "code-sandbox-mcp", "doctor"], capture_output=True, check=False,
+                          timeout=60)
+    assert said in done.stdout
+    assert said not in run_program("doctor", timeout=60).stdout

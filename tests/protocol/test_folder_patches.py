@@ -252,8 +252,42 @@ def test_a_slow_program_is_stopped_with_the_server(home, folder, build_directory
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     assert process.wait(10) == -signal.SIGTERM
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((home / "pid").read_text()), 0)
+    assert not is_alive(int((home / "pid").read_text()))
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_cancelled_calls_end_their_programs(start, python_settings, home, folder, build_directory):
+    """Two programs run, the third call waits for one; then all are cancelled, and a fourth is served."""
+    copy = home / "build"
+    (copy / "mcp" / "changes").mkdir(parents=True)
+    shutil.copy(build_directory / "mcp" / "code-sandbox-mcp", copy / "mcp")
+    program = copy / "mcp" / "changes" / "code-sandbox-mcp-changes"
+    program.write_text(f"#!/bin/sh\necho $$ >>'{home}/pids'; exec sleep 600\n")
+    program.chmod(0o755)
+    server = start("--mount", f"{folder}:overlay", "--parallel", "4",
+                   program=copy / "mcp" / "code-sandbox-mcp", environment=python_settings)
+    server.initialize()
+    write = f"open({str(folder)!r} + '/x', 'w').write('1\\n')"
+    requests = [server.start_call("run_python_code", write) for _ in range(3)]
+    pids = []
+    while len(pids) < 2:
+        time.sleep(0.02)
+        pids = (home / "pids").read_text().split() if (home / "pids").exists() else []
+    time.sleep(1)
+    assert len((home / "pids").read_text().split()) == 2
+    shutil.copy(build_directory / "mcp" / "changes" / program.name, home / "real")
+    os.rename(home / "real", program)
+    for request in reversed(requests):
+        server.notify("notifications/cancelled", {"requestId": request})
+    assert [file["path"] for file in changes_of(server.call("run_python_code", write))["files"]] == ["x"]
+    assert not any(is_alive(int(pid)) for pid in pids)
 
 
 def test_run_saves_the_patch_and_tells_it(home, folder):

@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-from support.folder import Folder
+from support.folder import Folder, give_to_snippets
 from support.mcp_client import environment_of, program_path, run_program
 from support.sandbox import descendants_of, left_after
 
@@ -92,7 +92,7 @@ def test_reading_changes_no_time_of_access(start_python, folder, mode):
     for path in paths():
         os.utime(path, ns=(10**18, os.lstat(path).st_mtime_ns), follow_symlinks=False)
     before = {path: os.lstat(path).st_atime_ns for path in paths()}
-    everything = [path for path in paths() if os.access(path, os.R_OK) and os.path.isfile(path) and not os.path.islink(path)]
+    everything = [path for path in paths() if os.lstat(path).st_mode & 0o400 and os.path.isfile(path) and not os.path.islink(path)]
     assert said(server, f"""
 import os
 for path in {everything!r}:
@@ -246,6 +246,7 @@ def test_project_is_the_folder_of_the_client(folder, home, python_settings):
     assert run_program(*options, "-", input=code, env=python_settings, cwd=folder.path).stdout == b"True first second\n"
     with tempfile.TemporaryDirectory() as outside:
         pathlib.Path(outside, "a").write_text("out there")
+        give_to_snippets(outside)
         code = f"print(open('{outside}/a').read())".encode()
         environment["CLAUDE_PROJECT_DIR"] = outside
         done = run_program(*options, "-", input=code, env=environment)
@@ -304,6 +305,7 @@ def project(folder):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("before")
     (folder.path / ".git" / "HEAD").write_text("ref: refs/heads/main")
+    give_to_snippets(folder.path)
     return folder
 
 

@@ -84,7 +84,10 @@ WALLS = {
         "sandbox/jail/child/folders.c", "    switch (mode) {\n    case FOLDER_OVERLAY:",
         "    if (mode != FOLDER_MODE_COUNT) {\n        int fd = make_bind(jail, folder_fd);\n"
         "        if (fd >= 0 && mode == FOLDER_READ_ONLY)\n"
-        "            mount_restrict(fd, READ_ONLY_ATTRIBUTE, 0);\n        return fd;\n    }\n"
+        "            mount_restrict(fd, READ_ONLY_ATTRIBUTE, 0);\n"
+        "        if (mode == FOLDER_OVERLAY) /* the server waits for it */\n"
+        '            jail->upper_fds[jail->upper_count++] = openat(directory_fd, ".", O_RDONLY | O_CLOEXEC);\n'
+        "        return fd;\n    }\n"
         "    switch (mode) {\n    case FOLDER_OVERLAY:"),),
     "read-only folders": ("folders_read_only",),
     "no set-user-id and no devices in folders": ("folders_without_devices",),

@@ -2,6 +2,7 @@
 
 import re
 import struct
+import subprocess
 
 import pytest
 
@@ -48,9 +49,10 @@ def agent_of(person, run_agent, store):
             (person.home / file).parent.mkdir(parents=True)
             (person.home / file).write_text(content)
 
-        def add(server_name, server):
+        def add(server_name, server, *options):
+            """The options are passed on by the agents that have the server's command last."""
             values = {"name": server_name, "server": server, "setting": f"XDG_DATA_HOME={store}"}
-            added = run_agent(name, [word.format(**values) for word in agent.add])
+            added = run_agent(name, [*(word.format(**values) for word in agent.add), *options])
             assert added.returncode == 0, added.stderr + added.stdout
         return agent, add
     return prepare
@@ -129,6 +131,33 @@ def test_agents_show_their_models_answers_figures_and_files(agent_of, work, serv
     assert uri, drawn
     assert "".join(texts_of(drawn)).count(uri) == (2 if agent.shows_links else 1)
     assert agent.resource(read) == CSV
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex"])
+def test_agents_give_snippets_a_copy_of_the_project_and_get_a_patch(
+        agent_of, work, person, server_path, name):
+    """The file is at the path of the host; the model sees the path of the patch."""
+    notes = person.project / "notes.txt"
+    notes.write_text("north\n")
+    copies = person.home / "copies"
+    copies.mkdir()
+    agent, add = agent_of(name)
+    add(SERVER_NAME, server_path, "--mount", "project:overlay", "--mount-under", str(person.project.parent),
+        "--files-dir", str(copies))
+    edit = f"file = open({str(notes)!r}, 'r+')\nprint(file.read())\nfile.write('south\\n')"
+    turns = [*agent.first_turns, Call(agent.tool.format("run_python_code"), {"code": edit})]
+    model = ScriptedModel(agent.api, turns)
+    done = work(name, model)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert len(model.results) == len(turns), done.stderr + done.stdout
+
+    result = model.results[-1]
+    assert agent.output(result).startswith("north"), result
+    assert notes.read_text() == "north\n"
+    patch = re.search(rf"{re.escape(str(copies))}/\S+\.patch", "\n".join(texts_of(result)))
+    assert patch, result
+    subprocess.run(["git", "apply", patch.group()], cwd=person.project, check=True)
+    assert notes.read_text() == "north\nsouth\n"
 
 
 def test_codex_says_when_the_server_is_not_there(agent_of, work):

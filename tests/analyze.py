@@ -43,6 +43,8 @@ ACCEPTED = {
     ("mcp/files/kept_files.c", "-Wanalyzer-malloc-leak"): IN_LIST,
     ("sandbox/base/fd_message.c", "-Wanalyzer-null-dereference"):
         "CMSG_FIRSTHDR() finds a header, for which the message has room",
+    ("sandbox/jail/child/work_directory.c", "-Wanalyzer-null-dereference"):
+        "CMSG_FIRSTHDR() finds a header, for which the message has room",
     ("sandbox/base/json.c", "-Wanalyzer-malloc-leak"):
         "chunks are linked into the document, which json_free() walks",
     ("sandbox/base/owned.h", "-Wanalyzer-fd-leak"):

@@ -165,8 +165,6 @@ static int open_folders(struct settings *settings, struct fault *fault)
 {
     OWNED_MEMORY char *store = NULL;
     OWNED_MEMORY char *configuration = NULL;
-    if (settings->mounts.count == 0)
-        return 0;
     int r = store_path(&store, fault);
     if (r == 0 && (r = configuration_directory(&configuration)) == -ENOMEM)
         return fault_set(fault, ENOMEM, "out of memory for folders");
@@ -193,7 +191,7 @@ int settings_read(struct settings *settings, struct fault *fault)
         r = read_profile(settings, fault);
     if (r == 0)
         r = read_files_dir(settings, fault);
-    if (r == 0)
+    if (r == 0 && settings->mounts.count > 0)
         r = open_folders(settings, fault);
     if (r < 0)
         return r;

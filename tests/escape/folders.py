@@ -125,5 +125,5 @@ class FolderJail(Jail):
         if result["isError"]:
             return "no sandbox"
         result["content"] = [block for block in result["content"]
-                             if not block.get("text", "").startswith("WARNING: this run created")]
+                             if not block.get("text", "").startswith(("WARNING: this run created", "Changes in a copy of "))]
         return word_of(result)

@@ -108,7 +108,7 @@ WALLS = {
     ),
     "files opened without waiting": (
         ("sandbox/run_files.c", "(O_RDONLY | O_NOFOLLOW | O_NONBLOCK |", "(O_RDONLY | O_NOFOLLOW |"),),
-    "plain names in notes": (("mcp/tools/result_notes.c", "    utf8_make_plain(plain, false);\n", ""),),
+    "plain names in notes": (("mcp/files/plain_name.c", "    utf8_make_plain(plain, false);\n", ""),),
     "a limit of a picture's sides": (("mcp/base/bounds.h", "#define IMAGE_SIDE_MAX 1600", "#define IMAGE_SIDE_MAX INT32_MAX"),),
     "a limit of pictures in bytes": ((
         "mcp/base/bounds.h", "#define IMAGES_BYTES_MAX (700 * KIBIBYTE)", "#define IMAGES_BYTES_MAX (2 * MEBIBYTE)"),),

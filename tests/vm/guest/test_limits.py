@@ -1,5 +1,6 @@
 """The kernel holds a run to its limits, by a cgroup of its own; what it says is what the record says."""
 
+import os
 import time
 
 import pytest
@@ -119,7 +120,8 @@ def test_a_bomb_is_held_and_ended(sandbox, bomb):
             break  # it has ended
         time.sleep(0.01)
     record = meeting.end()
-    assert max(counted) == maximum
+    # The kernel counts one first and refuses it then, on each processor.
+    assert maximum <= max(counted) <= maximum + os.cpu_count()
     assert record["outcome"] == "process_limit"
     assert record["limits_reached"] == ["processes"]
     assert record["peak_processes"] in (32, None)

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from support.folder import give_to_snippets
 from support.mcp_client import RECORD, run_program
 
 CHANGE = """
@@ -40,6 +41,7 @@ def folder(home):
     path.mkdir()
     (path / "README.md").write_text("one\ntwo\n")
     (path / "old.txt").write_text("old\n")
+    give_to_snippets(path)
     time.sleep(0.02)  # older than the snippet, by the clock of file times
     return path
 

@@ -16,6 +16,7 @@ from served import LANGUAGE
 from set_up import AS_EVENTS_COME, ENDS_THE_SERVER, SOMETIMES, TABLES, is_harmless, is_tried, words_of
 
 from support import sample, sanitizer
+from support.folder import give_to_snippets
 from support.mcp_client import Server
 from support.sandbox import descendants_of, left_after
 from support.tracer import CAN_INJECT, Fault, Tracer
@@ -110,6 +111,7 @@ def traced_with_folders(server_path, tmp_path_factory):
     path = tmp_path_factory.mktemp("folders")
     (path / ".git" / "hooks").mkdir(parents=True)
     os.mkfifo(path / "fifo")
+    give_to_snippets(path)
     traced = Traced(server_path, "--mount", f"{path}:ro@/new/place", "--mount", f"{path}:overlay@/mnt", "--mount",
                     f"{path}:rw@/home/other", "--mount", f"{path}@/tmp/place")
     yield traced

@@ -203,10 +203,19 @@ def test_every_call_of_the_set_up_is_in_the_tables(traced):
     sample.sample_of("calls of the set-up made to fail", len(traced.calls), 3 * len(made))
 
 
+def calls_of(traced, kind):
+    """A run may make none of those that events cause, if they come together: then, those of another run."""
+    for _ in range(10):
+        if kind in by_name(traced.calls) or kind[1] not in AS_EVENTS_COME:
+            break
+        traced.calls = traced.fresh().run(None)[0].calls
+    return by_name(traced.calls).get(kind, [])
+
+
 @pytest.mark.parametrize("role, name", [(role, name) for role, table in TABLES.items()
                                         for name in table])
 def test_call_that_fails_is_told_and_nothing_runs(traced, role, name):
-    faults = faults_of(by_name(traced.calls).get((role, name), []))
+    faults = faults_of(calls_of(traced, (role, name)))
     assert faults, "the call is not made any more: take it from the table"
     assert complaints_of(traced, faults) == []
 

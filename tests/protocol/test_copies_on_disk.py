@@ -229,3 +229,10 @@ def test_failed_and_cancelled_runs_leave_nothing(state, start_python, folder):
     assert server.call("run_python_code", "print(1)")["isError"]
     folder.path.with_name("moved").rename(folder.path)
     await_that(lambda: runs_of(state) == [])
+
+
+def test_stdin_has_an_end(folder, tmp_path, python_settings):
+    """The process that counts holds no end of the program's pipes."""
+    (tmp_path / "x.py").write_text("import sys\nprint(len(sys.stdin.read()))")
+    done = run_program("run", "--mount", f"{folder.path}:overlay", tmp_path / "x.py", input=b"x" * 100000, env=python_settings)
+    assert (done.returncode, done.stdout) == (0, b"100000\n"), done.stderr

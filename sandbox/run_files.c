@@ -291,8 +291,6 @@ void run_files_collect(const struct run_files_source *source, struct run_result 
     char byte;
     size_t upper_count = count_upper(source->guard->folders);
     folder_guard_compare(source->guard, &result->appeared);
-    if (source->uppers != NULL)
-        result->folders.directory = upper_directory_take(source->uppers);
     const struct fd_message message = {&byte, 1, fds, 2 + upper_count};
     if (fd_message_receive(source->files_fd, &message, MSG_DONTWAIT) <= 0) {
         result->files_lost = true;

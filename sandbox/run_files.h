@@ -27,7 +27,6 @@ struct run_files_source {
     struct run_inputs inputs; /* left out as long as they are unchanged */
     const struct folder_guard *guard; /* borrowed */
     struct timespec since; /* run_folder.since */
-    struct upper_directory *uppers; /* that of the sandbox; moved to the result; or NULL */
 };
 
 /*

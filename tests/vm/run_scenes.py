@@ -34,12 +34,11 @@ BOOT_TRIES = 2
 CONSOLE_LINES = 40
 PASSED_ON = ("MUST_WORK", "CODE_SANDBOX_WHOLE")
 IMAGE = "python-slim"
-NAMES = ("python", "python-slim", "bash")  # of the same image, which also has a shell
 BENCHES = ("tests/bench/bench-runs", "tests/bench/nothing")
 
 
 def make_input_disk(build, scratch, python=IMAGE):
-    """The tests, the programs, and an image under several names and a greedy one, or none."""
+    """The tests, the programs, and an image under the name of Python's usual one and a greedy one, or none."""
     tree, disk = scratch / "input", scratch / "input.ext4"
     shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     for program in (*build.rglob("code-sandbox-mcp*"), *(build / name for name in BENCHES)):
@@ -49,8 +48,7 @@ def make_input_disk(build, scratch, python=IMAGE):
             shutil.copy(program, target)
     if python:
         store = tree / "store" / "code-sandbox-mcp" / "images"
-        for name in NAMES:  # the layers are there once
-            images.copy_image(images.user_images() / python, store, name)
+        images.copy_image(images.user_images() / python, store, "python")
         greedy = greedy_store(build / "mcp" / "code-sandbox-mcp", scratch / "greedy", "time")
         images.copy_image(greedy / "code-sandbox-mcp" / "images" / "greedy", store)
     (tree / "settings.json").write_text(json.dumps({

@@ -18,9 +18,6 @@ SCOPES = ("vm/guest/test_scopes.py",)
 WARM = ("vm/guest/test_warm.py",)
 MEMORY = ("jail/test_memory_families.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
-# Before Linux 6.6 copies of folders are on disk.
-FOLDERS = ("protocol/test_folders.py", "protocol/test_folder_patches.py", "protocol/test_copies_on_disk.py",
-           "escape/test_misuse_of_folders.py")
 
 # What `doctor` is to say; `reason` is a piece of its sentence.
 CGROUP = {"tier": "cgroup", "memory": "cgroup", "processes": "cgroup", "cpu": "cgroup",
@@ -73,7 +70,6 @@ LOGIN = Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN, *WARM), BY_SYSTEMD)
 SYSTEMD_PARTS = (
     LOGIN,
     Part("memory", MEMORY, BY_SYSTEMD),
-    Part("folders", FOLDERS, BY_SYSTEMD),
     # From here on the user's service manager is always there.
     Part("no-bus", TIER, BY_SYSTEMD, prepare="""
         loginctl enable-linger $user
@@ -125,7 +121,7 @@ SCENES = (
         "no-private-socket", "no-runtime-directory")),
     Scene("6.1-systemd", "6.1", (dataclasses.replace(LOGIN, sample=(*LIMITS, *WARM)),
                                  *SYSTEMD_PARTS[1:]),
-          left_out=tuple(part.name for part in SYSTEMD_PARTS[1:] if part.name != "folders")),
+          left_out=tuple(part.name for part in SYSTEMD_PARTS[1:])),
     Scene("no-memory-controller", "6.12", weak_parts(
         {**BY_SYSTEMD, "tier": "rlimit", "memory": "watched",
          "reason": "no controller for memory"}),

@@ -5,6 +5,7 @@
 #include "sandbox/limits/limits.h"
 #include "sandbox/run.h"
 #include "sandbox/run_inputs.h"
+#include "sandbox/run_list.h"
 #include "sandbox/warm_pool.h"
 
 #include <grp.h>
@@ -40,34 +41,6 @@ struct engine {
     struct warm_pool pool;
     struct loop_timer pump; /* probes, and starts queued runs; never from a callback */
 };
-
-static void list_add(struct run_list *list, struct run *run)
-{
-    run->list = list;
-    run->next = NULL;
-    run->previous = list->last;
-    if (list->last != NULL)
-        list->last->next = run;
-    else
-        list->first = run;
-    list->last = run;
-    list->count++;
-}
-
-static void list_remove(struct run *run)
-{
-    struct run_list *list = run->list;
-    if (run->previous != NULL)
-        run->previous->next = run->next;
-    else
-        list->first = run->next;
-    if (run->next != NULL)
-        run->next->previous = run->previous;
-    else
-        list->last = run->previous;
-    list->count--;
-    run->list = NULL;
-}
 
 /*
  * Polling sees only memory that a process has mapped, but a descriptor alone can hold memory of
@@ -166,7 +139,7 @@ static struct engine *engine_of(const struct run *run)
 
 static void drop(struct run *run)
 {
-    list_remove(run);
+    run_list_remove(run);
     run_free(run);
 }
 
@@ -188,8 +161,8 @@ static void on_run_end(struct run *run)
 static int start_next(struct engine *engine, struct run *run, struct fault *fault)
 {
     engine->queued_bytes -= run_held_bytes(run);
-    list_remove(run);
-    list_add(&engine->running, run);
+    run_list_remove(run);
+    run_list_add(&engine->running, run);
     if (engine->status < 0) {
         fault_identify(fault, engine->fault.id);
         return fault_set(fault, -engine->status, "%s", engine->fault.text);
@@ -432,7 +405,7 @@ int engine_submit(struct engine *engine, const struct run_spec *spec,
     struct run *run = run_new(engine, spec, plan, observer);
     if (run == NULL)
         return fault_set(fault, ENOMEM, "out of memory for a run");
-    list_add(&engine->queued, run);
+    run_list_add(&engine->queued, run);
     engine->queued_bytes += run_held_bytes(run);
     engine_wake(engine);
     if (ret_run != NULL)

@@ -31,13 +31,12 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/setup_error.h"
 #include "sandbox/limits/limits.h"
+#include "sandbox/run_end.h"
 #include "sandbox/run_files.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define READ_SIZE 65536
@@ -337,67 +336,6 @@ static void on_stderr(struct loop_watch *watch, uint32_t events)
     take_output(container_of(watch, struct run, attempt.err), watch, OUTPUT_STDERR);
 }
 
-/* Fills in the outcome, unless run_stop() has already done so. */
-static void describe_end(struct attempt *attempt, bool out_of_memory)
-{
-    struct run_result *result = &attempt->result;
-    /* If init died without a report, the kernel killed it together with all other processes. */
-    bool has_status = attempt->stage == ATTEMPT_ENDED;
-    int status = has_status ? attempt->report.status : SIGKILL;
-    result->exit_code = -1;
-    if (attempt->stage == ATTEMPT_STOPPED) {
-        /* nothing to add */
-    } else if (out_of_memory && !has_status) {
-        result->outcome = OUTCOME_OUT_OF_MEMORY;
-    } else if (WIFEXITED(status)) {
-        result->outcome = OUTCOME_EXITED;
-        result->exit_code = WEXITSTATUS(status);
-    } else {
-        result->outcome = OUTCOME_SIGNALED;
-        result->signal = WTERMSIG(status);
-    }
-    if (result->outcome == OUTCOME_TIMED_OUT)
-        result->limits_reached |= REACHED_TIME;
-    if (result->out.cut + result->err.cut > 0)
-        result->limits_reached |= REACHED_OUTPUT;
-    if (attempt->report.disk_full)
-        result->limits_reached |= REACHED_DISK;
-}
-
-static int explain_early_end(struct run *run, bool out_of_memory)
-{
-    fault_identify(&run->attempt.fault, out_of_memory ? "memory_limit_too_low" : "set_up_died");
-    if (out_of_memory)
-        return fault_set(&run->attempt.fault, ENOMEM,
-                         "the memory limit of %" PRIu64 " bytes is too low to set up a sandbox: "
-                         "raise it with --memory",
-                         run->template.limits.memory_bytes);
-    return fault_set(&run->attempt.fault, EIO,
-                     "a sandbox ended during its set-up without a report; was it killed, or is the "
-                     "machine out of memory?");
-}
-
-/* Completes the result. True: the kernel ended the run because it was out of memory. */
-static bool account(struct run *run)
-{
-    struct attempt *attempt = &run->attempt;
-    struct run_result *result = &attempt->result;
-    bool killed = attempt->stage != ATTEMPT_ENDED || /* as wait4(2) gives a signal: */
-                  attempt->report.status == SIGKILL;
-    struct run_usage usage;
-    limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
-    result->isolation = plan_jail(run->template.plan)->landlock_abi > 0
-                            ? "namespaces+seccomp+landlock"
-                            : "namespaces+seccomp";
-    result->limits = run->template.limits;
-    result->enforced = *limiter_enforcement(&attempt->limited.limiter);
-    result->cpu_ns = usage.cpu_ns;
-    result->peak_memory_bytes = usage.peak_memory_bytes;
-    result->peak_processes = usage.peak_processes;
-    result->limits_reached |= usage.limits_reached;
-    return usage.out_of_memory;
-}
-
 /* Reads at most the pipe's capacity, so that a surviving writer cannot keep us here. */
 static void drain_output(struct run *run, enum output_stream stream)
 {
@@ -430,10 +368,7 @@ static void run_answer(struct run *run)
     loop_unwatch(run->host->loop, &attempt->out);
     loop_unwatch(run->host->loop, &attempt->err);
     stdin_pump_close(&attempt->stdin_pump);
-    bool out_of_memory = account(run);
-    if (attempt->started_at == 0 && attempt->status == 0)
-        attempt->status = explain_early_end(run, out_of_memory);
-    describe_end(attempt, out_of_memory);
+    run_end_complete(run);
     if (run->observer.done != NULL && attempt->status == 0)
         collect_files(run);
     attempt->stage = ATTEMPT_ANSWERED;

@@ -57,8 +57,8 @@ LAYERS = {
     "sandbox/base": (),
 }
 # Headers for the other files of their folder only.
-PRIVATE = ("sandbox/limited_sandbox.h", "sandbox/run.h", "sandbox/run_files.h", "sandbox/stdin_pump.h",
-           "sandbox/warm_pool.h")
+PRIVATE = ("sandbox/limited_sandbox.h", "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h",
+           "sandbox/run_state.h", "sandbox/stdin_pump.h", "sandbox/warm_pool.h")
 
 
 def sources(*suffixes):

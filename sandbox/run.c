@@ -348,13 +348,16 @@ static void drain_output(struct run *run, enum output_stream stream)
 
 static void collect_files(struct run *run)
 {
+    OWNED(run_directories_close) struct run_directories directories;
+    run_directories_receive(run->attempt.limited.sandbox.files_fd, run->guard.folders,
+                            &directories);
     const struct run_files_source source = {
-        .files_fd = run->attempt.limited.sandbox.files_fd,
+        .directories = &directories,
         .code_name = plan_jail(run->template.plan)->code_name,
         .inputs = {run->attempt.limited.sandbox.code_fd, run->parcel.code_length,
                    run->parcel.file_count},
         .guard = &run->guard,
-        .since = run->attempt.fed_at,
+        .folders_since = run->attempt.fed_at,
     };
     run_files_collect(&source, &run->attempt.result);
 }

@@ -79,6 +79,13 @@ static bool is_input(const struct walk *walk, const char *path)
     return fd >= 0 && run_inputs_is_unchanged(&walk->source->inputs, path, fd);
 }
 
+/* By the time of the last change, which a snippet cannot choose. */
+static bool is_new(const struct stat *about, const struct timespec *since)
+{
+    return about->st_ctim.tv_sec > since->tv_sec ||
+           (about->st_ctim.tv_sec == since->tv_sec && about->st_ctim.tv_nsec >= since->tv_nsec);
+}
+
 static void look_at_file(struct walk *walk, char **path, const struct stat *about)
 {
     if (!is_readable(about))
@@ -108,15 +115,17 @@ static void look_at(struct walk *walk, int directory_fd, const char *below, size
     bool is_program = below[0] == '\0' && strcmp(entry->d_name, walk->source->code_name) == 0;
     if (is_program && entry->d_type == DT_REG)
         return;
-    if (entry->d_type == DT_REG && walk->found_count == RUN_FILES_LOOKED_MAX) {
-        walk->passed++;
-        return;
-    }
     struct stat about;
     OWNED_MEMORY char *path = NULL;
     if ((entry->d_type != DT_REG && entry->d_type != DT_DIR) ||
         fstatat(directory_fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
-        asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0 ||
+        (S_ISREG(about.st_mode) && !is_new(&about, &walk->source->since)))
+        return;
+    if (S_ISREG(about.st_mode) && walk->found_count == RUN_FILES_LOOKED_MAX) {
+        walk->passed++;
+        return;
+    }
+    if (asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0 ||
         strlen(path) >= RUN_FILE_PATH_SIZE)
         return;
     if (S_ISREG(about.st_mode))
@@ -176,16 +185,17 @@ static void take_file(int root_fd, char **path, struct run_files *files)
 static void discount_inputs(struct walk *walk)
 {
     const struct run_inputs *inputs = &walk->source->inputs;
-    size_t unmet = inputs->fd >= 0 ? inputs->count - walk->inputs : 0;
+    bool may_be_unmet = inputs->fd >= 0 && walk->source->since.tv_sec == 0; /* else all are known */
+    size_t unmet = may_be_unmet ? inputs->count - walk->inputs : 0;
     if (walk->passed == 0 || unmet == 0)
         return;
     walk->passed -= unmet < walk->passed ? unmet : walk->passed;
     walk->is_cut = true;
 }
 
-static void collect_files(const struct run_files_source *source, int work_fd,
-                          struct run_files *files)
+static void collect_files(const struct run_files_source *source, struct run_files *files)
 {
+    int work_fd = source->directories->work_fd;
     OWNED(walk_free) struct walk *walk = calloc(1, sizeof(*walk));
     if (walk == NULL)
         return;
@@ -239,8 +249,9 @@ static size_t list_figures(DIR *directory, unsigned *numbers, struct run_files *
     return count;
 }
 
-static void collect_figures(int home_fd, struct run_files *figures)
+static void collect_figures(const struct run_files_source *source, struct run_files *figures)
 {
+    int home_fd = source->directories->home_fd;
     OWNED_FD int fd = open_below(home_fd, RUN_FIGURES_PATH, O_DIRECTORY);
     OWNED(directory_release) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     if (directory == NULL)
@@ -252,7 +263,8 @@ static void collect_figures(int home_fd, struct run_files *figures)
         OWNED_MEMORY char *name = NULL;
         struct stat about;
         if (asprintf(&name, "%04u.png", numbers[i]) < 0 ||
-            fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+            fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !is_new(&about, &source->since))
             continue;
         if (about.st_size > 0 && figures->count < RUN_FIGURES_MAX)
             take_file(directory_fd, &name, figures);
@@ -261,7 +273,7 @@ static void collect_figures(int home_fd, struct run_files *figures)
     }
 }
 
-/* How many upper layers the run has. */
+/* How many upper layers a run has. */
 static size_t count_upper(const struct folders *folders)
 {
     size_t count = 0;
@@ -270,36 +282,60 @@ static size_t count_upper(const struct folders *folders)
     return count;
 }
 
-/* `fds`: one for each overlay folder, in their order. */
-static void take_folders(const struct run_files_source *source, const int *fds,
-                         struct run_folders *folders)
+void run_directories_receive(int files_fd, const struct folders *folders,
+                             struct run_directories *ret_directories)
+{
+    int fds[2 + FOLDERS_MAX];
+    char byte;
+    size_t upper_count = count_upper(folders);
+    const struct fd_message message = {&byte, 1, fds, 2 + upper_count};
+    *ret_directories = RUN_DIRECTORIES_NONE;
+    if (fd_message_receive(files_fd, &message, MSG_DONTWAIT) <= 0)
+        return;
+    ret_directories->work_fd = fds[0];
+    ret_directories->home_fd = fds[1];
+    ret_directories->upper_count = upper_count;
+    memcpy(ret_directories->upper_fds, fds + 2, upper_count * sizeof(int));
+}
+
+void run_directories_close(struct run_directories *directories)
+{
+    fd_close(&directories->work_fd);
+    fd_close(&directories->home_fd);
+    for (size_t i = 0; i < directories->upper_count; i++)
+        fd_close(&directories->upper_fds[i]);
+    directories->upper_count = 0;
+}
+
+/* One for each overlay folder, in their order; those of a session are needed again. */
+static void take_folders(const struct run_files_source *source, struct run_folders *folders)
 {
     const struct folders *all = source->guard->folders;
+    const struct run_directories *directories = source->directories;
     for (size_t i = 0; all != NULL && i < all->count; i++) {
         const struct folder *folder = &all->list[i];
+        size_t known = folders->count + folders->lost;
         if (folder->mode != FOLDER_OVERLAY)
             continue;
-        folders->list[folders->count] =
-            (struct run_folder){folder, fds[folders->count], source->since};
-        folders->count++;
+        int fd = known < directories->upper_count
+                     ? fcntl(directories->upper_fds[known], F_DUPFD_CLOEXEC, 0)
+                     : -1;
+        if (fd < 0)
+            folders->lost++;
+        else
+            folders->list[folders->count++] =
+                (struct run_folder){folder, fd, source->folders_since};
     }
 }
 
 void run_files_collect(const struct run_files_source *source, struct run_result *result)
 {
-    int fds[2 + FOLDERS_MAX];
-    char byte;
-    size_t upper_count = count_upper(source->guard->folders);
     folder_guard_compare(source->guard, &result->appeared);
-    const struct fd_message message = {&byte, 1, fds, 2 + upper_count};
-    if (fd_message_receive(source->files_fd, &message, MSG_DONTWAIT) <= 0) {
+    take_folders(source, &result->folders);
+    if (source->directories->work_fd < 0 || source->directories->home_fd < 0) {
         result->files_lost = true;
-        result->folders.lost = upper_count;
         return;
     }
-    OWNED_FD int work_fd = fds[0];
-    OWNED_FD int home_fd = fds[1];
-    take_folders(source, fds + 2, &result->folders);
-    collect_files(source, work_fd, &result->files);
-    collect_figures(home_fd, &result->figures);
+    collect_files(source, &result->files);
+    collect_figures(source, &result->figures);
 }

@@ -100,6 +100,12 @@ static int start_stdin(struct run *run, enum stdin_kind kind, struct fault *faul
     return r < 0 ? fault_set(fault, -r, "cannot pass stdin on to a sandbox: %m") : 0;
 }
 
+/* Whether the child waits for the code now. */
+static bool wants_code(const struct run *run)
+{
+    return plan_jail(run->template.plan)->session != SESSION_FRESH;
+}
+
 /* The parent's part of the set-up; everything later is a reaction to events. */
 static int attempt_start(struct run *run, struct fault *fault)
 {
@@ -118,7 +124,7 @@ static int attempt_start(struct run *run, struct fault *fault)
     if (r == 0)
         r = start_stdin(run, STDIN_BYTES, fault);
     clock_gettime(CLOCK_REALTIME_COARSE, &attempt->fed_at);
-    if (r == 0)
+    if (r == 0 && wants_code(run))
         r = sandbox_feed(&limited->sandbox, &run->parcel, fault);
     if (r < 0)
         return r;
@@ -162,8 +168,7 @@ static void run_start_over(struct run *run)
     run->ended(run);
 }
 
-/* Ends the program with this outcome; only the first call counts. */
-static void run_stop(struct run *run, enum run_outcome outcome)
+void run_stop(struct run *run, enum run_outcome outcome)
 {
     struct attempt *attempt = &run->attempt;
     if (attempt->stage > ATTEMPT_RUNNING)
@@ -185,7 +190,7 @@ void run_kill(struct run *run)
     limited_sandbox_kill(&run->attempt.limited);
 }
 
-static void run_fail(struct run *run, int status)
+void run_fail(struct run *run, int status)
 {
     if (run->attempt.status == 0)
         run->attempt.status = status;
@@ -238,7 +243,10 @@ static void run_begin(struct run *run)
     attempt->stage = ATTEMPT_RUNNING;
     parcel_release(&run->parcel);
     attempt->started_at = clock_now();
-    arm_deadline(run, run->template.limits.wall_ms);
+    if (run->session == NULL)
+        arm_deadline(run, run->template.limits.wall_ms);
+    else
+        loop_disarm(run->host->loop, &attempt->deadline);
     limiter_begin(&attempt->limited.limiter, run->host->loop, attempt->limited.sandbox.pid);
     int r = start_stdin(run, STDIN_DESCRIPTOR, &attempt->fault);
     if (r < 0)
@@ -284,6 +292,8 @@ static void take_report(struct run *run, const struct child_report *report)
     default:
         break;
     }
+    if (run->reported != NULL && report->kind != REPORT_ENDED && report->kind != REPORT_FAILED)
+        run->reported(run, report);
 }
 
 /* Processes all available reports. False: the run must start over. */
@@ -346,6 +356,12 @@ static void drain_output(struct run *run, enum output_stream stream)
         left -= length;
 }
 
+void run_drain(struct run *run)
+{
+    drain_output(run, OUTPUT_STDOUT);
+    drain_output(run, OUTPUT_STDERR);
+}
+
 static void collect_files(struct run *run)
 {
     OWNED(run_directories_close) struct run_directories directories;
@@ -366,8 +382,7 @@ static void collect_files(struct run *run)
 static void run_answer(struct run *run)
 {
     struct attempt *attempt = &run->attempt;
-    drain_output(run, OUTPUT_STDOUT);
-    drain_output(run, OUTPUT_STDERR);
+    run_drain(run);
     loop_unwatch(run->host->loop, &attempt->out);
     loop_unwatch(run->host->loop, &attempt->err);
     stdin_pump_close(&attempt->stdin_pump);

@@ -14,6 +14,16 @@ int run_start(struct run *run, struct fault *fault);
 /* Kills all processes by every available means; the loop reports the end. */
 void run_kill(struct run *run);
 
+/*
+ * Ends the program with this outcome, by way of init or the cgroup; or as a failure of ours, with
+ * attempt.fault. Only the first call of each counts.
+ */
+void run_stop(struct run *run, enum run_outcome outcome);
+void run_fail(struct run *run, int status);
+
+/* Reads what is in the pipes of its output, at most as much as they hold. */
+void run_drain(struct run *run);
+
 /* Nobody waits for it any more: kills it, and lets go of what the observer lent. */
 void run_abandon(struct run *run);
 

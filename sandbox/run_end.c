@@ -47,6 +47,12 @@ static int explain_early_end(struct run *run, bool out_of_memory)
                      "machine out of memory?");
 }
 
+const char *run_end_isolation(const struct run *run)
+{
+    return plan_jail(run->template.plan)->landlock_abi > 0 ? "namespaces+seccomp+landlock"
+                                                           : "namespaces+seccomp";
+}
+
 /* Completes the result. True: the kernel ended the run because it was out of memory. */
 static bool account(struct run *run)
 {
@@ -56,9 +62,7 @@ static bool account(struct run *run)
                   attempt->report.status == SIGKILL;
     struct run_usage usage;
     limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
-    result->isolation = plan_jail(run->template.plan)->landlock_abi > 0
-                            ? "namespaces+seccomp+landlock"
-                            : "namespaces+seccomp";
+    result->isolation = run_end_isolation(run);
     result->limits = run->template.limits;
     result->enforced = *limiter_enforcement(&attempt->limited.limiter);
     result->cpu_ns = usage.cpu_ns;

@@ -14,4 +14,7 @@
  */
 void run_end_complete(struct run *run);
 
+/* What isolates it: static text. */
+const char *run_end_isolation(const struct run *run);
+
 #endif

@@ -19,7 +19,8 @@
 /* A regular file, as it was found. */
 struct candidate {
     char *path; /* owned */
-    struct timespec written_at;
+    struct timespec written_at, changed_at;
+    ino_t inode;
 };
 
 /* A walk through the work directory, level by level: files near the top come first. */
@@ -79,11 +80,44 @@ static bool is_input(const struct walk *walk, const char *path)
     return fd >= 0 && run_inputs_is_unchanged(&walk->source->inputs, path, fd);
 }
 
-/* By the time of the last change, which a snippet cannot choose. */
-static bool is_new(const struct stat *about, const struct timespec *since)
+static bool is_before(const struct timespec *one, const struct timespec *other)
 {
-    return about->st_ctim.tv_sec > since->tv_sec ||
-           (about->st_ctim.tv_sec == since->tv_sec && about->st_ctim.tv_nsec >= since->tv_nsec);
+    return one->tv_sec != other->tv_sec ? one->tv_sec < other->tv_sec
+                                        : one->tv_nsec < other->tv_nsec;
+}
+
+static bool was_seen(const struct run_files_seen *seen, const struct stat *about)
+{
+    for (size_t i = 0; seen != NULL && i < seen->count; i++) {
+        if (seen->list[i].inode == about->st_ino &&
+            !is_before(&seen->list[i].changed_at, &about->st_ctim))
+            return true;
+    }
+    return false;
+}
+
+/* By the time of the last change, which a snippet cannot choose. */
+static bool is_new(const struct run_files_source *source, const struct stat *about)
+{
+    return !is_before(&about->st_ctim, &source->since) && !was_seen(source->seen, about);
+}
+
+/* Of those that were seen before, only what the clock may still confuse with new ones is kept. */
+static void note_seen(const struct walk *walk)
+{
+    struct run_files_seen *seen = walk->source->seen;
+    if (seen == NULL)
+        return;
+    size_t count = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        if (!is_before(&seen->list[i].changed_at, &walk->source->since))
+            seen->list[count++] = seen->list[i];
+    }
+    for (size_t i = 0; i < walk->found_count && count < ARRAY_LENGTH(seen->list); i++) {
+        seen->list[count].inode = walk->found[i].inode;
+        seen->list[count++].changed_at = walk->found[i].changed_at;
+    }
+    seen->count = count;
 }
 
 static void look_at_file(struct walk *walk, char **path, const struct stat *about)
@@ -94,8 +128,10 @@ static void look_at_file(struct walk *walk, char **path, const struct stat *abou
         walk->inputs++;
         return;
     }
-    walk->found[walk->found_count++] =
-        (struct candidate){.path = pointer_take(path), .written_at = about->st_mtim};
+    walk->found[walk->found_count++] = (struct candidate){.path = pointer_take(path),
+                                                          .written_at = about->st_mtim,
+                                                          .changed_at = about->st_ctim,
+                                                          .inode = about->st_ino};
 }
 
 static void look_at_directory(struct walk *walk, char **path, const char *name)
@@ -119,7 +155,7 @@ static void look_at(struct walk *walk, int directory_fd, const char *below, size
     OWNED_MEMORY char *path = NULL;
     if ((entry->d_type != DT_REG && entry->d_type != DT_DIR) ||
         fstatat(directory_fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
-        (S_ISREG(about.st_mode) && !is_new(&about, &walk->source->since)))
+        (S_ISREG(about.st_mode) && !is_new(walk->source, &about)))
         return;
     if (S_ISREG(about.st_mode) && walk->found_count == RUN_FILES_LOOKED_MAX) {
         walk->passed++;
@@ -166,10 +202,10 @@ static int compare_candidates(const void *one, const void *other)
 {
     const struct candidate *first = one;
     const struct candidate *second = other;
-    if (first->written_at.tv_sec != second->written_at.tv_sec)
-        return first->written_at.tv_sec < second->written_at.tv_sec ? -1 : 1;
-    if (first->written_at.tv_nsec != second->written_at.tv_nsec)
-        return first->written_at.tv_nsec < second->written_at.tv_nsec ? -1 : 1;
+    if (is_before(&first->written_at, &second->written_at))
+        return -1;
+    if (is_before(&second->written_at, &first->written_at))
+        return 1;
     return strcmp(first->path, second->path);
 }
 
@@ -204,6 +240,7 @@ static void collect_files(const struct run_files_source *source, struct run_file
     read_directory(walk, "");
     while (walk->next < walk->directory_count && walk->names <= RUN_NAMES_MAX)
         read_directory(walk, walk->directories[walk->next++]);
+    note_seen(walk);
     qsort(walk->found, walk->found_count, sizeof(walk->found[0]), compare_candidates);
     size_t first = walk->found_count > RUN_FILES_MAX ? walk->found_count - RUN_FILES_MAX : 0;
     for (size_t i = first; i < walk->found_count; i++)
@@ -264,12 +301,15 @@ static void collect_figures(const struct run_files_source *source, struct run_fi
         struct stat about;
         if (asprintf(&name, "%04u.png", numbers[i]) < 0 ||
             fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
-            !is_new(&about, &source->since))
+            is_before(&about.st_ctim, &source->since))
             continue;
+        OWNED_MEMORY char *to_remove = source->removes_figures ? strdup(name) : NULL;
         if (about.st_size > 0 && figures->count < RUN_FIGURES_MAX)
             take_file(directory_fd, &name, figures);
         else
             figures->more++;
+        if (to_remove != NULL)
+            unlinkat(directory_fd, to_remove, 0);
     }
 }
 

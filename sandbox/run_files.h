@@ -18,9 +18,11 @@
 #define SANDBOX_RUN_FILES_H
 
 #include "sandbox/jail/run_spec.h"
+#include "sandbox/limits/limits.h"
 #include "sandbox/result.h"
 #include "sandbox/run_inputs.h"
 
+#include <sys/types.h>
 #include <time.h>
 
 /* The work and home directories of a sandbox, and the upper layers of its overlay folders in order. */
@@ -37,14 +39,28 @@ void run_directories_receive(int files_fd, const struct folders *folders,
                              struct run_directories *ret_directories);
 void run_directories_close(struct run_directories *directories);
 
+/*
+ * Files that were found before, as they were then: those that have not changed are not found again. A
+ * change time may be some milliseconds ahead of CLOCK_REALTIME_COARSE, or the same as before.
+ */
+struct run_files_seen {
+    struct {
+        ino_t inode;
+        struct timespec changed_at;
+    } list[2 * RUN_FILES_LOOKED_MAX];
+    size_t count;
+};
+
 struct run_files_source {
     const struct run_directories *directories; /* borrowed */
     const char *code_name; /* borrowed; the program's own file, which is left out */
     struct run_inputs inputs; /* left out as long as they are unchanged */
     const struct folder_guard *guard; /* borrowed */
+    struct timespec folders_since; /* run_folder.since */
     struct timespec
         since; /* CLOCK_REALTIME_COARSE: files that have not changed since are left out */
-    struct timespec folders_since; /* run_folder.since */
+    struct run_files_seen *seen; /* borrowed; what is found is added; NULL: none */
+    bool removes_figures; /* after they are opened: those found next are new ones */
 };
 
 /*

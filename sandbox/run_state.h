@@ -67,6 +67,9 @@ struct run {
     int64_t submitted_at; /* clock_now() */
     struct attempt attempt;
     void (*ended)(struct run *run); /* all processes are gone: the owner frees it */
+    struct session *session; /* borrowed; NULL: it is none */
+    /* Of a session: each report that does not end the run, after the run has taken it in. */
+    void (*reported)(struct run *run, const struct child_report *report);
 };
 
 #endif

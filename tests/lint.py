@@ -32,10 +32,12 @@ PRONOUNS_MAX = 2.0  # of each 100 words
 # Which folders a file of a folder may include from, the folder itself aside.
 SANDBOX = ("sandbox", "sandbox/limits", "sandbox/base")
 LAYERS = {
-    "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/cli": ("mcp", "mcp/tools", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/resources": ("mcp/tools", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/tools": ("mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", "images/runners/python", *SANDBOX),
+    "mcp/resources": ("mcp/tools", "mcp/sessions", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/sessions": ("mcp/settings", "mcp/base", "images/store", "images/runners/python", *SANDBOX),
+    "mcp/tools": ("mcp/sessions", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
+                  "images/runners/python", *SANDBOX),
     "mcp/files": ("mcp/base", *SANDBOX),
     "mcp/folders": ("mcp/files", "mcp/settings", "mcp/base", "sandbox/jail", *SANDBOX),
     "mcp/changes": ("mcp/base", "sandbox/jail", "seccomp-profiles", *SANDBOX),
@@ -57,8 +59,9 @@ LAYERS = {
     "sandbox/base": (),
 }
 # Headers for the other files of their folder only.
-PRIVATE = ("sandbox/limited_sandbox.h", "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h",
-           "sandbox/run_state.h", "sandbox/stdin_pump.h", "sandbox/warm_pool.h")
+PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/inherited.h", "sandbox/limited_sandbox.h",
+           "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h", "sandbox/run_state.h",
+           "sandbox/session_link.h", "sandbox/session_state.h", "sandbox/stdin_pump.h", "sandbox/warm_pool.h")
 
 
 def sources(*suffixes):

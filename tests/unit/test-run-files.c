@@ -440,15 +440,36 @@ static void files_and_folders_without_descriptors_are_lost(void **state)
     }
 }
 
-/* Waits until the clock of the file system has moved. */
+/* Waits until the clock of file systems, which moves in steps, is past the present time. */
 static struct timespec next_tick(void)
 {
     struct timespec begin, now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &begin);
+    clock_gettime(CLOCK_REALTIME, &begin);
     do {
         clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    } while (now.tv_sec == begin.tv_sec && now.tv_nsec == begin.tv_nsec);
+    } while (now.tv_sec < begin.tv_sec ||
+             (now.tv_sec == begin.tv_sec && now.tv_nsec <= begin.tv_nsec));
     return now;
+}
+
+static void what_was_seen_is_not_taken_again(void **state)
+{
+    struct place *place = *state;
+    struct run_files_seen seen = {0};
+    struct run_files_source source = {
+        .code_name = "", .inputs = {.fd = -1}, .since = next_tick(), .seen = &seen};
+    make(place->work_fd, "a", "1", 1);
+    make(place->work_fd, "b", "1", 2);
+    collect_with(place, &source);
+    assert_paths(&place->files, "a b ");
+    collect_with(place, &source);
+    assert_paths(&place->files, "");
+    next_tick();
+    make(place->work_fd, "b", "2", 3);
+    collect_with(place, &source);
+    assert_paths(&place->files, "b ");
+    collect_with(place, &source);
+    assert_paths(&place->files, "");
 }
 
 static void only_what_changed_since_is_taken(void **state)
@@ -493,6 +514,7 @@ int main(void)
         TEST(upper_layers_come_with_their_folders_in_order),
         TEST(files_and_folders_without_descriptors_are_lost),
         TEST(only_what_changed_since_is_taken),
+        TEST(what_was_seen_is_not_taken_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

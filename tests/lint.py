@@ -25,6 +25,7 @@ TOP_LEVEL = {
 FOLDERS = ("mcp", "images", "sandbox", "seccomp-profiles", "tests")
 PRODUCT = ("mcp", "images", "sandbox")
 FILE_LINES_MAX = 500
+OF_OTHERS = ("images/runners/javascript/acorn/",)  # kept as published
 FOLDER_FILES_MAX = 40  # .c and .h
 README_LINES_MAX, README_WORDS_MAX = 130, 1300
 PRONOUNS = {"who", "which", "what", "that"}
@@ -265,9 +266,9 @@ def check_front_page(_build):
 
 
 def check_sizes(_build):
-    for path in sources(".c", ".h", ".py", ".mjs", ".js"):
+    for path in sources(".c", ".h", ".py", ".mjs", ".cjs", ".js"):
         lines = len(path.read_text().splitlines())
-        if lines > FILE_LINES_MAX:
+        if lines > FILE_LINES_MAX and not name_of(path).startswith(OF_OTHERS):
             yield f"{name_of(path)} has {lines} lines, more than {FILE_LINES_MAX}: perhaps two files"
 
 

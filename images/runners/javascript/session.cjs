@@ -24,7 +24,7 @@ const { makeGlobals } = require('./globals.cjs');
 const { describe, cleanStacks } = require('./errors.cjs');
 const { watch } = require('./watcher.cjs');
 
-const { RUN, INTERRUPT, READY, DONE, CHANNEL, CODE, CODE_OFFSET, FREE, RUNNING, ASKED, word } = protocol;
+const { RUN, INTERRUPT, READY, DONE, CHANNEL, CODE, CODE_OFFSET, FREE, RUNNING, ASKED, ENDING, word } = protocol;
 const FINISHED = 0, FAILED = 1, INTERRUPTED = 2, EXITED = 3, ABANDONED = 4;
 const SHOWN = { depth: 4, maxArrayLength: 100, maxStringLength: 1 << 20 };
 
@@ -32,7 +32,7 @@ const SHOWN = { depth: 4, maxArrayLength: 100, maxStringLength: 1 << 20 };
 const { readSync, writeSync } = fs;
 const { apply } = Reflect;
 const { then } = Promise.prototype;
-const { compareExchange, notify, store } = Atomics;
+const { compareExchange, load, notify, store } = Atomics;
 const later = setImmediate;
 const leave = process.exit.bind(process);
 const { kill, reallyExit } = process;
@@ -78,6 +78,11 @@ function claim(number) {
   if (!change(word(number, RUNNING)) && !change(word(number, ASKED))) return false;
   notify(state, 0);
   return true;
+}
+
+/* Then what JavaScript raises here may be the end itself, and the watcher will tell. */
+function isEnding() {
+  return (load(state, 0) & 3) === ENDING;
 }
 
 function change(from) {
@@ -176,6 +181,7 @@ function evaluated(mine, error, answer) {
 
 /* `place`: of an error of the parser, which is in no stack. */
 function fail(mine, thrown, place) {
+  if (isEnding()) return;
   print(stderr, describe(thrown, sources, mine.number, place) + '\n');
   return finish(mine, FAILED);
 }
@@ -218,6 +224,7 @@ function ended(number) {
 
 function uncaught(error) {
   if (process.listenerCount('uncaughtException') > 1) return; // the cells have their own
+  if (isEnding() || cell?.outcome === EXITED) return;
   print(stderr, describe(error, sources, 0) + '\n');
   if (cell !== null && cell.outcome === null) finish(cell, FAILED);
   else if (cell !== null && cell.outcome === FINISHED) cell.outcome = FAILED;

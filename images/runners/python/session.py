@@ -302,7 +302,7 @@ def where_cancelled(task):
 def prepare(number, source):
     name = f"<cell {number}>"
     lines[name] = len(source), None, [line + "\n" for line in source.split("\n")], name
-    sys.modules["__main__"] = State.main
+    sys.modules.update(__main__=State.main, builtins=builtins, sys=sys)
     names = State.main.__dict__
     names["__builtins__"] = builtins
     names.setdefault("__name__", "__main__")

@@ -10,7 +10,6 @@
 #include "sandbox/session_state.h"
 #include "sandbox/warm_pool.h"
 
-#include <malloc.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
@@ -41,30 +40,6 @@ struct engine {
     struct warm_pool pool;
     struct loop_timer pump; /* probes, and starts queued runs; never from a callback */
 };
-
-/*
- * Polling sees only memory that a process has mapped, but a descriptor alone can hold memory of
- * memfd_create(2). (None of our profiles allows shmget(2).)
- */
-static const char *unpolled_call(const struct enforcement *enforced)
-{
-    return enforced->memory == ENFORCED_BY_CGROUP ? NULL : "memfd_create";
-}
-
-/* Compiles the filter once. If memory or descriptors are short, the next run tries again. */
-static int compile_filter(struct engine *engine, struct fault *fault)
-{
-    struct filter *filter = &engine->host.filter;
-    if (filter->length > 0)
-        return 0;
-    const char *without = unpolled_call(&engine->host.enforcement.enforced);
-    int r = engine->profile == NULL
-                ? filter_compile_default(without, filter, fault)
-                : filter_compile(engine->profile, strlen(engine->profile), without, filter, fault);
-    /* Releases libseccomp's memory: half of the pages whose tables each clone must copy. */
-    malloc_trim(0);
-    return r;
-}
 
 static void engine_probed(struct cgroup_delegation *cgroups)
 {
@@ -185,7 +160,7 @@ static int start_run(struct engine *engine, struct run *run, struct fault *fault
         fault_identify(fault, engine->fault.id);
         return fault_set(fault, -engine->status, "%s", engine->fault.text);
     }
-    int r = compile_filter(engine, fault);
+    int r = sandbox_host_compile_filter(&engine->host, engine->profile, fault);
     if (r == 0)
         r = folder_guard_open(&run->guard, plan_jail(run->template.plan), fault);
     return r < 0 ? r : run_start(run, fault);
@@ -371,7 +346,7 @@ static struct run *run_new(struct engine *engine, const struct run_spec *spec, s
     *run = (struct run){
         .host = &engine->host,
         .pool = &engine->pool,
-        .template = {plan, spec->limits, spec->hold},
+        .template = {.plan = plan, .limits = spec->limits, .hold = spec->hold},
         .parcel = parcel,
         .stdin_bytes = stdin_bytes,
         .stdin_source = stdin_source,
@@ -496,4 +471,20 @@ int engine_open_session(struct engine *engine, const struct session_spec *spec,
     engine->sessions = session;
     *ret_session = session;
     return 0;
+}
+
+bool engine_expect_session(struct engine *engine, const struct session_spec *spec)
+{
+    const struct plan_inputs inputs = {.spec = &spec->run, .host = &engine->jail_host};
+    OWNED(sandbox_template_release)
+    struct sandbox_template template = {.limits = spec->run.limits};
+    if (plan_build(&inputs, &template.plan, NULL) < 0)
+        return false;
+    sandbox_host_lower_limits(&engine->host, &template.limits);
+    if (warm_pool_knows(&engine->pool, &template) ||
+        (spec->run.session == SESSION_LIVE && parcel_make(&spec->run, &template.runner) < 0))
+        return false;
+    template.hold = spec->run.hold;
+    warm_pool_learn(&engine->pool, &template);
+    return true;
 }

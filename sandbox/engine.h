@@ -69,6 +69,12 @@ int engine_open_session(struct engine *engine, const struct session_spec *spec,
                         struct fault *fault);
 
 /*
+ * Further sessions of this kind may follow: the pool may prewarm a sandbox for the next one. Takes over
+ * the hold, if it returns true.
+ */
+bool engine_expect_session(struct engine *engine, const struct session_spec *spec);
+
+/*
  * Ends the run, queued or running. done and output are not called any more, and the handle becomes
  * invalid. All processes are killed; the slot becomes free once the loop has seen the end, which
  * takes a while if there is much memory to free.

@@ -76,17 +76,6 @@ static int watch_sandbox(struct run *run)
 }
 
 /*
- * No run can have more than the cgroups that enclose this server allow; init is one extra process.
- */
-static void lower_limits(struct run_limits *limits, const struct cgroup_delegation *cgroups)
-{
-    if (limits->memory_bytes > cgroups->memory_ceiling)
-        limits->memory_bytes = cgroups->memory_ceiling;
-    if (limits->processes >= cgroups->processes_ceiling)
-        limits->processes = cgroups->processes_ceiling - 1;
-}
-
-/*
  * Opens the program's stdin. Bytes go into the pipe before the program starts, which then finds them
  * at once. A descriptor is read only when no second attempt can follow, because reading consumes it.
  */
@@ -100,10 +89,11 @@ static int start_stdin(struct run *run, enum stdin_kind kind, struct fault *faul
     return r < 0 ? fault_set(fault, -r, "cannot pass stdin on to a sandbox: %m") : 0;
 }
 
-/* Whether the child waits for the code now. */
+/* Whether the child waits for the code now. That of a session may have it already, or wait for cells. */
 static bool wants_code(const struct run *run)
 {
-    return plan_jail(run->template.plan)->session != SESSION_FRESH;
+    enum session_kind session = plan_jail(run->template.plan)->session;
+    return session == SESSION_NONE || (session == SESSION_LIVE && !run->attempt.is_warm);
 }
 
 /* The parent's part of the set-up; everything later is a reaction to events. */
@@ -137,7 +127,7 @@ static int attempt_start(struct run *run, struct fault *fault)
 
 int run_start(struct run *run, struct fault *fault)
 {
-    lower_limits(&run->template.limits, &run->host->cgroups);
+    sandbox_host_lower_limits(run->host, &run->template.limits);
     return attempt_start(run, fault);
 }
 
@@ -424,7 +414,8 @@ static void on_end(struct loop_watch *watch, uint32_t events)
         attempt->report.usage = usage;
     if (attempt->stage < ATTEMPT_ANSWERED)
         run_answer(run);
-    if (attempt->status == 0 && attempt->started_at != 0 && run->may_be_warm)
+    if (attempt->status == 0 && attempt->started_at != 0 && run->may_be_warm &&
+        run->session == NULL)
         warm_pool_learn(run->pool, &run->template);
     run->ended(run);
 }

@@ -484,7 +484,8 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
 
 void plan_make_warm(struct plan *plan)
 {
-    plan->jail.is_warm = true;
+    /* A session is warm when its program waits for a cell. */
+    plan->jail.is_warm = plan->jail.session == SESSION_NONE;
     plan->jail.home_file_count = plan->warm_file_count;
 }
 

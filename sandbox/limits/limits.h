@@ -46,7 +46,7 @@
 
 /* Prewarmed sandboxes: of each kind; kinds. */
 #define WARM_SANDBOXES_MAX 16
-#define WARM_KINDS_MAX 4
+#define WARM_KINDS_MAX 8
 #define WARM_FILL_MS 1 /* between a run and the first prewarmed sandbox, and between two of them */
 #define WARM_SWEEP_MS 1000 /* between sweeps */
 #define WARM_UNUSED_MS (10 * 60 * 1000) /* after which a kind is dropped */

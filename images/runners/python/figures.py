@@ -203,7 +203,7 @@ def end_cell():
     if helpers is not None and helpers.Gcf.figs:
         quietly(show_open, helpers.Gcf)
         quietly(helpers.Gcf.destroy_all)
-    Place.sizes.clear()
+    Place.sizes.clear()  # the server takes them away
 
 
 def show_value(value):

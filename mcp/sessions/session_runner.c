@@ -1,0 +1,21 @@
+#include "mcp/sessions/session_runner.h"
+
+#include "images/runners/python/session-program.h"
+
+static const struct session_runner runners[LANGUAGE_COUNT] = {
+    [LANGUAGE_PYTHON] =
+        {
+            .prefix = "py",
+            .kept = "variables and files",
+            .kind = SESSION_LIVE,
+            .program = python_session_program,
+            .length = sizeof(python_session_program),
+        },
+    [LANGUAGE_BASH] = {.prefix = "sh", .kept = "files", .kind = SESSION_FRESH, .program = ""},
+};
+
+const struct session_runner *session_runner_of(const struct language *language)
+{
+    const struct session_runner *runner = &runners[language_id(language)];
+    return runner->prefix != NULL ? runner : NULL;
+}

@@ -146,7 +146,7 @@ static void print_sessions(const struct settings *settings)
 {
     char text[128];
     if (settings->sessions == 0)
-        snprintf(text, sizeof(text), "turned off");
+        snprintf(text, sizeof(text), "off: --sessions 0, or a folder with mode overlay or rw");
     else
         snprintf(text, sizeof(text), "%" PRIu64 " at once; one ends after %.8g s without a call",
                  settings->sessions, quantity_seconds(settings->session_idle_ms));

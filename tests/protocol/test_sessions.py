@@ -175,6 +175,8 @@ def test_what_does_not_heed_the_interrupt_is_lost(session):
 CELLS = {  # one that sleeps, one that computes, one that reads its state; of which the number is kept
     "python": ("n += 1; time.sleep({0})\nn", "n += 1; end = time.time() + {0}\nwhile time.time() < end: pass\nn", "n",
                "import time; n = 0"),
+    "javascript": ("n += 1; await new Promise((done) => setTimeout(done, {0} * 1000)); n",
+                   "n += 1; end = Date.now() + {0} * 1000; while (Date.now() < end); n", "n", "let n = 0, end"),
 }
 
 
@@ -307,6 +309,30 @@ def test_a_flood_of_output_is_interrupted(start_python):
     assert session.call("x").text == "9"
 
 
+# JavaScript.
+
+
+def test_javascript_keeps_variables_imports_and_files(start_any):
+    session = Session(start_any("javascript"), "import fs from 'node:fs'; const a = 1; class C { x = 2 }\n"
+                      "function f() { return a + 1 }\nfs.writeFileSync('a', 'kept')", language="javascript")
+    assert re.fullmatch(r"js-[a-z2-7]{6}", session.id)
+    assert session.call("const a = 5; [f(), new C().x, fs.readFileSync('a', 'utf8'), fs.readdirSync('.')]").text == \
+        "[ 6, 2, 'kept', [ 'a' ] ]"
+    answer = session.call("throw new Error('x')")
+    assert "<cell 3>:1" in answer.text and answer.record["exit_code"] == 1
+    answer = session.call("process.exit(3)")
+    assert answer.record["exit_code"] == 3 and answer.session["state"] == "kept"
+    assert session.call("fs.readFileSync(0, 'utf8')", stdin="in").text == "'in'"
+
+
+@pytest.mark.parametrize("code", ["while (true);", "await new Promise(() => {})", "while (true) await null"])
+def test_javascript_is_interrupted_and_keeps_what_there_was(start_any, code):
+    session = Session(start_any("javascript"), "let x = 1", language="javascript")
+    answer = session.call(f"x = 2; {code}", timeout_seconds=0.3)
+    assert answer.text.endswith("it was interrupted, and the variables it had are kept")
+    assert session.call("x").text == "2"
+
+
 # Handles and errors.
 
 
@@ -389,3 +415,14 @@ def test_the_list_of_tools_does_not_change(python_server):
     assert python_server.result("tools/list") == before
     for tool in before["tools"]:
         assert len(tool["description"]) <= 1000 and len(json.dumps(tool)) <= 3072
+
+
+@pytest.mark.parametrize("mode, has_sessions", [("ro", True), ("overlay", False), ("rw", False)])
+def test_folders_that_change_leave_no_sessions(start_python, tmp_path, mode, has_sessions):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    server = start_python("--mount", f"{folder}:{mode}@/folder")
+    tools = server.request("tools/list")["result"]["tools"]
+    assert {"session" in tool["inputSchema"]["properties"] for tool in tools} == {has_sessions}
+    result = server.call("run_python_code", "print(1)", session="new")
+    assert result["isError"] is not has_sessions

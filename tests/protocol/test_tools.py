@@ -26,8 +26,7 @@ def test_tools_have_what_clients_look_for(server, images):
         assert "outputSchema" not in tool
         schema = tool["inputSchema"]
         assert schema["type"] == "object" and schema["required"] == ["code"]
-        assert list(schema["properties"]) == [
-            "code", "timeout_seconds", *([] if tool["name"] == "run_javascript_code" else ["session"]), "stdin", "files"]
+        assert list(schema["properties"]) == ["code", "timeout_seconds", "session", "stdin", "files"]
         assert schema["properties"]["code"]["type"] == "string"
         hints = {key: value for key, value in tool["annotations"].items() if key != "title"}
         assert hints == {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False,

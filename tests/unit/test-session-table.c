@@ -69,7 +69,7 @@ static void handles_tell_the_language_and_are_never_the_same(void **state)
 {
     struct place *place = *state;
     static const char *const languages[][2] = {
-        {"python", "py-"}, {"bash", "sh-"}, {"python", "py-"}};
+        {"python", "py-"}, {"javascript", "js-"}, {"bash", "sh-"}};
     char seen[3][SESSION_HANDLE_SIZE];
     for (size_t i = 0; i < 3; i++) {
         const struct session_entry *entry = add(place, languages[i][0]);

@@ -206,7 +206,8 @@ static void begin_cell(struct session *session)
 {
     const struct cell *cell = session->cells;
     struct run_limits limits = session->run->template.limits;
-    limits.wall_ms = cell->wall_ms;
+    /* So that code that does not heed an interrupt is ended for this, and not for its processor time. */
+    limits.wall_ms = cell->wall_ms + INTERRUPT_MAX_MS;
     struct cell_progress progress = {
         .number = session->progress.number + 1,
         .paused_before = session->paused,

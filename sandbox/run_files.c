@@ -372,10 +372,9 @@ void run_files_collect(const struct run_files_source *source, struct run_result 
 {
     folder_guard_compare(source->guard, &result->appeared);
     take_folders(source, &result->folders);
-    if (source->directories->work_fd < 0 || source->directories->home_fd < 0) {
-        result->files_lost = true;
+    result->files_lost = source->directories->work_fd < 0 || source->directories->home_fd < 0;
+    if (result->files_lost)
         return;
-    }
     collect_files(source, &result->files);
     collect_figures(source, &result->figures);
 }

@@ -9,12 +9,7 @@
 
 struct settings settings_default(void)
 {
-    return (struct settings){
-        .limits = run_limits_default(),
-        .engine = {.warm = WARM_DEFAULT},
-        .sessions = SESSIONS_DEFAULT,
-        .session_idle_ms = SESSION_IDLE_DEFAULT_MS,
-    };
+    return (struct settings){.limits = run_limits_default(), .engine = {.warm = WARM_DEFAULT}};
 }
 
 void settings_release(struct settings *settings)

@@ -16,8 +16,7 @@
 struct call_progress {
     struct context *context; /* borrowed */
     enum version version;
-    bool (*is_waiting)(const void *data); /* whether the call has not begun */
-    const void *data;
+    const struct run *const *run; /* borrowed: what it is about; NULL before it is known */
     struct buffer token;          /* as JSON text */
     struct buffer lines;          /* printed, and not told yet; the end of it if that is much */
     struct loop_timer timer;      /* armed while it is open */
@@ -25,12 +24,10 @@ struct call_progress {
     int64_t due;                  /* nothing is told before */
 };
 
-/*
- * Nothing happens where `token` is NULL or cannot be a token. The owner sets is_waiting before the loop
- * goes on.
- */
+/* Nothing happens where `token` is NULL or cannot be a token. */
 void call_progress_open(struct call_progress *progress, struct context *context,
-                        enum version version, const struct json_value *token);
+                        enum version version, const struct json_value *token,
+                        const struct run *const *run);
 
 /* The run printed something. */
 void call_progress_add(struct call_progress *progress, const char *bytes, size_t length);

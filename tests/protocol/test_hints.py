@@ -6,7 +6,7 @@ import pytest
 
 from support.mcp_client import run, run_program
 
-FRESH = "Each call is a fresh process: define the name here, or keep it between calls with session."
+FRESH = "Each call is a fresh process: define the name here."
 
 
 def lines_after(server, tool, code):

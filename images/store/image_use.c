@@ -15,6 +15,8 @@ static void used_image_free(struct used_image *used)
     for (size_t i = 0; i < used->layer_fd_count; i++)
         fd_close(&used->layer_fds[i]);
     free(used->layer_fds);
+    if (used->annex.release != NULL)
+        used->annex.release(used->annex.data);
     image_release(&used->image);
     free(used);
 }

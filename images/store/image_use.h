@@ -13,6 +13,12 @@
 
 struct used_images;
 
+/* What the user of the list has made for all runs of an image; {0} at first. */
+struct image_annex {
+    void *data;
+    void (*release)(void *data); /* called once, when the last run has ended; or NULL */
+};
+
 /* An image in use. Owned by the list; freed with its last user. */
 struct used_image {
     struct image image;
@@ -22,6 +28,7 @@ struct used_image {
     size_t users;
     int *layer_fds; /* owned: each holds a shared lock */
     size_t layer_fd_count;
+    struct image_annex annex;
 };
 
 /* Empty is {0}, and the list is empty again when no image is in use. */

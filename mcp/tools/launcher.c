@@ -98,22 +98,54 @@ static uint64_t space_beside(const struct snippet *snippet, uint64_t disk)
     return disk / page > taken ? (disk / page - taken) * page : 0;
 }
 
-/* What the interpreter of a run does before the snippet: nothing, unless it is Python. */
-static int prepare_start(const struct settings *settings, const struct snippet *snippet,
-                         const struct image *image, const char *const *environment,
-                         struct python_start *start, struct fault *fault)
+static void release_start(void *data)
 {
-    if (language_id(snippet->language) != LANGUAGE_PYTHON)
+    python_start_release(data);
+    free(data);
+}
+
+/* Made once for all runs of an image: their variables are the same, too. */
+static int prepare_start(const struct settings *settings, const char *program,
+                         const char *const *environment, struct used_image *used,
+                         struct fault *fault)
+{
+    if (used->annex.data != NULL)
         return 0;
     const struct python_wishes wishes = {
         .modules = settings->preload,
         .figures = !settings->no_images,
-        .figures_cold = code_reading_may_import(snippet->code, snippet->length),
         .environment = environment,
+    };
+    struct python_start *start = calloc(1, sizeof(*start));
+    if (start == NULL)
+        return fault_set(fault, ENOMEM, "starting a run: %m");
+    int r = python_start_make(&used->image, program, &wishes, start, fault);
+    if (r < 0)
+        release_start(start);
+    else
+        used->annex = (struct image_annex){start, release_start};
+    return r;
+}
+
+/*
+ * The files of what the interpreter of a run does before the snippet: none, unless it is Python.
+ * Their number, or a negative errno.
+ */
+static int start_files(const struct settings *settings, const struct snippet *snippet,
+                       const char *const *environment, struct used_image *used,
+                       struct home_file files[static PYTHON_START_FILES_MAX], struct fault *fault)
+{
+    if (language_id(snippet->language) != LANGUAGE_PYTHON)
+        return 0;
+    int r = prepare_start(settings, snippet->language->argv[0], environment, used, fault);
+    if (r < 0)
+        return r;
+    const struct python_room room = {
+        .figures_cold = code_reading_may_import(snippet->code, snippet->length),
         .space_warm = settings->limits.disk_bytes,
         .space_cold = space_beside(snippet, settings->limits.disk_bytes),
     };
-    return python_start_make(image, snippet->language->argv[0], &wishes, start, fault);
+    return (int)python_start_fit(used->annex.data, &room, files);
 }
 
 /* Whether an interpreter that waits for this program does what one does that finds all of it. */
@@ -147,10 +179,10 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         merge_environment(&launcher->settings->environment, image, language);
     if (environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
-    OWNED(python_start_release) struct python_start start = {0};
-    r = prepare_start(launcher->settings, snippet, image, environment, &start, fault);
-    if (r < 0)
-        return r;
+    struct home_file files[PYTHON_START_FILES_MAX];
+    int file_count = start_files(launcher->settings, snippet, environment, used, files, fault);
+    if (file_count < 0)
+        return file_count;
     struct run_spec spec = {
         .image = image->name,
         .rootfs = image->rootfs,
@@ -161,8 +193,8 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .environment = environment,
         .home_links = image->home_links,
         .home_link_count = image->home_link_count,
-        .home_files = start.files,
-        .home_file_count = start.count,
+        .home_files = files,
+        .home_file_count = (size_t)file_count,
         .folders = &launcher->settings->folders,
         .code_name = language->code_name,
         .code = snippet->code,

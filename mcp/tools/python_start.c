@@ -123,8 +123,7 @@ static const struct start_bytecode *find_bytecode(const char *version)
 }
 
 /* start.py, with the text of figures.py, "" for none. A compiled file needs no source beside it. */
-static int add_hook(struct python_start *start, const char *version, const char *figures,
-                    bool warm_only)
+static int add_hook(struct python_start *start, const char *version, const char *figures)
 {
     OWNED(buffer_release) struct buffer file = BUFFER(HOOK_SIZE_MAX);
     const struct start_bytecode *bytecode = find_bytecode(version);
@@ -132,7 +131,7 @@ static int add_hook(struct python_start *start, const char *version, const char 
         bytecode != NULL ? write_compiled(&file, bytecode, figures) : write_source(&file, figures);
     if (r < 0)
         return r;
-    struct home_file hook = {.length = file.length, .warm_only = warm_only};
+    struct home_file hook = {.length = file.length};
     hook.bytes = own(start, pointer_take(&file.data));
     return add_file(start, version, bytecode != NULL ? "usercustomize.pyc" : "usercustomize.py",
                     hook);
@@ -157,7 +156,8 @@ static int add_files(const struct python_wishes *wishes, const char *version,
                                     RUN_FIGURES_COUNTED_MAX, (int)IMAGES_BYTES_MAX, IMAGE_SIDE_MAX);
     if (figures == NULL)
         return -ENOMEM;
-    int r = add_hook(start, version, figures, !wishes->figures || !wishes->figures_cold);
+    start->has_figures = wishes->figures;
+    int r = add_hook(start, version, figures);
     return r < 0 || wishes->modules == NULL ? r : add_preload(start, version, wishes->modules);
 }
 
@@ -207,18 +207,6 @@ static bool has_too_large_a_file(const struct python_start *start)
     return false;
 }
 
-/* The files must not be what a run fails for. */
-static void leave_out_what_has_no_room(const struct python_wishes *wishes,
-                                       struct python_start *start)
-{
-    uint64_t space = space_of(start);
-    if (space > wishes->space_warm || has_too_large_a_file(start))
-        start->count = 0;
-    if (space > wishes->space_cold)
-        for (size_t i = 0; i < start->count; i++)
-            start->files[i].warm_only = true;
-}
-
 int python_start_make(const struct image *image, const char *program,
                       const struct python_wishes *wishes, struct python_start *start,
                       struct fault *fault)
@@ -231,10 +219,22 @@ int python_start_make(const struct image *image, const char *program,
     if (r != 0 || !is_versioned(version))
         return r < 0 ? r : 0;
     r = add_files(wishes, version, start);
-    if (r < 0)
-        return fault_set(fault, -r, "preparing the start of %s: %m", version);
-    leave_out_what_has_no_room(wishes, start);
-    return 0;
+    return r < 0 ? fault_set(fault, -r, "preparing the start of %s: %m", version) : 0;
+}
+
+/* The files must not be what a run fails for. */
+size_t python_start_fit(const struct python_start *start, const struct python_room *room,
+                        struct home_file ret_files[static PYTHON_START_FILES_MAX])
+{
+    uint64_t space = space_of(start);
+    if (space > room->space_warm || has_too_large_a_file(start))
+        return 0;
+    bool all_warm_only = space > room->space_cold || !start->has_figures || !room->figures_cold;
+    for (size_t i = 0; i < start->count; i++) {
+        ret_files[i] = start->files[i];
+        ret_files[i].warm_only = ret_files[i].warm_only || all_warm_only;
+    }
+    return start->count;
 }
 
 void python_start_release(struct python_start *start)

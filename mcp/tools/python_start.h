@@ -15,10 +15,11 @@
 
 #define PYTHON_START_FILES_MAX 2
 
-/* The texts are owned. */
+/* The same for all runs of an image. The texts are owned. */
 struct python_start {
     struct home_file files[PYTHON_START_FILES_MAX];
     size_t count;
+    bool has_figures;
     char *texts[2 * PYTHON_START_FILES_MAX + 1];
     size_t text_count;
 };
@@ -27,10 +28,7 @@ struct python_start {
 struct python_wishes {
     const char *modules; /* that prewarmed sandboxes import (preload_check()), or NULL */
     bool figures;        /* whether figures are handed over: as files of RUN_FIGURES_PATH */
-    bool figures_cold;   /* whether also in a sandbox that is made for this program */
-    const char *const *environment; /* of the run, NULL-terminated; the last of a name counts */
-    uint64_t space_warm; /* that the files may take in a prewarmed sandbox */
-    uint64_t space_cold; /* beside the code and the input files */
+    const char *const *environment; /* of the runs, NULL-terminated; the last of a name counts */
 };
 
 /* `program` is the language's. 0, or a negative errno with a fault; release in any case. */
@@ -38,5 +36,19 @@ int python_start_make(const struct image *image, const char *program,
                       const struct python_wishes *wishes, struct python_start *start,
                       struct fault *fault);
 void python_start_release(struct python_start *start);
+
+/* What a run leaves for the files. */
+struct python_room {
+    bool figures_cold; /* whether figures are also handed over by a sandbox made for this program */
+    uint64_t space_warm; /* bytes of a prewarmed sandbox */
+    uint64_t space_cold; /* bytes beside the code and the input files */
+};
+
+/*
+ * The files for a run: none that have no room. Returns their number; what they point to stays the
+ * start's.
+ */
+size_t python_start_fit(const struct python_start *start, const struct python_room *room,
+                        struct home_file ret_files[static PYTHON_START_FILES_MAX]);
 
 #endif

@@ -78,18 +78,6 @@ __attribute__((format(printf, 2, 3))) static char *plan_text(struct plan *plan, 
     return text->bytes;
 }
 
-/* The same for bytes. */
-static char *plan_bytes(struct plan *plan, const char *bytes, size_t length)
-{
-    struct text *text = malloc(sizeof(*text) + length);
-    if (text == NULL)
-        return NULL;
-    memcpy(text->bytes, bytes, length);
-    text->next = plan->texts;
-    plan->texts = text;
-    return text->bytes;
-}
-
 static size_t list_length(const char *const *list)
 {
     size_t count = 0;
@@ -234,11 +222,7 @@ static int plan_home_files(struct plan *plan, const struct run_spec *spec)
         return -ENOMEM;
     for (size_t i = 0; i < spec->home_file_count; i++) {
         const struct home_file *file = &spec->home_files[i];
-        plan->home_files[i].path = plan_text(plan, "%s", file->path);
-        plan->home_files[i].bytes = plan_bytes(plan, file->bytes, file->length);
-        plan->home_files[i].length = file->length;
-        if (plan->home_files[i].path == NULL || plan->home_files[i].bytes == NULL)
-            return -ENOMEM;
+        plan->home_files[i] = (struct plan_file){file->path, file->bytes, file->length};
         plan->jail.home_file_count += !file->warm_only;
     }
     plan->jail.home_files = plan->home_files;
@@ -437,15 +421,20 @@ static bool same_home_links(const struct jail_plan *one, const struct jail_plan 
     return same;
 }
 
+/* Most often those of one image, at one place. */
+static bool same_bytes(const struct plan_file *one, const struct plan_file *other)
+{
+    return one->length == other->length &&
+           (one->bytes == other->bytes || memcmp(one->bytes, other->bytes, one->length) == 0);
+}
+
 /* All of them, which prewarmed sandboxes have. */
 static bool same_home_files(const struct plan *one, const struct plan *other)
 {
     bool same = one->warm_file_count == other->warm_file_count;
     for (size_t i = 0; same && i < one->warm_file_count; i++)
         same = same_text(one->home_files[i].path, other->home_files[i].path) &&
-               one->home_files[i].length == other->home_files[i].length &&
-               memcmp(one->home_files[i].bytes, other->home_files[i].bytes,
-                      one->home_files[i].length) == 0;
+               same_bytes(&one->home_files[i], &other->home_files[i]);
     return same;
 }
 

@@ -20,7 +20,7 @@ struct home_link {
     const char *target; /* absolute path in the root file system */
 };
 
-/* A file in the fresh $HOME of each run. */
+/* A file in the fresh $HOME of each run. The texts stay until run_hold.release(). */
 struct home_file {
     const char *path; /* as in home_link */
     const char *bytes;
@@ -54,7 +54,7 @@ struct run_hold {
     void *data;
 };
 
-/* Everything is borrowed for the call of engine_submit() only. */
+/* Everything is borrowed for the call of engine_submit() only, unless it says more. */
 struct run_spec {
     const char *image; /* name, for messages and the result */
     const char *rootfs; /* host path of the image's root file system */

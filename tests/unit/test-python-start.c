@@ -20,14 +20,10 @@ struct place {
     struct image image;
 };
 
-#define ROOM .space_warm = 1 << 20, .space_cold = 1 << 20
-
-static const struct python_wishes nothing = {0}, preloaded = {.modules = "numpy,pandas", ROOM},
-                                  all = {.modules = "json",
-                                         .figures = true,
-                                         .figures_cold = true,
-                                         ROOM},
-                                  later = {.figures = true, ROOM};
+static const struct python_wishes nothing = {0}, preloaded = {.modules = "numpy,pandas"},
+                                  all = {.modules = "json", .figures = true},
+                                  plots = {.figures = true};
+static const struct python_room large = {true, 1 << 20, 1 << 20}, later = {false, 1 << 20, 1 << 20};
 
 static int make_image(void **state)
 {
@@ -132,8 +128,9 @@ static void modules_are_imported_in_prewarmed_sandboxes_only(void **state)
     assert_int_equal(python_start_make(&place->image, "python3", &nothing, &none, NULL), 0);
     assert_int_equal(none.count, 0);
     assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start, NULL), 0);
-    assert_int_equal(start.count, 2);
-    assert_true(start.files[0].warm_only && start.files[1].warm_only);
+    struct home_file files[PYTHON_START_FILES_MAX];
+    assert_int_equal(python_start_fit(&start, &large, files), 2);
+    assert_true(files[0].warm_only && files[1].warm_only);
     assert_non_null(strstr(start.files[1].bytes, "preload('numpy,pandas'.split(','))\n"));
     assert_non_null(strstr(start.files[1].bytes, "def preload(modules)"));
     assert_null(strstr(start.files[1].bytes, "\"\"\""));
@@ -144,9 +141,12 @@ static void a_program_that_imports_nothing_is_spared(void **state)
     struct place *place = *state;
     install(place, "python3.13");
     OWNED(python_start_release) struct python_start start;
-    assert_int_equal(python_start_make(&place->image, "python3", &later, &start, NULL), 0);
-    assert_int_equal(start.count, 1); /* all the same to those that wait for any program */
-    assert_true(start.files[0].warm_only);
+    assert_int_equal(python_start_make(&place->image, "python3", &plots, &start, NULL), 0);
+    struct home_file files[PYTHON_START_FILES_MAX];
+    assert_int_equal(python_start_fit(&start, &later, files), 1);
+    assert_true(files[0].warm_only); /* all the same to those that wait for any program */
+    assert_int_equal(python_start_fit(&start, &large, files), 1); /* the next run of the image */
+    assert_false(files[0].warm_only);
 }
 
 static void figures_come_to_every_run_and_modules_last(void **state)
@@ -155,9 +155,10 @@ static void figures_come_to_every_run_and_modules_last(void **state)
     install(place, "python3.13");
     OWNED(python_start_release) struct python_start start;
     assert_int_equal(python_start_make(&place->image, "python3", &all, &start, NULL), 0);
-    assert_int_equal(start.count, 2);
-    assert_false(start.files[0].warm_only);
-    assert_true(start.files[1].warm_only);
+    struct home_file files[PYTHON_START_FILES_MAX];
+    assert_int_equal(python_start_fit(&start, &large, files), 2);
+    assert_false(files[0].warm_only);
+    assert_true(files[1].warm_only);
 }
 
 static bool has(const struct home_file *file, const char *text)
@@ -244,22 +245,21 @@ static void a_small_disk_has_none(void **state)
 {
     struct place *place = *state;
     install(place, "python3.13");
-    struct python_wishes wishes = all;
-    OWNED(python_start_release) struct python_start whole;
-    assert_int_equal(python_start_make(&place->image, "python3", &wishes, &whole, NULL), 0);
+    OWNED(python_start_release) struct python_start start;
+    assert_int_equal(python_start_make(&place->image, "python3", &all, &start, NULL), 0);
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t pages = 0;
-    for (size_t i = 0; i < whole.count; i++)
-        pages += whole.files[i].length / page + (whole.files[i].length % page != 0);
-    wishes.space_cold = pages * page - 1;
-    OWNED(python_start_release) struct python_start warm;
-    assert_int_equal(python_start_make(&place->image, "python3", &wishes, &warm, NULL), 0);
-    assert_int_equal(warm.count, 2);
-    assert_true(warm.files[0].warm_only && warm.files[1].warm_only);
-    wishes.space_warm = pages * page - 1;
-    OWNED(python_start_release) struct python_start none;
-    assert_int_equal(python_start_make(&place->image, "python3", &wishes, &none, NULL), 0);
-    assert_int_equal(none.count, 0);
+    for (size_t i = 0; i < start.count; i++)
+        pages += start.files[i].length / page + (start.files[i].length % page != 0);
+    struct home_file files[PYTHON_START_FILES_MAX];
+    struct python_room room = {true, pages * page, pages * page};
+    assert_int_equal(python_start_fit(&start, &room, files), 2);
+    assert_false(files[0].warm_only);
+    room.space_cold--;
+    assert_int_equal(python_start_fit(&start, &room, files), 2);
+    assert_true(files[0].warm_only && files[1].warm_only);
+    room.space_warm--;
+    assert_int_equal(python_start_fit(&start, &room, files), 0);
 }
 
 static void a_small_limit_of_file_size_has_none(void **state)
@@ -271,10 +271,13 @@ static void a_small_limit_of_file_size_has_none(void **state)
     const struct rlimit small = {4096, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     OWNED(python_start_release) struct python_start start;
+    struct home_file files[PYTHON_START_FILES_MAX];
     int r = python_start_make(&place->image, "python3", &all, &start, NULL);
+    size_t count = python_start_fit(&start, &large, files);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(r, 0);
-    assert_int_equal(start.count, 0);
+    assert_int_equal(count, 0);
+    assert_int_equal(python_start_fit(&start, &large, files), 2);
 }
 
 int main(void)

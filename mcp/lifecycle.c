@@ -7,7 +7,8 @@
 
 static const char instructions[] =
     "Runs programs in a sandbox on this computer, with one tool for each language. Each call is a "
-    "fresh process in a fresh directory, without network: send whole programs. Print the values "
+    "fresh process in a fresh directory, without network, unless it goes on with a session: send "
+    "whole programs. Print the values "
     "that you want to see. If output is cut, the result names a resource with the full text. The "
     "resource sandbox://environments lists the installed libraries.";
 

@@ -136,6 +136,7 @@ static void finish_now(struct loop_timer *timer)
         server->finishing = true;
         channel_stop_reading(&server->context.channel);
         launcher_release(&server->context.launcher);
+        session_table_release(&server->context.sessions);
         code_call_forget_all(&server->context);
         subscriptions_end_all(&server->context);
         if (!channel_is_drained(&server->context.channel)) {
@@ -204,6 +205,7 @@ static int server_open(struct server *server, const struct settings *settings, i
                     .rpc = {.observer = &server->rpc_observer},
                     .settings = settings,
                     .launcher = launcher_of(&server->context.loop, settings),
+                    .sessions = session_table_of(&server->context.loop, settings),
                     .files = {.changed = resources_changed, .data = &server->context},
                     .patches = patch_queue_of(&server->context.loop, hold_for_patches, server),
                     .directory = {settings->files_dir, false}},
@@ -233,6 +235,7 @@ static int server_open(struct server *server, const struct settings *settings, i
 static void server_close(struct server *server)
 {
     launcher_release(&server->context.launcher);
+    session_table_release(&server->context.sessions);
     code_call_forget_all(&server->context);
     subscriptions_end_all(&server->context);
     outputs_release(&server->context.outputs);

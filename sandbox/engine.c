@@ -1,21 +1,18 @@
 #include "sandbox/engine.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/inherited.h"
 #include "sandbox/limited_sandbox.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/run.h"
 #include "sandbox/run_inputs.h"
+#include "sandbox/run_list.h"
+#include "sandbox/session_state.h"
 #include "sandbox/warm_pool.h"
 
-#include <grp.h>
-#include <malloc.h>
 #include <sched.h>
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 
 /* How limits can be enforced is found out before the first run. */
 enum engine_stage { ENGINE_UNPROBED, ENGINE_PROBING, ENGINE_PROBED };
@@ -26,6 +23,9 @@ struct engine {
     struct jail_host jail_host;
     struct run_list running;
     struct run_list queued;
+    struct run_list session_runs; /* started */
+    struct session *sessions;     /* all */
+    size_t cells;                 /* running ones */
     size_t queued_bytes; /* run_held_bytes() of those in the queue */
     bool held;           /* no queued run may start */
     enum cgroup_use cgroup_use;
@@ -40,58 +40,6 @@ struct engine {
     struct warm_pool pool;
     struct loop_timer pump; /* probes, and starts queued runs; never from a callback */
 };
-
-static void list_add(struct run_list *list, struct run *run)
-{
-    run->list = list;
-    run->next = NULL;
-    run->previous = list->last;
-    if (list->last != NULL)
-        list->last->next = run;
-    else
-        list->first = run;
-    list->last = run;
-    list->count++;
-}
-
-static void list_remove(struct run *run)
-{
-    struct run_list *list = run->list;
-    if (run->previous != NULL)
-        run->previous->next = run->next;
-    else
-        list->first = run->next;
-    if (run->next != NULL)
-        run->next->previous = run->previous;
-    else
-        list->last = run->previous;
-    list->count--;
-    run->list = NULL;
-}
-
-/*
- * Polling sees only memory that a process has mapped, but a descriptor alone can hold memory of
- * memfd_create(2). (None of our profiles allows shmget(2).)
- */
-static const char *unpolled_call(const struct enforcement *enforced)
-{
-    return enforced->memory == ENFORCED_BY_CGROUP ? NULL : "memfd_create";
-}
-
-/* Compiles the filter once. If memory or descriptors are short, the next run tries again. */
-static int compile_filter(struct engine *engine, struct fault *fault)
-{
-    struct filter *filter = &engine->host.filter;
-    if (filter->length > 0)
-        return 0;
-    const char *without = unpolled_call(&engine->host.enforcement.enforced);
-    int r = engine->profile == NULL
-                ? filter_compile_default(without, filter, fault)
-                : filter_compile(engine->profile, strlen(engine->profile), without, filter, fault);
-    /* Releases libseccomp's memory: half of the pages whose tables each clone must copy. */
-    malloc_trim(0);
-    return r;
-}
 
 static void engine_probed(struct cgroup_delegation *cgroups)
 {
@@ -135,6 +83,27 @@ static void start_probe(struct engine *engine)
     }
 }
 
+/* The session whose cell has waited longest for a place; NULL: none. */
+static struct session *first_waiting(const struct engine *engine)
+{
+    struct session *first = NULL;
+    for (struct session *session = engine->sessions; session != NULL; session = session->next) {
+        if (session->wanted_at != 0 && (first == NULL || session->wanted_at < first->wanted_at))
+            first = session;
+    }
+    return first;
+}
+
+static bool has_waiting(const struct engine *engine)
+{
+    return engine->queued.count > 0 || first_waiting(engine) != NULL;
+}
+
+static bool has_place(const struct engine *engine)
+{
+    return engine->running.count + engine->cells < engine->parallel;
+}
+
 /*
  * The service manager may have refused because it was busy: a long-lived server asks again, when no
  * run uses the present cgroup.
@@ -142,7 +111,7 @@ static void start_probe(struct engine *engine)
 static void forget_refusal(struct engine *engine)
 {
     if (engine->stage != ENGINE_PROBED || !engine->host.cgroups.was_refused ||
-        engine->running.count > 0 || engine->queued.count == 0 ||
+        engine->running.count > 0 || engine->session_runs.count > 0 || !has_waiting(engine) ||
         clock_now() - engine->probed_at < SCOPE_RETRY_MS * NANOSECONDS_PER_MILLISECOND)
         return;
     warm_pool_drain(&engine->pool);
@@ -156,7 +125,7 @@ static void forget_refusal(struct engine *engine)
 
 static bool may_start(const struct engine *engine)
 {
-    return engine->queued.count > 0 && engine->running.count < engine->parallel && !engine->held;
+    return has_waiting(engine) && has_place(engine) && !engine->held;
 }
 
 static struct engine *engine_of(const struct run *run)
@@ -166,7 +135,7 @@ static struct engine *engine_of(const struct run *run)
 
 static void drop(struct run *run)
 {
-    list_remove(run);
+    run_list_remove(run);
     run_free(run);
 }
 
@@ -185,19 +154,37 @@ static void on_run_end(struct run *run)
     engine_wake(engine);
 }
 
-static int start_next(struct engine *engine, struct run *run, struct fault *fault)
+static int start_run(struct engine *engine, struct run *run, struct fault *fault)
 {
-    engine->queued_bytes -= run_held_bytes(run);
-    list_remove(run);
-    list_add(&engine->running, run);
     if (engine->status < 0) {
         fault_identify(fault, engine->fault.id);
         return fault_set(fault, -engine->status, "%s", engine->fault.text);
     }
-    int r = compile_filter(engine, fault);
+    int r = sandbox_host_compile_filter(&engine->host, engine->profile, fault);
     if (r == 0)
         r = folder_guard_open(&run->guard, plan_jail(run->template.plan), fault);
     return r < 0 ? r : run_start(run, fault);
+}
+
+/* Starts the run or the cell that has waited longest. */
+static void start_next(struct engine *engine)
+{
+    struct run *run = engine->queued.first;
+    struct session *session = first_waiting(engine);
+    if (session != NULL && (run == NULL || session->wanted_at <= run->submitted_at)) {
+        engine->cells++;
+        session_go(session);
+        return;
+    }
+    engine->queued_bytes -= run_held_bytes(run);
+    run_list_remove(run);
+    run_list_add(&engine->running, run);
+    struct fault fault = {0};
+    int r = start_run(engine, run, &fault);
+    if (r == 0)
+        return;
+    run->observer.done(run->observer.data, r, NULL, &fault);
+    drop(run);
 }
 
 static void engine_pump(struct loop_timer *timer)
@@ -211,23 +198,16 @@ static void engine_pump(struct loop_timer *timer)
     if (engine->probed != NULL)
         engine->probed(engine->probed_data);
     engine->probed = NULL;
-    while (may_start(engine)) {
-        struct run *run = engine->queued.first;
-        struct fault fault = {0};
-        int r = start_next(engine, run, &fault);
-        if (r < 0) {
-            run->observer.done(run->observer.data, r, NULL, &fault);
-            drop(run);
-        }
-    }
+    while (may_start(engine))
+        start_next(engine);
 }
 
 /* Runs have priority: nothing is prewarmed while they keep all processors busy. */
 static bool may_prewarm(const struct warm_pool *pool)
 {
     const struct engine *engine = container_of(pool, struct engine, pool);
-    return engine->queued.count == 0 && engine->running.count < engine->parallel &&
-           engine->stage == ENGINE_PROBED && engine->status == 0;
+    return !has_waiting(engine) && has_place(engine) && engine->stage == ENGINE_PROBED &&
+           engine->status == 0;
 }
 
 void engine_hold(struct engine *engine, bool hold)
@@ -244,38 +224,6 @@ static unsigned usable_processors(void)
     return (unsigned)CPU_COUNT(&set);
 }
 
-/*
- * Each run takes several descriptors, and the usual soft limit is too low for many runs. If it
- * cannot be raised, the run that hits it reports that.
- */
-static void raise_soft_limit(__rlimit_resource_t resource)
-{
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) < 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(resource, &limit);
-}
-
-/* Drops privileges and settings that a child would inherit and could not drop itself. */
-static int drop_inherited(const struct id_map *map, struct fault *fault)
-{
-    /* If the client ignored SIGCHLD, waiting for children would fail: wait(2). */
-    signal(SIGCHLD, SIG_DFL);
-    /* A program that closes its stdin must not end the server: pipe(7). */
-    signal(SIGPIPE, SIG_IGN);
-    /* Root's groups would stay in force in the new user namespace, which cannot drop them. */
-    if (map->outside_uid != geteuid() && setgroups(0, NULL) < 0)
-        return fault_set(fault, errno, "cannot leave root's supplementary groups: %m");
-    /*
-     * This process needs no set-user-id programs either; denying them limits an attacker who takes
-     * it over.
-     */
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) < 0)
-        return fault_set(fault, errno, "cannot set no_new_privs: %m");
-    return 0;
-}
-
 int engine_new(struct loop *loop, const struct engine_options *options, struct engine **ret_engine,
                struct fault *fault)
 {
@@ -290,11 +238,10 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->profile = options->profile;
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
     warm_pool_open(&engine->pool, &engine->host, (unsigned)options->warm, may_prewarm);
-    raise_soft_limit(RLIMIT_NOFILE);
-    raise_soft_limit(RLIMIT_FSIZE);
+    inherited_raise_limits();
     int r = id_map_choose(&engine->host.id_map, fault);
     if (r == 0)
-        r = drop_inherited(&engine->host.id_map, fault);
+        r = inherited_drop(&engine->host.id_map, fault);
     if (r == 0)
         r = jail_host_read(&engine->jail_host, fault);
     if (r < 0) {
@@ -305,6 +252,20 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     return 0;
 }
 
+/* Frees the session and its run. */
+static void forget_session(struct session *session)
+{
+    struct run *run = session->run;
+    struct session **place = &engine_of(run)->sessions;
+    while (*place != session)
+        place = &(*place)->next;
+    *place = session->next;
+    session_free(session);
+    if (run->list != NULL)
+        run_list_remove(run);
+    run_free(run);
+}
+
 void engine_free(struct engine *engine)
 {
     if (engine == NULL)
@@ -312,6 +273,10 @@ void engine_free(struct engine *engine)
     /* Kill all before waiting for the first. */
     for (struct run *run = engine->running.first; run != NULL; run = run->next)
         run_kill(run);
+    for (struct run *run = engine->session_runs.first; run != NULL; run = run->next)
+        run_kill(run);
+    while (engine->sessions != NULL)
+        forget_session(engine->sessions);
     while (engine->running.first != NULL)
         drop(engine->running.first);
     while (engine->queued.first != NULL)
@@ -381,7 +346,7 @@ static struct run *run_new(struct engine *engine, const struct run_spec *spec, s
     *run = (struct run){
         .host = &engine->host,
         .pool = &engine->pool,
-        .template = {plan, spec->limits, spec->hold},
+        .template = {.plan = plan, .limits = spec->limits, .hold = spec->hold},
         .parcel = parcel,
         .stdin_bytes = stdin_bytes,
         .stdin_source = stdin_source,
@@ -396,21 +361,10 @@ static struct run *run_new(struct engine *engine, const struct run_spec *spec, s
     return run;
 }
 
-static int check_sizes(const struct run_spec *spec, struct fault *fault)
-{
-    if (spec->code_length > CODE_MAX)
-        return fault_set(fault, E2BIG, "the code has %zu bytes; the maximum is %zu",
-                         spec->code_length, (size_t)CODE_MAX);
-    if (spec->stdin_source.length > STDIN_MAX)
-        return fault_set(fault, E2BIG, "stdin has %zu bytes; the maximum is %zu",
-                         spec->stdin_source.length, (size_t)STDIN_MAX);
-    return run_inputs_check(spec->inputs, spec->input_count, spec->code_name, fault);
-}
-
 int engine_submit(struct engine *engine, const struct run_spec *spec,
                   const struct run_observer *observer, struct run **ret_run, struct fault *fault)
 {
-    int r = check_sizes(spec, fault);
+    int r = run_inputs_check_sizes(spec, fault);
     if (r < 0)
         return r;
     if (engine->queued.count >= RUNS_QUEUED_MAX ||
@@ -432,7 +386,7 @@ int engine_submit(struct engine *engine, const struct run_spec *spec,
     struct run *run = run_new(engine, spec, plan, observer);
     if (run == NULL)
         return fault_set(fault, ENOMEM, "out of memory for a run");
-    list_add(&engine->queued, run);
+    run_list_add(&engine->queued, run);
     engine->queued_bytes += run_held_bytes(run);
     engine_wake(engine);
     if (ret_run != NULL)
@@ -462,4 +416,75 @@ void engine_cancel(struct run *run)
      * call.
      */
     run_abandon(run);
+}
+
+static void on_session_end(struct run *run)
+{
+    struct engine *engine = engine_of(run);
+    forget_session(run->session);
+    engine_wake(engine);
+}
+
+static int start_session(struct session *session, struct fault *fault)
+{
+    struct engine *engine = engine_of(session->run);
+    run_list_add(&engine->session_runs, session->run);
+    return start_run(engine, session->run, fault);
+}
+
+static void on_wants_place(struct session *session)
+{
+    engine_wake(engine_of(session->run));
+}
+
+static void on_leaves_place(struct session *session)
+{
+    struct engine *engine = engine_of(session->run);
+    engine->cells--;
+    engine_wake(engine);
+}
+
+int engine_open_session(struct engine *engine, const struct session_spec *spec,
+                        const struct session_observer *observer, struct session **ret_session,
+                        struct fault *fault)
+{
+    const struct plan_inputs inputs = {.spec = &spec->run, .host = &engine->jail_host};
+    struct plan *plan = NULL;
+    int r = plan_build(&inputs, &plan, fault);
+    if (r < 0)
+        return r;
+    struct run *run = run_new(engine, &spec->run, plan, &(struct run_observer){0});
+    struct session *session = run != NULL ? session_new(&engine->host, run, spec, observer) : NULL;
+    if (session == NULL) {
+        if (run != NULL) {
+            run->template.hold = (struct run_hold){0}; /* still the caller's */
+            run_free(run);
+        }
+        return fault_set(fault, ENOMEM, "out of memory for a session");
+    }
+    run->ended = on_session_end;
+    session->start = start_session;
+    session->forget = forget_session;
+    session->wants_place = on_wants_place;
+    session->leaves_place = on_leaves_place;
+    session->next = engine->sessions;
+    engine->sessions = session;
+    *ret_session = session;
+    return 0;
+}
+
+bool engine_expect_session(struct engine *engine, const struct session_spec *spec)
+{
+    const struct plan_inputs inputs = {.spec = &spec->run, .host = &engine->jail_host};
+    OWNED(sandbox_template_release)
+    struct sandbox_template template = {.limits = spec->run.limits};
+    if (plan_build(&inputs, &template.plan, NULL) < 0)
+        return false;
+    sandbox_host_lower_limits(&engine->host, &template.limits);
+    if (warm_pool_knows(&engine->pool, &template) ||
+        (spec->run.session == SESSION_LIVE && parcel_make(&spec->run, &template.runner) < 0))
+        return false;
+    template.hold = spec->run.hold;
+    warm_pool_learn(&engine->pool, &template);
+    return true;
 }

@@ -14,6 +14,7 @@
 #include "sandbox/base/loop.h"
 #include "sandbox/jail/run_spec.h"
 #include "sandbox/result.h"
+#include "sandbox/session_spec.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,6 +59,20 @@ void engine_free(struct engine *engine);
  */
 int engine_submit(struct engine *engine, const struct run_spec *spec,
                   const struct run_observer *observer, struct run **ret_run, struct fault *fault);
+
+/*
+ * Plans a session, which starts with its first cell. 0; or a negative errno of engine_submit() with its
+ * fault.
+ */
+int engine_open_session(struct engine *engine, const struct session_spec *spec,
+                        const struct session_observer *observer, struct session **ret_session,
+                        struct fault *fault);
+
+/*
+ * Further sessions of this kind may follow: the pool may prewarm a sandbox for the next one. Takes over
+ * the hold, if it returns true.
+ */
+bool engine_expect_session(struct engine *engine, const struct session_spec *spec);
 
 /*
  * Ends the run, queued or running. done and output are not called any more, and the handle becomes

@@ -24,9 +24,23 @@ struct sandbox_host {
     struct engine_enforcement enforcement;
 };
 
+/*
+ * Compiles the filter once, from a profile as JSON text, or NULL for the built-in one. If memory or
+ * descriptors are short, the next run tries again. 0, or a negative errno with its fault.
+ */
+int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile,
+                                struct fault *fault);
+
+/*
+ * Reduces limits to what the cgroups around this server allow, as far as that is known; init is one
+ * process more.
+ */
+void sandbox_host_lower_limits(const struct sandbox_host *host, struct run_limits *limits);
+
 /* The template of a sandbox: sandboxes of one template differ only in their code. */
 struct sandbox_template {
     struct plan *plan; /* owned; NULL: empty */
+    struct parcel runner; /* owned; of a prewarmed session of one program: that program */
     struct run_limits limits;
     struct run_hold hold; /* owned */
 };

@@ -53,6 +53,13 @@ struct run_folders {
     size_t lost; /* folders whose upper layer did not arrive: what was written is not known */
 };
 
+/* What became of the session that the run was a cell of. */
+enum session_state {
+    SESSION_UNUSED, /* it was none */
+    SESSION_KEPT,
+    SESSION_LOST,   /* it ended with this cell */
+};
+
 struct run_result {
     enum run_outcome outcome;
     int exit_code; /* 0..255 when EXITED, else -1 */
@@ -67,6 +74,7 @@ struct run_result {
     struct run_limits limits; /* in force */
     struct enforcement enforced;
     const char *isolation; /* static text */
+    enum session_state session;
     struct run_files files; /* of the work directory, the oldest first */
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */
     bool files_lost; /* both could not be collected, and are empty */

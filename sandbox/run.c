@@ -31,13 +31,12 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/setup_error.h"
 #include "sandbox/limits/limits.h"
+#include "sandbox/run_end.h"
 #include "sandbox/run_files.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define READ_SIZE 65536
@@ -77,17 +76,6 @@ static int watch_sandbox(struct run *run)
 }
 
 /*
- * No run can have more than the cgroups that enclose this server allow; init is one extra process.
- */
-static void lower_limits(struct run_limits *limits, const struct cgroup_delegation *cgroups)
-{
-    if (limits->memory_bytes > cgroups->memory_ceiling)
-        limits->memory_bytes = cgroups->memory_ceiling;
-    if (limits->processes >= cgroups->processes_ceiling)
-        limits->processes = cgroups->processes_ceiling - 1;
-}
-
-/*
  * Opens the program's stdin. Bytes go into the pipe before the program starts, which then finds them
  * at once. A descriptor is read only when no second attempt can follow, because reading consumes it.
  */
@@ -99,6 +87,13 @@ static int start_stdin(struct run *run, enum stdin_kind kind, struct fault *faul
     int r = stdin_pump_open(&attempt->stdin_pump, run->host->loop, &run->stdin_source,
                             fd_take(&attempt->limited.sandbox.stdin_fd));
     return r < 0 ? fault_set(fault, -r, "cannot pass stdin on to a sandbox: %m") : 0;
+}
+
+/* Whether the child waits for the code now. That of a session may have it already, or wait for cells. */
+static bool wants_code(const struct run *run)
+{
+    enum session_kind session = plan_jail(run->template.plan)->session;
+    return session == SESSION_NONE || (session == SESSION_LIVE && !run->attempt.is_warm);
 }
 
 /* The parent's part of the set-up; everything later is a reaction to events. */
@@ -119,7 +114,7 @@ static int attempt_start(struct run *run, struct fault *fault)
     if (r == 0)
         r = start_stdin(run, STDIN_BYTES, fault);
     clock_gettime(CLOCK_REALTIME_COARSE, &attempt->fed_at);
-    if (r == 0)
+    if (r == 0 && wants_code(run))
         r = sandbox_feed(&limited->sandbox, &run->parcel, fault);
     if (r < 0)
         return r;
@@ -132,7 +127,7 @@ static int attempt_start(struct run *run, struct fault *fault)
 
 int run_start(struct run *run, struct fault *fault)
 {
-    lower_limits(&run->template.limits, &run->host->cgroups);
+    sandbox_host_lower_limits(run->host, &run->template.limits);
     return attempt_start(run, fault);
 }
 
@@ -163,8 +158,7 @@ static void run_start_over(struct run *run)
     run->ended(run);
 }
 
-/* Ends the program with this outcome; only the first call counts. */
-static void run_stop(struct run *run, enum run_outcome outcome)
+void run_stop(struct run *run, enum run_outcome outcome)
 {
     struct attempt *attempt = &run->attempt;
     if (attempt->stage > ATTEMPT_RUNNING)
@@ -186,7 +180,7 @@ void run_kill(struct run *run)
     limited_sandbox_kill(&run->attempt.limited);
 }
 
-static void run_fail(struct run *run, int status)
+void run_fail(struct run *run, int status)
 {
     if (run->attempt.status == 0)
         run->attempt.status = status;
@@ -239,7 +233,10 @@ static void run_begin(struct run *run)
     attempt->stage = ATTEMPT_RUNNING;
     parcel_release(&run->parcel);
     attempt->started_at = clock_now();
-    arm_deadline(run, run->template.limits.wall_ms);
+    if (run->session == NULL)
+        arm_deadline(run, run->template.limits.wall_ms);
+    else
+        loop_disarm(run->host->loop, &attempt->deadline);
     limiter_begin(&attempt->limited.limiter, run->host->loop, attempt->limited.sandbox.pid);
     int r = start_stdin(run, STDIN_DESCRIPTOR, &attempt->fault);
     if (r < 0)
@@ -285,6 +282,8 @@ static void take_report(struct run *run, const struct child_report *report)
     default:
         break;
     }
+    if (run->reported != NULL && report->kind != REPORT_ENDED && report->kind != REPORT_FAILED)
+        run->reported(run, report);
 }
 
 /* Processes all available reports. False: the run must start over. */
@@ -337,67 +336,6 @@ static void on_stderr(struct loop_watch *watch, uint32_t events)
     take_output(container_of(watch, struct run, attempt.err), watch, OUTPUT_STDERR);
 }
 
-/* Fills in the outcome, unless run_stop() has already done so. */
-static void describe_end(struct attempt *attempt, bool out_of_memory)
-{
-    struct run_result *result = &attempt->result;
-    /* If init died without a report, the kernel killed it together with all other processes. */
-    bool has_status = attempt->stage == ATTEMPT_ENDED;
-    int status = has_status ? attempt->report.status : SIGKILL;
-    result->exit_code = -1;
-    if (attempt->stage == ATTEMPT_STOPPED) {
-        /* nothing to add */
-    } else if (out_of_memory && !has_status) {
-        result->outcome = OUTCOME_OUT_OF_MEMORY;
-    } else if (WIFEXITED(status)) {
-        result->outcome = OUTCOME_EXITED;
-        result->exit_code = WEXITSTATUS(status);
-    } else {
-        result->outcome = OUTCOME_SIGNALED;
-        result->signal = WTERMSIG(status);
-    }
-    if (result->outcome == OUTCOME_TIMED_OUT)
-        result->limits_reached |= REACHED_TIME;
-    if (result->out.cut + result->err.cut > 0)
-        result->limits_reached |= REACHED_OUTPUT;
-    if (attempt->report.disk_full)
-        result->limits_reached |= REACHED_DISK;
-}
-
-static int explain_early_end(struct run *run, bool out_of_memory)
-{
-    fault_identify(&run->attempt.fault, out_of_memory ? "memory_limit_too_low" : "set_up_died");
-    if (out_of_memory)
-        return fault_set(&run->attempt.fault, ENOMEM,
-                         "the memory limit of %" PRIu64 " bytes is too low to set up a sandbox: "
-                         "raise it with --memory",
-                         run->template.limits.memory_bytes);
-    return fault_set(&run->attempt.fault, EIO,
-                     "a sandbox ended during its set-up without a report; was it killed, or is the "
-                     "machine out of memory?");
-}
-
-/* Completes the result. True: the kernel ended the run because it was out of memory. */
-static bool account(struct run *run)
-{
-    struct attempt *attempt = &run->attempt;
-    struct run_result *result = &attempt->result;
-    bool killed = attempt->stage != ATTEMPT_ENDED || /* as wait4(2) gives a signal: */
-                  attempt->report.status == SIGKILL;
-    struct run_usage usage;
-    limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
-    result->isolation = plan_jail(run->template.plan)->landlock_abi > 0
-                            ? "namespaces+seccomp+landlock"
-                            : "namespaces+seccomp";
-    result->limits = run->template.limits;
-    result->enforced = *limiter_enforcement(&attempt->limited.limiter);
-    result->cpu_ns = usage.cpu_ns;
-    result->peak_memory_bytes = usage.peak_memory_bytes;
-    result->peak_processes = usage.peak_processes;
-    result->limits_reached |= usage.limits_reached;
-    return usage.out_of_memory;
-}
-
 /* Reads at most the pipe's capacity, so that a surviving writer cannot keep us here. */
 static void drain_output(struct run *run, enum output_stream stream)
 {
@@ -408,15 +346,24 @@ static void drain_output(struct run *run, enum output_stream stream)
         left -= length;
 }
 
+void run_drain(struct run *run)
+{
+    drain_output(run, OUTPUT_STDOUT);
+    drain_output(run, OUTPUT_STDERR);
+}
+
 static void collect_files(struct run *run)
 {
+    OWNED(run_directories_close) struct run_directories directories;
+    run_directories_receive(run->attempt.limited.sandbox.files_fd, run->guard.folders,
+                            &directories);
     const struct run_files_source source = {
-        .files_fd = run->attempt.limited.sandbox.files_fd,
+        .directories = &directories,
         .code_name = plan_jail(run->template.plan)->code_name,
         .inputs = {run->attempt.limited.sandbox.code_fd, run->parcel.code_length,
                    run->parcel.file_count},
         .guard = &run->guard,
-        .since = run->attempt.fed_at,
+        .folders_since = run->attempt.fed_at,
     };
     run_files_collect(&source, &run->attempt.result);
 }
@@ -425,15 +372,11 @@ static void collect_files(struct run *run)
 static void run_answer(struct run *run)
 {
     struct attempt *attempt = &run->attempt;
-    drain_output(run, OUTPUT_STDOUT);
-    drain_output(run, OUTPUT_STDERR);
+    run_drain(run);
     loop_unwatch(run->host->loop, &attempt->out);
     loop_unwatch(run->host->loop, &attempt->err);
     stdin_pump_close(&attempt->stdin_pump);
-    bool out_of_memory = account(run);
-    if (attempt->started_at == 0 && attempt->status == 0)
-        attempt->status = explain_early_end(run, out_of_memory);
-    describe_end(attempt, out_of_memory);
+    run_end_complete(run);
     if (run->observer.done != NULL && attempt->status == 0)
         collect_files(run);
     attempt->stage = ATTEMPT_ANSWERED;
@@ -471,7 +414,8 @@ static void on_end(struct loop_watch *watch, uint32_t events)
         attempt->report.usage = usage;
     if (attempt->stage < ATTEMPT_ANSWERED)
         run_answer(run);
-    if (attempt->status == 0 && attempt->started_at != 0 && run->may_be_warm)
+    if (attempt->status == 0 && attempt->started_at != 0 && run->may_be_warm &&
+        run->session == NULL)
         warm_pool_learn(run->pool, &run->template);
     run->ended(run);
 }

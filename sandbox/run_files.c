@@ -19,7 +19,8 @@
 /* A regular file, as it was found. */
 struct candidate {
     char *path; /* owned */
-    struct timespec written_at;
+    struct timespec written_at, changed_at;
+    ino_t inode;
 };
 
 /* A walk through the work directory, level by level: files near the top come first. */
@@ -79,6 +80,46 @@ static bool is_input(const struct walk *walk, const char *path)
     return fd >= 0 && run_inputs_is_unchanged(&walk->source->inputs, path, fd);
 }
 
+static bool is_before(const struct timespec *one, const struct timespec *other)
+{
+    return one->tv_sec != other->tv_sec ? one->tv_sec < other->tv_sec
+                                        : one->tv_nsec < other->tv_nsec;
+}
+
+static bool was_seen(const struct run_files_seen *seen, const struct stat *about)
+{
+    for (size_t i = 0; seen != NULL && i < seen->count; i++) {
+        if (seen->list[i].inode == about->st_ino &&
+            !is_before(&seen->list[i].changed_at, &about->st_ctim))
+            return true;
+    }
+    return false;
+}
+
+/* By the time of the last change, which a snippet cannot choose. */
+static bool is_new(const struct run_files_source *source, const struct stat *about)
+{
+    return !is_before(&about->st_ctim, &source->since) && !was_seen(source->seen, about);
+}
+
+/* Of those that were seen before, only what the clock may still confuse with new ones is kept. */
+static void note_seen(const struct walk *walk)
+{
+    struct run_files_seen *seen = walk->source->seen;
+    if (seen == NULL)
+        return;
+    size_t count = 0;
+    for (size_t i = 0; i < seen->count; i++) {
+        if (!is_before(&seen->list[i].changed_at, &walk->source->since))
+            seen->list[count++] = seen->list[i];
+    }
+    for (size_t i = 0; i < walk->found_count && count < ARRAY_LENGTH(seen->list); i++) {
+        seen->list[count].inode = walk->found[i].inode;
+        seen->list[count++].changed_at = walk->found[i].changed_at;
+    }
+    seen->count = count;
+}
+
 static void look_at_file(struct walk *walk, char **path, const struct stat *about)
 {
     if (!is_readable(about))
@@ -87,8 +128,10 @@ static void look_at_file(struct walk *walk, char **path, const struct stat *abou
         walk->inputs++;
         return;
     }
-    walk->found[walk->found_count++] =
-        (struct candidate){.path = pointer_take(path), .written_at = about->st_mtim};
+    walk->found[walk->found_count++] = (struct candidate){.path = pointer_take(path),
+                                                          .written_at = about->st_mtim,
+                                                          .changed_at = about->st_ctim,
+                                                          .inode = about->st_ino};
 }
 
 static void look_at_directory(struct walk *walk, char **path, const char *name)
@@ -108,15 +151,17 @@ static void look_at(struct walk *walk, int directory_fd, const char *below, size
     bool is_program = below[0] == '\0' && strcmp(entry->d_name, walk->source->code_name) == 0;
     if (is_program && entry->d_type == DT_REG)
         return;
-    if (entry->d_type == DT_REG && walk->found_count == RUN_FILES_LOOKED_MAX) {
-        walk->passed++;
-        return;
-    }
     struct stat about;
     OWNED_MEMORY char *path = NULL;
     if ((entry->d_type != DT_REG && entry->d_type != DT_DIR) ||
         fstatat(directory_fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
-        asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0 ||
+        (S_ISREG(about.st_mode) && !is_new(walk->source, &about)))
+        return;
+    if (S_ISREG(about.st_mode) && walk->found_count == RUN_FILES_LOOKED_MAX) {
+        walk->passed++;
+        return;
+    }
+    if (asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0 ||
         strlen(path) >= RUN_FILE_PATH_SIZE)
         return;
     if (S_ISREG(about.st_mode))
@@ -157,10 +202,10 @@ static int compare_candidates(const void *one, const void *other)
 {
     const struct candidate *first = one;
     const struct candidate *second = other;
-    if (first->written_at.tv_sec != second->written_at.tv_sec)
-        return first->written_at.tv_sec < second->written_at.tv_sec ? -1 : 1;
-    if (first->written_at.tv_nsec != second->written_at.tv_nsec)
-        return first->written_at.tv_nsec < second->written_at.tv_nsec ? -1 : 1;
+    if (is_before(&first->written_at, &second->written_at))
+        return -1;
+    if (is_before(&second->written_at, &first->written_at))
+        return 1;
     return strcmp(first->path, second->path);
 }
 
@@ -176,16 +221,17 @@ static void take_file(int root_fd, char **path, struct run_files *files)
 static void discount_inputs(struct walk *walk)
 {
     const struct run_inputs *inputs = &walk->source->inputs;
-    size_t unmet = inputs->fd >= 0 ? inputs->count - walk->inputs : 0;
+    bool may_be_unmet = inputs->fd >= 0 && walk->source->since.tv_sec == 0; /* else all are known */
+    size_t unmet = may_be_unmet ? inputs->count - walk->inputs : 0;
     if (walk->passed == 0 || unmet == 0)
         return;
     walk->passed -= unmet < walk->passed ? unmet : walk->passed;
     walk->is_cut = true;
 }
 
-static void collect_files(const struct run_files_source *source, int work_fd,
-                          struct run_files *files)
+static void collect_files(const struct run_files_source *source, struct run_files *files)
 {
+    int work_fd = source->directories->work_fd;
     OWNED(walk_free) struct walk *walk = calloc(1, sizeof(*walk));
     if (walk == NULL)
         return;
@@ -194,6 +240,7 @@ static void collect_files(const struct run_files_source *source, int work_fd,
     read_directory(walk, "");
     while (walk->next < walk->directory_count && walk->names <= RUN_NAMES_MAX)
         read_directory(walk, walk->directories[walk->next++]);
+    note_seen(walk);
     qsort(walk->found, walk->found_count, sizeof(walk->found[0]), compare_candidates);
     size_t first = walk->found_count > RUN_FILES_MAX ? walk->found_count - RUN_FILES_MAX : 0;
     for (size_t i = first; i < walk->found_count; i++)
@@ -239,8 +286,9 @@ static size_t list_figures(DIR *directory, unsigned *numbers, struct run_files *
     return count;
 }
 
-static void collect_figures(int home_fd, struct run_files *figures)
+static void collect_figures(const struct run_files_source *source, struct run_files *figures)
 {
+    int home_fd = source->directories->home_fd;
     OWNED_FD int fd = open_below(home_fd, RUN_FIGURES_PATH, O_DIRECTORY);
     OWNED(directory_release) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     if (directory == NULL)
@@ -252,16 +300,20 @@ static void collect_figures(int home_fd, struct run_files *figures)
         OWNED_MEMORY char *name = NULL;
         struct stat about;
         if (asprintf(&name, "%04u.png", numbers[i]) < 0 ||
-            fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+            fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
+            is_before(&about.st_ctim, &source->since))
             continue;
+        OWNED_MEMORY char *to_remove = source->removes_figures ? strdup(name) : NULL;
         if (about.st_size > 0 && figures->count < RUN_FIGURES_MAX)
             take_file(directory_fd, &name, figures);
         else
             figures->more++;
+        if (to_remove != NULL)
+            unlinkat(directory_fd, to_remove, 0);
     }
 }
 
-/* How many upper layers the run has. */
+/* How many upper layers a run has. */
 static size_t count_upper(const struct folders *folders)
 {
     size_t count = 0;
@@ -270,36 +322,59 @@ static size_t count_upper(const struct folders *folders)
     return count;
 }
 
-/* `fds`: one for each overlay folder, in their order. */
-static void take_folders(const struct run_files_source *source, const int *fds,
-                         struct run_folders *folders)
+void run_directories_receive(int files_fd, const struct folders *folders,
+                             struct run_directories *ret_directories)
+{
+    int fds[2 + FOLDERS_MAX];
+    char byte;
+    size_t upper_count = count_upper(folders);
+    const struct fd_message message = {&byte, 1, fds, 2 + upper_count};
+    *ret_directories = RUN_DIRECTORIES_NONE;
+    if (fd_message_receive(files_fd, &message, MSG_DONTWAIT) <= 0)
+        return;
+    ret_directories->work_fd = fds[0];
+    ret_directories->home_fd = fds[1];
+    ret_directories->upper_count = upper_count;
+    memcpy(ret_directories->upper_fds, fds + 2, upper_count * sizeof(int));
+}
+
+void run_directories_close(struct run_directories *directories)
+{
+    fd_close(&directories->work_fd);
+    fd_close(&directories->home_fd);
+    for (size_t i = 0; i < directories->upper_count; i++)
+        fd_close(&directories->upper_fds[i]);
+    directories->upper_count = 0;
+}
+
+/* One for each overlay folder, in their order; those of a session are needed again. */
+static void take_folders(const struct run_files_source *source, struct run_folders *folders)
 {
     const struct folders *all = source->guard->folders;
+    const struct run_directories *directories = source->directories;
     for (size_t i = 0; all != NULL && i < all->count; i++) {
         const struct folder *folder = &all->list[i];
+        size_t known = folders->count + folders->lost;
         if (folder->mode != FOLDER_OVERLAY)
             continue;
-        folders->list[folders->count] =
-            (struct run_folder){folder, fds[folders->count], source->since};
-        folders->count++;
+        int fd = known < directories->upper_count
+                     ? fcntl(directories->upper_fds[known], F_DUPFD_CLOEXEC, 0)
+                     : -1;
+        if (fd < 0)
+            folders->lost++;
+        else
+            folders->list[folders->count++] =
+                (struct run_folder){folder, fd, source->folders_since};
     }
 }
 
 void run_files_collect(const struct run_files_source *source, struct run_result *result)
 {
-    int fds[2 + FOLDERS_MAX];
-    char byte;
-    size_t upper_count = count_upper(source->guard->folders);
     folder_guard_compare(source->guard, &result->appeared);
-    const struct fd_message message = {&byte, 1, fds, 2 + upper_count};
-    if (fd_message_receive(source->files_fd, &message, MSG_DONTWAIT) <= 0) {
-        result->files_lost = true;
-        result->folders.lost = upper_count;
+    take_folders(source, &result->folders);
+    result->files_lost = source->directories->work_fd < 0 || source->directories->home_fd < 0;
+    if (result->files_lost)
         return;
-    }
-    OWNED_FD int work_fd = fds[0];
-    OWNED_FD int home_fd = fds[1];
-    take_folders(source, fds + 2, &result->folders);
-    collect_files(source, work_fd, &result->files);
-    collect_figures(home_fd, &result->figures);
+    collect_files(source, &result->files);
+    collect_figures(source, &result->figures);
 }

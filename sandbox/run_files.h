@@ -1,6 +1,6 @@
 /*
  * Files that a snippet leaves in its work directory, and the figures of its plots, collected once
- * all its processes are dead.
+ * all its processes are dead or, in a session, stopped.
  *
  * The sandbox sends its parent descriptors of the work and home directories during set-up, so that
  * nothing has to be done inside at the end. The snippet controls names, structure and content. Only
@@ -18,23 +18,57 @@
 #define SANDBOX_RUN_FILES_H
 
 #include "sandbox/jail/run_spec.h"
+#include "sandbox/limits/limits.h"
 #include "sandbox/result.h"
 #include "sandbox/run_inputs.h"
 
+#include <sys/types.h>
+#include <time.h>
+
+/* The work and home directories of a sandbox, and the upper layers of its overlay folders in order. */
+struct run_directories {
+    int work_fd, home_fd; /* owned; -1: none */
+    int upper_fds[FOLDERS_MAX]; /* owned; upper_count of them */
+    size_t upper_count;
+};
+
+#define RUN_DIRECTORIES_NONE ((struct run_directories){.work_fd = -1, .home_fd = -1})
+
+/* Takes the descriptors from the socket, once. Without any, the directories are none. */
+void run_directories_receive(int files_fd, const struct folders *folders,
+                             struct run_directories *ret_directories);
+void run_directories_close(struct run_directories *directories);
+
+/*
+ * Files that were found before, as they were then: those that have not changed are not found again. A
+ * change time may be some milliseconds ahead of CLOCK_REALTIME_COARSE, or the same as before.
+ */
+struct run_files_seen {
+    struct {
+        ino_t inode;
+        struct timespec changed_at;
+    } list[2 * RUN_FILES_LOOKED_MAX];
+    size_t count;
+};
+
 struct run_files_source {
-    int files_fd; /* borrowed; the socket with the descriptors */
+    const struct run_directories *directories; /* borrowed */
     const char *code_name; /* borrowed; the program's own file, which is left out */
     struct run_inputs inputs; /* left out as long as they are unchanged */
     const struct folder_guard *guard; /* borrowed */
-    struct timespec since; /* run_folder.since */
+    struct timespec folders_since; /* run_folder.since */
+    struct timespec
+        since; /* CLOCK_REALTIME_COARSE: files that have not changed since are left out */
+    struct run_files_seen *seen; /* borrowed; what is found is added; NULL: none */
+    bool removes_figures; /* after they are opened: those found next are new ones */
 };
 
 /*
- * Takes the upper layers of folders, and looks for protected names in writable ones. Opens the newest
- * RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX files found, and the first RUN_FIGURES_MAX figures.
- * Leaves out __pycache__, node_modules, and whatever the owner may not read. Sets `files`, `figures`,
- * `folders` and `appeared`, which must be empty. If no descriptors arrived, because too many were in
- * transit or open, all but the last are lost.
+ * Passes on duplicates of the upper layers of folders, and looks for protected names in writable ones.
+ * Opens the newest RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX files found, and the first
+ * RUN_FIGURES_MAX figures. Leaves out __pycache__, node_modules, and whatever the owner may not read.
+ * Sets `files`, `figures`, `folders` and `appeared`, which must be empty. If no descriptors arrived,
+ * because too many were in transit or open, all but the last are lost.
  */
 void run_files_collect(const struct run_files_source *source, struct run_result *result);
 

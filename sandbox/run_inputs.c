@@ -103,6 +103,17 @@ int run_inputs_check(const struct run_input *files, size_t count, const char *co
     return 0;
 }
 
+int run_inputs_check_sizes(const struct run_spec *spec, struct fault *fault)
+{
+    if (spec->code_length > CODE_MAX)
+        return fault_set(fault, E2BIG, "the code has %zu bytes; the maximum is %zu",
+                         spec->code_length, (size_t)CODE_MAX);
+    if (spec->stdin_source.length > STDIN_MAX)
+        return fault_set(fault, E2BIG, "stdin has %zu bytes; the maximum is %zu",
+                         spec->stdin_source.length, (size_t)STDIN_MAX);
+    return run_inputs_check(spec->inputs, spec->input_count, spec->code_name, fault);
+}
+
 /* 0, or -1 if there is no such file. */
 static int find(const struct run_inputs *inputs, const char *path, struct parcel_place *ret_place)
 {

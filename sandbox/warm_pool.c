@@ -77,13 +77,23 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     warm_sandbox_fail(container_of(watch, struct warm_sandbox, end));
 }
 
+static bool is_session(const struct sandbox_template *template)
+{
+    return plan_jail(template->plan)->session != SESSION_NONE;
+}
+
 static int warm_sandbox_start(struct warm_sandbox *warm)
 {
     struct sandbox_host *host = warm->kind->pool->host;
     struct sandbox *sandbox = &warm->limited.sandbox;
     struct fault fault;
-    int r = limited_sandbox_start(&warm->limited, host, &warm->kind->template, &fault);
-    if (r == 0)
+    struct sandbox_template *template = &warm->kind->template;
+    sandbox_host_lower_limits(host, &template->limits); /* once that is known */
+    int r = limited_sandbox_start(&warm->limited, host, template, &fault);
+    if (r == 0 && template->runner.bytes != NULL)
+        r = sandbox_feed(sandbox, &template->runner, &fault);
+    /* What a session reports, that its jail is complete, is for the one that takes it. */
+    if (r == 0 && !is_session(template))
         r = loop_watch(host->loop, &warm->control, sandbox->control_fd, EPOLLIN);
     if (r == 0)
         r = loop_watch(host->loop, &warm->end, sandbox->pidfd, EPOLLIN);
@@ -112,10 +122,16 @@ static void kind_add(struct warm_kind *kind)
         warm_sandbox_fail(warm);
 }
 
+/* Sessions are started one at a time. */
+static size_t size_of(const struct warm_kind *kind)
+{
+    return is_session(&kind->template) ? 1 : kind->pool->size;
+}
+
 static struct warm_kind *wanting(const struct warm_pool *pool)
 {
     struct warm_kind *kind = pool->kinds;
-    while (kind != NULL && (kind->failed || kind->count >= pool->size))
+    while (kind != NULL && (kind->failed || kind->count >= size_of(kind)))
         kind = kind->next;
     return kind;
 }
@@ -176,8 +192,10 @@ void warm_pool_open(struct warm_pool *pool, struct sandbox_host *host, unsigned 
 
 static bool is_of_kind(const struct sandbox_template *template, const struct warm_kind *kind)
 {
+    struct run_limits limits = kind->template.limits;
+    sandbox_host_lower_limits(kind->pool->host, &limits);
     const struct run_limits *one = &template->limits;
-    const struct run_limits *other = &kind->template.limits;
+    const struct run_limits *other = &limits;
     return one->memory_bytes == other->memory_bytes && one->processes == other->processes &&
            one->millicpus == other->millicpus && plan_is_same(template->plan, kind->template.plan);
 }
@@ -190,11 +208,12 @@ static struct warm_kind *find_kind(struct warm_pool *pool, const struct sandbox_
     return kind;
 }
 
-/* Whether it is ready or being set up: no report has arrived, and it has not ended. */
-static bool is_sound(const struct sandbox *sandbox)
+/* Whether it is ready or being set up: no report of a failure has arrived, and it has not ended. */
+static bool is_sound(const struct warm_sandbox *warm)
 {
+    const struct sandbox *sandbox = &warm->limited.sandbox;
     struct pollfd events[] = {
-        {.fd = sandbox->control_fd, .events = POLLIN},
+        {.fd = is_session(&warm->kind->template) ? -1 : sandbox->control_fd, .events = POLLIN},
         {.fd = sandbox->pidfd, .events = POLLIN},
     };
     return poll(events, ARRAY_LENGTH(events), 0) == 0;
@@ -206,7 +225,7 @@ bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *templ
     struct warm_kind *kind = find_kind(pool, template);
     while (kind != NULL && kind->sandboxes != NULL) {
         struct warm_sandbox *warm = kind->sandboxes;
-        if (!is_sound(&warm->limited.sandbox)) {
+        if (!is_sound(warm)) {
             warm_sandbox_fail(warm);
             continue;
         }
@@ -243,6 +262,11 @@ static struct warm_kind *add_kind(struct warm_pool *pool, struct sandbox_templat
     plan_make_warm(kind->template.plan);
     pool->kinds = kind;
     return kind;
+}
+
+bool warm_pool_knows(struct warm_pool *pool, const struct sandbox_template *template)
+{
+    return pool->size == 0 || find_kind(pool, template) != NULL;
 }
 
 void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template)

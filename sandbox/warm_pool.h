@@ -1,6 +1,6 @@
 /*
  * Prewarmed sandboxes: jailed, with the program started and blocked where it opens its code
- * (sandbox/jail/child/code.h). Each serves at most one run and is then destroyed like any other.
+ * (sandbox/jail/child/code.h) or, for a session, where it waits for its first cell. Each serves at most one run and is then destroyed like any other.
  *
  * Runs decide which kinds are kept: after the first run of a kind, the pool prewarms sandboxes of
  * it while the engine is idle. It drops a kind unused for long, and drains when memory is short.
@@ -43,6 +43,9 @@ bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *templ
  * new.
  */
 void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template);
+
+/* Whether the pool has that kind, or never has any: then nothing is to be learnt. */
+bool warm_pool_knows(struct warm_pool *pool, const struct sandbox_template *template);
 
 /* Starts filling the pool soon. Call it when the engine becomes idle. */
 void warm_pool_wake(struct warm_pool *pool);

@@ -25,6 +25,7 @@ TOP_LEVEL = {
 FOLDERS = ("mcp", "images", "sandbox", "seccomp-profiles", "tests")
 PRODUCT = ("mcp", "images", "sandbox")
 FILE_LINES_MAX = 500
+OF_OTHERS = ("images/runners/javascript/acorn/",)  # kept as published
 FOLDER_FILES_MAX = 40  # .c and .h
 README_LINES_MAX, README_WORDS_MAX = 130, 1300
 PRONOUNS = {"who", "which", "what", "that"}
@@ -32,10 +33,13 @@ PRONOUNS_MAX = 2.0  # of each 100 words
 # Which folders a file of a folder may include from, the folder itself aside.
 SANDBOX = ("sandbox", "sandbox/limits", "sandbox/base")
 LAYERS = {
-    "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/cli": ("mcp", "mcp/tools", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/resources": ("mcp/tools", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/tools": ("mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", "images/runners/python", *SANDBOX),
+    "mcp/resources": ("mcp/tools", "mcp/sessions", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/sessions": ("mcp/settings", "mcp/base", "images/store", "images/runners/python", "images/runners/javascript",
+                     *SANDBOX),
+    "mcp/tools": ("mcp/sessions", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
+                  "images/runners/python", *SANDBOX),
     "mcp/files": ("mcp/base", *SANDBOX),
     "mcp/folders": ("mcp/files", "mcp/settings", "mcp/base", "sandbox/jail", *SANDBOX),
     "mcp/changes": ("mcp/base", "sandbox/jail", "seccomp-profiles", *SANDBOX),
@@ -57,8 +61,9 @@ LAYERS = {
     "sandbox/base": (),
 }
 # Headers for the other files of their folder only.
-PRIVATE = ("sandbox/limited_sandbox.h", "sandbox/run.h", "sandbox/run_files.h", "sandbox/stdin_pump.h",
-           "sandbox/warm_pool.h")
+PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/inherited.h", "sandbox/limited_sandbox.h",
+           "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h", "sandbox/run_state.h",
+           "sandbox/session_link.h", "sandbox/session_state.h", "sandbox/stdin_pump.h", "sandbox/warm_pool.h")
 
 
 def sources(*suffixes):
@@ -262,9 +267,9 @@ def check_front_page(_build):
 
 
 def check_sizes(_build):
-    for path in sources(".c", ".h", ".py", ".mjs", ".js"):
+    for path in sources(".c", ".h", ".py", ".mjs", ".cjs", ".js"):
         lines = len(path.read_text().splitlines())
-        if lines > FILE_LINES_MAX:
+        if lines > FILE_LINES_MAX and not name_of(path).startswith(OF_OTHERS):
             yield f"{name_of(path)} has {lines} lines, more than {FILE_LINES_MAX}: perhaps two files"
 
 

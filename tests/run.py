@@ -259,6 +259,7 @@ STAGES = {
     "changes": lambda: stage_pytest("changes"),
     "conformance": lambda: stage_pytest("conformance"),
     "images": lambda: stage_pytest("images"),
+    "runners": lambda: stage_pytest("runners"),
     "jail": lambda: stage_pytest("jail"),
     "warm": lambda: stage_pytest("warm"),
     "escape": lambda: stage_pytest("escape"),
@@ -270,7 +271,7 @@ STAGES = {
     "fuzz": stage_fuzz,
 }
 ONLY_BY_NAME = {"fuzz"}
-NEED_IMAGES = {"demo", "protocol", "conformance", "images", "jail", "warm", "escape", "asan", "vm",
+NEED_IMAGES = {"demo", "protocol", "conformance", "images", "runners", "jail", "warm", "escape", "asan", "vm",
                "clients"}
 
 

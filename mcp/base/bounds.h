@@ -127,6 +127,19 @@
 /* A seccomp profile. */
 #define PROFILE_MAX MEBIBYTE
 
+/*
+ * Sessions: alive at once (--sessions), how long one may go without a call (--session-idle) and last in all, how
+ * many ended ones are remembered, letters of a handle. Over stdio nobody else can name one: 30 bits
+ * need only be unlikely to be hit by mistake.
+ */
+#define SESSIONS_MAX 64
+#define SESSIONS_DEFAULT 4
+#define SESSION_IDLE_DEFAULT_MS (20 * 60 * 1000)
+#define SESSION_LIFE_MAX_MS INT64_C(43200000)
+#define SESSIONS_REMEMBERED_MAX 64
+#define SESSIONS_SWEEP_MS 5000
+#define SESSION_HANDLE_LETTERS 6
+
 /* How long the server waits at its end for the client to read its answers. */
 #define FLUSH_MAX_MS 1000
 

@@ -142,6 +142,17 @@ static void print_limits(const struct examination *examination)
                 "kept of stdout, and as much of stderr");
 }
 
+static void print_sessions(const struct settings *settings)
+{
+    char text[128];
+    if (settings->sessions == 0)
+        snprintf(text, sizeof(text), "off: --sessions 0, or a folder with mode overlay or rw");
+    else
+        snprintf(text, sizeof(text), "%" PRIu64 " at once; one ends after %.8g s without a call",
+                 settings->sessions, quantity_seconds(settings->session_idle_ms));
+    print_finding(VERDICT_OK, "sessions", text);
+}
+
 /* Why other users may see values of --env; NULL: they cannot, as far as this program knows. */
 static const char *warn_of_command_line(const struct settings *settings)
 {
@@ -228,6 +239,7 @@ static void print_report(const struct examination *examination)
                 : "not available before Linux 5.19: only the mounts restrict file access");
     doctor_folders_print(examination, print_finding);
     print_limits(examination);
+    print_sessions(examination->settings);
     print_conclusion(examination);
 }
 
@@ -267,6 +279,9 @@ static void write_values(struct json_writer *writer, const struct settings *sett
     json_double(writer, quantity_seconds(settings->wall_max_ms));
     json_number_member(writer, "disk_bytes", (int64_t)limits->disk_bytes);
     json_number_member(writer, "output_bytes", (int64_t)limits->output_kept);
+    json_number_member(writer, "sessions", (int64_t)settings->sessions);
+    json_key(writer, "session_idle_seconds");
+    json_double(writer, quantity_seconds(settings->session_idle_ms));
     json_end_object(writer);
 }
 

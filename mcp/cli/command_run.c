@@ -18,7 +18,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,7 +40,7 @@ struct run_options {
 #define CHECK_MS 20
 
 /* One run, from submitting to its end. */
-struct session {
+struct execution {
     struct loop loop;
     struct launcher launcher;
     const struct run_options *options;
@@ -160,34 +159,34 @@ static int choose_stdin(const char *path, struct run_stdin *ret_stdin, struct fa
 
 static void interrupt(struct end_signals *end_signals, int signal_number)
 {
-    struct session *session = container_of(end_signals, struct session, end_signals);
-    session->signal = signal_number;
-    loop_stop(&session->loop);
+    struct execution *execution = container_of(end_signals, struct execution, end_signals);
+    execution->signal = signal_number;
+    loop_stop(&execution->loop);
 }
 
 /*
  * Writes everything, however slowly it is read, but not past a signal. Nobody reading any more ends
  * the run as SIGPIPE would have ended a program that ran here.
  */
-static void write_out(struct session *session, int fd, const char *bytes, size_t length)
+static void write_out(struct execution *execution, int fd, const char *bytes, size_t length)
 {
-    while (length > 0 && session->signal == 0) {
+    while (length > 0 && execution->signal == 0) {
         struct pollfd ready[2] = {{.fd = fd, .events = POLLOUT},
-                                  {.fd = session->end_signals.watch.fd, .events = POLLIN}};
+                                  {.fd = execution->end_signals.watch.fd, .events = POLLIN}};
         int count_ready = poll(ready, ARRAY_LENGTH(ready), CHECK_MS);
-        if (session->run != NULL)
-            engine_check_limits(session->run);
+        if (execution->run != NULL)
+            engine_check_limits(execution->run);
         if (count_ready <= 0)
             continue;
         if (ready[1].revents != 0) {
-            end_signals_take(&session->end_signals);
+            end_signals_take(&execution->end_signals);
             continue;
         }
         /* As much as surely fits when poll(2) says that there is room: pipe(7). */
         ssize_t count = write(fd, bytes, length < PIPE_BUF ? length : PIPE_BUF);
         if (count < 0 && errno != EAGAIN && errno != EINTR) {
-            session->signal = SIGPIPE;
-            loop_stop(&session->loop);
+            execution->signal = SIGPIPE;
+            loop_stop(&execution->loop);
         }
         bytes += count > 0 ? count : 0;
         length -= count > 0 ? (size_t)count : 0;
@@ -196,9 +195,10 @@ static void write_out(struct session *session, int fd, const char *bytes, size_t
 
 static void stream_output(void *data, enum output_stream stream, const char *bytes, size_t length)
 {
-    struct session *session = data;
-    if (!session->options->json)
-        write_out(session, stream == OUTPUT_STDOUT ? STDOUT_FILENO : STDERR_FILENO, bytes, length);
+    struct execution *execution = data;
+    if (!execution->options->json)
+        write_out(execution, stream == OUTPUT_STDOUT ? STDOUT_FILENO : STDERR_FILENO, bytes,
+                  length);
 }
 
 /* Head, what was cut, tail. */
@@ -225,17 +225,17 @@ static void write_capture(struct json_writer *writer, const char *key,
 }
 
 /* Closes the writer and prints its text as a line. 0 or a negative errno. */
-static int print_json(struct session *session, struct json_writer *writer, struct buffer *text)
+static int print_json(struct execution *execution, struct json_writer *writer, struct buffer *text)
 {
     int r = json_writer_close(writer);
     if (r == 0)
         r = buffer_append(text, "\n", 1);
     if (r == 0)
-        write_out(session, STDOUT_FILENO, text->data, text->length);
+        write_out(execution, STDOUT_FILENO, text->data, text->length);
     return r;
 }
 
-static int print_fault(struct session *session, const struct fault *fault)
+static int print_fault(struct execution *execution, const struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(RESULT_JSON_MAX(FAULT_TEXT_MAX));
     struct json_writer *writer = NULL;
@@ -246,20 +246,20 @@ static int print_fault(struct session *session, const struct fault *fault)
     json_key(writer, "error");
     result_json_write_fault(writer, fault);
     json_end_object(writer);
-    return print_json(session, writer, &text);
+    return print_json(execution, writer, &text);
 }
 
-static void tell_fault(struct session *session, const struct fault *fault)
+static void tell_fault(struct execution *execution, const struct fault *fault)
 {
     log_note("%s", fault->text);
-    if (session->options->json)
-        print_fault(session, fault);
+    if (execution->options->json)
+        print_fault(execution, fault);
 }
 
 /* `files`: those that were saved or should have been; or NULL. */
-static int print_record(struct session *session, const struct result_files *files)
+static int print_record(struct execution *execution, const struct result_files *files)
 {
-    const struct run_result *result = &session->result;
+    const struct run_result *result = &execution->result;
     OWNED(buffer_release) struct buffer text = BUFFER(RESULT_JSON_MAX(result->limits.output_kept));
     struct json_writer *writer = NULL;
     int r = json_writer_open(&text, &writer);
@@ -267,18 +267,18 @@ static int print_record(struct session *session, const struct result_files *file
         return r;
     const struct record record = {
         .result = result,
-        .image = settings_image(&session->options->settings, session->options->language),
+        .image = settings_image(&execution->options->settings, execution->options->language),
         .stdout_cut = result->out.cut,
         .stderr_cut = result->err.cut,
         .files = files,
-        .patches = &session->patches.patches,
+        .patches = &execution->patches.patches,
     };
     json_begin_object(writer);
     write_capture(writer, "stdout", &result->out);
     write_capture(writer, "stderr", &result->err);
     result_json_write_members(writer, &record);
     json_end_object(writer);
-    return print_json(session, writer, &text);
+    return print_json(execution, writer, &text);
 }
 
 /* Shown even if all went well: a hook runs later, outside of any sandbox. */
@@ -333,74 +333,74 @@ static void tell_unsaved(const struct result_files *files)
 }
 
 /* Saves the files, if that is wanted, and prints the record or the notes. 0 or a negative errno. */
-static int report_end(struct session *session)
+static int report_end(struct execution *execution)
 {
-    const struct run_result *result = &session->result;
+    const struct run_result *result = &execution->result;
     OWNED(result_files_release) struct result_files files = {0};
-    bool saves = session->directory.path != NULL;
+    bool saves = execution->directory.path != NULL;
     if (saves)
         result_files_make(&(struct result_files_request){.result = result,
-                                                         .patches = &session->patches.patches,
-                                                         .directory = &session->directory},
+                                                         .patches = &execution->patches.patches,
+                                                         .directory = &execution->directory},
                           &files);
     tell_unsaved(&files);
     if (files.is_lost)
         log_note(RESULT_FILES_LOST);
     tell_appeared(result);
-    if (session->options->json)
-        return print_record(session, saves ? &files : NULL);
-    tell_changes(&session->patches.patches);
+    if (execution->options->json)
+        return print_record(execution, saves ? &files : NULL);
+    tell_changes(&execution->patches.patches);
     tell_end(result);
     return 0;
 }
 
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
-    struct session *session = data;
-    session->run = NULL;
+    struct execution *execution = data;
+    execution->run = NULL;
     if (status < 0) {
-        loop_stop(&session->loop);
-        tell_fault(session, fault);
-        session->exit_status = EXIT_RUN_FAILED;
+        loop_stop(&execution->loop);
+        tell_fault(execution, fault);
+        execution->exit_status = EXIT_RUN_FAILED;
         return;
     }
-    run_result_take(result, &session->result);
-    patch_queue_add(&session->queue, &session->patches, &session->result.folders);
+    run_result_take(result, &execution->result);
+    patch_queue_add(&execution->queue, &execution->patches, &execution->result.folders);
 }
 
 static void patches_done(struct patch_job *job)
 {
-    struct session *session = container_of(job, struct session, patches);
-    loop_stop(&session->loop);
-    session->exit_status = result_json_exit_status(&session->result);
-    if (report_end(session) < 0) {
+    struct execution *execution = container_of(job, struct execution, patches);
+    loop_stop(&execution->loop);
+    execution->exit_status = result_json_exit_status(&execution->result);
+    if (report_end(execution) < 0) {
         log_note("no memory for the record");
-        session->exit_status = EXIT_RUN_FAILED;
+        execution->exit_status = EXIT_RUN_FAILED;
     }
 }
 
-static void session_close(struct session *session)
+static void execution_close(struct execution *execution)
 {
-    launcher_release(&session->launcher);
-    patch_job_drop(&session->patches);
-    patch_queue_release(&session->queue);
-    run_result_release(&session->result);
-    end_signals_close(&session->end_signals);
-    loop_close(&session->loop);
+    launcher_release(&execution->launcher);
+    patch_job_drop(&execution->patches);
+    patch_queue_release(&execution->queue);
+    run_result_release(&execution->result);
+    end_signals_close(&execution->end_signals);
+    loop_close(&execution->loop);
 }
 
 static int run_code(const struct run_options *options, const struct buffer *code)
 {
-    struct session session = {
+    struct execution execution = {
         .loop = {.epoll_fd = -1},
         .options = options,
         .end_signals = INTERRUPTS(interrupt),
         .directory = {options->settings.files_dir, true},
     };
-    session.launcher = launcher_of(&session.loop, &options->settings);
-    session.queue = patch_queue_of(&session.loop, NULL, NULL);
-    session.patches = PATCH_JOB_NONE;
-    session.patches.done = patches_done;
+    execution.launcher = launcher_of(&execution.loop, &options->settings);
+    execution.queue = patch_queue_of(&execution.loop, NULL, NULL);
+    execution.patches = PATCH_JOB_NONE;
+    execution.patches.done = patches_done;
     struct snippet snippet = {
         .language = options->language,
         .code = code->data,
@@ -408,28 +408,28 @@ static int run_code(const struct run_options *options, const struct buffer *code
         .arguments = options->arguments,
     };
     const struct run_observer observer = {
-        .done = run_done, .output = stream_output, .data = &session};
+        .done = run_done, .output = stream_output, .data = &execution};
     struct fault fault = {0};
     int r = choose_stdin(options->path, &snippet.stdin_source, &fault);
     if (r == 0)
-        r = loop_open(&session.loop);
+        r = loop_open(&execution.loop);
     if (r == 0)
-        r = end_signals_open(&session.end_signals, &session.loop);
+        r = end_signals_open(&execution.end_signals, &execution.loop);
     if (r < 0)
         fault_set(&fault, -r, "waiting for signals: %m");
     if (r == 0)
-        r = launcher_start(&session.launcher, &snippet, &observer, &session.run, &fault);
+        r = launcher_start(&execution.launcher, &snippet, &observer, &execution.run, &fault);
     if (r == 0) {
-        r = loop_run(&session.loop);
+        r = loop_run(&execution.loop);
         if (r < 0)
             fault_set(&fault, -r, "waiting for the run: %m");
     }
-    session_close(&session);
+    execution_close(&execution);
     if (r < 0)
-        tell_fault(&session, &fault);
-    if (session.signal != 0)
-        end_signals_die_of(&session.end_signals, session.signal);
-    return r < 0 ? EXIT_RUN_FAILED : session.exit_status;
+        tell_fault(&execution, &fault);
+    if (execution.signal != 0)
+        end_signals_die_of(&execution.end_signals, execution.signal);
+    return r < 0 ? EXIT_RUN_FAILED : execution.exit_status;
 }
 
 /* Reads the command line; as command_read_options(). */

@@ -28,6 +28,7 @@ struct resource {
 extern const struct resource resource_environments;
 extern const struct resource resource_output;
 extern const struct resource resource_files;
+extern const struct resource resource_sessions;
 
 /* Answers with the error for a missing resource; `message` is the reason. */
 void resource_answer_not_found(const struct reply *reply, const struct json_value *uri,

@@ -7,6 +7,7 @@ static const struct resource *const kinds[] = {
     &resource_environments,
     &resource_output,
     &resource_files,
+    &resource_sessions,
 };
 
 static void write_kind(struct json_writer *writer, enum version version,

@@ -92,6 +92,14 @@ const struct option settings_of_server[] = {
     {"--preload", "MODULES",
      "modules that prewarmed Python sandboxes import\nin advance: numpy,pandas (none)",
      settings_remember, SETTING(SETTING_MODULES, "SANDBOX_PRELOAD", "preload", AT(preload))},
+    {"--sessions", "N", "sessions alive at once, which keep variables;\n0 turns them off (4)",
+     settings_remember,
+     SETTING(SETTING_COUNT, "SANDBOX_SESSIONS", "sessions", AT(sessions), .low = 0,
+             .high = SESSIONS_MAX)},
+    {"--session-idle", "SECONDS", "time without a call after which a session ends\n(1200)",
+     settings_remember,
+     SETTING(SETTING_SECONDS, "SANDBOX_SESSION_IDLE", "session_idle", AT(session_idle_ms),
+             .low = 1000, .high = SESSION_LIFE_MAX_MS)},
     {"--result-format", "FORMAT",
      "text: plain lines (the default);\n"
      "json: failures as a JSON object in the text;\n"

@@ -9,7 +9,12 @@
 
 struct settings settings_default(void)
 {
-    return (struct settings){.limits = run_limits_default(), .engine = {.warm = WARM_DEFAULT}};
+    return (struct settings){
+        .limits = run_limits_default(),
+        .engine = {.warm = WARM_DEFAULT},
+        .sessions = SESSIONS_DEFAULT,
+        .session_idle_ms = SESSION_IDLE_DEFAULT_MS,
+    };
 }
 
 void settings_release(struct settings *settings)

@@ -40,6 +40,8 @@ struct settings {
         engine; /* complete but for scope_program; profile is borrowed from below */
     int64_t wall_max_ms;      /* the most that a call may ask for; 0 until settings_read() */
     char *preload;            /* owned; modules that those of Python have imported; or NULL */
+    uint64_t sessions;       /* alive at once; 0: the tools have none */
+    int64_t session_idle_ms; /* after which one ends */
     enum result_format result_format;
     bool no_images; /* in results */
     char *files_dir; /* owned; absolute once complete; or NULL */

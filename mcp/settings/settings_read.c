@@ -180,6 +180,15 @@ static int open_folders(struct settings *settings, struct fault *fault)
     return mounts_open(&settings->mounts, &fence, &settings->folders, fault);
 }
 
+/*
+ * Folders that snippets change are prepared before each run and compared after it, with no process
+ * left; a session would go on meanwhile.
+ */
+static bool may_have_sessions(const struct folders *folders)
+{
+    return !folders_have(folders, FOLDER_OVERLAY) && !folders_have(folders, FOLDER_WRITABLE);
+}
+
 int settings_read(struct settings *settings, struct fault *fault)
 {
     int r = configuration_read(settings, fault);
@@ -196,6 +205,8 @@ int settings_read(struct settings *settings, struct fault *fault)
     if (r < 0)
         return r;
     environment_note_missing(&settings->environment);
+    if (!may_have_sessions(&settings->folders))
+        settings->sessions = 0;
     if (settings->wall_max_ms == 0)
         settings->wall_max_ms = settings->limits.wall_ms;
     if (settings->require_cgroup)

@@ -25,7 +25,7 @@ static void write_message(struct json_writer *writer, const struct call_progress
     if (length > 0) {
         json_key(writer, "message");
         json_string(writer, progress->lines.data, length);
-    } else if (engine_is_queued(*progress->run)) {
+    } else if (progress->is_waiting(progress->data)) {
         json_text_member(writer, "message", "waiting for other calls to end");
     }
 }
@@ -60,13 +60,11 @@ static void tell(struct loop_timer *timer)
 }
 
 void call_progress_open(struct call_progress *progress, struct context *context,
-                        enum version version, const struct json_value *token,
-                        const struct run *const *run)
+                        enum version version, const struct json_value *token)
 {
     *progress = (struct call_progress){
         .context = context,
         .version = version,
-        .run = run,
         .token = BUFFER(8 * ID_MAX),
         .lines = BUFFER(CALL_PROGRESS_LINES_MAX),
         .timer = {.fire = tell},

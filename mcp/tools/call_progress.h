@@ -16,7 +16,8 @@
 struct call_progress {
     struct context *context; /* borrowed */
     enum version version;
-    const struct run *const *run; /* borrowed: what it is about; NULL before it is known */
+    bool (*is_waiting)(const void *data); /* whether the call has not begun */
+    const void *data;
     struct buffer token;          /* as JSON text */
     struct buffer lines;          /* printed, and not told yet; the end of it if that is much */
     struct loop_timer timer;      /* armed while it is open */
@@ -24,10 +25,12 @@ struct call_progress {
     int64_t due;                  /* nothing is told before */
 };
 
-/* Nothing happens where `token` is NULL or cannot be a token. */
+/*
+ * Nothing happens where `token` is NULL or cannot be a token. The owner sets is_waiting before the loop
+ * goes on.
+ */
 void call_progress_open(struct call_progress *progress, struct context *context,
-                        enum version version, const struct json_value *token,
-                        const struct run *const *run);
+                        enum version version, const struct json_value *token);
 
 /* The run printed something. */
 void call_progress_add(struct call_progress *progress, const char *bytes, size_t length);

@@ -22,6 +22,7 @@ struct code_argument {
     int (*read)(struct code_arguments *arguments, const struct call *call,
                 const struct json_value *value, struct fault *fault);
     void (*write_schema)(const struct call *call, struct json_writer *writer); /* members */
+    bool (*is_offered)(const struct call *call); /* NULL: always */
 };
 
 static int read_code(struct code_arguments *arguments, const struct call *call,
@@ -132,19 +133,62 @@ static void write_files_schema(const struct call *call, struct json_writer *writ
     input_files_write_schema(writer);
 }
 
+static int read_session(struct code_arguments *arguments, const struct call *call,
+                        const struct json_value *handle, struct fault *fault)
+{
+    (void)call;
+    if (handle->type != JSON_STRING || handle->length == 0 ||
+        memchr(handle->text, '\0', handle->length) != NULL)
+        return fault_set(fault, EINVAL,
+                         "the argument \"session\" must be a string: \"" SESSION_NEW
+                         "\" to start a session, or the handle of one; leave it out for a fresh "
+                         "process");
+    arguments->session = handle->text;
+    return 0;
+}
+
+static void write_session_schema(const struct call *call, struct json_writer *writer)
+{
+    const struct session_runner *runner =
+        session_runner_of(language_find(call->tool->code->language));
+    OWNED(buffer_release) struct buffer text = BUFFER(DESCRIPTION_MAX);
+    buffer_format(&text,
+                  "Leave out for a fresh process. \"" SESSION_NEW
+                  "\" starts a session, and the result gives its handle; pass the handle to go on "
+                  "with its %s.",
+                  runner->kept);
+    json_text_member(writer, "type", "string");
+    json_key(writer, "description");
+    json_string(writer, text.data, text.length);
+}
+
+static bool has_sessions(const struct call *call)
+{
+    const struct language *language = language_find(call->tool->code->language);
+    return call->settings->sessions > 0 && language != NULL && session_runner_of(language) != NULL;
+}
+
 /* In the order in which clients see them. */
 static const struct code_argument table[] = {
-    {"code", true, read_code, write_code_schema},
-    {"timeout_seconds", false, read_timeout, write_timeout_schema},
-    {"stdin", false, read_stdin, write_stdin_schema},
-    {"files", false, read_files, write_files_schema},
+    {"code", true, read_code, write_code_schema, NULL},
+    {"timeout_seconds", false, read_timeout, write_timeout_schema, NULL},
+    {"session", false, read_session, write_session_schema, has_sessions},
+    {"stdin", false, read_stdin, write_stdin_schema, NULL},
+    {"files", false, read_files, write_files_schema, NULL},
 };
 
+static bool is_offered(const struct code_argument *argument, const struct call *call)
+{
+    return argument->is_offered == NULL || argument->is_offered(call);
+}
+
 /* "\"code\" and, if needed, \"timeout_seconds\", \"stdin\"": all rows, as a person lists them. */
-static int list_names(struct buffer *text)
+static int list_names(const struct call *call, struct buffer *text)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(table); i++) {
+        if (!is_offered(&table[i], call))
+            continue;
         bool begins_optional = i > 0 && table[i - 1].is_required && !table[i].is_required;
         r = buffer_format(text, "%s\"%s\"",
                           i == 0            ? ""
@@ -155,10 +199,11 @@ static int list_names(struct buffer *text)
     return r;
 }
 
-static bool is_known(const struct json_value *member)
+static bool is_known(const struct call *call, const struct json_value *member)
 {
     size_t i = 0;
-    while (i < ARRAY_LENGTH(table) && !json_key_is(member, table[i].name))
+    while (i < ARRAY_LENGTH(table) &&
+           !(json_key_is(member, table[i].name) && is_offered(&table[i], call)))
         i++;
     return i < ARRAY_LENGTH(table);
 }
@@ -167,12 +212,12 @@ static int refuse_unknown(const struct call *call, const struct json_value *obje
                           struct fault *fault)
 {
     const struct json_value *member = object != NULL ? object->first : NULL;
-    while (member != NULL && is_known(member))
+    while (member != NULL && is_known(call, member))
         member = member->next;
     if (member == NULL)
         return 0;
     OWNED(buffer_release) struct buffer names = BUFFER(NAMES_MAX);
-    const char *text = list_names(&names) == 0 ? buffer_string(&names) : NULL;
+    const char *text = list_names(call, &names) == 0 ? buffer_string(&names) : NULL;
     return fault_set(fault, EINVAL, "%s has no argument \"%.100s\": it has %s", call->tool->name,
                      member->key, text != NULL ? text : "others");
 }
@@ -210,6 +255,8 @@ void code_arguments_write_schema(const struct tool *tool, const struct settings 
     json_key(writer, "properties");
     json_begin_object(writer);
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        if (!is_offered(&table[i], &call))
+            continue;
         json_key(writer, table[i].name);
         json_begin_object(writer);
         table[i].write_schema(&call, writer);

@@ -10,9 +10,13 @@
 #include "mcp/tools/input_files.h"
 #include "mcp/tools/tool.h"
 
+/* In place of a handle: a session is to be started. */
+#define SESSION_NEW "new"
+
 /* What a call asks for. */
 struct code_arguments {
     struct snippet snippet; /* without its language; borrows from the JSON and from `files` */
+    const char *session; /* SESSION_NEW or a handle, borrowed from the JSON; NULL: none is wanted */
     struct input_files files;
 };
 

@@ -1,14 +1,18 @@
 #include "mcp/tools/code_call.h"
 #include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
+#include "mcp/sessions/session_runner.h"
+#include "mcp/sessions/session_text.h"
 #include "mcp/tools/call_progress.h"
 #include "mcp/tools/code_arguments.h"
+#include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_text.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define HINT_MAX 2048 /* bytes of advice: a summary and a command */
 
@@ -19,9 +23,14 @@ struct code_call {
     const struct tool *tool;
     const struct language *language;
     struct reply reply;
-    struct run *run; /* the engine's; NULL: it has ended */
+    struct run *run;   /* the engine's; NULL for a session */
+    struct cell *cell; /* of a session: the engine's */
+    bool has_ended;    /* neither may be used any more */
     struct run_result result; /* of the ended run, while its patches are made */
     struct patch_job patches;
+    char handle[SESSION_HANDLE_SIZE]; /* of that session */
+    char displaced[SESSION_HANDLE_SIZE]; /* the session that ended to make room for it, or "" */
+    bool starts_session;
     struct call_progress progress;
     int64_t began; /* clock_now() */
 };
@@ -51,6 +60,27 @@ static void end_call(struct code_call *call)
     free(call);
 }
 
+/* The session as the result of this call shows it; empty if it ran in none. */
+static struct session_view view_session(const struct code_call *call)
+{
+    if (call->cell == NULL)
+        return (struct session_view){0};
+    const struct session_table *table = &call->context->sessions;
+    const struct session_entry *entry = session_table_find(table, call->handle);
+    const struct session_end *end = session_table_find_end(table, call->handle);
+    return (struct session_view){
+        .handle = call->handle,
+        .is_kept = entry != NULL,
+        .reason = end != NULL ? end->reason : NULL,
+        .kept = session_runner_of(call->language)->kept,
+        .calls = entry != NULL ? entry->calls
+                 : end != NULL ? end->calls + 1
+                               : 1,
+        .idle_ms = call->context->settings->session_idle_ms,
+        .displaced = call->displaced,
+    };
+}
+
 static void answer_run(struct code_call *call)
 {
     struct run_result *result = &call->result;
@@ -73,6 +103,7 @@ static void answer_run(struct code_call *call)
                       &files);
     OWNED(buffer_release) struct buffer hint = BUFFER(HINT_MAX);
     code_tool_advise(call->tool->code, settings, result, &hint);
+    const struct session_view session = view_session(call);
     const struct result_view view = {
         .result = result,
         .shown = &shown,
@@ -84,6 +115,7 @@ static void answer_run(struct code_call *call)
         .silent_hint = call->tool->code->silent_hint,
         .hint = buffer_string(&hint),
         .format = settings->result_format,
+        .session = call->cell != NULL ? &session : NULL,
     };
     reply_result(&call->reply,
                  &(struct result_body){result_text_write, result_text_write_meta, &view, false});
@@ -116,11 +148,12 @@ static void patches_done(struct patch_job *job)
 
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
+    (void)status; /* negative without a result */
     struct code_call *call = data;
     call_progress_close(&call->progress);
-    note_end(call, status < 0 ? "failed" : outcome_name(result->outcome), result);
-    call->run = NULL;
-    if (status < 0) {
+    call->has_ended = true;
+    note_end(call, result == NULL ? "failed" : outcome_name(result->outcome), result);
+    if (result == NULL) {
         answer_refusal(&call->reply, fault);
         end_call(call);
         return;
@@ -134,6 +167,54 @@ static void run_printed(void *data, enum output_stream stream, const char *bytes
     (void)stream;
     struct code_call *call = data;
     call_progress_add(&call->progress, bytes, length);
+}
+
+/* A session ended before the turn of this call, or could not go on. */
+static void explain_failure(const struct code_call *call, int status, const struct fault *fault,
+                            struct fault *explained)
+{
+    const struct session_table *table = &call->context->sessions;
+    if (status == -ESRCH)
+        session_text_explain_unknown(table, call->handle, call->language, explained);
+    else if (!call->starts_session && session_table_find(table, call->handle) == NULL)
+        fault_set(explained, -status, "%s. The session %s is lost, with its %s.", fault->text,
+                  call->handle, session_runner_of(call->language)->kept);
+    else
+        *explained = *fault;
+}
+
+static void cell_done(void *data, int status, struct run_result *result, const struct fault *fault)
+{
+    struct code_call *call = data;
+    struct session_entry *entry = session_table_find(&call->context->sessions, call->handle);
+    if (entry != NULL)
+        session_entry_end_call(entry, result);
+    if (status == 0) {
+        run_done(call, status, result, fault);
+        return;
+    }
+    struct fault explained = {.id = fault->id};
+    explain_failure(call, status, fault, &explained);
+    run_done(call, status, NULL, &explained);
+}
+
+/* As a sentence that begins with "it" goes on. */
+static void session_ended(void *data, int status, const struct run_result *result,
+                          const struct fault *fault)
+{
+    struct session_entry *entry = data;
+    OWNED(buffer_release) struct buffer text = BUFFER(SESSION_REASON_SIZE);
+    bool was_told_to_stop = status == 0 && (result->outcome == OUTCOME_TIMED_OUT ||
+                                            result->outcome == OUTCOME_OUTPUT_LIMIT ||
+                                            result->outcome == OUTCOME_CANCELLED);
+    if (status < 0)
+        buffer_format(&text, "ended: %.100s", fault->text);
+    else if (was_told_to_stop)
+        buffer_append_text(&text, "was ended, because it did not heed an interrupt");
+    else if (buffer_append_text(&text, "ended with its process: ") == 0)
+        outcome_text_describe(result, &text);
+    const char *reason = buffer_string(&text);
+    session_table_note_end(entry, reason != NULL ? reason : "ended");
 }
 
 static struct code_call *begin_call(struct context *context, const struct tool_request *request,
@@ -160,14 +241,78 @@ static struct code_call *begin_call(struct context *context, const struct tool_r
     return call;
 }
 
-static int start_call(struct code_call *call, struct snippet *snippet,
+static bool is_waiting(const void *data)
+{
+    const struct code_call *call = data;
+    return call->cell != NULL ? cell_is_queued(call->cell) : engine_is_queued(call->run);
+}
+
+static int start_run(struct code_call *call, const struct snippet *snippet, struct fault *fault)
+{
+    const struct run_observer observer = {.done = run_done, .output = run_printed, .data = call};
+    return launcher_start(&call->context->launcher, snippet, &observer, &call->run, fault);
+}
+
+static int open_session(struct code_call *call, struct session_entry **ret_entry,
+                        struct fault *fault)
+{
+    struct context *context = call->context;
+    struct session_entry *entry = NULL;
+    int r = session_table_add(&context->sessions, call->language, &entry, call->displaced, fault);
+    if (r == -EAGAIN)
+        return session_text_explain_busy(&context->sessions, fault);
+    if (r < 0)
+        return r;
+    const struct session_observer observer = {.ended = session_ended, .data = entry};
+    r = launcher_open_session(&context->launcher, call->language, &observer, &entry->session,
+                              fault);
+    if (r < 0)
+        session_table_drop(entry);
+    else
+        *ret_entry = entry;
+    return r;
+}
+
+static int find_session(struct code_call *call, const char *handle,
+                        struct session_entry **ret_entry, struct fault *fault)
+{
+    const struct session_table *table = &call->context->sessions;
+    *ret_entry = session_table_find(table, handle);
+    if (*ret_entry != NULL && (*ret_entry)->language == call->language)
+        return 0;
+    return session_text_explain_unknown(table, handle, call->language, fault);
+}
+
+static int start_cell(struct code_call *call, const char *handle, const struct snippet *snippet,
+                      struct fault *fault)
+{
+    struct session_entry *entry = NULL;
+    call->starts_session = strcmp(handle, SESSION_NEW) == 0;
+    int r = call->starts_session ? open_session(call, &entry, fault)
+                                 : find_session(call, handle, &entry, fault);
+    if (r < 0 || entry == NULL)
+        return r;
+    memcpy(call->handle, entry->handle, sizeof(call->handle));
+    const struct run_observer observer = {.done = cell_done, .output = run_printed, .data = call};
+    r = launcher_continue(&call->context->launcher, entry->session, snippet, &observer, &call->cell,
+                          fault);
+    if (r == 0)
+        session_entry_begin_call(entry);
+    else if (call->starts_session)
+        session_table_drop(entry);
+    return r;
+}
+
+static int start_call(struct code_call *call, struct code_arguments *arguments,
                       const struct json_value *token, struct fault *fault)
 {
+    struct snippet *snippet = &arguments->snippet;
     snippet->language = call->language;
-    call_progress_open(&call->progress, call->context, call->reply.version, token,
-                       (const struct run *const *)&call->run);
-    const struct run_observer observer = {.done = run_done, .output = run_printed, .data = call};
-    int r = launcher_start(&call->context->launcher, snippet, &observer, &call->run, fault);
+    call_progress_open(&call->progress, call->context, call->reply.version, token);
+    call->progress.is_waiting = is_waiting;
+    call->progress.data = call;
+    int r = arguments->session != NULL ? start_cell(call, arguments->session, snippet, fault)
+                                       : start_run(call, snippet, fault);
     if (r < 0)
         end_call(call);
     return r;
@@ -180,10 +325,25 @@ void code_call_begin(struct context *context, const struct tool_request *request
     int r = code_arguments_read(&arguments, request->tool, context->settings, request->arguments,
                                 &fault);
     struct code_call *call = r == 0 ? begin_call(context, request, &fault) : NULL;
-    if (call != NULL && start_call(call, &arguments.snippet, request->token, &fault) == 0)
+    if (call != NULL && start_call(call, &arguments, request->token, &fault) == 0)
         return;
     log_call(&(struct log_call){.tool = request->tool->name, .outcome = "refused"});
     answer_refusal(request->reply, &fault);
+}
+
+/* Nobody was told the handle of a session that the call was to start. */
+static void cancel(struct code_call *call)
+{
+    struct session_entry *entry = session_table_find(&call->context->sessions, call->handle);
+    if (call->cell == NULL) {
+        engine_cancel(call->run);
+    } else if (call->starts_session && entry != NULL) {
+        session_table_drop(entry);
+    } else {
+        cell_cancel(call->cell);
+        if (entry != NULL)
+            session_entry_end_call(entry, NULL);
+    }
 }
 
 void code_call_cancel(struct context *context, const struct json_value *id)
@@ -191,8 +351,8 @@ void code_call_cancel(struct context *context, const struct json_value *id)
     for (struct code_call *call = context->calls; call != NULL; call = call->next) {
         if (!rpc_answer_is_for(call->reply.answer, id))
             continue;
-        if (call->run != NULL) {
-            engine_cancel(call->run);
+        if (!call->has_ended) {
+            cancel(call);
             note_end(call, "cancelled", NULL);
         }
         rpc_answer_drop(call->reply.answer);

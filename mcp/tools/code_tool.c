@@ -1,5 +1,6 @@
 #include "mcp/tools/code_tool.h"
 #include "images/store/store.h"
+#include "mcp/sessions/session_runner.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/quantity.h"
 #include "mcp/tools/hints.h"
@@ -51,7 +52,11 @@ int code_tool_advise(const struct code_tool *code, const struct settings *settin
         open_image(language, settings, &image);
     /* Only images that have layers get another one. */
     const struct hint_image view = {.name = image.layer_count > 0 ? image.name : NULL,
-                                    .summary = image.summary};
+                                    .summary = image.summary,
+                                    .has_sessions = settings->sessions > 0};
+    /* There, the name would be known if it had been defined. */
+    if (hint.kind == HINT_UNDEFINED && result->session != SESSION_UNUSED)
+        hint.kind = HINT_NONE;
     return hint_write(&hint, &view, text);
 }
 
@@ -65,14 +70,30 @@ static void describe_time(struct buffer *text, const struct settings *settings)
     buffer_append_text(text, ".");
 }
 
+/* What one call leaves for the next. */
+static void describe_state(struct buffer *text, const struct tool *tool,
+                           const struct settings *settings)
+{
+    const struct language *language = language_find(tool->code->language);
+    const struct session_runner *runner =
+        language != NULL && settings->sessions > 0 ? session_runner_of(language) : NULL;
+    buffer_append_text(text, " Each call is a fresh process in a fresh directory");
+    if (runner == NULL) {
+        buffer_append_text(text, ": nothing is kept between calls.");
+        return;
+    }
+    buffer_format(text, ", unless session is given, which keeps %s between calls%s.", runner->kept,
+                  runner->kind == SESSION_LIVE ? " and shows the value of a last expression" : "");
+}
+
 /* One sentence for each thing to know; one that can be turned off is left out with it. */
 void code_tool_describe(const struct tool *tool, const struct settings *settings,
                         struct buffer *text)
 {
     buffer_format(text, "%s ", tool->code->description);
     describe_libraries(text, tool->code, settings);
-    buffer_append_text(text, " Each call is a fresh process in a fresh directory: nothing is kept "
-                             "between calls. There is no network");
+    describe_state(text, tool, settings);
+    buffer_append_text(text, " There is no network");
     buffer_append_text(text, settings->folders.count > 0 ? "; " : " and ");
     mounts_describe(&settings->folders, text);
     buffer_append_text(text, ".");

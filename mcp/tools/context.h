@@ -12,6 +12,7 @@
 #include "mcp/files/files_dir.h"
 #include "mcp/files/kept_files.h"
 #include "mcp/folders/patch_queue.h"
+#include "mcp/sessions/session_table.h"
 #include "mcp/settings/settings.h"
 #include "mcp/tools/launcher.h"
 #include "mcp/tools/outputs.h"
@@ -29,6 +30,7 @@ struct context {
     const struct settings *settings; /* borrowed */
     struct launcher launcher;
     uint64_t call_count; /* ended runs; also the number of the newest call, for URIs */
+    struct session_table sessions;
     struct outputs outputs;
     struct kept_files files;
     struct files_dir directory; /* of --files-dir */

@@ -292,7 +292,8 @@ int hint_write(const struct hint *hint, const struct hint_image *image, struct b
 {
     switch (hint->kind) {
     case HINT_UNDEFINED:
-        return buffer_append_text(text, "Each call is a fresh process: define the name here.\n");
+        return buffer_format(text, "Each call is a fresh process: define the name here%s.\n",
+                             image->has_sessions ? ", or keep it between calls with session" : "");
     case HINT_NOT_INSTALLED:
         return write_not_installed(hint, image, text);
     case HINT_NONE:

@@ -40,6 +40,7 @@ struct hint hint_find(enum language_id language, const struct run_result *result
 struct hint_image {
     const char *name; /* NULL: it cannot be added to */
     const char *summary; /* what is installed; NULL or "": not known */
+    bool has_sessions; /* calls can share names */
 };
 
 /* Appends the hint, a line or two with their newlines. 0 or a negative errno of buffer_append(). */

@@ -159,41 +159,49 @@ static bool may_be_warm(const struct snippet *snippet)
     return language->may_be_warm && code_reading_is_once(snippet->code, snippet->length);
 }
 
-static void used_image_release(struct used_image **used)
+/* What a run_spec borrows until it is submitted. */
+struct preparation {
+    struct used_image *used; /* owned, until the run has taken it over */
+    const char **environment;
+    struct home_file files[PYTHON_START_FILES_MAX];
+};
+
+static void preparation_release(struct preparation *preparation)
 {
-    image_use_end(*used);
+    image_use_end(preparation->used);
+    free(preparation->environment);
 }
 
-int launcher_start(struct launcher *launcher, const struct snippet *snippet,
-                   const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+/* Opens the image, and makes the engine when it is first needed. */
+static int prepare(struct launcher *launcher, const struct snippet *snippet,
+                   struct preparation *preparation, struct run_spec *ret_spec, struct fault *fault)
 {
+    const struct settings *settings = launcher->settings;
     const struct language *language = snippet->language;
-    OWNED(used_image_release) struct used_image *used = NULL;
-    int r = open_image(launcher, language, &used, fault);
+    int r = open_image(launcher, language, &preparation->used, fault);
     if (r == 0)
         r = ensure_engine(launcher, fault);
-    if (r < 0 || used == NULL)
+    if (r < 0 || preparation->used == NULL)
         return r;
-    const struct image *image = &used->image;
-    OWNED_MEMORY const char **environment =
-        merge_environment(&launcher->settings->environment, image, language);
-    if (environment == NULL)
+    const struct image *image = &preparation->used->image;
+    preparation->environment = merge_environment(&settings->environment, image, language);
+    if (preparation->environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
-    struct home_file files[PYTHON_START_FILES_MAX];
-    int file_count = start_files(launcher->settings, snippet, environment, used, files, fault);
+    int file_count = start_files(settings, snippet, preparation->environment, preparation->used,
+                                 preparation->files, fault);
     if (file_count < 0)
         return file_count;
-    struct run_spec spec = {
+    *ret_spec = (struct run_spec){
         .image = image->name,
         .rootfs = image->rootfs,
         .layers = (const char *const *)image->layer_names,
-        .hold = {image_use_end, used},
+        .hold = {image_use_end, preparation->used},
         .argv = language->argv,
         .arguments = snippet->arguments,
-        .environment = environment,
+        .environment = preparation->environment,
         .home_links = image->home_links,
         .home_link_count = image->home_link_count,
-        .home_files = files,
+        .home_files = preparation->files,
         .home_file_count = (size_t)file_count,
         .folders = &launcher->settings->folders,
         .code_name = language->code_name,
@@ -202,15 +210,77 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         .inputs = snippet->inputs,
         .input_count = snippet->input_count,
         .stdin_source = snippet->stdin_source,
-        .may_be_warm = may_be_warm(snippet),
-        .limits = launcher->settings->limits,
-        .wall_max_ms = launcher->settings->wall_max_ms,
+        .limits = settings->limits,
+        .wall_max_ms = settings->wall_max_ms,
     };
     if (snippet->wall_ms > 0)
-        spec.limits.wall_ms = snippet->wall_ms;
+        ret_spec->limits.wall_ms = snippet->wall_ms;
+    return 0;
+}
+
+int launcher_start(struct launcher *launcher, const struct snippet *snippet,
+                   const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+{
+    OWNED(preparation_release) struct preparation preparation = {0};
+    struct run_spec spec;
+    int r = prepare(launcher, snippet, &preparation, &spec, fault);
+    if (r < 0)
+        return r;
+    spec.may_be_warm = may_be_warm(snippet);
     r = engine_submit(launcher->engine, &spec, observer, ret_run, fault);
     if (r < 0)
         return fault_set(fault, -r, "starting a run: %m");
-    used = NULL; /* the run's, which may have been the first of many or the last */
+    preparation.used = NULL; /* the run's, which may have been the first of many or the last */
     return 0;
+}
+
+/* So that the next session starts at once. It holds the image, too, unless that was replaced. */
+static void expect_another(struct launcher *launcher, const struct language *language,
+                           struct session_spec *spec)
+{
+    struct used_image *used = NULL;
+    if (open_image(launcher, language, &used, NULL) < 0 || used == NULL)
+        return;
+    bool is_same = used == spec->run.hold.data;
+    if (!is_same || !engine_expect_session(launcher->engine, spec))
+        image_use_end(used);
+}
+
+int launcher_open_session(struct launcher *launcher, const struct language *language,
+                          const struct session_observer *observer, struct session **ret_session,
+                          struct fault *fault)
+{
+    const struct session_runner *runner = session_runner_of(language);
+    const struct snippet snippet = {
+        .language = language, .code = runner->program, .length = runner->length};
+    OWNED(preparation_release) struct preparation preparation = {0};
+    struct session_spec spec = {.interrupted_by_frame = runner->interrupted_by_frame};
+    int r = prepare(launcher, &snippet, &preparation, &spec.run, fault);
+    if (r < 0)
+        return r;
+    spec.run.session = runner->kind;
+    spec.run.may_be_warm = true;
+    if (runner->argv != NULL)
+        spec.run.argv = runner->argv;
+    r = engine_open_session(launcher->engine, &spec, observer, ret_session, fault);
+    if (r < 0)
+        return fault_set(fault, -r, "starting a session: %m");
+    preparation.used = NULL; /* the session's */
+    expect_another(launcher, language, &spec);
+    return 0;
+}
+
+int launcher_continue(struct launcher *launcher, struct session *session,
+                      const struct snippet *snippet, const struct run_observer *observer,
+                      struct cell **ret_cell, struct fault *fault)
+{
+    const struct cell_spec spec = {
+        .code = snippet->code,
+        .code_length = snippet->length,
+        .inputs = snippet->inputs,
+        .input_count = snippet->input_count,
+        .stdin_source = snippet->stdin_source,
+        .wall_ms = snippet->wall_ms > 0 ? snippet->wall_ms : launcher->settings->limits.wall_ms,
+    };
+    return session_submit(session, &spec, observer, ret_cell, fault);
 }

@@ -9,8 +9,10 @@
 
 #include "images/store/catalog.h"
 #include "images/store/image_use.h"
+#include "mcp/sessions/session_runner.h"
 #include "mcp/settings/settings.h"
 #include "sandbox/engine.h"
+#include "sandbox/session.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -65,5 +67,18 @@ struct snippet {
  */
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
                    const struct run_observer *observer, struct run **ret_run, struct fault *fault);
+
+/*
+ * Plans a session of the language, which must have a runner; it starts with its first cell. As
+ * engine_open_session().
+ */
+int launcher_open_session(struct launcher *launcher, const struct language *language,
+                          const struct session_observer *observer, struct session **ret_session,
+                          struct fault *fault);
+
+/* Runs the snippet as the next cell of the session. As session_submit(). */
+int launcher_continue(struct launcher *launcher, struct session *session,
+                      const struct snippet *snippet, const struct run_observer *observer,
+                      struct cell **ret_cell, struct fault *fault);
 
 #endif

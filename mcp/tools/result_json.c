@@ -57,6 +57,24 @@ static void write_limits(struct json_writer *writer, const struct run_result *re
     json_end_array(writer);
 }
 
+static void write_session(struct json_writer *writer, const struct session_view *session)
+{
+    json_key(writer, "session");
+    if (session == NULL) {
+        json_null(writer);
+        return;
+    }
+    json_begin_object(writer);
+    json_text_member(writer, "id", session->handle);
+    json_text_member(writer, "state", session->is_kept ? "kept" : "lost");
+    if (!session->is_kept)
+        json_text_member(writer, "reason", session->reason);
+    write_count(writer, "calls", session->calls);
+    json_key(writer, "idle_seconds");
+    json_double(writer, (double)session->idle_ms / 1000);
+    json_end_object(writer);
+}
+
 void result_json_write_members(struct json_writer *writer, const struct record *record)
 {
     const struct run_result *result = record->result;
@@ -82,6 +100,7 @@ void result_json_write_members(struct json_writer *writer, const struct record *
     result_files_write_members(writer, record->files);
     changes_text_write_member(writer, record->patches,
                               record->files != NULL ? record->files->call : 0);
+    write_session(writer, record->session);
 }
 
 void result_json_write_fault(struct json_writer *writer, const struct fault *fault)

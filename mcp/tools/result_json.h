@@ -6,6 +6,7 @@
 #ifndef MCP_TOOLS_RESULT_JSON_H
 #define MCP_TOOLS_RESULT_JSON_H
 
+#include "mcp/sessions/session_text.h"
 #include "mcp/tools/result_files.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/base/json.h"
@@ -18,6 +19,7 @@ struct record {
     uint64_t stderr_cut;
     const struct result_files *files; /* borrowed; NULL: none are told of */
     const struct folder_patches *patches; /* borrowed; or NULL */
+    const struct session_view *session; /* borrowed; NULL: it ran in none */
 };
 
 /* The members of the record; the caller has begun the object, and ends it. */

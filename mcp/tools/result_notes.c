@@ -4,6 +4,7 @@
 #include "mcp/files/file_uri.h"
 #include "mcp/files/plain_name.h"
 #include "mcp/folders/changes_text.h"
+#include "mcp/sessions/session_text.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/quantity.h"
 #include "sandbox/base/owned.h"
@@ -210,10 +211,15 @@ static int note_changes(const struct result_view *view, struct buffer *text)
     return changes_text_note(view->patches, view->files->call, true, text);
 }
 
+static int note_session(const struct result_view *view, struct buffer *text)
+{
+    return view->session != NULL ? session_text_note(view->session, text) : 0;
+}
+
 /* In the order of the text. Each appends its lines, if any. */
 static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
-    note_appeared, note_files,   note_figures, note_directory,
-    note_images,   note_undrawn, note_loss,    note_changes,
+    note_appeared, note_files, note_figures, note_directory, note_images,
+    note_undrawn,  note_loss,  note_changes, note_session,
 };
 
 int result_notes_compose(const struct result_view *view, struct buffer *text)

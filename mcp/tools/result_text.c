@@ -165,7 +165,9 @@ static void write_success(struct json_writer *writer, const struct result_view *
     const struct buffer *err = &view->shown->err.text;
     OWNED(buffer_release) struct buffer silence = BUFFER(TEXT_MAX);
     if (out->length == 0) {
-        buffer_format(&silence, "The program ended with exit code 0 and printed nothing%s. %s",
+        buffer_format(&silence, "%s printed nothing%s. %s",
+                      view->session != NULL ? "The code ran and"
+                                            : "The program ended with exit code 0 and",
                       err->length > 0 ? " to stdout" : "", what_was_left(view));
         out = &silence;
     }
@@ -187,6 +189,13 @@ static int append_advice(const struct result_view *view, struct buffer *text)
     return r < 0 ? r : outcome_text_advise(view->result, &reader, text);
 }
 
+/* How it ended and, in a session, what that means for it. */
+static int describe_end(const struct result_view *view, struct buffer *text)
+{
+    int r = outcome_text_describe(view->result, text);
+    return r < 0 || view->session == NULL ? r : session_text_end(view->session, view->result, text);
+}
+
 /* stdout, stderr, what to do about the limits that it reached, and how it ended. */
 static int compose_failure(const struct result_view *view, struct buffer *text)
 {
@@ -197,7 +206,7 @@ static int compose_failure(const struct result_view *view, struct buffer *text)
         r = buffer_append_text(text, "no output\n");
     if (r == 0)
         r = append_advice(view, text);
-    return r < 0 ? r : outcome_text_describe(view->result, text);
+    return r < 0 ? r : describe_end(view, text);
 }
 
 /* stderr, followed by the advice and the outcome: the object has no other place for them. */
@@ -207,7 +216,7 @@ static int compose_stderr(const struct result_view *view, struct buffer *text)
     OWNED(buffer_release) struct buffer more = BUFFER(TEXT_MAX);
     int r = append_advice(view, &more);
     if (r == 0 && view->result->outcome != OUTCOME_EXITED)
-        r = outcome_text_describe(view->result, &more);
+        r = describe_end(view, &more);
     if (r == 0 && more.length == 0)
         return buffer_append(text, err->data, err->length);
     if (r == 0)
@@ -258,6 +267,7 @@ static struct record result_json_of(const struct result_view *view)
         .stderr_cut = view->shown->err.cut,
         .files = view->files,
         .patches = view->patches,
+        .session = view->session,
     };
 }
 
@@ -383,6 +393,9 @@ static const struct schema_member schema_members[] = {
     {"changes", "object",
      "Files changed in the copy of a folder; null without such a folder: files with path, status, "
      "lines added and removed; the patch; what it does not carry",
+     true},
+    {"session", "object",
+     "The session it ran in: id, state (kept or lost), reason, calls, idle_seconds; null for none",
      true},
 };
 

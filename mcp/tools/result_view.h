@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct result_text;
+struct session_view;
 
 struct result_view {
     const struct run_result *result; /* all borrowed */
@@ -25,6 +26,7 @@ struct result_view {
     const char *silent_hint; /* said when a program printed nothing: how to print in its language */
     const char *hint; /* lines of further advice on a failure, each with its newline; or NULL */
     enum result_format format;
+    const struct session_view *session; /* NULL: it ran in none */
 };
 
 #endif

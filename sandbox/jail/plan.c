@@ -258,7 +258,9 @@ static void plan_rlimits(struct plan *plan, const struct run_spec *spec)
     plan_add_rlimit(&plan->jail, RLIMIT_NPROC, limits->processes + 2);
     plan_add_rlimit(&plan->jail, RLIMIT_DATA, data_bound(limits));
     plan_add_rlimit(&plan->jail, RLIMIT_FSIZE, limits->disk_bytes);
-    plan_add_rlimit(&plan->jail, RLIMIT_CPU, cpu_seconds);
+    /* The kernel counts over the life of a process, which a session may keep for hours. */
+    if (spec->session == SESSION_NONE)
+        plan_add_rlimit(&plan->jail, RLIMIT_CPU, cpu_seconds);
 }
 
 /* With access to the places of folders: what their mounts allow. */
@@ -330,7 +332,8 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
     jail->scratch_count = ARRAY_LENGTH(scratch);
     jail->home = JAIL_HOME;
     jail->work_directory = JAIL_WORK;
-    jail->has_stdin = spec->stdin_source.kind != STDIN_EMPTY;
+    jail->session = spec->session;
+    jail->has_stdin = spec->session != SESSION_NONE || spec->stdin_source.kind != STDIN_EMPTY;
     return 0;
 }
 
@@ -451,6 +454,8 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
 {
     const struct jail_plan *a = &one->jail;
     const struct jail_plan *b = &other->jail;
+    if (a->session != b->session || a->rlimit_count != b->rlimit_count)
+        return false;
     for (size_t i = 0; i < a->rlimit_count; i++) {
         if (a->rlimits[i].resource != b->rlimits[i].resource ||
             a->rlimits[i].limit != b->rlimits[i].limit)
@@ -468,7 +473,8 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
 
 void plan_make_warm(struct plan *plan)
 {
-    plan->jail.is_warm = true;
+    /* A session is warm when its program waits for a cell. */
+    plan->jail.is_warm = plan->jail.session == SESSION_NONE;
     plan->jail.home_file_count = plan->warm_file_count;
 }
 

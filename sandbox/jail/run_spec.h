@@ -6,6 +6,7 @@
 #ifndef SANDBOX_JAIL_RUN_SPEC_H
 #define SANDBOX_JAIL_RUN_SPEC_H
 
+#include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/folder.h"
 #include "sandbox/jail/run_paths.h"
 #include "sandbox/limits/run_limits.h"
@@ -79,6 +80,11 @@ struct run_spec {
     const struct run_input *inputs;
     size_t input_count; /* <= INPUT_FILES_MAX */
     struct run_stdin stdin_source;
+    /*
+     * Of a session: `code` is the program that runs its cells (SESSION_LIVE) or empty; there are no
+     * input files, and stdin is that of each cell.
+     */
+    enum session_kind session;
     /*
      * It can be prewarmed: the program reads its code once, from start to end, and looks for none of
      * the input files before.

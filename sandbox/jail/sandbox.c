@@ -28,6 +28,7 @@ struct channels {
     int err[2];
     int files[2]; /* parent's, child's */
     int code;
+    struct session_channels session;
     int root_tree;
     int *keep; /* owned: the descriptors that the child keeps, ascending */
 };
@@ -46,16 +47,17 @@ static void channels_close(struct channels *channels)
     pair_close(channels->err);
     pair_close(channels->files);
     fd_close(&channels->code);
+    session_channels_close(&channels->session);
     fd_close(&channels->root_tree);
     free(channels->keep);
 }
 
-/* Moves the descriptor above 2: the program gets 0, 1 and 2. */
+/* Moves the descriptor above those that the program gets. */
 static int raise_above_standard(int *fd)
 {
-    if (*fd > STDERR_FILENO)
+    if (*fd > PROGRAM_FD_MAX || *fd < 0)
         return 0;
-    int raised = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int raised = fcntl(*fd, F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
     if (raised < 0)
         return -errno;
     close(*fd);
@@ -92,7 +94,8 @@ static int channels_open(struct channels *channels, const struct jail_plan *plan
                          const struct id_map *map, struct fault *fault)
 {
     bool takes_code = plan->code_name != NULL;
-    int r = plan->has_stdin ? make_pipe(channels->in, 1, map) : 0;
+    bool is_session = plan->session != SESSION_NONE;
+    int r = plan->has_stdin && !is_session ? make_pipe(channels->in, 1, map) : 0;
     if (r == 0)
         r = make_pipe(channels->out, 0, map);
     if (r == 0)
@@ -108,6 +111,14 @@ static int channels_open(struct channels *channels, const struct jail_plan *plan
         r = raise_above_standard(&channels->files[1]);
     if (r == 0 && takes_code)
         r = make_code_memory(&channels->code);
+    if (r == 0 && is_session)
+        r = session_channels_open(&channels->session, plan->session, map);
+    if (r == 0)
+        r = raise_above_standard(&channels->session.channel[1]);
+    if (r == 0)
+        r = raise_above_standard(&channels->session.cells[1]);
+    if (r == 0)
+        r = raise_above_standard(&channels->session.input[1]);
     if (r == 0 && channels->root_tree >= 0)
         r = raise_above_standard(&channels->root_tree);
     if (r < 0)
@@ -123,10 +134,16 @@ static int compare_descriptors(const void *one, const void *other)
 /* 0 or -ENOMEM. */
 static int plan_descriptors(struct jail_plan *plan, struct channels *channels)
 {
+    const struct session_channels *session = &channels->session;
     const int own[] = {
-        plan->control_fd = channels->control[1],  plan->stdin_fd = channels->in[0],
-        plan->stdout_fd = channels->out[1],       plan->stderr_fd = channels->err[1],
-        plan->files_fd = channels->files[1],      plan->code_fd = channels->code,
+        plan->control_fd = channels->control[1],
+        plan->stdin_fd = plan->session != SESSION_NONE ? session->input[1] : channels->in[0],
+        plan->channel_fd = session->channel[1],
+        plan->cells_fd = session->cells[1],
+        plan->stdout_fd = channels->out[1],
+        plan->stderr_fd = channels->err[1],
+        plan->files_fd = channels->files[1],
+        plan->code_fd = channels->code,
         plan->root_tree_fd = channels->root_tree,
     };
     channels->keep = calloc(ARRAY_LENGTH(own) + plan->body_fd_count, sizeof(int));
@@ -151,7 +168,7 @@ static int send_message(const struct sandbox *sandbox, const struct parent_messa
                : 0;
 }
 
-static int say(const struct sandbox *sandbox, enum parent_word word)
+int sandbox_say(const struct sandbox *sandbox, enum parent_word word)
 {
     const struct parent_message message = {.word = word};
     return send_message(sandbox, &message);
@@ -166,7 +183,7 @@ static int let_go(const struct sandbox *sandbox, const struct id_map *map, struc
         r = proc_file_write(sandbox->pid, "oom_score_adj", "1000", fault);
     if (r < 0)
         return r;
-    r = say(sandbox, WORD_IDS_MAPPED);
+    r = sandbox_say(sandbox, WORD_IDS_MAPPED);
     return r < 0 ? fault_set(fault, -r, "cannot start the set-up of a sandbox: %m") : 0;
 }
 
@@ -198,7 +215,8 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
                   struct sandbox *ret_sandbox, struct fault *fault)
 {
     OWNED(channels_close)
-    struct channels channels = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, -1, NULL};
+    struct channels channels = {
+        {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, SESSION_CHANNELS_NONE, -1, NULL};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     int r = 0;
     if (plan->root_layers == NULL) /* the child enters layers before its change of ids */
@@ -222,6 +240,7 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
     sandbox.stderr_fd = fd_take(&channels.err[0]);
     sandbox.files_fd = fd_take(&channels.files[0]);
     sandbox.code_fd = fd_take(&channels.code);
+    sandbox.session = session_channels_take(&channels.session);
 
     struct fault own = {0};
     r = let_go(&sandbox, map, &own);
@@ -232,26 +251,31 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
     return 0;
 }
 
-/* Fills the memory and seals it against changes. */
-static int write_parcel(int fd, const struct parcel *parcel)
+/* Fills the memory and, unless it is that of a session, seals it against changes. */
+static int write_parcel(int fd, const struct parcel *parcel, bool is_session)
 {
+    if (is_session && (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0))
+        return -errno;
     for (size_t done = 0; done < parcel->length;) {
         ssize_t written = write(fd, parcel->bytes + done, parcel->length - done);
         if (written < 0)
             return -errno;
         done += (size_t)written;
     }
+    if (is_session)
+        return 0;
     int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
     return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : 0;
 }
 
 int sandbox_feed(struct sandbox *sandbox, const struct parcel *parcel, struct fault *fault)
 {
-    int r = write_parcel(sandbox->code_fd, parcel);
+    bool is_session = sandbox->session.input[0] >= 0;
+    int r = write_parcel(sandbox->code_fd, parcel, is_session);
     if (r < 0)
         return fault_set(fault, -r, "cannot copy %zu bytes of code%s for a sandbox: %m",
                          parcel->length, parcel->file_count > 0 ? " and files" : "");
-    if (parcel->file_count == 0)
+    if (parcel->file_count == 0 && !is_session)
         fd_close(&sandbox->code_fd);
     /*
      * EPIPE, or ECONNRESET if the first word is unread: the child failed earlier, and its report
@@ -278,7 +302,7 @@ int sandbox_read_report(struct sandbox *sandbox, struct child_report *ret_report
 
 void sandbox_stop(struct sandbox *sandbox)
 {
-    if (say(sandbox, WORD_STOP) < 0)
+    if (sandbox_say(sandbox, WORD_STOP) < 0)
         sandbox_kill(sandbox);
 }
 
@@ -318,4 +342,5 @@ void sandbox_release(struct sandbox *sandbox)
     fd_close(&sandbox->stderr_fd);
     fd_close(&sandbox->files_fd);
     fd_close(&sandbox->code_fd);
+    session_channels_close(&sandbox->session);
 }

@@ -11,6 +11,7 @@
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/id_map.h"
 #include "sandbox/jail/parcel.h"
+#include "sandbox/jail/session_channels.h"
 
 #include <stddef.h>
 #include <sys/resource.h>
@@ -24,8 +25,12 @@ struct sandbox {
     int stdout_fd;   /* read ends, non-blocking */
     int stderr_fd;
     int files_fd;    /* for a run: receives descriptors of its directories (run_files.h) */
-    /* For a run: memory shared with the child. Once fed, it is sealed; -1 if it holds no file. */
+    /*
+     * For a run: memory shared with the child. Once fed, it is sealed; -1 if it holds no file. In a
+     * session it is filled again and again.
+     */
     int code_fd;
+    struct session_channels session; /* of a session */
 };
 
 #define SANDBOX_NONE                                                                               \
@@ -35,7 +40,8 @@ struct sandbox {
                       .stdout_fd = -1,                                                             \
                       .stderr_fd = -1,                                                             \
                       .files_fd = -1,                                                              \
-                      .code_fd = -1})
+                      .code_fd = -1,                                                               \
+                      .session = SESSION_CHANNELS_NONE})
 
 /*
  * Makes the namespaces and starts the child on the plan, in the cgroup of that directory unless
@@ -46,11 +52,17 @@ struct sandbox {
 int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_fd,
                   struct sandbox *ret_sandbox, struct fault *fault);
 
-/* Hands over the parcel; once for each sandbox. 0, or a negative errno with its fault. */
+/*
+ * Hands over the parcel; once for each sandbox, but in a session each time it is paused, or before it
+ * has begun. 0, or a negative errno with its fault.
+ */
 int sandbox_feed(struct sandbox *sandbox, const struct parcel *parcel, struct fault *fault);
 
 /* Reads one record without waiting. 0; -EAGAIN: none yet; -EPIPE: no more will come. */
 int sandbox_read_report(struct sandbox *sandbox, struct child_report *ret_report);
+
+/* Passes a word on to init, without waiting. 0 or a negative errno. */
+int sandbox_say(const struct sandbox *sandbox, enum parent_word word);
 
 /*
  * Asks init to kill all processes and to report the end, so that all resource usage is counted.

@@ -169,6 +169,12 @@ void cgroup_kill(const struct cgroup *cgroup)
         cgroup_write(cgroup->fd, "cgroup.kill", "1");
 }
 
+void cgroup_freeze(const struct cgroup *cgroup, bool freeze)
+{
+    if (cgroup->fd >= 0)
+        cgroup_write(cgroup->fd, "cgroup.freeze", freeze ? "1" : "0");
+}
+
 /* 0 if this kernel does not have it, or without its controller. */
 static uint64_t number_in(const struct cgroup *cgroup, enum cgroup_open_file file, const char *key)
 {

@@ -67,6 +67,9 @@ int cgroup_make(struct cgroup_parent *parent, const struct run_limits *limits,
 /* Kills every process in it at once. An empty cgroup is fine. */
 void cgroup_kill(const struct cgroup *cgroup);
 
+/* Freezes all its processes, or lets them run on; the kernel does it soon, not at once. */
+void cgroup_freeze(const struct cgroup *cgroup, bool freeze);
+
 /* What its processes have used so far, including dead ones. */
 void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage);
 

@@ -87,6 +87,31 @@ void limiter_check(struct limiter *limiter)
     polling_limiter_check(&limiter->by_polling);
 }
 
+void limiter_pause(struct limiter *limiter)
+{
+    polling_limiter_turn(&limiter->by_polling, &limiter->by_polling.limits, true);
+    cgroup_freeze(&limiter->by_cgroup.cgroup, true);
+}
+
+void limiter_resume(struct limiter *limiter, const struct run_limits *limits)
+{
+    cgroup_freeze(&limiter->by_cgroup.cgroup, false);
+    polling_limiter_turn(&limiter->by_polling, limits, false);
+}
+
+void limiter_measure(struct limiter *limiter, struct run_usage *ret_usage)
+{
+    polling_limiter_measure(&limiter->by_polling);
+    const struct polling_history *polled = &limiter->by_polling.history;
+    *ret_usage = (struct run_usage){
+        .cpu_ns = polled->cpu_ns,
+        .peak_memory_bytes = (int64_t)polled->peak_memory_bytes,
+        .peak_processes = (int64_t)polled->peak_processes,
+        .limits_reached = polled->limits_reached,
+    };
+    cgroup_limiter_account(&limiter->by_cgroup, false, ret_usage);
+}
+
 bool limiter_kill(const struct limiter *limiter)
 {
     cgroup_kill(&limiter->by_cgroup.cgroup);

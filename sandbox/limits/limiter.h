@@ -58,6 +58,16 @@ bool limiter_is_past(struct limiter *limiter, pid_t init);
 /* For a caller that blocks the loop: takes a sample now, if one is due. As from the loop. */
 void limiter_check(struct limiter *limiter);
 
+/*
+ * A session between its cells. Paused: its cgroup, if there is one, is frozen. Resumed: a cell begins with
+ * these limits, of which only the time may differ.
+ */
+void limiter_pause(struct limiter *limiter);
+void limiter_resume(struct limiter *limiter, const struct run_limits *limits);
+
+/* What a session has used so far. *ret_usage is as of limiter_account(), but for out_of_memory. */
+void limiter_measure(struct limiter *limiter, struct run_usage *ret_usage);
+
 /* Kills the whole run at once, if it has a cgroup: true. */
 bool limiter_kill(const struct limiter *limiter);
 

@@ -46,7 +46,7 @@
 
 /* Prewarmed sandboxes: of each kind; kinds. */
 #define WARM_SANDBOXES_MAX 16
-#define WARM_KINDS_MAX 4
+#define WARM_KINDS_MAX 8
 #define WARM_FILL_MS 1 /* between a run and the first prewarmed sandbox, and between two of them */
 #define WARM_SWEEP_MS 1000 /* between sweeps */
 #define WARM_UNUSED_MS (10 * 60 * 1000) /* after which a kind is dropped */
@@ -87,6 +87,10 @@
 #define RUNS_QUEUED_MAX 1024
 #define RUNS_QUEUED_BYTES_MAX (64 * MEBIBYTE) /* of code, input files and stdin */
 
+/* The cells of one session, the present one included. */
+#define CELLS_QUEUED_MAX 64
+#define CELLS_QUEUED_BYTES_MAX (32 * MEBIBYTE)
+
 /* /proc/self/mountinfo, the largest file of /proc that is read as a whole. */
 #define PROC_FILE_MAX (4 * MEBIBYTE)
 
@@ -119,6 +123,8 @@
 #define SAMPLE_EVERY_MS 20
 #define SAMPLE_PAUSE_FACTOR 10
 #define SAMPLE_PAUSE_MAX_MS 200
+/* The same of a session between two cells. */
+#define SAMPLE_SLOW_MS 1000
 
 /*
  * How long a measurement of the exact memory may be blocked, and how long it may take on a busy
@@ -150,6 +156,9 @@
 
 /* How long a run may be refused further processes before it is ended. */
 #define PROCESSES_FULL_MS 1000
+
+/* How long a cell may take to heed an interrupt before its session is ended. */
+#define INTERRUPT_MAX_MS 2000
 
 /* How long init may take to stop a run before it is killed itself. */
 #define STOP_MAX_MS 500

@@ -66,8 +66,10 @@ static int sample_once(struct polling_limiter *polling)
 
 static void arm_sample(struct polling_limiter *polling, int64_t taken_ns)
 {
+    int64_t pause = polling->is_slow ? SAMPLE_SLOW_MS * NANOSECONDS_PER_MILLISECOND
+                                     : polling_rules_pause_ns(taken_ns);
     if (!polling->is_over)
-        loop_arm(polling->loop, &polling->sample, clock_now() + polling_rules_pause_ns(taken_ns));
+        loop_arm(polling->loop, &polling->sample, clock_now() + pause);
 }
 
 static void on_sample(struct loop_timer *timer)
@@ -118,6 +120,28 @@ bool polling_limiter_is_past(struct polling_limiter *polling, pid_t init, int64_
     if (sample.cpu_ns > cpu_ns)
         cpu_ns = sample.cpu_ns;
     return polling_rules_is_past(&polling->enforced, &polling->limits, &sample, cpu_ns);
+}
+
+void polling_limiter_measure(struct polling_limiter *polling)
+{
+    if (polling->loop == NULL ||
+        (polling->usage.proc_fd < 0 && proc_usage_open(&polling->usage, polling->init) < 0))
+        return;
+    struct proc_usage_sample sample;
+    proc_usage_sample_take(&polling->usage, &sample);
+    if (sample.cpu_ns > polling->history.cpu_ns)
+        polling->history.cpu_ns = sample.cpu_ns;
+}
+
+void polling_limiter_turn(struct polling_limiter *polling, const struct run_limits *limits,
+                          bool is_slow)
+{
+    polling->limits = *limits;
+    polling->is_slow = is_slow;
+    if (polling->loop == NULL)
+        return;
+    polling->history.cpu_before_ns = polling->history.cpu_ns;
+    arm_sample(polling, 0);
 }
 
 void polling_limiter_stop(struct polling_limiter *polling)

@@ -25,6 +25,7 @@ struct polling_limiter {
     struct polling_history history;
     struct loop_timer sample; /* the next one */
     bool is_over;             /* no further one, and nothing more to report */
+    bool is_slow; /* a session between cells: one a second */
     /* Set by the owner; each called at most once, from the loop or from inside the check. */
     void (*exceeded)(struct polling_limiter *polling, enum limit_index limit);
     void (*unreadable)(struct polling_limiter *polling);
@@ -40,6 +41,16 @@ void polling_limiter_check(struct polling_limiter *polling);
 
 /* Instead of beginning: takes one sample of a prewarmed sandbox. As limiter_is_past(). */
 bool polling_limiter_is_past(struct polling_limiter *polling, pid_t init, int64_t cpu_ns);
+
+/*
+ * In a session: a cell begins, with `limits`, of which only the time may differ; or none runs. Samples
+ * are few in between. Processor time counts from here.
+ */
+void polling_limiter_turn(struct polling_limiter *polling, const struct run_limits *limits,
+                          bool is_slow);
+
+/* Takes a sample for what has been used so far; a run that cannot be read has used what it had. */
+void polling_limiter_measure(struct polling_limiter *polling);
 
 /* Takes no more samples; what is known so far stays. */
 void polling_limiter_stop(struct polling_limiter *polling);

@@ -104,7 +104,7 @@ struct polling_decision polling_rules_judge(struct polling_history *history,
     if (decision.exceeded == LIMIT_COUNT && too_many)
         decision.exceeded = LIMIT_PROCESSES;
     if (decision.exceeded == LIMIT_COUNT && enforced->cpu == ENFORCED_BY_POLLING &&
-        sample->usage.cpu_ns > cpu_budget_ns(limits))
+        sample->usage.cpu_ns - history->cpu_before_ns > cpu_budget_ns(limits))
         decision.exceeded = LIMIT_CPU;
     history->sampled_at = sample->now;
     return decision;

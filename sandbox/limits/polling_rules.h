@@ -38,6 +38,7 @@ struct polling_history {
     uint64_t peak_memory_bytes;
     uint64_t peak_processes;
     int64_t cpu_ns;
+    int64_t cpu_before_ns; /* of a session: what it had used before its present cell */
     unsigned limits_reached; /* of enum limit_reached */
 };
 

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #define INIT_PID "1"
@@ -58,11 +59,12 @@ int proc_usage_open(struct proc_usage *usage, pid_t init)
     struct socket_count ignored;
     if (!socket_memory_count(&sockets, &ignored))
         return -EACCES;
-    *usage = (struct proc_usage){fd_take(&proc_fd), fd_take(&scratch_fd),
-                                 (struct socket_memory){fd_take(&sockstat_fd),
-                                                        open_of(program, "ns/user", O_RDONLY),
-                                                        open_of(program, "ns/net", O_RDONLY)},
-                                 0};
+    usage->proc_fd = fd_take(&proc_fd);
+    usage->scratch_fd = fd_take(&scratch_fd);
+    usage->sockets =
+        (struct socket_memory){fd_take(&sockstat_fd), open_of(program, "ns/user", O_RDONLY),
+                               open_of(program, "ns/net", O_RDONLY)};
+    usage->shared_growth = 0;
     return 0;
 }
 
@@ -100,12 +102,18 @@ bool proc_usage_parse_status(const char *text, struct proc_usage_sample *count)
     return true;
 }
 
-static uint64_t scratch_bytes(const struct proc_usage *usage)
+static uint64_t file_bytes(const struct proc_usage *usage)
 {
+    uint64_t bytes = 0;
     struct statfs files;
-    if (fstatfs(usage->scratch_fd, &files) < 0)
-        return 0;
-    return (uint64_t)(files.f_blocks - files.f_bfree) * (uint64_t)files.f_bsize;
+    if (fstatfs(usage->scratch_fd, &files) == 0)
+        bytes = (uint64_t)(files.f_blocks - files.f_bfree) * (uint64_t)files.f_bsize;
+    for (size_t i = 0; i < ARRAY_LENGTH(usage->memory_fds); i++) {
+        struct stat about;
+        if (usage->memory_fds[i] >= 0 && fstat(usage->memory_fds[i], &about) == 0)
+            bytes += (uint64_t)about.st_blocks * 512;
+    }
+    return bytes;
 }
 
 /*
@@ -145,7 +153,7 @@ static void count_process(const struct proc_usage *usage, const char *name,
 
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count)
 {
-    struct proc_usage_sample count = {.file_bytes = scratch_bytes(usage),
+    struct proc_usage_sample count = {.file_bytes = file_bytes(usage),
                                       .shared_growth = usage->shared_growth};
     OWNED(directory_release) DIR *processes = directory_open(usage->proc_fd, ".");
     for (const char *name; (name = directory_next_number(processes)) != NULL;) {
@@ -233,7 +241,7 @@ uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)
             private_bytes += meminfo_line_bytes(text, "\nVmPTE:");
     }
     /* A mapped file of the tmpfs is in both: count the larger. */
-    uint64_t files = scratch_bytes(usage);
+    uint64_t files = file_bytes(usage);
     private_bytes += closed.resident_bytes;
     shared_bytes = max_of(files, shared_bytes);
     if (usage->shared_growth > shared_bytes && private_bytes + usage->shared_growth > enough)

@@ -23,9 +23,10 @@ struct proc_usage {
     int scratch_fd; /* a directory of the jail's tmpfs */
     struct socket_memory sockets;
     uint64_t shared_growth; /* of the machine since the run began, as the owner last read it */
+    int memory_fds[2]; /* borrowed: memory that a session shares with the server; -1: none */
 };
 
-#define PROC_USAGE_NONE ((struct proc_usage){-1, -1, SOCKET_MEMORY_NONE, 0})
+#define PROC_USAGE_NONE ((struct proc_usage){-1, -1, SOCKET_MEMORY_NONE, 0, {-1, -1}})
 
 /*
  * 0; -EACCES before the program's execve, which makes the jail readable; -ECHILD if the program has
@@ -41,7 +42,7 @@ struct proc_usage_sample {
      * count: they are page cache.
      */
     uint64_t resident_bytes;
-    uint64_t file_bytes;     /* in the jail's tmpfs */
+    uint64_t file_bytes;     /* in the jail's tmpfs, and in memory_fds */
     uint64_t shared_growth;  /* of struct proc_usage */
     struct socket_count sockets;
     int64_t cpu_ns; /* of living processes and those that they have reaped */

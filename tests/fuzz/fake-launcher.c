@@ -32,6 +32,7 @@ static struct run_result make_result(const struct run *run)
     unsigned char first = run->length > 0 ? (unsigned char)run->code[0] : 0;
     struct run_result result = {
         .outcome = first % OUTCOME_COUNT,
+        .session = run->session != NULL ? SESSION_KEPT : SESSION_UNUSED,
         .exit_code = first % OUTCOME_COUNT == OUTCOME_EXITED ? first & 1 : -1,
         .signal = first % OUTCOME_COUNT == OUTCOME_SIGNALED ? 9 : 0,
         .limits = run->launcher->settings->limits,
@@ -75,6 +76,8 @@ void launcher_release(struct launcher *launcher)
 {
     while (launcher->engine != NULL && launcher->engine->first != NULL)
         free_run(launcher->engine->first);
+    while (launcher->engine != NULL && launcher->engine->sessions != NULL)
+        session_end(launcher->engine->sessions);
     free(launcher->engine);
     launcher->engine = NULL;
 }
@@ -105,6 +108,13 @@ static void take_input(struct run *run, const struct snippet *snippet)
         memcpy(run->stdin_bytes, source->bytes, source->length);
 }
 
+static void make_engine(struct launcher *launcher)
+{
+    if (launcher->engine == NULL)
+        launcher->engine = calloc(1, sizeof(*launcher->engine));
+    FUZZ_CHECK(launcher->engine != NULL);
+}
+
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
                    const struct run_observer *observer, struct run **ret_run, struct fault *fault)
 {
@@ -116,11 +126,10 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     FUZZ_CHECK(snippet->stdin_source.length <= STDIN_MAX);
     if (snippet->length > 0 && snippet->code[0] == FAKE_REFUSED)
         return fault_set(fault, EAGAIN, "refused: %m");
-    if (launcher->engine == NULL)
-        launcher->engine = calloc(1, sizeof(*launcher->engine));
+    make_engine(launcher);
     struct run *run = calloc(1, sizeof(*run));
     char *code = malloc(snippet->length + 1);
-    FUZZ_CHECK(launcher->engine != NULL && run != NULL && code != NULL);
+    FUZZ_CHECK(run != NULL && code != NULL);
     memcpy(code, snippet->code, snippet->length + 1);
     *run = (struct run){
         .next = launcher->engine->first,
@@ -137,6 +146,60 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         loop_arm(launcher->loop, &run->end, clock_now());
     *ret_run = run;
     return 0;
+}
+
+int launcher_open_session(struct launcher *launcher, const struct language *language,
+                          const struct session_observer *observer, struct session **ret_session,
+                          struct fault *fault)
+{
+    (void)fault;
+    FUZZ_CHECK(session_runner_of(language) != NULL && observer->ended != NULL);
+    make_engine(launcher);
+    struct session *session = calloc(1, sizeof(*session));
+    FUZZ_CHECK(session != NULL);
+    *session = (struct session){launcher->engine->sessions, launcher};
+    launcher->engine->sessions = session;
+    *ret_session = session;
+    return 0;
+}
+
+/* A cell is a run that the session knows of. */
+int launcher_continue(struct launcher *launcher, struct session *session,
+                      const struct snippet *snippet, const struct run_observer *observer,
+                      struct cell **ret_cell, struct fault *fault)
+{
+    struct run *run = NULL;
+    int r = launcher_start(launcher, snippet, observer, &run, fault);
+    if (r < 0)
+        return r;
+    run->session = session;
+    *ret_cell = (struct cell *)run;
+    return 0;
+}
+
+bool cell_is_queued(const struct cell *cell)
+{
+    return engine_is_queued((const struct run *)cell);
+}
+
+void cell_cancel(struct cell *cell)
+{
+    free_run((struct run *)cell);
+}
+
+void session_end(struct session *session)
+{
+    struct engine *engine = session->launcher->engine;
+    for (struct run *run = engine->first, *next; run != NULL; run = next) {
+        next = run->next;
+        if (run->session == session)
+            free_run(run);
+    }
+    struct session **place = &engine->sessions;
+    while (*place != session)
+        place = &(*place)->next;
+    *place = session->next;
+    free(session);
 }
 
 bool engine_is_queued(const struct run *run)

@@ -1,6 +1,6 @@
 /*
- * In the place of mcp/tools/launcher.c, engine_cancel() and engine_is_queued(), for harnesses of what lies
- * above: runs that end without having run. The first byte of the code chooses how, the rest of it
+ * In the place of mcp/tools/launcher.c and what it gives access to of sandbox/engine.h and
+ * sandbox/session.h, for harnesses of what lies above: runs that end without having run. The first byte of the code chooses how, the rest of it
  * is what was printed.
  */
 #ifndef TESTS_FUZZ_FAKE_LAUNCHER_H
@@ -15,11 +15,18 @@
 /* The runs of a launcher, the newest first; launcher->engine points to them. */
 struct engine {
     struct run *first;
+    struct session *sessions; /* owned; cells are runs */
+};
+
+struct session {
+    struct session *next;
+    struct launcher *launcher;
 };
 
 struct run {
     struct run *next;
     struct launcher *launcher;
+    struct session *session; /* NULL: it is no cell */
     struct run_observer observer;
     struct loop_timer end; /* armed where the launcher has a loop */
     char *code;            /* owned */

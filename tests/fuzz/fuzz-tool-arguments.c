@@ -1,7 +1,7 @@
 /*
  * The arguments of a tool, as JSON: a run is started exactly when the schema that tools/list
- * publishes allows them, with that code, time, stdin and files; otherwise the model is told, and
- * nothing runs.
+ * publishes allows them, with that code, time, stdin and files, and in a new session if that is
+ * asked for; otherwise the model is told, and nothing runs. No other session is there.
  */
 #include "mcp/base/base64.h"
 #include "mcp/base/bounds.h"
@@ -115,14 +115,16 @@ static bool are_files(const struct json_value *files)
 /* As the schema says it: the known properties, the one required. */
 static bool is_allowed(const struct json_value *arguments)
 {
-    static const char *const members[] = {"code", "timeout_seconds", "stdin", "files", NULL};
+    static const char *const members[] = {"code",  "timeout_seconds", "session",
+                                          "stdin", "files",           NULL};
     if (arguments == NULL || arguments->type != JSON_OBJECT || !has_only(arguments, members))
         return false;
     const struct json_value *code = last_named(arguments, "code");
     const struct json_value *timeout = given(arguments, "timeout_seconds");
     const struct json_value *text = given(arguments, "stdin");
     const struct json_value *files = given(arguments, "files");
-    if (code == NULL || code->type != JSON_STRING)
+    const struct json_value *session = given(arguments, "session");
+    if (code == NULL || code->type != JSON_STRING || (session != NULL && !json_is(session, "new")))
         return false;
     if ((text != NULL && text->type != JSON_STRING) || (files != NULL && !are_files(files)))
         return false;
@@ -172,7 +174,7 @@ static void call_tool(struct client *client, const struct json_value *arguments)
     json_text_member(writer, "method", "tools/call");
     json_key(writer, "params");
     json_begin_object(writer);
-    json_text_member(writer, "name", "run_javascript_code");
+    json_text_member(writer, "name", "run_python_code");
     json_key(writer, "arguments");
     json_copy(writer, arguments);
     json_end_object(writer);
@@ -198,6 +200,7 @@ static void check_run(const struct run *run, const struct json_value *arguments)
 {
     const struct json_value *text = given(arguments, "stdin");
     FUZZ_CHECK(run->has_stdin == (text != NULL));
+    FUZZ_CHECK((run->session != NULL) == (given(arguments, "session") != NULL));
     FUZZ_CHECK(text == NULL || (run->stdin_length == text->length &&
                                 memcmp(run->stdin_bytes, text->text, text->length) == 0));
     check_files(run, given(arguments, "files"));
@@ -221,6 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     settings.wall_max_ms = WALL_MAX_MS;
     struct client client = {.context = {.settings = &settings}};
     client.context.launcher = launcher_of(NULL, &settings);
+    client.context.sessions = session_table_of(NULL, &settings);
     client.observer = (struct rpc_observer){.request = take_call, .send = take_line};
     client.observer.data = &client;
     client.context.rpc.observer = &client.observer;
@@ -239,5 +243,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fake_launcher_end_runs(&client.context.launcher);
     FUZZ_CHECK(client.lines == 1 && client.context.calls == NULL);
     launcher_release(&client.context.launcher);
+    session_table_release(&client.context.sessions);
     return 0;
 }

@@ -10,7 +10,7 @@ from support.mcp_client import RECORD, Server, environment_of
 from support.sandbox import descendants_of, left_after
 
 INIT = "sandbox/jail/child/init.c"
-BEGIN = "    bool ended = reap_children(jail, WNOHANG, &status);\n    while (!ended) {\n"
+BEGIN = "    do {\n        if (reap_children(jail, WNOHANG, &status) && "
 AGAIN = """    for (int i = 0; i < 8; i++) {
         poll(NULL, 0, 700);
         report_kind(jail->plan, REPORT_READY);
@@ -23,7 +23,7 @@ STAY = "    for (;;)\n        poll(NULL, 0, -1);\n"
 RUN = "sandbox/run.c"
 READ = "    ssize_t length = read(fd, bytes, sizeof(bytes));\n"
 SLOW = "    usleep(2000);\n"
-CLOSE = "    close(jail->plan->stdout_fd);\n"
+CLOSE = "    close(plan->stdout_fd);\n"
 WRITE = """    static char text[1 << 16];
     for (int i = 0; i < 16; i++)
         if (fork() == 0)

@@ -61,7 +61,8 @@ def test_the_values_are_those_that_a_server_would_have(doctor, tmp_path):
     assert report["configuration"] == str(path)
     assert report["limits"]["values"] == {
         "memory_bytes": 256 << 20, "processes": 99, "cpus": 0.5, "timeout_seconds": 2.5,
-        "timeout_max_seconds": 7, "disk_bytes": 2 << 20, "output_bytes": 2048}
+        "timeout_max_seconds": 7, "disk_bytes": 2 << 20, "output_bytes": 2048,
+        "sessions": 4, "session_idle_seconds": 1200}
 
 
 def test_cgroups_that_are_required_or_refused(doctor):

@@ -6,7 +6,7 @@ import pytest
 
 from support.mcp_client import run, run_program
 
-FRESH = "Each call is a fresh process: define the name here."
+FRESH = "Each call is a fresh process: define the name here, or keep it between calls with session."
 
 
 def lines_after(server, tool, code):

@@ -222,7 +222,7 @@ WRONG = [
     ({"files": [text("/".join("a" * 17), "")]}, "16 parts"), ({"files": [text("a\0b", "")]}, "NUL"),
     ({"stdin": 5}, '"stdin"'), ({"stdin": ["x"]}, '"stdin"'), ({"stdin": {}}, '"stdin"'),
     ({"stdin": "x" * (12 * MEBIBYTE + 1)}, "12 MiB"),
-    ({"code": None}, '"code" is null'), ({"session": "x"}, '"timeout_seconds", "stdin", "files"'),
+    ({"code": None}, '"code" is null'), ({"sessions": "x"}, '"timeout_seconds", "session", "stdin", "files"'),
 ]
 
 
@@ -257,7 +257,7 @@ def test_schemas_describe_what_is_accepted(plain_server):
         validator = jsonschema.Draft202012Validator(tool["inputSchema"])
         validator.validate({"code": "x", "stdin": "", "files": [text("a", ""), binary("b", b"")]})
         for arguments in ({"stdin": 5}, {"files": {}}, {"files": ["a"]}, {"files": [{"text": ""}]},
-                          {"files": [{"name": "a", "mode": 1}]}, {"session": "x"}):
+                          {"files": [{"name": "a", "mode": 1}]}, {"session": 5}, {"sessions": "x"}):
             assert not validator.is_valid({"code": "x", **arguments})
         assert len(json.dumps(tool, separators=(",", ":"))) < 2560
 

@@ -26,7 +26,7 @@ def test_tools_have_what_clients_look_for(server, images):
         assert "outputSchema" not in tool
         schema = tool["inputSchema"]
         assert schema["type"] == "object" and schema["required"] == ["code"]
-        assert list(schema["properties"]) == ["code", "timeout_seconds", "stdin", "files"]
+        assert list(schema["properties"]) == ["code", "timeout_seconds", "session", "stdin", "files"]
         assert schema["properties"]["code"]["type"] == "string"
         hints = {key: value for key, value in tool["annotations"].items() if key != "title"}
         assert hints == {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False,
@@ -277,7 +277,8 @@ def read_environments(server):
 
 def test_the_resource_is_listed_and_read(server, images):
     listed = server.result("resources/list")["resources"]
-    assert [resource["uri"] for resource in listed] == ["sandbox://environments"]
+    assert [resource["uri"] for resource in listed] == \
+        ["sandbox://environments", "sandbox://sessions"]
     assert listed[0]["name"] and listed[0]["mimeType"] == "application/json"
     templates = server.result("resources/templates/list")["resourceTemplates"]
     assert [template["uriTemplate"] for template in templates] == [

@@ -397,6 +397,35 @@ static void an_absent_root_is_named(void **state)
     assert_non_null(strstr(fault.text, "/nonexistent/rootfs"));
 }
 
+static bool has_rlimit(const struct jail_plan *jail, int resource)
+{
+    for (size_t i = 0; i < jail->rlimit_count; i++)
+        if (jail->rlimits[i].resource == resource)
+            return true;
+    return false;
+}
+
+static void a_session_is_a_plan_of_its_own_without_a_limit_of_its_life(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"tool", NULL};
+    struct run_spec spec = spec_for(argv);
+    OWNED(plan_release) struct plan *run = NULL;
+    OWNED(plan_release) struct plan *session = NULL;
+    OWNED(plan_release) struct plan *again = NULL;
+    assert_int_equal(build(&spec, &run, NULL), 0);
+    spec.session = SESSION_LIVE;
+    assert_int_equal(build(&spec, &session, NULL), 0);
+    assert_int_equal(build(&spec, &again, NULL), 0);
+    assert_true(has_rlimit(plan_jail(run), RLIMIT_CPU));
+    assert_false(has_rlimit(plan_jail(session), RLIMIT_CPU));
+    assert_true(has_rlimit(plan_jail(session), RLIMIT_DATA));
+    assert_true(plan_jail(session)->has_stdin);
+    assert_true(plan_is_same(session, again));
+    assert_false(plan_is_same(run, session));
+    assert_false(plan_is_same(session, run));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,6 +441,7 @@ int main(void)
         cmocka_unit_test(arguments_follow_those_of_the_language),
         cmocka_unit_test(too_many_arguments_are_refused),
         cmocka_unit_test(an_absent_root_is_named),
+        cmocka_unit_test(a_session_is_a_plan_of_its_own_without_a_limit_of_its_life),
     };
     return cmocka_run_group_tests(tests, root_make, root_remove);
 }

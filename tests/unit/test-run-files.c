@@ -76,8 +76,10 @@ static void collect_with(struct place *place, const struct run_files_source *sou
     char byte = 0;
     int fds[] = {place->work_fd, place->home_fd};
     assert_int_equal(fd_message_send(other, &(struct fd_message){&byte, 1, fds, 2}), 0);
+    OWNED(run_directories_close) struct run_directories directories;
+    run_directories_receive(own, NULL, &directories);
     struct run_files_source whole = *source;
-    whole.files_fd = own;
+    whole.directories = &directories;
     whole.guard = &(struct folder_guard){0};
     run_files_release(&place->files);
     run_files_release(&place->figures);
@@ -387,12 +389,14 @@ static void upper_layers_come_with_their_folders_in_order(void **state)
         {.mode = FOLDER_OVERLAY}, {.mode = FOLDER_READ_ONLY}, {.mode = FOLDER_OVERLAY}};
     const struct folders folders = {list, ARRAY_LENGTH(list)};
     struct run_result result = {0};
+    OWNED(run_directories_close) struct run_directories directories;
+    run_directories_receive(own, &folders, &directories);
     run_files_collect(
-        &(struct run_files_source){.files_fd = own,
+        &(struct run_files_source){.directories = &directories,
                                    .code_name = "x",
                                    .inputs = {.fd = -1},
                                    .guard = &(struct folder_guard){.folders = &folders},
-                                   .since = {5, 6}},
+                                   .folders_since = {5, 6}},
         &result);
     assert_int_equal(result.folders.count, 2);
     assert_int_equal(result.folders.lost, 0);
@@ -421,15 +425,71 @@ static void files_and_folders_without_descriptors_are_lost(void **state)
     assert_true(other >= 0);
     struct folder list[] = {{.mode = FOLDER_OVERLAY}, {.mode = FOLDER_READ_ONLY}};
     const struct folders folders = {list, ARRAY_LENGTH(list)};
-    const struct run_files_source source = {
-        .files_fd = own, .code_name = "x", .guard = &(struct folder_guard){.folders = &folders}};
-    struct run_result result = {0};
-    run_files_collect(&source, &result);
-    fd_close(&other);
-    run_files_collect(&source, &result);
-    assert_int_equal(result.files.count + result.figures.count + result.folders.count, 0);
-    assert_true(result.files_lost);
-    assert_int_equal(result.folders.lost, 1);
+    const struct folder_guard guard = {.folders = &folders};
+    for (int i = 0; i < 2; i++) {
+        struct run_directories directories;
+        run_directories_receive(own, &folders, &directories);
+        const struct run_files_source source = {
+            .directories = &directories, .code_name = "x", .guard = &guard};
+        struct run_result result = {0};
+        run_files_collect(&source, &result);
+        assert_int_equal(result.files.count + result.figures.count + result.folders.count, 0);
+        assert_true(result.files_lost);
+        assert_int_equal(result.folders.lost, 1);
+        fd_close(&other);
+    }
+}
+
+/* Waits until the clock of file systems, which moves in steps, is past the present time. */
+static struct timespec next_tick(void)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_REALTIME, &begin);
+    do {
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    } while (now.tv_sec < begin.tv_sec ||
+             (now.tv_sec == begin.tv_sec && now.tv_nsec <= begin.tv_nsec));
+    return now;
+}
+
+static void what_was_seen_is_not_taken_again(void **state)
+{
+    struct place *place = *state;
+    struct run_files_seen seen = {0};
+    struct run_files_source source = {
+        .code_name = "", .inputs = {.fd = -1}, .since = next_tick(), .seen = &seen};
+    make(place->work_fd, "a", "1", 1);
+    make(place->work_fd, "b", "1", 2);
+    collect_with(place, &source);
+    assert_paths(&place->files, "a b ");
+    collect_with(place, &source);
+    assert_paths(&place->files, "");
+    next_tick();
+    make(place->work_fd, "b", "2", 3);
+    collect_with(place, &source);
+    assert_paths(&place->files, "b ");
+    collect_with(place, &source);
+    assert_paths(&place->files, "");
+}
+
+static void only_what_changed_since_is_taken(void **state)
+{
+    struct place *place = *state;
+    make(place->work_fd, "old.txt", "1", 100);
+    make(place->work_fd, "changed.txt", "1", 100);
+    assert_int_equal(mkdirat(place->home_fd, ".code-sandbox", 0700), 0);
+    assert_int_equal(mkdirat(place->home_fd, RUN_FIGURES_PATH, 0700), 0);
+    make(place->home_fd, RUN_FIGURES_PATH "/0001.png", "1", 100);
+    const struct timespec since = next_tick();
+    make(place->work_fd, "changed.txt", "2", 50);
+    make(place->work_fd, "new.txt", "1", 60);
+    make(place->home_fd, RUN_FIGURES_PATH "/0002.png", "1", 100);
+    collect_with(place, &(struct run_files_source){
+                            .code_name = "main.py", .inputs = {.fd = -1}, .since = since});
+    assert_paths(&place->files, "changed.txt new.txt ");
+    assert_paths(&place->figures, "0002.png ");
+    collect(place);
+    assert_paths(&place->files, "changed.txt new.txt old.txt ");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
@@ -453,6 +513,8 @@ int main(void)
         TEST(a_link_on_the_way_to_figures_leads_nowhere),
         TEST(upper_layers_come_with_their_folders_in_order),
         TEST(files_and_folders_without_descriptors_are_lost),
+        TEST(only_what_changed_since_is_taken),
+        TEST(what_was_seen_is_not_taken_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

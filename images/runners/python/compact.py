@@ -1,8 +1,9 @@
-"""Writes a Python program without comments and docstrings: compact.py INPUT OUTPUT
+"""Writes a Python program without comments and docstrings: compact.py INPUT [PART...] OUTPUT
 
-The interpreter of a run compiles it.
+The interpreter of a run compiles it. A PART is put in place of `from PART import ...`.
 """
 import ast
+import pathlib
 import sys
 
 
@@ -15,8 +16,15 @@ def without_docstrings(tree):
     return tree
 
 
-source, target = sys.argv[1:]
-with open(source, encoding="utf-8") as file:
-    tree = without_docstrings(ast.parse(file.read()))
+def body_of(path, parts):
+    body = []
+    for statement in without_docstrings(ast.parse(pathlib.Path(path).read_text(encoding="utf-8"))).body:
+        part = parts.pop(statement.module, None) if isinstance(statement, ast.ImportFrom) else None
+        body += body_of(part, parts) if part else [statement]
+    return body
+
+
+source, *parts, target = sys.argv[1:]
+body = body_of(source, {pathlib.Path(it).stem: it for it in parts})
 with open(target, "w", encoding="ascii") as file:
-    file.write("\n".join(ast.unparse(statement) for statement in tree.body) + "\n")
+    file.write("\n".join(ast.unparse(statement) for statement in body) + "\n")

@@ -13,6 +13,7 @@ import sys
 
 BACKEND = "code_sandbox_figures"
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 TRIES = 8  # to draw a figure within the limits
 
 STATE = "_code_sandbox"  # an attribute of the managers of figures, which are never pickled
@@ -194,6 +195,35 @@ def show_open(Gcf):
     for manager in in_order(Gcf):
         if manager not in inherited:
             quietly(show_figure, manager)
+
+
+def end_cell():
+    """Of a session: what is open is shown, and closed as by show(). Then the directory is emptied."""
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    if helpers is not None and helpers.Gcf.figs:
+        quietly(show_open, helpers.Gcf)
+        quietly(helpers.Gcf.destroy_all)
+    Place.sizes.clear()  # the server takes them away
+
+
+def show_value(value):
+    """Of a session: the last value of a cell, if it is a picture or can be one."""
+    quietly(put_value, value)
+
+
+def put_value(value):
+    figure, image = sys.modules.get("matplotlib.figure"), sys.modules.get("PIL.Image")
+    place = Place()
+    if image is not None and isinstance(value, image.Image):
+        show_image(value)
+    elif figure is not None and isinstance(value, figure.Figure):
+        if value.canvas.manager not in sys.modules["matplotlib._pylab_helpers"].Gcf.figs.values():
+            place.put(None if place.is_full() else draw(value, place.room()))
+    elif hasattr(type(value), "_repr_png_"):
+        png = value._repr_png_()
+        if isinstance(png, bytes) and png.startswith(PNG_SIGNATURE):
+            fits = not place.is_full() and max(size_of(png)) <= limits["side"] and len(png) <= place.room()
+            place.put(png if fits else None)
 
 
 def show_figure(manager):

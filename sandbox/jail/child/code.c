@@ -24,20 +24,30 @@ int step_make_code_fifo(struct jail *jail)
     return mkfifo(jail->plan->code_name, 0644) < 0 ? -errno : 0;
 }
 
+static void take_parcel(struct jail *jail, const struct parent_message *message)
+{
+    jail->code_length = (off_t)message->code_length;
+    jail->file_count = message->file_count;
+}
+
 static int await_parcel(struct jail *jail)
 {
     struct parent_message message;
     int r = report_await_word(jail->plan, WORD_CODE, &message);
-    if (r < 0)
-        return r;
-    jail->code_length = (off_t)message.code_length;
-    jail->file_count = message.file_count;
-    return 0;
+    if (r == 0)
+        take_parcel(jail, &message);
+    return r;
+}
+
+/* Whether init writes the code later, when it serves the jail already. */
+static bool comes_later(const struct jail *jail)
+{
+    return jail->code == CODE_AWAITED || jail->plan->session == SESSION_FRESH;
 }
 
 int step_receive_code(struct jail *jail)
 {
-    return jail->code == CODE_AWAITED ? 0 : await_parcel(jail);
+    return comes_later(jail) ? 0 : await_parcel(jail);
 }
 
 /* Sends the parcel from *offset on, which moves, up to `end`. */
@@ -57,6 +67,9 @@ static int send_range(const struct jail *jail, int fd, off_t *offset, off_t end)
 
 static int write_range(const struct jail *jail, const char *name, off_t offset, off_t end)
 {
+    /* A file of an earlier cell is replaced; and nothing that is there is ever opened. */
+    if (jail->plan->session != SESSION_NONE && unlink(name) < 0 && errno != ENOENT)
+        return -errno;
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
@@ -67,7 +80,7 @@ static int write_range(const struct jail *jail, const char *name, off_t offset, 
 
 int step_write_code(struct jail *jail)
 {
-    if (jail->code == CODE_AWAITED)
+    if (comes_later(jail))
         return 0;
     return write_range(jail, jail->plan->code_name, 0, jail->code_length);
 }
@@ -107,11 +120,22 @@ static int write_files(struct jail *jail)
 
 int step_write_files(struct jail *jail)
 {
-    if (jail->code == CODE_AWAITED)
+    if (comes_later(jail))
         return 0;
     int r = write_files(jail);
-    close(jail->plan->code_fd);
+    if (jail->plan->session == SESSION_NONE)
+        close(jail->plan->code_fd);
     return r;
+}
+
+int code_receive_again(struct jail *jail, const struct parent_message *message)
+{
+    take_parcel(jail, message);
+    jail_note(jail, STEP_WRITE_CODE, -1);
+    int r = jail->plan->session == SESSION_FRESH
+                ? write_range(jail, jail->plan->code_name, 0, jail->code_length)
+                : 0;
+    return r < 0 ? r : write_files(jail);
 }
 
 bool code_has_come(struct jail *jail)

@@ -26,6 +26,12 @@ bool code_has_come(struct jail *jail);
 int code_timeout(const struct jail *jail);
 
 /*
+ * In a session, where the parcel comes again: writes the input files and, unless the program goes on
+ * with another, the code. Replaces files of these names. 0, or a negative errno and jail_note().
+ */
+int code_receive_again(struct jail *jail, const struct parent_message *message);
+
+/*
  * Continues to hand over the code, as far as possible without blocking. 0, or a negative errno,
  * after which the jail is unusable.
  */

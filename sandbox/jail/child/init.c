@@ -1,5 +1,6 @@
 #include "sandbox/jail/child/code.h"
 #include "sandbox/jail/child/report.h"
+#include "sandbox/jail/child/session.h"
 #include "sandbox/jail/child/steps.h"
 #include "sandbox/jail/child/wall.h"
 
@@ -34,11 +35,18 @@ static int take_standard_streams(struct jail *jail)
         return -errno;
     if (dup2(plan->stdout_fd, STDOUT_FILENO) < 0 || dup2(plan->stderr_fd, STDERR_FILENO) < 0)
         return -errno;
+    unsigned next = STDERR_FILENO + 1;
+    if (plan->session == SESSION_LIVE) {
+        if (dup2(plan->channel_fd, SESSION_CHANNEL_FD) < 0 ||
+            dup2(plan->cells_fd, SESSION_CELLS_FD) < 0)
+            return -errno;
+        next = PROGRAM_FD_MAX + 1;
+    }
     /*
      * The control socket must stay open until execve, to report a failure of it; nothing stays open
      * longer.
      */
-    return WALL(close_on_exec, syscall(SYS_close_range, 3, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0)
+    return WALL(close_on_exec, syscall(SYS_close_range, next, UINT_MAX, CLOSE_RANGE_CLOEXEC) < 0)
                ? -errno
                : 0;
 }
@@ -128,18 +136,33 @@ STACK_OF_ITS_OWN static int program_main(void *data)
  * nothing is copied that execve would discard. fork(3) and posix_spawn(3) would run handlers of the
  * parent's libraries.
  */
-int step_start_program(struct jail *jail)
+int init_start_program(struct jail *jail)
 {
     static char stack[PROGRAM_STACK] __attribute__((aligned(16)));
     pid_t pid = clone(program_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, jail);
     if (pid < 0)
         return -errno;
     jail->program = pid;
+    return 0;
+}
+
+int step_start_program(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    if (plan->session == SESSION_FRESH)
+        return report_kind(plan, REPORT_READY);
+    int r = init_start_program(jail);
+    if (r < 0)
+        return r;
     /* Only the program and its children may hold the pipes, so that the pipes end with them. */
-    close(jail->plan->stdout_fd);
-    close(jail->plan->stderr_fd);
-    if (jail->plan->has_stdin)
-        close(jail->plan->stdin_fd);
+    close(plan->stdout_fd);
+    close(plan->stderr_fd);
+    if (plan->has_stdin)
+        close(plan->stdin_fd);
+    if (plan->session == SESSION_LIVE) {
+        close(plan->channel_fd);
+        close(plan->cells_fd);
+    }
     return 0;
 }
 
@@ -152,7 +175,7 @@ static bool reap_children(struct jail *jail, int options, int *ret_status)
     for (;;) {
         int status;
         pid_t pid = (pid_t)syscall(SYS_wait4, -1, &status, __WALL | options, NULL);
-        if (pid == jail->program) {
+        if (pid > 0 && pid == jail->program) {
             *ret_status = status;
             return true;
         }
@@ -177,6 +200,8 @@ static bool wait_for_event(struct jail *jail)
     struct signalfd_siginfo ignored;
     while (read(jail->children_fd, &ignored, sizeof(ignored)) > 0)
         ;
+    if (events[1].revents != 0 && jail->plan->session != SESSION_NONE)
+        return session_take_word(jail);
     if (events[1].revents != 0 && (jail->code != CODE_AWAITED || !code_has_come(jail)))
         return true;
     int r = code_hand_over(jail);
@@ -201,6 +226,22 @@ static bool is_disk_full(void)
     return statfs(".", &files) == 0 && (files.f_bfree == 0 || files.f_ffree == 0);
 }
 
+void init_report(const struct jail *jail, enum report_kind kind, int status)
+{
+    struct child_report report = {
+        .kind = kind, .index = -1, .status = status, .disk_full = is_disk_full()};
+    getrusage(RUSAGE_CHILDREN, &report.usage);
+    report_write(jail->plan, &report);
+}
+
+void init_end_rest(struct jail *jail)
+{
+    int ignored;
+    kill(-1, SIGKILL);
+    while (reap_children(jail, 0, &ignored))
+        ;
+}
+
 /*
  * Init itself kills and reaps the remaining processes instead of leaving that to the kernel. This
  * way their resource usage is counted, and the parent can answer before the kernel has dismantled
@@ -209,19 +250,14 @@ static bool is_disk_full(void)
 void init_main(struct jail *jail)
 {
     int status = SIGKILL;
-    bool ended = reap_children(jail, WNOHANG, &status);
-    while (!ended) {
-        if (wait_for_event(jail))
+    do {
+        if (reap_children(jail, WNOHANG, &status) && !session_outlives(jail, status))
             break;
-        ended = reap_children(jail, WNOHANG, &status);
-    }
+    } while (!wait_for_event(jail));
     kill(-1, SIGKILL);
     while (reap_children(jail, 0, &status))
         ;
-    struct child_report report = {
-        .kind = REPORT_ENDED, .index = -1, .status = status, .disk_full = is_disk_full()};
-    getrusage(RUSAGE_CHILDREN, &report.usage);
-    report_write(jail->plan, &report);
+    init_report(jail, REPORT_ENDED, status);
     sched_yield(); /* to the server, in case it waits for this processor */
     _exit(0);
 }

@@ -37,44 +37,64 @@ enum jail_kind {
     JAIL_ANY = JAIL_PROGRAM | JAIL_UNPACK,
 };
 
+/* What a session keeps between its cells, the pieces of code that it runs one after another. */
+enum session_kind {
+    SESSION_NONE,  /* a run of one program */
+    SESSION_LIVE, /* the program: it gets its cells through descriptors of its own, and never ends */
+    SESSION_FRESH, /* the files: init starts the program anew for each cell */
+};
+
+/* In a session of one program: its further descriptors. */
+#define SESSION_CHANNEL_FD 3
+#define SESSION_CELLS_FD 4
+/* Descriptors of the server that a child inherits are above these. */
+#define PROGRAM_FD_MAX SESSION_CELLS_FD
+
 /* One record of the control socket (SOCK_SEQPACKET), parent to child. */
 enum parent_word {
     WORD_IDS_MAPPED = 1, /* the set-up may continue */
-    WORD_CODE,           /* the parcel in code_fd is complete: parcel.h */
-    WORD_STOP,           /* kill all processes and report the end */
+    WORD_CODE, /* the parcel in code_fd is complete: parcel.h */
+    WORD_STOP, /* kill all processes and report the end */
+    /* In a session: session.h. There, WORD_CODE may come again. */
+    WORD_INTERRUPT,
+    WORD_PAUSE,
+    WORD_RESUME,
 };
 
 struct parent_message {
     uint32_t word;
-    uint32_t file_count;  /* WORD_CODE: of the parcel */
+    uint32_t file_count; /* WORD_CODE: of the parcel */
     uint64_t code_length;
 };
 
 /* One record of the control socket, child to parent. */
 enum report_kind {
     REPORT_FAILED = 1, /* step, error, index; nothing of the snippet has run or will run */
-    REPORT_READY,      /* execve is next, or the code is about to go to the prewarmed program */
-    REPORT_ENDED,      /* status; every process of the sandbox but init is dead */
-    REPORT_TOLD,       /* a message of a body: image_plan.h */
+    REPORT_READY, /* execve is next, or the code is about to go to the prewarmed program */
+    REPORT_ENDED, /* status; every process of the sandbox but init is dead */
+    REPORT_TOLD, /* a message of a body: image_plan.h */
+    /* In a session: */
+    REPORT_WRITTEN, /* the parcel of a cell; or error, step and index: it could not be */
+    REPORT_PAUSED, /* no process runs: stopped or, with their programs anew, dead; then with status */
 };
 
 struct child_report {
     uint32_t kind;
-    uint32_t step;    /* enum jail_step */
-    int32_t error;    /* positive errno */
-    int32_t index;    /* which object of the step, or -1 */
-    int32_t status;   /* as wait4(2) gives it */
-    uint32_t disk_full; /* REPORT_ENDED: no space or no inode was left */
-    struct rusage usage; /* REPORT_ENDED: of the program and all its descendants */
+    uint32_t step; /* enum jail_step */
+    int32_t error; /* positive errno */
+    int32_t index; /* which object of the step, or -1 */
+    int32_t status; /* as wait4(2) gives it */
+    uint32_t disk_full; /* REPORT_ENDED, REPORT_PAUSED: no space or no inode was left */
+    struct rusage usage; /* the same: of all processes that have ended */
 };
 
 struct plan_device {
     const char *source; /* on the host: "/dev/null" */
-    const char *name;   /* below the jail's /dev: "null" */
+    const char *name; /* below the jail's /dev: "null" */
 };
 
 struct plan_link {
-    const char *path;   /* of the symbolic link, relative to its directory; no ".." */
+    const char *path; /* of the symbolic link, relative to its directory; no ".." */
     const char *target; /* the text of the link */
 };
 
@@ -85,19 +105,19 @@ struct plan_file {
 };
 
 struct plan_scratch {
-    const char *name;   /* of its directory in the scratch tmpfs */
+    const char *name; /* of its directory in the scratch tmpfs */
     const char *target; /* where it appears: "/work" */
     mode_t mode;
-    bool executable;    /* false: mounted noexec */
+    bool executable; /* false: mounted noexec */
 };
 
 /* The access that Landlock allows below a path, a second wall besides the mounts: landlock(7). */
 enum path_rights {
-    RIGHTS_READ,       /* a directory: read and execute */
-    RIGHTS_WRITE,      /* a file that is not a directory: the same, and write */
+    RIGHTS_READ, /* a directory: read and execute */
+    RIGHTS_WRITE, /* a file that is not a directory: the same, and write */
     RIGHTS_SHARE_FILES, /* a directory of the host: RIGHTS_KEEP_FILES without sockets and FIFOs */
     RIGHTS_KEEP_FILES, /* a directory: create, change, remove and execute files */
-    RIGHTS_KEEP_DATA,  /* a directory: the same without execute */
+    RIGHTS_KEEP_DATA, /* a directory: the same without execute */
 };
 
 struct plan_path_rights {
@@ -147,10 +167,11 @@ struct jail_plan {
     enum jail_kind kind;
     const char *subject; /* for messages: "the sandbox for image python" */
 
-    /* Descriptors that the child inherits, all above 2; it closes all others first. -1: none. */
+    /* Descriptors that the child inherits, all above PROGRAM_FD_MAX; it closes all others first. -1: none. */
     int control_fd; /* SOCK_SEQPACKET to the parent */
     int stdin_fd; /* becomes 0 of the program; -1: /dev/null does */
     int stdout_fd, stderr_fd; /* become 1 and 2 */
+    int channel_fd, cells_fd; /* SESSION_LIVE: become SESSION_CHANNEL_FD and SESSION_CELLS_FD */
     int files_fd; /* carries descriptors of directories to the parent: work_directory.c */
     int code_fd; /* memory for a parcel (parcel.h); the parent fills it before WORD_CODE */
     int root_tree_fd; /* detached mount of the root; -1: open root_path */
@@ -221,7 +242,8 @@ struct jail_plan {
     int last_capability; /* highest capability number this kernel knows */
     struct sock_fprog filter;
 
-    bool has_stdin; /* the parent makes stdin_fd */
+    enum session_kind session;
+    bool has_stdin; /* the parent makes stdin_fd; in a session it does */
     const char *work_directory; /* absolute; one of the scratch targets */
     const char *code_name; /* file below it that receives the code; NULL: no code */
     bool is_warm; /* the program starts before its code arrives: sandbox/jail/child/code.h */

@@ -77,4 +77,13 @@ int jail_make_parents(const char *path);
 /* Reaps until the program ends or the parent asks to stop; kills the rest, reports, and exits. */
 void init_main(struct jail *jail) __attribute__((noreturn));
 
+/* Starts the program, whose code is in its file. 0 or a negative errno. */
+int init_start_program(struct jail *jail);
+
+/* Kills and reaps all processes but init. */
+void init_end_rest(struct jail *jail);
+
+/* Reports that nothing runs any more, with what the ended processes have used. */
+void init_report(const struct jail *jail, enum report_kind kind, int status);
+
 #endif

@@ -1,0 +1,70 @@
+#include "sandbox/cell.h"
+
+#include "sandbox/base/loop.h"
+#include "sandbox/limits/limits.h"
+#include "sandbox/run_inputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cell_free(struct cell *cell)
+{
+    parcel_release(&cell->parcel);
+    free(cell->stdin_bytes);
+    free(cell);
+}
+
+static int copy_stdin(const struct run_stdin *source, struct cell *cell)
+{
+    if (source->kind != STDIN_BYTES || source->length == 0)
+        return 0;
+    cell->stdin_bytes = malloc(source->length);
+    if (cell->stdin_bytes == NULL)
+        return -ENOMEM;
+    memcpy(cell->stdin_bytes, source->bytes, source->length);
+    cell->stdin_length = source->length;
+    return 0;
+}
+
+int cell_new(const struct cell_spec *spec, const char *code_name, struct cell **ret_cell,
+             struct fault *fault)
+{
+    const struct run_spec run = {
+        .code = spec->code,
+        .code_length = spec->code_length,
+        .inputs = spec->inputs,
+        .input_count = spec->input_count,
+        .stdin_source = spec->stdin_source,
+        .code_name = code_name,
+    };
+    int r = run_inputs_check_sizes(&run, fault);
+    if (r < 0)
+        return r;
+    struct cell *cell = calloc(1, sizeof(*cell));
+    if (cell == NULL)
+        return fault_set(fault, ENOMEM, "out of memory for a call");
+    if (parcel_make(&run, &cell->parcel) < 0 || copy_stdin(&spec->stdin_source, cell) < 0) {
+        cell_free(cell);
+        return fault_set(fault, ENOMEM, "out of memory for a call");
+    }
+    cell->wall_ms = spec->wall_ms;
+    cell->submitted_at = clock_now();
+    *ret_cell = cell;
+    return 0;
+}
+
+bool cell_fits(const struct cell *queue, const struct cell *cell, struct fault *fault)
+{
+    size_t count = 0;
+    size_t bytes = cell->parcel.length + cell->stdin_length;
+    for (; queue != NULL; queue = queue->next, count++)
+        bytes += queue->parcel.length + queue->stdin_length;
+    if (count < CELLS_QUEUED_MAX && bytes <= CELLS_QUEUED_BYTES_MAX)
+        return true;
+    fault_identify(fault, "queue_full");
+    fault_set(fault, EAGAIN,
+              "%zu calls of this session are waiting already; try again when some have ended",
+              count);
+    return false;
+}

@@ -1,0 +1,31 @@
+/*
+ * A cell of a session while it waits and runs: a copy of what it was submitted with.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_CELL_H
+#define SANDBOX_CELL_H
+
+#include "sandbox/jail/parcel.h"
+#include "sandbox/session_spec.h"
+
+struct cell {
+    struct session *session;
+    struct cell *next;
+    struct parcel parcel; /* owned: code and input files */
+    char *stdin_bytes;    /* owned; NULL: none */
+    size_t stdin_length;
+    int64_t wall_ms;
+    struct run_observer observer; /* empty: cancelled */
+    int64_t submitted_at;         /* clock_now() */
+};
+
+/* `code_name`: of the program. 0; -EINVAL, -E2BIG, -ENOMEM, with a fault. */
+int cell_new(const struct cell_spec *spec, const char *code_name, struct cell **ret_cell,
+             struct fault *fault);
+void cell_free(struct cell *cell);
+
+/* Whether there is room for it behind the cells of a session; if not, with a fault for -EAGAIN. */
+bool cell_fits(const struct cell *queue, const struct cell *cell, struct fault *fault);
+
+#endif

@@ -1,0 +1,45 @@
+#include "sandbox/inherited.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/*
+ * Each run takes several descriptors, and the usual soft limit is too low for many runs. If it
+ * cannot be raised, the run that hits it reports that.
+ */
+static void raise_soft_limit(__rlimit_resource_t resource)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(resource, &limit);
+}
+
+int inherited_drop(const struct id_map *map, struct fault *fault)
+{
+    /* If the client ignored SIGCHLD, waiting for children would fail: wait(2). */
+    signal(SIGCHLD, SIG_DFL);
+    /* A program that closes its stdin must not end the server: pipe(7). */
+    signal(SIGPIPE, SIG_IGN);
+    /* Root's groups would stay in force in the new user namespace, which cannot drop them. */
+    if (map->outside_uid != geteuid() && setgroups(0, NULL) < 0)
+        return fault_set(fault, errno, "cannot leave root's supplementary groups: %m");
+    /*
+     * This process needs no set-user-id programs either; denying them limits an attacker who takes
+     * it over.
+     */
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) < 0)
+        return fault_set(fault, errno, "cannot set no_new_privs: %m");
+    return 0;
+}
+
+void inherited_raise_limits(void)
+{
+    raise_soft_limit(RLIMIT_NOFILE);
+    raise_soft_limit(RLIMIT_FSIZE);
+}

@@ -1,0 +1,82 @@
+#include "sandbox/run_end.h"
+
+#include "sandbox/limits/limits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+/* Fills in the outcome, unless run_stop() has already done so. */
+static void describe_end(struct attempt *attempt, bool out_of_memory)
+{
+    struct run_result *result = &attempt->result;
+    /* If init died without a report, the kernel killed it together with all other processes. */
+    bool has_status = attempt->stage == ATTEMPT_ENDED;
+    int status = has_status ? attempt->report.status : SIGKILL;
+    result->exit_code = -1;
+    if (attempt->stage == ATTEMPT_STOPPED) {
+        /* nothing to add */
+    } else if (out_of_memory && !has_status) {
+        result->outcome = OUTCOME_OUT_OF_MEMORY;
+    } else if (WIFEXITED(status)) {
+        result->outcome = OUTCOME_EXITED;
+        result->exit_code = WEXITSTATUS(status);
+    } else {
+        result->outcome = OUTCOME_SIGNALED;
+        result->signal = WTERMSIG(status);
+    }
+    if (result->outcome == OUTCOME_TIMED_OUT)
+        result->limits_reached |= REACHED_TIME;
+    if (result->out.cut + result->err.cut > 0)
+        result->limits_reached |= REACHED_OUTPUT;
+    if (attempt->report.disk_full)
+        result->limits_reached |= REACHED_DISK;
+}
+
+static int explain_early_end(struct run *run, bool out_of_memory)
+{
+    fault_identify(&run->attempt.fault, out_of_memory ? "memory_limit_too_low" : "set_up_died");
+    if (out_of_memory)
+        return fault_set(&run->attempt.fault, ENOMEM,
+                         "the memory limit of %" PRIu64 " bytes is too low to set up a sandbox: "
+                         "raise it with --memory",
+                         run->template.limits.memory_bytes);
+    return fault_set(&run->attempt.fault, EIO,
+                     "a sandbox ended during its set-up without a report; was it killed, or is the "
+                     "machine out of memory?");
+}
+
+const char *run_end_isolation(const struct run *run)
+{
+    return plan_jail(run->template.plan)->landlock_abi > 0 ? "namespaces+seccomp+landlock"
+                                                           : "namespaces+seccomp";
+}
+
+/* Completes the result. True: the kernel ended the run because it was out of memory. */
+static bool account(struct run *run)
+{
+    struct attempt *attempt = &run->attempt;
+    struct run_result *result = &attempt->result;
+    bool killed = attempt->stage != ATTEMPT_ENDED || /* as wait4(2) gives a signal: */
+                  attempt->report.status == SIGKILL;
+    struct run_usage usage;
+    limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
+    result->isolation = run_end_isolation(run);
+    result->limits = run->template.limits;
+    result->enforced = *limiter_enforcement(&attempt->limited.limiter);
+    result->cpu_ns = usage.cpu_ns;
+    result->peak_memory_bytes = usage.peak_memory_bytes;
+    result->peak_processes = usage.peak_processes;
+    result->limits_reached |= usage.limits_reached;
+    return usage.out_of_memory;
+}
+
+void run_end_complete(struct run *run)
+{
+    struct attempt *attempt = &run->attempt;
+    bool out_of_memory = account(run);
+    if (attempt->started_at == 0 && attempt->status == 0)
+        attempt->status = explain_early_end(run, out_of_memory);
+    describe_end(attempt, out_of_memory);
+}

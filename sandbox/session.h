@@ -1,0 +1,39 @@
+/*
+ * Sessions: a sandbox that takes pieces of code, called cells, one after another.
+ *
+ * A session is a run (sandbox/run.c) without an end of its own: the same jail, limits and accounting, for
+ * all its life. What it keeps depends on enum session_kind. Between cells all its processes are stopped, and its
+ * cgroup, if it has one, is frozen. A running cell takes the place of a run: engine_options.parallel.
+ *
+ * A cell past its time or its output is interrupted first. If its program confirms that, the session goes on;
+ * otherwise, after INTERRUPT_MAX_MS, the session is ended. All other limits end the session. A program can
+ * claim the end of its cell too early or too late, and deceives only itself.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_SESSION_H
+#define SANDBOX_SESSION_H
+
+#include "sandbox/session_spec.h"
+
+#include <stdbool.h>
+
+/*
+ * Queues a cell behind those that the session already has. done() of the observer gets the result of this cell:
+ * result->session says whether the session goes on. Negative status: it did not run; -ESRCH: the
+ * session ended before its turn. 0; -E2BIG; -EAGAIN if too many wait; another negative errno.
+ */
+int session_submit(struct session *session, const struct cell_spec *spec,
+                   const struct run_observer *observer, struct cell **ret_cell,
+                   struct fault *fault);
+
+/* Takes the cell back, or interrupts it. Its observer is not called any more; the handle is invalid. */
+void cell_cancel(struct cell *cell);
+
+/* Whether the cell has not begun. */
+bool cell_is_queued(const struct cell *cell);
+
+/* Ends the session; no observer is called any more. The handle becomes invalid. */
+void session_end(struct session *session);
+
+#endif

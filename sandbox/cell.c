@@ -54,6 +54,22 @@ int cell_new(const struct cell_spec *spec, const char *code_name, struct cell **
     return 0;
 }
 
+void cell_append(struct cell **queue, struct cell *cell)
+{
+    while (*queue != NULL)
+        queue = &(*queue)->next;
+    *queue = cell;
+}
+
+struct run_observer cell_take(struct cell **queue)
+{
+    struct cell *cell = *queue;
+    const struct run_observer observer = cell->observer;
+    *queue = cell->next;
+    cell_free(cell);
+    return observer;
+}
+
 bool cell_fits(const struct cell *queue, const struct cell *cell, struct fault *fault)
 {
     size_t count = 0;

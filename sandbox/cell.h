@@ -25,6 +25,11 @@ int cell_new(const struct cell_spec *spec, const char *code_name, struct cell **
              struct fault *fault);
 void cell_free(struct cell *cell);
 
+/* To the end of a queue, which owns it then. */
+void cell_append(struct cell **queue, struct cell *cell);
+/* Frees the first cell of a queue that has one, and returns its observer. */
+struct run_observer cell_take(struct cell **queue);
+
 /* Whether there is room for it behind the cells of a session; if not, with a fault for -EAGAIN. */
 bool cell_fits(const struct cell *queue, const struct cell *cell, struct fault *fault);
 

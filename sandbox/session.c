@@ -80,22 +80,12 @@ struct session *session_new(struct sandbox_host *host, struct run *run,
     return session;
 }
 
-/* Takes the first cell out, and returns its observer. */
-static struct run_observer take_cell(struct session *session)
-{
-    struct cell *cell = session->cells;
-    const struct run_observer observer = cell->observer;
-    session->cells = cell->next;
-    cell_free(cell);
-    return observer;
-}
-
 void session_free(struct session *session)
 {
     loop_unwatch(session->host->loop, &session->channel);
     loop_disarm(session->host->loop, &session->timer);
     while (session->cells != NULL)
-        take_cell(session);
+        cell_take(&session->cells);
     capture_release(&session->out);
     capture_release(&session->err);
     run_directories_close(&session->directories);
@@ -132,7 +122,7 @@ static void want_place(struct session *session)
 static void end_cell(struct session *session, int status, struct run_result *result,
                      const struct fault *fault)
 {
-    const struct run_observer observer = take_cell(session);
+    const struct run_observer observer = cell_take(&session->cells);
     enter(session, SESSION_IDLE, 0);
     limiter_pause(limiter_of(session));
     leave_place(session);
@@ -232,7 +222,7 @@ static void begin_cell(struct session *session)
 static void begin_next(struct session *session)
 {
     while (session->cells != NULL && session->cells->observer.done == NULL)
-        take_cell(session);
+        cell_take(&session->cells);
     if (session->cells != NULL) {
         begin_cell(session);
         return;
@@ -417,7 +407,7 @@ static void refuse_rest(struct session *session)
 {
     const struct fault fault = {.text = "the session ended before this call began"};
     while (session->cells != NULL) {
-        const struct run_observer observer = take_cell(session);
+        const struct run_observer observer = cell_take(&session->cells);
         if (observer.done != NULL)
             observer.done(observer.data, -ESRCH, NULL, &fault);
     }
@@ -429,7 +419,7 @@ static void lose_cell(struct session *session, int status, struct run_result *re
 {
     if (result != NULL)
         cell_result_lose(session, result);
-    const struct run_observer observer = take_cell(session);
+    const struct run_observer observer = cell_take(&session->cells);
     if (observer.done != NULL)
         observer.done(observer.data, status, result, fault);
 }
@@ -460,12 +450,9 @@ int session_submit(struct session *session, const struct cell_spec *spec,
         cell_free(cell);
         return -EAGAIN;
     }
-    struct cell **last = &session->cells;
-    while (*last != NULL)
-        last = &(*last)->next;
     cell->session = session;
     cell->observer = *observer;
-    *last = cell;
+    cell_append(&session->cells, cell);
     if (session->stage == SESSION_NEW || session->stage == SESSION_IDLE)
         want_place(session);
     *ret_cell = cell;

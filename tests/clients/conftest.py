@@ -96,7 +96,7 @@ def python_sdk_2(build_directory):
 def typescript_sdks(build_directory):
     """The conversation beside both generations of the SDK: imports start from its place."""
     packages = npm_packages(build_directory, "typescript")
-    for name in ("typescript/talk.mjs", "snippets.json", "returned.json"):
+    for name in ("typescript/talk.mjs", "snippets.json", "returned.json", "sessions.json"):
         shutil.copy(HERE / name, packages.parent)
     return packages.parent / "talk.mjs"
 

@@ -8,12 +8,14 @@ import asyncio
 import base64
 import contextlib
 import functools
+import inspect
 import json
 import os
 import sys
 import time
 
 from returned import CASES, assert_content, bytes_of, uris_of_files
+from sessions import SESSIONS, WRONG_LANGUAGE, arguments_of, assert_step, handle_in
 from snippets import SNIPPETS, assert_answer
 
 # Clients hand the server few variables; the image store is one that the tests may set.
@@ -80,7 +82,7 @@ async def check_lists(client):
     tools = {tool.name for tool in items(await client.list_tools(), "tools")}
     assert tools - {"run_bash_code"} == {"run_python_code", "run_javascript_code"}, tools
     resources = [str(one.uri) for one in items(await client.list_resources(), "resources")]
-    assert resources == ["sandbox://environments"], resources
+    assert resources == ["sandbox://environments", "sandbox://sessions"], resources
     contents = items(await client.read_resource("sandbox://environments"), "contents")
     environments = json.loads(contents[0].text)
     for language in ("python", "javascript"):
@@ -104,6 +106,29 @@ async def check_returned(client):
             assert len(contents) == 1, contents
             read = bytes_of(json_of(contents[0]))
             assert read == base64.b64decode(file["base64"]), (file, read)
+
+
+async def check_sessions(client):
+    """State stays, is said to be lost when it is, and the list of tools never changes."""
+    before = [json_of(tool) for tool in items(await client.list_tools(), "tools")]
+
+    async def step(tool, given, handle):
+        options = {"raise_on_error": False} if "raise_on_error" in parameters else {}
+        result = await client.call_tool(tool, arguments_of(given, handle), **options)
+        is_error = result.isError if hasattr(result, "isError") else result.is_error
+        texts = [block.text for block in result.content if block.type == "text"]
+        assert_step(given, is_error, texts)
+        return texts
+
+    parameters = inspect.signature(client.call_tool).parameters
+    for conversation in SESSIONS:
+        handle = "new"
+        for number, given in enumerate(conversation["steps"]):
+            texts = await step(conversation["tool"], given, handle)
+            handle = handle_in(texts) if number == 0 else handle
+            if number == 0:
+                await step(conversation["other_tool"], WRONG_LANGUAGE, handle)
+    assert before == [json_of(tool) for tool in items(await client.list_tools(), "tools")]
 
 
 async def check_many_at_once(client):
@@ -170,6 +195,7 @@ async def main():
         for snippet in SNIPPETS:
             assert_answer(snippet, await call(client, snippet["tool"], snippet["code"]))
         await check_returned(client)
+        await check_sessions(client)
         await check_many_at_once(client)
         times = await ask_during_a_run(
             client, "progress_handler" if name == "fastmcp" else "progress_callback")

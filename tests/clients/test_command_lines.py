@@ -116,7 +116,8 @@ def test_mcporter_finds_the_server_healthy(client_named, server_path):
 def test_inspector_reads_the_resource_of_environments(client_named, server_path, name):
     inspector = client_named(name)
     listed = result_of(inspector.ask(server_path, "resources/list"))
-    assert [resource["uri"] for resource in listed["resources"]] == ["sandbox://environments"]
+    assert [resource["uri"] for resource in listed["resources"]] == ["sandbox://environments",
+                                                                      "sandbox://sessions"]
     read = inspector.ask(server_path, "resources/read", "--uri", "sandbox://environments")
     environments = json.loads(result_of(read)["contents"][0]["text"])
     assert environments["python"]["available"] and environments["javascript"]["available"]

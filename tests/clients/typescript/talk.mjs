@@ -31,7 +31,7 @@ assert.deepEqual(names.sort(), [
 const { resources } = await client.listResources();
 assert.deepEqual(
   resources.map((resource) => resource.uri),
-  ["sandbox://environments"],
+  ["sandbox://environments", "sandbox://sessions"],
 );
 const { contents } = await client.readResource({ uri: "sandbox://environments" });
 assert.match(contents[0].text, /python/);
@@ -77,6 +77,28 @@ for (const expected of cases) {
     assert.equal(bytes.toString("base64"), base64, message);
   }
 }
+
+// Sessions: state stays, is said to be lost when it is, and the list of tools never changes.
+const sessions = JSON.parse(readFileSync(new URL("sessions.json", import.meta.url), "utf8"));
+for (const { tool, other_tool, steps } of sessions) {
+  let handle = "new";
+  for (const { code, timeout_seconds, error, text, contains } of steps) {
+    const result = await client.callTool({
+      name: tool,
+      arguments: { code, session: handle, ...(timeout_seconds && { timeout_seconds }) },
+    });
+    const texts = result.content.filter((block) => block.type === "text").map((block) => block.text);
+    const message = JSON.stringify([code, texts]);
+    assert.equal(Boolean(result.isError), Boolean(error), message);
+    if (text !== undefined) assert.equal(texts[0], text, message);
+    for (const part of contains ?? []) assert.ok(texts.some((one) => one.includes(part)), message);
+    if (handle !== "new") continue;
+    handle = texts.at(-1).match(/^\[session (\S+): /m)[1];
+    const wrong = await client.callTool({ name: other_tool, arguments: { code: "1", session: handle } });
+    assert.ok(wrong.isError && wrong.content[0].text.includes("is a session of"), wrong.content[0].text);
+  }
+}
+assert.deepEqual((await client.listTools()).tools, tools);
 
 // Twenty calls in flight at once, each with its own answer.
 const numbers = Array.from({ length: 20 }, (_, number) => number);

@@ -161,8 +161,9 @@ static void look_at(struct walk *walk, int directory_fd, const char *below, size
         walk->passed++;
         return;
     }
-    if (asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0 ||
-        strlen(path) >= RUN_FILE_PATH_SIZE)
+    if (asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0)
+        path = NULL;
+    if (path == NULL || strlen(path) >= RUN_FILE_PATH_SIZE)
         return;
     if (S_ISREG(about.st_mode))
         look_at_file(walk, &path, &about);

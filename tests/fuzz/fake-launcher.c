@@ -172,6 +172,7 @@ int launcher_continue(struct launcher *launcher, struct session *session,
     int r = launcher_start(launcher, snippet, observer, &run, fault);
     if (r < 0)
         return r;
+    FUZZ_CHECK(run != NULL);
     run->session = session;
     *ret_cell = (struct cell *)run;
     return 0;

@@ -18,6 +18,7 @@ SCOPES = ("vm/guest/test_scopes.py",)
 WARM = ("vm/guest/test_warm.py",)
 MEMORY = ("jail/test_memory_families.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
+SESSIONS = ("vm/guest/test_sessions.py",)
 
 # What `doctor` is to say; `reason` is a piece of its sentence.
 CGROUP = {"tier": "cgroup", "memory": "cgroup", "processes": "cgroup", "cpu": "cgroup",
@@ -66,7 +67,7 @@ class Scene:
 
 RESTART_MANAGER = "systemctl restart user@$uid\n"
 
-LOGIN = Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN, *WARM), BY_SYSTEMD)
+LOGIN = Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN, *WARM, *SESSIONS), BY_SYSTEMD)
 SYSTEMD_PARTS = (
     LOGIN,
     Part("memory", MEMORY, BY_SYSTEMD),
@@ -119,7 +120,7 @@ def weak_parts(expect):
 SCENES = (
     Scene("6.12-systemd", "6.12", SYSTEMD_PARTS, left_out=(
         "no-private-socket", "no-runtime-directory")),
-    Scene("6.1-systemd", "6.1", (dataclasses.replace(LOGIN, sample=(*LIMITS, *WARM)),
+    Scene("6.1-systemd", "6.1", (dataclasses.replace(LOGIN, sample=(*LIMITS, *WARM, *SESSIONS)),
                                  *SYSTEMD_PARTS[1:]),
           left_out=tuple(part.name for part in SYSTEMD_PARTS[1:])),
     Scene("no-memory-controller", "6.12", weak_parts(
@@ -140,7 +141,7 @@ SCENES = (
              prepare="mount -o remount,rw /sys/fs/cgroup"),
         Part("ends", ENDS, {}, way="bare"),
         Part("root", TIER, BY_ITSELF, way="root"),
-        Part("root-limits", ("vm/guest/test_limits.py",), BY_ITSELF, way="root"),
+        Part("root-limits", ("vm/guest/test_limits.py", *SESSIONS), BY_ITSELF, way="root"),
         Part("version-1", TIER, {**NONE, "reason": "not mounted for this program"},
              way="bare", prepare="""
             umount /sys/fs/cgroup

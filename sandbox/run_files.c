@@ -144,6 +144,18 @@ static void look_at_directory(struct walk *walk, char **path, const char *name)
         walk->is_cut = true;
 }
 
+/* NULL: too long, or no memory for it. */
+static char *join_path(const char *below, const char *name)
+{
+    char *path = NULL;
+    int length = asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", name);
+    if (length < 0)
+        return NULL;
+    if (length >= RUN_FILE_PATH_SIZE)
+        memory_release(&path);
+    return path;
+}
+
 /* An entry of the directory `below`, which is "" at the top. */
 static void look_at(struct walk *walk, int directory_fd, const char *below, size_t depth,
                     const struct dirent *entry)
@@ -152,7 +164,6 @@ static void look_at(struct walk *walk, int directory_fd, const char *below, size
     if (is_program && entry->d_type == DT_REG)
         return;
     struct stat about;
-    OWNED_MEMORY char *path = NULL;
     if ((entry->d_type != DT_REG && entry->d_type != DT_DIR) ||
         fstatat(directory_fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||
         (S_ISREG(about.st_mode) && !is_new(walk->source, &about)))
@@ -161,9 +172,8 @@ static void look_at(struct walk *walk, int directory_fd, const char *below, size
         walk->passed++;
         return;
     }
-    if (asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0)
-        path = NULL;
-    if (path == NULL || strlen(path) >= RUN_FILE_PATH_SIZE)
+    OWNED_MEMORY char *path = join_path(below, entry->d_name);
+    if (path == NULL)
         return;
     if (S_ISREG(about.st_mode))
         look_at_file(walk, &path, &about);

@@ -1,15 +1,16 @@
-"""Turns a file into a C header with its bytes: embed.py INPUT OUTPUT NAME."""
+"""Turns a file into a C header with its bytes: embed.py INPUT OUTPUT NAME.
+
+A string, which compilers and analyzers read many times faster than a list of numbers.
+"""
 import sys
 
 source, target, name = sys.argv[1:]
 with open(source, "rb") as file:
     data = file.read()
-
-# A number above 127 would be narrowed where char is signed.
-constants = [f"0x{byte:02x}," if byte < 128 else f"'\\x{byte:02x}'," for byte in data]
-lines = [
-    "    " + " ".join(constants[start:start + 16])
-    for start in range(0, len(data), 16)
-]
+ESCAPED = {ord("\n"): r"\n", ord('"'): r'\"', ord("\\"): r"\\", ord("?"): r"\?"}  # ??= is a trigraph
+PLAIN = range(ord(" "), ord("~") + 1)
+characters = [ESCAPED.get(byte, chr(byte) if byte in PLAIN else f"\\{byte:03o}") for byte in data]
+lines = ["".join(characters[start:start + 72]) for start in range(0, len(data), 72)]
 with open(target, "w", encoding="ascii") as file:
-    file.write(f"static const char {name}[] = {{\n" + "\n".join(lines) + "\n};\n")
+    file.write(f"/* Without a final NUL. */\nstatic const char {name}[{len(data)}] =\n"
+               + "\n".join(f'    "{line}"' for line in lines) + ";\n")

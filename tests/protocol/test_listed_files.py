@@ -10,14 +10,14 @@ from support.mcp_client import STATELESS_META, WAIT_LONG
 LIST_CHANGED = {"jsonrpc": "2.0", "method": "notifications/resources/list_changed", "params": {}}
 LISTED_MAX = 64
 LEAVE = "open('a.csv', 'w').write('x,y')"
-ENVIRONMENTS = "sandbox://environments"
+ALWAYS_LISTED = ["sandbox://environments", "sandbox://sessions"]
 
 
 def listed_by(server):
-    """The files in the list, which begins with the resource that is always there."""
-    first, *files = server.result("resources/list")["resources"]
-    assert first["uri"] == ENVIRONMENTS
-    return files
+    """The files in the list, which begins with the resources that are always there."""
+    resources = server.result("resources/list")["resources"]
+    assert [resource["uri"] for resource in resources[:2]] == ALWAYS_LISTED
+    return resources[2:]
 
 
 def methods_of(server):
@@ -162,4 +162,4 @@ def test_each_era_has_its_own_list(python_server):
                                         "_meta": STATELESS_META})
     assert changes_told_to(python_server) == 1 and len(listed_by(python_server)) == 1
     stateless = python_server.result("resources/list", {"_meta": STATELESS_META})["resources"]
-    assert [resource["uri"] for resource in stateless] == [ENVIRONMENTS]
+    assert [resource["uri"] for resource in stateless] == ALWAYS_LISTED

@@ -18,7 +18,7 @@ SCOPES = ("vm/guest/test_scopes.py",)
 WARM = ("vm/guest/test_warm.py",)
 MEMORY = ("jail/test_memory_families.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
-SESSIONS = ("vm/guest/test_sessions.py",)
+SESSIONS = ("vm/guest/test_session_limits.py",)
 
 # What `doctor` is to say; `reason` is a piece of its sentence.
 CGROUP = {"tier": "cgroup", "memory": "cgroup", "processes": "cgroup", "cpu": "cgroup",

@@ -29,8 +29,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="code-sandbox-vm-", dir="/var/tmp") as directory:
         scratch = pathlib.Path(directory)
         try:
-            disk = run_scenes.make_input_disk(build, scratch, python=None)
-            outcome = machine.boot(image.provide(), scenes.BENCH, disk, scratch, SECONDS_MAX)
+            guest_image = image.provide()
+            disk = run_scenes.make_input_disk(build, scratch, guest_image, python=None)
+            outcome = machine.boot(guest_image, scenes.BENCH, disk, scratch, SECONDS_MAX)
         except debian.Unavailable as error:
             sys.exit(f"the guest cannot be made: {error}")
     log = outcome.files.get(f"./{part.name}/log", b"").decode()

@@ -6,6 +6,7 @@ verified with Debian's keyring.
 """
 
 import hashlib
+import lzma
 import os
 import pathlib
 import platform
@@ -25,6 +26,7 @@ PACKAGES = [
     "login", "passwd", "util-linux", "python3-pytest", "python3-jsonschema",
     "libseccomp2", "libcap2", "libyajl2", "libsystemd0",  # what the programs of the build load
 ]
+XZ_MAGIC = b"\xfd7zXZ\0"
 FIRST_SECTOR = 2048  # make-disk.sh puts the file system there
 DISK_SIGNATURE = 0x5A4D7E57
 ROOT = f"PARTUUID={DISK_SIGNATURE:08x}-01"
@@ -33,11 +35,13 @@ LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"]
 
 
 class Image:
-    """What a guest boots from: `disk`, and `kernels` by their version."""
+    """What a guest boots from: `disk`, and `kernels` by their version. `overlays` are their modules of
+    that name; all else that the tests need is in the kernels."""
 
     def __init__(self, directory):
         self.disk = directory / "root.ext4"
         self.kernels = {version: directory / f"vmlinuz-{version}" for version in KERNEL_RELEASES}
+        self.overlays = {version: directory / f"overlay-{version}.ko" for version in KERNEL_RELEASES}
 
 
 def in_namespace(*command):
@@ -55,8 +59,8 @@ def host_release():
     return name
 
 
-def make_kernel(scratch, archive, release, target):
-    """The newest kernel of that release, for virtual machines."""
+def make_kernel(scratch, archive, release, kernel, overlay):
+    """The newest kernel of that release, for virtual machines, and its module."""
     directory = scratch / release
     directory.mkdir()
     apt = PrivateApt(directory, source_lines(archive, release))
@@ -64,11 +68,18 @@ def make_kernel(scratch, archive, release, target):
     package = re.search(r"^Depends: (linux-image-\S+)", shown, re.MULTILINE)
     if not package:
         raise Unavailable(f"linux-image-cloud-amd64 of Debian {release} names no kernel")
-    files = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", apt.download(package[1])],
-                             stdout=subprocess.PIPE)
-    with files, open(target, "wb") as kernel:
-        subprocess.run(["tar", "--extract", "--to-stdout", "--wildcards", "./boot/vmlinuz-*"],
-                       stdin=files.stdout, stdout=kernel, check=True)
+    archive = apt.download(package[1])
+    kernel.write_bytes(extract(archive, "./boot/vmlinuz-*"))
+    module = extract(archive, "*/kernel/fs/overlayfs/overlay.ko*")
+    overlay.write_bytes(lzma.decompress(module) if module.startswith(XZ_MAGIC) else module)
+
+
+def extract(package, pattern):
+    """The one file of a package whose path is like that."""
+    files = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE)
+    with files:
+        return subprocess.run(["tar", "--extract", "--to-stdout", "--wildcards", pattern],
+                              stdin=files.stdout, stdout=subprocess.PIPE, check=True).stdout
 
 
 def make_disk(scratch, archive, release, target):
@@ -124,10 +135,12 @@ def make(directory, release):
     aside = pathlib.Path(tempfile.mkdtemp(prefix="making-", dir=directory.parent))
     try:
         for version, kernel_release in KERNEL_RELEASES.items():
-            make_kernel(aside, archive, kernel_release, aside / f"vmlinuz-{version}")
+            made = Image(aside)
+            make_kernel(aside, archive, kernel_release, made.kernels[version],
+                        made.overlays[version])
         make_disk(aside, archive, release, aside / "root.ext4")
         for entry in aside.iterdir():
-            if entry.name != "root.ext4" and not entry.name.startswith("vmlinuz-"):
+            if entry.name != "root.ext4" and not entry.name.startswith(("vmlinuz-", "overlay-")):
                 remove_tree(entry)
         aside.rename(directory)
     finally:

@@ -37,8 +37,9 @@ IMAGE = "python-slim"
 BENCHES = ("tests/bench/bench-runs", "tests/bench/nothing")
 
 
-def make_input_disk(build, scratch, python=IMAGE):
-    """The tests, the programs, and an image under the name of Python's usual one and a greedy one, or none."""
+def make_input_disk(build, scratch, guest_image, python=IMAGE):
+    """The tests, the programs, the modules, and an image under the name of Python's usual one and a
+    greedy one, or none."""
     tree, disk = scratch / "input", scratch / "input.ext4"
     shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     for program in (*build.rglob("code-sandbox-mcp*"), *(build / name for name in BENCHES)):
@@ -46,6 +47,8 @@ def make_input_disk(build, scratch, python=IMAGE):
             target = tree / "project" / "build" / program.relative_to(build)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(program, target)
+    for overlay in guest_image.overlays.values():
+        shutil.copy(overlay, tree)
     if python:
         store = tree / "store" / "code-sandbox-mcp" / "images"
         images.copy_image(images.user_images() / python, store, "python")
@@ -126,7 +129,7 @@ class Report:
 def run_all(chosen, build, scratch, report):
     deadline = time.monotonic() + BUDGET_SECONDS
     guest_image = image.provide()
-    input_disk = make_input_disk(build, scratch)
+    input_disk = make_input_disk(build, scratch, guest_image)
 
     def job(scene):
         begin = time.monotonic()

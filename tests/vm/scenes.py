@@ -18,6 +18,10 @@ SCOPES = ("vm/guest/test_scopes.py",)
 WARM = ("vm/guest/test_warm.py",)
 MEMORY = ("jail/test_memory_families.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
+# No image of Bash is in the guest. Before Linux 6.6, a tmpfs cannot hold the copy of a folder.
+WITHOUT_COPIES = "read_only or writable or protected_names_cannot or sockets"
+FOLDERS = ("protocol/test_folders.py", "-k", f"overlay or renamed or many_files or {WITHOUT_COPIES}")
+FOLDERS_WITHOUT_COPIES = ("protocol/test_folders.py", "-k", WITHOUT_COPIES)
 SESSIONS = ("vm/guest/test_session_limits.py",)
 
 # What `doctor` is to say; `reason` is a piece of its sentence.
@@ -71,6 +75,7 @@ LOGIN = Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN, *WARM, *SESSIONS), BY_
 SYSTEMD_PARTS = (
     LOGIN,
     Part("memory", MEMORY, BY_SYSTEMD),
+    Part("folders", FOLDERS, BY_SYSTEMD),
     # From here on the user's service manager is always there.
     Part("no-bus", TIER, BY_SYSTEMD, prepare="""
         loginctl enable-linger $user
@@ -121,8 +126,9 @@ SCENES = (
     Scene("6.12-systemd", "6.12", SYSTEMD_PARTS, left_out=(
         "no-private-socket", "no-runtime-directory")),
     Scene("6.1-systemd", "6.1", (dataclasses.replace(LOGIN, sample=(*LIMITS, *WARM, *SESSIONS)),
-                                 *SYSTEMD_PARTS[1:]),
-          left_out=tuple(part.name for part in SYSTEMD_PARTS[1:])),
+                                 Part("folders", FOLDERS_WITHOUT_COPIES, BY_SYSTEMD),
+                                 *(part for part in SYSTEMD_PARTS[1:] if part.name != "folders")),
+          left_out=tuple(part.name for part in SYSTEMD_PARTS[1:] if part.name != "folders")),
     Scene("no-memory-controller", "6.12", weak_parts(
         {**BY_SYSTEMD, "tier": "rlimit", "memory": "watched",
          "reason": "no controller for memory"}),

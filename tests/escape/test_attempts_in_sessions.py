@@ -1,5 +1,10 @@
-"""Every attempt again, each in a session of its own: the walls of a session are those of a run."""
+"""Every attempt again, each in a session of its own: the walls of a session are those of a run.
 
+All but two: a session has two descriptors more, and its processor time is limited by the call, so
+that no limit of a process's whole life can hold it.
+"""
+
+import json
 import os
 
 import pytest
@@ -9,6 +14,9 @@ from served import Jail
 
 from support.mcp_client import RECORD
 from support.sample import sample_of
+
+
+OTHERWISE = ("any descriptor past the standard streams", "no limit of processor time")
 
 
 class Session(Jail):
@@ -32,7 +40,7 @@ def session(bait, server_path):
 
 
 def some_attempts():
-    names = list(ATTEMPTS)
+    names = [name for name in ATTEMPTS if name not in OTHERWISE]
     count = sample_of("attempts to escape from a session", len(names), len(names) // 8)
     return names[::max(1, len(names) // count)]
 
@@ -41,3 +49,24 @@ def some_attempts():
 def test_attempt_is_denied_in_a_session(session, name):
     attempt = ATTEMPTS[name]
     assert session.say(attempt) in attempt.denials(root=os.geteuid() == 0)
+
+
+def test_a_session_has_two_descriptors_more(session):
+    """Those of its runner, which also keeps copies of the standard streams."""
+    code = """
+import json, os
+def targets():
+    for fd in os.listdir('/proc/self/fd'):
+        try:
+            about = os.fstat(int(fd))
+            yield int(fd), os.readlink(f'/proc/self/fd/{fd}').split(':')[0], about.st_dev, about.st_ino
+        except OSError:
+            pass  # that of the list itself
+print(json.dumps(sorted(targets())))
+"""
+    result = session.server.result("tools/call", {
+        "name": "run_python_code", "arguments": {"code": code, "session": "new"}})
+    targets = json.loads(result["content"][0]["text"])
+    streams = {tuple(target) for fd, *target in targets if fd <= 2}
+    more = {tuple(target) for fd, *target in targets} - streams
+    assert sorted(kind for kind, *_ in more) == ["/memfd", "socket"], targets

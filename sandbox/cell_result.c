@@ -24,17 +24,17 @@ void cell_result_open(struct session *session)
 /* What the cell has used: all that is counted, less what was before. */
 static void account(struct session *session, struct run_result *result)
 {
-    struct run_usage used;
     const struct cell_progress *progress = &session->progress;
-    limiter_measure(&session->run->attempt.limited.limiter, &used);
+    const struct run_usage *used = &session->used;
+    limiter_measure(&session->run->attempt.limited.limiter, &session->used);
     /* Of programs that have ended, init knows it to the microsecond. */
     int64_t reported =
         reported_cpu_ns(&session->paused) - reported_cpu_ns(&progress->paused_before);
-    int64_t measured = used.cpu_ns - progress->before.cpu_ns;
+    int64_t measured = used->cpu_ns - progress->before.cpu_ns;
     result->cpu_ns = reported > measured ? reported : measured;
-    result->peak_memory_bytes = used.peak_memory_bytes;
-    result->peak_processes = used.peak_processes;
-    result->limits_reached |= used.limits_reached & ~progress->before.limits_reached;
+    result->peak_memory_bytes = used->peak_memory_bytes;
+    result->peak_processes = used->peak_processes;
+    result->limits_reached |= used->limits_reached & ~progress->before.limits_reached;
 }
 
 static void fill_in(struct session *session, struct run_result *result)

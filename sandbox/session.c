@@ -202,7 +202,9 @@ static void begin_cell(struct session *session)
         .number = session->progress.number + 1,
         .paused_before = session->paused,
     };
-    limiter_measure(limiter_of(session), &progress.before);
+    if (progress.number == 1)
+        limiter_measure(limiter_of(session), &session->used);
+    progress.before = session->used;
     clock_gettime(CLOCK_REALTIME_COARSE, &progress.since);
     if (progress.number == 1)
         session->folders_since = progress.since;

@@ -51,6 +51,7 @@ struct session {
     struct run_files_seen seen;
     struct timespec folders_since; /* run_folder.since: of the first cell */
     struct child_report paused; /* the last REPORT_PAUSED */
+    struct run_usage used; /* up to the end of the last cell; nothing runs between cells */
     struct loop_watch channel;
     struct loop_timer timer; /* of the stage */
     int64_t wanted_at; /* a cell waits for a place since then; 0: none does */

@@ -14,7 +14,6 @@
 #include "images/add.h"
 
 #include "images/base/interrupt.h"
-#include "images/base/tree.h"
 #include "images/build/contents.h"
 #include "images/build/staging.h"
 #include "images/build/system.h"
@@ -23,6 +22,7 @@
 #include "images/store/image_use.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <stdio.h>

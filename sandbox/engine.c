@@ -237,6 +237,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
+    engine->host.uppers = UPPER_STORE_NONE;
     warm_pool_open(&engine->pool, &engine->host, (unsigned)options->warm, may_prewarm);
     inherited_raise_limits();
     int r = id_map_choose(&engine->host.id_map, fault);
@@ -244,6 +245,8 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
         r = inherited_drop(&engine->host.id_map, fault);
     if (r == 0)
         r = jail_host_read(&engine->jail_host, fault);
+    if (r == 0 && options->uppers != NULL)
+        r = upper_store_open(&engine->host.uppers, options->uppers, fault);
     if (r < 0) {
         engine_free(engine);
         return r;
@@ -283,6 +286,7 @@ void engine_free(struct engine *engine)
         drop(engine->queued.first);
     loop_disarm(engine->host.loop, &engine->pump);
     warm_pool_close(&engine->pool);
+    upper_store_close(&engine->host.uppers);
     cgroup_delegation_release(&engine->host.cgroups);
     filter_release(&engine->host.filter);
     free(engine);

@@ -44,6 +44,11 @@ struct engine_options {
     uint64_t warm;
     /* A seccomp profile as JSON text (sandbox/jail/filter.h), borrowed; NULL: the built-in one. */
     const char *profile;
+    /*
+     * Where upper layers of overlay folders are on disk (sandbox/upper_store.h): an absolute path without
+     * links, borrowed for the call; NULL: they are on a tmpfs.
+     */
+    const char *uppers;
 };
 
 /* The engine keeps `loop`. 0, or a negative errno with its fault. */

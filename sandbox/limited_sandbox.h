@@ -14,6 +14,7 @@
 #include "sandbox/jail/sandbox.h"
 #include "sandbox/limits/cgroup_delegation.h"
 #include "sandbox/limits/limiter.h"
+#include "sandbox/upper_store.h"
 
 /* Shared by all sandboxes of an engine. */
 struct sandbox_host {
@@ -22,6 +23,7 @@ struct sandbox_host {
     struct id_map id_map;
     struct cgroup_delegation cgroups;
     struct engine_enforcement enforcement;
+    struct upper_store uppers; /* closed: the tmpfs of each jail holds its upper layers */
 };
 
 /*
@@ -50,9 +52,11 @@ void sandbox_template_release(struct sandbox_template *template);
 struct limited_sandbox {
     struct sandbox sandbox;
     struct limiter limiter;
+    struct upper_directory uppers; /* of overlay folders, if they are on disk */
 };
 
-#define LIMITED_SANDBOX_NONE ((struct limited_sandbox){SANDBOX_NONE, LIMITER_NONE})
+#define LIMITED_SANDBOX_NONE                                                                       \
+    ((struct limited_sandbox){SANDBOX_NONE, LIMITER_NONE, UPPER_DIRECTORY_NONE})
 
 /* 0; or a negative errno with its fault: then limited_sandbox_release() cleans up. */
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
@@ -61,7 +65,10 @@ int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *
 /* Kills the sandbox by all available means, without waiting for its end. */
 void limited_sandbox_kill(struct limited_sandbox *limited);
 
-/* Kills any remaining process, waits for the end, and removes the cgroup. */
+/*
+ * Kills any remaining process, waits for the end, and removes the cgroup, and what was written to
+ * overlay folders unless it was taken.
+ */
 void limited_sandbox_release(struct limited_sandbox *limited);
 
 #endif

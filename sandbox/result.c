@@ -37,6 +37,7 @@ void run_result_release(struct run_result *result)
     for (size_t i = 0; i < result->folders.count; i++)
         fd_close(&result->folders.list[i].upper_fd);
     result->folders.count = 0;
+    upper_directory_remove(&result->folders.directory);
     folder_changes_release(&result->appeared);
 }
 

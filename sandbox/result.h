@@ -13,6 +13,7 @@
 #include "sandbox/limits/limits.h"
 #include "sandbox/limits/outcome.h"
 #include "sandbox/limits/run_limits.h"
+#include "sandbox/upper_store.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,6 +52,7 @@ struct run_folders {
     struct run_folder list[FOLDERS_MAX]; /* in the order of run_spec.folders */
     size_t count;
     size_t lost; /* folders whose upper layer did not arrive: what was written is not known */
+    struct upper_directory directory; /* owned: holds the upper layers, if they are on disk */
 };
 
 /* What became of the session that the run was a cell of. */
@@ -83,6 +85,7 @@ struct run_result {
 };
 
 void run_files_release(struct run_files *files);
+/* Removes the upper layers, too: nobody may be reading them any more. */
 void run_result_release(struct run_result *result);
 
 /* Moves the result; *result is empty afterwards. */

@@ -194,11 +194,10 @@ static void on_unreadable(struct limiter *limiter)
     fault_identify(&run->attempt.fault, "usage_unreadable");
     run_fail(run,
              fault_set(&run->attempt.fault, EACCES,
-                       "the run was ended, because its resource usage could not be read, and there "
-                       "is no cgroup to limit it: /proc/PID/root or /proc/PID/task/TID/children "
-                       "of its processes cannot be read. Is /proc mounted with hidepid, or the "
-                       "kernel built without CONFIG_PROC_CHILDREN? With a cgroup neither is "
-                       "needed (`code-sandbox-mcp doctor`)"));
+                       "the run was ended, because its resource usage could not be read, which "
+                       "limits it where there is no cgroup, or copies of folders are on disk: "
+                       "/proc/PID/root, fd or task/TID/children of its processes cannot be read. "
+                       "Is /proc mounted with hidepid, or without CONFIG_PROC_CHILDREN?"));
 }
 
 static void on_deadline(struct loop_timer *timer)
@@ -364,6 +363,7 @@ static void collect_files(struct run *run)
                    run->parcel.file_count},
         .guard = &run->guard,
         .folders_since = run->attempt.fed_at,
+        .uppers = &run->attempt.limited.uppers,
     };
     run_files_collect(&source, &run->attempt.result);
 }

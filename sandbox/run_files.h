@@ -61,6 +61,7 @@ struct run_files_source {
         since; /* CLOCK_REALTIME_COARSE: files that have not changed since are left out */
     struct run_files_seen *seen; /* borrowed; what is found is added; NULL: none */
     bool removes_figures; /* after they are opened: those found next are new ones */
+    struct upper_directory *uppers; /* that of the sandbox; moved to the result; or NULL */
 };
 
 /*

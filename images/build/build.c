@@ -16,7 +16,6 @@
 
 #include "images/base/interrupt.h"
 #include "images/base/progress.h"
-#include "images/base/tree.h"
 #include "images/build/contents.h"
 #include "images/build/debian.h"
 #include "images/build/postinstall.h"
@@ -30,6 +29,7 @@
 #include "images/unpack/jailed.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 #include "images/build/install_apt.h"
 
 #include "images/base/file.h"
-#include "images/base/tree.h"
 #include "images/build/debian.h"
 #include "images/build/installer_output.h"
 #include "images/build/package_status.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <stdio.h>

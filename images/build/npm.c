@@ -1,11 +1,11 @@
 #include "images/build/npm.h"
 
 #include "images/base/file.h"
-#include "images/base/tree.h"
 #include "images/build/installer_output.h"
 #include "images/unpack/jailed.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,12 +1,12 @@
 #include "images/build/pip.h"
 
 #include "images/base/file.h"
-#include "images/base/tree.h"
 #include "images/build/install.h"
 #include "images/build/installer_output.h"
 #include "images/build/system.h"
 #include "images/build/upper_layer.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <glob.h>

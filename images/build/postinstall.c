@@ -1,7 +1,6 @@
 #include "images/build/postinstall.h"
 
 #include "images/base/file.h"
-#include "images/base/tree.h"
 #include "images/build/installer_output.h"
 #include "images/build/npm.h"
 #include "images/build/pip.h"
@@ -9,6 +8,7 @@
 #include "images/unpack/jailed.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <glob.h>

@@ -1,9 +1,9 @@
 #include "images/build/staging.h"
 
 #include "images/base/interrupt.h"
-#include "images/base/tree.h"
 #include "images/store/layer_sweep.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,9 +1,9 @@
 #include "images/build/upper_layer.h"
 
-#include "images/base/tree.h"
 #include "images/unpack/member.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 #include "images/store/layer_sweep.h"
 
-#include "images/base/tree.h"
 #include "images/store/layer_store.h"
 #include "images/store/store.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <string.h>
 #include <sys/file.h>

@@ -1,10 +1,10 @@
 #include "images/store/publish.h"
 
-#include "images/base/tree.h"
 #include "images/store/layer_sweep.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/text_file.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

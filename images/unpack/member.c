@@ -1,9 +1,9 @@
 #include "images/unpack/member.h"
 
-#include "images/base/tree.h"
 #include "images/unpack/whiteout.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 #include "sandbox/base/utf8.h"
 
 #include <fcntl.h>

@@ -395,6 +395,7 @@ static int doctor(const struct command *command, int argc, char **argv)
         print_report(&examination);
     if (r < 0)
         log_note("%s", fault.text[0] != '\0' ? fault.text : "no memory for the report");
+    overlay_place_release(&examination.copies);
     return r == 0 && examination.can_run ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -49,7 +49,7 @@ static void examine_kernel(struct examination *examination)
 static void examine_folders(struct examination *examination)
 {
     for (enum folder_mode mode = 0; mode < FOLDER_MODE_COUNT; mode++)
-        mount_mode_probe(mode, &examination->folder_faults[mode]);
+        mount_mode_probe(mode, &examination->copies, &examination->folder_faults[mode]);
     OWNED_MEMORY char *program = NULL;
     if (helpers_find(CHANGES_PROGRAM, CHANGES_FOLDER, &program) < 0)
         fault_set(&examination->folder_faults[FOLDER_OVERLAY], ENOENT,

@@ -48,6 +48,7 @@ struct examination {
     bool is_probed; /* enforcement is known; else limits_fault says why no sandbox can be made */
     struct engine_enforcement enforcement;
     struct fault folder_faults[FOLDER_MODE_COUNT]; /* why folders of that mode do not work; or "" */
+    struct overlay_place copies; /* owned; of overlay folders */
     struct fault limits_fault;
     /* One language runs, every one that is there does, and what the operator requires is there. */
     bool can_run;

@@ -20,9 +20,14 @@ static void print_modes(const struct examination *examination,
         bool is_fine = works(examination, mode);
         buffer_format(&text, "%s%s %s%s", mode > 0 ? "; " : "", folder_mode_name(mode),
                       is_fine ? "works" : "does not: ", examination->folder_faults[mode].text);
+        if (is_fine && mode == FOLDER_OVERLAY && examination->copies.path != NULL)
+            buffer_format(&text, ", with copies in %s, because %s", examination->copies.path,
+                          examination->copies.reason.text);
         all = all && is_fine;
     }
-    const char *line = buffer_string(&text);
+    char *line = buffer_string(&text);
+    if (line != NULL)
+        utf8_make_plain(line, false);
     print(all ? VERDICT_OK : VERDICT_WEAK, "folders", line != NULL ? line : "no memory");
 }
 
@@ -48,7 +53,7 @@ void doctor_folders_print(const struct examination *examination,
 /* Text of the operator's, which may not be UTF-8. */
 static void write_path(struct json_writer *writer, const char *key, const char *path)
 {
-    OWNED_MEMORY char *plain = strdup(path);
+    OWNED_MEMORY char *plain = path != NULL ? strdup(path) : NULL;
     if (plain != NULL)
         utf8_make_plain(plain, true);
     json_text_member(writer, key, plain);
@@ -69,6 +74,13 @@ void doctor_folders_write(struct json_writer *writer, const struct examination *
         json_end_object(writer);
     }
     json_end_array(writer);
+    json_key(writer, "copies");
+    json_begin_object(writer);
+    json_text_member(writer, "on", examination->copies.path != NULL ? "disk" : "tmpfs");
+    write_path(writer, "path", examination->copies.path);
+    json_text_member(writer, "reason",
+                     examination->copies.path != NULL ? examination->copies.reason.text : NULL);
+    json_end_object(writer);
     json_key(writer, "mounted");
     json_begin_array(writer);
     for (size_t i = 0; i < folders->count; i++) {

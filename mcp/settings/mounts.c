@@ -1,7 +1,6 @@
 #include "mcp/settings/mounts.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/folder_probe.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -34,11 +33,6 @@ int mount_mode_read(const char *name, enum folder_mode *ret_mode, struct fault *
     }
     return fault_set(fault, EINVAL, "the mode of a folder must be ro, overlay or rw, not \"%.40s\"",
                      name);
-}
-
-int mount_mode_probe(enum folder_mode mode, struct fault *fault)
-{
-    return folder_probe(mode, fault);
 }
 
 int mounts_add(struct mounts *mounts, const struct mount *mount, struct fault *fault)
@@ -145,9 +139,14 @@ static int check_own(const struct folder *folder, const struct mount_fence *fenc
     OWNED_MEMORY char *store = real_path(fence->store);
     OWNED_MEMORY char *configuration = real_path(fence->configuration);
     OWNED_MEMORY char *read = real_path(fence->configuration_read);
+    OWNED_MEMORY char *copies = real_path(fence->copies);
     if (store != NULL &&
         (folder_is_below(store, folder->path) || folder_is_below(folder->path, store)))
         return refuse(folder, "the images of this server are there", "mount another folder", fault);
+    if (copies != NULL &&
+        (folder_is_below(copies, folder->path) || folder_is_below(folder->path, copies)))
+        return refuse(folder, "copies of folders of other runs are there", "mount another folder",
+                      fault);
     if ((configuration != NULL && (folder_is_below(configuration, folder->path) ||
                                    folder_is_below(folder->path, configuration))) ||
         (read != NULL && folder_is_below(read, folder->path)))
@@ -190,8 +189,6 @@ static int open_mount(const struct mount *mount, const struct mount_fence *fence
         r = check_own(folder, fence, fault);
     if (r == 0 && is_project)
         r = check_project(folder, fence, fault);
-    if (r == 0 && mount->mode == FOLDER_OVERLAY)
-        r = folder_probe_upper(fault);
     if (r < 0)
         return r;
     folder->mode = mount->mode;

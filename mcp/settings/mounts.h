@@ -32,9 +32,6 @@ void mounts_release(struct mounts *mounts);
 /* FOLDER_READ_ONLY for "ro" ...; 0 or -EINVAL with a fault that lists the names. */
 int mount_mode_read(const char *name, enum folder_mode *ret_mode, struct fault *fault);
 
-/* Tries the mode on this machine. 0, or a negative errno with a fault that says why it does not work. */
-int mount_mode_probe(enum folder_mode mode, struct fault *fault);
-
 /*
  * Adds HOST[:MODE][@JAILPATH], read from the right: an @ counts only before a /, a : only before a
  * mode. 0; -EINVAL or -ENOMEM with a fault.
@@ -52,6 +49,7 @@ struct mount_fence {
     const char *configuration; /* the directory of the usual file */
     const char *configuration_read; /* the file that was read */
     const char *under; /* where "project" may also be: --mount-under */
+    const char *copies; /* of overlay folders */
 };
 
 /*

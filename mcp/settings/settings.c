@@ -22,6 +22,7 @@ void settings_release(struct settings *settings)
     environment_release(&settings->environment);
     mounts_release(&settings->mounts);
     folders_release(&settings->folders);
+    overlay_place_release(&settings->copies);
     free(settings->mount_under);
     for (size_t i = 0; i < LANGUAGE_COUNT; i++)
         free(settings->images[i]);

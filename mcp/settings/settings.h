@@ -14,6 +14,7 @@
 #include "mcp/base/log.h"
 #include "mcp/settings/environment.h"
 #include "mcp/settings/mounts.h"
+#include "mcp/settings/overlay_place.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/base/options.h"
 #include "sandbox/engine.h"
@@ -53,6 +54,7 @@ struct settings {
     struct mounts mounts; /* as written */
     char *mount_under; /* owned; where the project may be; or NULL */
     struct folders folders; /* the same, open and checked, once complete */
+    struct overlay_place copies; /* of overlay folders, if there are any */
     char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
     const char *configuration; /* the file that --config names, borrowed; NULL: the usual one */
     char *configuration_read;  /* owned; the file that was read, NULL while there was none */

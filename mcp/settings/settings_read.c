@@ -165,19 +165,27 @@ static int open_folders(struct settings *settings, struct fault *fault)
 {
     OWNED_MEMORY char *store = NULL;
     OWNED_MEMORY char *configuration = NULL;
+    OWNED_MEMORY char *copies = NULL;
     int r = store_path(&store, fault);
     if (r == 0 && (r = configuration_directory(&configuration)) == -ENOMEM)
+        return fault_set(fault, ENOMEM, "out of memory for folders");
+    if ((r == 0 || r == -ENOENT) && (r = overlay_place_directory(&copies)) == -ENOMEM)
         return fault_set(fault, ENOMEM, "out of memory for folders");
     if (r < 0 && r != -ENOENT)
         return r;
     const struct mount_fence fence = {
         .home = xdg_home(),
         .store = store,
+        .copies = copies,
         .configuration = configuration,
         .configuration_read = settings->configuration_read,
         .under = settings->mount_under,
     };
-    return mounts_open(&settings->mounts, &fence, &settings->folders, fault);
+    r = mounts_open(&settings->mounts, &fence, &settings->folders, fault);
+    if (r == 0 && folders_have(&settings->folders, FOLDER_OVERLAY))
+        r = overlay_place_find(&settings->copies, fault);
+    settings->engine.uppers = settings->copies.path;
+    return r;
 }
 
 /*

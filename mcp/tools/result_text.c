@@ -366,7 +366,7 @@ static const struct schema_member schema_members[] = {
     {"stderr", "string", "Its output to stderr, cut in the same way", false},
     {"outcome", "string",
      "How it ended: exited, signaled, timed_out, cpu_limit, out_of_memory, process_limit, "
-     "output_limit or cancelled",
+     "output_limit, disk_limit or cancelled",
      false},
     {"exit_code", "integer", "0 means success; null unless it exited", true},
     {"signal", "string", "The signal that killed it; null unless it was signaled", true},

@@ -1,6 +1,7 @@
 #include "sandbox/jail/folder_probe.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 #include "sandbox/jail/remedy.h"
 
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 
 #define ATTRIBUTE "user.overlay.opaque"
 
-int folder_probe_upper(struct fault *fault)
+int folder_probe_tmpfs(struct fault *fault)
 {
     /* A file of the kernel's own tmpfs: an ordinary user cannot mount one outside of a namespace. */
     OWNED_FD int fd = memfd_create("probe", MFD_CLOEXEC);
@@ -28,10 +29,11 @@ int folder_probe_upper(struct fault *fault)
         return 0;
     struct utsname kernel = {0};
     uname(&kernel);
-    return fault_set(fault, EOPNOTSUPP,
-                     "the tmpfs of this kernel (%s) cannot hold the upper layer of an overlay: it "
-                     "needs Linux 6.6 or later with CONFIG_TMPFS_XATTR. Use the mode ro",
-                     kernel.release);
+    return fault_set(
+        fault, EOPNOTSUPP,
+        "the tmpfs of this kernel (%s) keeps no attributes of overlays, as it does from "
+        "Linux 6.6 on with CONFIG_TMPFS_XATTR",
+        kernel.release);
 }
 
 static int write_file(const char *path, const char *text)
@@ -73,40 +75,67 @@ static int make_filesystem(const char *type, const char *const (*options)[2], si
     return fd < 0 ? -errno : fd;
 }
 
-static int probe_in_child(enum folder_mode mode)
+/* Changes to a place for the layers: a new tmpfs, or the directory. */
+static int enter_place(const char *directory)
 {
-    static const char *const read_only[][2] = {{"lowerdir", "a:b"}};
-    static const char *const writable[][2] = {
-        {"lowerdir", "a"}, {"upperdir", "b"}, {"workdir", "c"}};
-    int r = enter_namespaces();
-    if (r < 0)
-        return r;
+    if (directory != NULL)
+        return chdir(directory) < 0 ? -errno : 0;
     OWNED_FD int tmpfs = make_filesystem("tmpfs", NULL, 0);
     if (tmpfs < 0)
         return tmpfs;
     /* /proc is known to exist; nothing in this process needs it any more. */
     if (syscall(SYS_move_mount, tmpfs, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH) < 0 ||
-        fchdir(tmpfs) < 0 || mkdir("a", 0700) < 0 || mkdir("b", 0700) < 0 || mkdir("c", 0700) < 0)
+        fchdir(tmpfs) < 0)
         return -errno;
-    if (mode == FOLDER_WRITABLE) {
-        OWNED_FD int copy =
-            (int)syscall(SYS_open_tree, tmpfs, "a", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-        return copy < 0 ? -errno : 0;
-    }
-    OWNED_FD int overlay = mode == FOLDER_OVERLAY
-                               ? make_filesystem("overlay", writable, ARRAY_LENGTH(writable))
-                               : make_filesystem("overlay", read_only, ARRAY_LENGTH(read_only));
+    return 0;
+}
+
+static int probe_bind(void)
+{
+    OWNED_FD int copy =
+        (int)syscall(SYS_open_tree, AT_FDCWD, "a", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    return copy < 0 ? -errno : 0;
+}
+
+static int probe_read_only(void)
+{
+    static const char *const options[][2] = {{"lowerdir", "a:b"}};
+    OWNED_FD int overlay = make_filesystem("overlay", options, ARRAY_LENGTH(options));
     return overlay < 0 ? overlay : 0;
 }
 
-int folder_probe(enum folder_mode mode, struct fault *fault)
+/* A removed directory leaves a whiteout; one made in its place needs an attribute. */
+static int probe_overlay(void)
 {
-    int r = mode == FOLDER_OVERLAY ? folder_probe_upper(fault) : 0;
+    static const char *const options[][2] = {
+        {"lowerdir", "a"}, {"upperdir", "b"}, {"workdir", "c"}};
+    if (mkdir("a/d", 0700) < 0)
+        return -errno;
+    OWNED_FD int overlay = make_filesystem("overlay", options, ARRAY_LENGTH(options));
+    if (overlay < 0)
+        return overlay;
+    return unlinkat(overlay, "d", AT_REMOVEDIR) < 0 || mkdirat(overlay, "d", 0700) < 0 ? -errno : 0;
+}
+
+static int probe_in_child(enum folder_mode mode, const char *directory)
+{
+    int r = enter_namespaces();
+    if (r == 0)
+        r = enter_place(directory);
     if (r < 0)
         return r;
+    if (mkdir("a", 0700) < 0 || mkdir("b", 0700) < 0 || mkdir("c", 0700) < 0)
+        return -errno;
+    if (mode == FOLDER_WRITABLE)
+        return probe_bind();
+    return mode == FOLDER_OVERLAY ? probe_overlay() : probe_read_only();
+}
+
+static int probe(enum folder_mode mode, const char *directory, struct fault *fault)
+{
     pid_t child = fork();
     if (child == 0)
-        _exit(-probe_in_child(mode));
+        _exit(-probe_in_child(mode, directory));
     int status = 0;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
@@ -119,4 +148,25 @@ int folder_probe(enum folder_mode mode, struct fault *fault)
                      error == EPERM || error == EACCES
                          ? USERNS_HELP
                          : "it needs overlayfs and Linux 5.11 (`modprobe overlay`)");
+}
+
+/* A directory of its own below the given one, which is removed again. */
+static int probe_below(const char *directory, struct fault *fault)
+{
+    OWNED_MEMORY char *place = NULL;
+    if (asprintf(&place, "%s/probe-XXXXXX", directory) < 0) {
+        place = NULL;
+        return fault_set(fault, ENOMEM, "out of memory for a path");
+    }
+    if (mkdtemp(place) == NULL)
+        return fault_set(fault, errno, "cannot make a directory there: %m");
+    int r = probe(FOLDER_OVERLAY, place, fault);
+    tree_remove(AT_FDCWD, place);
+    return r;
+}
+
+int folder_probe(enum folder_mode mode, const char *directory, struct fault *fault)
+{
+    return mode == FOLDER_OVERLAY && directory != NULL ? probe_below(directory, fault)
+                                                       : probe(mode, NULL, fault);
 }

@@ -33,10 +33,9 @@ void limiter_set_limits(struct limiter *limiter, const struct run_limits *limits
 static void exceed(struct limiter *limiter, enum limit_index limit)
 {
     static const enum run_outcome outcomes[LIMIT_COUNT] = {
-        [LIMIT_MEMORY] = OUTCOME_OUT_OF_MEMORY,
-        [LIMIT_MACHINE_MEMORY] = OUTCOME_OUT_OF_MEMORY,
-        [LIMIT_PROCESSES] = OUTCOME_PROCESS_LIMIT,
-        [LIMIT_CPU] = OUTCOME_CPU_LIMIT,
+        [LIMIT_MEMORY] = OUTCOME_OUT_OF_MEMORY,    [LIMIT_MACHINE_MEMORY] = OUTCOME_OUT_OF_MEMORY,
+        [LIMIT_PROCESSES] = OUTCOME_PROCESS_LIMIT, [LIMIT_CPU] = OUTCOME_CPU_LIMIT,
+        [LIMIT_DISK] = OUTCOME_DISK_LIMIT,
     };
     if (limiter->is_over)
         return;
@@ -63,6 +62,22 @@ static void on_full(struct cgroup_limiter *by_cgroup)
     exceed(container_of(by_cgroup, struct limiter, by_cgroup), LIMIT_PROCESSES);
 }
 
+static void on_disk(struct disk_watch *watch, enum disk_finding finding)
+{
+    struct limiter *limiter = container_of(watch, struct limiter, disk);
+    if (finding == DISK_EXCEEDED) {
+        limiter->by_polling.history.limits_reached |= REACHED_DISK;
+        exceed(limiter, LIMIT_DISK);
+    } else {
+        on_unreadable(&limiter->by_polling);
+    }
+}
+
+void limiter_watch_disk(struct limiter *limiter, int directory_fd)
+{
+    limiter->disk.directory_fd = directory_fd;
+}
+
 void limiter_begin(struct limiter *limiter, struct loop *loop, pid_t init)
 {
     limiter->by_cgroup.stays_full = on_full;
@@ -72,6 +87,10 @@ void limiter_begin(struct limiter *limiter, struct loop *loop, pid_t init)
         cgroup_limiter_begin(&limiter->by_cgroup, loop);
     if (!enforcement_is_cgroup(&limiter->by_polling.enforced))
         polling_limiter_begin(&limiter->by_polling, loop, init);
+    limiter->disk.found = on_disk;
+    if (limiter->disk.directory_fd >= 0 &&
+        disk_watch_start(&limiter->disk, loop, init, &limiter->by_polling.limits) < 0)
+        on_unreadable(&limiter->by_polling);
 }
 
 bool limiter_is_past(struct limiter *limiter, pid_t init)
@@ -135,6 +154,7 @@ void limiter_account(struct limiter *limiter, const struct rusage *resources, bo
     int64_t cpu_ns = nanoseconds_of(&resources->ru_utime) + nanoseconds_of(&resources->ru_stime);
     cgroup_limiter_stop(&limiter->by_cgroup);
     polling_limiter_stop(&limiter->by_polling);
+    disk_watch_stop(&limiter->disk);
     *ret_usage = (struct run_usage){
         /* Only the samples include processes that the kernel reaped after init was killed. */
         .cpu_ns = larger(cpu_ns, polled->cpu_ns),
@@ -149,5 +169,6 @@ void limiter_account(struct limiter *limiter, const struct rusage *resources, bo
 void limiter_release(struct limiter *limiter)
 {
     polling_limiter_release(&limiter->by_polling);
+    disk_watch_stop(&limiter->disk);
     cgroup_limiter_release(&limiter->by_cgroup);
 }

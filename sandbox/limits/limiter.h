@@ -8,6 +8,7 @@
 #define SANDBOX_LIMITS_LIMITER_H
 
 #include "sandbox/limits/cgroup_limiter.h"
+#include "sandbox/limits/disk_watch.h"
 #include "sandbox/limits/enforcement.h"
 #include "sandbox/limits/outcome.h"
 #include "sandbox/limits/polling_limiter.h"
@@ -17,13 +18,16 @@
 struct limiter {
     struct cgroup_limiter by_cgroup;
     struct polling_limiter by_polling;
+    struct disk_watch disk;
     bool is_over; /* a limit was exceeded, or the run ended */
     void (*exceeded)(struct limiter *limiter, enum run_outcome outcome);
     void (*unreadable)(struct limiter *limiter);
 };
 
 #define LIMITER_NONE                                                                               \
-    ((struct limiter){.by_cgroup = CGROUP_LIMITER_NONE, .by_polling = POLLING_LIMITER_NONE})
+    ((struct limiter){.by_cgroup = CGROUP_LIMITER_NONE,                                            \
+                      .by_polling = POLLING_LIMITER_NONE,                                          \
+                      .disk = DISK_WATCH_NONE})
 
 /*
  * Before the run's first process: makes its cgroup, if `parent` has any. `enforced` says what
@@ -32,6 +36,12 @@ struct limiter {
 int limiter_open(struct limiter *limiter, struct cgroup_parent *parent,
                  const struct enforcement *enforced, const struct run_limits *limits,
                  struct fault *fault);
+
+/*
+ * The run also writes to this directory on disk, borrowed until limiter_account(), and no file system
+ * of its own bounds it. Precedes limiter_begin().
+ */
+void limiter_watch_disk(struct limiter *limiter, int directory_fd);
 
 /* For CLONE_INTO_CGROUP; -1: there is no cgroup. */
 int limiter_cgroup_fd(const struct limiter *limiter);
@@ -44,7 +54,7 @@ void limiter_set_limits(struct limiter *limiter, const struct run_limits *limits
 
 /*
  * The program begins. From now on the loop calls, once at most, limiter->exceeded with
- * OUTCOME_OUT_OF_MEMORY, _PROCESS_LIMIT or _CPU_LIMIT, or limiter->unreadable if the run cannot be
+ * OUTCOME_OUT_OF_MEMORY, _PROCESS_LIMIT, _CPU_LIMIT or _DISK_LIMIT, or limiter->unreadable if the run cannot be
  * sampled. Runs that the kernel ends show in limiter_account().
  */
 void limiter_begin(struct limiter *limiter, struct loop *loop, pid_t init);

@@ -83,6 +83,16 @@
 #define FOLDER_PARTS_MAX 1000
 #define FOLDER_APPEARED_MAX 16 /* protected names told after a run */
 
+/*
+ * Upper layers on disk: levels of directories; between two looks at the free space, and at most
+ * between two counts; and how much of the free space is left alone: this, or half if that is less.
+ */
+#define UPPER_DEPTH_MAX 250
+#define DISK_LOOK_EVERY_MS 10
+#define DISK_COUNT_EVERY_MS 1000
+#define DISK_RESERVE GIBIBYTE
+#define UPPER_STORE_TRIES 16 /* to make the directory of a server */
+
 /* The queue. */
 #define RUNS_QUEUED_MAX 1024
 #define RUNS_QUEUED_BYTES_MAX (64 * MEBIBYTE) /* of code, input files and stdin */

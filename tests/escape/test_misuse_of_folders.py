@@ -4,14 +4,27 @@ The attempts stand in attempts_folders.py; test_twins_of_folders.py shows that t
 """
 
 import os
+import pathlib
+import tempfile
 
 import pytest
 from attempts_folders import ATTEMPTS
 from folders import FolderJail, Folders
 
+from support import hidden, mcp_client
+
+
+@pytest.fixture(scope="module", params=["tmpfs", "disk"])
+def upper(request):
+    """What is written to the overlay is on a tmpfs and, as on old kernels, on disk."""
+    if request.param == "tmpfs" and not hidden.tmpfs_keeps_attributes():
+        pytest.skip("this kernel has no user attributes on a tmpfs")
+    return request.param
+
 
 @pytest.fixture(scope="module")
-def folders(bait, tmp_path_factory):
+def folders(bait, tmp_path_factory, upper):
+    del upper  # new ones for each
     folders = Folders(tmp_path_factory.mktemp("folders"), bait)
     yield folders
     folders.close()
@@ -28,10 +41,13 @@ def before(folders):
 
 
 @pytest.fixture(scope="module")
-def jail(bait, folders, server_path, before):
-    jail = FolderJail(bait, folders, server_path)
-    with jail.server:
-        yield jail
+def jail(bait, folders, server_path, before, upper):
+    with tempfile.TemporaryDirectory(dir=pathlib.Path.home(), prefix="state-") as state, pytest.MonkeyPatch.context() as patch:
+        if upper == "disk":
+            patch.setattr(mcp_client, "BEFORE_EXEC", hidden.hide_attributes_of_tmpfs)
+        jail = FolderJail(bait, folders, server_path, environment={"XDG_STATE_HOME": state})
+        with jail.server:
+            yield jail
 
 
 @pytest.mark.parametrize("name", ATTEMPTS)

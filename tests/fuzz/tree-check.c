@@ -1,8 +1,8 @@
 #include "tests/fuzz/tree-check.h"
 
-#include "images/base/tree.h"
 #include "images/unpack/member.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>

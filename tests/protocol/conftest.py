@@ -1,8 +1,13 @@
 """Servers to talk to."""
 
+import os
+import pathlib
+import shutil
+import tempfile
+
 import pytest
 
-from support import mcp_client
+from support import hidden, mcp_client
 
 
 @pytest.fixture
@@ -18,6 +23,25 @@ def start():
     for server in servers:
         server.stop()
         assert not server.complaints
+
+
+@pytest.fixture(params=["tmpfs", "disk"])
+def each_upper(request, monkeypatch):
+    """What snippets write to overlay folders is on a tmpfs and, as on old kernels, on disk.
+
+    Servers that ended well leave nothing there.
+    """
+    state = pathlib.Path(tempfile.mkdtemp(dir=pathlib.Path.home(), prefix="state-"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    if request.param == "disk":
+        monkeypatch.setattr(mcp_client, "BEFORE_EXEC", hidden.hide_attributes_of_tmpfs)
+    elif not hidden.tmpfs_keeps_attributes():
+        pytest.skip("this kernel has no user attributes on a tmpfs")
+    yield request.param
+    copies = state / "code-sandbox-mcp" / "overlays"
+    left = os.listdir(copies) if copies.exists() else []
+    shutil.rmtree(state)
+    assert left == []
 
 
 @pytest.fixture
@@ -39,7 +63,7 @@ def images():
     return mcp_client.available_images()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def python_settings(images):
     """The environment of a server that runs Python, on the smallest image that is there."""
     if "python-slim" in images:

@@ -13,6 +13,8 @@ import pytest
 from support.folder import give_to_snippets
 from support.mcp_client import RECORD, run_program
 
+pytestmark = pytest.mark.usefixtures("each_upper")
+
 CHANGE = """
 import os
 os.chdir({folder!r})
@@ -65,7 +67,13 @@ def read(server, uri):
     return server.request("resources/read", {"uri": uri})["result"]["contents"][0]
 
 
+def need_git():
+    if shutil.which("git") is None:
+        pytest.skip("this machine has no git")
+
+
 def apply(patch, folder):
+    need_git()
     subprocess.run(["git", "apply", "-"], input=patch, cwd=folder, check=True,
                    env={**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)})
 
@@ -110,6 +118,7 @@ def test_copy_of_the_patch_is_named_with_the_command(start_python, folder, home)
     path = saved / "1" / "changes.patch"
     assert f"To apply it: git -C '{folder}' apply {path}" in notes_of(result).splitlines()
     assert changes_of(result)["patch"]["path"] == str(path)
+    need_git()
     subprocess.run(["sh", "-c", f"git -C '{folder}' apply {path}"], check=True)
     assert (folder / "README.md").read_text() == "one\ntwo\nmore\n"
 

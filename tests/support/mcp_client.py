@@ -27,6 +27,7 @@ RECORD = "code-sandbox/result"  # the key of a result's _meta
 WAIT_LONG = "import time; print('begun', flush=True); time.sleep(600)"
 STATELESS_META = {mcp_schema.VERSION_KEY: mcp_schema.STATELESS, mcp_schema.CAPABILITIES_KEY: {}}
 READ_SIZE = 1 << 16
+BEFORE_EXEC = None  # what each program does first: support.hidden
 PATIENCE = 30  # seconds: how long an answer may take before a test fails
 
 
@@ -47,6 +48,7 @@ def run_program(*arguments, **options):
     """Runs the program to its end; the output is bytes."""
     options.setdefault("timeout", PATIENCE)
     options.setdefault("env", environment_of())
+    options.setdefault("preexec_fn", BEFORE_EXEC)
     if "input" not in options:
         options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run([program_path(), *arguments], capture_output=True, check=False, **options)
@@ -66,6 +68,7 @@ class Server:
     """
 
     def __init__(self, *arguments, program=None, environment=None, stateless=False, **options):
+        options.setdefault("preexec_fn", BEFORE_EXEC)
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [program or program_path(), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -82,7 +82,7 @@ static void number_of_folders_is_bounded(void **state)
 /* A home with a project, a store and a configuration, and a folder outside. */
 struct tree {
     char root[64];
-    char home[128], store[192], configuration[192], outside[128];
+    char home[128], store[192], configuration[192], copies[192], outside[128];
 };
 
 static void join(char *path, size_t size, const char *directory, const char *name)
@@ -107,9 +107,11 @@ static int tree_make(void **state)
     join(tree.outside, sizeof(tree.outside), tree.root, "outside");
     join(tree.store, sizeof(tree.store), tree.home, "data/store");
     join(tree.configuration, sizeof(tree.configuration), tree.home, "settings/own");
+    join(tree.copies, sizeof(tree.copies), tree.home, "state/own");
     static const char *const names[] = {
-        "home",      "outside",         "outside/work",      "home/project",  "home/project/a",
-        "home/data", "home/data/store", "home/data/store/x", "home/settings", "home/settings/own"};
+        "home",       "outside",         "outside/work",      "home/project",  "home/project/a",
+        "home/data",  "home/data/store", "home/data/store/x", "home/settings", "home/settings/own",
+        "home/state", "home/state/own",  "home/state/own/x"};
     for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
         make(tree.root, names[i]);
     char path[PATH_MAX];
@@ -136,7 +138,8 @@ static int open_one(const struct tree *tree, const char *text, const char *under
 {
     OWNED(mounts_release) struct mounts mounts = {0};
     int r = mounts_add_text(&mounts, "--mount", text, fault);
-    const struct mount_fence fence = {tree->home, tree->store, tree->configuration, NULL, under};
+    const struct mount_fence fence = {tree->home, tree->store, tree->configuration,
+                                      NULL,       under,       tree->copies};
     return r < 0 ? r : mounts_open(&mounts, &fence, folders, fault);
 }
 
@@ -173,6 +176,8 @@ static void refusals_of_own_folders_name_the_reason(void **state)
         {"home/data/store/x", "images of this server"},
         {"home/link", "images of this server"},
         {"home/project/../data", "images of this server"},
+        {"home/state", "copies of folders of other runs"},
+        {"home/state/own/x", "copies of folders of other runs"},
         {"home/settings", "configuration of this server"},
         {"home/settings/own", "configuration of this server"},
         {"home/project/file", "is not a folder"},

@@ -1,7 +1,7 @@
 #include "images/base/file.h"
-#include "images/base/tree.h"
 #include "images/build/pip.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
-#include "images/base/tree.h"
 #include "images/store/image_record.h"
 #include "images/store/image_use.h"
 #include "images/store/publish.h"
 #include "images/store/store.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -34,12 +34,12 @@ BOOT_TRIES = 2
 CONSOLE_LINES = 40
 PASSED_ON = ("MUST_WORK", "CODE_SANDBOX_WHOLE")
 IMAGE = "python-slim"
+NAMES = ("python", "python-slim", "bash")  # of the same image, which also has a shell
 BENCHES = ("tests/bench/bench-runs", "tests/bench/nothing")
 
 
 def make_input_disk(build, scratch, guest_image, python=IMAGE):
-    """The tests, the programs, the modules, and an image under the name of Python's usual one and a
-    greedy one, or none."""
+    """The tests, the programs, the modules, and an image under several names and a greedy one, or none."""
     tree, disk = scratch / "input", scratch / "input.ext4"
     shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     for program in (*build.rglob("code-sandbox-mcp*"), *(build / name for name in BENCHES)):
@@ -51,7 +51,8 @@ def make_input_disk(build, scratch, guest_image, python=IMAGE):
         shutil.copy(overlay, tree)
     if python:
         store = tree / "store" / "code-sandbox-mcp" / "images"
-        images.copy_image(images.user_images() / python, store, "python")
+        for name in NAMES:  # the layers are there once
+            images.copy_image(images.user_images() / python, store, name)
         greedy = greedy_store(build / "mcp" / "code-sandbox-mcp", scratch / "greedy", "time")
         images.copy_image(greedy / "code-sandbox-mcp" / "images" / "greedy", store)
     (tree / "settings.json").write_text(json.dumps({

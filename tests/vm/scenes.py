@@ -18,11 +18,10 @@ SCOPES = ("vm/guest/test_scopes.py",)
 WARM = ("vm/guest/test_warm.py",)
 MEMORY = ("jail/test_memory_families.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
-# No image of Bash is in the guest. Before Linux 6.6, a tmpfs cannot hold the copy of a folder.
-WITHOUT_COPIES = "read_only or writable or protected_names_cannot or sockets"
-FOLDERS = ("protocol/test_folders.py", "-k", f"overlay or renamed or many_files or {WITHOUT_COPIES}")
-FOLDERS_WITHOUT_COPIES = ("protocol/test_folders.py", "-k", WITHOUT_COPIES)
 SESSIONS = ("vm/guest/test_session_limits.py",)
+# Before Linux 6.6 copies of folders are on disk.
+FOLDERS = ("protocol/test_folders.py", "protocol/test_folder_patches.py", "protocol/test_copies_on_disk.py",
+           "escape/test_misuse_of_folders.py")
 
 # What `doctor` is to say; `reason` is a piece of its sentence.
 CGROUP = {"tier": "cgroup", "memory": "cgroup", "processes": "cgroup", "cpu": "cgroup",
@@ -126,8 +125,7 @@ SCENES = (
     Scene("6.12-systemd", "6.12", SYSTEMD_PARTS, left_out=(
         "no-private-socket", "no-runtime-directory")),
     Scene("6.1-systemd", "6.1", (dataclasses.replace(LOGIN, sample=(*LIMITS, *WARM, *SESSIONS)),
-                                 Part("folders", FOLDERS_WITHOUT_COPIES, BY_SYSTEMD),
-                                 *(part for part in SYSTEMD_PARTS[1:] if part.name != "folders")),
+                                 *SYSTEMD_PARTS[1:]),
           left_out=tuple(part.name for part in SYSTEMD_PARTS[1:] if part.name != "folders")),
     Scene("no-memory-controller", "6.12", weak_parts(
         {**BY_SYSTEMD, "tier": "rlimit", "memory": "watched",

@@ -32,6 +32,7 @@
 struct overlay {
     int top, bottom; /* lower layers; top may be -1 if there is an upper layer */
     int upper, work;
+    bool is_volatile; /* nothing is ever synchronized to disk, not even at the end */
 };
 
 static size_t append(char *text, size_t length, const char *more)
@@ -89,6 +90,9 @@ static int overlay_make(const struct jail *jail, const struct overlay *overlay)
     int r = set_layers(context, overlay);
     if (r == 0 && syscall(SYS_fsconfig, context, FSCONFIG_SET_FLAG, "userxattr", NULL, 0) < 0)
         r = -errno;
+    if (r == 0 && overlay->is_volatile &&
+        syscall(SYS_fsconfig, context, FSCONFIG_SET_FLAG, "volatile", NULL, 0) < 0)
+        r = -errno;
     if (r == 0)
         r = filesystem_mount(context,
                              FOLDER_ATTRIBUTES | (overlay->upper < 0 ? READ_ONLY_ATTRIBUTE : 0));
@@ -110,17 +114,17 @@ static int open_plain(int directory_fd, const char *path, uint64_t resolve)
 
 /*
  * By its path, because an overlay takes layers only from mounts of this namespace, and the server's
- * descriptor belongs to another. The folder must be the same as when the server opened it.
+ * descriptor belongs to another. The directory must be the same as when the server opened it.
  */
-static int open_folder(const struct plan_folder *folder)
+static int open_layer(const char *path, uint64_t device, uint64_t inode)
 {
-    int fd = open_plain(AT_FDCWD, folder->path, 0);
+    int fd = open_plain(AT_FDCWD, path, 0);
     if (fd < 0)
         return fd;
     struct stat status;
     if (fstat(fd, &status) < 0)
         return -errno;
-    return status.st_dev == folder->device && status.st_ino == folder->inode ? fd : -ESTALE;
+    return status.st_dev == device && status.st_ino == inode ? fd : -ESTALE;
 }
 
 int step_open_folders(struct jail *jail)
@@ -130,11 +134,17 @@ int step_open_folders(struct jail *jail)
         jail_note(jail, STEP_OPEN_FOLDER, (int)i);
         if (i >= JAIL_FOLDERS_MAX)
             return -E2BIG;
-        jail->folder_fds[i] = open_folder(&plan->folders[i]);
+        const struct plan_folder *folder = &plan->folders[i];
+        jail->folder_fds[i] = open_layer(folder->path, folder->device, folder->inode);
         if (jail->folder_fds[i] < 0)
             return jail->folder_fds[i];
     }
-    return 0;
+    jail->uppers_fd = -1;
+    if (plan->uppers_path == NULL)
+        return 0;
+    jail_note(jail, STEP_OPEN_UPPERS, -1);
+    jail->uppers_fd = open_layer(plan->uppers_path, plan->uppers_device, plan->uppers_inode);
+    return jail->uppers_fd < 0 ? jail->uppers_fd : 0;
 }
 
 /* Makes a directory, unless it is there, and opens it. */
@@ -150,13 +160,16 @@ static int make_read_only(const struct jail *jail, int directory_fd, int folder_
     int empty = make_directory(directory_fd, EMPTY_NAME);
     if (empty < 0)
         return empty;
-    int fd = overlay_make(jail, &(struct overlay){empty, folder_fd, -1, -1});
+    int fd = overlay_make(jail, &(struct overlay){empty, folder_fd, -1, -1, false});
     close(empty);
     return fd;
 }
 
 static int make_overlay(struct jail *jail, int directory_fd, int folder_fd)
 {
+    bool is_on_disk = jail->uppers_fd >= 0;
+    if (is_on_disk)
+        directory_fd = jail->uppers_fd;
     char name[NUMBER_DIGITS_MAX + sizeof("work")];
     append_number(name, append(name, 0, "work"), (unsigned)jail->upper_count);
     int work = make_directory(directory_fd, name);
@@ -168,7 +181,7 @@ static int make_overlay(struct jail *jail, int directory_fd, int folder_fd)
     int upper = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (upper < 0)
         return -errno;
-    int fd = overlay_make(jail, &(struct overlay){-1, folder_fd, upper, work});
+    int fd = overlay_make(jail, &(struct overlay){-1, folder_fd, upper, work, is_on_disk});
     close(work);
     jail->upper_fds[jail->upper_count++] = upper;
     return fd;
@@ -238,6 +251,8 @@ int step_make_folders(struct jail *jail)
     if (before >= 0)
         close(before);
     close(directory);
+    if (jail->uppers_fd >= 0)
+        close(jail->uppers_fd);
     return r;
 }
 
@@ -300,7 +315,7 @@ static int add_directories(struct jail *jail, int places_fd, const char *path)
     int added = open_plain(places_fd, is_root ? "." : ancestor + 1, RESOLVE_BENEATH);
     if (added < 0)
         return added;
-    int fd = overlay_make(jail, &(struct overlay){added, image, -1, -1});
+    int fd = overlay_make(jail, &(struct overlay){added, image, -1, -1, false});
     close(added);
     close(image);
     if (fd < 0)

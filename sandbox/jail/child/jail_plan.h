@@ -221,6 +221,12 @@ struct jail_plan {
 
     const struct plan_folder *folders;
     size_t folder_count;
+    /*
+     * NULL: the scratch tmpfs holds upper layers. Else an empty directory of the host for them, owned
+     * by the user of the jail; absolute, without links; st_dev and st_ino that it must still have.
+     */
+    const char *uppers_path;
+    uint64_t uppers_device, uppers_inode;
     const struct plan_folder_part *folder_parts; /* a directory before what is in it */
     size_t folder_part_count;
 

@@ -41,6 +41,7 @@ struct jail {
     int cover_fd; /* an empty file of the scratch tmpfs */
     int upper_fds[JAIL_FOLDERS_MAX]; /* roots of upper layers, for the parent */
     size_t upper_count;
+    int uppers_fd; /* the directory of the host for them; -1: they are in the scratch tmpfs */
     int paths_fd; /* of the Landlock ruleset; -1: none */
     pid_t program; /* 0 before it is started */
     int children_fd; /* readable when a child of init has died */

@@ -2,10 +2,10 @@
  * Removes and measures directory trees.
  *
  * Neither follows a symbolic link or leaves the tree; a tree that is deeper than the limit on open
- * files is refused with EMFILE. Side: both the parent and the jailed children of a fetch.
+ * files is refused with EMFILE. Side: parent, and the jailed children of a fetch.
  */
-#ifndef IMAGES_BASE_TREE_H
-#define IMAGES_BASE_TREE_H
+#ifndef SANDBOX_BASE_TREE_H
+#define SANDBOX_BASE_TREE_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "images/base/tree.h"
+#include "sandbox/base/tree.h"
 
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"

@@ -1,0 +1,158 @@
+#include "sandbox/limits/disk_usage.h"
+
+#include "sandbox/base/directory.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <search.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#define BLOCK_SIZE 512 /* of st_blocks: stat(2) */
+#define INIT_PID "1"
+
+bool disk_usage_exceeds(const struct disk_usage *usage, const struct disk_usage *most)
+{
+    return usage->bytes > most->bytes || usage->files > most->files;
+}
+
+static bool is_gone(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == ELOOP || error == ESRCH;
+}
+
+static void add_entry(const struct stat *about, struct disk_usage *usage)
+{
+    uint64_t bytes = (uint64_t)about->st_blocks * BLOCK_SIZE;
+    bool has_names = !S_ISDIR(about->st_mode) && about->st_nlink > 1;
+    usage->bytes += has_names ? bytes / about->st_nlink : bytes;
+    usage->files++;
+}
+
+static int add_below(int parent_fd, const char *name, unsigned depth, const struct disk_usage *most,
+                     struct disk_usage *usage)
+{
+    OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
+    if (directory == NULL)
+        return depth > 0 && is_gone(errno) ? 0 : -errno;
+    if (depth == UPPER_DEPTH_MAX)
+        return -ELOOP;
+    int r = 0;
+    for (struct dirent *entry; r == 0 && !disk_usage_exceeds(usage, most) &&
+                               (entry = directory_next(directory)) != NULL;) {
+        struct stat about;
+        if (fstatat(dirfd(directory), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0) {
+            r = is_gone(errno) ? 0 : -errno;
+            continue;
+        }
+        add_entry(&about, usage);
+        if (S_ISDIR(about.st_mode))
+            r = add_below(dirfd(directory), entry->d_name, depth + 1, most, usage);
+    }
+    return r;
+}
+
+int disk_usage_add_tree(int directory_fd, const struct disk_usage *most, struct disk_usage *usage)
+{
+    return add_below(directory_fd, ".", 0, most, usage);
+}
+
+/* A file that was counted. */
+struct inode {
+    dev_t device;
+    ino_t number;
+};
+
+struct removed {
+    void *seen; /* owned: a tree of struct inode, tsearch(3) */
+    const struct disk_usage *most;
+    struct disk_usage *usage;
+};
+
+static int compare(const void *one, const void *other)
+{
+    const struct inode *a = one;
+    const struct inode *b = other;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static void removed_release(struct removed *removed)
+{
+    tdestroy(removed->seen, free);
+}
+
+/* Processes share open files: each counts once. 0 or -ENOMEM. */
+static int add_removed(struct removed *removed, const struct stat *about)
+{
+    const struct inode inode = {about->st_dev, about->st_ino};
+    if (tfind(&inode, &removed->seen, compare) != NULL)
+        return 0;
+    struct inode *added = malloc(sizeof(*added));
+    if (added == NULL)
+        return -ENOMEM;
+    *added = inode;
+    if (tsearch(added, &removed->seen, compare) == NULL) {
+        free(added);
+        return -ENOMEM;
+    }
+    add_entry(about, removed->usage);
+    return 0;
+}
+
+static bool is_of_overlay(int directory_fd, const char *name)
+{
+    OWNED_FD int fd = openat(directory_fd, name, O_PATH | O_CLOEXEC);
+    struct statfs about;
+    return fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+/* The descriptors of a thread, which may have others than its process. */
+static int add_thread(struct removed *removed, int threads_fd, const char *thread)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "%.16s/fd", thread);
+    OWNED(directory_release) DIR *files = directory_open(threads_fd, path);
+    if (files == NULL)
+        return is_gone(errno) ? 0 : -errno;
+    int r = 0;
+    for (const char *name; r == 0 && !disk_usage_exceeds(removed->usage, removed->most) &&
+                           (name = directory_next_number(files)) != NULL;) {
+        struct stat about;
+        if (fstatat(dirfd(files), name, &about, 0) == 0 && S_ISREG(about.st_mode) &&
+            about.st_nlink == 0 && is_of_overlay(dirfd(files), name))
+            r = add_removed(removed, &about);
+    }
+    return r;
+}
+
+static int add_process(struct removed *removed, int proc_fd, const char *process)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "%.16s/task", process);
+    OWNED(directory_release) DIR *threads = directory_open(proc_fd, path);
+    if (threads == NULL)
+        return is_gone(errno) ? 0 : -errno;
+    int r = 0;
+    for (const char *thread; r == 0 && (thread = directory_next_number(threads)) != NULL;)
+        r = add_thread(removed, dirfd(threads), thread);
+    return r;
+}
+
+int disk_usage_add_removed(int proc_fd, const struct disk_usage *most, struct disk_usage *usage)
+{
+    OWNED(removed_release) struct removed removed = {.most = most, .usage = usage};
+    OWNED(directory_release) DIR *processes = directory_open(proc_fd, ".");
+    if (processes == NULL)
+        return -errno;
+    int r = 0;
+    for (const char *name; r == 0 && (name = directory_next_number(processes)) != NULL;)
+        if (strcmp(name, INIT_PID) != 0)
+            r = add_process(&removed, proc_fd, name);
+    return r;
+}

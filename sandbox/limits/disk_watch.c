@@ -1,0 +1,202 @@
+#include "sandbox/limits/disk_watch.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/disk_usage.h"
+#include "sandbox/limits/limits.h"
+#include "sandbox/limits/polling_rules.h"
+#include "sandbox/limits/proc_usage.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define MILLISECONDS(number) ((number) * NANOSECONDS_PER_MILLISECOND)
+
+/* The process that watches. */
+struct watcher {
+    int directory_fd;
+    pid_t init, parent;
+    struct disk_usage most;
+    struct proc_usage jail; /* once it can be opened */
+    struct statfs start; /* of the file system, when the run began */
+    struct statfs counted; /* at the last count, which had this result: */
+    struct disk_usage usage;
+    int64_t counted_at; /* clock_now(); 0: never */
+};
+
+static void die_with(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+}
+
+/* -EAGAIN: the program has not begun yet, or has ended. */
+static int enter_jail(struct watcher *watcher)
+{
+    if (watcher->jail.proc_fd >= 0)
+        return 0;
+    int r = proc_usage_open(&watcher->jail, watcher->init);
+    if (r < 0)
+        return r == -EACCES || r == -ECHILD ? -EAGAIN : r;
+    if (setns(watcher->jail.sockets.user_ns_fd, CLONE_NEWUSER) < 0)
+        return -errno;
+    die_with(watcher->parent); /* setns(2) took the signal away */
+    return 0;
+}
+
+static uint64_t growth(uint64_t before, uint64_t now)
+{
+    return before > now ? before - now : 0;
+}
+
+static bool is_nearly_full(const struct watcher *watcher, const struct statfs *now)
+{
+    uint64_t block = (uint64_t)now->f_bsize;
+    uint64_t half = (uint64_t)watcher->start.f_bavail * block / 2;
+    uint64_t reserve = half < DISK_RESERVE ? half : DISK_RESERVE;
+    return (uint64_t)now->f_bavail * block < reserve;
+}
+
+/* Whether the run may be past its limit, as far as the file system as a whole shows. */
+static bool must_count(const struct watcher *watcher, const struct statfs *now)
+{
+    const struct statfs *then = &watcher->counted;
+    const struct disk_usage bound = {
+        watcher->usage.bytes + growth(then->f_bfree, now->f_bfree) * (uint64_t)now->f_bsize,
+        watcher->usage.files + growth(then->f_ffree, now->f_ffree),
+    };
+    return watcher->counted_at == 0 || disk_usage_exceeds(&bound, &watcher->most) ||
+           clock_now() - watcher->counted_at >= MILLISECONDS(DISK_COUNT_EVERY_MS);
+}
+
+/* 0; 1: the run is past its limit; or a negative errno. */
+static int count(struct watcher *watcher, const struct statfs *now)
+{
+    struct disk_usage usage = {0};
+    watcher->counted = *now;
+    int r = disk_usage_add_tree(watcher->directory_fd, &watcher->most, &usage);
+    if (r == 0)
+        r = disk_usage_add_removed(watcher->jail.proc_fd, &watcher->most, &usage);
+    if (r < 0)
+        return r == -ELOOP ? 1 : r;
+    watcher->usage = usage;
+    watcher->counted_at = clock_now();
+    return disk_usage_exceeds(&usage, &watcher->most);
+}
+
+static int look(struct watcher *watcher)
+{
+    struct statfs now;
+    if (fstatfs(watcher->directory_fd, &now) < 0)
+        return -errno;
+    if (is_nearly_full(watcher, &now))
+        return 1;
+    int r = enter_jail(watcher);
+    if (r < 0)
+        return r;
+    return must_count(watcher, &now) ? count(watcher, &now) : 0;
+}
+
+static void pause_after(int64_t taken_ns)
+{
+    int64_t pause = taken_ns < MILLISECONDS(1) ? MILLISECONDS(DISK_LOOK_EVERY_MS)
+                                               : polling_rules_pause_ns(taken_ns);
+    const struct timespec time = {pause / NANOSECONDS_PER_SECOND, pause % NANOSECONDS_PER_SECOND};
+    nanosleep(&time, NULL);
+}
+
+static enum disk_finding watch_until_found(struct watcher *watcher)
+{
+    int64_t begin = clock_now();
+    if (fstatfs(watcher->directory_fd, &watcher->start) < 0)
+        return DISK_UNREADABLE;
+    for (;;) {
+        int64_t now = clock_now();
+        int r = look(watcher);
+        if (r > 0)
+            return DISK_EXCEEDED;
+        if (r < 0 && (r != -EAGAIN || now - begin > MILLISECONDS(UNREADABLE_MAX_MS)))
+            return DISK_UNREADABLE;
+        pause_after(clock_now() - now);
+    }
+}
+
+/* All but two: an end of another run's pipe, held here, would keep that pipe open. */
+static void close_others(int one, int other)
+{
+    unsigned low = (unsigned)(one < other ? one : other);
+    unsigned high = (unsigned)(one < other ? other : one);
+    if (low > 0)
+        close_range(0, low - 1, 0);
+    if (high > low + 1)
+        close_range(low + 1, high - 1, 0);
+    close_range(high + 1, ~0U, 0);
+}
+
+__attribute__((noreturn)) static void watch_disk(struct watcher *watcher, int answer_fd)
+{
+    die_with(watcher->parent);
+    close_others(watcher->directory_fd, answer_fd);
+    char finding = (char)watch_until_found(watcher);
+    _exit(write(answer_fd, &finding, 1) == 1 ? 0 : 1);
+}
+
+static void on_answer(struct loop_watch *answer, uint32_t events)
+{
+    (void)events;
+    struct disk_watch *watch = container_of(answer, struct disk_watch, answer);
+    char finding;
+    ssize_t length = read(watch->answer_fd, &finding, 1);
+    if (length < 0 && errno == EAGAIN)
+        return;
+    disk_watch_stop(watch);
+    watch->found(watch, length == 1 && finding == DISK_EXCEEDED ? DISK_EXCEEDED : DISK_UNREADABLE);
+}
+
+int disk_watch_start(struct disk_watch *watch, struct loop *loop, pid_t init,
+                     const struct run_limits *limits)
+{
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) < 0)
+        return -errno;
+    watch->loop = loop;
+    watch->answer_fd = pipe_fds[0];
+    watch->answer.ready = on_answer;
+    OWNED_FD int answer_fd = pipe_fds[1];
+    struct watcher watcher = {
+        .directory_fd = watch->directory_fd,
+        .init = init,
+        .parent = getpid(),
+        .most = {limits->disk_bytes, limits->inodes},
+        .jail = PROC_USAGE_NONE,
+    };
+    watch->pid = fork();
+    if (watch->pid == 0)
+        watch_disk(&watcher, answer_fd);
+    int r = watch->pid < 0 ? -errno : loop_watch(loop, &watch->answer, watch->answer_fd, EPOLLIN);
+    if (r < 0)
+        disk_watch_stop(watch);
+    return r;
+}
+
+void disk_watch_stop(struct disk_watch *watch)
+{
+    if (watch->loop == NULL)
+        return;
+    loop_unwatch(watch->loop, &watch->answer);
+    fd_close(&watch->answer_fd);
+    if (watch->pid > 0) {
+        kill(watch->pid, SIGKILL);
+        while (waitpid(watch->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    watch->pid = 0;
+    watch->loop = NULL;
+}

@@ -14,11 +14,9 @@ from folders import FolderJail, Folders
 from support import hidden, mcp_client
 
 
-@pytest.fixture(scope="module", params=["tmpfs", "disk"])
+@pytest.fixture(scope="module", params=hidden.UPPERS)
 def upper(request):
     """What is written to the overlay is on a tmpfs and, as on old kernels, on disk."""
-    if request.param == "tmpfs" and not hidden.tmpfs_keeps_attributes():
-        pytest.skip("this kernel has no user attributes on a tmpfs")
     return request.param
 
 

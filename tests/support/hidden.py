@@ -36,3 +36,7 @@ def tmpfs_keeps_attributes():
     finally:
         os.close(fd)
     return True
+
+
+# What holds the writes of snippets to overlay folders, as far as this kernel can: old ones have disks only.
+UPPERS = ["tmpfs", "disk"] if tmpfs_keeps_attributes() else ["disk"]

@@ -118,6 +118,7 @@ void cell_result_make(struct session *session, struct run_result *result)
     result->session = SESSION_KEPT;
     describe_end(session, result);
     account(session, result);
+    result->network = limited_sandbox_report(&session->run->attempt.limited, false);
     if (session->paused.disk_full)
         result->limits_reached |= REACHED_DISK;
     fill_in(session, result);

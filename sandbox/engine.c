@@ -243,6 +243,9 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     int r = id_map_choose(&engine->host.id_map, fault);
     if (r == 0)
         r = inherited_drop(&engine->host.id_map, fault);
+    if (r == 0 && options->network_policy != NULL)
+        r = network_new(options->network_policy, options->network_program, &engine->host.network,
+                        fault);
     if (r == 0)
         r = jail_host_read(&engine->jail_host, fault);
     if (r == 0 && options->uppers != NULL)
@@ -289,6 +292,7 @@ void engine_free(struct engine *engine)
     upper_store_close(&engine->host.uppers);
     cgroup_delegation_release(&engine->host.cgroups);
     filter_release(&engine->host.filter);
+    network_free(engine->host.network);
     free(engine);
 }
 

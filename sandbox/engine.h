@@ -13,6 +13,7 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/jail/run_spec.h"
+#include "sandbox/network/policy.h"
 #include "sandbox/result.h"
 #include "sandbox/session_spec.h"
 
@@ -42,6 +43,12 @@ struct engine_options {
      * up to WARM_SANDBOXES_MAX; 0: none.
      */
     uint64_t warm;
+    /*
+     * What runs may reach over the network, and the path of the broker (sandbox/network/broker/main.c),
+     * both borrowed. NULL: no run has a network.
+     */
+    const struct policy *network_policy;
+    const char *network_program;
     /* A seccomp profile as JSON text (sandbox/jail/filter.h), borrowed; NULL: the built-in one. */
     const char *profile;
     /*

@@ -1,5 +1,8 @@
 #include "sandbox/limited_sandbox.h"
 
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
 #include <malloc.h>
 #include <string.h>
 
@@ -64,6 +67,23 @@ static int make_uppers(struct limited_sandbox *limited, struct sandbox_host *hos
     return 0;
 }
 
+/* The child inherits the link under the same number. */
+static int make_link(struct limited_sandbox *limited, struct sandbox_host *host,
+                     struct jail_plan *plan, struct fault *fault)
+{
+    if (host->network == NULL)
+        return 0;
+    OWNED_FD int fd = -1;
+    int r = network_link(host->network, &fd, fault);
+    if (r < 0)
+        return r;
+    limited->link_fd = fcntl(fd, F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
+    if (limited->link_fd < 0)
+        return fault_set(fault, errno, "cannot give a sandbox its network: %m");
+    plan_base_set_network(plan, limited->link_fd);
+    return 0;
+}
+
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
                           const struct sandbox_template *template, struct fault *fault)
 {
@@ -74,10 +94,20 @@ int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *
     if (r == 0)
         r = make_uppers(limited, host, plan, fault);
     if (r == 0)
+        r = make_link(limited, host, plan, fault);
+    if (r == 0)
         r = sandbox_spawn(plan, &host->id_map, limiter_cgroup_fd(&limited->limiter),
                           &limited->sandbox, fault);
     plan->uppers_path = NULL; /* the next sandbox of this plan has another */
     return r;
+}
+
+struct network_record *limited_sandbox_report(const struct limited_sandbox *limited, bool is_end)
+{
+    struct network_record *record = limited->link_fd >= 0 ? malloc(sizeof(*record)) : NULL;
+    if (record != NULL)
+        network_report(limited->link_fd, is_end, record);
+    return record;
 }
 
 void limited_sandbox_kill(struct limited_sandbox *limited)
@@ -91,4 +121,5 @@ void limited_sandbox_release(struct limited_sandbox *limited)
     sandbox_release(&limited->sandbox);
     limiter_release(&limited->limiter);
     upper_directory_remove(&limited->uppers);
+    fd_close(&limited->link_fd);
 }

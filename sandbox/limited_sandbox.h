@@ -14,6 +14,7 @@
 #include "sandbox/jail/sandbox.h"
 #include "sandbox/limits/cgroup_delegation.h"
 #include "sandbox/limits/limiter.h"
+#include "sandbox/network/network.h"
 #include "sandbox/upper_store.h"
 
 /* Shared by all sandboxes of an engine. */
@@ -23,6 +24,7 @@ struct sandbox_host {
     struct id_map id_map;
     struct cgroup_delegation cgroups;
     struct engine_enforcement enforcement;
+    struct network *network; /* owned; NULL: sandboxes have none */
     struct upper_store uppers; /* closed: the tmpfs of each jail holds its upper layers */
 };
 
@@ -52,15 +54,22 @@ void sandbox_template_release(struct sandbox_template *template);
 struct limited_sandbox {
     struct sandbox sandbox;
     struct limiter limiter;
+    int link_fd; /* to the broker of the network; -1: it has no network */
     struct upper_directory uppers; /* of overlay folders, if they are on disk */
 };
 
 #define LIMITED_SANDBOX_NONE                                                                       \
-    ((struct limited_sandbox){SANDBOX_NONE, LIMITER_NONE, UPPER_DIRECTORY_NONE})
+    ((struct limited_sandbox){SANDBOX_NONE, LIMITER_NONE, -1, UPPER_DIRECTORY_NONE})
 
 /* 0; or a negative errno with its fault: then limited_sandbox_release() cleans up. */
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
                           const struct sandbox_template *template, struct fault *fault);
+
+/*
+ * What became of its network since the last call: NULL without a network, or without memory; owned by the
+ * caller. `is_end`: no process of the sandbox is left.
+ */
+struct network_record *limited_sandbox_report(const struct limited_sandbox *limited, bool is_end);
 
 /* Kills the sandbox by all available means, without waiting for its end. */
 void limited_sandbox_kill(struct limited_sandbox *limited);

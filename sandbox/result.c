@@ -39,6 +39,7 @@ void run_result_release(struct run_result *result)
     result->folders.count = 0;
     upper_directory_remove(&result->folders.directory);
     folder_changes_release(&result->appeared);
+    memory_release(&result->network);
 }
 
 void run_result_take(struct run_result *result, struct run_result *ret_taken)

@@ -13,6 +13,7 @@
 #include "sandbox/limits/limits.h"
 #include "sandbox/limits/outcome.h"
 #include "sandbox/limits/run_limits.h"
+#include "sandbox/network/record.h"
 #include "sandbox/upper_store.h"
 
 #include <stdbool.h>
@@ -81,6 +82,7 @@ struct run_result {
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */
     bool files_lost; /* both could not be collected, and are empty */
     struct run_folders folders;
+    struct network_record *network; /* owned; NULL: the run had no network */
     struct folder_changes appeared; /* in folders of mode FOLDER_WRITABLE */
 };
 

@@ -377,6 +377,8 @@ static void run_answer(struct run *run)
     loop_unwatch(run->host->loop, &attempt->err);
     stdin_pump_close(&attempt->stdin_pump);
     run_end_complete(run);
+    if (run->observer.done != NULL)
+        attempt->result.network = limited_sandbox_report(&attempt->limited, true);
     if (run->observer.done != NULL && attempt->status == 0)
         collect_files(run);
     attempt->stage = ATTEMPT_ANSWERED;

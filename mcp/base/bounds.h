@@ -44,6 +44,11 @@
 /* Folders of the host in the same description: names and modes. */
 #define FOLDERS_SHOWN_MAX 240
 
+/* Hosts of the network in the same description, and lines about refused ones in a result. */
+#define NETWORK_HOSTS_SHOWN_MAX 12
+#define NETWORK_SHOWN_MAX 240
+#define NETWORK_LINES_MAX 5
+
 /* Truncated output kept as resources: per stream, in total, number of results. */
 #define OUTPUT_STREAM_MAX (2 * MEBIBYTE)
 #define OUTPUTS_BYTES_MAX (16 * MEBIBYTE)

@@ -2,6 +2,7 @@
 #include "mcp/cli/command.h"
 #include "mcp/cli/doctor.h"
 #include "mcp/cli/doctor_folders.h"
+#include "mcp/network/network_text.h"
 #include "mcp/settings/quantity.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
@@ -223,6 +224,20 @@ static void print_conclusion(const struct examination *examination)
         puts("\nNot all snippets can run: see the lines that begin with no.");
 }
 
+static void print_network(const struct policy *policy)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
+    buffer_format(&text, "%s", network_mode_name(policy->mode));
+    if (policy->mode == NETWORK_ON)
+        buffer_append_text(&text, ": all public hosts");
+    if (policy->rules[RULES_ALLOW].count + policy->rules[RULES_MAP].count > 0) {
+        buffer_append_text(&text, policy->mode == NETWORK_ON ? "; and " : ": ");
+        network_text_list(policy, &text);
+    }
+    const char *line = buffer_string(&text);
+    print_finding(VERDICT_OK, "network", line != NULL ? line : "no memory");
+}
+
 static void print_report(const struct examination *examination)
 {
     print_kernel(examination);
@@ -239,6 +254,7 @@ static void print_report(const struct examination *examination)
                 : "not available before Linux 5.19: only the mounts restrict file access");
     doctor_folders_print(examination, print_finding);
     print_limits(examination);
+    print_network(&examination->settings->network);
     print_sessions(examination->settings);
     print_conclusion(examination);
 }
@@ -337,6 +353,18 @@ static void write_environment(struct json_writer *writer, const struct settings 
     json_end_object(writer);
 }
 
+static void write_network(struct json_writer *writer, const struct policy *policy)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "mode", network_mode_name(policy->mode));
+    json_key(writer, "hosts");
+    json_begin_array(writer);
+    for (size_t i = 0; i < policy->rules[RULES_ALLOW].count; i++)
+        json_text(writer, policy->rules[RULES_ALLOW].list[i].text);
+    json_end_array(writer);
+    json_end_object(writer);
+}
+
 static int print_json(const struct examination *examination)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(REPORT_MAX);
@@ -356,6 +384,8 @@ static int print_json(const struct examination *examination)
     write_environment(writer, examination->settings);
     json_key(writer, "folders");
     doctor_folders_write(writer, examination);
+    json_key(writer, "network");
+    write_network(writer, &examination->settings->network);
     json_key(writer, "limits");
     write_limits(writer, examination);
     json_end_object(writer);

@@ -272,6 +272,7 @@ static int print_record(struct execution *execution, const struct result_files *
         .stderr_cut = result->err.cut,
         .files = files,
         .patches = &execution->patches.patches,
+        .network = &execution->options->settings.network,
     };
     json_begin_object(writer);
     write_capture(writer, "stdout", &result->out);
@@ -308,11 +309,13 @@ static void tell_changes(const struct folder_patches *patches)
 }
 
 /* Notes for the person, unless all went well. An exit code of the program's own is no news. */
-static void tell_end(const struct run_result *result)
+static void tell_end(const struct run_result *result, const struct policy *network)
 {
-    static const struct outcome_text_reader person = {.is_model = false};
     OWNED(buffer_release) struct buffer text = BUFFER(4096);
-    int r = result_json_is_success(result) ? 0 : outcome_text_advise(result, &person, &text);
+    int r =
+        result_json_is_success(result)
+            ? 0
+            : outcome_text_advise(result, &(struct outcome_text_reader){.network = network}, &text);
     if (r == 0 && result->outcome != OUTCOME_EXITED)
         r = outcome_text_describe(result, &text);
     tell_lines(r == 0 && text.length > 0 ? buffer_string(&text) : NULL);
@@ -350,7 +353,7 @@ static int report_end(struct execution *execution)
     if (execution->options->json)
         return print_record(execution, saves ? &files : NULL);
     tell_changes(&execution->patches.patches);
-    tell_end(result);
+    tell_end(result, &execution->options->settings.network);
     return 0;
 }
 

@@ -38,6 +38,9 @@ static const struct {
                                   .array = true,
                                   .form = "a path, or an array of "
                                           "paths"},
+    [SETTING_HOSTS] = {.string = true,
+                       .array = true,
+                       .form = "an array of hosts: [\"api.example.org\", \"db.example.org:5432\"]"},
     [SETTING_MOUNT] = {.array = true,
                        .form = "an array of folders: [{\"path\": \"/home/me/project\", \"mode\": "
                                "\"ro\", \"at\": \"/project\"}]; mode and at may be left out"},
@@ -77,11 +80,11 @@ static int set_array(struct settings *settings, const struct setting *setting, c
 {
     int r = 0;
     for (const struct json_value *item = array->first; r == 0 && item != NULL; item = item->next) {
-        bool is_path = setting->kind == SETTING_ENVIRONMENT_FILE;
-        if (item->type != JSON_STRING || (is_path && strlen(item->text) != item->length))
+        bool is_name = setting->kind == SETTING_NAMES;
+        if (item->type != JSON_STRING || (!is_name && strlen(item->text) != item->length))
             return fault_set(fault, EINVAL, "%s must be %s", what, forms[setting->kind].form);
-        r = is_path ? setting_set(settings, setting, what, item->text, fault)
-                    : pass_name(settings, what, item, fault);
+        r = is_name ? pass_name(settings, what, item, fault)
+                    : setting_set(settings, setting, what, item->text, fault);
     }
     return r;
 }

@@ -1,6 +1,7 @@
 #include "mcp/settings/setting_table.h"
 #include "images/store/store.h"
 #include "mcp/base/bounds.h"
+#include "mcp/settings/network_settings.h"
 #include "mcp/settings/preload.h"
 #include "mcp/settings/quantity.h"
 #include "sandbox/base/owned.h"
@@ -12,10 +13,14 @@
 #include <strings.h>
 
 #define SETTING(...) (&(const struct setting){__VA_ARGS__})
+#define NETWORK_LIMIT_MAX (UINT64_C(1) << 50)
 #define AT(member) .offset = offsetof(struct settings, member)
 
 static const char *const result_formats[] = {
     [RESULT_TEXT] = "text", [RESULT_JSON] = "json", [RESULT_STRUCTURED] = "structured", NULL};
+
+static const char *const network_modes[] = {
+    [NETWORK_OFF] = "off", [NETWORK_ALLOW] = "allow", [NETWORK_ON] = "on", NULL};
 
 static const char *const log_levels[] = {[LOG_WARNINGS] = "warning", [LOG_CALLS] = "info", NULL};
 static const char *const log_formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
@@ -63,6 +68,22 @@ const struct option settings_of_runs[] = {
      settings_remember, SETTING(SETTING_MOUNT, NULL, "mounts")},
     {"--mount-under", "DIR", "where a project outside of your home may be", settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_MOUNT_UNDER", "mount_under", AT(mount_under))},
+    {"--network", "MODE",
+     "off: none (the default); allow: hosts that\n--allow-host lists; on: all public hosts", settings_remember,
+     SETTING(SETTING_CHOICE, "SANDBOX_NETWORK", "network", AT(network_said),
+             .choices = network_modes)},
+    {"--allow-host", "HOST[:PORT]",
+     "a host that snippets may reach, at 80 and 443 or\nthat port; *.example.org: all below; :* any port; "
+     "\n10.0.0.0/8: addresses; with commas, or repeated", settings_remember,
+     SETTING(SETTING_HOSTS, "SANDBOX_ALLOW_HOST", "allow_host", .low = RULES_ALLOW)},
+    {"--deny-host", "HOST[:PORT]", "one that they may not, whatever else is said", settings_remember,
+     SETTING(SETTING_HOSTS, "SANDBOX_DENY_HOST", "deny_host", .low = RULES_DENY)},
+    {"--map-host", "NAME:PORT=ADDRESS:PORT",
+     "a name that leads there, to services of this\ncomputer, too; repeatable", settings_remember,
+     SETTING(SETTING_HOSTS, "SANDBOX_MAP_HOST", "map_host", .low = RULES_MAP)},
+    {"--network-limit", "SIZE", "bytes sent and received by a run (1G)", settings_remember,
+     SETTING(SETTING_SIZE, "SANDBOX_NETWORK_LIMIT", "network_limit", AT(network.byte_limit),
+             .low = 1, .high = NETWORK_LIMIT_MAX)},
     {"--seccomp-profile", "FILE",
      "allowed system calls, in the format of Docker\nand runc (built in)", settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_SECCOMP_PROFILE", "seccomp_profile", AT(profile_path))},
@@ -235,6 +256,9 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
                                fault);
     case SETTING_ENVIRONMENT_FILE:
         return environment_read_file(&settings->environment, what, value, fault);
+    case SETTING_HOSTS:
+        return network_settings_add(&settings->network, (enum rule_list)setting->low, what, value,
+                                    fault);
     case SETTING_MOUNT:
         return mounts_add_text(&settings->mounts, what, value, fault);
     case SETTING_NAMES:

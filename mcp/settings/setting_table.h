@@ -31,6 +31,7 @@ enum setting_kind {
     SETTING_NAMES,            /* "A,B", of variables of our own environment */
     SETTING_ENVIRONMENT,      /* "NAME=VALUE" */
     SETTING_ENVIRONMENT_FILE, /* of such lines */
+    SETTING_HOSTS, /* "HOST,HOST:PORT", to the rules of the network of kind `low`; the same */
     SETTING_MOUNT, /* "FOLDER:MODE@/PATH"; these add up, too */
 };
 

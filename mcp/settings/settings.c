@@ -1,6 +1,7 @@
 #include "mcp/settings/settings.h"
 #include "images/store/store.h"
 #include "mcp/base/bounds.h"
+#include "mcp/settings/network_settings.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 
@@ -13,6 +14,8 @@ struct settings settings_default(void)
         .limits = run_limits_default(),
         .engine = {.warm = WARM_DEFAULT},
         .sessions = SESSIONS_DEFAULT,
+        .network_said = NETWORK_UNSAID,
+        .network = POLICY_OFF,
         .session_idle_ms = SESSION_IDLE_DEFAULT_MS,
     };
 }
@@ -21,6 +24,7 @@ void settings_release(struct settings *settings)
 {
     environment_release(&settings->environment);
     mounts_release(&settings->mounts);
+    policy_release(&settings->network);
     folders_release(&settings->folders);
     overlay_place_release(&settings->copies);
     free(settings->mount_under);

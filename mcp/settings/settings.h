@@ -55,6 +55,8 @@ struct settings {
     char *mount_under; /* owned; where the project may be; or NULL */
     struct folders folders; /* the same, open and checked, once complete */
     struct overlay_place copies; /* of overlay folders, if there are any */
+    unsigned network_said; /* enum network_mode, or NETWORK_UNSAID */
+    struct policy network; /* of snippets; complete once settings are */
     char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
     const char *configuration; /* the file that --config names, borrowed; NULL: the usual one */
     char *configuration_read;  /* owned; the file that was read, NULL while there was none */

@@ -3,6 +3,7 @@
 #include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
 #include "mcp/settings/configuration.h"
+#include "mcp/settings/network_settings.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/small_file.h"
 #include "sandbox/base/owned.h"
@@ -208,6 +209,8 @@ int settings_read(struct settings *settings, struct fault *fault)
         r = read_profile(settings, fault);
     if (r == 0)
         r = read_files_dir(settings, fault);
+    if (r == 0)
+        r = network_settings_complete(&settings->network, settings->network_said, fault);
     if (r == 0 && settings->mounts.count > 0)
         r = open_folders(settings, fault);
     if (r < 0)

@@ -112,6 +112,7 @@ static void answer_run(struct code_call *call)
         .output_number = output_number,
         .image = settings_image(settings, call->language),
         .wall_max_ms = settings->wall_max_ms,
+        .network = &settings->network,
         .silent_hint = call->tool->code->silent_hint,
         .hint = buffer_string(&hint),
         .format = settings->result_format,

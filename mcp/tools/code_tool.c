@@ -1,5 +1,6 @@
 #include "mcp/tools/code_tool.h"
 #include "images/store/store.h"
+#include "mcp/network/network_text.h"
 #include "mcp/sessions/session_runner.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/quantity.h"
@@ -86,6 +87,19 @@ static void describe_state(struct buffer *text, const struct tool *tool,
                   runner->kind == SESSION_LIVE ? " and shows the value of a last expression" : "");
 }
 
+/* The network, and the files of this computer. */
+static void describe_reach(struct buffer *text, const struct settings *settings)
+{
+    bool has_network = settings->network.mode != NETWORK_OFF;
+    bool has_folders = settings->folders.count > 0;
+    buffer_append_text(text, has_network ? " " : " There is no network");
+    if (has_network)
+        network_text_describe(&settings->network, text);
+    buffer_append_text(text, has_folders ? "; " : has_network ? "; there is " : " and ");
+    mounts_describe(&settings->folders, text);
+    buffer_append_text(text, ".");
+}
+
 /* One sentence for each thing to know; one that can be turned off is left out with it. */
 void code_tool_describe(const struct tool *tool, const struct settings *settings,
                         struct buffer *text)
@@ -93,10 +107,7 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
     buffer_format(text, "%s ", tool->code->description);
     describe_libraries(text, tool->code, settings);
     describe_state(text, tool, settings);
-    buffer_append_text(text, " There is no network");
-    buffer_append_text(text, settings->folders.count > 0 ? "; " : " and ");
-    mounts_describe(&settings->folders, text);
-    buffer_append_text(text, ".");
+    describe_reach(text, settings);
     describe_time(text, settings);
     buffer_append_text(text, " Pictures saved in its directory (PNG, JPEG, GIF, WebP) are shown; "
                              "other files left there are returned.");

@@ -20,6 +20,7 @@ void launcher_release(struct launcher *launcher)
     engine_free(launcher->engine);
     launcher->engine = NULL;
     memory_release(&launcher->scope_program);
+    memory_release(&launcher->network_program);
 }
 
 void launcher_hold(struct launcher *launcher, enum hold reason, bool hold)
@@ -76,6 +77,16 @@ static int ensure_engine(struct launcher *launcher, struct fault *fault)
     struct engine_options options = settings->engine;
     options.scope_program = launcher->scope_program;
     options.warm = launcher->warm;
+    options.network_policy = settings->network.mode != NETWORK_OFF ? &settings->network : NULL;
+    if (options.network_policy != NULL && launcher->network_program == NULL) {
+        int r = helpers_find(NETWORK_PROGRAM, NETWORK_FOLDER, &launcher->network_program);
+        if (r < 0)
+            return fault_set(fault, -r,
+                             "%s, which snippets reach the network through, is not "
+                             "installed: %m",
+                             NETWORK_PROGRAM);
+    }
+    options.network_program = launcher->network_program;
     return engine_new(launcher->loop, &options, &launcher->engine, fault);
 }
 

@@ -24,6 +24,7 @@ struct launcher {
     struct used_images used;         /* by runs that go on */
     uint64_t warm;                   /* engine_options.warm; a server's */
     char *scope_program;             /* owned; NULL: not looked for yet, or not there */
+    char *network_program;           /* the same, of the network's broker */
     unsigned holds;                  /* of enum hold */
 };
 

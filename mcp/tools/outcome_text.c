@@ -1,4 +1,5 @@
 #include "mcp/tools/outcome_text.h"
+#include "mcp/network/network_text.h"
 #include "mcp/settings/quantity.h"
 #include "sandbox/base/owned.h"
 
@@ -130,7 +131,7 @@ int outcome_text_advise(const struct run_result *result, const struct outcome_te
         [LIMIT_CPU] = advise_on_cpu,
         [LIMIT_TIME] = advise_on_time,
     };
-    int r = 0;
+    int r = network_text_advise(result->network, reader->network, reader->is_model, text);
     /* Backwards, so that what most likely ended it stands next to the end. */
     for (size_t i = LIMIT_COUNT; r == 0 && i-- > 0;) {
         if ((result->limits_reached & 1U << i) != 0 && advisers[i] != NULL)

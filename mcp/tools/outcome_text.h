@@ -7,6 +7,7 @@
 #ifndef MCP_TOOLS_OUTCOME_TEXT_H
 #define MCP_TOOLS_OUTCOME_TEXT_H
 
+#include "sandbox/network/policy.h"
 #include "sandbox/result.h"
 
 #include <stdint.h>
@@ -15,6 +16,7 @@
 struct outcome_text_reader {
     bool is_model;       /* and not a person with a command line */
     int64_t wall_max_ms; /* the most that a model may ask for */
+    const struct policy *network; /* borrowed; NULL where the result has no record of the network */
 };
 
 /*
@@ -24,7 +26,7 @@ struct outcome_text_reader {
 int outcome_text_describe(const struct run_result *result, struct buffer *text);
 
 /*
- * A line, with its newline, for each limit that was reached: what it is and what to do about it, as
+ * A line, with its newline, for each refusal of the network, and each limit that was reached: what it is and what to do about it, as
  * far as outcome_text_describe() does not say it. 0 or a negative errno of buffer_append().
  */
 int outcome_text_advise(const struct run_result *result, const struct outcome_text_reader *reader,

@@ -1,5 +1,6 @@
 #include "mcp/tools/result_json.h"
 #include "mcp/folders/changes_text.h"
+#include "mcp/network/network_text.h"
 #include "sandbox/base/owned.h"
 
 bool result_json_is_success(const struct run_result *result)
@@ -100,6 +101,7 @@ void result_json_write_members(struct json_writer *writer, const struct record *
     result_files_write_members(writer, record->files);
     changes_text_write_member(writer, record->patches,
                               record->files != NULL ? record->files->call : 0);
+    network_text_write_member(writer, record->network, result->network);
     write_session(writer, record->session);
 }
 

@@ -20,6 +20,7 @@ struct record {
     const struct result_files *files; /* borrowed; NULL: none are told of */
     const struct folder_patches *patches; /* borrowed; or NULL */
     const struct session_view *session; /* borrowed; NULL: it ran in none */
+    const struct policy *network; /* borrowed; of the settings */
 };
 
 /* The members of the record; the caller has begun the object, and ends it. */

@@ -184,7 +184,8 @@ static int append_lines(struct buffer *text, const struct buffer *lines)
 
 static int append_advice(const struct result_view *view, struct buffer *text)
 {
-    const struct outcome_text_reader reader = {.is_model = true, .wall_max_ms = view->wall_max_ms};
+    const struct outcome_text_reader reader = {
+        .is_model = true, .wall_max_ms = view->wall_max_ms, .network = view->network};
     int r = view->hint != NULL ? buffer_append_text(text, view->hint) : 0;
     return r < 0 ? r : outcome_text_advise(view->result, &reader, text);
 }
@@ -268,6 +269,7 @@ static struct record result_json_of(const struct result_view *view)
         .files = view->files,
         .patches = view->patches,
         .session = view->session,
+        .network = view->network,
     };
 }
 
@@ -393,6 +395,10 @@ static const struct schema_member schema_members[] = {
     {"changes", "object",
      "Files changed in the copy of a folder; null without such a folder: files with path, status, "
      "lines added and removed; the patch; what it does not carry",
+     true},
+    {"network", "object",
+     "The network it had: mode, hosts reached with streams and bytes, what was refused and why; null for "
+     "none",
      true},
     {"session", "object",
      "The session it ran in: id, state (kept or lost), reason, calls, idle_seconds; null for none",

@@ -25,6 +25,7 @@ struct result_view {
     int64_t wall_max_ms;     /* the most time that the model may ask for */
     const char *silent_hint; /* said when a program printed nothing: how to print in its language */
     const char *hint; /* lines of further advice on a failure, each with its newline; or NULL */
+    const struct policy *network; /* borrowed; of the settings */
     enum result_format format;
     const struct session_view *session; /* NULL: it ran in none */
 };

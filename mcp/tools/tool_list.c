@@ -37,7 +37,8 @@ static void write_annotations(struct json_writer *writer, const struct tool *too
     json_boolean_member(writer, "destructiveHint",
                         tool->code != NULL && folders_have(&settings->folders, FOLDER_WRITABLE));
     json_boolean_member(writer, "idempotentHint", false);
-    json_boolean_member(writer, "openWorldHint", false);
+    json_boolean_member(writer, "openWorldHint",
+                        tool->code != NULL && settings->network.mode != NETWORK_OFF);
     json_end_object(writer);
 }
 

@@ -42,7 +42,12 @@ static const struct plan_user_limit user_limits[] = {
     {"sys/user/max_user_namespaces", "0"},
     {"sys/user/max_inotify_instances", "16"},
     {"sys/user/max_inotify_watches", "4096"},
+    /* With a network: the broker, without any privilege, listens at all ports of its namespace; */
+    {"sys/net/ipv4/ip_unprivileged_port_start", "0"},
+    /* and no address answers a ping that it does not have. */
+    {"sys/net/ipv4/icmp_echo_ignore_all", "1"},
 };
+#define NETWORK_LIMITS 2 /* the last ones */
 
 int jail_host_read(struct jail_host *ret_host, struct fault *fault)
 {
@@ -67,9 +72,15 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
     plan->dev_links = dev_links;
     plan->dev_link_count = ARRAY_LENGTH(dev_links);
     plan->user_limits = user_limits;
-    plan->user_limit_count = ARRAY_LENGTH(user_limits);
+    plan_base_set_network(plan, -1);
     plan->masks = masks;
     plan->mask_count = ARRAY_LENGTH(masks);
+}
+
+void plan_base_set_network(struct jail_plan *plan, int link_fd)
+{
+    plan->network_fd = link_fd;
+    plan->user_limit_count = ARRAY_LENGTH(user_limits) - (link_fd < 0 ? NETWORK_LIMITS : 0);
 }
 
 void plan_add_rlimit(struct jail_plan *plan, int resource, rlim_t limit)

@@ -25,6 +25,9 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
 /* Number of rlimits of every jail, besides those of its kind. */
 #define PLAN_BASE_RLIMITS 5
 
+/* Gives the jail a network, through this link (sandbox/network/link.h), or with -1 none. */
+void plan_base_set_network(struct jail_plan *plan, int link_fd);
+
 /*
  * Adds a limit to the array at plan->rlimits. It never exceeds this process's own hard limit, which
  * cannot be raised.

@@ -144,6 +144,7 @@ static int plan_descriptors(struct jail_plan *plan, struct channels *channels)
         plan->stderr_fd = channels->err[1],
         plan->files_fd = channels->files[1],
         plan->code_fd = channels->code,
+        plan->network_fd,
         plan->root_tree_fd = channels->root_tree,
     };
     channels->keep = calloc(ARRAY_LENGTH(own) + plan->body_fd_count, sizeof(int));

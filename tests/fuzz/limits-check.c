@@ -38,6 +38,7 @@ static uint64_t number_of(const struct settings *settings, const struct setting 
     case SETTING_NAMES:
     case SETTING_ENVIRONMENT:
     case SETTING_ENVIRONMENT_FILE:
+    case SETTING_HOSTS:
     case SETTING_MOUNT:
         break;
     }

@@ -173,6 +173,7 @@ struct jail_plan {
     int stdout_fd, stderr_fd; /* become 1 and 2 */
     int channel_fd, cells_fd; /* SESSION_LIVE: become SESSION_CHANNEL_FD and SESSION_CELLS_FD */
     int files_fd; /* carries descriptors of directories to the parent: work_directory.c */
+    int network_fd; /* the link to the broker: sandbox/network/link.h; -1: no network */
     int code_fd; /* memory for a parcel (parcel.h); the parent fills it before WORD_CODE */
     int root_tree_fd; /* detached mount of the root; -1: open root_path */
     const int *body_fds; /* for the body, under the same numbers */

@@ -1,3 +1,6 @@
+#include "sandbox/jail/child/network.h"
+
+#include "sandbox/jail/child/descriptors.h"
 #include "sandbox/jail/child/steps.h"
 
 #include <errno.h>
@@ -9,13 +12,8 @@
 #include <unistd.h>
 
 /* A new network namespace has one interface, the loopback, which is down: network_namespaces(7). */
-int step_make_network(struct jail *jail)
+static int start_loopback(void)
 {
-    if (jail->plan->host_network)
-        return 0;
-    if (syscall(SYS_unshare, (unsigned long)CLONE_NEWNET) < 0)
-        return -errno;
-    jail_note(jail, STEP_LOOPBACK, -1);
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
@@ -23,4 +21,33 @@ int step_make_network(struct jail *jail)
     int r = ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
     close(fd);
     return r;
+}
+
+/* Hands the network to the broker. What it gets is not the snippet's: all descriptors are closed. */
+static int connect_broker(struct jail *jail)
+{
+    int fds[LINK_SOCKETS];
+    jail_note(jail, STEP_ROUTES, -1);
+    int r = routes_make();
+    if (r < 0)
+        return r;
+    jail_note(jail, STEP_BROKER_SOCKETS, -1);
+    r = broker_sockets_make(fds);
+    if (r < 0)
+        return r;
+    jail_note(jail, STEP_SHOW_NETWORK, -1);
+    r = descriptors_hand_over(jail->plan->network_fd, LINK_OPEN, fds, LINK_SOCKETS);
+    close(jail->plan->network_fd);
+    return r;
+}
+
+int step_make_network(struct jail *jail)
+{
+    if (jail->plan->host_network)
+        return 0;
+    if (syscall(SYS_unshare, (unsigned long)CLONE_NEWNET) < 0)
+        return -errno;
+    jail_note(jail, STEP_LOOPBACK, -1);
+    int r = start_loopback();
+    return r < 0 || jail->plan->network_fd < 0 ? r : connect_broker(jail);
 }

@@ -1,0 +1,124 @@
+#include "mcp/base/log.h"
+#include "mcp/cli/command.h"
+#include "mcp/network/network_text.h"
+#include "mcp/settings/setting_table.h"
+#include "mcp/settings/settings_read.h"
+#include "sandbox/base/owned.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PORT_DEFAULT 443
+
+/* Reads "HOST", "HOST:PORT", "ADDRESS:PORT" and "[ADDRESS]:PORT" as a rule, which knows how. */
+static int read_target(const char *text, struct policy *target, struct fault *fault)
+{
+    int r = policy_add(target, RULES_ALLOW, text, fault);
+    const struct policy_rule *rule = r == 0 ? target->rules[RULES_ALLOW].list : NULL;
+    if (r == 0 &&
+        (rule->is_below || rule->any_port || (rule->is_address && rule->bits != ADDRESS_BITS)))
+        return fault_set(fault, EINVAL, "\"%s\" is not one host with one port", text);
+    return r;
+}
+
+static int answer(const char *host, uint16_t port, const struct policy_verdict *verdict,
+                  const struct address *address)
+{
+    bool is_refused = verdict->refusal != REFUSAL_NONE;
+    char text[ADDRESS_TEXT_MAX] = "";
+    if (address != NULL)
+        address_format(address, text);
+    printf("%s: %s:%u", is_refused ? "no" : "yes", host, port);
+    if (address != NULL && strcmp(text, host) != 0)
+        printf(" at %s", text);
+    if (is_refused)
+        printf(" %s", network_text_refusal(verdict->refusal, address != NULL));
+    if (verdict->rule != NULL)
+        printf(" (rule %s)", verdict->rule);
+    putchar('\n');
+    return is_refused ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* The addresses of a host that may be reached by its name are judged as well. */
+static int check_addresses(const struct policy *policy, const char *name, uint16_t port,
+                           const struct policy_verdict *verdict)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    int r = getaddrinfo(name, NULL, &hints, &found);
+    if (r != 0) {
+        answer(name, port, verdict, NULL);
+        printf("But it has no address now: %s\n", gai_strerror(r));
+        return EXIT_DONE;
+    }
+    int status = EXIT_FAILED;
+    for (const struct addrinfo *each = found; each != NULL; each = each->ai_next) {
+        struct address address;
+        if (!address_from_socket(each->ai_addr, &address))
+            continue;
+        struct policy_verdict judged = policy_judge_address(policy, true, &address, port);
+        if (judged.refusal == REFUSAL_NONE && judged.rule == NULL)
+            judged.rule = verdict->rule;
+        if (answer(name, port, &judged, &address) == EXIT_DONE)
+            status = EXIT_DONE;
+    }
+    freeaddrinfo(found);
+    return status;
+}
+
+static int check(const struct policy *policy, const struct policy_rule *target)
+{
+    uint16_t port = target->ports[1] != 0 ? PORT_DEFAULT : target->ports[0];
+    struct policy_verdict verdict = {.refusal = REFUSAL_NOT_LISTED};
+    char text[ADDRESS_TEXT_MAX];
+    if (policy->mode == NETWORK_OFF) {
+        puts("no: snippets have no network (--network, --allow-host)");
+        return EXIT_FAILED;
+    }
+    if (target->is_address) {
+        address_format(&target->prefix, text);
+        verdict = policy_judge_address(policy, false, &target->prefix, port);
+        return answer(text, port, &verdict, &target->prefix);
+    }
+    verdict = policy_judge_host(policy, target->name, port);
+    const struct policy_rule *map = policy_find_map(policy, target->name, port);
+    if (verdict.refusal != REFUSAL_NONE || map != NULL)
+        return answer(target->name, port, &verdict, NULL);
+    return check_addresses(policy, target->name, port, &verdict);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    OWNED(settings_release) struct settings settings = settings_default();
+    OWNED(policy_release) struct policy target = POLICY_OFF;
+    void *const data[] = {&settings, &settings};
+    struct fault fault = {0};
+    int operands = argc;
+    int status;
+    if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
+        return status;
+    if (operands != 2 || strcmp(argv[0], "check") != 0) {
+        fault_set(&fault, EINVAL, "`network check` takes one host");
+        return command_refuse(command, &fault);
+    }
+    int r = settings_read(&settings, &fault);
+    if (r == 0)
+        r = read_target(argv[1], &target, &fault);
+    if (r < 0)
+        return command_refuse(command, &fault);
+    return check(&settings.network, target.rules[RULES_ALLOW].list);
+}
+
+static const struct option *const tables[] = {settings_of_runs, settings_of_server, NULL};
+
+const struct command command_network = {
+    .name = "network",
+    .usage = "network check HOST[:PORT] [OPTIONS]",
+    .summary = "Says whether snippets may reach a host, and why",
+    .help =
+        "Says whether snippets may reach a host, at port 443 or that port, and by which rule. Takes the\n"
+        "options of the server. Exit status: 0 yes, 1 no, 2 wrong usage.\n",
+    .options = tables,
+    .run = run,
+};

@@ -1,0 +1,22 @@
+/*
+ * What the operator says of the network: --network, --allow-host, --deny-host and --map-host.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_SETTINGS_NETWORK_SETTINGS_H
+#define MCP_SETTINGS_NETWORK_SETTINGS_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/network/policy.h"
+
+/* The choices of --network are those of enum network_mode; this is none of them. */
+#define NETWORK_UNSAID 3
+
+/* Adds the rules of a list, separated by commas. 0, or a negative errno with its fault. */
+int network_settings_add(struct policy *policy, enum rule_list list, const char *what,
+                         const char *value, struct fault *fault);
+
+/* Decides on policy->mode by what was said. 0, or -EINVAL with its fault. */
+int network_settings_complete(struct policy *policy, unsigned said, struct fault *fault);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * The network of a jail that has one: every address is local, and sockets show it to the broker.
+ *
+ * Side: child. Source: sandbox/network/broker/broker.h has the idea; ip-rule(8), raw(7), rtnetlink(7).
+ */
+#ifndef SANDBOX_JAIL_CHILD_NETWORK_H
+#define SANDBOX_JAIL_CHILD_NETWORK_H
+
+#include "sandbox/network/link.h"
+
+/* routes.c: makes every IPv4 address local. 0 or a negative errno. */
+int routes_make(void);
+
+/*
+ * broker_sockets.c: makes the sockets for the broker. 0; or a negative errno, and then some of them are
+ * open, which the end of the child closes.
+ */
+int broker_sockets_make(int fds[LINK_SOCKETS]);
+
+#endif

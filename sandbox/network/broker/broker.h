@@ -1,0 +1,97 @@
+/*
+ * The broker and its jails: what its modules share.
+ *
+ * server ── control ──> broker: the policy, then a link for each jail
+ * jail   ── link ─────> broker: its sockets, once, before any snippet runs in it
+ * server ── link ─────> broker: asks for the record; closes it when the jail has ended
+ *
+ * Every IPv4 address is local in a jail. Its connections therefore reach nobody, but a raw socket shows
+ * the broker each SYN. The broker decides, connects outside and, once that has succeeded, makes a
+ * listening socket of the jail's namespace and sends the same SYN again, with a mark that the listener
+ * requires: the kernel of the jail completes the handshake with its client. What the listener accepts
+ * is relayed.
+ *
+ * Side: the broker, which trusts nothing that a snippet or the network sends.
+ */
+#ifndef SANDBOX_NETWORK_BROKER_BROKER_H
+#define SANDBOX_NETWORK_BROKER_BROKER_H
+
+#include "sandbox/base/loop.h"
+#include "sandbox/network/broker/limits.h"
+#include "sandbox/network/broker/names.h"
+#include "sandbox/network/broker/resolver.h"
+#include "sandbox/network/policy.h"
+#include "sandbox/network/record.h"
+
+#include <netinet/in.h>
+
+struct broker {
+    struct loop loop;
+    struct policy policy;
+    struct resolver *resolver;
+    struct loop_watch control;
+    struct jail *jails;
+    size_t stream_count;
+    char *relay_bytes; /* owned: RELAY_BYTES_MAX, for all streams */
+};
+
+struct jail {
+    struct broker *broker;
+    struct jail *previous, *next;
+    struct loop_watch link; /* owns its descriptor */
+    struct loop_watch dns;  /* the same: a UDP socket at port 53 of every address */
+    struct loop_watch syn;  /* the same: a raw socket that receives SYNs */
+    int factory_fd; /* listens; with the next one it makes sockets of the jail's namespace */
+    int connector_fd;
+    struct sockaddr_in factory;
+    struct names names;
+    struct question *other_questions; /* of other types than addresses */
+    size_t question_count;
+    struct dial *dials;
+    size_t dial_count;
+    struct listener *listeners; /* the one used last is first */
+    size_t listener_count;
+    struct stream *streams;
+    size_t stream_count;
+    size_t kept_bytes;
+    uint64_t moved_bytes;
+    struct network_record record;
+};
+
+/* jail.c: starts a jail on its link, which it takes over. */
+int jail_start(struct broker *broker, int link_fd);
+void jail_free(struct jail *jail);
+
+/* dns.c */
+void dns_ready(struct loop_watch *watch, uint32_t events);
+void dns_release(struct jail *jail);
+
+/* dial.c: SYNs, and connections to the outside. */
+void syn_ready(struct loop_watch *watch, uint32_t events);
+void dial_release(struct jail *jail);
+/* A listener has accepted the client. */
+void dial_admit(struct jail *jail, int client_fd, const struct sockaddr_in *client,
+                const struct sockaddr_in *destination);
+
+/*
+ * listener.c: a listener for the destination of a dial. 0; -EADDRINUSE: the jail itself listens there;
+ * another negative errno. Listeners that wait for a client are kept.
+ */
+int listener_get(struct jail *jail, uint32_t ipv4, uint16_t port, struct listener **ret_listener);
+void listener_expect(struct listener *listener, int clients);
+void listener_release(struct jail *jail);
+
+/* relay.c */
+struct relay_name {
+    char host[HOST_NAME_SIZE]; /* for the record */
+    uint16_t port;
+};
+
+/* Takes over both sockets. */
+void relay_start(struct jail *jail, int inner_fd, int outer_fd, const struct relay_name *name);
+/* Adds the bytes moved since the last call to the record. */
+void relay_account(struct jail *jail);
+/* Resets all streams. */
+void relay_release(struct jail *jail);
+
+#endif

@@ -1,0 +1,334 @@
+/* Holds the SYNs of a jail while their connections to the outside are made. */
+#include "sandbox/network/broker/broker.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/network/broker/segment.h"
+#include "sandbox/network/broker/sockets.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define READS_MAX 64 /* SYNs taken at a time */
+#define PACKET_MAX 256
+
+struct dial {
+    struct jail *jail;
+    struct dial *previous, *next;
+    struct segment segment;
+    struct relay_name name;
+    struct address addresses[NAME_ADDRESSES_MAX]; /* to be tried in this order */
+    size_t address_count;
+    size_t tried;
+    uint16_t port;           /* outside */
+    struct loop_watch outer; /* owns its descriptor, or -1 */
+    int outer_fd;            /* connected; the client is being let in. -1 before */
+    struct listener *listener;
+    struct loop_timer deadline;
+};
+
+static void send_packet(const struct jail *jail, const uint8_t *packet, size_t length,
+                        uint32_t destination)
+{
+    const struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = destination};
+    sendto(jail->syn.fd, packet, length, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&to,
+           sizeof(to));
+}
+
+static void answer_refused(const struct jail *jail, const struct segment *segment)
+{
+    uint8_t packet[SEGMENT_RESET_SIZE];
+    segment_write_reset(segment, packet);
+    send_packet(jail, packet, sizeof(packet), segment->source);
+}
+
+static void answer_unreachable(const struct jail *jail, const struct segment *segment,
+                               enum unreachable code)
+{
+    uint8_t packet[SEGMENT_UNREACHABLE_SIZE];
+    segment_write_unreachable(segment, code, packet);
+    send_packet(jail, packet, sizeof(packet), segment->source);
+}
+
+static void dial_free(struct dial *dial)
+{
+    struct jail *jail = dial->jail;
+    struct loop *loop = &jail->broker->loop;
+    int fd = dial->outer.fd;
+    loop_unwatch(loop, &dial->outer);
+    fd_close(&fd);
+    fd_close(&dial->outer_fd);
+    loop_disarm(loop, &dial->deadline);
+    if (dial->listener != NULL)
+        listener_expect(dial->listener, -1);
+    *(dial->previous != NULL ? &dial->previous->next : &jail->dials) = dial->next;
+    if (dial->next != NULL)
+        dial->next->previous = dial->previous;
+    jail->dial_count--;
+    free(dial);
+}
+
+/* Lets the client in: its SYN reaches the listener this time. */
+static void let_in(struct dial *dial)
+{
+    struct jail *jail = dial->jail;
+    struct loop *loop = &jail->broker->loop;
+    struct segment *segment = &dial->segment;
+    dial->outer_fd = dial->outer.fd;
+    loop_unwatch(loop, &dial->outer);
+    int r = listener_get(jail, segment->destination, segment->destination_port, &dial->listener);
+    if (r < 0) {
+        /* The program itself listens at this port of every address. */
+        if (r == -EADDRINUSE)
+            record_refuse(&jail->record, dial->name.host, dial->name.port, REFUSAL_PROTOCOL);
+        answer_refused(jail, segment);
+        dial_free(dial);
+        return;
+    }
+    listener_expect(dial->listener, 1);
+    loop_arm(loop, &dial->deadline, clock_now() + ADMIT_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+    segment_seal(segment);
+    send_packet(jail, segment->bytes, segment->length, segment->destination);
+}
+
+/* Passes the reason on as the client would have seen it. */
+static void give_up(struct dial *dial, int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+        answer_refused(dial->jail, &dial->segment);
+        break;
+    case ETIMEDOUT: /* the client has its own deadline */
+        break;
+    case ENETUNREACH:
+        answer_unreachable(dial->jail, &dial->segment, UNREACHABLE_NETWORK);
+        break;
+    default:
+        answer_unreachable(dial->jail, &dial->segment, UNREACHABLE_HOST);
+        break;
+    }
+    dial_free(dial);
+}
+
+static int start_connect(struct dial *dial, const struct address *address)
+{
+    struct sockaddr_storage to;
+    socklen_t size = address_to_socket(address, dial->port, &to);
+    OWNED_FD int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    socket_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (connect(fd, (const struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
+        return -errno;
+    int r = loop_watch(&dial->jail->broker->loop, &dial->outer, fd, EPOLLOUT);
+    if (r == 0)
+        fd_take(&fd);
+    return r;
+}
+
+/* Tries the next address. `error` is of the last one. */
+static void try_next(struct dial *dial, int error)
+{
+    while (dial->tried < dial->address_count) {
+        int r = start_connect(dial, &dial->addresses[dial->tried++]);
+        if (r == 0)
+            return;
+        error = -r;
+    }
+    give_up(dial, error);
+}
+
+static void on_outer(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct dial *dial = container_of(watch, struct dial, outer);
+    int error = 0;
+    socklen_t size = sizeof(error);
+    getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error == 0) {
+        let_in(dial);
+        return;
+    }
+    int fd = watch->fd;
+    loop_unwatch(&dial->jail->broker->loop, watch);
+    fd_close(&fd);
+    try_next(dial, error);
+}
+
+static void on_deadline(struct loop_timer *timer)
+{
+    dial_free(container_of(timer, struct dial, deadline));
+}
+
+/* Whether the address is one of this machine: then a packet to it would have it as its source, too. */
+static bool is_own(const struct address *address, uint16_t port)
+{
+    struct sockaddr_storage to;
+    struct sockaddr_storage from;
+    struct address source;
+    socklen_t size = address_to_socket(address, port, &to);
+    OWNED_FD int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, size) < 0)
+        return false; /* no way leads there */
+    size = sizeof(from);
+    return getsockname(fd, (struct sockaddr *)&from, &size) == 0 &&
+           address_from_socket((struct sockaddr *)&from, &source) &&
+           address_is_same(&source, address);
+}
+
+/* Adds the address, if it may be dialled. */
+static enum refusal add_address(struct dial *dial, const struct address *address, bool by_name)
+{
+    const struct policy *policy = &dial->jail->broker->policy;
+    const struct policy_verdict verdict =
+        policy_judge_address(policy, by_name, address, dial->port);
+    if (verdict.refusal != REFUSAL_NONE)
+        return verdict.refusal;
+    if (!verdict.by_address && is_own(address, dial->port))
+        return REFUSAL_HOST_ITSELF;
+    dial->addresses[dial->address_count++] = *address;
+    return REFUSAL_NONE;
+}
+
+/* A name leads to several addresses only where its own one stands for them. */
+static enum refusal add_named(struct dial *dial, const struct name *name)
+{
+    const struct policy *policy = &dial->jail->broker->policy;
+    const struct segment *segment = &dial->segment;
+    const struct policy_verdict verdict = policy_judge_host(policy, name->text, dial->port);
+    if (verdict.refusal != REFUSAL_NONE)
+        return verdict.refusal;
+    const struct policy_rule *map = policy_find_map(policy, name->text, dial->port);
+    if (map != NULL) {
+        dial->addresses[dial->address_count++] = map->prefix;
+        dial->port = map->to_port;
+        return REFUSAL_NONE;
+    }
+    if (segment->destination != name->synthetic) {
+        const struct address address = address_of_ipv4(segment->destination);
+        return add_address(dial, &address, true);
+    }
+    enum refusal refusal = REFUSAL_NOT_LISTED;
+    for (size_t i = 0; i < name->address_count; i++)
+        refusal = add_address(dial, &name->addresses[i], true);
+    return dial->address_count > 0 ? REFUSAL_NONE : refusal;
+}
+
+/* Finds out where the connection leads, and whether it may. */
+static enum refusal decide(struct dial *dial)
+{
+    struct jail *jail = dial->jail;
+    const struct address address = address_of_ipv4(dial->segment.destination);
+    const struct name *name = names_find(&jail->names, dial->segment.destination);
+    if (name != NULL)
+        snprintf(dial->name.host, sizeof(dial->name.host), "%s", name->text);
+    else
+        address_format(&address, dial->name.host);
+    if (jail->moved_bytes >= jail->broker->policy.byte_limit)
+        return REFUSAL_LIMIT;
+    return name != NULL ? add_named(dial, name) : add_address(dial, &address, false);
+}
+
+static bool is_same_connection(const struct dial *dial, const struct segment *segment)
+{
+    const struct segment *held = &dial->segment;
+    return held->source == segment->source && held->source_port == segment->source_port &&
+           held->destination == segment->destination &&
+           held->destination_port == segment->destination_port;
+}
+
+/* Whether the SYN is one that is held already, sent again. An older one of the same ports is dropped. */
+static bool is_held(struct jail *jail, const struct segment *segment)
+{
+    struct dial *dial = jail->dials;
+    while (dial != NULL && !is_same_connection(dial, segment))
+        dial = dial->next;
+    if (dial == NULL)
+        return false;
+    if (dial->segment.sequence == segment->sequence)
+        return true;
+    dial_free(dial);
+    return false;
+}
+
+static void take_syn(struct jail *jail, const struct segment *segment)
+{
+    struct broker *broker = jail->broker;
+    bool is_full = jail->dial_count == JAIL_DIALS_MAX ||
+                   jail->stream_count + jail->dial_count >= JAIL_STREAMS_MAX ||
+                   broker->stream_count >= STREAMS_MAX;
+    if (is_held(jail, segment) || is_full)
+        return; /* it comes again */
+    struct dial *dial = calloc(1, sizeof(*dial));
+    if (dial == NULL)
+        return;
+    *dial = (struct dial){
+        .jail = jail,
+        .next = jail->dials,
+        .segment = *segment,
+        .name.port = segment->destination_port,
+        .port = segment->destination_port,
+        .outer = {.fd = -1, .ready = on_outer},
+        .outer_fd = -1,
+        .deadline = {.fire = on_deadline},
+    };
+    if (jail->dials != NULL)
+        jail->dials->previous = dial;
+    jail->dials = dial;
+    jail->dial_count++;
+    enum refusal refusal = decide(dial);
+    if (refusal != REFUSAL_NONE) {
+        record_refuse(&jail->record, dial->name.host, dial->name.port, refusal);
+        answer_unreachable(jail, segment, UNREACHABLE_PROHIBITED);
+        dial_free(dial);
+        return;
+    }
+    loop_arm(&broker->loop, &dial->deadline,
+             clock_now() + DIAL_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+    try_next(dial, EHOSTUNREACH);
+}
+
+void syn_ready(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct jail *jail = container_of(watch, struct jail, syn);
+    uint8_t bytes[PACKET_MAX];
+    struct segment segment;
+    for (int i = 0; i < READS_MAX; i++) {
+        ssize_t length = recv(watch->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (length < 0)
+            return;
+        if (segment_read(bytes, (size_t)length, &segment))
+            take_syn(jail, &segment);
+    }
+}
+
+void dial_admit(struct jail *jail, int client_fd, const struct sockaddr_in *client,
+                const struct sockaddr_in *destination)
+{
+    const struct segment connection = {
+        .source = client->sin_addr.s_addr,
+        .destination = destination->sin_addr.s_addr,
+        .source_port = ntohs(client->sin_port),
+        .destination_port = ntohs(destination->sin_port),
+    };
+    struct dial *dial = jail->dials;
+    while (dial != NULL && !is_same_connection(dial, &connection))
+        dial = dial->next;
+    if (dial == NULL || dial->outer_fd < 0) { /* nobody was let in */
+        socket_reset(client_fd);
+        return;
+    }
+    int outer_fd = fd_take(&dial->outer_fd);
+    const struct relay_name name = dial->name;
+    dial_free(dial);
+    relay_start(jail, client_fd, outer_fd, &name);
+}
+
+void dial_release(struct jail *jail)
+{
+    while (jail->dials != NULL)
+        dial_free(jail->dials);
+}

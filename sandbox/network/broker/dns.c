@@ -1,0 +1,304 @@
+/* Answers the DNS questions of a jail. */
+#include "sandbox/network/broker/broker.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/network/broker/dns_message.h"
+
+#include <arpa/inet.h>
+#include <stddef.h>
+#include <string.h>
+
+#define READS_MAX 16 /* questions taken at a time */
+#define QUESTION_SIZE_MAX 1500
+
+/* A client that waits for an answer. */
+struct question {
+    struct jail *jail;
+    struct question *next;
+    struct lookup *lookup; /* of jail.other_questions */
+    struct sockaddr_in client;
+    struct in_addr server; /* the address that was asked, and answers */
+    struct dns_question dns;
+};
+
+static void send_answer(const struct question *question, const uint8_t *bytes, size_t length)
+{
+    struct iovec data = {(void *)bytes, length};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in_pktinfo))] = {0};
+    struct msghdr message = {
+        .msg_name = (void *)&question->client,
+        .msg_namelen = sizeof(question->client),
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof(control),
+    };
+    const struct in_pktinfo info = {.ipi_spec_dst = question->server};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = IPPROTO_IP;
+    header->cmsg_type = IP_PKTINFO;
+    header->cmsg_len = CMSG_LEN(sizeof(info));
+    memcpy(CMSG_DATA(header), &info, sizeof(info));
+    /* As on any network, an answer may be lost. */
+    sendmsg(question->jail->dns.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void answer(const struct question *question, enum dns_rcode rcode, const uint32_t *ipv4,
+                   size_t count, uint32_t ttl)
+{
+    uint8_t bytes[DNS_MESSAGE_MAX];
+    size_t length =
+        dns_answer_write(&question->dns, rcode, ipv4, count, ttl, rcode == DNS_NO_NAME, bytes);
+    send_answer(question, bytes, length);
+}
+
+static void answer_without_records(const struct question *question, enum dns_rcode rcode)
+{
+    answer(question, rcode, NULL, 0, 0);
+}
+
+static void question_free(struct question *question)
+{
+    question->jail->question_count--;
+    lookup_cancel(question->lookup);
+    free(question);
+}
+
+/* All that wait for addresses of the name. */
+static void answer_all(struct name *name, enum dns_rcode rcode, uint32_t ttl)
+{
+    while (name->questions != NULL) {
+        struct question *question = name->questions;
+        name->questions = question->next;
+        answer(question, rcode, name->given, name->given_count, ttl);
+        question_free(question);
+    }
+}
+
+/* The addresses that may be dialled at some port. The refusal of the last one that may not be. */
+static enum refusal judge(const struct policy *policy, const struct lookup *lookup,
+                          struct address *judged, size_t *ret_count)
+{
+    enum refusal refusal = REFUSAL_NONE;
+    size_t count = 0;
+    for (size_t i = 0; i < lookup->address_count; i++) {
+        const struct policy_verdict verdict =
+            policy_judge_address(policy, true, &lookup->addresses[i], 0);
+        if (verdict.refusal == REFUSAL_NONE)
+            judged[count++] = lookup->addresses[i];
+        else
+            refusal = verdict.refusal;
+    }
+    *ret_count = count;
+    return count > 0 ? REFUSAL_NONE : refusal;
+}
+
+static uint32_t ttl_of(const struct name *name)
+{
+    int64_t left = (name->fresh_until - clock_now()) / NANOSECONDS_PER_SECOND;
+    return left > 0 ? (uint32_t)left : 0;
+}
+
+static void on_found(struct lookup *lookup, enum lookup_status status)
+{
+    struct jail *jail = lookup->data;
+    struct name *name = names_get(&jail->names, lookup->name); /* it is there */
+    struct address judged[NAME_ADDRESSES_MAX];
+    size_t count = 0;
+    name->given_count = 0;
+    if (status == LOOKUP_FAILED) {
+        answer_all(name, DNS_SERVER_FAILURE, 0);
+        return;
+    }
+    enum refusal refusal = judge(&jail->broker->policy, lookup, judged, &count);
+    if (refusal != REFUSAL_NONE)
+        record_refuse(&jail->record, name->text, 0, refusal);
+    if (names_set(&jail->names, name, judged, count, false) < 0) {
+        name->given_count = 0;
+        answer_all(name, DNS_SERVER_FAILURE, 0);
+        return;
+    }
+    bool has_no_name = status == LOOKUP_NO_NAME || refusal != REFUSAL_NONE;
+    if (count > 0)
+        name->fresh_until = clock_now() + lookup->ttl * NANOSECONDS_PER_SECOND;
+    answer_all(name, has_no_name ? DNS_NO_NAME : DNS_OK, lookup->ttl);
+}
+
+/* Takes the question over. */
+static void ask_addresses(struct jail *jail, struct question *question)
+{
+    struct broker *broker = jail->broker;
+    struct name *name = names_get(&jail->names, question->dns.name);
+    if (name == NULL) {
+        record_refuse(&jail->record, question->dns.name, 0, REFUSAL_LIMIT);
+        answer_without_records(question, DNS_SERVER_FAILURE);
+        question_free(question);
+        return;
+    }
+    bool is_led = policy_has_map(&broker->policy, name->text);
+    if (is_led && name->given_count == 0)
+        names_set(&jail->names, name, NULL, 0, true);
+    question->next = name->questions;
+    name->questions = question;
+    if (is_led)
+        answer_all(name, name->given_count > 0 ? DNS_OK : DNS_SERVER_FAILURE, NAME_TTL_MAX_S);
+    else if (name->given_count > 0 && clock_now() < name->fresh_until)
+        answer_all(name, DNS_OK, ttl_of(name));
+    else if (name->lookup == NULL &&
+             resolver_find(broker->resolver, name->text, &name->lookup, on_found, jail) < 0)
+        answer_all(name, DNS_SERVER_FAILURE, 0);
+}
+
+static void on_answered(struct lookup *lookup, const uint8_t *bytes, size_t length)
+{
+    struct question *question = lookup->data;
+    uint8_t adopted[DNS_MESSAGE_MAX];
+    size_t adopted_length =
+        length > 0 ? dns_answer_adopt(&question->dns, bytes, length, adopted) : 0;
+    if (adopted_length > 0)
+        send_answer(question, adopted, adopted_length);
+    else
+        answer_without_records(question, DNS_SERVER_FAILURE);
+    struct question **place = &question->jail->other_questions;
+    while (*place != question)
+        place = &(*place)->next;
+    *place = question->next;
+    question_free(question);
+}
+
+/* The same for records of another type. */
+static void ask_others(struct jail *jail, struct question *question)
+{
+    question->next = jail->other_questions;
+    jail->other_questions = question;
+    int r = resolver_ask(jail->broker->resolver, question->dns.name, question->dns.type,
+                         &question->lookup, on_answered, question);
+    if (r == 0)
+        return;
+    answer_without_records(question, DNS_SERVER_FAILURE);
+    jail->other_questions = question->next;
+    question_free(question);
+}
+
+/*
+ * Records that hold no address. Of addresses of IPv6 there are none in a jail; HTTPS and SVCB records
+ * would bring further addresses and keys.
+ */
+static bool is_forwarded(unsigned type)
+{
+    switch (type) {
+    case DNS_NS:
+    case DNS_CNAME:
+    case DNS_SOA:
+    case DNS_PTR:
+    case DNS_MX:
+    case DNS_TXT:
+    case DNS_SRV:
+    case DNS_CAA:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Answers at once, or keeps a copy of the question. */
+static void take_question(struct jail *jail, const struct question *asked)
+{
+    const struct dns_question *dns = &asked->dns;
+    bool is_address = dns->type == DNS_A && dns->class == DNS_CLASS_IN;
+    if (host_name_is_local(dns->name)) {
+        const uint32_t loopback = htonl(INADDR_LOOPBACK);
+        answer(asked, DNS_OK, &loopback, is_address, NAME_TTL_MAX_S);
+        return;
+    }
+    const struct policy_verdict verdict = policy_judge_name(&jail->broker->policy, dns->name);
+    if (verdict.refusal != REFUSAL_NONE) {
+        record_refuse(&jail->record, dns->name, 0, verdict.refusal);
+        answer_without_records(asked, DNS_NO_NAME);
+        return;
+    }
+    if (dns->class != DNS_CLASS_IN || (!is_address && !is_forwarded(dns->type))) {
+        answer_without_records(asked, DNS_OK);
+        return;
+    }
+    if (jail->question_count == JAIL_QUESTIONS_MAX)
+        return; /* the client asks again */
+    struct question *question = malloc(sizeof(*question));
+    if (question == NULL)
+        return;
+    *question = *asked;
+    jail->question_count++;
+    if (is_address)
+        ask_addresses(jail, question);
+    else
+        ask_others(jail, question);
+}
+
+static ssize_t receive(int fd, struct question *question, uint8_t *bytes, size_t size)
+{
+    struct iovec data = {bytes, size};
+    _Alignas(struct cmsghdr) char control[256];
+    struct msghdr message = {
+        .msg_name = &question->client,
+        .msg_namelen = sizeof(question->client),
+        .msg_iov = &data,
+        .msg_iovlen = 1,
+        .msg_control = control,
+        .msg_controllen = sizeof(control),
+    };
+    ssize_t length = recvmsg(fd, &message, MSG_DONTWAIT);
+    if (length < 0)
+        return -errno;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header != NULL;
+         header = CMSG_NXTHDR(&message, header)) {
+        struct in_pktinfo info;
+        if (header->cmsg_level != IPPROTO_IP || header->cmsg_type != IP_PKTINFO)
+            continue;
+        memcpy(&info, CMSG_DATA(header), sizeof(info));
+        question->server = info.ipi_addr;
+    }
+    return length;
+}
+
+void dns_ready(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct jail *jail = container_of(watch, struct jail, dns);
+    uint8_t bytes[QUESTION_SIZE_MAX];
+    for (int i = 0; i < READS_MAX; i++) {
+        struct question question = {.jail = jail};
+        ssize_t length = receive(watch->fd, &question, bytes, sizeof(bytes));
+        if (length < 0)
+            return;
+        switch (dns_question_read(bytes, (size_t)length, &question.dns)) {
+        case DNS_QUESTION:
+            take_question(jail, &question);
+            break;
+        case DNS_WRONG:
+            answer_without_records(&question, DNS_FORMAT_ERROR);
+            break;
+        case DNS_NOTHING:
+            break;
+        }
+    }
+}
+
+static void free_questions(struct question **list)
+{
+    while (*list != NULL) {
+        struct question *question = *list;
+        *list = question->next;
+        question_free(question);
+    }
+}
+
+void dns_release(struct jail *jail)
+{
+    for (size_t i = 0; i < NAME_BUCKETS; i++) {
+        for (struct name *name = jail->names.by_name[i]; name != NULL; name = name->next_of_name) {
+            lookup_cancel(name->lookup);
+            free_questions(&name->questions);
+        }
+    }
+    free_questions(&jail->other_questions);
+}

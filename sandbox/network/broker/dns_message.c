@@ -1,0 +1,157 @@
+#include "sandbox/network/broker/dns_message.h"
+
+#include <string.h>
+
+#define FLAG_ANSWER 0x8000
+#define FLAG_OPCODE 0x7800
+#define FLAG_RECURSION_DESIRED 0x0100
+#define FLAG_RECURSION_AVAILABLE 0x0080
+#define LABEL_MAX 63
+#define TYPE_OPT 41
+#define OPTION_EXTENDED_ERROR 15
+#define ADDRESS_RECORD_SIZE 16
+#define POINTER_TO_QUESTION 0xc00c
+#define EDNS_SIZE 1232 /* what we accept; nothing is sent to us but questions */
+
+static uint16_t get16(const uint8_t *bytes)
+{
+    return (uint16_t)(bytes[0] << 8 | bytes[1]);
+}
+
+static uint8_t *put16(uint8_t *at, unsigned value)
+{
+    at[0] = (uint8_t)(value >> 8);
+    at[1] = (uint8_t)value;
+    return at + 2;
+}
+
+static uint8_t *put32(uint8_t *at, uint32_t value)
+{
+    return put16(put16(at, value >> 16), value & 0xffff);
+}
+
+/* The length of the name on the wire, and its text with dots. 0: it is none, or points elsewhere. */
+static size_t read_name(const uint8_t *bytes, size_t length, char text[HOST_NAME_SIZE],
+                        size_t *ret_text_length)
+{
+    size_t at = 0;
+    size_t used = 0;
+    while (at < length && bytes[at] != 0) {
+        size_t label = bytes[at++];
+        bool is_first = used == 0;
+        if (label > LABEL_MAX || label > length - at ||
+            used + label + (is_first ? 0 : 1) > HOST_NAME_MAX_LENGTH)
+            return 0;
+        if (!is_first)
+            text[used++] = '.';
+        /* A dot inside a label would read as two labels. */
+        if (memchr(bytes + at, '.', label) != NULL)
+            return 0;
+        memcpy(text + used, bytes + at, label);
+        used += label;
+        at += label;
+    }
+    *ret_text_length = used;
+    return at < length ? at + 1 : 0;
+}
+
+/* Finds the OPT record, if the message has one behind the question, as stubs put it. */
+static void read_edns(const uint8_t *bytes, size_t length, struct dns_question *question)
+{
+    bool is_opt = length >= 11 && bytes[0] == 0 && get16(bytes + 1) == TYPE_OPT;
+    if (!is_opt)
+        return;
+    size_t size = get16(bytes + 3);
+    question->has_edns = true;
+    question->size_max = size < DNS_PLAIN_MAX     ? DNS_PLAIN_MAX
+                         : size > DNS_MESSAGE_MAX ? DNS_MESSAGE_MAX
+                                                  : size;
+}
+
+enum dns_reading dns_question_read(const uint8_t *bytes, size_t length,
+                                   struct dns_question *ret_question)
+{
+    struct dns_question *question = ret_question;
+    *question = (struct dns_question){.size_max = DNS_PLAIN_MAX};
+    if (length < DNS_HEADER_SIZE || (get16(bytes + 2) & FLAG_ANSWER) != 0)
+        return DNS_NOTHING;
+    question->id = get16(bytes);
+    question->flags = get16(bytes + 2);
+    if (get16(bytes + 4) != 1 || (question->flags & FLAG_OPCODE) != 0)
+        return DNS_WRONG;
+    const uint8_t *rest = bytes + DNS_HEADER_SIZE;
+    size_t left = length - DNS_HEADER_SIZE;
+    char text[HOST_NAME_SIZE];
+    size_t text_length = 0;
+    size_t name_length = read_name(rest, left, text, &text_length);
+    if (name_length == 0 || left - name_length < 4)
+        return DNS_WRONG;
+    question->wire_length = name_length + 4;
+    memcpy(question->wire, rest, question->wire_length);
+    question->type = get16(rest + name_length);
+    question->class = get16(rest + name_length + 2);
+    read_edns(rest + question->wire_length, left - question->wire_length, question);
+    return host_name_read(text, text_length, question->name) ? DNS_QUESTION : DNS_WRONG;
+}
+
+static uint8_t *put_header(const struct dns_question *question, enum dns_rcode rcode,
+                           size_t answers, size_t additional, uint8_t *at)
+{
+    unsigned flags = FLAG_ANSWER | (question->flags & FLAG_RECURSION_DESIRED) |
+                     FLAG_RECURSION_AVAILABLE | (unsigned)rcode;
+    at = put16(at, question->id);
+    at = put16(at, flags);
+    at = put16(at, question->wire_length > 0);
+    at = put16(at, (unsigned)answers);
+    at = put16(at, 0);
+    at = put16(at, (unsigned)additional);
+    memcpy(at, question->wire, question->wire_length);
+    return at + question->wire_length;
+}
+
+static uint8_t *put_edns(uint8_t *at, bool prohibited)
+{
+    *at++ = 0;
+    at = put16(at, TYPE_OPT);
+    at = put16(at, EDNS_SIZE);
+    at = put32(at, 0);
+    at = put16(at, prohibited ? 6 : 0);
+    if (prohibited)
+        at = put16(put16(put16(at, OPTION_EXTENDED_ERROR), 2), DNS_PROHIBITED);
+    return at;
+}
+
+size_t dns_answer_write(const struct dns_question *question, enum dns_rcode rcode,
+                        const uint32_t *ipv4, size_t count, uint32_t ttl, bool prohibited,
+                        uint8_t bytes[DNS_MESSAGE_MAX])
+{
+    size_t fixed = DNS_HEADER_SIZE + question->wire_length + 17;
+    size_t fitting = (DNS_PLAIN_MAX - fixed) / ADDRESS_RECORD_SIZE;
+    size_t shown = count < fitting ? count : fitting;
+    uint8_t *at = put_header(question, rcode, shown, question->has_edns, bytes);
+    for (size_t i = 0; i < shown; i++) {
+        at = put16(at, POINTER_TO_QUESTION);
+        at = put16(at, DNS_A);
+        at = put16(at, DNS_CLASS_IN);
+        at = put32(at, ttl);
+        at = put16(at, sizeof(ipv4[i]));
+        memcpy(at, &ipv4[i], sizeof(ipv4[i]));
+        at += sizeof(ipv4[i]);
+    }
+    if (question->has_edns)
+        at = put_edns(at, prohibited);
+    return (size_t)(at - bytes);
+}
+
+size_t dns_answer_adopt(const struct dns_question *question, const uint8_t *answer, size_t length,
+                        uint8_t bytes[DNS_MESSAGE_MAX])
+{
+    size_t question_end = DNS_HEADER_SIZE + question->wire_length;
+    if (length < question_end || length > question->size_max || get16(answer + 4) != 1)
+        return 0;
+    memcpy(bytes, answer, length);
+    put16(bytes, question->id);
+    /* The client compares the case of the letters. */
+    memcpy(bytes + DNS_HEADER_SIZE, question->wire, question->wire_length);
+    return length;
+}

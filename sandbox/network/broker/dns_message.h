@@ -1,0 +1,80 @@
+/*
+ * DNS messages: reads questions and composes answers.
+ *
+ * Side: the broker. Source: RFC 1035, 4; RFC 6891 (EDNS); RFC 8914 (extended errors).
+ */
+#ifndef SANDBOX_NETWORK_BROKER_DNS_MESSAGE_H
+#define SANDBOX_NETWORK_BROKER_DNS_MESSAGE_H
+
+#include "sandbox/network/host_name.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DNS_HEADER_SIZE 12
+#define DNS_QUESTION_MAX (HOST_NAME_SIZE + 1 + 4) /* a name on the wire, its type and class */
+#define DNS_MESSAGE_MAX 4096
+#define DNS_PLAIN_MAX 512 /* of an answer to a client without EDNS */
+
+enum dns_type {
+    DNS_A = 1,
+    DNS_NS = 2,
+    DNS_CNAME = 5,
+    DNS_SOA = 6,
+    DNS_PTR = 12,
+    DNS_MX = 15,
+    DNS_TXT = 16,
+    DNS_SRV = 33,
+    DNS_CAA = 257,
+};
+
+#define DNS_CLASS_IN 1
+
+enum dns_rcode {
+    DNS_OK = 0,
+    DNS_FORMAT_ERROR = 1,
+    DNS_SERVER_FAILURE = 2,
+    DNS_NO_NAME = 3,
+    DNS_NOT_IMPLEMENTED = 4
+};
+
+#define DNS_PROHIBITED 18 /* the extended error: RFC 8914, 4.19 */
+
+struct dns_question {
+    uint16_t id;
+    uint16_t flags;
+    uint16_t type;
+    uint16_t class;
+    char name[HOST_NAME_SIZE]; /* canonical */
+    uint8_t wire[DNS_QUESTION_MAX]; /* as asked, to be repeated in the answer */
+    size_t wire_length;
+    bool has_edns;
+    size_t size_max; /* of the answer */
+};
+
+enum dns_reading {
+    DNS_QUESTION,
+    DNS_WRONG,   /* to be answered with DNS_FORMAT_ERROR */
+    DNS_NOTHING, /* to be dropped: too short, or an answer itself */
+};
+
+enum dns_reading dns_question_read(const uint8_t *bytes, size_t length,
+                                   struct dns_question *ret_question);
+
+/*
+ * Composes an answer with these IPv4 addresses, as many as fit; `prohibited` explains DNS_NO_NAME to
+ * clients that understand EDNS. Returns its length.
+ */
+size_t dns_answer_write(const struct dns_question *question, enum dns_rcode rcode,
+                        const uint32_t *ipv4, size_t count, uint32_t ttl, bool prohibited,
+                        uint8_t bytes[DNS_MESSAGE_MAX]);
+
+/*
+ * Makes an answer of another server, to a question of the same name and type, one to this question.
+ * Returns its length; 0: it does not fit.
+ */
+size_t dns_answer_adopt(const struct dns_question *question, const uint8_t *answer, size_t length,
+                        uint8_t bytes[DNS_MESSAGE_MAX]);
+
+#endif

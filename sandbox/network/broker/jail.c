@@ -1,0 +1,124 @@
+/* The life of a jail: its link. */
+#include "sandbox/network/broker/broker.h"
+
+#include "sandbox/base/fd_message.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/network/link.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static void take_sockets(struct jail *jail, const int fds[LINK_SOCKETS])
+{
+    struct loop *loop = &jail->broker->loop;
+    socklen_t size = sizeof(jail->factory);
+    jail->factory_fd = fds[LINK_FACTORY];
+    jail->connector_fd = fds[LINK_CONNECTOR];
+    getsockname(jail->factory_fd, (struct sockaddr *)&jail->factory, &size);
+    if (loop_watch(loop, &jail->dns, fds[LINK_DNS], EPOLLIN) < 0)
+        close(fds[LINK_DNS]);
+    if (loop_watch(loop, &jail->syn, fds[LINK_SYN], EPOLLIN) < 0)
+        close(fds[LINK_SYN]);
+}
+
+/* Answers with what has happened since the last time. */
+static void send_record(struct jail *jail, bool is_end)
+{
+    uint8_t *bytes = (uint8_t *)jail->broker->relay_bytes;
+    if (is_end) { /* every process of the jail is dead */
+        dial_release(jail);
+        relay_release(jail);
+    }
+    relay_account(jail);
+    size_t length = record_write(&jail->record, bytes);
+    send(jail->link.fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    jail->record = (struct network_record){0};
+}
+
+/* From the child, before any snippet. Returns as fd_message_receive(). */
+static int receive_sockets(struct jail *jail)
+{
+    int fds[LINK_SOCKETS];
+    char word = 0;
+    const struct fd_message message = {&word, 1, fds, LINK_SOCKETS};
+    int r = fd_message_receive(jail->link.fd, &message, MSG_DONTWAIT);
+    if (r == 1)
+        take_sockets(jail, fds);
+    return r;
+}
+
+/* From the server. */
+static int receive_word(struct jail *jail)
+{
+    char word = 0;
+    ssize_t length = recv(jail->link.fd, &word, 1, MSG_DONTWAIT);
+    if (length <= 0)
+        return length == 0 ? 0 : -errno;
+    if (word != LINK_REPORT && word != LINK_END)
+        return -EPROTO;
+    send_record(jail, word == LINK_END);
+    return 1;
+}
+
+static void on_link(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct jail *jail = container_of(watch, struct jail, link);
+    int r = jail->factory_fd < 0 ? receive_sockets(jail) : receive_word(jail);
+    if (r != 1 && r != -EAGAIN)
+        jail_free(jail);
+}
+
+int jail_start(struct broker *broker, int link_fd)
+{
+    struct jail *jail = calloc(1, sizeof(*jail));
+    if (jail == NULL) {
+        close(link_fd);
+        return -ENOMEM;
+    }
+    *jail = (struct jail){
+        .broker = broker,
+        .next = broker->jails,
+        .link = {.fd = -1, .ready = on_link},
+        .dns = {.fd = -1, .ready = dns_ready},
+        .syn = {.fd = -1, .ready = syn_ready},
+        .factory_fd = -1,
+        .connector_fd = -1,
+    };
+    if (broker->jails != NULL)
+        broker->jails->previous = jail;
+    broker->jails = jail;
+    int r = loop_watch(&broker->loop, &jail->link, link_fd, EPOLLIN);
+    if (r < 0) {
+        close(link_fd);
+        jail_free(jail);
+    }
+    return r;
+}
+
+static void close_watch(struct loop *loop, struct loop_watch *watch)
+{
+    int fd = watch->fd;
+    loop_unwatch(loop, watch);
+    fd_close(&fd);
+}
+
+void jail_free(struct jail *jail)
+{
+    struct broker *broker = jail->broker;
+    dns_release(jail);
+    dial_release(jail);
+    relay_release(jail);
+    listener_release(jail);
+    names_release(&jail->names);
+    close_watch(&broker->loop, &jail->link);
+    close_watch(&broker->loop, &jail->dns);
+    close_watch(&broker->loop, &jail->syn);
+    fd_close(&jail->factory_fd);
+    fd_close(&jail->connector_fd);
+    *(jail->previous != NULL ? &jail->previous->next : &broker->jails) = jail->next;
+    if (jail->next != NULL)
+        jail->next->previous = jail->previous;
+    free(jail);
+}

@@ -1,0 +1,26 @@
+/*
+ * The bounds of the network.
+ *
+ * Side: the broker.
+ */
+#ifndef SANDBOX_NETWORK_BROKER_LIMITS_H
+#define SANDBOX_NETWORK_BROKER_LIMITS_H
+
+/* Of one jail. */
+#define JAIL_STREAMS_MAX 256     /* open at once */
+#define JAIL_DIALS_MAX 64        /* connections that are being made */
+#define JAIL_LISTENERS_MAX 64    /* kept for addresses that were reached */
+#define JAIL_QUESTIONS_MAX 64    /* of DNS, without an answer yet */
+#define JAIL_NAMES_MAX 4096
+#define JAIL_KEPT_BYTES_MAX (4 << 20) /* received from one side, not yet taken by the other */
+
+#define STREAMS_MAX 4096         /* of all jails */
+#define NAME_ADDRESSES_MAX 16    /* of one name */
+#define NAME_TTL_MAX_S 60        /* how long a name is remembered without asking again */
+#define DIAL_MAX_MS 15000
+#define ADMIT_MAX_MS 5000        /* until the client has completed its handshake */
+#define HALF_CLOSED_MAX_MS 60000 /* a stream of which one side has ended */
+#define FIRST_BYTES_MAX_MS 300   /* of a client whose first bytes are checked */
+#define RELAY_BYTES_MAX (256 << 10) /* moved at a time, and kept for one direction */
+
+#endif

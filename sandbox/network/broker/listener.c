@@ -1,0 +1,168 @@
+/* Makes listeners in the network namespace of a jail, from outside of it. */
+#include "sandbox/network/broker/broker.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/network/broker/sockets.h"
+
+#include <arpa/inet.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+
+#define BACKLOG 128
+#define ACCEPTS_MAX 16 /* clients taken at a time */
+#define FACTORY_MAX_MS 100
+
+struct listener {
+    struct jail *jail;
+    struct listener *next;
+    struct loop_watch watch; /* owns its descriptor */
+    uint32_t ipv4;           /* network order */
+    uint16_t port;
+    int expected; /* clients that have been let in and not been accepted yet */
+};
+
+static int disconnect(int fd)
+{
+    const struct sockaddr none = {.sa_family = AF_UNSPEC};
+    return connect(fd, &none, sizeof(none));
+}
+
+/*
+ * A TCP socket of the jail's namespace, unbound, with LINK_MARK and the factory's filter: what connects
+ * to the factory and what it accepts can both be disconnected (connect(2), AF_UNSPEC).
+ */
+static int make_socket(struct jail *jail)
+{
+    if (connect(jail->connector_fd, (struct sockaddr *)&jail->factory, sizeof(jail->factory)) < 0)
+        return -errno;
+    struct pollfd ready = {.fd = jail->factory_fd, .events = POLLIN};
+    poll(&ready, 1, FACTORY_MAX_MS);
+    int fd = accept4(jail->factory_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int r = fd < 0 ? -errno : 0;
+    if (disconnect(jail->connector_fd) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && disconnect(fd) < 0)
+        r = -errno;
+    if (r < 0)
+        fd_close(&fd);
+    return r < 0 ? r : fd;
+}
+
+static void listener_free(struct listener *listener)
+{
+    struct jail *jail = listener->jail;
+    struct listener **place = &jail->listeners;
+    while (*place != listener)
+        place = &(*place)->next;
+    *place = listener->next;
+    jail->listener_count--;
+    int fd = listener->watch.fd;
+    loop_unwatch(&jail->broker->loop, &listener->watch);
+    fd_close(&fd);
+    free(listener);
+}
+
+static void on_listener(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct listener *listener = container_of(watch, struct listener, watch);
+    struct jail *jail = listener->jail;
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        struct sockaddr_in client = {0};
+        struct sockaddr_in own = {0};
+        socklen_t size = sizeof(client);
+        int fd =
+            accept4(watch->fd, (struct sockaddr *)&client, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0)
+            return;
+        size = sizeof(own);
+        getsockname(fd, (struct sockaddr *)&own, &size);
+        dial_admit(jail, fd, &client, &own);
+    }
+}
+
+/* Closes the one that has been used the longest ago, of those without clients to come. */
+static bool make_room(struct jail *jail)
+{
+    struct listener *oldest = NULL;
+    for (struct listener *listener = jail->listeners; listener != NULL; listener = listener->next) {
+        if (listener->expected == 0)
+            oldest = listener;
+    }
+    if (oldest != NULL)
+        listener_free(oldest);
+    return oldest != NULL;
+}
+
+static int bind_and_listen(struct listener *listener, int fd)
+{
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET,
+        .sin_port = htons(listener->port),
+        .sin_addr.s_addr = listener->ipv4,
+    };
+    if (socket_set(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 ||
+        bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0)
+        return -errno;
+    return loop_watch(&listener->jail->broker->loop, &listener->watch, fd, EPOLLIN);
+}
+
+static int listener_new(struct jail *jail, uint32_t ipv4, uint16_t port)
+{
+    if (jail->listener_count == JAIL_LISTENERS_MAX && !make_room(jail))
+        return -EMFILE;
+    OWNED_FD int fd = make_socket(jail);
+    if (fd < 0)
+        return fd;
+    struct listener *listener = calloc(1, sizeof(*listener));
+    if (listener == NULL)
+        return -ENOMEM;
+    *listener = (struct listener){
+        .jail = jail,
+        .watch = {.fd = -1, .ready = on_listener},
+        .ipv4 = ipv4,
+        .port = port,
+    };
+    int r = bind_and_listen(listener, fd);
+    if (r < 0) {
+        free(listener);
+        return r;
+    }
+    fd_take(&fd);
+    listener->next = jail->listeners;
+    jail->listeners = listener;
+    jail->listener_count++;
+    return 0;
+}
+
+int listener_get(struct jail *jail, uint32_t ipv4, uint16_t port, struct listener **ret_listener)
+{
+    struct listener **place = &jail->listeners;
+    while (*place != NULL && ((*place)->ipv4 != ipv4 || (*place)->port != port))
+        place = &(*place)->next;
+    struct listener *known = *place;
+    if (known == NULL) {
+        int r = listener_new(jail, ipv4, port);
+        if (r < 0)
+            return r;
+        known = jail->listeners;
+    } else {
+        *place = known->next;
+        known->next = jail->listeners;
+        jail->listeners = known;
+    }
+    *ret_listener = known;
+    return 0;
+}
+
+void listener_expect(struct listener *listener, int clients)
+{
+    listener->expected += clients;
+}
+
+void listener_release(struct jail *jail)
+{
+    while (jail->listeners != NULL)
+        listener_free(jail->listeners);
+}

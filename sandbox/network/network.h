@@ -1,0 +1,38 @@
+/*
+ * The network of an engine's sandboxes: the broker, and a link to it for each.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_NETWORK_NETWORK_H
+#define SANDBOX_NETWORK_NETWORK_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/network/policy.h"
+#include "sandbox/network/record.h"
+
+struct network;
+
+/* `program`: the path of the broker. Both are borrowed. It starts with the first link. 0 or -ENOMEM. */
+int network_new(const struct policy *policy, const char *program, struct network **ret_network,
+                struct fault *fault);
+
+/* Ends the broker, and with it all streams. NULL is fine. */
+void network_free(struct network *network);
+
+/*
+ * Makes the link of a new sandbox, and starts the broker if there is none any more. The caller owns the
+ * descriptor: the child inherits it, sends the sockets (link.h) and closes it; then it is the server's.
+ * 0, or a negative errno with its fault.
+ */
+int network_link(struct network *network, int *ret_link_fd, struct fault *fault);
+
+/*
+ * Asks for what has happened since the last call; `is_end`: no process of the sandbox is left. Waits for
+ * the answer, but not long: a record may be lost.
+ */
+void network_report(int link_fd, bool is_end, struct network_record *ret_record);
+
+/* The process of the broker; 0: none. For tests and doctor. */
+int network_broker_pid(const struct network *network);
+
+#endif

@@ -1,0 +1,235 @@
+"""An internet of its own, in network namespaces that need no privilege.
+
+    unshare -Urnm python3 internet.py DIRECTORY
+
+makes two namespaces with a link between them: here lives the machine under test, on the other side
+everything else. It writes DIRECTORY/ready with its process id, and there what the servers saw: lines of
+"dns NAME TYPE" and "tcp ADDRESS PORT". It ends with its standard input.
+
+Public addresses answer on ports 80 (HTTP), 7 (echo), 9 (discard), 19 (generator), 5432 (a server that
+speaks first) and 443 (echo); so do the canaries: private addresses and those of clouds. 151.101.9.0/24
+drops everything. The machine has the addresses 192.168.77.2 and 151.101.7.7.
+"""
+
+import http.server
+import os
+import pathlib
+import socket
+import socketserver
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+PUBLIC = ["93.184.0.0/16", "151.101.1.0/24", "8.8.8.0/24"]
+CANARIES = ["10.0.0.0/8", "172.16.0.0/12", "169.254.169.254/32", "100.100.100.200/32", "168.63.129.16/32",
+            "192.168.1.0/24", "100.64.0.0/10"]
+NAMES = {
+    "api.example.org": ["93.184.1.1"],
+    "www.example.org": ["93.184.1.2"],
+    "many.example.org": ["93.184.2.1", "93.184.2.2", "93.184.2.3"],
+    "shared.example.org": ["93.184.1.1"],
+    "first-dead.example.org": ["151.101.1.1"],
+    "evil.example.com": ["93.184.6.6"],
+    "private.example.org": ["10.0.0.5"],
+    "mixed.example.org": ["10.0.0.5", "93.184.1.3"],
+    "loop.example.org": ["127.0.0.1"],
+    "meta.example.org": ["169.254.169.254"],
+    "own.example.org": ["151.101.7.7"],
+    "lan.example.org": ["192.168.77.2"],
+    "black.example.org": ["151.101.9.9"],
+    "example.org": ["93.184.1.9"],
+    "deep.sub.example.org": ["93.184.1.4"],
+    "evillisted.org": ["93.184.6.7"],
+    "api.example.org.evil.com": ["93.184.6.8"],
+}
+REBINDING = "rebind.example.org"  # first public, then this machine
+
+
+def run(*command):
+    subprocess.run(command, check=True)
+
+
+def in_internet(pid, *command):
+    run("nsenter", "-t", str(pid), "-n", *command)
+
+
+def make_link(pid):
+    run("ip", "link", "set", "lo", "up")
+    run("ip", "link", "add", "name", "near", "type", "veth", "peer", "name", "far", "netns", str(pid))
+    run("ip", "address", "add", "192.168.77.2/24", "dev", "near")
+    run("ip", "address", "add", "151.101.7.7/32", "dev", "near")
+    run("ip", "link", "set", "near", "up")
+    run("ip", "route", "add", "default", "via", "192.168.77.1", "src", "192.168.77.2")
+    in_internet(pid, "ip", "link", "set", "lo", "up")
+    in_internet(pid, "ip", "address", "add", "192.168.77.1/24", "dev", "far")
+    in_internet(pid, "ip", "link", "set", "far", "up")
+    for network in PUBLIC + CANARIES:
+        in_internet(pid, "ip", "route", "add", "local", network, "dev", "lo")
+
+
+class Log:
+    def __init__(self, path):
+        self.file = open(path, "a", buffering=1, encoding="utf-8")
+
+    def __call__(self, *words):
+        self.file.write(" ".join(map(str, words)) + "\n")
+
+
+def serve_dns(log):
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("8.8.8.8", 53))
+    asked = 0
+    while True:
+        question, client = server.recvfrom(4096)
+        labels, at = [], 12
+        while question[at]:
+            labels.append(question[at + 1:at + 1 + question[at]].decode("latin-1"))
+            at += 1 + question[at]
+        kind = struct.unpack("!H", question[at + 1:at + 3])[0]
+        name = ".".join(labels).lower()
+        log("dns", name, kind)
+        records = NAMES.get(name)
+        if name == REBINDING:
+            records, asked = (["93.184.1.1"], ["127.0.0.1"])[min(asked, 1):][0], asked + 1
+        answers = b""
+        count = 0
+        ttl = 0 if name == REBINDING else 300
+        if records and kind == 1:
+            for record in records:
+                answers += struct.pack("!HHHIH", 0xc00c, 1, 1, ttl, 4) + socket.inet_aton(record)
+                count += 1
+        elif records and kind == 16:
+            text = f"of {name}".encode()
+            answers = struct.pack("!HHHIH", 0xc00c, 16, 1, 300, len(text) + 1) + bytes([len(text)]) + text
+            count = 1
+        flags = 0x8180 | (0 if records else 3)
+        head = question[:2] + struct.pack("!HHHHH", flags, 1, count, 0, 0)
+        server.sendto(head + question[12:at + 5] + answers, client)
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        if self.path.startswith("/redirect/"):
+            self.send_response(302)
+            self.send_header("Location", "http://" + self.path[len("/redirect/"):])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        size = int(self.path[len("/bytes/"):]) if self.path.startswith("/bytes/") else None
+        body = b"x" * size if size is not None else f"hello from {self.headers.get('Host')}\n".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        answer = f"{len(body)} bytes\n".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        while data := self.request.recv(65536):
+            self.request.sendall(data)
+
+
+class Discard(socketserver.BaseRequestHandler):
+    def handle(self):
+        total = 0
+        while data := self.request.recv(65536):
+            total += len(data)
+        self.request.sendall(f"{total}\n".encode())
+
+
+class Generator(socketserver.BaseRequestHandler):
+    def handle(self):
+        try:
+            while True:
+                self.request.sendall(b"x" * 65536)
+        except OSError:
+            pass
+
+
+class First(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.sendall(b"welcome\n")
+        self.request.recv(1)
+
+
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 512
+    log = None
+
+    def process_request(self, request, client_address):
+        self.log("tcp", *request.getsockname())
+        super().process_request(request, client_address)
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+def start_servers(log):
+    Server.log = log
+    for port, handler in ((80, Web), (8080, Web), (443, Echo), (7, Echo), (9, Discard), (19, Generator),
+                          (5432, First), (22, First), (25, First)):
+        threading.Thread(target=Server(("0.0.0.0", port), handler).serve_forever, daemon=True).start()
+    threading.Thread(target=serve_dns, args=(log,), daemon=True).start()
+
+
+def serve_host(log):
+    """The services of the machine itself, which nothing may reach."""
+    Server.log = lambda *words: log("host", *words[1:])
+    for port in (80, 6000):
+        threading.Thread(target=Server(("0.0.0.0", port), Web).serve_forever, daemon=True).start()
+
+
+def main():
+    directory = pathlib.Path(sys.argv[1])
+    log = Log(directory / "seen")
+    configuration = directory / "resolv.conf"
+    configuration.write_text("nameserver 8.8.8.8\n")
+    read_fd, write_fd = os.pipe()
+    pid = os.fork()
+    if pid == 0:  # the internet
+        os.close(write_fd)
+        subprocess.run(["true"], check=True)
+        libc = __import__("ctypes").CDLL(None, use_errno=True)
+        if libc.unshare(0x40000000) != 0:
+            os._exit(1)
+        (directory / "unshared").touch()
+        os.read(read_fd, 1)
+        start_servers(log)
+        (directory / "serving").touch()
+        while os.getppid() != 1:
+            time.sleep(0.2)
+        os._exit(0)
+    while not (directory / "unshared").exists():
+        time.sleep(0.01)
+    make_link(pid)
+    target = os.path.realpath("/etc/resolv.conf")
+    run("mount", "--bind", str(configuration), target)
+    serve_host(log)
+    os.write(write_fd, b"g")
+    while not (directory / "serving").exists():
+        time.sleep(0.01)
+    (directory / "ready").write_text(str(os.getpid()))
+    sys.stdin.read()
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,8 +13,8 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_serve, &command_run, &command_fetch, &command_images, &command_doctor,
-    &command_network,
+    &command_serve,  &command_run,    &command_fetch,
+    &command_images, &command_doctor, &command_network,
 };
 
 static void print_overview(void)

@@ -31,15 +31,16 @@ README_LINES_MAX, README_WORDS_MAX = 130, 1300
 PRONOUNS = {"who", "which", "what", "that"}
 PRONOUNS_MAX = 2.0  # of each 100 words
 # Which folders a file of a folder may include from, the folder itself aside.
-SANDBOX = ("sandbox", "sandbox/limits", "sandbox/base")
+SANDBOX = ("sandbox", "sandbox/limits", "sandbox/network", "sandbox/base")
 LAYERS = {
     "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/cli": ("mcp", "mcp/tools", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/cli": ("mcp", "mcp/tools", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/resources": ("mcp/tools", "mcp/sessions", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/sessions": ("mcp/settings", "mcp/base", "images/store", "images/runners/python", "images/runners/javascript",
                      *SANDBOX),
-    "mcp/tools": ("mcp/sessions", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
+    "mcp/tools": ("mcp/sessions", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
                   "images/runners/python", *SANDBOX),
+    "mcp/network": ("mcp/settings", "mcp/base", *SANDBOX),
     "mcp/files": ("mcp/base", *SANDBOX),
     "mcp/folders": ("mcp/files", "mcp/settings", "mcp/base", "sandbox/jail", *SANDBOX),
     "mcp/changes": ("mcp/base", "sandbox/jail", "seccomp-profiles", *SANDBOX),
@@ -53,9 +54,11 @@ LAYERS = {
     "images/unpack": ("images/store", "images/base", "sandbox/jail", "sandbox/base"),
     "images/store": ("images/base", "sandbox/jail", "sandbox/base"),
     "images/base": ("sandbox/jail", "sandbox/base"),
-    "sandbox": ("sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
+    "sandbox": ("sandbox/network", "sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
+    "sandbox/network": ("sandbox/base",),
+    "sandbox/network/broker": ("sandbox/network", "sandbox/jail", "sandbox/base", "seccomp-profiles"),
     "sandbox/jail": ("sandbox/jail/child", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
-    "sandbox/jail/child": (),
+    "sandbox/jail/child": ("sandbox/network",),
     "sandbox/limits": ("sandbox/base",),
     "sandbox/scope": ("sandbox/base",),
     "sandbox/base": (),

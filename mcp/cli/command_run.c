@@ -282,16 +282,6 @@ static int print_record(struct execution *execution, const struct result_files *
     return print_json(execution, writer, &text);
 }
 
-/* Shown even if all went well: a hook runs later, outside of any sandbox. */
-static void tell_appeared(const struct run_result *result)
-{
-    OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
-    const char *warning =
-        mounts_warn(&result->appeared, &text) == 0 && text.length > 0 ? buffer_string(&text) : NULL;
-    if (warning != NULL)
-        log_note("%s", warning);
-}
-
 static void tell_lines(char *line)
 {
     while (line != NULL && *line != '\0') {
@@ -299,6 +289,14 @@ static void tell_lines(char *line)
         log_note("%.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
+}
+
+/* Shown even if all went well: a hook runs later, outside of any sandbox. */
+static void tell_appeared(const struct run_result *result)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
+    if (mounts_warn(&result->appeared, &text) == 0 && text.length > 0)
+        tell_lines(buffer_string(&text));
 }
 
 static void tell_changes(const struct folder_patches *patches)
@@ -312,10 +310,8 @@ static void tell_changes(const struct folder_patches *patches)
 static void tell_end(const struct run_result *result, const struct policy *network)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(4096);
-    int r =
-        result_json_is_success(result)
-            ? 0
-            : outcome_text_advise(result, &(struct outcome_text_reader){.network = network}, &text);
+    const struct outcome_text_reader person = {.network = network};
+    int r = result_json_is_success(result) ? 0 : outcome_text_advise(result, &person, &text);
     if (r == 0 && result->outcome != OUTCOME_EXITED)
         r = outcome_text_describe(result, &text);
     tell_lines(r == 0 && text.length > 0 ? buffer_string(&text) : NULL);

@@ -30,7 +30,7 @@ XZ_MAGIC = b"\xfd7zXZ\0"
 FIRST_SECTOR = 2048  # make-disk.sh puts the file system there
 DISK_SIGNATURE = 0x5A4D7E57
 ROOT = f"PARTUUID={DISK_SIGNATURE:08x}-01"
-LIBGIT2 = {"bookworm": "libgit2-1.5", "trixie": "libgit2-1.9"}  # so do they
+RELEASE_PACKAGES = {"bookworm": ["libgit2-1.5", "libc-ares2"], "trixie": ["libgit2-1.9", "libcares2"]}  # so do they
 LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"]
 
 
@@ -88,7 +88,7 @@ def make_disk(scratch, archive, release, target):
     settings.write_text(run("apt-config", "dump", "Acquire"))
     tree = scratch / "root.tar"
     run("mmdebstrap", "--quiet", "--mode=unshare", "--variant=essential", "--format=tar",
-        f"--include={','.join([*PACKAGES, LIBGIT2[release]])}", f"--aptopt={settings}",
+        f"--include={','.join([*PACKAGES, *RELEASE_PACKAGES[release]])}", f"--aptopt={settings}",
         *(f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT),
         release, tree, *source_lines(archive, release))
     run(*in_namespace(HERE / "make-disk.sh", tree, HERE / "root", scratch / "root", target))

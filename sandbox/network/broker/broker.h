@@ -18,7 +18,7 @@
 
 #include "sandbox/base/loop.h"
 #include "sandbox/network/broker/limits.h"
-#include "sandbox/network/broker/names.h"
+#include "sandbox/network/broker/name_table.h"
 #include "sandbox/network/broker/resolver.h"
 #include "sandbox/network/policy.h"
 #include "sandbox/network/record.h"
@@ -44,7 +44,7 @@ struct jail {
     int factory_fd; /* listens; with the next one it makes sockets of the jail's namespace */
     int connector_fd;
     struct sockaddr_in factory;
-    struct names names;
+    struct name_table names;
     struct question *other_questions; /* of other types than addresses */
     size_t question_count;
     struct dial *dials;

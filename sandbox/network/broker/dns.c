@@ -102,7 +102,7 @@ static uint32_t ttl_of(const struct name *name)
 static void on_found(struct lookup *lookup, enum lookup_status status)
 {
     struct jail *jail = lookup->data;
-    struct name *name = names_get(&jail->names, lookup->name); /* it is there */
+    struct name *name = name_table_get(&jail->names, lookup->name); /* it is there */
     struct address judged[NAME_ADDRESSES_MAX];
     size_t count = 0;
     name->given_count = 0;
@@ -113,7 +113,7 @@ static void on_found(struct lookup *lookup, enum lookup_status status)
     enum refusal refusal = judge(&jail->broker->policy, lookup, judged, &count);
     if (refusal != REFUSAL_NONE)
         record_refuse(&jail->record, name->text, 0, refusal);
-    if (names_set(&jail->names, name, judged, count, false) < 0) {
+    if (name_table_set(&jail->names, name, judged, count, false) < 0) {
         name->given_count = 0;
         answer_all(name, DNS_SERVER_FAILURE, 0);
         return;
@@ -128,7 +128,7 @@ static void on_found(struct lookup *lookup, enum lookup_status status)
 static void ask_addresses(struct jail *jail, struct question *question)
 {
     struct broker *broker = jail->broker;
-    struct name *name = names_get(&jail->names, question->dns.name);
+    struct name *name = name_table_get(&jail->names, question->dns.name);
     if (name == NULL) {
         record_refuse(&jail->record, question->dns.name, 0, REFUSAL_LIMIT);
         answer_without_records(question, DNS_SERVER_FAILURE);
@@ -137,7 +137,7 @@ static void ask_addresses(struct jail *jail, struct question *question)
     }
     bool is_led = policy_has_map(&broker->policy, name->text);
     if (is_led && name->given_count == 0)
-        names_set(&jail->names, name, NULL, 0, true);
+        name_table_set(&jail->names, name, NULL, 0, true);
     question->next = name->questions;
     name->questions = question;
     if (is_led)

@@ -111,7 +111,7 @@ void jail_free(struct jail *jail)
     dial_release(jail);
     relay_release(jail);
     listener_release(jail);
-    names_release(&jail->names);
+    name_table_release(&jail->names);
     close_watch(&broker->loop, &jail->link);
     close_watch(&broker->loop, &jail->dns);
     close_watch(&broker->loop, &jail->syn);

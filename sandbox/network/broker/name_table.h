@@ -6,8 +6,8 @@
  *
  * Side: the broker.
  */
-#ifndef SANDBOX_NETWORK_BROKER_NAMES_H
-#define SANDBOX_NETWORK_BROKER_NAMES_H
+#ifndef SANDBOX_NETWORK_BROKER_NAME_TABLE_H
+#define SANDBOX_NETWORK_BROKER_NAME_TABLE_H
 
 #include "sandbox/network/address.h"
 #include "sandbox/network/broker/limits.h"
@@ -33,26 +33,26 @@ struct name {
 
 struct given_address;
 
-struct names {
+struct name_table {
     struct name *by_name[NAME_BUCKETS];
     struct given_address *by_address[NAME_BUCKETS];
     size_t count;
     size_t given_count;
 };
 
-void names_release(struct names *names);
+void name_table_release(struct name_table *names);
 
 /* Finds the name, or adds it. NULL: JAIL_NAMES_MAX are there, or no memory. */
-struct name *names_get(struct names *names, const char *text);
+struct name *name_table_get(struct name_table *names, const char *text);
 
 /*
  * Takes over the addresses of an answer and decides on those to give out. 0 or -ENOMEM. `always_synthetic`:
  * the name leads elsewhere.
  */
-int names_set(struct names *names, struct name *name, const struct address *addresses, size_t count,
-              bool always_synthetic);
+int name_table_set(struct name_table *names, struct name *name, const struct address *addresses,
+                   size_t count, bool always_synthetic);
 
 /* The name that this address was given out for; NULL: none. */
-struct name *names_find(const struct names *names, uint32_t ipv4);
+struct name *name_table_find(const struct name_table *names, uint32_t ipv4);
 
 #endif

@@ -1,4 +1,4 @@
-#include "sandbox/network/broker/names.h"
+#include "sandbox/network/broker/name_table.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static size_t bucket_of_address(uint32_t ipv4)
     return (hash >> 16) % NAME_BUCKETS;
 }
 
-void names_release(struct names *names)
+void name_table_release(struct name_table *names)
 {
     for (size_t i = 0; i < NAME_BUCKETS; i++) {
         while (names->by_name[i] != NULL) {
@@ -43,10 +43,10 @@ void names_release(struct names *names)
             free(given);
         }
     }
-    *names = (struct names){0};
+    *names = (struct name_table){0};
 }
 
-struct name *names_get(struct names *names, const char *text)
+struct name *name_table_get(struct name_table *names, const char *text)
 {
     struct name **bucket = &names->by_name[bucket_of_name(text)];
     struct name *name = *bucket;
@@ -64,7 +64,7 @@ struct name *names_get(struct names *names, const char *text)
     return name;
 }
 
-struct name *names_find(const struct names *names, uint32_t ipv4)
+struct name *name_table_find(const struct name_table *names, uint32_t ipv4)
 {
     const struct given_address *given = names->by_address[bucket_of_address(ipv4)];
     while (given != NULL && given->ipv4 != ipv4)
@@ -73,9 +73,9 @@ struct name *names_find(const struct names *names, uint32_t ipv4)
 }
 
 /* 0; -ENOMEM; -EEXIST: another name has it. */
-static int give(struct names *names, struct name *name, uint32_t ipv4)
+static int give(struct name_table *names, struct name *name, uint32_t ipv4)
 {
-    const struct name *owner = names_find(names, ipv4);
+    const struct name *owner = name_table_find(names, ipv4);
     if (owner != NULL)
         return owner == name ? 0 : -EEXIST;
     struct given_address *given = names->given_count < GIVEN_MAX ? malloc(sizeof(*given)) : NULL;
@@ -89,7 +89,7 @@ static int give(struct names *names, struct name *name, uint32_t ipv4)
 }
 
 /* By its place among the names, so that none is used twice. */
-static int give_synthetic(struct names *names, struct name *name)
+static int give_synthetic(struct name_table *names, struct name *name)
 {
     if (name->synthetic == 0) {
         uint32_t ipv4 = htonl(SYNTHETIC_FIRST + (uint32_t)names->given_count);
@@ -103,8 +103,8 @@ static int give_synthetic(struct names *names, struct name *name)
     return 0;
 }
 
-int names_set(struct names *names, struct name *name, const struct address *addresses, size_t count,
-              bool always_synthetic)
+int name_table_set(struct name_table *names, struct name *name, const struct address *addresses,
+                   size_t count, bool always_synthetic)
 {
     name->address_count = count < NAME_ADDRESSES_MAX ? count : NAME_ADDRESSES_MAX;
     memcpy(name->addresses, addresses, name->address_count * sizeof(addresses[0]));

@@ -25,6 +25,9 @@
 
 #include <netinet/in.h>
 
+#define PORT_HTTP 80
+#define PORT_HTTPS 443
+
 struct broker {
     struct loop loop;
     struct policy policy;
@@ -85,6 +88,7 @@ void listener_release(struct jail *jail);
 struct relay_name {
     char host[HOST_NAME_SIZE]; /* for the record */
     uint16_t port;
+    bool is_checked; /* a name of ports 80 or 443: the client may name no other host there */
 };
 
 /* Takes over both sockets. */

@@ -222,6 +222,7 @@ static enum refusal decide(struct dial *dial)
     struct jail *jail = dial->jail;
     const struct address address = address_of_ipv4(dial->segment.destination);
     const struct name *name = name_table_find(&jail->names, dial->segment.destination);
+    dial->name.is_checked = name != NULL && (dial->port == PORT_HTTP || dial->port == PORT_HTTPS);
     if (name != NULL)
         snprintf(dial->name.host, sizeof(dial->name.host), "%s", name->text);
     else

@@ -20,7 +20,6 @@
 #define DIAL_MAX_MS 15000
 #define ADMIT_MAX_MS 5000        /* until the client has completed its handshake */
 #define HALF_CLOSED_MAX_MS 60000 /* a stream of which one side has ended */
-#define FIRST_BYTES_MAX_MS 300   /* of a client whose first bytes are checked */
 #define RELAY_BYTES_MAX (256 << 10) /* moved at a time, and kept for one direction */
 
 #endif

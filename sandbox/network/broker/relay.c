@@ -2,6 +2,7 @@
 #include "sandbox/network/broker/broker.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/network/broker/first_bytes.h"
 #include "sandbox/network/broker/sockets.h"
 
 #include <linux/filter.h>
@@ -31,6 +32,7 @@ struct stream {
     struct direction directions[2]; /* from that side */
     struct loop_timer half_closed;
     struct relay_name name;
+    size_t seen; /* first bytes of the client that did not suffice */
     uint64_t moved[2]; /* bytes from that side, not in the record yet */
 };
 
@@ -118,6 +120,50 @@ static size_t readable_size(const struct jail *jail)
     return left < size ? (size_t)left : size;
 }
 
+/*
+ * Whether the client may name this host: the one that it has connected to, or another that it could
+ * have. A server for many hosts would otherwise answer for those that are not allowed.
+ */
+static bool may_name(const struct stream *stream, enum first_bytes found, const char *host)
+{
+    const struct policy *policy = &stream->jail->broker->policy;
+    if (found == FIRST_STRANGE)
+        return false;
+    return found != FIRST_HOST || strcmp(host, stream->name.host) == 0 ||
+           policy_judge_host(policy, host, stream->name.port).refusal == REFUSAL_NONE;
+}
+
+/*
+ * Looks at the first bytes of the client, without taking them. 0: they may pass, or with
+ * stream->name.is_checked still set, more are needed; -EACCES: they name another host.
+ */
+static int check_first_bytes(struct stream *stream)
+{
+    struct jail *jail = stream->jail;
+    uint8_t *bytes = (uint8_t *)jail->broker->relay_bytes;
+    char host[HOST_NAME_SIZE] = "";
+    int fd = stream->fds[INNER];
+    ssize_t length = recv(fd, bytes, FIRST_BYTES_SIZE, MSG_PEEK | MSG_DONTWAIT);
+    if (length < 0)
+        return errno == EAGAIN ? 0 : -errno;
+    enum first_bytes found = stream->name.port == PORT_HTTPS
+                                 ? first_bytes_read_tls(bytes, (size_t)length, host)
+                                 : first_bytes_read_http(bytes, (size_t)length, host);
+    /* The same length again: the client has ended. */
+    if (found == FIRST_INCOMPLETE && (size_t)length > stream->seen) {
+        stream->seen = (size_t)length;
+        socket_set(fd, SOL_SOCKET, SO_RCVLOWAT, (int)length + 1);
+        return 0;
+    }
+    socket_set(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
+    stream->name.is_checked = false;
+    if (may_name(stream, found, host))
+        return 0;
+    record_refuse(&jail->record, found == FIRST_HOST ? host : stream->name.host, stream->name.port,
+                  REFUSAL_NAME_MISMATCH);
+    return -EACCES;
+}
+
 /* Moves what is there now. 0, or a negative errno: the stream is broken. */
 static int move_bytes(struct stream *stream, enum side from)
 {
@@ -129,6 +175,11 @@ static int move_bytes(struct stream *stream, enum side from)
         return send_kept(stream, direction, to);
     if (direction->ended)
         return 0;
+    if (from == INNER && stream->name.is_checked) {
+        int r = check_first_bytes(stream);
+        if (r < 0 || stream->name.is_checked)
+            return r;
+    }
     size_t size = readable_size(jail);
     if (size == 0) {
         record_refuse(&jail->record, stream->name.host, stream->name.port, REFUSAL_LIMIT);

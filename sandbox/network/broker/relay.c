@@ -29,6 +29,7 @@ struct stream {
     struct stream *previous, *next;
     struct loop_watch sides[2];     /* own their descriptors */
     int fds[2];
+    uint32_t watched[2]; /* the events that are waited for */
     struct direction directions[2]; /* from that side */
     struct loop_timer half_closed;
     struct relay_name name;
@@ -220,6 +221,9 @@ static int watch_side(struct stream *stream, enum side side)
     const struct direction *to = &stream->directions[1 - side];
     uint32_t events =
         (!from->ended && from->kept == NULL ? EPOLLIN : 0U) | (to->kept != NULL ? EPOLLOUT : 0U);
+    if (events == stream->watched[side])
+        return 0;
+    stream->watched[side] = events;
     if (events == 0) {
         loop_unwatch(loop, &stream->sides[side]);
         return 0;

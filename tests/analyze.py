@@ -43,13 +43,14 @@ ACCEPTED = {
     ("mcp/files/kept_files.c", "-Wanalyzer-malloc-leak"): IN_LIST,
     ("sandbox/base/fd_message.c", "-Wanalyzer-null-dereference"):
         "CMSG_FIRSTHDR() finds a header, for which the message has room",
-    ("sandbox/jail/child/work_directory.c", "-Wanalyzer-null-dereference"):
+    ("sandbox/jail/child/descriptors.c", "-Wanalyzer-null-dereference"):
         "CMSG_FIRSTHDR() finds a header, for which the message has room",
     ("sandbox/base/json.c", "-Wanalyzer-malloc-leak"):
         "chunks are linked into the document, which json_free() walks",
     ("sandbox/base/owned.h", "-Wanalyzer-fd-leak"):
         "fd_close() empties the variable when it has closed the descriptor",
     ("sandbox/jail/child/init.c", "-Wanalyzer-fd-leak"): PROGRAMS,
+    ("sandbox/limits/disk_usage.c", "-Wanalyzer-malloc-leak"): "the tree of inodes keeps it, until tdestroy(3)",
     ("sandbox/limits/pss.c", "-Wanalyzer-fd-leak"): CLOSED,
     ("sandbox/warm_pool.c", "-Wanalyzer-use-after-free"):
         "a prewarmed sandbox leaves the list of its kind before it is freed",

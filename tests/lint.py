@@ -57,7 +57,7 @@ LAYERS = {
     "sandbox": ("sandbox/network", "sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
     "sandbox/network": ("sandbox/base",),
     "sandbox/network/broker": ("sandbox/network", "sandbox/jail", "sandbox/base", "seccomp-profiles"),
-    "sandbox/jail": ("sandbox/jail/child", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
+    "sandbox/jail": ("sandbox/jail/child", "sandbox/network", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
     "sandbox/jail/child": ("sandbox/network",),
     "sandbox/limits": ("sandbox/base",),
     "sandbox/scope": ("sandbox/base",),

@@ -359,8 +359,11 @@ static void write_network(struct json_writer *writer, const struct policy *polic
     json_text_member(writer, "mode", network_mode_name(policy->mode));
     json_key(writer, "hosts");
     json_begin_array(writer);
-    for (size_t i = 0; i < policy->rules[RULES_ALLOW].count; i++)
-        json_text(writer, policy->rules[RULES_ALLOW].list[i].text);
+    static const enum rule_list lists[] = {RULES_ALLOW, RULES_MAP};
+    for (size_t l = 0; l < ARRAY_LENGTH(lists); l++) {
+        for (size_t i = 0; i < policy->rules[lists[l]].count; i++)
+            json_text(writer, policy->rules[lists[l]].list[i].text);
+    }
     json_end_array(writer);
     json_end_object(writer);
 }

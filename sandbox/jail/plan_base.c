@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/proc_file.h"
+#include "sandbox/network/link.h"
 #include "sandbox/limits/limits.h"
 
 #include <linux/landlock.h>
@@ -61,7 +62,7 @@ int jail_host_read(struct jail_host *ret_host, struct fault *fault)
 void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct jail_host *host)
 {
     plan->kind = kind;
-    plan->hostname = "sandbox";
+    plan->hostname = LINK_JAIL_NAME;
     plan->init_name = "sandbox-init";
     plan->command_line = host->command_line;
     plan->command_line_size = host->command_line_size;

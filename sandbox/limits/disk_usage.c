@@ -37,7 +37,8 @@ static int add_below(int parent_fd, const char *name, unsigned depth, const stru
                      struct disk_usage *usage)
 {
     OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
-    if (directory == NULL)
+    int fd = directory != NULL ? dirfd(directory) : -1;
+    if (fd < 0)
         return depth > 0 && is_gone(errno) ? 0 : -errno;
     if (depth == UPPER_DEPTH_MAX)
         return -ELOOP;
@@ -45,13 +46,13 @@ static int add_below(int parent_fd, const char *name, unsigned depth, const stru
     for (struct dirent *entry; r == 0 && !disk_usage_exceeds(usage, most) &&
                                (entry = directory_next(directory)) != NULL;) {
         struct stat about;
-        if (fstatat(dirfd(directory), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0) {
+        if (fstatat(fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0) {
             r = is_gone(errno) ? 0 : -errno;
             continue;
         }
         add_entry(&about, usage);
         if (S_ISDIR(about.st_mode))
-            r = add_below(dirfd(directory), entry->d_name, depth + 1, most, usage);
+            r = add_below(fd, entry->d_name, depth + 1, most, usage);
     }
     return r;
 }

@@ -28,7 +28,9 @@ enum link_socket {
 /* The packets of the broker: only they reach its listeners. Snippets cannot set it: socket(7), SO_MARK. */
 #define LINK_MARK 1
 
-/* The address of the jail's interface. */
+/* The name of the jail's host, which is the jail itself. */
+#define LINK_JAIL_NAME "sandbox"
+/* The address of its interface. */
 #define LINK_JAIL_ADDRESS 0xc6130001 /* 198.19.0.1 */
 #define LINK_FACTORY_ADDRESS 0xc6130002 /* 198.19.0.2 */
 #define LINK_FACTORY_PORT 1

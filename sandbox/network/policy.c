@@ -75,6 +75,8 @@ struct policy_verdict policy_judge_name(const struct policy *policy, const char 
     const struct policy_rule *rule = find_host(&policy->rules[RULES_DENY], name, 0, false);
     if (rule != NULL)
         return refused(REFUSAL_DENIED, rule);
+    if (host_name_is_numeric(name)) /* an address, written as a name */
+        return refused(REFUSAL_NOT_LISTED, NULL);
     rule = find_host(&policy->rules[RULES_MAP], name, 0, true);
     if (rule == NULL)
         rule = find_host(&policy->rules[RULES_ALLOW], name, 0, true);

@@ -112,8 +112,8 @@ int step_name_host("""),
 LIMIT = {
     "sandbox/limits/limits.def": ('LIMIT(OUTPUT, "output")', 'LIMIT(SOCKETS, "sockets")\nLIMIT(OUTPUT, "output")'),
     "sandbox/limits/outcomes.def": ("OUTCOME(CANCELLED,", 'OUTCOME(SOCKET_LIMIT, "socket_limit", 137, "too many sockets")\nOUTCOME(CANCELLED,'),
-    "sandbox/limits/limiter.c": ("        [LIMIT_CPU] = OUTCOME_CPU_LIMIT,",
-                                 "        [LIMIT_CPU] = OUTCOME_CPU_LIMIT,\n        [LIMIT_SOCKETS] = OUTCOME_SOCKET_LIMIT,"),
+    "sandbox/limits/limiter.c": ("[LIMIT_CPU] = OUTCOME_CPU_LIMIT,",
+                                 "[LIMIT_CPU] = OUTCOME_CPU_LIMIT, [LIMIT_SOCKETS] = OUTCOME_SOCKET_LIMIT,"),
     "sandbox/limits/polling_rules.c": ("    history->sampled_at = sample->now;\n    return decision;",
                                        "    if (sample->usage.sockets.used > 10)\n        decision.exceeded = LIMIT_SOCKETS;\n"
                                        "    history->sampled_at = sample->now;\n    return decision;"),

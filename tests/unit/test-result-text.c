@@ -179,7 +179,8 @@ static void the_record_is_always_there(void **state)
         "\"peak_memory_bytes\":null,\"peak_processes\":3,\"isolation\":\"namespaces\","
         "\"limits\":\"rlimit\",\"enforced\":{\"memory\":\"watched\",\"processes\":\"rlimit\","
         "\"cpu\":\"watched\"},\"limits_reached\":[\"time\",\"memory\",\"disk\"],"
-        "\"image\":\"python\",\"files\":[],\"figures\":0,\"changes\":null,\"session\":null}");
+        "\"image\":\"python\",\"files\":[],\"figures\":0,\"changes\":null,\"network\":null,"
+        "\"session\":null}");
 }
 
 static void assert_json_failure(const struct json *json, int64_t exit_code, const char *out,

@@ -3,6 +3,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/network/broker/dns_message.h"
+#include "sandbox/network/link.h"
 
 #include <arpa/inet.h>
 #include <stddef.h>
@@ -206,14 +207,16 @@ static void take_question(struct jail *jail, const struct question *asked)
 {
     const struct dns_question *dns = &asked->dns;
     bool is_address = dns->type == DNS_A && dns->class == DNS_CLASS_IN;
-    if (host_name_is_local(dns->name)) {
+    if (host_name_is_local(dns->name) || strcmp(dns->name, LINK_JAIL_NAME) == 0) {
         const uint32_t loopback = htonl(INADDR_LOOPBACK);
         answer(asked, DNS_OK, &loopback, is_address, NAME_TTL_MAX_S);
         return;
     }
     const struct policy_verdict verdict = policy_judge_name(&jail->broker->policy, dns->name);
     if (verdict.refusal != REFUSAL_NONE) {
-        record_refuse(&jail->record, dns->name, 0, verdict.refusal);
+        /* Many programs ask for the name of an address, and do without. */
+        if (!host_name_is_below(dns->name, "arpa"))
+            record_refuse(&jail->record, dns->name, 0, verdict.refusal);
         answer_without_records(asked, DNS_NO_NAME);
         return;
     }

@@ -139,9 +139,20 @@ FOR_FOLDERS = {
 }
 
 
+# With a network: the child makes its sockets, and the server its link to the broker.
+FOR_NETWORK = {
+    "init": dict.fromkeys(("socket", "sendto", "recvfrom", "setsockopt", "bind", "listen", "sendmsg"),
+                          ["make_routes", "make_broker_sockets", "show_network"]),
+    "server": dict.fromkeys(("socketpair", "sendmsg", "fcntl"), ["its network", "for the network"]),
+    "program": {},
+}
+# After the run, for its record, without which there is an answer all the same.
+FOR_THE_RECORD = (("server", "sendto"), ("server", "poll"), ("server", "recvfrom"), ("server", "close"))
+
+
 def words_of(call):
     """What may tell of the failure of a call."""
-    return [word for tables in (TABLES, SOMETIMES, FOR_FOLDERS) for word in tables[call.role].get(call.name, [])]
+    return [word for tables in (TABLES, SOMETIMES, FOR_FOLDERS, FOR_NETWORK) for word in tables[call.role].get(call.name, [])]
 
 
 def is_tried(call):

@@ -7,13 +7,14 @@ What runs all the same, and why it may, is a table in set_up.py.
 
 import errno
 import os
+import pathlib
 import signal
 import threading
 
 import pytest
 from attempt import call_numbers
 from served import LANGUAGE
-from set_up import AS_EVENTS_COME, ENDS_THE_SERVER, SOMETIMES, TABLES, is_harmless, is_tried, words_of
+from set_up import AS_EVENTS_COME, ENDS_THE_SERVER, FOR_THE_RECORD, SOMETIMES, TABLES, is_harmless, is_tried, words_of
 
 from support import sample, sanitizer
 from support.folder import give_to_snippets
@@ -43,7 +44,6 @@ class Traced:
         self.names = {number: name for name, number in call_numbers().items()}
         self.server = None
         self.calls = self.fresh().run(None)[0].calls  # of a run that is not the first
-        self.first_calls = self.fresh(warm=False).run(None)[0].calls
 
     def fresh(self, warm=True):
         self.stop()
@@ -81,7 +81,7 @@ class Traced:
 
     def descriptors(self):
         """Of the server, once it has seen the end of every run."""
-        left_after(5, lambda: descendants_of(self.server.process.pid))
+        left_after(5, lambda: processes_of(self.server.process.pid))
         self.server.result("ping")
         return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
 
@@ -90,6 +90,7 @@ class Traced:
 def traced(server_path):
     sanitizer.skip_if_in_use("it makes system calls of its own")
     traced = Traced(server_path)
+    traced.first_calls = traced.fresh(warm=False).run(None)[0].calls
     yield traced
     traced.stop()
 
@@ -114,6 +115,14 @@ def traced_with_folders(server_path, tmp_path_factory):
     give_to_snippets(path)
     traced = Traced(server_path, "--mount", f"{path}:ro@/new/place", "--mount", f"{path}:overlay@/mnt", "--mount",
                     f"{path}:rw@/home/other", "--mount", f"{path}@/tmp/place")
+    yield traced
+    traced.stop()
+
+
+@pytest.fixture(scope="module")
+def traced_with_network(server_path):
+    sanitizer.skip_if_in_use("it makes system calls of its own")
+    traced = Traced(server_path, "--map-host", "service.test:1=127.0.0.1:1")
     yield traced
     traced.stop()
 
@@ -155,7 +164,7 @@ def complaint_of(traced, fault):
         traced.fresh()
         return None if ends and in_order else "the server ended"
     complaint = complaint_of_answer(tracer, fault, result)
-    if left_after(5, lambda: descendants_of(pid)):
+    if left_after(5, lambda: processes_of(pid)):
         return f"processes are left; {complaint}"
     if traced.descriptors() != descriptors and fault.call.name != "close":
         return f"descriptors are left; {complaint}"
@@ -185,6 +194,12 @@ def complaints_of(traced, faults):
         if complaint is not None:
             found.append(f"{fault.call} {fault.error}: {complaint}")
     return found
+
+
+def processes_of(pid):
+    """Those of its runs: the broker of a network stays."""
+    return [child for child in descendants_of(pid)
+            if not pathlib.Path(f"/proc/{child}/cmdline").read_bytes().endswith(b"code-sandbox-mcp-network\0")]
 
 
 def by_name(calls):
@@ -249,6 +264,19 @@ def test_call_for_folders_that_fails_is_told_and_nothing_runs(traced, traced_wit
     assert tried >= {("init", name) for name in ("openat2", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount",
                                                  "mount_setattr", "mkdirat", "fchdir", "openat", "mknodat")}
     assert tried >= {("server", "openat2"), ("server", "getdents64"), ("server", "newfstatat")}
+    assert found == []
+
+
+def test_call_for_the_network_that_fails_is_told_and_nothing_runs(traced, traced_with_network):
+    plain, found, tried = by_name(traced.calls), [], set()
+    for kind, calls in by_name(traced_with_network.calls).items():
+        if kind[1] not in (*ENDS_THE_SERVER, *AS_EVENTS_COME[:2], "wait4") and kind not in FOR_THE_RECORD and \
+                len(calls) > len(plain.get(kind, [])):
+            tried.add(kind)
+            found += complaints_of(traced_with_network, faults_of(calls))
+    assert tried >= {("init", name) for name in ("socket", "sendto", "recvfrom", "setsockopt", "bind", "listen",
+                                                 "sendmsg", "openat", "write")}
+    assert tried >= {("server", "socketpair"), ("server", "sendmsg"), ("server", "fcntl")}
     assert found == []
 
 

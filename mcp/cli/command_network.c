@@ -107,7 +107,8 @@ static int run(const struct command *command, int argc, char **argv)
         r = read_target(argv[1], &target, &fault);
     if (r < 0)
         return command_refuse(command, &fault);
-    return check(&settings.network, target.rules[RULES_ALLOW].list);
+    const struct policy_rules *rules = &target.rules[RULES_ALLOW];
+    return rules->list != NULL ? check(&settings.network, rules->list) : EXIT_USAGE;
 }
 
 static const struct option *const tables[] = {settings_of_runs, settings_of_server, NULL};

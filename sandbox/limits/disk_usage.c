@@ -119,14 +119,15 @@ static int add_thread(struct removed *removed, int threads_fd, const char *threa
     char path[32];
     snprintf(path, sizeof(path), "%.16s/fd", thread);
     OWNED(directory_release) DIR *files = directory_open(threads_fd, path);
-    if (files == NULL)
+    int fd = files != NULL ? dirfd(files) : -1;
+    if (fd < 0)
         return is_gone(errno) ? 0 : -errno;
     int r = 0;
     for (const char *name; r == 0 && !disk_usage_exceeds(removed->usage, removed->most) &&
                            (name = directory_next_number(files)) != NULL;) {
         struct stat about;
-        if (fstatat(dirfd(files), name, &about, 0) == 0 && S_ISREG(about.st_mode) &&
-            about.st_nlink == 0 && is_of_overlay(dirfd(files), name))
+        if (fstatat(fd, name, &about, 0) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 0 &&
+            is_of_overlay(fd, name))
             r = add_removed(removed, &about);
     }
     return r;

@@ -52,6 +52,7 @@ struct jail {
     size_t question_count;
     struct dial *dials;
     size_t dial_count;
+    size_t late_count; /* of those, the clients that have not come soon */
     struct listener *listeners; /* the one used last is first */
     size_t listener_count;
     struct stream *streams;

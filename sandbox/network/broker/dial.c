@@ -26,7 +26,9 @@ struct dial {
     struct loop_watch outer; /* owns its descriptor, or -1 */
     int outer_fd;            /* connected; the client is being let in. -1 before */
     struct listener *listener;
+    bool is_late; /* the client has not come soon after it was let in; it may have gone */
     struct loop_timer deadline;
+    int64_t begun_at; /* clock_now() */
 };
 
 static void send_packet(const struct jail *jail, const uint8_t *packet, size_t length,
@@ -67,6 +69,7 @@ static void dial_free(struct dial *dial)
     if (dial->next != NULL)
         dial->next->previous = dial->previous;
     jail->dial_count--;
+    jail->late_count -= dial->is_late;
     free(dial);
 }
 
@@ -88,7 +91,7 @@ static void let_in(struct dial *dial)
         return;
     }
     listener_expect(dial->listener, 1);
-    loop_arm(loop, &dial->deadline, clock_now() + ADMIT_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+    loop_arm(loop, &dial->deadline, clock_now() + ADMIT_SOON_MS * NANOSECONDS_PER_MILLISECOND);
     segment_seal(segment);
     send_packet(jail, segment->bytes, segment->length, segment->destination);
 }
@@ -159,7 +162,43 @@ static void on_outer(struct loop_watch *watch, uint32_t events)
 
 static void on_deadline(struct loop_timer *timer)
 {
-    dial_free(container_of(timer, struct dial, deadline));
+    struct dial *dial = container_of(timer, struct dial, deadline);
+    struct jail *jail = dial->jail;
+    if (dial->outer_fd < 0 || dial->is_late) {
+        dial_free(dial);
+        return;
+    }
+    dial->is_late = true;
+    jail->late_count++;
+    loop_arm(&jail->broker->loop, timer, clock_now() + ADMIT_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+}
+
+/* Frees the oldest of those that were let in and have not come, or of those still waiting for long. */
+static void drop_oldest(struct jail *jail, bool late)
+{
+    int64_t now = clock_now();
+    struct dial *oldest = NULL;
+    for (struct dial *dial = jail->dials; dial != NULL; dial = dial->next) {
+        bool has_waited = dial->outer_fd < 0 &&
+                          now - dial->begun_at > DIAL_YIELD_MS * NANOSECONDS_PER_MILLISECOND;
+        if (late ? dial->is_late : has_waited)
+            oldest = dial;
+    }
+    if (oldest != NULL)
+        dial_free(oldest);
+}
+
+/* Whether another connection may be begun; makes room, if it can. */
+static bool has_room(struct jail *jail)
+{
+    const struct broker *broker = jail->broker;
+    if (jail->stream_count + jail->dial_count >= JAIL_STREAMS_MAX)
+        drop_oldest(jail, true);
+    if (jail->dial_count - jail->late_count >= JAIL_DIALS_MAX)
+        drop_oldest(jail, false);
+    return jail->dial_count - jail->late_count < JAIL_DIALS_MAX &&
+           jail->stream_count + jail->dial_count < JAIL_STREAMS_MAX &&
+           broker->stream_count < STREAMS_MAX;
 }
 
 /* Whether the address is one of this machine: then a packet to it would have it as its source, too. */
@@ -257,10 +296,7 @@ static bool is_held(struct jail *jail, const struct segment *segment)
 static void take_syn(struct jail *jail, const struct segment *segment)
 {
     struct broker *broker = jail->broker;
-    bool is_full = jail->dial_count == JAIL_DIALS_MAX ||
-                   jail->stream_count + jail->dial_count >= JAIL_STREAMS_MAX ||
-                   broker->stream_count >= STREAMS_MAX;
-    if (is_held(jail, segment) || is_full)
+    if (is_held(jail, segment) || !has_room(jail))
         return; /* it comes again */
     struct dial *dial = calloc(1, sizeof(*dial));
     if (dial == NULL)
@@ -274,6 +310,7 @@ static void take_syn(struct jail *jail, const struct segment *segment)
         .outer = {.fd = -1, .ready = on_outer},
         .outer_fd = -1,
         .deadline = {.fire = on_deadline},
+        .begun_at = clock_now(),
     };
     if (jail->dials != NULL)
         jail->dials->previous = dial;

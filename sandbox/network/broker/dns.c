@@ -48,9 +48,14 @@ static void answer(const struct question *question, enum dns_rcode rcode, const 
                    size_t count, uint32_t ttl)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];
-    size_t length =
-        dns_answer_write(&question->dns, rcode, ipv4, count, ttl, rcode == DNS_NO_NAME, bytes);
-    send_answer(question, bytes, length);
+    const struct dns_answer answer = {
+        .rcode = rcode,
+        .is_prohibited = rcode == DNS_NO_NAME,
+        .ttl = ttl,
+        .ipv4 = ipv4,
+        .count = count,
+    };
+    send_answer(question, bytes, dns_answer_write(&question->dns, &answer, bytes));
 }
 
 static void answer_without_records(const struct question *question, enum dns_rcode rcode)

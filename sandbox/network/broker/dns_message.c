@@ -121,25 +121,24 @@ static uint8_t *put_edns(uint8_t *at, bool prohibited)
     return at;
 }
 
-size_t dns_answer_write(const struct dns_question *question, enum dns_rcode rcode,
-                        const uint32_t *ipv4, size_t count, uint32_t ttl, bool prohibited,
+size_t dns_answer_write(const struct dns_question *question, const struct dns_answer *answer,
                         uint8_t bytes[DNS_MESSAGE_MAX])
 {
     size_t fixed = DNS_HEADER_SIZE + question->wire_length + 17;
     size_t fitting = (DNS_PLAIN_MAX - fixed) / ADDRESS_RECORD_SIZE;
-    size_t shown = count < fitting ? count : fitting;
-    uint8_t *at = put_header(question, rcode, shown, question->has_edns, bytes);
+    size_t shown = answer->count < fitting ? answer->count : fitting;
+    uint8_t *at = put_header(question, answer->rcode, shown, question->has_edns, bytes);
     for (size_t i = 0; i < shown; i++) {
         at = put16(at, POINTER_TO_QUESTION);
         at = put16(at, DNS_A);
         at = put16(at, DNS_CLASS_IN);
-        at = put32(at, ttl);
-        at = put16(at, sizeof(ipv4[i]));
-        memcpy(at, &ipv4[i], sizeof(ipv4[i]));
-        at += sizeof(ipv4[i]);
+        at = put32(at, answer->ttl);
+        at = put16(at, sizeof(answer->ipv4[i]));
+        memcpy(at, &answer->ipv4[i], sizeof(answer->ipv4[i]));
+        at += sizeof(answer->ipv4[i]);
     }
     if (question->has_edns)
-        at = put_edns(at, prohibited);
+        at = put_edns(at, answer->is_prohibited);
     return (size_t)(at - bytes);
 }
 

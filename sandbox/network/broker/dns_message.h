@@ -62,12 +62,17 @@ enum dns_reading {
 enum dns_reading dns_question_read(const uint8_t *bytes, size_t length,
                                    struct dns_question *ret_question);
 
-/*
- * Composes an answer with these IPv4 addresses, as many as fit; `prohibited` explains DNS_NO_NAME to
- * clients that understand EDNS. Returns its length.
- */
-size_t dns_answer_write(const struct dns_question *question, enum dns_rcode rcode,
-                        const uint32_t *ipv4, size_t count, uint32_t ttl, bool prohibited,
+/* An answer with IPv4 addresses, or none. */
+struct dns_answer {
+    enum dns_rcode rcode;
+    bool is_prohibited; /* explains DNS_NO_NAME to clients with EDNS */
+    uint32_t ttl;
+    const uint32_t *ipv4; /* borrowed; network order */
+    size_t count;
+};
+
+/* Composes the answer, with as many addresses as fit. Returns its length. */
+size_t dns_answer_write(const struct dns_question *question, const struct dns_answer *answer,
                         uint8_t bytes[DNS_MESSAGE_MAX]);
 
 /*

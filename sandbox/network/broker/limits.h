@@ -17,8 +17,10 @@
 #define STREAMS_MAX 4096         /* of all jails */
 #define NAME_ADDRESSES_MAX 16    /* of one name */
 #define NAME_TTL_MAX_S 60        /* how long a name is remembered without asking again */
+#define DIAL_YIELD_MS 1000 /* after which one makes room for another: its client asks again */
 #define DIAL_MAX_MS 15000
-#define ADMIT_MAX_MS 5000        /* until the client has completed its handshake */
+#define ADMIT_SOON_MS 30 /* in which a client usually completes its handshake */
+#define ADMIT_MAX_MS 2000 /* and afterwards */
 #define HALF_CLOSED_MAX_MS 60000 /* a stream of which one side has ended */
 #define RELAY_BYTES_MAX (256 << 10) /* moved at a time, and kept for one direction */
 

@@ -39,14 +39,17 @@ static int make_socket(struct jail *jail)
     struct pollfd ready = {.fd = jail->factory_fd, .events = POLLIN};
     poll(&ready, 1, FACTORY_MAX_MS);
     int fd = accept4(jail->factory_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    int r = fd < 0 ? -errno : 0;
-    if (disconnect(jail->connector_fd) < 0 && r == 0)
-        r = -errno;
-    if (r == 0 && disconnect(fd) < 0)
-        r = -errno;
-    if (r < 0)
-        fd_close(&fd);
-    return r < 0 ? r : fd;
+    if (fd < 0) {
+        int r = -errno;
+        disconnect(jail->connector_fd);
+        return r;
+    }
+    if (disconnect(jail->connector_fd) < 0 || disconnect(fd) < 0) {
+        int r = -errno;
+        close(fd);
+        return r;
+    }
+    return fd;
 }
 
 static void listener_free(struct listener *listener)

@@ -1,0 +1,186 @@
+"""Run as a snippet: performs the probes on stdin, and prints their outcomes as JSON.
+
+A probe is a list: its name, and its arguments. The outcome is a string: "ok", bytes received, or the name of
+the error.
+"""
+
+import errno
+import json
+import socket
+import sys
+import time
+
+PATIENCE = 4  # seconds
+
+
+def name_of(error):
+    if isinstance(error, socket.gaierror):
+        names = {getattr(socket, name): name for name in dir(socket) if name.startswith("EAI_")}
+        return names.get(error.errno, str(error))
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    return errno.errorcode.get(error.errno, repr(error)) if error.errno else repr(error)
+
+
+def connect(host, port, family=socket.AF_INET):
+    with socket.socket(family, socket.SOCK_STREAM) as client:
+        client.settimeout(PATIENCE)
+        client.connect((host, port))
+    return "ok"
+
+
+def connect_6(host, port):
+    return connect(host, port, socket.AF_INET6)
+
+
+def received(client):
+    """All that comes without a pause."""
+    text = client.recv(65536).decode("latin-1")
+    client.settimeout(0.2)
+    try:
+        while piece := client.recv(65536).decode("latin-1"):
+            text += piece
+    except TimeoutError:
+        pass
+    return text or "closed"
+
+
+def exchange(host, port, text):
+    """What comes back for the text."""
+    with socket.create_connection((host, port), PATIENCE) as client:
+        client.sendall(text.encode("latin-1"))
+        return received(client)
+
+
+def slowly(host, port, *pieces):
+    """The same, in pieces."""
+    with socket.create_connection((host, port), PATIENCE) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in pieces:
+            client.sendall(piece.encode("latin-1"))
+            time.sleep(0.05)
+        return received(client)
+
+
+def resolve(name):
+    return " ".join(sorted({info[4][0] for info in socket.getaddrinfo(name, 80, socket.AF_INET)}))
+
+
+def wire(name, kind, labels=None):
+    labels = [label.encode("latin-1") for label in (labels or name.split("."))]
+    question = b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+    return b"\x12\x34\x01\0\0\1\0\0\0\0\0\0" + question + kind.to_bytes(2, "big") + b"\0\1"
+
+
+def ask(server, name, kind, labels=None):
+    """The code and the number of answers to a question of DNS: "0 1"."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(PATIENCE)
+        client.sendto(wire(name, kind, labels), (server, 53))
+        answer, source = client.recvfrom(4096)
+        assert source == (server, 53) and answer[:2] == b"\x12\x34", source
+        return f"{answer[3] & 15} {int.from_bytes(answer[6:8], 'big')}"
+
+
+def datagram(host, port):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(PATIENCE)
+        client.connect((host, port))
+        client.send(b"x")
+        begin = time.monotonic()
+        try:
+            return client.recv(100).decode()
+        finally:
+            assert time.monotonic() - begin < 1
+
+
+def option(level, name, value):
+    """An option of a socket that would change where its packets go, and a connection with it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+        client.setsockopt(level, name, bytes.fromhex(value))
+        client.settimeout(PATIENCE)
+        client.connect(("93.184.6.6", 80))
+    return "ok"
+
+
+def open_socket(family, kind, protocol):
+    socket.socket(family, kind, protocol).close()
+    return "ok"
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    return "ok"
+
+
+def bound(source, host, port):
+    """A connection from another source address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+        client.settimeout(1)
+        client.bind((source, 0))
+        client.connect((host, port))
+    return "ok"
+
+
+def flood(host, port, count):
+    """So many connections begun at once, then one that is waited for."""
+    clients = []
+    for _ in range(count):
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex((host, port))
+        clients.append(client)
+        if len(clients) == 500:
+            for one in clients:
+                one.close()
+            clients.clear()
+    return connect("93.184.1.1", 80)
+
+
+def own_server(port):
+    """A server of the snippet's own, at the loopback address."""
+    with socket.create_server(("127.0.0.1", port)) as server, socket.create_connection(("127.0.0.1", port)) as client:
+        server.accept()[0].sendall(b"own")
+        return client.recv(10).decode()
+
+
+def count(host, port, size):
+    """Sends so many bytes, ends that side, and returns what the server says then."""
+    with socket.create_connection((host, port), PATIENCE) as client:
+        piece = b"x" * 65536
+        for _ in range(size // len(piece)):
+            client.sendall(piece)
+        client.shutdown(socket.SHUT_WR)
+        return client.recv(100).decode().strip()
+
+
+def drain(host, port, size):
+    with socket.create_connection((host, port), PATIENCE) as client:
+        left = size
+        while left > 0 and (data := client.recv(1 << 18)):
+            left -= len(data)
+        return "ok" if left <= 0 else f"{left} missing"
+
+
+def at_once(host, port, number):
+    clients = [socket.create_connection((host, port), PATIENCE) for _ in range(number)]
+    for client in clients:
+        client.sendall(b"x")
+    for client in clients:
+        assert client.recv(1) == b"x"
+        client.close()
+    return "ok"
+
+
+def main():
+    outcomes = []
+    for name, *arguments in json.load(sys.stdin):
+        try:
+            outcomes.append(globals()[name](*arguments))
+        except (OSError, AssertionError) as error:
+            outcomes.append(name_of(error) if isinstance(error, OSError) else repr(error))
+    print(json.dumps(outcomes))
+
+
+main()

@@ -36,7 +36,7 @@ STAGE_SECONDS_MAX = 1800
 ASAN_SECONDS_MAX = 2 * 3600  # of each suite
 EMULATED_SECONDS_MAX = 2 * 3600 + 300  # a sample keeps a budget of its own: vm/run_scenes.py
 # What programs with AddressSanitizer in them are put through.
-ASAN_WHOLE = ["protocol", "changes", "jail", "warm", "escape", "conformance", "clients", "images"]
+ASAN_WHOLE = ["protocol", "network", "changes", "jail", "warm", "escape", "conformance", "clients", "images"]
 ASAN_SAMPLE = ["protocol/test_framing.py", "protocol/test_tools.py",
                "protocol/test_limits_reached.py", "jail/test_walls.py", "jail/test_limits.py",
                "jail/test_system_calls.py"]
@@ -243,7 +243,7 @@ def stage_root():
                 images.copy_image(fetched / name, pathlib.Path(store) / "code-sandbox-mcp" / "images")
         os.environ["XDG_DATA_HOME"] = store
         # What holds for a user holds for root too.
-        return stage_pytest("root", "jail", "escape", "protocol", options=WITHOUT_TWINS)
+        return stage_pytest("root", "jail", "escape", "network", "protocol", options=WITHOUT_TWINS)
 
 
 STAGES = {
@@ -264,6 +264,7 @@ STAGES = {
     "warm": lambda: stage_pytest("warm"),
     "escape": lambda: stage_pytest("escape"),
     "interpreters": lambda: stage_pytest("interpreters", seconds=INTERPRETERS_SECONDS_MAX),
+    "network": lambda: stage_pytest("network"),
     "asan": stage_asan,
     "vm": stage_vm,
     "clients": lambda: stage_pytest("clients"),
@@ -271,7 +272,7 @@ STAGES = {
     "fuzz": stage_fuzz,
 }
 ONLY_BY_NAME = {"fuzz"}
-NEED_IMAGES = {"demo", "protocol", "conformance", "images", "runners", "jail", "warm", "escape", "asan", "vm",
+NEED_IMAGES = {"demo", "protocol", "conformance", "images", "runners", "jail", "warm", "escape", "network", "asan", "vm",
                "clients"}
 
 

@@ -1,0 +1,168 @@
+"""The broker's life, and what one sandbox can do to it and to others."""
+
+import os
+import signal
+import time
+
+from conftest import broker_of
+from support.mcp_client import RECORD
+from support.sandbox import left_after
+
+ON = ("--warm", "0", "--network", "on")
+OPEN = "import socket; s = socket.create_connection(('api.example.org', 443))"
+
+
+def call(server, code, **arguments):
+    return server.result("tools/call", {"name": "run_python_code", "arguments": {"code": code, **arguments}})
+
+
+def text_of(result):
+    return result["content"][0]["text"]
+
+
+def network_of(result):
+    return result["_meta"][RECORD]["network"]
+
+
+def test_broker_starts_with_the_first_sandbox_and_ends_with_the_server(start_server):
+    server = start_server(*ON)
+    assert broker_of(server) is None
+    call(server, "1")
+    broker = broker_of(server)
+    assert broker is not None
+    call(server, "1")
+    assert broker_of(server) == broker
+    server.process.kill()
+    server.process.wait()
+    assert not left_after(5, lambda: os.path.exists(f"/proc/{broker}"))
+
+
+def test_server_without_a_network_has_no_broker(start_server):
+    server = start_server("--warm", "0")
+    call(server, "1")
+    assert broker_of(server) is None
+
+
+def test_dead_broker_is_told_and_the_next_call_has_another(start_server):
+    server = start_server(*ON)
+    call(server, "1")
+    broker = broker_of(server)
+    request = server.start_call("run_python_code", f"{OPEN}\nprint('open', flush=True)\nprint(s.recv(1))\nraise SystemExit(3)")
+    time.sleep(0.5)
+    os.kill(broker, signal.SIGKILL)
+    result = server.answer(request)["result"]
+    assert "ConnectionResetError" in text_of(result) or "b''" in text_of(result)
+    assert "Network: what connects the sandbox with the network has failed" in text_of(result)
+    assert network_of(result)["complete"] is False
+    assert text_of(call(server, f"{OPEN}\nprint('fine')")) == "fine"
+    assert broker_of(server) not in (None, broker)
+
+
+def test_stopped_broker_delays_no_answer(start_server):
+    server = start_server(*ON)
+    call(server, "1")
+    broker = broker_of(server)
+    request = server.start_call("run_python_code", "import time; time.sleep(0.5); print('done')")
+    time.sleep(0.3)
+    os.kill(broker, signal.SIGSTOP)
+    begin = time.monotonic()
+    result = server.answer(request)["result"]
+    assert text_of(result) == "done" and time.monotonic() - begin < 3
+    assert network_of(result)["complete"] is False
+    os.kill(broker, signal.SIGKILL)
+
+
+def test_stream_that_is_open_at_the_end_is_reset(start_server, internet):
+    server = start_server(*ON)
+    result = call(server, OPEN + "; import os; os._exit(0)")
+    assert network_of(result)["hosts"][0]["streams"] == 1
+    broker = broker_of(server)
+    assert left_after(5, lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) > 30) is False
+    assert broker is not None
+
+
+def test_limit_of_bytes_ends_streams_and_is_told(start_server):
+    server = start_server(*ON, "--network-limit", "1M")
+    result = call(server, """
+import socket
+s = socket.create_connection(("api.example.org", 19)); n = 0
+try:
+    while data := s.recv(65536): n += len(data)
+except OSError as error: print(error.errno)
+print(n)
+try: socket.create_connection(("api.example.org", 80), 3)
+except OSError as error: print(error.errno)
+raise SystemExit(1)
+""")
+    lines = text_of(result).splitlines()
+    assert lines[0] == "104" and int(lines[1]) <= 1 << 20 and lines[2] == "113"
+    network = network_of(result)
+    assert network["hosts"][0]["received"] <= (1 << 20) + 65536
+    assert {one["reason"] for one in network["refused"]} == {"limit"}
+    assert any("has used up what it may move over the network (1 MiB)" in line for line in lines)
+
+
+def test_streams_beyond_the_limit_wait_until_others_end(start_server):
+    server = start_server(*ON)
+    result = call(server, """
+import socket
+clients = []
+try:
+    for _ in range(400): clients.append(socket.create_connection(("93.184.1.1", 7), 1))
+except TimeoutError: print(len(clients))
+for client in clients[:50]: client.close()
+print(socket.create_connection(("93.184.1.1", 7), 10) is not None)
+""")
+    lines = text_of(result).splitlines()
+    assert 200 <= int(lines[0]) <= 256 and lines[1] == "True"
+
+
+def test_reader_that_does_not_read_costs_bounded_memory_and_no_other(start_server):
+    server = start_server("--warm", "0", "--parallel", "2", "--network", "on", "--network-limit", "8G")
+    request = server.start_call("run_python_code", """
+import socket, time
+clients = [socket.create_connection(("93.184.1.1", 19)) for _ in range(100)]
+print("open", flush=True)
+time.sleep(2)
+""")
+    time.sleep(1)
+    begin = time.monotonic()
+    assert text_of(call(server, f"{OPEN}\ns.sendall(b'x'); print(s.recv(1))")) == "b'x'"
+    assert time.monotonic() - begin < 5
+    broker = broker_of(server)
+    with open(f"/proc/{broker}/status", encoding="ascii") as status:
+        resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+    assert resident < 40 * 1024
+    assert server.answer(request)["result"]["content"][0]["text"] == "open"
+
+
+def test_one_sandbox_knows_no_names_of_another(start_server, internet):
+    server = start_server("--warm", "0", "--network", "allow", "--allow-host", "api.example.org,shared.example.org")
+    before = len(internet.seen())
+    first = text_of(call(server, "import socket; print(socket.gethostbyname('shared.example.org'))"))
+    second = text_of(call(server, "import socket; print(socket.gethostbyname('api.example.org'))"))
+    third = call(server, f"import socket\nsocket.create_connection(('{first}', 80), 3)")
+    assert first == second == "93.184.1.1" and "No route to host" in text_of(third)
+    call(server, "import socket; socket.gethostbyname('api.example.org')")
+    assert internet.seen()[before:].count(("dns", "api.example.org", "1")) == 2
+
+
+def test_sandbox_has_only_its_own_descriptors(start_server):
+    server = start_server(*ON)
+    assert text_of(call(server, "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:3], len(os.listdir('/proc/self/fd')))"))\
+        == "[0, 1, 2] 4"
+
+
+def test_nothing_is_left_of_many_runs(start_server):
+    server = start_server(*ON)
+    call(server, f"{OPEN}\n")
+    broker = broker_of(server)
+
+    def descriptors():
+        return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+    before = descriptors()
+    for _ in range(40):
+        call(server, f"{OPEN}\ns.sendall(b'x'); s.recv(1)")
+    assert not left_after(5, lambda: descriptors() > before)
+    assert broker_of(server) == broker

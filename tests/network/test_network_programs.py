@@ -1,0 +1,172 @@
+"""Programs that need no settings: each as on any machine, with the same errors."""
+
+import json
+import textwrap
+import time
+
+import pytest
+
+ALLOW = ("--allow-host", "api.example.org,many.example.org:*,shared.example.org,www.example.org:*")
+ON = ("--network", "on", "--network-limit", "10G")
+
+
+@pytest.fixture(scope="module", params=["allow", "on"])
+def outcome(request, probe):
+    options = ALLOW if request.param == "allow" else ON
+
+    def outcome_of(*probe_of_one):
+        return probe([probe_of_one], *options)[0][0]
+    return outcome_of
+
+
+CASES = (
+    (("resolve", "api.example.org"), "93.184.1.1"),
+    (("resolve", "API.Example.ORG."), "93.184.1.1"),
+    (("resolve", "many.example.org"), "93.184.2.1 93.184.2.2 93.184.2.3"),
+    (("resolve", "localhost"), "127.0.0.1"),
+    (("resolve", "deep.localhost"), "127.0.0.1"),
+    (("resolve", "sandbox"), "127.0.0.1"),
+    (("ask", "1.1.1.1", "api.example.org", 1), "0 1"),
+    (("ask", "127.0.0.1", "api.example.org", 28), "0 0"),
+    (("ask", "127.0.0.1", "api.example.org", 65), "0 0"),
+    (("ask", "127.0.0.1", "api.example.org", 16), "0 1"),
+    (("ask", "127.0.0.1", "none.example.org", 1), "3 0"),
+    (("exchange", "api.example.org", 443, "plain text"), "plain text"),
+    (("exchange", "www.example.org", 5432, "x"), "welcome\n"),
+    (("connect_6", "::ffff:93.184.2.1", 80), ("EHOSTUNREACH", "ok")),
+    (("connect", "www.example.org", 4), "ECONNREFUSED"),
+    (("count", "www.example.org", 9, 50 << 20), str(50 << 20)),
+    (("drain", "www.example.org", 19, 50 << 20), "ok"),
+    (("at_once", "www.example.org", 7, 100), "ok"),
+    (("own_server", 8080), "own"),
+    (("own_server", 80), "own"),
+)
+
+
+@pytest.mark.parametrize("probe_of_one, expected", CASES, ids=[" ".join(map(str, case[0])) for case in CASES])
+def test_connection_is_as_on_any_machine(outcome, probe_of_one, expected):
+    found = outcome(*probe_of_one)
+    assert found in expected if isinstance(expected, tuple) else found == expected
+
+
+def test_two_names_of_one_address_are_told_apart(probe):
+    outcomes, result = probe([["resolve", "api.example.org"], ["resolve", "shared.example.org"],
+                              ["connect", "shared.example.org", 80]], *ALLOW)
+    assert outcomes[0] == "93.184.1.1" and outcomes[1].startswith("198.18.") and outcomes[2] == "ok"
+    network = result["_meta"]["code-sandbox/result"]["network"]
+    assert [(one["host"], one["port"]) for one in network["hosts"]] == [("shared.example.org", 80)]
+
+
+def test_slow_server_is_slow_and_not_refused(probe):
+    begin = time.monotonic()
+    assert probe([["connect", "151.101.9.9", 80]], *ON)[0] == ["timeout"]
+    assert time.monotonic() - begin > 3
+
+
+PROGRAMS = {
+    "urllib": """
+        import urllib.request
+        print(urllib.request.urlopen("http://api.example.org/").read().decode(), end="")
+        """,
+    "http.client": """
+        import http.client
+        connection = http.client.HTTPConnection("api.example.org", timeout=5)
+        for path in ("/", "/bytes/1000000"):
+            connection.request("GET", path)
+            size = len(connection.getresponse().read())
+        print("hello from api.example.org" if size == 1000000 else size)
+        """,
+    "a redirect": """
+        import urllib.request
+        print(urllib.request.urlopen("http://api.example.org/redirect/www.example.org/").read().decode().replace("www", "api"), end="")
+        """,
+    "a post": """
+        import urllib.request
+        assert urllib.request.urlopen("http://api.example.org/", b"x" * 3000000).read() == b"3000000 bytes\\n"
+        print("hello from api.example.org")
+        """,
+    "asyncio": """
+        import asyncio
+        async def main():
+            reader, writer = await asyncio.open_connection("api.example.org", 80)
+            writer.write(b"GET / HTTP/1.0\\r\\nHost: api.example.org\\r\\n\\r\\n")
+            print((await reader.read()).decode().splitlines()[-1])
+        asyncio.run(main())
+        """,
+    "threads": """
+        import concurrent.futures, urllib.request
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            texts = set(pool.map(lambda _: urllib.request.urlopen("http://api.example.org/").read(), range(64)))
+        print(*(text.decode().strip() for text in texts))
+        """,
+}
+JAVASCRIPT = {
+    "fetch": 'console.log((await (await fetch("http://api.example.org/")).text()).trim())',
+    "http": 'import http from "node:http"; http.get("http://api.example.org/", (r) => r.on("data", (d) => '
+            'process.stdout.write(d)))',
+    "net": 'import net from "node:net"; const s = net.connect(443, "api.example.org"); s.on("data", (d) => { '
+           'console.log(String(d)); s.end() }); s.write("hello from api.example.org")',
+    "dns": 'import dns from "node:dns/promises"; console.log((await dns.resolve4("api.example.org"))[0] === "93.184.1.1" && '
+           '"hello from api.example.org")',
+    "errors": 'const e = await fetch("http://evil.example.com/").catch((e) => e); console.log(e.cause.code === "ENOTFOUND" && '
+              '"hello from api.example.org")',
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("options", [ALLOW, ON], ids=["allow", "on"])
+def test_program_in_python(start_server, name, options):
+    server = start_server("--warm", "0", *options)
+    result = server.result("tools/call", {"name": "run_python_code", "arguments": {"code": textwrap.dedent(PROGRAMS[name])}})
+    assert [block["text"] for block in result["content"]] == ["hello from api.example.org"]
+
+
+@pytest.mark.parametrize("name", JAVASCRIPT)
+def test_program_in_javascript(start_server, name):
+    server = start_server("--warm", "0", *ALLOW)
+    result = server.result("tools/call", {"name": "run_javascript_code", "arguments": {"code": JAVASCRIPT[name]}})
+    assert [block["text"] for block in result["content"]] == ["hello from api.example.org"]
+
+
+def test_program_in_bash(start_server):
+    server = start_server("--warm", "0", "--network", "on")
+    code = "exec 3<>/dev/tcp/93.184.1.1/443; echo hello >&3; head -n 1 <&3"
+    if "run_bash_code" not in [tool["name"] for tool in server.result("tools/list")["tools"]]:
+        code = f"import subprocess; print(subprocess.run(['bash', '-c', '''{code}'''], capture_output=True, text=True).stdout)"
+        result = server.result("tools/call", {"name": "run_python_code", "arguments": {"code": code}})
+    else:
+        result = server.result("tools/call", {"name": "run_bash_code", "arguments": {"code": code}})
+    assert result["content"][0]["text"].strip() == "hello"
+
+
+def test_name_led_to_a_service_of_this_machine(start_server):
+    server = start_server("--warm", "0", "--map-host", "service.internal:5000=127.0.0.1:6000")
+    result = server.result("tools/call", {"name": "run_python_code", "arguments": {"code": textwrap.dedent("""
+        import socket, urllib.request
+        print(urllib.request.urlopen("http://service.internal:5000/").status)
+        try:
+            socket.create_connection(("service.internal", 6000), 5)
+        except OSError as error:
+            print(error.errno)
+        """)}})
+    assert result["content"][0]["text"] == "200\n113"
+
+
+@pytest.mark.parametrize("warm", ["0", "1"])
+def test_prewarmed_sandbox_has_its_network(start_server, warm):
+    server = start_server("--warm", warm, *ALLOW)
+    for _ in range(4):
+        result = server.result("tools/call", {"name": "run_python_code", "arguments": {
+            "code": textwrap.dedent(PROGRAMS["urllib"])}})
+        assert result["content"][0]["text"] == "hello from api.example.org"
+        assert [one["host"] for one in result["_meta"]["code-sandbox/result"]["network"]["hosts"]] == ["api.example.org"]
+        time.sleep(0.1)
+
+
+def test_command_line_has_a_network(run, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(PROGRAMS["urllib"]))
+    done = run("run", "--json", *ALLOW, str(program))
+    record = json.loads(done.stdout)
+    assert record["stdout"] == "hello from api.example.org\n"
+    assert record["network"]["hosts"][0]["host"] == "api.example.org"

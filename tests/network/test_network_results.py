@@ -1,0 +1,192 @@
+"""What is told of the network: records, sentences, descriptions, `network check`, doctor, and wrong settings."""
+
+import json
+
+import pytest
+
+from support.mcp_client import RECORD
+
+OFF = ()
+ALLOW = ("--allow-host", "api.example.org,*.sub.example.org,www.example.org:22")
+
+
+def call(server, code, **arguments):
+    return server.result("tools/call", {"name": "run_python_code", "arguments": {"code": code, **arguments}})
+
+
+def record_of(result):
+    return result["_meta"][RECORD]["network"]
+
+
+def test_without_a_network_there_is_no_record_and_no_broker(start_server):
+    server = start_server("--warm", "0")
+    result = call(server, "import socket\nsocket.create_connection(('93.184.1.1', 80), 1)")
+    assert record_of(result) is None
+    assert "Network is unreachable" in result["content"][0]["text"]
+    assert "Network:" not in result["content"][0]["text"]
+
+
+def test_record_tells_hosts_bytes_and_refusals(start_server):
+    server = start_server("--warm", "0", *ALLOW)
+    result = call(server, """
+import socket
+s = socket.create_connection(("api.example.org", 443)); s.sendall(b"x" * 1000)
+n = 0
+while n < 1000: n += len(s.recv(1000))
+s.close()
+for host, port in (("api.example.org", 22), ("evil.example.com", 80), ("93.184.6.6", 443), ("10.0.0.5", 80)):
+    try: socket.create_connection((host, port), 3)
+    except OSError: pass
+""")
+    assert record_of(result) == {
+        "mode": "allow", "complete": True,
+        "hosts": [{"host": "api.example.org", "port": 443, "streams": 1, "received": 1000, "sent": 1000}],
+        "refused": [{"host": "api.example.org", "port": 22, "reason": "not_listed"},
+                    {"host": "evil.example.com", "port": None, "reason": "not_listed"},
+                    {"host": "93.184.6.6", "port": 443, "reason": "not_listed"},
+                    {"host": "10.0.0.5", "port": 80, "reason": "private"}]}
+    assert [block["text"] for block in result["content"]] == [""] or "Network:" not in result["content"][0]["text"]
+
+
+SENTENCES = (
+    ("evil.example.com", 80, ALLOW, "Network: evil.example.com is not on the list of hosts that may be reached here "
+     "(api.example.org, *.sub.example.org, www.example.org:22). Only the person who runs this server can add it."),
+    ("api.example.org", 22, ALLOW, "Network: api.example.org:22 is not on the list of hosts"),
+    ("10.0.0.5", 22, ("--network", "on"), "Network: 10.0.0.5:22 is no address of the public internet"),
+    ("private.example.org", 80, ("--network", "on"), "Network: private.example.org leads to no address of the public internet"),
+    ("169.254.169.254", 80, ("--network", "on"), "Network: 169.254.169.254:80 is where clouds keep the credentials"),
+    ("own.example.org", 80, ("--network", "on"), "Network: own.example.org:80 leads to this computer itself"),
+    ("api.example.org", 443, ("--network", "on", "--deny-host", "api.example.org"),
+     "Network: api.example.org is on the list of hosts that may not be reached here"),
+)
+
+
+@pytest.mark.parametrize("host, port, options, sentence", SENTENCES)
+def test_failed_program_is_told_what_was_refused(start_server, host, port, options, sentence):
+    server = start_server("--warm", "0", *options)
+    result = call(server, f"import socket\nsocket.create_connection(({host!r}, {port}), 3)")
+    lines = result["content"][0]["text"].splitlines()
+    assert any(line.startswith(sentence) for line in lines[:-1]), lines
+    assert lines[-1] == "exit code: 1"
+    assert result["isError"] is False
+
+
+def test_only_five_lines_of_refusals_are_told(start_server):
+    server = start_server("--warm", "0", *ALLOW)
+    result = call(server, """
+import socket
+for i in range(70):
+    try: socket.gethostbyname(f"host{i}.example.com")
+    except OSError: pass
+raise SystemExit(1)
+""")
+    lines = [line for line in result["content"][0]["text"].splitlines() if line.startswith("Network:")]
+    assert len(lines) == 6 and lines[-1] == "Network: and 59 more were refused."
+    record = record_of(result)
+    assert len(record["refused"]) == 64 and record["complete"] is False
+
+
+def test_session_tells_of_each_call(start_server):
+    server = start_server("--warm", "0", *ALLOW)
+    first = call(server, "import socket; s = socket.create_connection(('api.example.org', 443)); s.sendall(b'abc'); s.recv(3)",
+                 session="new")
+    session = first["_meta"][RECORD]["session"]["id"]
+    second = call(server, "s.sendall(b'12345'); print(s.recv(5))", session=session)
+    third = call(server, "1", session=session)
+    assert record_of(first)["hosts"] == [{"host": "api.example.org", "port": 443, "streams": 1, "received": 3, "sent": 3}]
+    assert "b'12345'" in second["content"][0]["text"]
+    assert record_of(second)["hosts"] == [{"host": "api.example.org", "port": 443, "streams": 0, "received": 5, "sent": 5}]
+    assert record_of(third)["hosts"] == []
+
+
+def tool_of(server):
+    return next(tool for tool in server.result("tools/list")["tools"] if tool["name"] == "run_python_code")
+
+
+def test_description_tells_what_can_be_reached(start_server):
+    off = tool_of(start_server())
+    assert "There is no network and no access to this computer's files." in off["description"]
+    assert off["annotations"]["openWorldHint"] is False
+    allow = tool_of(start_server(*ALLOW, "--map-host", "db.internal:5432=127.0.0.1:5432"))
+    assert ("Over the network it can reach these hosts and no others: api.example.org, *.sub.example.org, www.example.org:22, "
+            "db.internal:5432 (TCP ports 80 and 443 unless a port is named); there is no access") in allow["description"]
+    assert "127.0.0.1" not in allow["description"]
+    assert allow["annotations"]["openWorldHint"] is True
+    on = tool_of(start_server("--network", "on"))
+    assert "It can reach public hosts over TCP" in on["description"] and on["annotations"]["openWorldHint"] is True
+    many = tool_of(start_server("--allow-host", ",".join(f"host{i}.example.org" for i in range(40))))
+    assert "host11.example.org and 28 more" in many["description"] and len(many["description"]) <= 1100
+
+
+CHECKS = (
+    (ALLOW, "api.example.org", 0, "yes: api.example.org:443 at 93.184.1.1 (rule api.example.org)"),
+    (ALLOW, "deep.sub.example.org:80", 0, "yes: deep.sub.example.org:80 at 93.184.1.4 (rule *.sub.example.org)"),
+    (ALLOW, "www.example.org", 1, "no: www.example.org:443 is not on the list of hosts that may be reached here"),
+    (ALLOW, "93.184.1.1:443", 1, "no: 93.184.1.1:443 is not on the list"),
+    (("--network", "on"), "private.example.org", 1, "no: private.example.org:443 at 10.0.0.5 is no address"),
+    (("--network", "on"), "10.0.0.5:22", 1, "no: 10.0.0.5:22 is no address of the public internet"),
+    (("--network", "on", "--deny-host", "*.org"), "api.example.org", 1, "(rule *.org)"),
+    (("--allow-host", "10.0.0.0/8:*"), "10.0.0.5:22", 0, "yes: 10.0.0.5:22 (rule 10.0.0.0/8:*)"),
+    (("--map-host", "a.internal:80=127.0.0.1:8080"), "a.internal:80", 0, "yes: a.internal:80 (rule a.internal:80=127.0.0.1:8080)"),
+    (("--network", "on"), "nowhere.example.org", 0, "it has no address now"),
+    ((), "api.example.org", 1, "no: snippets have no network"),
+    (ALLOW, "*.example.org", 2, "is not one host with one port"),
+    (ALLOW, "http://api.example.org/", 2, "write the host alone"),
+)
+
+
+@pytest.mark.parametrize("options, host, status, text", CHECKS)
+def test_network_check_says_yes_or_no_and_why(run, options, host, status, text):
+    done = run("network", "check", *options, host)
+    assert done.returncode == status and text in (done.stdout + done.stderr).decode()
+
+
+WRONG = (
+    (("--allow-host", "*"), "for all public hosts use --network on"),
+    (("--allow-host", "a*.example.org"), "a '*' can only be the whole first label"),
+    (("--allow-host", "*.com"), "a whole top-level domain"),
+    (("--allow-host", "https://example.org/x"), "without a scheme and without a path"),
+    (("--allow-host", "bücher.example"), "labels that begin with xn--"),
+    (("--allow-host", "example.org:0"), "has no port that exists"),
+    (("--allow-host", "example.org:70000"), "has no port that exists"),
+    (("--allow-host", "10.1.2.3/8"), "write 10.0.0.0/8"),
+    (("--allow-host", "10.0.0.0/33"), "a number from 0 to 32"),
+    (("--allow-host", "2130706433"), "write an IPv4 address as four decimal numbers"),
+    (("--allow-host", "2001:db8::1"), "in brackets"),
+    (("--allow-host", "a.example.org,,b.example.org"), "between two commas"),
+    (("--allow-host", "localhost:80"), "--map-host"),
+    (("--map-host", "a.internal=127.0.0.1"), "NAME:PORT=ADDRESS:PORT"),
+    (("--map-host", "a.internal:80=other.internal:80"), "NAME:PORT=ADDRESS:PORT"),
+    (("--network", "allow"), "add --allow-host HOST"),
+    (("--network", "off", "--allow-host", "a.example.org"), "the network is off"),
+    (("--network", "maybe"), "must be off, allow or on"),
+    (("--network-limit", "0"), "--network-limit"),
+)
+
+
+@pytest.mark.parametrize("options, text", WRONG)
+def test_wrong_settings_are_errors_at_the_start(run, options, text):
+    done = run(*options)
+    assert done.returncode == 2 and text in done.stderr.decode()
+
+
+def test_variables_and_configuration_set_the_network(run, tmp_path):
+    configuration = tmp_path / "config.json"
+    configuration.write_text(json.dumps({"allow_host": ["api.example.org"], "deny_host": "www.example.org"}))
+    check = ("network", "check", "--config", str(configuration))
+    assert run(*check, "api.example.org").returncode == 0
+    assert run(*check, "www.example.org", environment={"SANDBOX_ALLOW_HOST": "*.example.org"}).returncode == 1
+    assert run(*check, "many.example.org", environment={"SANDBOX_ALLOW_HOST": "*.example.org"}).returncode == 0
+    assert run(*check, "evil.example.com", environment={"SANDBOX_NETWORK": "on"}).returncode == 0
+    off = run(*check, "api.example.org", environment={"SANDBOX_NETWORK": "off"})
+    assert off.returncode == 2 and b"the network is off" in off.stderr
+    configuration.write_text(json.dumps({"allow_host": [5]}))
+    assert b'"allow_host" in' in run(*check, "x.example.org").stderr
+
+
+def test_doctor_tells_of_the_network_and_tries_it(run):
+    done = run("doctor", "--json", *ALLOW)
+    report = json.loads(done.stdout)
+    assert report["network"] == {"mode": "allow", "hosts": ["api.example.org", "*.sub.example.org", "www.example.org:22"]}
+    assert report["ok"] is True
+    assert "network     allow: api.example.org" in run("doctor", *ALLOW).stdout.decode()

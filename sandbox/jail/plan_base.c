@@ -2,8 +2,8 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/proc_file.h"
-#include "sandbox/network/link.h"
 #include "sandbox/limits/limits.h"
+#include "sandbox/network/link.h"
 
 #include <linux/landlock.h>
 #include <sys/capability.h>

@@ -48,6 +48,8 @@ static void forget_kept(struct stream *stream, struct direction *direction)
 
 static void account(struct stream *stream)
 {
+    if (stream->moved[INNER] + stream->moved[OUTER] == 0)
+        return;
     record_add_bytes(&stream->jail->record, stream->name.host, stream->name.port,
                      stream->moved[OUTER], stream->moved[INNER]);
     stream->moved[INNER] = 0;

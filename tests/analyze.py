@@ -52,6 +52,8 @@ ACCEPTED = {
     ("sandbox/jail/child/init.c", "-Wanalyzer-fd-leak"): PROGRAMS,
     ("sandbox/limits/disk_usage.c", "-Wanalyzer-malloc-leak"): "the tree of inodes keeps it, until tdestroy(3)",
     ("sandbox/limits/pss.c", "-Wanalyzer-fd-leak"): CLOSED,
+    ("sandbox/network/broker/relay.c", "-Wanalyzer-malloc-leak"): "the direction keeps it, until forget_kept()",
+    ("sandbox/network/policy_rule.c", "memleak"): "OWNED_MEMORY frees the copy, parts of which are pointed to",
     ("sandbox/warm_pool.c", "-Wanalyzer-use-after-free"):
         "a prewarmed sandbox leaves the list of its kind before it is freed",
     ("sandbox/limits/scope_request.c", "-Wanalyzer-fd-leak"): CLOSED,

@@ -1,7 +1,7 @@
 #include "mcp/resources/resource.h"
 
-#include "mcp/base/base64.h"
 #include "mcp/base/bounds.h"
+#include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 
 /* Not found, as the handshake versions number it. */

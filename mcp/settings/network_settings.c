@@ -1,7 +1,10 @@
 #include "mcp/settings/network_settings.h"
 
+#include "mcp/base/log.h"
 #include "sandbox/base/owned.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int network_settings_add(struct policy *policy, enum rule_list list, const char *what,
@@ -26,7 +29,7 @@ int network_settings_add(struct policy *policy, enum rule_list list, const char 
     return 0;
 }
 
-int network_settings_complete(struct policy *policy, unsigned said, struct fault *fault)
+static int decide_on_mode(struct policy *policy, unsigned said, struct fault *fault)
 {
     bool has_rules = policy->rules[RULES_ALLOW].count + policy->rules[RULES_MAP].count > 0;
     if (said == NETWORK_UNSAID) {
@@ -45,4 +48,73 @@ int network_settings_complete(struct policy *policy, unsigned said, struct fault
                          "--network allow reaches the hosts that are listed, and none is: add "
                          "--allow-host HOST, or say --network on for all public hosts");
     return 0;
+}
+
+/* Lower case is the older spelling, and counts first: curl(1). NULL: none is set. */
+static const char *find_variable(const char *const *names, const char **ret_name)
+{
+    for (; *names != NULL; names++) {
+        const char *value = getenv(*names);
+        *ret_name = *names;
+        if (value != NULL && value[0] != '\0')
+            return value;
+    }
+    return NULL;
+}
+
+/* An entry of NO_PROXY: "example.org" is that host and all below. What is no rule is passed over. */
+static void add_direct(struct policy *policy, const char *entry)
+{
+    OWNED_MEMORY char *below = NULL;
+    const char *name = entry[0] == '.' ? entry + 1 : entry;
+    policy_add(policy, RULES_DIRECT, name, NULL);
+    if (asprintf(&below, "*.%s", name) >= 0)
+        policy_add(policy, RULES_DIRECT, below, NULL);
+    else
+        below = NULL;
+}
+
+static void read_exceptions(struct policy *policy)
+{
+    static const char *const variables[] = {"no_proxy", "NO_PROXY", NULL};
+    const char *name;
+    const char *value = find_variable(variables, &name);
+    OWNED_MEMORY char *copy = value != NULL ? strdup(value) : NULL;
+    char *rest = NULL;
+    if (copy == NULL)
+        return;
+    for (char *entry = strtok_r(copy, ", ", &rest); entry != NULL;
+         entry = strtok_r(NULL, ", ", &rest)) {
+        if (strcmp(entry, "*") == 0)
+            policy->proxy = (struct proxy){0};
+        else
+            add_direct(policy, entry);
+    }
+}
+
+static int decide_on_proxy(struct policy *policy, const char *said, struct fault *fault)
+{
+    static const char *const variables[] = {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+                                            "http_proxy",  "HTTP_PROXY",  NULL};
+    const char *name = "--network-proxy";
+    struct fault found = {0};
+    if (said != NULL && strcmp(said, "none") == 0)
+        return 0;
+    const char *url = said != NULL ? said : find_variable(variables, &name);
+    if (url == NULL)
+        return 0;
+    int r = proxy_read(url, &policy->proxy, &found);
+    if (r < 0 && said != NULL)
+        return fault_set(fault, -r, "%s: %s", name, found.text);
+    if (r < 0) /* it is for other programs, too */
+        log_note("%s is not used for snippets: %s", name, found.text);
+    read_exceptions(policy);
+    return 0;
+}
+
+int network_settings_complete(struct policy *policy, unsigned said, const char *proxy,
+                              struct fault *fault)
+{
+    int r = decide_on_mode(policy, said, fault);
+    return r < 0 || policy->mode == NETWORK_OFF ? r : decide_on_proxy(policy, proxy, fault);
 }

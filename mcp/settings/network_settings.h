@@ -16,7 +16,11 @@
 int network_settings_add(struct policy *policy, enum rule_list list, const char *what,
                          const char *value, struct fault *fault);
 
-/* Decides on policy->mode by what was said. 0, or -EINVAL with its fault. */
-int network_settings_complete(struct policy *policy, unsigned said, struct fault *fault);
+/*
+ * Decides on policy->mode by what was said, and on its proxy: "none", an address, or with NULL that of the
+ * environment (HTTPS_PROXY, ALL_PROXY, HTTP_PROXY, and NO_PROXY). 0, or -EINVAL with its fault.
+ */
+int network_settings_complete(struct policy *policy, unsigned said, const char *proxy,
+                              struct fault *fault);
 
 #endif

@@ -25,6 +25,7 @@ void settings_release(struct settings *settings)
     environment_release(&settings->environment);
     mounts_release(&settings->mounts);
     policy_release(&settings->network);
+    free(settings->network_proxy);
     folders_release(&settings->folders);
     overlay_place_release(&settings->copies);
     free(settings->mount_under);

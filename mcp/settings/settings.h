@@ -56,6 +56,7 @@ struct settings {
     struct folders folders; /* the same, open and checked, once complete */
     struct overlay_place copies; /* of overlay folders, if there are any */
     unsigned network_said; /* enum network_mode, or NETWORK_UNSAID */
+    char *network_proxy; /* owned; as written; NULL: that of the environment */
     struct policy network; /* of snippets; complete once settings are */
     char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
     const char *configuration; /* the file that --config names, borrowed; NULL: the usual one */

@@ -210,7 +210,8 @@ int settings_read(struct settings *settings, struct fault *fault)
     if (r == 0)
         r = read_files_dir(settings, fault);
     if (r == 0)
-        r = network_settings_complete(&settings->network, settings->network_said, fault);
+        r = network_settings_complete(&settings->network, settings->network_said,
+                                      settings->network_proxy, fault);
     if (r == 0 && settings->mounts.count > 0)
         r = open_folders(settings, fault);
     if (r < 0)

@@ -1,7 +1,7 @@
 #include "mcp/tools/input_files.h"
 #include "images/store/catalog.h"
-#include "mcp/base/base64.h"
 #include "mcp/base/bounds.h"
+#include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

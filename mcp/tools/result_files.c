@@ -1,9 +1,9 @@
 #include "mcp/tools/result_files.h"
 
-#include "mcp/base/base64.h"
 #include "mcp/base/bounds.h"
 #include "mcp/files/file_uri.h"
 #include "mcp/files/media_type.h"
+#include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

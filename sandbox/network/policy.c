@@ -134,7 +134,16 @@ bool policy_has_map(const struct policy *policy, const char *name)
     return find_host(&policy->rules[RULES_MAP], name, 0, true) != NULL;
 }
 
-static const char *const list_names[RULE_LISTS] = {"allow", "deny", "map"};
+bool policy_is_proxied(const struct policy *policy, const char *name, const struct address *address)
+{
+    const struct policy_rules *direct = &policy->rules[RULES_DIRECT];
+    if (policy->proxy.host[0] == '\0' || policy_has_map(policy, name))
+        return false;
+    return find_host(direct, name, 0, true) == NULL &&
+           (address == NULL || find_address(direct, address, 0, true) == NULL);
+}
+
+static const char *const list_names[RULE_LISTS] = {"allow", "deny", "map", "direct"};
 
 int policy_write(const struct policy *policy, struct buffer *text)
 {
@@ -145,11 +154,30 @@ int policy_write(const struct policy *policy, struct buffer *text)
         for (size_t i = 0; r == 0 && i < rules->count; i++)
             r = buffer_format(text, "%s %s\n", list_names[list], rules->list[i].text);
     }
+    if (r == 0 && policy->proxy.host[0] != '\0')
+        r = buffer_format(text, "proxy %s %u %s\n", policy->proxy.host, policy->proxy.port,
+                          policy->proxy.login);
     return r;
+}
+
+/* "HOST PORT LOGIN" */
+static int read_proxy(struct proxy *proxy, const char *value)
+{
+    const char *port = strchr(value, ' ');
+    const char *login = port != NULL ? strchr(port + 1, ' ') : NULL;
+    if (login == NULL || port - value >= HOST_NAME_SIZE || strlen(login + 1) >= PROXY_LOGIN_MAX)
+        return -EINVAL;
+    unsigned long number = strtoul(port + 1, NULL, 10);
+    *proxy = (struct proxy){.port = (uint16_t)number};
+    memcpy(proxy->host, value, (size_t)(port - value));
+    snprintf(proxy->login, sizeof(proxy->login), "%s", login + 1);
+    return number > 0 && number <= UINT16_MAX ? 0 : -EINVAL;
 }
 
 static int read_line(struct policy *policy, const char *key, const char *value)
 {
+    if (strcmp(key, "proxy") == 0)
+        return read_proxy(&policy->proxy, value);
     for (size_t list = 0; list < RULE_LISTS; list++) {
         if (strcmp(key, list_names[list]) == 0)
             return policy_add(policy, (enum rule_list)list, value, NULL);

@@ -13,6 +13,7 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/network/address.h"
 #include "sandbox/network/host_name.h"
+#include "sandbox/network/proxy_url.h"
 #include "sandbox/network/refusal.h"
 
 #include <stdbool.h>
@@ -28,7 +29,13 @@ enum network_mode {
 #define POLICY_RULES_MAX 1024 /* of each list */
 #define POLICY_TEXT_MAX 65536 /* bytes of policy_write() */
 
-enum rule_list { RULES_ALLOW, RULES_DENY, RULES_MAP, RULE_LISTS };
+enum rule_list {
+    RULES_ALLOW,
+    RULES_DENY,
+    RULES_MAP,
+    RULES_DIRECT, /* hosts that are reached without the proxy */
+    RULE_LISTS,
+};
 
 struct policy_rule {
     char *text;        /* owned; as written */
@@ -51,6 +58,7 @@ struct policy {
     enum network_mode mode;
     uint64_t byte_limit; /* of a run, both ways together */
     struct policy_rules rules[RULE_LISTS];
+    struct proxy proxy;
 };
 
 #define POLICY_BYTE_LIMIT_DEFAULT (UINT64_C(1) << 30)
@@ -61,7 +69,7 @@ void policy_release(struct policy *policy);
 /*
  * Adds a rule: "api.example.org", "*.example.org", "host:5432", "host:*", "192.0.2.7", "10.1.0.0/16:5432",
  * "[2001:db8::/32]:443". Without a port, RULES_ALLOW means 80 and 443, RULES_DENY every port. RULES_MAP:
- * "NAME:PORT=ADDRESS:PORT". 0; or -EINVAL or -ENOMEM with a fault that says what to write instead.
+ * "NAME:PORT=ADDRESS:PORT". RULES_DIRECT: names and ranges, of which the ports do not count. 0; or -EINVAL or -ENOMEM with a fault that says what to write instead.
  */
 int policy_add(struct policy *policy, enum rule_list list, const char *text, struct fault *fault);
 
@@ -84,6 +92,13 @@ struct policy_verdict policy_judge_host(const struct policy *policy, const char 
  */
 struct policy_verdict policy_judge_address(const struct policy *policy, bool by_name,
                                            const struct address *address, uint16_t port);
+
+/*
+ * Whether the host is reached through the proxy: then the proxy resolves its name. `address` may be NULL:
+ * not known.
+ */
+bool policy_is_proxied(const struct policy *policy, const char *name,
+                       const struct address *address);
 
 /* Where the operator leads this port of the host instead; NULL: nowhere. */
 const struct policy_rule *policy_find_map(const struct policy *policy, const char *name,

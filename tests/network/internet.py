@@ -183,10 +183,63 @@ class Server(socketserver.ThreadingTCPServer):
         pass
 
 
+class Proxy(socketserver.BaseRequestHandler):
+    """By CONNECT. Names that it alone knows: *.inside.example; "refused.inside.example" it refuses."""
+
+    login = None
+
+    def handle(self):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            if not (piece := self.request.recv(4096)):
+                return
+            head += piece
+        method, target, _version = head.split(b"\r\n")[0].decode().split()
+        self.server.log("proxy", method, target)
+        host, _, port = target.rpartition(":")
+        if self.login and f"Proxy-Authorization: Basic {self.login}".encode() not in head:
+            self.request.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+            return
+        if host == "refused.inside.example":
+            self.request.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nno!\n")
+            return
+        if host == "silent.inside.example":
+            return
+        if host == "strange.inside.example":
+            self.request.sendall(b"220 this is no proxy\r\n\r\n")
+            return
+        if host == "large.inside.example":
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 20000 + b"\r\n\r\n")
+            return
+        address = "93.184.5.5" if host.endswith(".inside.example") else NAMES.get(host, [host])[0]
+        # In pieces, with the first bytes of the server behind them.
+        with socket.create_connection((address, int(port))) as outer:
+            self.request.sendall(b"HTTP/1.1 200 Con")
+            time.sleep(0.02)
+            self.request.sendall(b"nection established\r\n\r\n")
+            pump = threading.Thread(target=self.copy, args=(outer, self.request), daemon=True)
+            pump.start()
+            self.copy(self.request, outer)
+            pump.join()
+
+    @staticmethod
+    def copy(source, target):
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+class LoginProxy(Proxy):
+    login = "bWU6c2VjOnJldEA="  # me:sec:ret@
+
+
 def start_servers(log):
     Server.log = log
     for port, handler in ((80, Web), (8080, Web), (443, Echo), (7, Echo), (9, Discard), (19, Generator),
-                          (5432, First), (22, First), (25, First)):
+                          (5432, First), (22, First), (25, First), (3128, Proxy), (3129, LoginProxy)):
         threading.Thread(target=Server(("0.0.0.0", port), handler).serve_forever, daemon=True).start()
     threading.Thread(target=serve_dns, args=(log,), daemon=True).start()
 

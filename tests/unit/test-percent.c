@@ -1,5 +1,5 @@
-#include "mcp/base/percent.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/percent.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -19,6 +19,7 @@ WARM = ("vm/guest/test_warm.py",)
 MEMORY = ("jail/test_memory_families.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
 SESSIONS = ("vm/guest/test_session_limits.py",)
+NETWORK = ("vm/guest/test_network_here.py",)
 # No image of Bash and no git is in the guest. Before Linux 6.6, copies of folders are on disk.
 FOLDERS = ("protocol/test_folders.py", "protocol/test_copies_on_disk.py", "-k",
            "test_copies_on_disk or overlay or renamed or many_files or read_only or writable or "
@@ -71,7 +72,7 @@ class Scene:
 
 RESTART_MANAGER = "systemctl restart user@$uid\n"
 
-LOGIN = Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN, *WARM, *SESSIONS), BY_SYSTEMD)
+LOGIN = Part("login", (*LIMITS, *LIFETIME, *SCOPES, *OWN, *WARM, *SESSIONS, *NETWORK), BY_SYSTEMD)
 SYSTEMD_PARTS = (
     LOGIN,
     Part("memory", MEMORY, BY_SYSTEMD),
@@ -90,7 +91,7 @@ SYSTEMD_PARTS = (
     Part("no-runtime-directory", TIER, BY_SYSTEMD, way="login without variables",
          prepare=RESTART_MANAGER),
     Part("no-session", TIER, BY_SYSTEMD, way="bare", prepare=RESTART_MANAGER),
-    Part("root", TIER, BY_SYSTEMD, way="root"),
+    Part("root", (*TIER, *NETWORK), BY_SYSTEMD, way="root"),
     Part("container", (*LIMITS, *LIFETIME), BY_ITSELF, way="container"),
     Part("no-cpu-delegated", TIER, {
         **BY_SYSTEMD, "tier": "rlimit", "cpu": "watched", "reason": "no controller for cpu",
@@ -125,7 +126,7 @@ def weak_parts(expect):
 SCENES = (
     Scene("6.12-systemd", "6.12", SYSTEMD_PARTS, left_out=(
         "no-private-socket", "no-runtime-directory")),
-    Scene("6.1-systemd", "6.1", (dataclasses.replace(LOGIN, sample=(*LIMITS, *WARM, *SESSIONS)),
+    Scene("6.1-systemd", "6.1", (dataclasses.replace(LOGIN, sample=(*LIMITS, *WARM, *SESSIONS, *NETWORK)),
                                  *SYSTEMD_PARTS[1:]),
           left_out=tuple(part.name for part in SYSTEMD_PARTS[1:] if part.name != "folders")),
     Scene("no-memory-controller", "6.12", weak_parts(

@@ -2,6 +2,7 @@
 #include "sandbox/network/broker/broker.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/network/broker/proxy_talk.h"
 #include "sandbox/network/broker/segment.h"
 #include "sandbox/network/broker/sockets.h"
 
@@ -23,6 +24,10 @@ struct dial {
     size_t address_count;
     size_t tried;
     uint16_t port;           /* outside */
+    bool is_proxied;         /* the addresses are the proxy's */
+    bool has_asked;          /* the proxy for the connection */
+    struct lookup *lookup;   /* of the proxy's name; NULL: none */
+    size_t seen;             /* bytes of the proxy's answer that did not suffice */
     struct loop_watch outer; /* owns its descriptor, or -1 */
     int outer_fd;            /* connected; the client is being let in. -1 before */
     struct listener *listener;
@@ -62,6 +67,7 @@ static void dial_free(struct dial *dial)
     loop_unwatch(loop, &dial->outer);
     fd_close(&fd);
     fd_close(&dial->outer_fd);
+    lookup_cancel(dial->lookup);
     loop_disarm(loop, &dial->deadline);
     if (dial->listener != NULL)
         listener_expect(dial->listener, -1);
@@ -96,9 +102,45 @@ static void let_in(struct dial *dial)
     send_packet(jail, segment->bytes, segment->length, segment->destination);
 }
 
+static void refuse(struct dial *dial, enum refusal refusal)
+{
+    record_refuse(&dial->jail->record, dial->name.host, dial->name.port, refusal);
+    answer_unreachable(dial->jail, &dial->segment, UNREACHABLE_PROHIBITED);
+    dial_free(dial);
+}
+
+/* Once the proxy has connected, the stream is that of the host. */
+static void talk_to_proxy(struct dial *dial)
+{
+    struct loop *loop = &dial->jail->broker->loop;
+    int fd = dial->outer.fd;
+    if (!dial->has_asked) {
+        const struct proxy *proxy = &dial->jail->broker->policy.proxy;
+        dial->has_asked = proxy_ask(fd, proxy, dial->name.host, dial->port) == 0 &&
+                          loop_watch(loop, &dial->outer, fd, EPOLLIN) == 0;
+        if (!dial->has_asked)
+            refuse(dial, REFUSAL_PROXY);
+        return;
+    }
+    switch (proxy_answer(fd, &dial->seen)) {
+    case PROXY_INCOMPLETE:
+        break;
+    case PROXY_CONNECTED:
+        let_in(dial);
+        break;
+    case PROXY_REFUSED:
+        refuse(dial, REFUSAL_PROXY);
+        break;
+    }
+}
+
 /* Passes the reason on as the client would have seen it. */
 static void give_up(struct dial *dial, int error)
 {
+    if (dial->is_proxied) {
+        refuse(dial, REFUSAL_PROXY);
+        return;
+    }
     switch (error) {
     case ECONNREFUSED:
         answer_refused(dial->jail, &dial->segment);
@@ -118,7 +160,8 @@ static void give_up(struct dial *dial, int error)
 static int start_connect(struct dial *dial, const struct address *address)
 {
     struct sockaddr_storage to;
-    socklen_t size = address_to_socket(address, dial->port, &to);
+    uint16_t port = dial->is_proxied ? dial->jail->broker->policy.proxy.port : dial->port;
+    socklen_t size = address_to_socket(address, port, &to);
     OWNED_FD int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
@@ -129,6 +172,34 @@ static int start_connect(struct dial *dial, const struct address *address)
     if (r == 0)
         fd_take(&fd);
     return r;
+}
+
+static void try_next(struct dial *dial, int error);
+
+static void on_proxy_found(struct lookup *lookup, enum lookup_status status)
+{
+    struct dial *dial = lookup->data;
+    if (status != LOOKUP_FOUND) {
+        refuse(dial, REFUSAL_PROXY);
+        return;
+    }
+    dial->address_count = lookup->address_count;
+    memcpy(dial->addresses, lookup->addresses, sizeof(lookup->addresses));
+    try_next(dial, EHOSTUNREACH);
+}
+
+/* The operator has named the proxy: its address is not judged. */
+static void start_proxy(struct dial *dial)
+{
+    struct broker *broker = dial->jail->broker;
+    dial->address_count = 0;
+    if (address_parse(broker->policy.proxy.host, &dial->addresses[0])) {
+        dial->address_count = 1;
+        try_next(dial, EHOSTUNREACH);
+    } else if (resolver_find(broker->resolver, broker->policy.proxy.host, &dial->lookup,
+                             on_proxy_found, dial) < 0) {
+        dial_free(dial);
+    }
 }
 
 /* Tries the next address. `error` is of the last one. */
@@ -151,7 +222,10 @@ static void on_outer(struct loop_watch *watch, uint32_t events)
     socklen_t size = sizeof(error);
     getsockopt(watch->fd, SOL_SOCKET, SO_ERROR, &error, &size);
     if (error == 0) {
-        let_in(dial);
+        if (dial->is_proxied)
+            talk_to_proxy(dial);
+        else
+            let_in(dial);
         return;
     }
     int fd = watch->fd;
@@ -225,7 +299,8 @@ static enum refusal add_address(struct dial *dial, const struct address *address
         policy_judge_address(policy, by_name, address, dial->port);
     if (verdict.refusal != REFUSAL_NONE)
         return verdict.refusal;
-    if (!verdict.by_address && is_own(address, dial->port))
+    dial->is_proxied = !by_name && policy_is_proxied(policy, "", address);
+    if (!dial->is_proxied && !verdict.by_address && is_own(address, dial->port))
         return REFUSAL_HOST_ITSELF;
     dial->addresses[dial->address_count++] = *address;
     return REFUSAL_NONE;
@@ -245,6 +320,9 @@ static enum refusal add_named(struct dial *dial, const struct name *name)
         dial->port = map->to_port;
         return REFUSAL_NONE;
     }
+    dial->is_proxied = policy_is_proxied(policy, name->text, NULL);
+    if (dial->is_proxied)
+        return REFUSAL_NONE;
     if (segment->destination != name->synthetic) {
         const struct address address = address_of_ipv4(segment->destination);
         return add_address(dial, &address, true);
@@ -318,14 +396,15 @@ static void take_syn(struct jail *jail, const struct segment *segment)
     jail->dial_count++;
     enum refusal refusal = decide(dial);
     if (refusal != REFUSAL_NONE) {
-        record_refuse(&jail->record, dial->name.host, dial->name.port, refusal);
-        answer_unreachable(jail, segment, UNREACHABLE_PROHIBITED);
-        dial_free(dial);
+        refuse(dial, refusal);
         return;
     }
     loop_arm(&broker->loop, &dial->deadline,
              clock_now() + DIAL_MAX_MS * NANOSECONDS_PER_MILLISECOND);
-    try_next(dial, EHOSTUNREACH);
+    if (dial->is_proxied)
+        start_proxy(dial);
+    else
+        try_next(dial, EHOSTUNREACH);
 }
 
 void syn_ready(struct loop_watch *watch, uint32_t events)

@@ -141,7 +141,9 @@ static void ask_addresses(struct jail *jail, struct question *question)
         question_free(question);
         return;
     }
-    bool is_led = policy_has_map(&broker->policy, name->text);
+    /* The proxy resolves names itself, and this machine may not be able to. */
+    bool is_led = policy_has_map(&broker->policy, name->text) ||
+                  policy_is_proxied(&broker->policy, name->text, NULL);
     if (is_led && name->given_count == 0)
         name_table_set(&jail->names, name, NULL, 0, true);
     question->next = name->questions;

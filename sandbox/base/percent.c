@@ -1,4 +1,4 @@
-#include "mcp/base/percent.h"
+#include "sandbox/base/percent.h"
 
 #include <errno.h>
 #include <stdbool.h>

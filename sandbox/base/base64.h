@@ -3,8 +3,8 @@
  *
  * Side: parent.  Source: RFC 4648, section 4.
  */
-#ifndef MCP_BASE_BASE64_H
-#define MCP_BASE_BASE64_H
+#ifndef SANDBOX_BASE_BASE64_H
+#define SANDBOX_BASE_BASE64_H
 
 #include "sandbox/base/buffer.h"
 

@@ -1,4 +1,4 @@
-#include "mcp/base/base64.h"
+#include "sandbox/base/base64.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -208,13 +208,17 @@ static struct warm_kind *find_kind(struct warm_pool *pool, const struct sandbox_
     return kind;
 }
 
-/* Whether it is ready or being set up: no report of a failure has arrived, and it has not ended. */
+/*
+ * Whether it is ready or being set up: no report of a failure has arrived, it has not ended, and neither
+ * has the broker of its network.
+ */
 static bool is_sound(const struct warm_sandbox *warm)
 {
     const struct sandbox *sandbox = &warm->limited.sandbox;
     struct pollfd events[] = {
         {.fd = is_session(&warm->kind->template) ? -1 : sandbox->control_fd, .events = POLLIN},
         {.fd = sandbox->pidfd, .events = POLLIN},
+        {.fd = warm->limited.link_fd, .events = POLLIN},
     };
     return poll(events, ARRAY_LENGTH(events), 0) == 0;
 }

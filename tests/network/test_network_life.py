@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from conftest import broker_of
+from support.broker import broker_of
 from support.mcp_client import RECORD
 from support.sandbox import left_after
 

@@ -7,8 +7,8 @@ import statistics
 import textwrap
 import time
 
-from conftest import broker_of
 from support import sample
+from support.broker import broker_of
 from support.mcp_client import RECORD
 from support.sandbox import descendants_of, left_after
 
@@ -52,7 +52,7 @@ def test_many_runs_leave_nothing(start_server):
 
 def test_broker_killed_at_any_moment_leaves_no_call_hanging(start_server):
     sample.sample_of("kills of the broker", KILLS, 100)
-    server = start_server("--warm", "1", "--parallel", "2", "--network", "on")
+    server = start_server("--warm", "1", "--parallel", "2", "--timeout", "10", "--network", "on")
     call(server, "1")
     code = textwrap.dedent("""
         import socket, sys
@@ -75,6 +75,7 @@ def test_broker_killed_at_any_moment_leaves_no_call_hanging(start_server):
         broker = broker_of(server)
         if broker is not None:
             os.kill(broker, signal.SIGKILL)
+            assert not left_after(5, lambda: broker_of(server) == broker)
         begin = time.monotonic()
         for request in requests:
             result = server.answer(request)["result"]

@@ -9,6 +9,7 @@
 #include <linux/capability.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 /* Two directories on each level, and some. */
 #define DESCRIPTORS_MAX (2 * CHANGES_DEPTH_MAX + 64)
@@ -60,12 +61,25 @@ static int limit_resources(struct fault *fault)
     return 0;
 }
 
+static int check_directories(const int directory_fds[2], struct fault *fault)
+{
+    struct stat about;
+    for (size_t i = 0; i < 2; i++) {
+        if (fstat(directory_fds[i], &about) < 0 || !S_ISDIR(about.st_mode))
+            return fault_set(fault, ENOTDIR,
+                             "cannot confine this process to what it was given: %m");
+    }
+    return 0;
+}
+
 int confine_reading(const struct confinement *confinement, const int directory_fds[2],
                     struct fault *fault)
 {
     /* A server of root reads files of others; it needs no other capability here. */
     const uint32_t kept = 1U << CAP_DAC_READ_SEARCH | 1U << CAP_FOWNER;
-    int r = limit_resources(fault);
+    int r = check_directories(directory_fds, fault);
+    if (r == 0)
+        r = limit_resources(fault);
     if (r == 0)
         r = confinement_keep_capabilities(kept, fault);
     if (r == 0)

@@ -95,8 +95,8 @@ def test_a_whole_run_takes_all_tests_of_all_parts():
 def test_a_sample_of_the_older_kernel_takes_what_it_changes():
     older = next(scene for scene in scenes.SCENES if scene.name == "6.1-systemd")
     assert [(part.name, part.tests) for part in older.parts_now(False)] == [
-        ("login", (*scenes.LIMITS, *scenes.WARM, *scenes.SESSIONS)),
-        ("folders", scenes.SOME_FOLDERS)]
+        ("login", (*scenes.LIMITS, *scenes.WARM, *scenes.SESSIONS, *scenes.NETWORK)),
+        ("folders", scenes.FOLDERS)]
 
 
 def test_without_time_left_no_guest_is_booted_and_its_parts_fail(tally_of, monkeypatch):

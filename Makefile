@@ -84,6 +84,8 @@ bench: benchmarks
 	@echo
 	@$(PYTHON) tests/bench/bench_calls.py $(BUILD) $(BUILD)/bench-calls.json \
 		tests/bench/calls.svg
+	@echo
+	@$(PYTHON) tests/bench/bench_network.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-network.json
 
 # Images from a registry, beside skopeo and umoci. Not by root.
 .PHONY: bench-pull

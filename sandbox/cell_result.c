@@ -117,11 +117,12 @@ void cell_result_make(struct session *session, struct run_result *result)
     result->enforced = *limiter_enforcement(limiter);
     result->session = SESSION_KEPT;
     describe_end(session, result);
+    limited_sandbox_ask_network(&session->run->attempt.limited, false);
     account(session, result);
-    result->network = limited_sandbox_report(&session->run->attempt.limited, false);
     if (session->paused.disk_full)
         result->limits_reached |= REACHED_DISK;
     fill_in(session, result);
+    result->network = limited_sandbox_take_network(&session->run->attempt.limited);
 }
 
 void cell_result_lose(struct session *session, struct run_result *result)

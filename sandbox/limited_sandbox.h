@@ -65,11 +65,11 @@ struct limited_sandbox {
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
                           const struct sandbox_template *template, struct fault *fault);
 
-/*
- * What became of its network since the last call: NULL without a network, or without memory; owned by the
- * caller. `is_end`: no process of the sandbox is left.
- */
-struct network_record *limited_sandbox_report(const struct limited_sandbox *limited, bool is_end);
+/* Asks what became of its network since the last time. `is_end`: no process of the sandbox is left. */
+void limited_sandbox_ask_network(const struct limited_sandbox *limited, bool is_end);
+
+/* The answer: NULL without a network, or without memory; owned by the caller. */
+struct network_record *limited_sandbox_take_network(const struct limited_sandbox *limited);
 
 /* Kills the sandbox by all available means, without waiting for its end. */
 void limited_sandbox_kill(struct limited_sandbox *limited);

@@ -372,15 +372,15 @@ static void collect_files(struct run *run)
 static void run_answer(struct run *run)
 {
     struct attempt *attempt = &run->attempt;
+    limited_sandbox_ask_network(&attempt->limited, true);
     run_drain(run);
     loop_unwatch(run->host->loop, &attempt->out);
     loop_unwatch(run->host->loop, &attempt->err);
     stdin_pump_close(&attempt->stdin_pump);
     run_end_complete(run);
-    if (run->observer.done != NULL)
-        attempt->result.network = limited_sandbox_report(&attempt->limited, true);
     if (run->observer.done != NULL && attempt->status == 0)
         collect_files(run);
+    attempt->result.network = limited_sandbox_take_network(&attempt->limited);
     attempt->stage = ATTEMPT_ANSWERED;
     if (run->observer.done != NULL) /* NULL: cancelled */
         run->observer.done(run->observer.data, attempt->status,

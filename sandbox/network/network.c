@@ -143,14 +143,18 @@ int network_link(struct network *network, int *ret_link_fd, struct fault *fault)
     return 0;
 }
 
-void network_report(int link_fd, bool is_end, struct network_record *ret_record)
+void network_ask(int link_fd, bool is_end)
+{
+    const char word = is_end ? LINK_END : LINK_REPORT;
+    send(link_fd, &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* without it, there is no answer to take */
+}
+
+void network_take(int link_fd, struct network_record *ret_record)
 {
     static uint8_t bytes[RECORD_BYTES_MAX];
-    const char word = is_end ? LINK_END : LINK_REPORT;
     struct pollfd answer = {.fd = link_fd, .events = POLLIN};
-    ssize_t length = -1;
-    if (send(link_fd, &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 &&
-        poll(&answer, 1, REPORT_MAX_MS) == 1)
+    ssize_t length = recv(link_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    if (length < 0 && errno == EAGAIN && poll(&answer, 1, REPORT_MAX_MS) == 1)
         length = recv(link_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
     if (length <= 0 || !record_read(bytes, (size_t)length, ret_record))
         *ret_record = (struct network_record){.is_lost = 1};

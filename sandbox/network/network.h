@@ -27,10 +27,13 @@ void network_free(struct network *network);
 int network_link(struct network *network, int *ret_link_fd, struct fault *fault);
 
 /*
- * Asks for what has happened since the last call; `is_end`: no process of the sandbox is left. Waits for
- * the answer, but not long: a record may be lost.
+ * Asks for what has happened since the last time; `is_end`: no process of the sandbox is left. The answer
+ * is composed while the caller does something else.
  */
-void network_report(int link_fd, bool is_end, struct network_record *ret_record);
+void network_ask(int link_fd, bool is_end);
+
+/* Waits for the answer, but not long: a record may be lost. */
+void network_take(int link_fd, struct network_record *ret_record);
 
 /* The process of the broker; 0: none. For tests and doctor. */
 int network_broker_pid(const struct network *network);

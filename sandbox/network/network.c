@@ -146,7 +146,8 @@ int network_link(struct network *network, int *ret_link_fd, struct fault *fault)
 void network_ask(int link_fd, bool is_end)
 {
     const char word = is_end ? LINK_END : LINK_REPORT;
-    send(link_fd, &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* without it, there is no answer to take */
+    send(link_fd, &word, 1,
+         MSG_DONTWAIT | MSG_NOSIGNAL); /* without it, there is no answer to take */
 }
 
 void network_take(int link_fd, struct network_record *ret_record)

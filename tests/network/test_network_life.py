@@ -5,7 +5,7 @@ import signal
 import time
 
 from support.broker import broker_of
-from support.mcp_client import RECORD
+from support.mcp_client import RECORD, Server, program_path
 from support.sandbox import left_after
 
 ON = ("--warm", "0", "--network", "on")
@@ -116,6 +116,32 @@ print(socket.create_connection(("93.184.1.1", 7), 10) is not None)
 """)
     lines = text_of(result).splitlines()
     assert 200 <= int(lines[0]) <= 256 and lines[1] == "True"
+
+
+def test_broker_with_few_descriptors_goes_on(internet, settings):
+    program = internet.arguments("prlimit", "--nofile=400:400", "--", program_path(), *ON)
+    with Server(*program, program="/usr/bin/nsenter", environment=settings) as server:
+        server.initialize()
+        result = call(server, """
+import socket
+clients = []
+try:
+    for _ in range(300): clients.append(socket.create_connection(("93.184.1.1", 7), 1))
+except OSError as error: print(len(clients))
+for client in clients: client.close()
+print(socket.create_connection(("93.184.1.1", 7), 10) is not None)
+""")
+        lines = text_of(result).splitlines()
+        assert 80 <= int(lines[0]) <= 100 and lines[1] == "True"
+        broker = broker_of(server)
+
+        def used():
+            with open(f"/proc/{broker}/stat", encoding="ascii") as stat:
+                return sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
+
+        before = used()
+        time.sleep(0.5)
+        assert used() - before < 10  # hundredths of a second
 
 
 def test_reader_that_does_not_read_costs_bounded_memory_and_no_other(start_server):

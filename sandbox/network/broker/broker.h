@@ -35,6 +35,8 @@ struct broker {
     struct loop_watch control;
     struct jail *jails;
     size_t stream_count;
+    size_t stream_max; /* at most STREAMS_MAX: what the limit of descriptors allows */
+    int spare_fd; /* to be closed when a client must be accepted to be refused: see listener.c */
     char *relay_bytes; /* owned: RELAY_BYTES_MAX, for all streams */
 };
 
@@ -42,8 +44,8 @@ struct jail {
     struct broker *broker;
     struct jail *previous, *next;
     struct loop_watch link; /* owns its descriptor */
-    struct loop_watch dns;  /* the same: a UDP socket at port 53 of every address */
-    struct loop_watch syn;  /* the same: a raw socket that receives SYNs */
+    struct loop_watch dns; /* the same: a UDP socket at port 53 of every address */
+    struct loop_watch syn; /* the same: a raw socket that receives SYNs */
     int factory_fd; /* listens; with the next one it makes sockets of the jail's namespace */
     int connector_fd;
     struct sockaddr_in factory;

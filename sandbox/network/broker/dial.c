@@ -272,10 +272,13 @@ static bool has_room(struct jail *jail)
         drop_oldest(jail, false);
     return jail->dial_count - jail->late_count < JAIL_DIALS_MAX &&
            jail->stream_count + jail->dial_count < JAIL_STREAMS_MAX &&
-           broker->stream_count < STREAMS_MAX;
+           broker->stream_count < broker->stream_max;
 }
 
-/* Whether the address is one of this machine: then a packet to it would have it as its source, too. */
+/*
+ * Whether the address is one of this machine: then a packet to it would have it as its source, too. True if
+ * that cannot be found out.
+ */
 static bool is_own(const struct address *address, uint16_t port)
 {
     struct sockaddr_storage to;
@@ -283,11 +286,13 @@ static bool is_own(const struct address *address, uint16_t port)
     struct address source;
     socklen_t size = address_to_socket(address, port, &to);
     OWNED_FD int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, size) < 0)
-        return false; /* no way leads there */
+    if (fd < 0)
+        return true;
+    if (connect(fd, (struct sockaddr *)&to, size) < 0)
+        return false; /* no way leads there, and so none to this machine */
     size = sizeof(from);
-    return getsockname(fd, (struct sockaddr *)&from, &size) == 0 &&
-           address_from_socket((struct sockaddr *)&from, &source) &&
+    return getsockname(fd, (struct sockaddr *)&from, &size) < 0 ||
+           !address_from_socket((struct sockaddr *)&from, &source) ||
            address_is_same(&source, address);
 }
 

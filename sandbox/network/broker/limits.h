@@ -14,7 +14,7 @@
 #define JAIL_NAMES_MAX 4096
 #define JAIL_KEPT_BYTES_MAX (4 << 20) /* received from one side, not yet taken by the other */
 
-#define STREAMS_MAX 4096         /* of all jails */
+#define STREAMS_MAX 4096         /* of all jails; a quarter of the descriptors, if that is less */
 #define NAME_ADDRESSES_MAX 16    /* of one name */
 #define NAME_TTL_MAX_S 60        /* how long a name is remembered without asking again */
 #define DIAL_YIELD_MS 1000 /* after which one makes room for another: its client asks again */

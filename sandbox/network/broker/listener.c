@@ -66,6 +66,19 @@ static void listener_free(struct listener *listener)
     free(listener);
 }
 
+/*
+ * Without a descriptor left a client cannot be accepted, and so not be refused either: it would wait in
+ * the queue, and the loop would find it there again and again.
+ */
+static void refuse_client(struct broker *broker, int listener_fd)
+{
+    fd_close(&broker->spare_fd);
+    int fd = accept4(listener_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0)
+        socket_reset(fd);
+    broker->spare_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
 static void on_listener(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
@@ -77,8 +90,11 @@ static void on_listener(struct loop_watch *watch, uint32_t events)
         socklen_t size = sizeof(client);
         int fd =
             accept4(watch->fd, (struct sockaddr *)&client, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0)
+        if (fd < 0) {
+            if (errno == EMFILE || errno == ENFILE)
+                refuse_client(jail->broker, watch->fd);
             return;
+        }
         size = sizeof(own);
         getsockname(fd, (struct sockaddr *)&own, &size);
         dial_admit(jail, fd, &client, &own);

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #define CONTROL_FD STDIN_FILENO
@@ -48,6 +49,15 @@ static int receive_policy(struct policy *policy, struct fault *fault)
     return r < 0 ? fault_set(fault, -r, "cannot read the policy: %m") : 0;
 }
 
+/* Each stream has two; others are those of jails, listeners, and connections being made. */
+static void count_descriptors(struct broker *broker)
+{
+    struct rlimit files = {0};
+    getrlimit(RLIMIT_NOFILE, &files);
+    broker->stream_max = files.rlim_max / 4 < STREAMS_MAX ? files.rlim_max / 4 : STREAMS_MAX;
+    broker->spare_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
 static int prepare(struct broker *broker, struct fault *fault)
 {
     int r = receive_policy(&broker->policy, fault);
@@ -61,7 +71,10 @@ static int prepare(struct broker *broker, struct fault *fault)
         r = loop_watch(&broker->loop, &broker->control, CONTROL_FD, EPOLLIN);
     if (r == 0)
         r = resolver_open(&broker->loop, &broker->resolver);
-    return r < 0 ? fault_set(fault, -r, "cannot start: %m") : confine_broker(fault);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot start: %m");
+    count_descriptors(broker);
+    return confine_broker(fault);
 }
 
 static void release(struct broker *broker)
@@ -71,6 +84,7 @@ static void release(struct broker *broker)
     resolver_free(broker->resolver);
     loop_close(&broker->loop);
     policy_release(&broker->policy);
+    fd_close(&broker->spare_fd);
     free(broker->relay_bytes);
 }
 
@@ -91,6 +105,7 @@ int main(int argc, char **argv)
     struct broker broker = {
         .loop = {.epoll_fd = -1},
         .policy = POLICY_OFF,
+        .spare_fd = -1,
         .control = {.fd = -1, .ready = on_control},
     };
     struct fault fault = {0};

@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 4096 /* PIPE_BUF: written to a pipe at once */
+#define CALL_LINE_MAX 65536 /* of a call that has reached many hosts */
+#define HOSTS_MAX 16 /* in a line: of text, or of each kind */
 
 static struct {
     enum log_level level;
@@ -107,6 +110,54 @@ static double milliseconds_of(int64_t nanoseconds)
     return (double)(nanoseconds / 1000) / 1000;
 }
 
+/* ", reached api.example.org:443 (5120 bytes), refused example.com (not_listed)" */
+static void append_network(struct buffer *text, const struct network_record *record)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < record->host_count && shown < HOSTS_MAX; i++) {
+        const struct record_host *host = &record->hosts[i];
+        buffer_format(text, ", reached %s:%u (%" PRIu64 " bytes)", host->host, host->port,
+                      host->received + host->sent);
+        shown++;
+    }
+    for (size_t i = 0; i < record->refusal_count && shown < HOSTS_MAX; i++) {
+        const struct record_refusal *refused = &record->refusals[i];
+        buffer_format(text, ", refused %s", refused->host);
+        if (refused->port != 0)
+            buffer_format(text, ":%u", refused->port);
+        buffer_format(text, " (%s)", refusal_name((enum refusal)refused->reason));
+        shown++;
+    }
+    size_t left = record->host_count + record->refusal_count - shown;
+    if (left > 0)
+        buffer_format(text, " and %zu more", left);
+}
+
+static void write_network(struct json_writer *writer, const struct network_record *record)
+{
+    json_key(writer, "reached");
+    json_begin_array(writer);
+    for (size_t i = 0; i < record->host_count && i < HOSTS_MAX; i++) {
+        json_begin_object(writer);
+        json_text_member(writer, "host", record->hosts[i].host);
+        json_number_member(writer, "port", record->hosts[i].port);
+        json_number_member(writer, "bytes",
+                           (int64_t)(record->hosts[i].received + record->hosts[i].sent));
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+    json_key(writer, "refused");
+    json_begin_array(writer);
+    for (size_t i = 0; i < record->refusal_count && i < HOSTS_MAX; i++) {
+        json_begin_object(writer);
+        json_text_member(writer, "host", record->refusals[i].host);
+        json_number_member(writer, "port", record->refusals[i].port);
+        json_text_member(writer, "reason", refusal_name((enum refusal)record->refusals[i].reason));
+        json_end_object(writer);
+    }
+    json_end_array(writer);
+}
+
 static void write_call(struct json_writer *writer, const struct log_call *call)
 {
     const struct run_result *result = call->result;
@@ -122,13 +173,15 @@ static void write_call(struct json_writer *writer, const struct log_call *call)
     }
     json_key(writer, "total_ms");
     json_double(writer, milliseconds_of(call->total_ns));
+    if (result != NULL && result->network != NULL)
+        write_network(writer, result->network);
 }
 
 void log_call(const struct log_call *call)
 {
     if (log_state.level < LOG_CALLS)
         return;
-    OWNED(buffer_release) struct buffer text = BUFFER(LINE_MAX_BYTES);
+    OWNED(buffer_release) struct buffer text = BUFFER(CALL_LINE_MAX);
     struct json_writer *writer = NULL;
     if (log_state.format == LOG_JSON && json_writer_open(&text, &writer) == 0) {
         begin_json(writer, "info");
@@ -144,6 +197,8 @@ void log_call(const struct log_call *call)
     if (result != NULL)
         buffer_format(&text, ": waited %.1f, ran %.1f", milliseconds_of(result->queued_ns),
                       milliseconds_of(result->duration_ns));
+    if (result != NULL && result->network != NULL)
+        append_network(&text, result->network);
     const char *line = buffer_string(&text);
     if (line != NULL)
         write_text(line);

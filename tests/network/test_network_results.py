@@ -190,3 +190,15 @@ def test_doctor_tells_of_the_network_and_tries_it(run):
     assert report["network"] == {"mode": "allow", "hosts": ["api.example.org", "*.sub.example.org", "www.example.org:22"]}
     assert report["ok"] is True
     assert "network     allow: api.example.org" in run("doctor", *ALLOW).stdout.decode()
+
+
+def test_log_tells_what_was_reached_and_refused(start_server):
+    code = "import socket; socket.create_connection(('api.example.org', 443)).sendall(b'abc')\ntry: socket.gethostbyname('evil.example.com')\nexcept OSError: pass"
+    server = start_server("--warm", "0", "--log-level", "info", *ALLOW)
+    call(server, code)
+    assert ", reached api.example.org:443 (" in server.stderr() and ", refused evil.example.com (not_listed)" in server.stderr()
+    server = start_server("--warm", "0", "--log-level", "info", "--log-format", "json", *ALLOW)
+    call(server, code)
+    line = next(json.loads(line) for line in server.stderr().splitlines() if "evil" in line)
+    assert line["reached"][0]["host"] == "api.example.org"
+    assert line["refused"] == [{"host": "evil.example.com", "port": 0, "reason": "not_listed"}]

@@ -40,7 +40,7 @@ LAYERS = {
                      *SANDBOX),
     "mcp/tools": ("mcp/sessions", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
                   "images/runners/python", *SANDBOX),
-    "mcp/network": ("mcp/settings", "mcp/base", *SANDBOX),
+    "mcp/network": ("mcp/settings", "mcp/base", "images/store", "sandbox/jail", *SANDBOX),
     "mcp/files": ("mcp/base", *SANDBOX),
     "mcp/folders": ("mcp/files", "mcp/settings", "mcp/base", "sandbox/jail", *SANDBOX),
     "mcp/changes": ("mcp/base", "sandbox/jail", "seccomp-profiles", *SANDBOX),

@@ -44,6 +44,9 @@
 /* Folders of the host in the same description: names and modes. */
 #define FOLDERS_SHOWN_MAX 240
 
+/* A file of certificates: that of the operator's network, and that of an image. */
+#define CERTIFICATES_MAX (1 * MEBIBYTE)
+
 /* Hosts of the network in the same description, and lines about refused ones in a result. */
 #define NETWORK_HOSTS_SHOWN_MAX 12
 #define NETWORK_SHOWN_MAX 240

@@ -1,6 +1,8 @@
 #include "mcp/settings/network_settings.h"
 
+#include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
+#include "mcp/settings/small_file.h"
 #include "sandbox/base/owned.h"
 
 #include <stdio.h>
@@ -117,4 +119,20 @@ int network_settings_complete(struct policy *policy, unsigned said, const char *
 {
     int r = decide_on_mode(policy, said, fault);
     return r < 0 || policy->mode == NETWORK_OFF ? r : decide_on_proxy(policy, proxy, fault);
+}
+
+int network_settings_read_certificates(const char *path, struct buffer *certificates,
+                                       struct fault *fault)
+{
+    static const char begin[] = "-----BEGIN CERTIFICATE-----";
+    int r = small_file_read(path, "the certificates", CERTIFICATES_MAX, certificates, fault);
+    if (r < 0)
+        return fault_set(fault, -r, "the certificates %s: %m", path);
+    if (memmem(certificates->data, certificates->length, begin, strlen(begin)) == NULL)
+        return fault_set(
+            fault, EINVAL,
+            "%s has no certificate in PEM form (-----BEGIN CERTIFICATE-----): name the file of "
+            "your network's certificate authority",
+            path);
+    return 0;
 }

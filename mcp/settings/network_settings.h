@@ -23,4 +23,8 @@ int network_settings_add(struct policy *policy, enum rule_list list, const char 
 int network_settings_complete(struct policy *policy, unsigned said, const char *proxy,
                               struct fault *fault);
 
+/* Reads a file of certificates. 0; or a negative errno with its fault, also if it has no certificate. */
+int network_settings_read_certificates(const char *path, struct buffer *certificates,
+                                       struct fault *fault);
+
 #endif

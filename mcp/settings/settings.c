@@ -16,6 +16,7 @@ struct settings settings_default(void)
         .sessions = SESSIONS_DEFAULT,
         .network_said = NETWORK_UNSAID,
         .network = POLICY_OFF,
+        .certificates = BUFFER(2 * CERTIFICATES_MAX),
         .session_idle_ms = SESSION_IDLE_DEFAULT_MS,
     };
 }
@@ -26,6 +27,8 @@ void settings_release(struct settings *settings)
     mounts_release(&settings->mounts);
     policy_release(&settings->network);
     free(settings->network_proxy);
+    free(settings->ca_file);
+    buffer_release(&settings->certificates);
     folders_release(&settings->folders);
     overlay_place_release(&settings->copies);
     free(settings->mount_under);

@@ -55,6 +55,8 @@ struct settings {
     char *mount_under; /* owned; where the project may be; or NULL */
     struct folders folders; /* the same, open and checked, once complete */
     struct overlay_place copies; /* of overlay folders, if there are any */
+    char *ca_file; /* owned; of certificates for snippets; NULL: those of the image alone */
+    struct buffer certificates; /* the same, read; empty without a network */
     unsigned network_said; /* enum network_mode, or NETWORK_UNSAID */
     char *network_proxy; /* owned; as written; NULL: that of the environment */
     struct policy network; /* of snippets; complete once settings are */

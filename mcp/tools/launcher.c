@@ -1,5 +1,7 @@
 #include "mcp/tools/launcher.h"
+#include "mcp/base/bounds.h"
 #include "mcp/base/helpers.h"
+#include "mcp/network/certificates.h"
 #include "mcp/tools/code_reading.h"
 #include "mcp/tools/python_start.h"
 #include "sandbox/base/owned.h"
@@ -9,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Certificates, and those of Python. */
+#define START_FILES_MAX (1 + PYTHON_START_FILES_MAX)
 
 struct launcher launcher_of(struct loop *loop, const struct settings *settings)
 {
@@ -48,20 +53,25 @@ static int open_image(struct launcher *launcher, const struct language *language
 }
 
 /*
- * The variables of a run: those of the image, then the operator's for the language, which count where
+ * The variables of a run: those of the image, of certificates, then the operator's for the language, which count where
  * both have one. The array is the caller's, the strings stay where they are. NULL: no memory.
  */
-static const char **merge_environment(const struct environment *environment,
-                                      const struct image *image, const struct language *language)
+static const char **merge_environment(const struct launcher *launcher, const struct image *image,
+                                      const struct language *language)
 {
+    const struct environment *environment = &launcher->settings->environment;
+    bool has_certificates = launcher->settings->certificates.length > 0;
     size_t count = 0;
     while (image->environment != NULL && image->environment[count] != NULL)
         count++;
-    const char **merged = calloc(count + environment->count + 1, sizeof(*merged));
+    const char **merged =
+        calloc(count + CERTIFICATES_VARIABLES + environment->count + 1, sizeof(*merged));
     if (merged == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++)
         merged[i] = image->environment[i];
+    for (size_t i = 0; has_certificates && i < CERTIFICATES_VARIABLES; i++)
+        merged[count++] = certificates_variables[i];
     environment_for(environment, language_id(language), merged + count);
     return merged;
 }
@@ -109,28 +119,54 @@ static uint64_t space_beside(const struct snippet *snippet, uint64_t disk)
     return disk / page > taken ? (disk / page - taken) * page : 0;
 }
 
+/* What all runs of an image have in common. */
+struct image_start {
+    struct python_start *python; /* owned; NULL: it runs another language */
+    struct buffer certificates;  /* empty: those of the image alone */
+};
+
 static void release_start(void *data)
 {
-    python_start_release(data);
-    free(data);
+    struct image_start *start = data;
+    if (start->python != NULL)
+        python_start_release(start->python);
+    free(start->python);
+    buffer_release(&start->certificates);
+    free(start);
 }
 
-/* Made once for all runs of an image: their variables are the same, too. */
-static int prepare_start(const struct settings *settings, const char *program,
-                         const char *const *environment, struct used_image *used,
-                         struct fault *fault)
+static int make_python_start(const struct settings *settings, const char *program,
+                             const char *const *environment, const struct image *image,
+                             struct image_start *start, struct fault *fault)
 {
-    if (used->annex.data != NULL)
-        return 0;
     const struct python_wishes wishes = {
         .modules = settings->preload,
         .figures = !settings->no_images,
         .environment = environment,
     };
-    struct python_start *start = calloc(1, sizeof(*start));
+    start->python = calloc(1, sizeof(*start->python));
+    return start->python != NULL ? python_start_make(image, program, &wishes, start->python, fault)
+                                 : fault_set(fault, ENOMEM, "starting a run: %m");
+}
+
+/* Made once for all runs of an image: their variables are the same, too. */
+static int prepare_start(struct launcher *launcher, const struct language *language,
+                         const char *const *environment, struct used_image *used,
+                         struct fault *fault)
+{
+    const struct settings *settings = launcher->settings;
+    if (used->annex.data != NULL)
+        return 0;
+    struct image_start *start = calloc(1, sizeof(*start));
     if (start == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
-    int r = python_start_make(&used->image, program, &wishes, start, fault);
+    start->certificates = BUFFER(4 * CERTIFICATES_MAX);
+    int r = 0;
+    if (language_id(language) == LANGUAGE_PYTHON)
+        r = make_python_start(settings, language->argv[0], environment, &used->image, start, fault);
+    if (r == 0 && launcher->settings->certificates.length > 0)
+        r = certificates_combine(&used->image, &launcher->settings->certificates,
+                                 &start->certificates, fault);
     if (r < 0)
         release_start(start);
     else
@@ -139,24 +175,31 @@ static int prepare_start(const struct settings *settings, const char *program,
 }
 
 /*
- * The files of what the interpreter of a run does before the snippet: none, unless it is Python.
- * Their number, or a negative errno.
+ * The files of all runs of an image: certificates, and what the interpreter of a run does before the
+ * snippet, if it is Python. Their number, or a negative errno.
  */
-static int start_files(const struct settings *settings, const struct snippet *snippet,
+static int start_files(struct launcher *launcher, const struct snippet *snippet,
                        const char *const *environment, struct used_image *used,
-                       struct home_file files[static PYTHON_START_FILES_MAX], struct fault *fault)
+                       struct home_file files[static START_FILES_MAX], struct fault *fault)
 {
-    if (language_id(snippet->language) != LANGUAGE_PYTHON)
-        return 0;
-    int r = prepare_start(settings, snippet->language->argv[0], environment, used, fault);
+    const struct settings *settings = launcher->settings;
+    int r = prepare_start(launcher, snippet->language, environment, used, fault);
     if (r < 0)
         return r;
+    const struct image_start *start = used->annex.data;
+    size_t count = 0;
+    if (start->certificates.length > 0)
+        files[count++] = (struct home_file){.path = CERTIFICATES_NAME,
+                                            .bytes = start->certificates.data,
+                                            .length = start->certificates.length};
+    if (start->python == NULL)
+        return (int)count;
     const struct python_room room = {
         .figures_cold = code_reading_may_import(snippet->code, snippet->length),
         .space_warm = settings->limits.disk_bytes,
         .space_cold = space_beside(snippet, settings->limits.disk_bytes),
     };
-    return (int)python_start_fit(used->annex.data, &room, files);
+    return (int)(count + python_start_fit(start->python, &room, files + count));
 }
 
 /* Whether an interpreter that waits for this program does what one does that finds all of it. */
@@ -174,7 +217,7 @@ static bool may_be_warm(const struct snippet *snippet)
 struct preparation {
     struct used_image *used; /* owned, until the run has taken it over */
     const char **environment;
-    struct home_file files[PYTHON_START_FILES_MAX];
+    struct home_file files[START_FILES_MAX];
 };
 
 static void preparation_release(struct preparation *preparation)
@@ -195,10 +238,10 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
     if (r < 0 || preparation->used == NULL)
         return r;
     const struct image *image = &preparation->used->image;
-    preparation->environment = merge_environment(&settings->environment, image, language);
+    preparation->environment = merge_environment(launcher, image, language);
     if (preparation->environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
-    int file_count = start_files(settings, snippet, preparation->environment, preparation->used,
+    int file_count = start_files(launcher, snippet, preparation->environment, preparation->used,
                                  preparation->files, fault);
     if (file_count < 0)
         return file_count;

@@ -62,6 +62,7 @@ def run(internet, settings):
         command = [NSENTER, *internet.arguments(mcp_client.program_path(), *arguments)]
         return subprocess.run(command, env={**settings, **(environment or {})}, capture_output=True, check=False,
                               timeout=60, **{"stdin": subprocess.DEVNULL, **options} if "input" not in options else options)
+    run_program.prefix = [NSENTER, "-t", str(internet.pid), "-U", "-n", "--preserve-credentials", "--"]
     return run_program
 
 

@@ -1,6 +1,7 @@
 """Programs that need no settings: each as on any machine, with the same errors."""
 
 import json
+import subprocess
 import textwrap
 import time
 
@@ -170,3 +171,85 @@ def test_command_line_has_a_network(run, tmp_path):
     record = json.loads(done.stdout)
     assert record["stdout"] == "hello from api.example.org\n"
     assert record["network"]["hosts"][0]["host"] == "api.example.org"
+
+
+CERTIFICATES = """
+import os, ssl
+paths = {os.environ[name] for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE",
+                                       "GIT_SSL_CAINFO")}
+assert len(paths) == 1, paths
+names = [dict(pair for part in one["subject"] for pair in part).get("commonName") for one in ssl.create_default_context().get_ca_certs()]
+print(len(names) > 50, "Authority of the tests" in names)
+"""
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    """A certificate of an authority, and a server with one of it."""
+    path = tmp_path_factory.mktemp("authority")
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=path)
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "30",
+            "-subj", "/CN=Authority of the tests", "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=api.example.org")
+    (path / "names").write_text("subjectAltName=DNS:service.internal\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "server.pem",
+            "-days", "30", "-extfile", "names")
+    (path / "both.pem").write_text((path / "server.pem").read_text() + (path / "server.key").read_text())
+    return path
+
+
+def test_certificates_of_the_network_are_trusted_besides_those_of_the_image(start_server, authority):
+    server = start_server("--warm", "1", "--network", "on", "--ca-file", str(authority / "ca.pem"))
+    for _ in range(3):
+        assert server.text_of(server.call("run_python_code", CERTIFICATES)) == "True True"
+    code = "console.log(require('node:fs').readFileSync(process.env.NODE_EXTRA_CA_CERTS, 'utf8').includes('BEGIN CERTIFICATE'))"
+    assert server.text_of(server.call("run_javascript_code", code)) == "true"
+    assert server.text_of(server.call("run_python_code", "import os; print(os.environ.get('SSL_CERT_FILE'), os.listdir())")) \
+        == "/home/sandbox/.certificates.pem ['main.py']"
+
+
+def test_without_a_network_or_a_file_nothing_of_certificates_is_there(start_server, authority):
+    code = "import os; print(os.environ.get('SSL_CERT_FILE'), os.path.exists('/home/sandbox/.certificates.pem'))"
+    for options in (("--network", "on"), ("--ca-file", str(authority / "ca.pem"))):
+        server = start_server("--warm", "0", *options)
+        assert server.text_of(server.call("run_python_code", code)) == "None False"
+
+
+@pytest.mark.parametrize("text, message", [("nothing", "has no certificate in PEM form"), (None, "No such file")])
+def test_wrong_file_of_certificates_is_an_error_at_the_start(run, tmp_path, text, message):
+    if text is not None:
+        (tmp_path / "ca.pem").write_text(text)
+    done = run("--network", "on", "--ca-file", str(tmp_path / "ca.pem"))
+    assert done.returncode == 2 and message in done.stderr.decode()
+
+
+def test_tls_to_a_server_of_that_authority(start_server, authority, run, tmp_path):
+    """By a service of this machine, whose TLS the server of the tests speaks."""
+    port = 6443
+    server = subprocess.Popen([*run.prefix, "openssl", "s_server", "-accept", str(port), "-cert", authority / "both.pem",
+                               "-www", "-quiet"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        options = ("--map-host", f"service.internal:443=127.0.0.1:{port}", "--map-host", f"other.internal:443=127.0.0.1:{port}")
+        code = textwrap.dedent("""
+            import time, urllib.request
+            for _ in range(50):
+                try:
+                    print(urllib.request.urlopen("https://HOST/", timeout=5).status)
+                    break
+                except ConnectionRefusedError: time.sleep(0.1)
+                except Exception as error:
+                    if "refused" not in str(error): raise
+                    time.sleep(0.1)
+            """)
+        trusting = start_server("--warm", "0", *options, "--ca-file", str(authority / "ca.pem"))
+        assert trusting.text_of(trusting.call("run_python_code", code.replace("HOST", "service.internal"))) == "200"
+        wrong = trusting.call("run_python_code", code.replace("HOST", "other.internal"))
+        assert "CERTIFICATE_VERIFY_FAILED" in wrong["content"][0]["text"]
+        other = start_server("--warm", "0", *options)
+        text = other.call("run_python_code", code.replace("HOST", "service.internal"))["content"][0]["text"]
+        assert "CERTIFICATE_VERIFY_FAILED" in text
+    finally:
+        server.kill()
+        server.wait()

@@ -152,10 +152,11 @@ static int make_python_start(const struct settings *settings, const char *progra
 /* Made once for all runs of an image: their variables are the same, too. */
 static int prepare_start(struct launcher *launcher, const struct language *language,
                          const char *const *environment, struct used_image *used,
-                         struct fault *fault)
+                         const struct image_start **ret_start, struct fault *fault)
 {
     const struct settings *settings = launcher->settings;
-    if (used->annex.data != NULL)
+    *ret_start = used->annex.data;
+    if (*ret_start != NULL)
         return 0;
     struct image_start *start = calloc(1, sizeof(*start));
     if (start == NULL)
@@ -167,11 +168,13 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
     if (r == 0 && launcher->settings->certificates.length > 0)
         r = certificates_combine(&used->image, &launcher->settings->certificates,
                                  &start->certificates, fault);
-    if (r < 0)
+    if (r < 0) {
         release_start(start);
-    else
-        used->annex = (struct image_annex){start, release_start};
-    return r;
+        return r;
+    }
+    used->annex = (struct image_annex){start, release_start};
+    *ret_start = start;
+    return 0;
 }
 
 /*
@@ -183,10 +186,10 @@ static int start_files(struct launcher *launcher, const struct snippet *snippet,
                        struct home_file files[static START_FILES_MAX], struct fault *fault)
 {
     const struct settings *settings = launcher->settings;
-    int r = prepare_start(launcher, snippet->language, environment, used, fault);
-    if (r < 0)
+    const struct image_start *start = NULL;
+    int r = prepare_start(launcher, snippet->language, environment, used, &start, fault);
+    if (r < 0 || start == NULL)
         return r;
-    const struct image_start *start = used->annex.data;
     size_t count = 0;
     if (start->certificates.length > 0)
         files[count++] = (struct home_file){.path = CERTIFICATES_NAME,

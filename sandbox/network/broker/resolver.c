@@ -3,6 +3,8 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/network/broker/dns_message.h"
 
+/* Version 1.28 recommends new functions, which the version of Debian 12 does not have. */
+#define CARES_NO_DEPRECATED
 #include <ares.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -107,10 +109,13 @@ static int open_channel(struct resolver *resolver)
         .sock_state_cb = on_state,
         .sock_state_cb_data = resolver,
     };
+    int used = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
+#ifdef ARES_OPT_QUERY_CACHE /* since version 1.23; it would tell a jail what another one has asked for */
+    options.qcache_max_ttl = 0;
+    used |= ARES_OPT_QUERY_CACHE;
+#endif
     resolver->configured = configuration_time();
-    int r = ares_init_options(&resolver->channel, &options,
-                              ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES |
-                                  ARES_OPT_SOCK_STATE_CB);
+    int r = ares_init_options(&resolver->channel, &options, used);
     resolver->is_open = r == ARES_SUCCESS;
     return resolver->is_open ? 0 : r == ARES_ENOMEM ? -ENOMEM : -EIO;
 }

@@ -51,7 +51,10 @@ def settings():
     """The environment of a server on the smallest images."""
     images = mcp_client.available_images()
     assert "python-slim" in images or "python" in images, "no image for Python: code-sandbox-mcp fetch python-slim"
+    # A proxy of this machine is none of the test internet.
+    proxies = ("https_proxy", "all_proxy", "http_proxy", "no_proxy")
     return mcp_client.environment_of(
+        **{name: None for proxy in proxies for name in (proxy, proxy.upper())},
         **({"SANDBOX_PYTHON_IMAGE": "python-slim"} if "python-slim" in images else {}))
 
 

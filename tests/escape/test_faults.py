@@ -198,8 +198,14 @@ def complaints_of(traced, faults):
 
 def processes_of(pid):
     """Those of its runs: the broker of a network stays."""
-    return [child for child in descendants_of(pid)
-            if not pathlib.Path(f"/proc/{child}/cmdline").read_bytes().endswith(b"code-sandbox-mcp-network\0")]
+    return [child for child in descendants_of(pid) if not is_broker_or_gone(child)]
+
+
+def is_broker_or_gone(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"code-sandbox-mcp-network\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def by_name(calls):

@@ -12,8 +12,6 @@ from support.broker import broker_of
 from support.mcp_client import RECORD
 from support.sandbox import descendants_of, left_after
 
-RUNS = 10_000 if sample.WHOLE else 60
-KILLS = 100 if sample.WHOLE else 5
 REQUEST = "import socket; s = socket.create_connection(('93.184.1.1', 7)); s.sendall(b'x'); print(s.recv(1))"
 
 
@@ -35,14 +33,13 @@ def resident_of(pid):
 
 
 def test_many_runs_leave_nothing(start_server):
-    sample.sample_of("runs with a request each", RUNS, 10_000)
     server = start_server("--warm", "2", "--network", "on")
     for _ in range(20):
         call(server, REQUEST)
     time.sleep(0.5)
     broker = broker_of(server)
     before, resident, below = descriptors_of(server.process.pid), resident_of(broker), len(descendants_of(server.process.pid))
-    for _ in range(RUNS):
+    for _ in range(sample.sample_of("runs with a request each", 10_000, 60)):
         assert text_of(call(server, REQUEST)) == "b'x'"
     assert not left_after(10, lambda: descriptors_of(server.process.pid) > before)
     assert not left_after(10, lambda: len(descendants_of(server.process.pid)) > below)
@@ -51,7 +48,6 @@ def test_many_runs_leave_nothing(start_server):
 
 
 def test_broker_killed_at_any_moment_leaves_no_call_hanging(start_server):
-    sample.sample_of("kills of the broker", KILLS, 100)
     server = start_server("--warm", "1", "--parallel", "2", "--timeout", "10", "--network", "on")
     call(server, "1")
     code = textwrap.dedent("""
@@ -69,7 +65,7 @@ def test_broker_killed_at_any_moment_leaves_no_call_hanging(start_server):
             print("broken")
         print("over")
         """)
-    for _ in range(KILLS):
+    for _ in range(sample.sample_of("kills of the broker", 100, 5)):
         requests = [server.start_call("run_python_code", code) for _ in range(2)]
         time.sleep(random.uniform(0, 0.15))
         broker = broker_of(server)

@@ -107,7 +107,8 @@ int name_table_set(struct name_table *names, struct name *name, const struct add
                    size_t count, bool always_synthetic)
 {
     name->address_count = count < NAME_ADDRESSES_MAX ? count : NAME_ADDRESSES_MAX;
-    memcpy(name->addresses, addresses, name->address_count * sizeof(addresses[0]));
+    if (name->address_count > 0)
+        memcpy(name->addresses, addresses, name->address_count * sizeof(addresses[0]));
     name->given_count = 0;
     for (size_t i = 0; i < name->address_count && !always_synthetic; i++) {
         if (!address_is_ipv4(&addresses[i]))

@@ -72,10 +72,12 @@ int certificates_combine(const struct image *image, const struct buffer *own, st
     int r = append_of_image(image, all);
     if (r == -ENOENT)
         r = 0;
-    if (r == 0)
+    /* A bundle of the system is often the same as that of the image. */
+    if (r == 0 && memmem(all->data, all->length, own->data, own->length) == NULL) {
         r = buffer_append(all, "\n", 1);
-    if (r == 0)
-        r = buffer_append(all, own->data, own->length);
+        if (r == 0)
+            r = buffer_append(all, own->data, own->length);
+    }
     return r < 0 ? fault_set(fault, -r, "putting the certificates of image %s together: %m",
                              image->name)
                  : 0;

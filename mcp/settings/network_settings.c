@@ -2,12 +2,22 @@
 
 #include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
+#include "mcp/settings/network_presets.h"
 #include "mcp/settings/small_file.h"
 #include "sandbox/base/owned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static int add_rule(struct policy *policy, enum rule_list list, const char *rule,
+                    struct fault *fault)
+{
+    if (rule[0] == '\0')
+        return fault_set(fault, EINVAL, "between two commas there is no host");
+    return rule[0] == '@' ? network_preset_add(policy, list, rule, fault)
+                          : policy_add(policy, list, rule, fault);
+}
 
 int network_settings_add(struct policy *policy, enum rule_list list, const char *what,
                          const char *value, struct fault *fault)
@@ -21,8 +31,7 @@ int network_settings_add(struct policy *policy, enum rule_list list, const char 
         size_t length = strlen(rule);
         while (length > 0 && rule[length - 1] == ' ')
             rule[--length] = '\0';
-        int r = rule[0] != '\0' ? policy_add(policy, list, rule, fault)
-                                : fault_set(fault, EINVAL, "between two commas there is no host");
+        int r = add_rule(policy, list, rule, fault);
         if (r < 0) {
             fault_prefix(fault, "%s", what);
             return r;
@@ -121,18 +130,35 @@ int network_settings_complete(struct policy *policy, unsigned said, const char *
     return r < 0 || policy->mode == NETWORK_OFF ? r : decide_on_proxy(policy, proxy, fault);
 }
 
-int network_settings_read_certificates(const char *path, struct buffer *certificates,
-                                       struct fault *fault)
+static int read_certificates(const char *path, struct buffer *certificates, struct fault *fault)
 {
     static const char begin[] = "-----BEGIN CERTIFICATE-----";
     int r = small_file_read(path, "the certificates", CERTIFICATES_MAX, certificates, fault);
+    if (r == -ENOENT)
+        return fault_set(fault, ENOENT, "the certificates %s: %m", path);
     if (r < 0)
-        return fault_set(fault, -r, "the certificates %s: %m", path);
+        return r;
     if (memmem(certificates->data, certificates->length, begin, strlen(begin)) == NULL)
         return fault_set(
             fault, EINVAL,
             "%s has no certificate in PEM form (-----BEGIN CERTIFICATE-----): name the file of "
             "your network's certificate authority",
             path);
+    return 0;
+}
+
+int network_settings_read_certificates(const char *said, struct buffer *certificates,
+                                       struct fault *fault)
+{
+    const char *path = said != NULL ? said : getenv("SSL_CERT_FILE");
+    if (path == NULL || path[0] == '\0' || strcmp(path, "none") == 0)
+        return 0;
+    int r = read_certificates(path, certificates, fault);
+    if (r == 0 || r == -ENOMEM || said != NULL)
+        return r;
+    /* The variable is for other programs, too. */
+    log_note("SSL_CERT_FILE is not used for snippets: %s", fault->text);
+    *fault = (struct fault){0};
+    certificates->length = 0;
     return 0;
 }

@@ -23,7 +23,11 @@ int network_settings_add(struct policy *policy, enum rule_list list, const char 
 int network_settings_complete(struct policy *policy, unsigned said, const char *proxy,
                               struct fault *fault);
 
-/* Reads a file of certificates. 0; or a negative errno with its fault, also if it has no certificate. */
+/*
+ * Reads the file of certificates that was said, or with NULL the one in SSL_CERT_FILE; "none" is neither. 0; or
+ * a negative errno with its fault, also if the file said has no certificate. An unusable file of the variable
+ * is told in the log.
+ */
 int network_settings_read_certificates(const char *path, struct buffer *certificates,
                                        struct fault *fault);
 

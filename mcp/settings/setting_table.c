@@ -74,8 +74,8 @@ const struct option settings_of_runs[] = {
      SETTING(SETTING_CHOICE, "SANDBOX_NETWORK", "network", AT(network_said),
              .choices = network_modes)},
     {"--allow-host", "HOST[:PORT]",
-     "a host that snippets may reach, at 80 and 443 or\nthat port; *.example.org: all below; :* any port; "
-     "\n10.0.0.0/8: addresses; with commas, or repeated",
+     "a host that snippets may reach, at 80 and 443 or\nthat port; *.example.org: all below; :* any port;\n"
+     "10.0.0.0/8: addresses; @python, @npm, @debian,\n@github, @models: groups; with commas or repeated",
      settings_remember,
      SETTING(SETTING_HOSTS, "SANDBOX_ALLOW_HOST", "allow_host", .low = RULES_ALLOW)},
     {"--deny-host", "HOST[:PORT]", "one that they may not, whatever else is said",
@@ -88,7 +88,7 @@ const struct option settings_of_runs[] = {
      "the proxy to the internet, http://HOST:PORT, or\nnone (HTTPS_PROXY)", settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_NETWORK_PROXY", "network_proxy", AT(network_proxy))},
     {"--ca-file", "FILE",
-     "certificates of your network's authority, which\nsnippets trust besides those of the image",
+     "certificates of your network's authority, which\nsnippets trust besides those of the image, or\nnone (SSL_CERT_FILE)",
      settings_remember, SETTING(SETTING_PATH, "SANDBOX_CA_FILE", "ca_file", AT(ca_file))},
     {"--network-limit", "SIZE", "bytes sent and received by a run (1G)", settings_remember,
      SETTING(SETTING_SIZE, "SANDBOX_NETWORK_LIMIT", "network_limit", AT(network.byte_limit),

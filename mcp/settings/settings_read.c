@@ -212,7 +212,7 @@ int settings_read(struct settings *settings, struct fault *fault)
     if (r == 0)
         r = network_settings_complete(&settings->network, settings->network_said,
                                       settings->network_proxy, fault);
-    if (r == 0 && settings->ca_file != NULL && settings->network.mode != NETWORK_OFF)
+    if (r == 0 && settings->network.mode != NETWORK_OFF)
         r = network_settings_read_certificates(settings->ca_file, &settings->certificates, fault);
     if (r == 0 && settings->mounts.count > 0)
         r = open_folders(settings, fault);

@@ -14,8 +14,8 @@ static void check_same(const struct policy *one, const struct policy *other)
             FUZZ_CHECK(policy_judge_host(one, names[i], port).refusal ==
                        policy_judge_host(other, names[i], port).refusal);
     }
-    for (uint32_t i = 0; i < 64; i++) {
-        const struct address address = address_of_ipv4(i * 0x04030201U);
+    for (uint32_t i = 0; i < 16; i++) {
+        const struct address address = address_of_ipv4(i * 0x10030201U);
         FUZZ_CHECK(policy_judge_address(one, false, &address, 80).refusal ==
                    policy_judge_address(other, false, &address, 80).refusal);
     }
@@ -39,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(policy_write(&policy, &written) == 0);
         FUZZ_CHECK(policy_read(written.data, written.length, &again) == 0);
         FUZZ_CHECK(again.rules[list].count == policy.rules[list].count);
-        check_same(&policy, &again);
+        if (r == 0)
+            check_same(&policy, &again);
     }
     return 0;
 }

@@ -4,11 +4,13 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
 
 import pytest
+from programs import programs
 
 from support import mcp_client
 
@@ -32,8 +34,33 @@ class Internet:
 
 
 @pytest.fixture(scope="session")
-def internet(tmp_path_factory):
+def prepared(build_directory):
+    """The folder of programs, and why it could not be made: one of them is None."""
+    listed = json.loads(mcp_client.run_program("images", "list", "--json").stdout)
+    python = next((image["summary"] for image in listed if image["name"] in ("python-slim", "python")), "Python 3.13")
+    directory = build_directory / "network-programs"
+    try:
+        programs.prepare(directory, re.search(r"Python (\d+\.\d+)", python)[1])
+    except programs.Unavailable as error:
+        return None, str(error)
+    return directory, None
+
+
+@pytest.fixture(scope="session")
+def tools(prepared):
+    """A folder of programs for snippets: programs/programs.py."""
+    directory, reason = prepared
+    if directory is None:
+        pytest.skip(f"could not get the programs: {reason}")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def internet(tmp_path_factory, prepared):
     directory = tmp_path_factory.mktemp("internet")
+    if prepared[0] is not None:
+        programs.make_files(directory)
+        (directory / "servers").symlink_to(prepared[0] / "servers")
     process = subprocess.Popen(["unshare", "-Urnm", sys.executable, "-B", HERE / "internet.py", directory],
                                stdin=subprocess.PIPE)
     ready = directory / "ready"
@@ -51,10 +78,10 @@ def settings():
     """The environment of a server on the smallest images."""
     images = mcp_client.available_images()
     assert "python-slim" in images or "python" in images, "no image for Python: code-sandbox-mcp fetch python-slim"
-    # A proxy of this machine is none of the test internet.
-    proxies = ("https_proxy", "all_proxy", "http_proxy", "no_proxy")
+    # A proxy of this machine is none of the test internet, nor is its authority.
+    foreign = ("https_proxy", "all_proxy", "http_proxy", "no_proxy", "ssl_cert_file")
     return mcp_client.environment_of(
-        **{name: None for proxy in proxies for name in (proxy, proxy.upper())},
+        **{name: None for variable in foreign for name in (variable, variable.upper())},
         **({"SANDBOX_PYTHON_IMAGE": "python-slim"} if "python-slim" in images else {}))
 
 
@@ -63,7 +90,8 @@ def run(internet, settings):
     """Runs the program to its end: `run("run", "--network", "on", FILE)`."""
     def run_program(*arguments, environment=None, **options):
         command = [NSENTER, *internet.arguments(mcp_client.program_path(), *arguments)]
-        return subprocess.run(command, env={**settings, **(environment or {})}, capture_output=True, check=False,
+        variables = {name: value for name, value in {**settings, **(environment or {})}.items() if value is not None}
+        return subprocess.run(command, env=variables, capture_output=True, check=False,
                               timeout=60, **{"stdin": subprocess.DEVNULL, **options} if "input" not in options else options)
     run_program.prefix = [NSENTER, "-t", str(internet.pid), "-U", "-n", "--preserve-credentials", "--"]
     return run_program
@@ -101,6 +129,23 @@ def probe(start_server):
         except ValueError:
             raise AssertionError(text) from None
     return run_probes
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """A certificate of an authority, and a server with one of it."""
+    path = tmp_path_factory.mktemp("authority")
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=path)
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "30",
+            "-subj", "/CN=Authority of the tests", "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=api.example.org")
+    (path / "names").write_text("subjectAltName=DNS:service.internal\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "server.pem",
+            "-days", "30", "-extfile", "names")
+    (path / "both.pem").write_text((path / "server.pem").read_text() + (path / "server.key").read_text())
+    return path
 
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"

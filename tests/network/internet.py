@@ -8,9 +8,11 @@ everything else. It writes DIRECTORY/ready with its process id, and there what t
 
 Public addresses answer on ports 80 (HTTP), 7 (echo), 9 (discard), 19 (generator), 5432 (a server that
 speaks first) and 443 (echo); so do the canaries: private addresses and those of clouds. 151.101.9.0/24
-drops everything. The machine has the addresses 192.168.77.2 and 151.101.7.7.
+drops everything. /files of HTTP are those of DIRECTORY/files; if there is DIRECTORY/servers, which has
+the package asyncssh, SSH is at port 2222. The machine has the addresses 192.168.77.2 and 151.101.7.7.
 """
 
+import asyncio
 import http.server
 import os
 import pathlib
@@ -41,12 +43,15 @@ NAMES = {
     "own.example.org": ["151.101.7.7"],
     "lan.example.org": ["192.168.77.2"],
     "black.example.org": ["151.101.9.9"],
+    "large.example.org": ["93.184.1.5"],
+    "git.example.org": ["93.184.1.6"],
     "example.org": ["93.184.1.9"],
     "deep.sub.example.org": ["93.184.1.4"],
     "evillisted.org": ["93.184.6.7"],
     "api.example.org.evil.com": ["93.184.6.8"],
 }
 REBINDING = "rebind.example.org"  # first public, then this machine
+LARGE = "large.example.org"  # its texts need TCP
 
 
 def run(*command):
@@ -79,42 +84,69 @@ class Log:
         self.file.write(" ".join(map(str, words)) + "\n")
 
 
-def serve_dns(log):
-    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind(("8.8.8.8", 53))
-    asked = 0
-    while True:
-        question, client = server.recvfrom(4096)
+class Names:
+    def __init__(self, log):
+        self.log = log
+        self.asked = 0
+
+    def answer(self, question, size=65535):
         labels, at = [], 12
         while question[at]:
             labels.append(question[at + 1:at + 1 + question[at]].decode("latin-1"))
             at += 1 + question[at]
         kind = struct.unpack("!H", question[at + 1:at + 3])[0]
         name = ".".join(labels).lower()
-        log("dns", name, kind)
+        self.log("dns", name, kind)
         records = NAMES.get(name)
         if name == REBINDING:
-            records, asked = (["93.184.1.1"], ["127.0.0.1"])[min(asked, 1):][0], asked + 1
-        answers = b""
-        count = 0
+            records, self.asked = (["93.184.1.1"], ["127.0.0.1"])[min(self.asked, 1):][0], self.asked + 1
         ttl = 0 if name == REBINDING else 300
+        answers = []
         if records and kind == 1:
-            for record in records:
-                answers += struct.pack("!HHHIH", 0xc00c, 1, 1, ttl, 4) + socket.inet_aton(record)
-                count += 1
+            answers = [socket.inet_aton(record) for record in records]
         elif records and kind == 16:
             text = f"of {name}".encode()
-            answers = struct.pack("!HHHIH", 0xc00c, 16, 1, 300, len(text) + 1) + bytes([len(text)]) + text
-            count = 1
+            answers = [bytes([len(text)]) + text] * (100 if name == LARGE else 1)
+        data = b"".join(struct.pack("!HHHIH", 0xc00c, kind, 1, ttl, len(answer)) + answer for answer in answers)
         flags = 0x8180 | (0 if records else 3)
-        head = question[:2] + struct.pack("!HHHHH", flags, 1, count, 0, 0)
-        server.sendto(head + question[12:at + 5] + answers, client)
+        if at + 5 + len(data) > size:
+            flags, answers, data = flags | 0x200, [], b""
+        return question[:2] + struct.pack("!HHHHH", flags, 1, len(answers), 0, 0) + question[12:at + 5] + data
+
+
+def serve_dns(names):
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("8.8.8.8", 53))
+    while True:
+        question, client = server.recvfrom(4096)
+        server.sendto(names.answer(question, 512), client)
+
+
+class NamesByTcp(socketserver.BaseRequestHandler):
+    def handle(self):
+        while size := self.request.recv(2, socket.MSG_WAITALL):
+            answer = self.server.names.answer(self.request.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
+            self.request.sendall(len(answer).to_bytes(2, "big") + answer)
 
 
 class Web(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    files = None
+
+    def send_file(self, path):
+        path = path / "index.html" if path.is_dir() else path
+        found = path.is_file()
+        body = path.read_bytes() if found else b"not there\n"
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Type", "text/html" if path.suffix == ".html" else "application/octet-stream")
+        self.end_headers()
+        self.wfile.write(body)
 
     def do_GET(self):
+        if self.path.startswith("/files/"):
+            self.send_file(self.files / self.path[len("/files/"):].partition("?")[0])
+            return
         if self.path.startswith("/redirect/"):
             self.send_response(302)
             self.send_header("Location", "http://" + self.path[len("/redirect/"):])
@@ -236,12 +268,38 @@ class LoginProxy(Proxy):
     login = "bWU6c2VjOnJldEA="  # me:sec:ret@
 
 
-def start_servers(log):
+def serve_ssh(directory, listening):
+    """With the key DIRECTORY/key of any user; "echo" answers. Its packages are in DIRECTORY/servers."""
+    sys.path.insert(0, str(directory / "servers"))
+    import asyncssh  # pylint: disable=import-outside-toplevel
+
+    async def serve():
+        key = asyncssh.generate_private_key("ssh-ed25519")
+        key.write_private_key(directory / "key")
+        accepted = asyncssh.import_authorized_keys(key.export_public_key().decode())
+        await asyncssh.listen("0.0.0.0", 2222, server_host_keys=[asyncssh.generate_private_key("ssh-ed25519")],
+                              authorized_client_keys=accepted,
+                              process_factory=lambda process: (process.stdout.write(f"hello from {process.command}\n"), process.exit(0)))
+        listening.set()
+        await asyncio.Event().wait()
+    asyncio.run(serve())
+
+
+def start_servers(log, directory):
     Server.log = log
+    Web.files = directory / "files"
+    listening = threading.Event()
+    if (directory / "servers").exists():
+        threading.Thread(target=serve_ssh, args=(directory, listening), daemon=True).start()
+        listening.wait(20)
     for port, handler in ((80, Web), (8080, Web), (443, Echo), (7, Echo), (9, Discard), (19, Generator),
                           (5432, First), (22, First), (25, First), (3128, Proxy), (3129, LoginProxy)):
         threading.Thread(target=Server(("0.0.0.0", port), handler).serve_forever, daemon=True).start()
-    threading.Thread(target=serve_dns, args=(log,), daemon=True).start()
+    names = Names(log)
+    by_tcp = Server(("8.8.8.8", 53), NamesByTcp)
+    by_tcp.names = names
+    threading.Thread(target=by_tcp.serve_forever, daemon=True).start()
+    threading.Thread(target=serve_dns, args=(names,), daemon=True).start()
 
 
 def serve_host(log):
@@ -266,7 +324,7 @@ def main():
             os._exit(1)
         (directory / "unshared").touch()
         os.read(read_fd, 1)
-        start_servers(log)
+        start_servers(log, directory)
         (directory / "serving").touch()
         while os.getppid() != 1:
             time.sleep(0.2)

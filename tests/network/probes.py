@@ -4,6 +4,7 @@ A probe is a list: its name, and its arguments. The outcome is a string: "ok", b
 the error.
 """
 
+import contextlib
 import errno
 import json
 import socket
@@ -90,6 +91,57 @@ def ask(server, name, kind, labels=None):
         answer, source = client.recvfrom(4096)
         assert source == (server, 53) and answer[:2] == b"\x12\x34", source
         return f"{answer[3] & 15} {int.from_bytes(answer[6:8], 'big')}"
+
+
+def exchange_dns(client, message):
+    client.sendall(len(message).to_bytes(2, "big") + message)
+    size = int.from_bytes(client.recv(2, socket.MSG_WAITALL), "big")
+    answer = client.recv(size, socket.MSG_WAITALL)
+    assert len(answer) == size and answer[:2] == b"\x12\x34"
+    return f"{answer[3] & 15} {int.from_bytes(answer[6:8], 'big')}"
+
+
+def ask_by_tcp(server, *questions):
+    """The same by TCP, for questions on one connection."""
+    with socket.create_connection((server, 53), PATIENCE) as client:
+        return ", ".join(exchange_dns(client, wire(name, kind)) for name, kind in questions)
+
+
+def ask_until_it_fits(server, name, kind):
+    """As resolvers do: by UDP, and if that was cut short, by TCP."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(PATIENCE)
+        client.sendto(wire(name, kind), (server, 53))
+        answer = client.recv(4096)
+    assert answer[2] & 2, answer[:12]
+    return ask_by_tcp(server, [name, kind])
+
+
+def strange_dns(server, message):
+    """What a client gets that sends these bytes by TCP."""
+    with socket.create_connection((server, 53), PATIENCE) as client:
+        client.sendall(bytes.fromhex(message))
+        return client.recv(100).hex()
+
+
+def many_dns(server, name, count):
+    """Clients by TCP at once, each of which asks in pieces; how many were answered."""
+    clients = []
+    for _ in range(count):
+        with contextlib.suppress(ConnectionResetError):
+            clients.append(socket.create_connection((server, 53), PATIENCE))
+    message = wire(name, 1)
+    message = len(message).to_bytes(2, "big") + message
+    answered = 0
+    for byte in message:
+        for client in clients:
+            with contextlib.suppress(OSError):
+                client.sendall(bytes([byte]))
+    for client in clients:
+        with contextlib.suppress(OSError):
+            answered += len(client.recv(2)) == 2
+        client.close()
+    return str(answered)
 
 
 def datagram(host, port):

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-ALLOW = ("--allow-host", "api.example.org,many.example.org:*,shared.example.org,www.example.org:*")
+ALLOW = ("--allow-host", "api.example.org,many.example.org:*,shared.example.org,www.example.org:*,large.example.org")
 ON = ("--network", "on", "--network-limit", "10G")
+PROXY = ("--network-proxy", "http://93.184.5.1:3128")
 
 
 @pytest.fixture(scope="module", params=["allow", "on"])
@@ -32,6 +33,9 @@ CASES = (
     (("ask", "127.0.0.1", "api.example.org", 65), "0 0"),
     (("ask", "127.0.0.1", "api.example.org", 16), "0 1"),
     (("ask", "127.0.0.1", "none.example.org", 1), "3 0"),
+    (("ask_by_tcp", "1.1.1.1", ("api.example.org", 1), ("none.example.org", 1), ("api.example.org", 16)), "0 1, 3 0, 0 1"),
+    (("ask_until_it_fits", "1.1.1.1", "large.example.org", 16), "0 100"),
+    (("many_dns", "1.1.1.1", "api.example.org", 12), "12"),
     (("exchange", "api.example.org", 443, "plain text"), "plain text"),
     (("exchange", "www.example.org", 5432, "x"), "welcome\n"),
     (("connect_6", "::ffff:93.184.2.1", 80), ("EHOSTUNREACH", "ok")),
@@ -115,7 +119,8 @@ JAVASCRIPT = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("options", [ALLOW, ON], ids=["allow", "on"])
+@pytest.mark.parametrize("options", [ALLOW, ON, (*ALLOW, *PROXY), (*ON, *PROXY)],
+                         ids=["allow", "on", "allow by a proxy", "on by a proxy"])
 def test_program_in_python(start_server, name, options):
     server = start_server("--warm", "0", *options)
     result = server.result("tools/call", {"name": "run_python_code", "arguments": {"code": textwrap.dedent(PROGRAMS[name])}})
@@ -183,23 +188,6 @@ print(len(names) > 50, "Authority of the tests" in names)
 """
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    """A certificate of an authority, and a server with one of it."""
-    path = tmp_path_factory.mktemp("authority")
-
-    def openssl(*arguments):
-        subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=path)
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-days", "30",
-            "-subj", "/CN=Authority of the tests", "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=api.example.org")
-    (path / "names").write_text("subjectAltName=DNS:service.internal\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n")
-    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "server.pem",
-            "-days", "30", "-extfile", "names")
-    (path / "both.pem").write_text((path / "server.pem").read_text() + (path / "server.key").read_text())
-    return path
-
-
 def test_certificates_of_the_network_are_trusted_besides_those_of_the_image(start_server, authority):
     server = start_server("--warm", "1", "--network", "on", "--ca-file", str(authority / "ca.pem"))
     for _ in range(3):
@@ -215,6 +203,21 @@ def test_without_a_network_or_a_file_nothing_of_certificates_is_there(start_serv
     for options in (("--network", "on"), ("--ca-file", str(authority / "ca.pem"))):
         server = start_server("--warm", "0", *options)
         assert server.text_of(server.call("run_python_code", code)) == "None False"
+
+
+def test_variable_of_the_operator_names_the_certificates(start_server, authority, run, tmp_path):
+    named = {"SSL_CERT_FILE": str(authority / "ca.pem")}
+    server = start_server("--warm", "0", "--network", "on", environment=named)
+    assert server.text_of(server.call("run_python_code", CERTIFICATES)) == "True True"
+    code = "import os; print(os.environ.get('SSL_CERT_FILE'), os.path.exists('/home/sandbox/.certificates.pem'))"
+    for options in ((), ("--network", "on", "--ca-file", "none")):
+        server = start_server("--warm", "0", *options, environment=named)
+        assert server.text_of(server.call("run_python_code", code)) == "None False"
+    (tmp_path / "other").write_text("nothing")
+    for path, message in (("missing", "No such file"), ("other", "has no certificate in PEM form")):
+        done = run("network", "check", "--network", "on", "93.184.1.1", environment={"SSL_CERT_FILE": str(tmp_path / path)})
+        assert done.returncode == 0
+        assert "SSL_CERT_FILE is not used for snippets: " in done.stderr.decode() and message in done.stderr.decode()
 
 
 @pytest.mark.parametrize("text, message", [("nothing", "has no certificate in PEM form"), (None, "No such file")])

@@ -25,6 +25,7 @@
 
 #include <netinet/in.h>
 
+#define PORT_DNS 53
 #define PORT_HTTP 80
 #define PORT_HTTPS 443
 
@@ -52,6 +53,8 @@ struct jail {
     struct name_table names;
     struct question *other_questions; /* of other types than addresses */
     size_t question_count;
+    struct dns_stream *dns_streams;
+    size_t dns_stream_count;
     struct dial *dials;
     size_t dial_count;
     size_t late_count; /* of those, the clients that have not come soon */
@@ -70,7 +73,18 @@ void jail_free(struct jail *jail);
 
 /* dns.c */
 void dns_ready(struct loop_watch *watch, uint32_t events);
+/* A message of a client of TCP. False: it is no question, and gets no answer. */
+bool dns_take(struct jail *jail, struct dns_stream *stream, const uint8_t *bytes, size_t length);
+/* The client of the question has gone. */
+void dns_forget_stream(struct question *question);
 void dns_release(struct jail *jail);
+
+/* dns_stream.c: clients of DNS over TCP. Takes over the socket. */
+void dns_stream_start(struct jail *jail, int client_fd);
+/* The question will be answered later; NULL: it is gone. */
+void dns_stream_expect(struct dns_stream *stream, struct question *question);
+void dns_stream_answer(struct dns_stream *stream, const uint8_t *bytes, size_t length);
+void dns_stream_release(struct jail *jail);
 
 /* dial.c: SYNs, and connections to the outside. */
 void syn_ready(struct loop_watch *watch, uint32_t events);

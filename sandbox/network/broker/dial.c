@@ -29,7 +29,9 @@ struct dial {
     struct lookup *lookup;   /* of the proxy's name; NULL: none */
     size_t seen;             /* bytes of the proxy's answer that did not suffice */
     struct loop_watch outer; /* owns its descriptor, or -1 */
-    int outer_fd;            /* connected; the client is being let in. -1 before */
+    int outer_fd; /* connected, once the client is being let in; -1 before, and of DNS */
+    bool is_dns; /* leads to the broker itself */
+    bool is_let_in;
     struct listener *listener;
     bool is_late; /* the client has not come soon after it was let in; it may have gone */
     struct loop_timer deadline;
@@ -86,6 +88,7 @@ static void let_in(struct dial *dial)
     struct loop *loop = &jail->broker->loop;
     struct segment *segment = &dial->segment;
     dial->outer_fd = dial->outer.fd;
+    dial->is_let_in = true;
     loop_unwatch(loop, &dial->outer);
     int r = listener_get(jail, segment->destination, segment->destination_port, &dial->listener);
     if (r < 0) {
@@ -238,7 +241,7 @@ static void on_deadline(struct loop_timer *timer)
 {
     struct dial *dial = container_of(timer, struct dial, deadline);
     struct jail *jail = dial->jail;
-    if (dial->outer_fd < 0 || dial->is_late) {
+    if (!dial->is_let_in || dial->is_late) {
         dial_free(dial);
         return;
     }
@@ -253,8 +256,8 @@ static void drop_oldest(struct jail *jail, bool late)
     int64_t now = clock_now();
     struct dial *oldest = NULL;
     for (struct dial *dial = jail->dials; dial != NULL; dial = dial->next) {
-        bool has_waited = dial->outer_fd < 0 &&
-                          now - dial->begun_at > DIAL_YIELD_MS * NANOSECONDS_PER_MILLISECOND;
+        bool has_waited =
+            !dial->is_let_in && now - dial->begun_at > DIAL_YIELD_MS * NANOSECONDS_PER_MILLISECOND;
         if (late ? dial->is_late : has_waited)
             oldest = dial;
     }
@@ -349,6 +352,9 @@ static enum refusal decide(struct dial *dial)
         snprintf(dial->name.host, sizeof(dial->name.host), "%s", name->text);
     else
         address_format(&address, dial->name.host);
+    dial->is_dns = dial->port == PORT_DNS;
+    if (dial->is_dns)
+        return REFUSAL_NONE;
     if (jail->moved_bytes >= jail->broker->policy.byte_limit)
         return REFUSAL_LIMIT;
     return name != NULL ? add_named(dial, name) : add_address(dial, &address, false);
@@ -406,7 +412,9 @@ static void take_syn(struct jail *jail, const struct segment *segment)
     }
     loop_arm(&broker->loop, &dial->deadline,
              clock_now() + DIAL_MAX_MS * NANOSECONDS_PER_MILLISECOND);
-    if (dial->is_proxied)
+    if (dial->is_dns)
+        let_in(dial);
+    else if (dial->is_proxied)
         start_proxy(dial);
     else
         try_next(dial, EHOSTUNREACH);
@@ -439,14 +447,18 @@ void dial_admit(struct jail *jail, int client_fd, const struct sockaddr_in *clie
     struct dial *dial = jail->dials;
     while (dial != NULL && !is_same_connection(dial, &connection))
         dial = dial->next;
-    if (dial == NULL || dial->outer_fd < 0) { /* nobody was let in */
+    if (dial == NULL || !dial->is_let_in) { /* nobody was let in */
         socket_reset(client_fd);
         return;
     }
     int outer_fd = fd_take(&dial->outer_fd);
     const struct relay_name name = dial->name;
+    bool is_dns = dial->is_dns;
     dial_free(dial);
-    relay_start(jail, client_fd, outer_fd, &name);
+    if (is_dns)
+        dns_stream_start(jail, client_fd);
+    else
+        relay_start(jail, client_fd, outer_fd, &name);
 }
 
 void dial_release(struct jail *jail)

@@ -17,12 +17,13 @@ struct question {
     struct jail *jail;
     struct question *next;
     struct lookup *lookup; /* of jail.other_questions */
+    struct dns_stream *stream; /* NULL: by UDP, from this client */
     struct sockaddr_in client;
     struct in_addr server; /* the address that was asked, and answers */
     struct dns_question dns;
 };
 
-static void send_answer(const struct question *question, const uint8_t *bytes, size_t length)
+static void send_datagram(const struct question *question, const uint8_t *bytes, size_t length)
 {
     struct iovec data = {(void *)bytes, length};
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in_pktinfo))] = {0};
@@ -44,6 +45,14 @@ static void send_answer(const struct question *question, const uint8_t *bytes, s
     sendmsg(question->jail->dns.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+static void send_answer(const struct question *question, const uint8_t *bytes, size_t length)
+{
+    if (question->stream != NULL)
+        dns_stream_answer(question->stream, bytes, length);
+    else
+        send_datagram(question, bytes, length);
+}
+
 static void answer(const struct question *question, enum dns_rcode rcode, const uint32_t *ipv4,
                    size_t count, uint32_t ttl)
 {
@@ -63,8 +72,17 @@ static void answer_without_records(const struct question *question, enum dns_rco
     answer(question, rcode, NULL, 0, 0);
 }
 
+static void answer_truncated(const struct question *question)
+{
+    uint8_t bytes[DNS_MESSAGE_MAX];
+    const struct dns_answer answer = {.rcode = DNS_OK, .is_truncated = true};
+    send_answer(question, bytes, dns_answer_write(&question->dns, &answer, bytes));
+}
+
 static void question_free(struct question *question)
 {
+    if (question->stream != NULL)
+        dns_stream_expect(question->stream, NULL);
     question->jail->question_count--;
     lookup_cancel(question->lookup);
     free(question);
@@ -165,6 +183,8 @@ static void on_answered(struct lookup *lookup, const uint8_t *bytes, size_t leng
         length > 0 ? dns_answer_adopt(&question->dns, bytes, length, adopted) : 0;
     if (adopted_length > 0)
         send_answer(question, adopted, adopted_length);
+    else if (length > question->dns.size_max && question->stream == NULL)
+        answer_truncated(question);
     else
         answer_without_records(question, DNS_SERVER_FAILURE);
     struct question **place = &question->jail->other_questions;
@@ -238,6 +258,8 @@ static void take_question(struct jail *jail, const struct question *asked)
         return;
     *question = *asked;
     jail->question_count++;
+    if (question->stream != NULL)
+        dns_stream_expect(question->stream, question);
     if (is_address)
         ask_addresses(jail, question);
     else
@@ -270,6 +292,31 @@ static ssize_t receive(int fd, struct question *question, uint8_t *bytes, size_t
     return length;
 }
 
+/* False: it is no question, and gets no answer. */
+static bool take_message(struct question *asked, const uint8_t *bytes, size_t length)
+{
+    enum dns_reading reading = dns_question_read(bytes, length, &asked->dns);
+    if (asked->stream != NULL)
+        asked->dns.size_max = DNS_MESSAGE_MAX;
+    if (reading == DNS_QUESTION)
+        take_question(asked->jail, asked);
+    else if (reading == DNS_WRONG)
+        answer_without_records(asked, DNS_FORMAT_ERROR);
+    return reading != DNS_NOTHING;
+}
+
+bool dns_take(struct jail *jail, struct dns_stream *stream, const uint8_t *bytes, size_t length)
+{
+    struct question question = {.jail = jail, .stream = stream};
+    return take_message(&question, bytes, length);
+}
+
+/* Of one without a stream the answer is sent to no address, and so to nobody. */
+void dns_forget_stream(struct question *question)
+{
+    question->stream = NULL;
+}
+
 void dns_ready(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
@@ -280,16 +327,7 @@ void dns_ready(struct loop_watch *watch, uint32_t events)
         ssize_t length = receive(watch->fd, &question, bytes, sizeof(bytes));
         if (length < 0)
             return;
-        switch (dns_question_read(bytes, (size_t)length, &question.dns)) {
-        case DNS_QUESTION:
-            take_question(jail, &question);
-            break;
-        case DNS_WRONG:
-            answer_without_records(&question, DNS_FORMAT_ERROR);
-            break;
-        case DNS_NOTHING:
-            break;
-        }
+        take_message(&question, bytes, (size_t)length);
     }
 }
 

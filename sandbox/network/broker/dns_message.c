@@ -4,6 +4,7 @@
 
 #define FLAG_ANSWER 0x8000
 #define FLAG_OPCODE 0x7800
+#define FLAG_TRUNCATED 0x0200
 #define FLAG_RECURSION_DESIRED 0x0100
 #define FLAG_RECURSION_AVAILABLE 0x0080
 #define LABEL_MAX 63
@@ -94,11 +95,11 @@ enum dns_reading dns_question_read(const uint8_t *bytes, size_t length,
     return host_name_read(text, text_length, question->name) ? DNS_QUESTION : DNS_WRONG;
 }
 
-static uint8_t *put_header(const struct dns_question *question, enum dns_rcode rcode,
+static uint8_t *put_header(const struct dns_question *question, unsigned answer_flags,
                            size_t answers, size_t additional, uint8_t *at)
 {
     unsigned flags = FLAG_ANSWER | (question->flags & FLAG_RECURSION_DESIRED) |
-                     FLAG_RECURSION_AVAILABLE | (unsigned)rcode;
+                     FLAG_RECURSION_AVAILABLE | answer_flags;
     at = put16(at, question->id);
     at = put16(at, flags);
     at = put16(at, question->wire_length > 0);
@@ -127,7 +128,8 @@ size_t dns_answer_write(const struct dns_question *question, const struct dns_an
     size_t fixed = DNS_HEADER_SIZE + question->wire_length + 17;
     size_t fitting = (DNS_PLAIN_MAX - fixed) / ADDRESS_RECORD_SIZE;
     size_t shown = answer->count < fitting ? answer->count : fitting;
-    uint8_t *at = put_header(question, answer->rcode, shown, question->has_edns, bytes);
+    unsigned flags = (unsigned)answer->rcode | (answer->is_truncated ? FLAG_TRUNCATED : 0);
+    uint8_t *at = put_header(question, flags, shown, question->has_edns, bytes);
     for (size_t i = 0; i < shown; i++) {
         at = put16(at, POINTER_TO_QUESTION);
         at = put16(at, DNS_A);

@@ -1,7 +1,7 @@
 /*
  * DNS messages: reads questions and composes answers.
  *
- * Side: the broker. Source: RFC 1035, 4; RFC 6891 (EDNS); RFC 8914 (extended errors).
+ * Side: the broker. Source: RFC 1035, 4; RFC 2181, 9; RFC 6891 (EDNS); RFC 8914 (extended errors).
  */
 #ifndef SANDBOX_NETWORK_BROKER_DNS_MESSAGE_H
 #define SANDBOX_NETWORK_BROKER_DNS_MESSAGE_H
@@ -66,6 +66,7 @@ enum dns_reading dns_question_read(const uint8_t *bytes, size_t length,
 struct dns_answer {
     enum dns_rcode rcode;
     bool is_prohibited; /* explains DNS_NO_NAME to clients with EDNS */
+    bool is_truncated;  /* the client asks again by TCP */
     uint32_t ttl;
     const uint32_t *ipv4; /* borrowed; network order */
     size_t count;

@@ -27,6 +27,7 @@ static void send_record(struct jail *jail, bool is_end)
 {
     uint8_t *bytes = (uint8_t *)jail->broker->relay_bytes;
     if (is_end) { /* every process of the jail is dead */
+        dns_stream_release(jail);
         dial_release(jail);
         relay_release(jail);
     }
@@ -107,6 +108,7 @@ static void close_watch(struct loop *loop, struct loop_watch *watch)
 void jail_free(struct jail *jail)
 {
     struct broker *broker = jail->broker;
+    dns_stream_release(jail);
     dns_release(jail);
     dial_release(jail);
     relay_release(jail);

@@ -1,7 +1,9 @@
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
 #include "mcp/cli/doctor.h"
+#include "mcp/cli/doctor_environment.h"
 #include "mcp/cli/doctor_folders.h"
+#include "mcp/cli/doctor_profiles.h"
 #include "mcp/network/network_text.h"
 #include "mcp/settings/quantity.h"
 #include "mcp/settings/setting_table.h"
@@ -15,13 +17,13 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
 #define REPORT_MAX (256 * KIBIBYTE)
 
 struct doctor_options {
     struct settings settings;
     bool json;
+    const char *profile; /* to be printed instead; NULL: none */
 };
 
 static int apply_json(void *data, const struct option *option, const char *value,
@@ -35,8 +37,23 @@ static int apply_json(void *data, const struct option *option, const char *value
     return 0;
 }
 
+static int apply_profile(void *data, const struct option *option, const char *value,
+                         struct fault *fault)
+{
+    struct doctor_options *options = data;
+    if (!doctor_profiles_have(value))
+        return fault_set(fault, EINVAL, "%s must be apparmor, docker or kubernetes, not \"%s\"",
+                         option->name, value);
+    options->profile = value;
+    return 0;
+}
+
 static const struct option own_options[] = {
     {"--json", NULL, "print one JSON object", apply_json, NULL},
+    {"--profile", "NAME",
+     "print a file for an administrator to install,\nso that sandboxes can be made: apparmor,\n"
+     "docker (seccomp) or kubernetes",
+     apply_profile, NULL},
     {0},
 };
 
@@ -60,6 +77,18 @@ static void print_kernel(const struct examination *examination)
                  : ": snippets share their process limit with your other processes; Linux 5.14 and "
                    "later count them separately");
     print_finding(examination->kernel_verdict, "kernel", text);
+}
+
+static void print_host(const struct host_finding *host)
+{
+    if (host->can_jail) {
+        print_finding(VERDICT_OK, "host", "lets a sandbox be made");
+        return;
+    }
+    print_finding(VERDICT_NO, "host",
+                  host->remedy.cause[0] != '\0' ? host->remedy.cause : host->fault.text);
+    if (host->remedy.action[0] != '\0')
+        printf("      %-11s %s\n", "remedy", host->remedy.action);
 }
 
 static void print_language(const struct language_finding *finding)
@@ -154,69 +183,12 @@ static void print_sessions(const struct settings *settings)
     print_finding(VERDICT_OK, "sessions", text);
 }
 
-/* Why other users may see values of --env; NULL: they cannot, as far as this program knows. */
-static const char *warn_of_command_line(const struct settings *settings)
-{
-    return settings->environment.is_on_command_line
-               ? "--env shows its values to every user of this computer, in the list of processes: "
-                 "put secrets into a file for --env-file"
-               : NULL;
-}
-
-static const char *warn_of_configuration(const struct settings *settings)
-{
-    struct stat status;
-    bool is_open = settings->environment.is_in_configuration &&
-                   settings->configuration_read != NULL &&
-                   stat(settings->configuration_read, &status) == 0 &&
-                   (status.st_mode & (S_IRGRP | S_IROTH)) != 0;
-    return is_open
-               ? "other users can read the values of \"env\" in the configuration file: run chmod "
-                 "600 on it, or put secrets into a file for --env-file"
-               : NULL;
-}
-
-static bool is_given(const struct variable *variable)
-{
-    return variable->text[variable->name_length] == '=';
-}
-
-/* Names only. */
-static void print_variables(const struct environment *environment)
-{
-    size_t count;
-    const struct language *languages = language_list(&count);
-    OWNED(buffer_release) struct buffer text = BUFFER(REPORT_MAX);
-    for (size_t i = 0; i < environment->count; i++) {
-        const struct variable *variable = &environment->variables[i];
-        if (!is_given(variable))
-            continue;
-        bool is_of_one = variable->language < LANGUAGE_COUNT;
-        buffer_format(&text, "%s%s%s%.*s (%s)", text.length > 0 ? ", " : "",
-                      is_of_one ? languages[variable->language].name : "", is_of_one ? ":" : "",
-                      (int)variable->name_length, variable->text,
-                      environment_source_name(variable->source));
-    }
-    const char *names = buffer_string(&text);
-    if (names != NULL && names[0] != '\0')
-        print_finding(VERDICT_OK, "environment", names);
-}
-
-static void print_environment(const struct settings *settings)
-{
-    const char *const warnings[] = {warn_of_command_line(settings),
-                                    warn_of_configuration(settings)};
-    print_variables(&settings->environment);
-    for (size_t i = 0; i < ARRAY_LENGTH(warnings); i++) {
-        if (warnings[i] != NULL)
-            print_finding(VERDICT_WEAK, "environment", warnings[i]);
-    }
-}
-
 static void print_conclusion(const struct examination *examination)
 {
     if (examination->can_run)
         puts("\nSnippets can run.");
+    else if (!examination->host.can_jail)
+        puts("\nSnippets cannot run on this host: see its line.");
     else if (examination->absent_count == examination->language_count)
         puts("\nSnippets cannot run: there is no image. Fetch one or both with: code-sandbox-mcp "
              "fetch python node");
@@ -240,10 +212,11 @@ static void print_network(const struct policy *policy)
 
 static void print_report(const struct examination *examination)
 {
+    print_host(&examination->host);
     print_kernel(examination);
     if (examination->settings->configuration_read != NULL)
         print_finding(VERDICT_OK, "settings", examination->settings->configuration_read);
-    print_environment(examination->settings);
+    doctor_environment_print(examination->settings, print_finding);
     for (size_t i = 0; i < examination->language_count; i++)
         print_language(&examination->languages[i]);
     if (examination->is_probed)
@@ -257,6 +230,25 @@ static void print_report(const struct examination *examination)
     print_network(&examination->settings->network);
     print_sessions(examination->settings);
     print_conclusion(examination);
+}
+
+/* The walls around a snippet: none is left out silently. */
+static void write_host(struct json_writer *writer, const struct host_finding *host)
+{
+    static const char *const walls[] = {"user", "pid", "network", "mount",
+                                        "ipc",  "uts", "cgroup",  "seccomp"};
+    const struct remedy *remedy = &host->remedy;
+    const char *cause = remedy->cause[0] != '\0' ? remedy->cause : host->fault.text;
+    json_text_member(writer, "tier", host->can_jail ? "F" : NULL);
+    json_key(writer, "walls");
+    json_begin_array(writer);
+    for (size_t i = 0; host->can_jail && i < ARRAY_LENGTH(walls); i++)
+        json_text(writer, walls[i]);
+    if (host->can_jail && host->landlock > 0)
+        json_text(writer, "landlock");
+    json_end_array(writer);
+    json_text_member(writer, "cause", host->can_jail ? NULL : cause);
+    json_text_member(writer, "remedy", remedy->action[0] != '\0' ? remedy->action : NULL);
 }
 
 static void write_languages(struct json_writer *writer, const struct examination *examination)
@@ -319,40 +311,6 @@ static void write_limits(struct json_writer *writer, const struct examination *e
     json_end_object(writer);
 }
 
-/* Names only. */
-static void write_environment(struct json_writer *writer, const struct settings *settings)
-{
-    const char *const warnings[] = {warn_of_command_line(settings),
-                                    warn_of_configuration(settings)};
-    size_t count;
-    const struct language *languages = language_list(&count);
-    json_begin_object(writer);
-    json_key(writer, "variables");
-    json_begin_array(writer);
-    for (size_t i = 0; i < settings->environment.count; i++) {
-        const struct variable *variable = &settings->environment.variables[i];
-        if (!is_given(variable))
-            continue;
-        json_begin_object(writer);
-        json_key(writer, "name");
-        json_string(writer, variable->text, variable->name_length);
-        json_text_member(writer, "language",
-                         variable->language < LANGUAGE_COUNT ? languages[variable->language].name
-                                                             : NULL);
-        json_text_member(writer, "source", environment_source_name(variable->source));
-        json_end_object(writer);
-    }
-    json_end_array(writer);
-    json_key(writer, "warnings");
-    json_begin_array(writer);
-    for (size_t i = 0; i < ARRAY_LENGTH(warnings); i++) {
-        if (warnings[i] != NULL)
-            json_text(writer, warnings[i]);
-    }
-    json_end_array(writer);
-    json_end_object(writer);
-}
-
 static void write_network(struct json_writer *writer, const struct policy *policy)
 {
     json_begin_object(writer);
@@ -380,11 +338,12 @@ static int print_json(const struct examination *examination)
     json_text_member(writer, "kernel", examination->kernel.release);
     json_text_member(writer, "configuration", examination->settings->configuration_read);
     json_boolean_member(writer, "ok", examination->can_run);
+    write_host(writer, &examination->host);
     json_key(writer, "languages");
     write_languages(writer, examination);
     json_number_member(writer, "landlock", examination->landlock);
     json_key(writer, "environment");
-    write_environment(writer, examination->settings);
+    doctor_environment_write(writer, examination->settings);
     json_key(writer, "folders");
     doctor_folders_write(writer, examination);
     json_key(writer, "network");
@@ -401,6 +360,15 @@ static int print_json(const struct examination *examination)
 static void doctor_options_release(struct doctor_options *options)
 {
     settings_release(&options->settings);
+}
+
+static int print_profile(const char *name)
+{
+    struct fault fault = {0};
+    if (doctor_profiles_print(name, &fault) == 0)
+        return EXIT_DONE;
+    log_note("%s", fault.text);
+    return EXIT_FAILED;
 }
 
 static int doctor(const struct command *command, int argc, char **argv)
@@ -420,6 +388,8 @@ static int doctor(const struct command *command, int argc, char **argv)
         settings_read_check_server(&options.settings, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
+    if (options.profile != NULL)
+        return print_profile(options.profile);
     struct examination examination;
     int r = doctor_examine(&options.settings, &examination, &fault);
     if (r == 0 && options.json)
@@ -437,12 +407,13 @@ static const struct option *const doctor_options[] = {own_options, settings_of_r
 
 const struct command command_doctor = {
     .name = "doctor",
-    .usage = "doctor [--json] [OPTION...]",
+    .usage = "doctor [--json | --profile NAME] [OPTION...]",
     .summary = "check whether snippets can run here, and how limits are enforced",
     .help =
-        "Runs a small program on each image and reports the mechanism behind each limit, with the\n"
-        "options, variables and configuration file of a server. Each line begins with ok, weak\n"
-        "(it works, with a weakness) or no. Exit status 0 means snippets can run.\n",
+        "Tries whether this host lets sandboxes be made, for which it needs no image, runs a small\n"
+        "program on each image and reports the mechanism behind each limit, with the options,\n"
+        "variables and configuration file of a server. Each line begins with ok, weak (it works,\n"
+        "with a weakness) or no. Exit status 0 means snippets can run.\n",
     .options = doctor_options,
     .run = doctor,
 };

@@ -46,6 +46,34 @@ static void examine_kernel(struct examination *examination)
     examination->kernel_verdict = is_old ? VERDICT_WEAK : VERDICT_OK;
 }
 
+/* What the image has in it, or that it is not there. Other faults are met again by the run. */
+static void look_at_image(struct language_finding *finding)
+{
+    OWNED_MEMORY char *store = NULL;
+    OWNED(image_release) struct image image = {0};
+    int r = store_path(&store, NULL);
+    if (r == 0)
+        r = image_open(store, finding->image, &image, NULL);
+    finding->is_absent = r == -ENOENT;
+    if (r == 0)
+        snprintf(finding->contents.text, sizeof(finding->contents.text), "%s", image.summary);
+}
+
+/* Where no jail can be made, nothing else needs to be tried: only whether the images are there. */
+static void pass_over(struct examination *examination)
+{
+    static const char text[] = "cannot run here: see the line \"host\"";
+    for (size_t i = 0; i < examination->language_count; i++) {
+        struct language_finding *finding = &examination->languages[i];
+        look_at_image(finding);
+        fault_identify(&finding->message, examination->host.fault.id);
+        fault_set(&finding->message, EPERM, "%s", text);
+    }
+    for (enum folder_mode mode = 0; mode < FOLDER_MODE_COUNT; mode++)
+        fault_set(&examination->folder_faults[mode], EPERM, "%s", text);
+    fault_set(&examination->limits_fault, EPERM, "%s", text);
+}
+
 static void examine_folders(struct examination *examination)
 {
     for (enum folder_mode mode = 0; mode < FOLDER_MODE_COUNT; mode++)
@@ -104,19 +132,6 @@ static void probe_done(void *data, int status, struct run_result *result, const 
         explain_probe(result, &finding->message);
     }
     try_next(doctor);
-}
-
-/* What the image has in it, or that it is not there. Other faults are met again by the run. */
-static void look_at_image(struct language_finding *finding)
-{
-    OWNED_MEMORY char *store = NULL;
-    OWNED(image_release) struct image image = {0};
-    int r = store_path(&store, NULL);
-    if (r == 0)
-        r = image_open(store, finding->image, &image, NULL);
-    finding->is_absent = r == -ENOENT;
-    if (r == 0)
-        snprintf(finding->contents.text, sizeof(finding->contents.text), "%s", image.summary);
 }
 
 /* Starts a program of the language. False: it cannot be started, the finding says why. */
@@ -209,6 +224,14 @@ int doctor_examine(const struct settings *settings, struct examination *ret_exam
 {
     begin(ret_examination, settings);
     examine_kernel(ret_examination);
+    int r = host_probe(&ret_examination->host, fault);
+    if (r < 0)
+        return r;
+    if (!ret_examination->host.can_jail) {
+        pass_over(ret_examination);
+        conclude(ret_examination);
+        return 0;
+    }
     examine_folders(ret_examination);
     OWNED(doctor_close)
     struct doctor doctor = {
@@ -217,7 +240,7 @@ int doctor_examine(const struct settings *settings, struct examination *ret_exam
         .examination = ret_examination,
     };
     doctor.launcher = launcher_of(&doctor.loop, settings);
-    int r = loop_open(&doctor.loop);
+    r = loop_open(&doctor.loop);
     if (r == 0)
         r = end_signals_open(&doctor.end_signals, &doctor.loop);
     if (r < 0)

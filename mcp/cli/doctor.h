@@ -10,6 +10,7 @@
 #include "images/store/catalog.h"
 #include "mcp/settings/settings.h"
 #include "sandbox/engine.h"
+#include "sandbox/host_probe.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,7 @@ struct language_finding {
 
 struct examination {
     const struct settings *settings; /* borrowed */
+    struct host_finding host;
     struct utsname kernel;
     enum verdict kernel_verdict;
     struct language_finding languages[EXAMINED_LANGUAGES_MAX];

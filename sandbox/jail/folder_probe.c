@@ -144,10 +144,11 @@ static int probe(enum folder_mode mode, const char *directory, struct fault *fau
     int error = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
     if (error == 0)
         return 0;
-    return fault_set(fault, error, "a mount in a user namespace failed: %s; %s", strerror(error),
-                     error == EPERM || error == EACCES
-                         ? USERNS_HELP
-                         : "it needs overlayfs and Linux 5.11 (`modprobe overlay`)");
+    const struct remedy_clause remedy = remedy_clause(STEP_PRIVATE_MOUNTS, error);
+    return fault_set(fault, error, "a mount in a user namespace failed: %s%s", strerror(error),
+                     remedy.text[0] != '\0'
+                         ? remedy.text
+                         : "; it needs overlayfs and Linux 5.11 (`modprobe overlay`)");
 }
 
 /* A directory of its own below the given one, which is removed again. */

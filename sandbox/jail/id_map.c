@@ -91,9 +91,9 @@ int id_map_write(const struct id_map *map, pid_t pid, struct fault *fault)
         r = proc_file_write(pid, "uid_map", uids, &cause);
     if (r == 0)
         r = proc_file_write(pid, "gid_map", gids, &cause);
-    bool is_refused = r == -EPERM || r == -EACCES;
-    if (r < 0)
-        fault_set(fault, -r, "cannot map the sandbox's user to one outside: %s%s", cause.text,
-                  is_refused ? "; " USERNS_HELP : "");
-    return r;
+    if (r == 0)
+        return 0;
+    fault_identify(fault, "map_ids");
+    return fault_set(fault, -r, "cannot map the sandbox's user to one outside: %s%s", cause.text,
+                     remedy_clause(STEP_WAIT_FOR_ID_MAP, -r).text);
 }

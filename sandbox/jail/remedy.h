@@ -1,21 +1,13 @@
 /*
- * Remedies for kernel errors that several modules encounter: clauses that follow the name of the
- * failed operation.
+ * Why this host refuses a step of a jail, and what would change that.
  *
  * Side: parent.
  */
 #ifndef SANDBOX_JAIL_REMEDY_H
 #define SANDBOX_JAIL_REMEDY_H
 
-/*
- * EPERM and EACCES of clone(2) and unshare(2), and of operations that need the capabilities of a
- * new user namespace.
- */
-#define USERNS_HELP                                                                                \
-    "this machine does not let ordinary users set up namespaces. An administrator can allow it, "  \
-    "with `sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu 24.04 and later, "     \
-    "with `sysctl kernel.unprivileged_userns_clone=1` where there is that; inside a container, "   \
-    "start it with a seccomp profile that allows them; after chroot(2) nobody may"
+#include "sandbox/jail/child/jail_plan.h"
+#include "sandbox/jail/host_facts.h"
 
 /* EINVAL of pivot_root(2). */
 #define PIVOT_HELP                                                                                 \
@@ -25,7 +17,29 @@
 /* EAGAIN of fork(2) and similar calls. */
 #define PROCESSES_HELP "the limit of processes is reached; see `ulimit -u`"
 
-/* For an errno of clone3(2) with namespaces; NULL: none is known. */
-const char *remedy_for_clone(int error);
+/* Besides the steps: clone3(2) itself, which precedes them, and what happens before. */
+#define STEP_CLONE STEP_COUNT
+#define STEP_BEFORE (STEP_COUNT + 1)
+
+#define REMEDY_TEXT_MAX 512
+
+struct remedy {
+    char cause[REMEDY_TEXT_MAX]; /* a clause: "a seccomp filter of this container hides clone3" */
+    char action[REMEDY_TEXT_MAX]; /* for this host; a command if it is one; "": none is known */
+};
+
+/*
+ * Finds the cause of a step's errno on a host with these facts. False: the host does not seem to be the
+ * cause, and both texts are "".
+ */
+bool remedy_find(unsigned step, int error, const struct host_facts *facts,
+                 struct remedy *ret_remedy);
+
+struct remedy_clause {
+    char text[2 * REMEDY_TEXT_MAX + 16];
+};
+
+/* The same for this host, as the end of a sentence: "; CAUSE: ACTION"; "" if it is not the cause. */
+struct remedy_clause remedy_clause(unsigned step, int error);
 
 #endif

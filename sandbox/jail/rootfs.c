@@ -2,6 +2,7 @@
 
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/remedy.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -112,8 +113,12 @@ int rootfs_detach(const char *path, int *ret_fd, struct fault *fault)
 {
     int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path,
                           AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    if (fd < 0 && errno != EPERM)
-        return fault_set(fault, errno, "cannot copy the mount of %s: %m", path);
+    if (fd < 0 && errno != EPERM) {
+        int error = errno;
+        fault_identify(fault, "detach_root");
+        return fault_set(fault, error, "cannot copy the mount of %s: %s%s", path, strerror(error),
+                         remedy_clause(STEP_NAMESPACES, error).text);
+    }
     *ret_fd = fd;
     return 0;
 }

@@ -195,6 +195,7 @@ static int explain_by_child(const struct jail_plan *plan, struct sandbox *sandbo
     struct child_report report;
     if (sandbox_read_report(sandbox, &report) == 0 && report.kind == REPORT_FAILED)
         return setup_error_explain(plan, &report, fault);
+    fault_identify(fault, own->id);
     return fault_set(fault, -r, "%s", own->text);
 }
 

@@ -105,29 +105,6 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     }
 }
 
-static const char *namespace_remedy(enum jail_step step, int error)
-{
-    switch (error) {
-    case ENOSPC:
-        return step == STEP_NETWORK_NAMESPACE
-                   ? "the limit of network namespaces is reached; see "
-                     "/proc/sys/user/max_net_namespaces (0 means that an administrator switched "
-                     "them off)"
-                   : "a limit of namespaces is reached; see max_mnt_namespaces, "
-                     "max_ipc_namespaces, max_uts_namespaces and max_cgroup_namespaces in "
-                     "/proc/sys/user (0 means that an administrator switched them off)";
-    case EINVAL:
-        return "this kernel was built without them";
-    case EAGAIN:
-        return PROCESSES_HELP;
-    case EPERM:
-    case EACCES:
-        return USERNS_HELP;
-    default:
-        return NULL;
-    }
-}
-
 static const char *folder_remedy(enum jail_step step, int error)
 {
     bool is_other = error == ESTALE || error == ENOENT || error == ENOTDIR || error == ELOOP;
@@ -161,16 +138,6 @@ static bool is_of_folders(enum jail_step step)
 static const char *step_remedy(enum jail_step step, int error)
 {
     switch (step) {
-    case STEP_TAKE_IDS:
-    case STEP_HOSTNAME:
-    case STEP_PRIVATE_MOUNTS:
-    case STEP_LOOPBACK:
-        return error == EPERM || error == EACCES ? USERNS_HELP : NULL;
-    case STEP_MAKE_PROC:
-        return error == EPERM ? "parts of this /proc are hidden, as in a container, and the kernel "
-                                "then refuses a new one: start that container with an unmasked "
-                                "/proc (for example --security-opt unmask=ALL)"
-                              : NULL;
     case STEP_OPEN_ROOT:
         return error == ESTALE   ? "the image was replaced meanwhile: run again"
                : error == EACCES ? "may this user enter every directory above it?"
@@ -188,9 +155,7 @@ static const char *step_remedy(enum jail_step step, int error)
     case STEP_MOUNT_SCRATCH:
         /* EINVAL: mounting a directory over something else */
         return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EINVAL ? IMAGE_HELP
-               : error == ENOSYS || error == EPERM
-                   ? "inside a container its filter may hide openat2, move_mount or mknodat"
-                   : NULL;
+                                                                                        : NULL;
     case STEP_PIVOT_ROOT:
         return error == EINVAL ? PIVOT_HELP : NULL;
     case STEP_EXECUTE:
@@ -211,9 +176,6 @@ static const char *step_remedy(enum jail_step step, int error)
         return error == EPERM ? "the limit that this program itself was started with is lower; "
                                 "see `ulimit -a`"
                               : NULL;
-    case STEP_NETWORK_NAMESPACE:
-    case STEP_NAMESPACES:
-        return namespace_remedy(step, error);
     case STEP_FORK:
         return error == EAGAIN ? PROCESSES_HELP : NULL;
     default:
@@ -231,10 +193,13 @@ static int explain(const struct jail_plan *plan, const struct child_report *repo
         is_of_folders(step) ? folder_remedy(step, report->error) : step_remedy(step, report->error);
     /* The child is not trusted: only a value in the errno range is an errno. */
     int error = report->error > 0 && report->error <= ERRNO_MAX ? report->error : EIO;
-    return fault_set(fault, error, "%s could not %s%s%s: %s%s%s", plan->subject,
+    struct remedy_clause of_host = {.text = ""};
+    if (remedy == NULL)
+        of_host = remedy_clause(step, error);
+    return fault_set(fault, error, "%s could not %s%s%s: %s%s%s%s", plan->subject,
                      is_known ? steps[report->step].text : "be set up",
                      object[0] != '\0' ? " " : "", object, strerror(error),
-                     remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
+                     remedy != NULL ? "; " : "", remedy != NULL ? remedy : "", of_host.text);
 }
 
 int setup_error_explain(const struct jail_plan *plan, const struct child_report *report,
@@ -253,8 +218,28 @@ int setup_error_explain_run(const struct jail_plan *plan, const struct child_rep
 
 int setup_error_explain_clone(int error, struct fault *fault)
 {
-    const char *remedy = remedy_for_clone(error);
+    const struct remedy_clause remedy = remedy_clause(STEP_CLONE, error);
     fault_identify(fault, "clone");
-    return fault_set(fault, error, "cannot make the namespaces of a sandbox: %s%s%s",
-                     strerror(error), remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
+    return fault_set(fault, error, "cannot make the namespaces of a sandbox: %s%s", strerror(error),
+                     remedy.text);
+}
+
+unsigned setup_error_step(const char *id)
+{
+    /* What the parent does before and between the steps of the child. */
+    static const struct {
+        const char *id;
+        unsigned step;
+    } own[] = {
+        {"clone", STEP_CLONE}, {"detach_root", STEP_NAMESPACES}, {"map_ids", STEP_WAIT_FOR_ID_MAP}};
+    if (id == NULL)
+        return STEP_BEFORE;
+    for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
+        if (strcmp(own[i].id, id) == 0)
+            return own[i].step;
+    }
+    unsigned step = 0;
+    while (step < STEP_COUNT && strcmp(steps[step].name, id) != 0)
+        step++;
+    return step < STEP_COUNT ? step : STEP_BEFORE;
 }

@@ -21,4 +21,7 @@ int setup_error_explain_run(const struct jail_plan *plan, const struct child_rep
 /* The same for clone3 itself, with `error` its errno. */
 int setup_error_explain_clone(int error, struct fault *fault);
 
+/* The step that an id of a fault names, or STEP_BEFORE. */
+unsigned setup_error_step(const char *id);
+
 #endif

@@ -45,7 +45,8 @@ def test_people_get_lines_that_begin_with_a_verdict(doctor, python_settings):
     done = run_program("doctor", "--timeout-max", "60", env=python_settings)
     lines = done.stdout.decode().splitlines()
     assert done.returncode == 0 and lines[-1] == "Snippets can run."
-    assert lines[0].startswith("ok    kernel ") and lines[1].startswith("ok    python      ran in ")
+    assert lines[0] == "ok    host        lets a sandbox be made"
+    assert lines[1].startswith("ok    kernel ") and lines[2].startswith("ok    python      ran in ")
     limits = next(line for line in lines if " limits " in line)
     assert limits.startswith(TIERS[report["limits"]["tier"]])
     assert report["limits"]["reason"] is None or report["limits"]["reason"] in limits

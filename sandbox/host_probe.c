@@ -1,0 +1,138 @@
+#include "sandbox/host_probe.h"
+
+#include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/base/tree.h"
+#include "sandbox/jail/filter.h"
+#include "sandbox/jail/id_map.h"
+#include "sandbox/jail/plan.h"
+#include "sandbox/jail/sandbox.h"
+#include "sandbox/jail/setup_error.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define WAIT_MAX_MS 5000
+#define PROGRAM "program"
+
+/* What each image has: mount points, and a program. This one is an empty file. */
+static const char *const directories[] = {"bin",  "dev", "home",      &RUN_HOME[1],
+                                          "proc", "tmp", &RUN_WORK[1]};
+
+/* Under a root server the jail's user must be able to search it. */
+static int fill_root(const char *path)
+{
+    OWNED_FD int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0 || chmod(path, 0755) < 0)
+        return -errno;
+    for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
+        if (mkdirat(root, directories[i], 0755) < 0 || fchmodat(root, directories[i], 0755, 0) < 0)
+            return -errno;
+    }
+    OWNED_FD int program =
+        openat(root, "bin/" PROGRAM, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    return program < 0 || fchmod(program, 0755) < 0 ? -errno : 0;
+}
+
+static int build_plan(const char *root, struct plan **ret_plan, int *ret_landlock,
+                      struct fault *fault)
+{
+    static const char *const argv[] = {PROGRAM, NULL};
+    const struct run_spec spec = {
+        .image = "(none)",
+        .rootfs = root,
+        .argv = argv,
+        .code_name = "code",
+        .code = "",
+        .limits = run_limits_default(),
+    };
+    struct jail_host host = {0};
+    const struct plan_inputs inputs = {&spec, &host};
+    int r = jail_host_read(&host, fault);
+    *ret_landlock = host.landlock_abi;
+    return r == 0 ? plan_build(&inputs, ret_plan, fault) : r;
+}
+
+/* The report of a failure: of the program, at the latest. */
+static int await_failure(struct sandbox *sandbox, struct child_report *ret_report)
+{
+    struct pollfd watch = {.fd = sandbox->control_fd, .events = POLLIN};
+    int64_t end = clock_now() + WAIT_MAX_MS * NANOSECONDS_PER_MILLISECOND;
+    while (clock_now() < end) {
+        int r = sandbox_read_report(sandbox, ret_report);
+        if (r == 0 && ret_report->kind == REPORT_FAILED)
+            return 0;
+        if (r < 0 && r != -EAGAIN)
+            return r;
+        if (r == -EAGAIN)
+            poll(&watch, 1, (int)((end - clock_now()) / NANOSECONDS_PER_MILLISECOND) + 1);
+    }
+    return -ETIME;
+}
+
+/* Up to the program. -ENOEXEC with its id "execute": everything else has succeeded. */
+static int make_jail(struct plan *plan, struct fault *fault)
+{
+    OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
+    struct child_report report;
+    struct id_map map;
+    char none[] = "";
+    const struct parcel parcel = {.bytes = none};
+    int r = id_map_choose(&map, fault);
+    if (r == 0)
+        r = sandbox_spawn(plan_jail(plan), &map, -1, &sandbox, fault);
+    if (r == 0)
+        r = sandbox_feed(&sandbox, &parcel, fault);
+    if (r < 0)
+        return r;
+    r = await_failure(&sandbox, &report);
+    return r == 0 ? setup_error_explain(plan_jail(plan), &report, fault)
+                  : fault_set(fault, -r, "a sandbox ended while it was being made");
+}
+
+/* Fills the finding's fault, and returns a negative errno in any case. */
+static int try_on(const char *root, struct host_finding *finding)
+{
+    OWNED(filter_release) struct filter filter = {0};
+    struct plan *plan = NULL;
+    struct fault *fault = &finding->fault;
+    int r = fill_root(root);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot fill the directory %s: %m", root);
+    r = filter_compile_default(NULL, &filter, fault);
+    if (r == 0)
+        r = build_plan(root, &plan, &finding->landlock, fault);
+    if (r < 0)
+        return r;
+    plan_set_filter(plan, &filter);
+    r = make_jail(plan, fault);
+    plan_free(plan);
+    return r;
+}
+
+int host_probe(struct host_finding *ret_finding, struct fault *fault)
+{
+    const char *parent = getenv("TMPDIR");
+    OWNED_MEMORY char *root = NULL;
+    *ret_finding = (struct host_finding){.can_jail = false};
+    if (parent == NULL || parent[0] != '/')
+        parent = "/tmp";
+    if (asprintf(&root, "%s/code-sandbox-probe-XXXXXX", parent) < 0) {
+        root = NULL;
+        return fault_set(fault, ENOMEM, "out of memory for a path");
+    }
+    if (mkdtemp(root) == NULL)
+        return fault_set(fault, errno, "cannot make a directory in %s: %m", parent);
+    int r = try_on(root, ret_finding);
+    tree_remove(AT_FDCWD, root);
+    unsigned step = setup_error_step(ret_finding->fault.id);
+    struct host_facts facts;
+    host_facts_read(&facts);
+    ret_finding->can_jail = step == STEP_EXECUTE && r == -ENOEXEC;
+    if (!ret_finding->can_jail)
+        remedy_find(step, -r, &facts, &ret_finding->remedy);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/*
+ * Tries whether this host lets a jail be made, without an image: performs every step of one on an empty
+ * directory, up to the start of a program that cannot be executed.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_HOST_PROBE_H
+#define SANDBOX_HOST_PROBE_H
+
+#include "sandbox/base/fault.h"
+#include "sandbox/jail/remedy.h"
+
+#include <stdbool.h>
+
+struct host_finding {
+    bool can_jail;
+    int landlock; /* its version; 0: none */
+    /* Otherwise: */
+    struct fault fault;   /* the step that failed, in a sentence, with cause and remedy */
+    struct remedy remedy; /* those alone; "" if this host is not the cause */
+};
+
+/*
+ * Makes a jail and removes it again: some 10 ms, at most five seconds. The caller has no threads. 0 with its
+ * finding; or a negative errno with its fault: nothing could be tried.
+ */
+int host_probe(struct host_finding *ret_finding, struct fault *fault);
+
+#endif

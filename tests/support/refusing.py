@@ -1,0 +1,107 @@
+"""Hosts that refuse a part of a sandbox, made from this one: each is the beginning of a command line.
+
+As a program, `python3 refusing.py NAME COMMAND...` becomes the command behind a seccomp filter.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import pathlib
+import sys
+
+CONTAINER = pathlib.Path(__file__).resolve().parents[2] / "seccomp-profiles" / "container.json"
+NEW_NAMESPACES = 0x7e020000  # clone(2): CLONE_NEW*
+ALLOW, MASKED_EQUAL = 0x7fff0000, 7
+# Newer than Linux 5.15.
+NEW_CALLS = ("set_mempolicy_home_node", "cachestat", "fchmodat2", "map_shadow_stack", "futex_wake", "futex_wait",
+             "futex_requeue", "statmount", "listmount", "mseal", "setxattrat", "open_tree_attr")
+MOUNT_CALLS = ("fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr")
+LANDLOCK_CALLS = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
+LIMITS = ("user", "pid", "net", "mnt", "ipc", "uts", "cgroup")
+CAPABILITIES_OF_DOCKER = ("CAP_SYS_CHROOT",)
+
+
+class Comparison(ctypes.Structure):
+    _fields_ = [("argument", ctypes.c_uint), ("operator", ctypes.c_int), ("one", ctypes.c_uint64), ("other", ctypes.c_uint64)]
+
+
+class Filter:
+    def __init__(self, default):
+        self.library = ctypes.CDLL("libseccomp.so.2")
+        self.library.seccomp_init.restype = ctypes.c_void_p
+        self.context = ctypes.c_void_p(self.library.seccomp_init(ctypes.c_uint32(default)))
+
+    def add(self, action, names, *comparisons):
+        array = (Comparison * len(comparisons))(*comparisons)
+        for name in names:
+            number = self.library.seccomp_syscall_resolve_name(name.encode())
+            if number != -1:
+                self.library.seccomp_rule_add_array(self.context, ctypes.c_uint32(action), number, len(comparisons), array)
+
+    def load(self):
+        if self.library.seccomp_load(self.context) != 0:
+            raise OSError("the filter cannot be loaded")
+
+
+def refused(error):
+    return 0x00050000 | error
+
+
+def docker(own):
+    """Docker's default profile, as far as containers without further capabilities have it; or with our calls."""
+    rules = json.loads(CONTAINER.read_text())["syscalls"]
+    filter_of_it = Filter(refused(errno.EPERM))
+    for number, rule in enumerate(rules):
+        if "includes" in rule and rule["includes"]["caps"][0] not in CAPABILITIES_OF_DOCKER:
+            continue
+        if number == 1 and not own:
+            filter_of_it.add(ALLOW, ["clone"], Comparison(0, MASKED_EQUAL, NEW_NAMESPACES, 0))
+            filter_of_it.add(refused(errno.ENOSYS), ["clone3"])
+            continue
+        arguments = [Comparison(one["index"], 4, one["value"], 0) for one in rule.get("args", [])]
+        filter_of_it.add(ALLOW, rule["names"], *arguments)
+    return filter_of_it
+
+
+def without(error, names):
+    filter_of_it = Filter(ALLOW)
+    filter_of_it.add(refused(error), names)
+    return filter_of_it
+
+
+FILTERS = {
+    "docker": lambda: docker(False),
+    "docker-with-profile": lambda: docker(True),
+    "no-clone3": lambda: without(errno.ENOSYS, ["clone3"]),
+    "no-namespaces": lambda: without(errno.EPERM, ["unshare", "clone3"]),
+    "no-mounts": lambda: without(errno.ENOSYS, MOUNT_CALLS),
+    "no-landlock": lambda: without(errno.ENOSYS, LANDLOCK_CALLS),
+    "linux-5.15": lambda: without(errno.ENOSYS, NEW_CALLS),
+}
+
+
+def behind(name):
+    """Behind that filter."""
+    return [sys.executable, "-B", os.path.abspath(__file__), name]
+
+
+def in_namespaces(script):
+    """In a user and a mount namespace of its own, after a script of the shell."""
+    return ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f'{script} && exec "$@"', "sh"]
+
+
+def with_limit(name, value):
+    return in_namespaces(f"echo {value} >/proc/sys/user/max_{name}_namespaces")
+
+
+MASKED_PROC = in_namespaces("mount --bind /dev/null /proc/version")
+
+
+def main():
+    FILTERS[sys.argv[1]]().load()
+    os.execvp(sys.argv[2], sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

@@ -5,12 +5,25 @@
 #define KEY_VERSION "io.modelcontextprotocol/protocolVersion"
 #define KEY_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 
-static const char instructions[] =
-    "Runs programs in a sandbox on this computer, with one tool for each language. Each call is a "
-    "fresh process in a fresh directory, without network, unless it goes on with a session: send "
-    "whole programs. Print the values "
-    "that you want to see. If output is cut, the result names a resource with the full text. The "
-    "resource sandbox://environments lists the installed libraries.";
+#define INSTRUCTIONS_MAX 1024
+
+/* What holds of every tool of a server with these settings. Returns `text`. */
+static const char *describe(const struct settings *settings, char text[INSTRUCTIONS_MAX])
+{
+    bool has_network = settings->network.mode != NETWORK_OFF;
+    bool has_written_proc = settings->engine.tier == TIER_P;
+    snprintf(text, INSTRUCTIONS_MAX,
+             "Runs programs in a sandbox on this computer, with one tool for each language. Each "
+             "call is a fresh process in a fresh directory, %sunless it goes on with a session: "
+             "send whole programs. Print the values that you want to see. If output is cut, the "
+             "result names a resource with the full text. The resource sandbox://environments "
+             "lists the installed libraries.%s",
+             has_network ? "" : "without network, ",
+             has_written_proc ? " /proc has a few files about the machine and none about "
+                                "processes, and /dev/fd, /dev/stdin and /dev/stdout do not work."
+                              : "");
+    return text;
+}
 
 static void write_empty_object(struct json_writer *writer)
 {
@@ -28,24 +41,25 @@ static void write_resources_capability(struct json_writer *writer, bool list_cha
 }
 
 /* Capabilities of the server, and how to use it. */
-static void write_introduction(struct json_writer *writer, enum version version)
+static void write_introduction(struct json_writer *writer, enum version version,
+                               const struct settings *settings)
 {
+    char instructions[INSTRUCTIONS_MAX];
     json_key(writer, "capabilities");
     json_begin_object(writer);
     json_key(writer, "tools");
     write_empty_object(writer);
     write_resources_capability(writer, resources_list_files(version));
     json_end_object(writer);
-    json_text_member(writer, "instructions", instructions);
+    json_text_member(writer, "instructions", describe(settings, instructions));
 }
 
 static void write_initialized(struct json_writer *writer, enum version version, const void *data)
 {
-    (void)data;
     json_text_member(writer, "protocolVersion", version_name(version));
     json_key(writer, "serverInfo");
     reply_write_implementation(writer, version, false);
-    write_introduction(writer, version);
+    write_introduction(writer, version, data);
 }
 
 void lifecycle_initialize(struct context *context, const struct rpc_message *message,
@@ -71,7 +85,8 @@ void lifecycle_initialize(struct context *context, const struct rpc_message *mes
     context->rpc.batches = version == VERSION_2025_03_26;
     context->rpc.null_ids = version < VERSION_2025_11_25;
     const struct reply agreed = {reply->answer, version, TTL_NONE};
-    reply_result(&agreed, &(struct result_body){.write = write_initialized});
+    reply_result(&agreed,
+                 &(struct result_body){.write = write_initialized, .data = context->settings});
 }
 
 void lifecycle_confirm(struct context *context)
@@ -98,17 +113,17 @@ static void write_supported(struct json_writer *writer, const char *member)
 
 static void write_discovered(struct json_writer *writer, enum version version, const void *data)
 {
-    (void)data;
     write_supported(writer, "supportedVersions");
-    write_introduction(writer, version);
+    write_introduction(writer, version, data);
 }
 
 void lifecycle_discover(struct context *context, const struct rpc_message *message,
                         const struct reply *reply)
 {
-    (void)context;
     (void)message;
-    reply_result(reply, &(struct result_body){.write = write_discovered, .introduces = true});
+    reply_result(reply, &(struct result_body){.write = write_discovered,
+                                              .data = context->settings,
+                                              .introduces = true});
 }
 
 bool lifecycle_is_stateless(const struct rpc_message *message)

@@ -113,6 +113,7 @@ void cell_result_make(struct session *session, struct run_result *result)
 {
     const struct limiter *limiter = &session->run->attempt.limited.limiter;
     result->isolation = run_end_isolation(session->run);
+    result->tier = run_end_tier(session->run);
     result->limits = session->run->template.limits;
     result->enforced = *limiter_enforcement(limiter);
     result->session = SESSION_KEPT;

@@ -248,6 +248,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
                         fault);
     if (r == 0)
         r = jail_host_read(&engine->jail_host, fault);
+    engine->jail_host.tier = options->tier;
     if (r == 0 && options->uppers != NULL)
         r = upper_store_open(&engine->host.uppers, options->uppers, fault);
     if (r < 0) {

@@ -12,6 +12,7 @@
 
 #include "sandbox/base/fault.h"
 #include "sandbox/base/loop.h"
+#include "sandbox/base/tier.h"
 #include "sandbox/jail/run_spec.h"
 #include "sandbox/network/policy.h"
 #include "sandbox/result.h"
@@ -51,6 +52,7 @@ struct engine_options {
     const char *network_program;
     /* A seccomp profile as JSON text (sandbox/jail/filter.h), borrowed; NULL: the built-in one. */
     const char *profile;
+    enum tier tier; /* of its jails; the host must allow it: sandbox/host_probe.h */
     /*
      * Where upper layers of overlay folders are on disk (sandbox/upper_store.h): an absolute path without
      * links, borrowed for the call; NULL: they are on a tmpfs.

@@ -37,7 +37,7 @@ static int fill_root(const char *path)
     return program < 0 || fchmod(program, 0755) < 0 ? -errno : 0;
 }
 
-static int build_plan(const char *root, struct plan **ret_plan, int *ret_landlock,
+static int build_plan(const char *root, enum tier tier, struct plan **ret_plan, int *ret_landlock,
                       struct fault *fault)
 {
     static const char *const argv[] = {PROGRAM, NULL};
@@ -49,7 +49,7 @@ static int build_plan(const char *root, struct plan **ret_plan, int *ret_landloc
         .code = "",
         .limits = run_limits_default(),
     };
-    struct jail_host host = {0};
+    struct jail_host host = {.tier = tier};
     const struct plan_inputs inputs = {&spec, &host};
     int r = jail_host_read(&host, fault);
     *ret_landlock = host.landlock_abi;
@@ -93,18 +93,14 @@ static int make_jail(struct plan *plan, struct fault *fault)
                   : fault_set(fault, -r, "a sandbox ended while it was being made");
 }
 
-/* Fills the finding's fault, and returns a negative errno in any case. */
-static int try_on(const char *root, struct host_finding *finding)
+/* Fills the fault, and returns a negative errno in any case: make_jail(). */
+static int try_tier(const char *root, enum tier tier, int *ret_landlock, struct fault *fault)
 {
     OWNED(filter_release) struct filter filter = {0};
     struct plan *plan = NULL;
-    struct fault *fault = &finding->fault;
-    int r = fill_root(root);
-    if (r < 0)
-        return fault_set(fault, -r, "cannot fill the directory %s: %m", root);
-    r = filter_compile_default(NULL, &filter, fault);
+    int r = filter_compile_default(NULL, &filter, fault);
     if (r == 0)
-        r = build_plan(root, &plan, &finding->landlock, fault);
+        r = build_plan(root, tier, &plan, ret_landlock, fault);
     if (r < 0)
         return r;
     plan_set_filter(plan, &filter);
@@ -113,7 +109,25 @@ static int try_on(const char *root, struct host_finding *finding)
     return r;
 }
 
-int host_probe(struct host_finding *ret_finding, struct fault *fault)
+/* The fault and its remedy are those of TIER_F. */
+static void try_tiers(const char *root, enum tier weakest, struct host_finding *finding)
+{
+    struct host_facts facts;
+    for (enum tier tier = TIER_F; tier <= weakest && !finding->can_jail; tier++) {
+        struct fault fault = {0};
+        int r = try_tier(root, tier, &finding->landlock, &fault);
+        unsigned step = setup_error_step(fault.id);
+        finding->tier = tier;
+        finding->can_jail = step == STEP_EXECUTE && r == -ENOEXEC;
+        if (finding->can_jail || tier != TIER_F)
+            continue;
+        finding->fault = fault;
+        host_facts_read(&facts);
+        remedy_find(step, -r, &facts, &finding->remedy);
+    }
+}
+
+int host_probe(enum tier weakest, struct host_finding *ret_finding, struct fault *fault)
 {
     const char *parent = getenv("TMPDIR");
     OWNED_MEMORY char *root = NULL;
@@ -126,13 +140,9 @@ int host_probe(struct host_finding *ret_finding, struct fault *fault)
     }
     if (mkdtemp(root) == NULL)
         return fault_set(fault, errno, "cannot make a directory in %s: %m", parent);
-    int r = try_on(root, ret_finding);
+    int r = fill_root(root);
+    if (r == 0)
+        try_tiers(root, weakest, ret_finding);
     tree_remove(AT_FDCWD, root);
-    unsigned step = setup_error_step(ret_finding->fault.id);
-    struct host_facts facts;
-    host_facts_read(&facts);
-    ret_finding->can_jail = step == STEP_EXECUTE && r == -ENOEXEC;
-    if (!ret_finding->can_jail)
-        remedy_find(step, -r, &facts, &ret_finding->remedy);
-    return 0;
+    return r < 0 ? fault_set(fault, -r, "cannot fill the directory %s: %m", root) : 0;
 }

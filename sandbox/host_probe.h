@@ -8,22 +8,24 @@
 #define SANDBOX_HOST_PROBE_H
 
 #include "sandbox/base/fault.h"
+#include "sandbox/base/tier.h"
 #include "sandbox/jail/remedy.h"
 
 #include <stdbool.h>
 
 struct host_finding {
     bool can_jail;
+    enum tier tier; /* of the jails that can be made */
     int landlock; /* its version; 0: none */
-    /* Otherwise: */
+    /* Why there is none of TIER_F, unless there is: */
     struct fault fault;   /* the step that failed, in a sentence, with cause and remedy */
     struct remedy remedy; /* those alone; "" if this host is not the cause */
 };
 
 /*
- * Makes a jail and removes it again: some 10 ms, at most five seconds. The caller has no threads. 0 with its
+ * Makes a jail of the strongest tier that the host allows, `weakest` at the least, and removes it again: some 10 ms, at most five seconds. The caller has no threads. 0 with its
  * finding; or a negative errno with its fault: nothing could be tried.
  */
-int host_probe(struct host_finding *ret_finding, struct fault *fault);
+int host_probe(enum tier weakest, struct host_finding *ret_finding, struct fault *fault);
 
 #endif

@@ -7,6 +7,7 @@
 #define SANDBOX_RESULT_H
 
 #include "sandbox/base/fault.h"
+#include "sandbox/base/tier.h"
 #include "sandbox/capture.h"
 #include "sandbox/jail/folder_guard.h"
 #include "sandbox/limits/enforcement.h"
@@ -77,6 +78,7 @@ struct run_result {
     struct run_limits limits; /* in force */
     struct enforcement enforced;
     const char *isolation; /* static text */
+    enum tier tier;
     enum session_state session;
     struct run_files files; /* of the work directory, the oldest first */
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */

@@ -53,6 +53,11 @@ const char *run_end_isolation(const struct run *run)
                                                            : "namespaces+seccomp";
 }
 
+enum tier run_end_tier(const struct run *run)
+{
+    return plan_jail(run->template.plan)->proc_copies != NULL ? TIER_P : TIER_F;
+}
+
 /* Completes the result. True: the kernel ended the run because it was out of memory. */
 static bool account(struct run *run)
 {
@@ -63,6 +68,7 @@ static bool account(struct run *run)
     struct run_usage usage;
     limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
     result->isolation = run_end_isolation(run);
+    result->tier = run_end_tier(run);
     result->limits = run->template.limits;
     result->enforced = *limiter_enforcement(&attempt->limited.limiter);
     result->cpu_ns = usage.cpu_ns;

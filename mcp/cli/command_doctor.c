@@ -79,16 +79,27 @@ static void print_kernel(const struct examination *examination)
     print_finding(examination->kernel_verdict, "kernel", text);
 }
 
-static void print_host(const struct host_finding *host)
+static const char *cause_of(const struct host_finding *host)
 {
-    if (host->can_jail) {
+    return host->remedy.cause[0] != '\0' ? host->remedy.cause : host->fault.text;
+}
+
+static void print_host(const struct examination *examination)
+{
+    const struct host_finding *host = &examination->host;
+    if (host->can_jail && host->tier == TIER_F) {
         print_finding(VERDICT_OK, "host", "lets a sandbox be made");
         return;
     }
-    print_finding(VERDICT_NO, "host",
-                  host->remedy.cause[0] != '\0' ? host->remedy.cause : host->fault.text);
+    print_finding(examination->is_refused ? VERDICT_NO : VERDICT_WEAK, "host", cause_of(host));
     if (host->remedy.action[0] != '\0')
         printf("      %-11s %s\n", "remedy", host->remedy.action);
+    if (!host->can_jail)
+        return;
+    printf("      %-11s ", "tier");
+    printf(examination->is_refused ? "with --weaker %s sandboxes can be made, see SECURITY.md\n"
+                                   : "%s, by your leave (--weaker)\n",
+           tier_name(host->tier));
 }
 
 static void print_language(const struct language_finding *finding)
@@ -187,7 +198,7 @@ static void print_conclusion(const struct examination *examination)
 {
     if (examination->can_run)
         puts("\nSnippets can run.");
-    else if (!examination->host.can_jail)
+    else if (examination->is_refused)
         puts("\nSnippets cannot run on this host: see its line.");
     else if (examination->absent_count == examination->language_count)
         puts("\nSnippets cannot run: there is no image. Fetch one or both with: code-sandbox-mcp "
@@ -212,7 +223,7 @@ static void print_network(const struct policy *policy)
 
 static void print_report(const struct examination *examination)
 {
-    print_host(&examination->host);
+    print_host(examination);
     print_kernel(examination);
     if (examination->settings->configuration_read != NULL)
         print_finding(VERDICT_OK, "settings", examination->settings->configuration_read);
@@ -232,23 +243,27 @@ static void print_report(const struct examination *examination)
     print_conclusion(examination);
 }
 
-/* The walls around a snippet: none is left out silently. */
-static void write_host(struct json_writer *writer, const struct host_finding *host)
+/* The tier and the walls of its sandboxes, if the settings allow it. */
+static void write_host(struct json_writer *writer, const struct examination *examination)
 {
     static const char *const walls[] = {"user", "pid", "network", "mount",
                                         "ipc",  "uts", "cgroup",  "seccomp"};
-    const struct remedy *remedy = &host->remedy;
-    const char *cause = remedy->cause[0] != '\0' ? remedy->cause : host->fault.text;
-    json_text_member(writer, "tier", host->can_jail ? "F" : NULL);
+    const struct host_finding *host = &examination->host;
+    bool is_made = !examination->is_refused;
+    bool is_full = is_made && host->tier == TIER_F;
+    const char *action = host->remedy.action;
+    json_text_member(writer, "tier", is_made ? tier_name(host->tier) : NULL);
     json_key(writer, "walls");
     json_begin_array(writer);
-    for (size_t i = 0; host->can_jail && i < ARRAY_LENGTH(walls); i++)
+    for (size_t i = 0; is_made && i < ARRAY_LENGTH(walls); i++)
         json_text(writer, walls[i]);
-    if (host->can_jail && host->landlock > 0)
+    if (is_made && host->landlock > 0)
         json_text(writer, "landlock");
     json_end_array(writer);
-    json_text_member(writer, "cause", host->can_jail ? NULL : cause);
-    json_text_member(writer, "remedy", remedy->action[0] != '\0' ? remedy->action : NULL);
+    json_text_member(writer, "cause", is_full ? NULL : cause_of(host));
+    json_text_member(writer, "remedy", action[0] != '\0' ? action : NULL);
+    json_text_member(writer, "weaker",
+                     host->can_jail && host->tier != TIER_F ? tier_name(host->tier) : NULL);
 }
 
 static void write_languages(struct json_writer *writer, const struct examination *examination)
@@ -338,7 +353,7 @@ static int print_json(const struct examination *examination)
     json_text_member(writer, "kernel", examination->kernel.release);
     json_text_member(writer, "configuration", examination->settings->configuration_read);
     json_boolean_member(writer, "ok", examination->can_run);
-    write_host(writer, &examination->host);
+    write_host(writer, examination);
     json_key(writer, "languages");
     write_languages(writer, examination);
     json_number_member(writer, "landlock", examination->landlock);

@@ -1,10 +1,12 @@
 #include "mcp/base/end_signals.h"
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
+#include "mcp/cli/run_source.h"
 #include "mcp/folders/changes_text.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
+#include "mcp/settings/tier_choice.h"
 #include "mcp/tools/launcher.h"
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_json.h"
@@ -13,17 +15,13 @@
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
-#define READ_SIZE (64 * KIBIBYTE)
 /* Both streams as they are kept, in JSON, where a byte may need six, and the rest of the record. */
 #define RESULT_JSON_MAX(kept) (2 * 6 * (kept) + MEBIBYTE)
 
@@ -86,76 +84,6 @@ static const struct option own_options[] = {
     {"--json", NULL, "print one JSON object with the output and the\noutcome", apply_json, NULL},
     {0},
 };
-
-static bool has_extension(const char *path, const char *extension)
-{
-    size_t path_length = strlen(path);
-    size_t length = strlen(extension);
-    return path_length > length && strcmp(path + path_length - length, extension) == 0;
-}
-
-static const struct language *language_of_file(const char *path)
-{
-    size_t count;
-    const struct language *languages = language_list(&count);
-    for (size_t i = 0; i < count; i++) {
-        for (const char *const *extension = languages[i].extensions; *extension != NULL;
-             extension++) {
-            if (has_extension(path, *extension))
-                return &languages[i];
-        }
-    }
-    return NULL;
-}
-
-static int read_all(int fd, struct buffer *code)
-{
-    for (;;) {
-        int r = buffer_reserve(code, READ_SIZE);
-        if (r < 0)
-            return r;
-        ssize_t count = read(fd, code->data + code->length, READ_SIZE);
-        if (count == 0)
-            return code->length > CODE_MAX ? -ENOBUFS : 0;
-        if (count < 0 && errno != EINTR)
-            return -errno;
-        code->length += count > 0 ? (size_t)count : 0;
-    }
-}
-
-static int read_code(const char *path, struct buffer *code, struct fault *fault)
-{
-    bool is_stdin = strcmp(path, "-") == 0;
-    OWNED_FD int opened = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (!is_stdin && opened < 0)
-        return fault_set(fault, errno, "opening %s: %m", path);
-    int r = read_all(is_stdin ? STDIN_FILENO : opened, code);
-    if (r == -ENOBUFS)
-        return fault_set(fault, EFBIG, "%s is longer than %llu MiB, the maximum for code",
-                         is_stdin ? "the code on stdin" : path,
-                         (unsigned long long)(CODE_MAX / MEBIBYTE));
-    if (r < 0)
-        return fault_set(fault, -r, "reading %s: %m", is_stdin ? "the code from stdin" : path);
-    return 0;
-}
-
-/*
- * The program's stdin is ours, unless the code came from it. /dev/null is not worth a pipe: that is
- * what a program without stdin reads.
- */
-static int choose_stdin(const char *path, struct run_stdin *ret_stdin, struct fault *fault)
-{
-    struct stat about;
-    if (strcmp(path, "-") == 0)
-        return 0;
-    if (fstat(STDIN_FILENO, &about) < 0)
-        return fault_set(fault, errno, "cannot look at stdin: %m");
-    if (S_ISDIR(about.st_mode))
-        return fault_set(fault, EISDIR, "stdin is a directory, which no program can read");
-    if (!S_ISCHR(about.st_mode) || about.st_rdev != makedev(1, 3))
-        *ret_stdin = (struct run_stdin){.kind = STDIN_DESCRIPTOR, .fd = STDIN_FILENO};
-    return 0;
-}
 
 static void interrupt(struct end_signals *end_signals, int signal_number)
 {
@@ -409,7 +337,7 @@ static int run_code(const struct run_options *options, const struct buffer *code
     const struct run_observer observer = {
         .done = run_done, .output = stream_output, .data = &execution};
     struct fault fault = {0};
-    int r = choose_stdin(options->path, &snippet.stdin_source, &fault);
+    int r = run_source_stdin(options->path, &snippet.stdin_source, &fault);
     if (r == 0)
         r = loop_open(&execution.loop);
     if (r == 0)
@@ -448,7 +376,7 @@ static int read_arguments(const struct command *command, int argc, char **argv,
         options->arguments = (const char *const *)argv + 1;
     char names[128];
     if (options->language == NULL)
-        options->language = language_of_file(path);
+        options->language = run_source_language(path);
     if (options->language == NULL)
         fault_set(&fault, EINVAL, "cannot guess the language of %s: use --language, with %s",
                   strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
@@ -456,6 +384,7 @@ static int read_arguments(const struct command *command, int argc, char **argv,
         settings_read(&options->settings, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
+    tier_choose(&options->settings);
     options->path = path;
     return EXIT_DONE;
 }
@@ -472,8 +401,8 @@ static int run(const struct command *command, int argc, char **argv)
     if (options.path == NULL)
         return status;
     struct fault fault = {0};
-    OWNED(buffer_release) struct buffer code = BUFFER(CODE_MAX + 2 * READ_SIZE);
-    if (read_code(options.path, &code, &fault) < 0) {
+    OWNED(buffer_release) struct buffer code = BUFFER(RUN_SOURCE_MAX);
+    if (run_source_read(options.path, &code, &fault) < 0) {
         log_note("%s", fault.text);
         return EXIT_RUN_FAILED;
     }

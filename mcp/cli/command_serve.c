@@ -3,6 +3,7 @@
 #include "mcp/server.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
+#include "mcp/settings/tier_choice.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ static int serve(const struct command *command, int argc, char **argv)
         r = log_open(&settings.log, &fault);
     if (r < 0)
         return command_refuse(command, &fault);
+    tier_choose(&settings);
     r = server_run(&settings, STDIN_FILENO, STDOUT_FILENO, &fault);
     if (r < 0)
         log_note("%s", fault.text);

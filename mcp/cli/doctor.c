@@ -219,15 +219,18 @@ static void doctor_close(struct doctor *doctor)
     loop_close(&doctor->loop);
 }
 
-int doctor_examine(const struct settings *settings, struct examination *ret_examination,
+int doctor_examine(struct settings *settings, struct examination *ret_examination,
                    struct fault *fault)
 {
     begin(ret_examination, settings);
     examine_kernel(ret_examination);
-    int r = host_probe(&ret_examination->host, fault);
+    struct host_finding *host = &ret_examination->host;
+    int r = host_probe(TIER_COUNT - 1, host, fault);
     if (r < 0)
         return r;
-    if (!ret_examination->host.can_jail) {
+    ret_examination->is_refused = !host->can_jail || host->tier > settings->weakest;
+    settings->engine.tier = host->tier;
+    if (ret_examination->is_refused) {
         pass_over(ret_examination);
         conclude(ret_examination);
         return 0;

@@ -39,7 +39,8 @@ struct language_finding {
 
 struct examination {
     const struct settings *settings; /* borrowed */
-    struct host_finding host;
+    struct host_finding host; /* of any tier, whatever the settings allow */
+    bool is_refused;          /* they do not allow the one that can be made, or there is none */
     struct utsname kernel;
     enum verdict kernel_verdict;
     struct language_finding languages[EXAMINED_LANGUAGES_MAX];
@@ -57,11 +58,11 @@ struct examination {
 };
 
 /*
- * Makes a jail for each language whose image is there, and runs a program in it. May take some
+ * Chooses the tier as tier_choose(). Makes a jail for each language whose image is there, and runs a program in it. May take some
  * seconds. 0; -EINTR a signal asked for the end; another negative errno with its fault: this program
  * itself could not work.
  */
-int doctor_examine(const struct settings *settings, struct examination *ret_examination,
+int doctor_examine(struct settings *settings, struct examination *ret_examination,
                    struct fault *fault);
 
 #endif

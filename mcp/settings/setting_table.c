@@ -22,6 +22,9 @@ static const char *const result_formats[] = {
 static const char *const network_modes[] = {
     [NETWORK_OFF] = "off", [NETWORK_ALLOW] = "allow", [NETWORK_ON] = "on", NULL};
 
+/* Those besides TIER_F, which needs no leave. */
+static const char *const tiers[] = {[TIER_F] = "none", [TIER_P] = "P", NULL};
+
 static const char *const log_levels[] = {[LOG_WARNINGS] = "warning", [LOG_CALLS] = "info", NULL};
 static const char *const log_formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
 
@@ -59,6 +62,11 @@ const struct option settings_of_runs[] = {
      SETTING(SETTING_FLAG, "SANDBOX_REQUIRE_CGROUP", "require_cgroup", AT(require_cgroup))},
     {"--no-cgroup", NULL, "poll the limits even where cgroups are\navailable", settings_remember,
      SETTING(SETTING_FLAG, "SANDBOX_NO_CGROUP", "no_cgroup", AT(no_cgroup))},
+    {"--weaker", "TIER",
+     "where the host refuses a part of a sandbox, go on\nwithout: P has copies of files as its /proc;\nnone "
+     "(the default): refuse, too",
+     settings_remember,
+     SETTING(SETTING_CHOICE, "SANDBOX_WEAKER", "weaker", AT(weakest), .choices = tiers)},
     {"--files-dir", "DIR",
      "copy files left by snippets to DIR/CALL; `run`\ncopies to DIR and replaces nothing",
      settings_remember, SETTING(SETTING_PATH, "SANDBOX_FILES_DIR", "files_dir", AT(files_dir))},

@@ -50,6 +50,7 @@ struct settings {
     char *profile_path;       /* owned; NULL: the profile that is part of the program */
     char *profile;            /* owned; what is in that file, checked, once complete */
     bool require_cgroup, no_cgroup; /* never both, once complete */
+    unsigned weakest; /* enum tier: what sandboxes may be where the host allows no better */
     struct environment environment; /* of snippets */
     struct mounts mounts; /* as written */
     char *mount_under; /* owned; where the project may be; or NULL */

@@ -381,6 +381,7 @@ static const struct schema_member schema_members[] = {
     {"peak_memory_bytes", "integer", "Peak memory, including its files", true},
     {"peak_processes", "integer", "Most processes and threads at once", true},
     {"isolation", "string", "How it was isolated from this computer", false},
+    {"tier", "string", "F: all walls; P: the same, with copies of files as its /proc", false},
     {"limits", "string", "What enforced its limits: cgroup or, less strictly, rlimit", false},
     {"enforced", "object", "The same for memory, processes and cpu each: cgroup, rlimit or watched",
      false},

@@ -151,7 +151,7 @@ int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
 {
     struct image_plan *plan = ret_plan;
     *plan = (struct image_plan){.spec = spec};
-    struct jail_host host;
+    struct jail_host host = {.tier = TIER_F};
     int r = jail_host_read(&host, fault);
     if (r == 0)
         r = core_pattern_check(fault);

@@ -35,18 +35,22 @@ static const char *const masks[] = {
     "pressure/",
 };
 
+/* What a written /proc has. They tell of the machine, and nothing of its processes or users. */
+static const char *const proc_copies[] = {"cpuinfo", "filesystems", "loadavg", "meminfo",
+                                          "stat",    "uptime",      "version", NULL};
+
 /*
  * The kernel counts each of these against the user outside as well: without a separate limit, a
  * snippet could use up the user's quota. No further user namespaces; the filter also refuses them.
  */
 static const struct plan_user_limit user_limits[] = {
-    {"sys/user/max_user_namespaces", "0"},
-    {"sys/user/max_inotify_instances", "16"},
-    {"sys/user/max_inotify_watches", "4096"},
+    {"sys/user/max_user_namespaces", "0", true},
+    {"sys/user/max_inotify_instances", "16", true},
+    {"sys/user/max_inotify_watches", "4096", true},
     /* With a network: the broker, without any privilege, listens at all ports of its namespace; */
-    {"sys/net/ipv4/ip_unprivileged_port_start", "0"},
+    {"sys/net/ipv4/ip_unprivileged_port_start", "0", false},
     /* and no address answers a ping that it does not have. */
-    {"sys/net/ipv4/icmp_echo_ignore_all", "1"},
+    {"sys/net/ipv4/icmp_echo_ignore_all", "1", false},
 };
 #define NETWORK_LIMITS 2 /* the last ones */
 
@@ -74,6 +78,10 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
     plan->dev_link_count = ARRAY_LENGTH(dev_links);
     plan->user_limits = user_limits;
     plan_base_set_network(plan, -1);
+    if (host->tier == TIER_P) {
+        plan->proc_copies = proc_copies;
+        return;
+    }
     plan->masks = masks;
     plan->mask_count = ARRAY_LENGTH(masks);
 }

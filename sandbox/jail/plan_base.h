@@ -7,9 +7,11 @@
 #define SANDBOX_JAIL_PLAN_BASE_H
 
 #include "sandbox/base/fault.h"
+#include "sandbox/base/tier.h"
 #include "sandbox/jail/child/jail_plan.h"
 
 struct jail_host {
+    enum tier tier; /* of the jails; TIER_F unless it is set */
     int last_capability;
     int landlock_abi;   /* 0: no Landlock, or before ABI 2, which cannot allow moving files */
     char *command_line; /* of this process: proc_file_find_command_line() */

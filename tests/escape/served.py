@@ -19,11 +19,15 @@ def word_of(result):
 
 
 class Jail:
-    """A server beside the bait, as a function from an attempt to what it said."""
+    """A server beside the bait, as a function from an attempt to what it said.
 
-    def __init__(self, bait, program, *arguments, environment=None):
+    `before` is the beginning of the command line: a program that starts it in some other place.
+    """
+
+    def __init__(self, bait, program, *arguments, before=(), environment=None):
         self.bait = bait
-        self.server = Server("--warm", "0", *arguments, program=program, **bait.server_options(),
+        first, *rest = [*before, program]
+        self.server = Server(*rest, "--warm", "0", *arguments, program=first, **bait.server_options(),
                              environment={**bait.environment(), **LANGUAGE, **(environment or {})})
         self.server.initialize()
 

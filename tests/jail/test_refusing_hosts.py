@@ -106,6 +106,47 @@ def test_snippets_run_behind_the_profile_for_containers(sandbox):
     assert record["outcome"] == "exited" and record["stdout"] == "1\n"
 
 
+@pytest.mark.parametrize("before, tier", [([], "F"), (refusing.MASKED_PROC_OF_USER, "P")])
+def test_weaker_tier_is_taken_only_where_it_is_needed(sandbox, before, tier):
+    command = [*before, sandbox.server, "run", "--json", "--weaker", "P", "--language", "python", "-"]
+    done = subprocess.run(command, text=True, check=False, input="print(1)", capture_output=True, timeout=60)
+    assert json.loads(done.stdout)["tier"] == tier
+    assert ("Sandboxes are of tier P" in done.stderr) is (tier == "P")
+
+
+def test_doctor_tells_of_a_weaker_tier(examine):
+    refused = json.loads(examine(refusing.MASKED_PROC, "--json").stdout)
+    assert refused["tier"] is None and refused["weaker"] == "P"
+    allowed = json.loads(examine(refusing.MASKED_PROC, "--json", "--weaker", "P").stdout)
+    assert allowed["tier"] == allowed["weaker"] == "P" and "pid" in allowed["walls"]
+    lines = examine(refusing.MASKED_PROC).stdout.splitlines()
+    assert lines[2] == "      tier        with --weaker P sandboxes can be made, see SECURITY.md"
+    weak = examine(refusing.MASKED_PROC, SANDBOX_WEAKER="P").stdout.splitlines()
+    assert weak[0].startswith("weak  host  ") and weak[2] == "      tier        P, by your leave (--weaker)"
+
+
+def test_weaker_tier_does_not_help_where_another_wall_is_refused(sandbox):
+    """Nor does a sandbox fall to it later: the choice is made once."""
+    for before in (refusing.with_limit("net", 0), refusing.behind("docker")):
+        command = [*before, sandbox.server, "run", "--json", "--weaker", "P", "--language", "python", "-"]
+        done = subprocess.run(command, text=True, check=False, input="print(1)", capture_output=True, timeout=60)
+        assert done.returncode == 125 and "Sandboxes are of tier" not in done.stderr
+
+
+def test_written_proc_has_copies_and_is_read_only(sandbox):
+    code = """
+import os
+print(sorted(os.listdir("/proc")), len(open("/proc/cpuinfo").read()) > 100, os.statvfs("/proc").f_flag & os.ST_RDONLY)
+for name in ("/proc/stat", "/proc/new"):
+    try: open(name, "w")
+    except OSError as error: print(error.errno)
+"""
+    command = [*refusing.MASKED_PROC_OF_USER, sandbox.server, "run", "--weaker", "P", "--language", "python", "-"]
+    done = subprocess.run(command, text=True, check=False, input=code, capture_output=True, timeout=60)
+    assert done.stdout.splitlines() == [
+        "['cpuinfo', 'filesystems', 'loadavg', 'meminfo', 'stat', 'uptime', 'version'] True 1", "30", "30"]
+
+
 def test_nothing_is_left_of_the_attempt(examine, tmp_path):
     place = tmp_path / "temporary"
     place.mkdir()

@@ -96,6 +96,8 @@ def with_limit(name, value):
 
 
 MASKED_PROC = in_namespaces("mount --bind /dev/null /proc/version")
+# The same for a program that is not root there.
+MASKED_PROC_OF_USER = [*MASKED_PROC, "unshare", "--user", "--map-user=1000", "--map-group=1000", "--"]
 
 
 def main():

@@ -82,7 +82,7 @@ static int set_layers(int context, const struct overlay *overlay)
  */
 static int overlay_make(const struct jail *jail, const struct overlay *overlay)
 {
-    if (fchdir(jail->proc_fd) < 0)
+    if (fchdir(jail->settings_fd) < 0)
         return -errno;
     int context = (int)syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
     if (context < 0)

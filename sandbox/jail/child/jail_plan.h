@@ -132,6 +132,8 @@ struct plan_path_rights {
 struct plan_user_limit {
     const char *path; /* below /proc: "sys/user/max_user_namespaces" */
     const char *value;
+    bool
+        is_of_user; /* a quota: with a written /proc, where the host's may be read-only, it may be left out */
 };
 
 struct plan_rlimit {
@@ -214,6 +216,11 @@ struct jail_plan {
      * Below /proc, masked if they exist: files by /dev/null; directories, whose names end in "/",
      * by an empty directory.
      */
+    /*
+     * Names below /proc, NULL-terminated, of which a written /proc has copies, as it is where the host
+     * refuses a new one; or NULL. masks is then empty.
+     */
+    const char *const *proc_copies;
     const char *const *masks;
     size_t mask_count;
 

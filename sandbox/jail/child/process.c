@@ -147,7 +147,10 @@ int step_limit_user_namespace(struct jail *jail)
     for (size_t i = 0; i < plan->user_limit_count; i++) {
         jail_note(jail, STEP_USER_LIMIT, (int)i);
         const struct plan_user_limit *limit = &plan->user_limits[i];
-        int r = write_text(jail->proc_fd, limit->path, limit->value);
+        int r = write_text(jail->settings_fd, limit->path, limit->value);
+        bool may_be_refused = limit->is_of_user && plan->proc_copies != NULL;
+        if (may_be_refused && (r == -EROFS || r == -EACCES))
+            continue;
         if (r < 0 && r != -ENOENT) /* ENOENT: a kernel built without the feature */
             return r;
     }

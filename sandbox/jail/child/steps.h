@@ -34,6 +34,7 @@ struct jail {
     int index; /* the step's current object, or -1 */
     int root_fd; /* detached mounts, until they are attached */
     int proc_fd;
+    int settings_fd; /* a proc with self/ and sys/: the same, or with a written one the host's */
     int scratch_fd;
     int dev_fd;
     int scratch_fds[JAIL_SCRATCH_MAX];

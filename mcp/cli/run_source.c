@@ -1,0 +1,81 @@
+#include "mcp/cli/run_source.h"
+
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static bool has_extension(const char *path, const char *extension)
+{
+    size_t path_length = strlen(path);
+    size_t length = strlen(extension);
+    return path_length > length && strcmp(path + path_length - length, extension) == 0;
+}
+
+const struct language *run_source_language(const char *path)
+{
+    size_t count;
+    const struct language *languages = language_list(&count);
+    for (size_t i = 0; i < count; i++) {
+        for (const char *const *extension = languages[i].extensions; *extension != NULL;
+             extension++) {
+            if (has_extension(path, *extension))
+                return &languages[i];
+        }
+    }
+    return NULL;
+}
+
+static int read_all(int fd, struct buffer *code)
+{
+    for (;;) {
+        int r = buffer_reserve(code, RUN_SOURCE_PIECE);
+        if (r < 0)
+            return r;
+        ssize_t count = read(fd, code->data + code->length, RUN_SOURCE_PIECE);
+        if (count == 0)
+            return code->length > CODE_MAX ? -ENOBUFS : 0;
+        if (count < 0 && errno != EINTR)
+            return -errno;
+        code->length += count > 0 ? (size_t)count : 0;
+    }
+}
+
+int run_source_read(const char *path, struct buffer *code, struct fault *fault)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    OWNED_FD int opened = is_stdin ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (!is_stdin && opened < 0)
+        return fault_set(fault, errno, "opening %s: %m", path);
+    int r = read_all(is_stdin ? STDIN_FILENO : opened, code);
+    if (r == -ENOBUFS)
+        return fault_set(fault, EFBIG, "%s is longer than %llu MiB, the maximum for code",
+                         is_stdin ? "the code on stdin" : path,
+                         (unsigned long long)(CODE_MAX / MEBIBYTE));
+    if (r < 0)
+        return fault_set(fault, -r, "reading %s: %m", is_stdin ? "the code from stdin" : path);
+    return 0;
+}
+
+/*
+ * The program's stdin is ours, unless the code came from it. /dev/null is not worth a pipe: that is
+ * what a program without stdin reads.
+ */
+int run_source_stdin(const char *path, struct run_stdin *ret_stdin, struct fault *fault)
+{
+    struct stat about;
+    if (strcmp(path, "-") == 0)
+        return 0;
+    if (fstat(STDIN_FILENO, &about) < 0)
+        return fault_set(fault, errno, "cannot look at stdin: %m");
+    if (S_ISDIR(about.st_mode))
+        return fault_set(fault, EISDIR, "stdin is a directory, which no program can read");
+    if (!S_ISCHR(about.st_mode) || about.st_rdev != makedev(1, 3))
+        *ret_stdin = (struct run_stdin){.kind = STDIN_DESCRIPTOR, .fd = STDIN_FILENO};
+    return 0;
+}

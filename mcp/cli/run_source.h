@@ -1,0 +1,28 @@
+/*
+ * The program of `run`: its language, its code and its stdin, by its path. "-" is our stdin.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_CLI_RUN_SOURCE_H
+#define MCP_CLI_RUN_SOURCE_H
+
+#include "images/store/catalog.h"
+#include "mcp/base/bounds.h"
+#include "sandbox/base/buffer.h"
+#include "sandbox/base/fault.h"
+#include "sandbox/jail/run_spec.h"
+
+#define RUN_SOURCE_PIECE (64 * KIBIBYTE)                /* read at a time */
+#define RUN_SOURCE_MAX                                                                             \
+    (CODE_MAX + 2 * RUN_SOURCE_PIECE) /* maximum of a buffer for run_source_read() */
+
+/* By its extension; NULL: there is none of that. */
+const struct language *run_source_language(const char *path);
+
+/* Appends the code. 0, or a negative errno with its fault: EFBIG it is longer than CODE_MAX. */
+int run_source_read(const char *path, struct buffer *code, struct fault *fault);
+
+/* Chooses what the program reads: our stdin, borrowed, unless the code came from it. 0, or as above. */
+int run_source_stdin(const char *path, struct run_stdin *ret_stdin, struct fault *fault);
+
+#endif

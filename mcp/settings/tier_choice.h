@@ -1,0 +1,18 @@
+/*
+ * Which tier the sandboxes of this process are of: decided once, before the first, so that none falls to a
+ * weaker one later.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_SETTINGS_TIER_CHOICE_H
+#define MCP_SETTINGS_TIER_CHOICE_H
+
+#include "mcp/settings/settings.h"
+
+/*
+ * Sets settings->engine.tier: the strongest that the host allows, settings->weakest at the least. Tells it and
+ * the cause in the log if it is weaker than TIER_F. Where the host allows none, runs are refused one by one.
+ */
+void tier_choose(struct settings *settings);
+
+#endif

@@ -12,7 +12,7 @@
  */
 static const char *unpolled_call(const struct enforcement *enforced)
 {
-    return enforced->memory == ENFORCED_BY_CGROUP ? NULL : "memfd_create";
+    return enforced->memory == ENFORCED_BY_CGROUP ? NULL : FILTER_UNPOLLED_CALL;
 }
 
 int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile, struct fault *fault)

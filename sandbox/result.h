@@ -9,7 +9,7 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/base/tier.h"
 #include "sandbox/capture.h"
-#include "sandbox/jail/folder_guard.h"
+#include "sandbox/jail/folders/folder_guard.h"
 #include "sandbox/limits/enforcement.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/limits/outcome.h"

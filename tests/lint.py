@@ -31,7 +31,7 @@ README_LINES_MAX, README_WORDS_MAX = 130, 1300
 PRONOUNS = {"who", "which", "what", "that"}
 PRONOUNS_MAX = 2.0  # of each 100 words
 # Which folders a file of a folder may include from, the folder itself aside.
-SANDBOX = ("sandbox", "sandbox/limits", "sandbox/network", "sandbox/base")
+SANDBOX = ("sandbox", "sandbox/jail/folders", "sandbox/limits", "sandbox/network", "sandbox/base")
 LAYERS = {
     "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/cli": ("mcp", "mcp/tools", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
@@ -55,10 +55,12 @@ LAYERS = {
     "images/unpack": ("images/store", "images/base", "sandbox/jail", "sandbox/base"),
     "images/store": ("images/base", "sandbox/jail", "sandbox/base"),
     "images/base": ("sandbox/jail", "sandbox/base"),
-    "sandbox": ("sandbox/network", "sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
+    "sandbox": ("sandbox/network", "sandbox/jail", "sandbox/jail/child", "sandbox/jail/folders", "sandbox/limits", "sandbox/base"),
     "sandbox/network": ("sandbox/base",),
     "sandbox/network/broker": ("sandbox/network", "sandbox/jail", "sandbox/base", "seccomp-profiles"),
-    "sandbox/jail": ("sandbox/jail/child", "sandbox/network", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
+    "seccomp-profiles": ("sandbox/jail", "sandbox/base"),
+    "sandbox/jail/folders": ("sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
+    "sandbox/jail": ("sandbox/jail/child", "sandbox/jail/folders", "sandbox/network", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
     "sandbox/jail/child": ("sandbox/network",),
     "sandbox/limits": ("sandbox/base",),
     "sandbox/scope": ("sandbox/base",),

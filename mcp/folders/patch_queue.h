@@ -10,7 +10,7 @@
 #define MCP_FOLDERS_PATCH_QUEUE_H
 
 #include "mcp/folders/changes_request.h"
-#include "sandbox/jail/folder.h"
+#include "sandbox/jail/folders/folder.h"
 #include "sandbox/result.h"
 
 /* What a run changed in the copy of a folder. */

@@ -7,7 +7,7 @@
 #define MCP_SETTINGS_MOUNTS_H
 
 #include "sandbox/base/fault.h"
-#include "sandbox/jail/folder.h"
+#include "sandbox/jail/folders/folder.h"
 
 #include <stddef.h>
 

@@ -7,7 +7,7 @@
 #define MCP_SETTINGS_MOUNTS_TEXT_H
 
 #include "sandbox/base/buffer.h"
-#include "sandbox/jail/folder_guard.h"
+#include "sandbox/jail/folders/folder_guard.h"
 
 /*
  * Appends a sentence with the places of the folders and what happens to writes, at most

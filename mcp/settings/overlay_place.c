@@ -2,7 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/base/xdg.h"
-#include "sandbox/jail/folder_probe.h"
+#include "sandbox/jail/folders/folder_probe.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #define MCP_SETTINGS_OVERLAY_PLACE_H
 
 #include "sandbox/base/fault.h"
-#include "sandbox/jail/folder.h"
+#include "sandbox/jail/folders/folder.h"
 
 struct overlay_place {
     char *path; /* owned; absolute, without links; NULL: a tmpfs */

@@ -3,9 +3,6 @@
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
-#include "seccomp-profiles/build-profile.h"
-#include "seccomp-profiles/default-profile.h"
-#include "seccomp-profiles/unpack-profile.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -295,23 +292,6 @@ int filter_try(const char *json, size_t length, struct fault *fault)
         "seccomp profile: libseccomp does not come to an end with it (%d s). Do two entries "
         "for one system call look at two arguments each? Then have them look at one",
         PROFILE_COMPILE_MAX_S);
-}
-
-int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault)
-{
-    return filter_compile(default_profile_json, sizeof(default_profile_json), without, ret_filter,
-                          fault);
-}
-
-int filter_compile_build(struct filter *ret_filter, struct fault *fault)
-{
-    return filter_compile(build_profile_json, sizeof(build_profile_json), NULL, ret_filter, fault);
-}
-
-int filter_compile_unpack(struct filter *ret_filter, struct fault *fault)
-{
-    return filter_compile(unpack_profile_json, sizeof(unpack_profile_json), NULL, ret_filter,
-                          fault);
 }
 
 void filter_release(struct filter *filter)

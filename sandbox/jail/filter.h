@@ -33,7 +33,10 @@ int filter_compile(const char *json, size_t length, const char *without, struct 
  */
 int filter_try(const char *json, size_t length, struct fault *fault);
 
-/* The built-in profile: seccomp-profiles/default.json. */
+/* What holds memory that polling does not see: left out of the profile where memory is polled. */
+#define FILTER_UNPOLLED_CALL "memfd_create"
+
+/* The built-in profile: seccomp-profiles/default.json. NULL and FILTER_UNPOLLED_CALL are compiled already. */
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault);
 
 /* The profile for installers: seccomp-profiles/build.json merged over default.json. */

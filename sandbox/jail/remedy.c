@@ -156,13 +156,19 @@ static void blame_limit(const struct host_facts *facts, const enum namespace_kin
 
 static void blame_masked_proc(const struct host_facts *facts, struct remedy *remedy)
 {
+    static const char *const actions[] = {
+        [CONTAINER_NONE] = "unmount what `findmnt -R /proc` lists below /proc",
+        [CONTAINER_DOCKER] =
+            "start the container with: docker run --security-opt systempaths=unconfined",
+        [CONTAINER_PODMAN] = "start the container with: podman run --security-opt unmask=ALL",
+        [CONTAINER_KUBERNETES] =
+            "start the pod with the settings that `" PROFILE_COMMAND "kubernetes` prints",
+        [CONTAINER_OTHER] = "start the container with a whole /proc, as Docker does with "
+                            "--security-opt systempaths=unconfined",
+    };
     snprintf(remedy->cause, sizeof(remedy->cause),
              "parts of /proc are hidden here, and the kernel then refuses a new one");
-    if (facts->container != CONTAINER_NONE)
-        advise_container(facts, remedy);
-    else
-        snprintf(remedy->action, sizeof(remedy->action),
-                 "unmount what `findmnt -R /proc` lists below /proc");
+    snprintf(remedy->action, sizeof(remedy->action), "%s", actions[facts->container]);
 }
 
 static bool find_for_clone(int error, const struct host_facts *facts, struct remedy *remedy)

@@ -7,7 +7,7 @@
 #define SANDBOX_JAIL_RUN_SPEC_H
 
 #include "sandbox/jail/child/jail_plan.h"
-#include "sandbox/jail/folder.h"
+#include "sandbox/jail/folders/folder.h"
 #include "sandbox/jail/run_paths.h"
 #include "sandbox/limits/run_limits.h"
 

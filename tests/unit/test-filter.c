@@ -411,9 +411,31 @@ static void rules_for_capabilities_and_other_machines_do_not_apply(void **state)
     assert_int_equal(verdict(&filter, SYS_read, 0, 0, 0), ALLOW);
 }
 
+static void the_default_profile_was_compiled_as_it_would_be_now(void **state)
+{
+    (void)state;
+    static const char *const without[] = {NULL, FILTER_UNPOLLED_CALL};
+    for (size_t i = 0; i < ARRAY_LENGTH(without); i++) {
+        OWNED(filter_release) struct filter kept = {0};
+        OWNED(filter_release) struct filter made = {0};
+        struct fault fault = {0};
+        assert_int_equal(filter_compile_default(without[i], &kept, &fault), 0);
+        assert_int_equal(filter_compile(default_profile_json, sizeof(default_profile_json),
+                                        without[i], &made, &fault),
+                         0);
+        assert_int_equal(kept.length, made.length);
+        assert_memory_equal(kept.code, made.code, made.length * sizeof(made.code[0]));
+    }
+    struct filter other = {0};
+    assert_int_equal(filter_compile_default("read", &other, NULL), 0);
+    assert_int_equal(verdict(&other, SYS_read, 0, 0, 0), UNKNOWN);
+    filter_release(&other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_default_profile_was_compiled_as_it_would_be_now),
         cmocka_unit_test(default_profile_gives_each_call_its_verdict),
         cmocka_unit_test(an_installer_has_sockets_of_tcp_and_udp),
         cmocka_unit_test(a_call_can_be_left_to_the_default),

@@ -1,4 +1,4 @@
-#include "sandbox/jail/folder_guard.h"
+#include "sandbox/jail/folders/folder_guard.h"
 
 #include "sandbox/base/owned.h"
 

@@ -4,12 +4,12 @@
  *
  * Side: parent.
  */
-#ifndef SANDBOX_JAIL_FOLDER_GUARD_H
-#define SANDBOX_JAIL_FOLDER_GUARD_H
+#ifndef SANDBOX_JAIL_FOLDERS_FOLDER_GUARD_H
+#define SANDBOX_JAIL_FOLDERS_FOLDER_GUARD_H
 
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/jail_plan.h"
-#include "sandbox/jail/folder_scan.h"
+#include "sandbox/jail/folders/folder_scan.h"
 #include "sandbox/limits/limits.h"
 
 struct folder_guard {

@@ -4,8 +4,8 @@
  *
  * Side: parent.  Source: openat2(2).
  */
-#ifndef SANDBOX_JAIL_FOLDER_H
-#define SANDBOX_JAIL_FOLDER_H
+#ifndef SANDBOX_JAIL_FOLDERS_FOLDER_H
+#define SANDBOX_JAIL_FOLDERS_FOLDER_H
 
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/folder_mode.h"

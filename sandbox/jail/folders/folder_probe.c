@@ -1,4 +1,4 @@
-#include "sandbox/jail/folder_probe.h"
+#include "sandbox/jail/folders/folder_probe.h"
 
 #include "sandbox/base/owned.h"
 #include "sandbox/base/tree.h"

@@ -3,8 +3,8 @@
  *
  * Side: parent.
  */
-#ifndef SANDBOX_JAIL_FOLDER_PROBE_H
-#define SANDBOX_JAIL_FOLDER_PROBE_H
+#ifndef SANDBOX_JAIL_FOLDERS_FOLDER_PROBE_H
+#define SANDBOX_JAIL_FOLDERS_FOLDER_PROBE_H
 
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/folder_mode.h"

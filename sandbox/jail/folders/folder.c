@@ -1,4 +1,4 @@
-#include "sandbox/jail/folder.h"
+#include "sandbox/jail/folders/folder.h"
 
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"

@@ -5,12 +5,12 @@
  * Names that do not exist cannot be protected by mounts. A second scan after a run tells those that
  * have appeared. Side: parent.
  */
-#ifndef SANDBOX_JAIL_FOLDER_SCAN_H
-#define SANDBOX_JAIL_FOLDER_SCAN_H
+#ifndef SANDBOX_JAIL_FOLDERS_FOLDER_SCAN_H
+#define SANDBOX_JAIL_FOLDERS_FOLDER_SCAN_H
 
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/folder_mode.h"
-#include "sandbox/jail/folder.h"
+#include "sandbox/jail/folders/folder.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "sandbox/jail/folder_scan.h"
+#include "sandbox/jail/folders/folder_scan.h"
 
 #include "sandbox/base/directory.h"
 #include "sandbox/base/open_resolved.h"

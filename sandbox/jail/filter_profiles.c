@@ -1,0 +1,56 @@
+/* The profiles that are part of the program. */
+#include "sandbox/jail/filter.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/default-filter-polled.h"
+#include "sandbox/jail/default-filter.h"
+#include "seccomp-profiles/build-profile.h"
+#include "seccomp-profiles/default-profile.h"
+#include "seccomp-profiles/unpack-profile.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Compiled when this program was built, which spares each run some milliseconds. */
+static const struct {
+    const char *without;
+    const struct sock_filter *code;
+    unsigned short length;
+} compiled[] = {
+    {NULL, default_filter, ARRAY_LENGTH(default_filter)},
+    {FILTER_UNPOLLED_CALL, default_filter_polled, ARRAY_LENGTH(default_filter_polled)},
+};
+
+static bool is_same(const char *one, const char *other)
+{
+    return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+}
+
+int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(compiled); i++) {
+        if (!is_same(compiled[i].without, without) || compiled[i].length == 0)
+            continue;
+        size_t size = compiled[i].length * sizeof(compiled[i].code[0]);
+        struct sock_filter *code = malloc(size);
+        if (code == NULL)
+            return fault_set(fault, ENOMEM, "out of memory for the seccomp filter");
+        memcpy(code, compiled[i].code, size);
+        *ret_filter = (struct filter){code, compiled[i].length};
+        return 0;
+    }
+    return filter_compile(default_profile_json, sizeof(default_profile_json), without, ret_filter,
+                          fault);
+}
+
+int filter_compile_build(struct filter *ret_filter, struct fault *fault)
+{
+    return filter_compile(build_profile_json, sizeof(build_profile_json), NULL, ret_filter, fault);
+}
+
+int filter_compile_unpack(struct filter *ret_filter, struct fault *fault)
+{
+    return filter_compile(unpack_profile_json, sizeof(unpack_profile_json), NULL, ret_filter,
+                          fault);
+}

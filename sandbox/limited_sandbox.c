@@ -80,7 +80,7 @@ static int make_link(struct limited_sandbox *limited, struct sandbox_host *host,
     limited->link_fd = fcntl(fd, F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
     if (limited->link_fd < 0)
         return fault_set(fault, errno, "cannot give a sandbox its network: %m");
-    plan_base_set_network(plan, limited->link_fd);
+    plan_base_set_network(plan, limited->link_fd, network_may_ping());
     return 0;
 }
 

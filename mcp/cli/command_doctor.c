@@ -12,6 +12,7 @@
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
+#include "sandbox/network/network.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -217,6 +218,11 @@ static void print_network(const struct policy *policy)
         buffer_append_text(&text, policy->mode == NETWORK_ON ? "; and " : ": ");
         network_text_list(policy, &text);
     }
+    if (policy->mode != NETWORK_OFF)
+        buffer_append_text(&text,
+                           network_may_ping()
+                               ? "; ping"
+                               : "; no ping: net.ipv4.ping_group_range does not have your group");
     const char *line = buffer_string(&text);
     print_finding(VERDICT_OK, "network", line != NULL ? line : "no memory");
 }
@@ -330,6 +336,7 @@ static void write_network(struct json_writer *writer, const struct policy *polic
 {
     json_begin_object(writer);
     json_text_member(writer, "mode", network_mode_name(policy->mode));
+    json_boolean_member(writer, "ping", policy->mode != NETWORK_OFF && network_may_ping());
     json_key(writer, "hosts");
     json_begin_array(writer);
     static const enum rule_list lists[] = {RULES_ALLOW, RULES_MAP};

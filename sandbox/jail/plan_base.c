@@ -51,8 +51,10 @@ static const struct plan_user_limit user_limits[] = {
     {"sys/net/ipv4/ip_unprivileged_port_start", "0", false},
     /* and no address answers a ping that it does not have. */
     {"sys/net/ipv4/icmp_echo_ignore_all", "1", false},
+    /* Where this user may ping, so may snippets: the group of the jail. */
+    {"sys/net/ipv4/ping_group_range", "1000 1000", false},
 };
-#define NETWORK_LIMITS 2 /* the last ones */
+#define NETWORK_LIMITS 3 /* the last ones; the very last for ping */
 
 int jail_host_read(struct jail_host *ret_host, struct fault *fault)
 {
@@ -77,7 +79,7 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
     plan->dev_links = dev_links;
     plan->dev_link_count = ARRAY_LENGTH(dev_links);
     plan->user_limits = user_limits;
-    plan_base_set_network(plan, -1);
+    plan_base_set_network(plan, -1, false);
     if (host->tier == TIER_P) {
         plan->proc_copies = proc_copies;
         return;
@@ -86,10 +88,11 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
     plan->mask_count = ARRAY_LENGTH(masks);
 }
 
-void plan_base_set_network(struct jail_plan *plan, int link_fd)
+void plan_base_set_network(struct jail_plan *plan, int link_fd, bool may_ping)
 {
+    size_t left_out = link_fd < 0 ? NETWORK_LIMITS : !may_ping;
     plan->network_fd = link_fd;
-    plan->user_limit_count = ARRAY_LENGTH(user_limits) - (link_fd < 0 ? NETWORK_LIMITS : 0);
+    plan->user_limit_count = ARRAY_LENGTH(user_limits) - left_out;
 }
 
 void plan_add_rlimit(struct jail_plan *plan, int resource, rlim_t limit)

@@ -27,8 +27,8 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
 /* Number of rlimits of every jail, besides those of its kind. */
 #define PLAN_BASE_RLIMITS 5
 
-/* Gives the jail a network, through this link (sandbox/network/link.h), or with -1 none. */
-void plan_base_set_network(struct jail_plan *plan, int link_fd);
+/* Gives the jail a network, through this link (sandbox/network/link.h), or with -1 none; and ping. */
+void plan_base_set_network(struct jail_plan *plan, int link_fd, bool may_ping);
 
 /*
  * Adds a limit to the array at plan->rlimits. It never exceeds this process's own hard limit, which

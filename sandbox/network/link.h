@@ -22,6 +22,7 @@ enum link_socket {
     LINK_SYN,       /* raw TCP with LINK_MARK, which receives only SYNs of others */
     LINK_FACTORY,   /* a listener: what it accepts are sockets with LINK_MARK and its filter */
     LINK_CONNECTOR, /* a TCP socket to connect to the factory */
+    LINK_PING,      /* raw ICMP with LINK_MARK, which receives only echo requests */
     LINK_SOCKETS,
 };
 

@@ -5,6 +5,7 @@
 #include "sandbox/network/link.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -30,6 +31,16 @@ int network_new(const struct policy *policy, const char *program, struct network
     *network = (struct network){.policy = policy, .program = program, .control_fd = -1};
     *ret_network = network;
     return 0;
+}
+
+bool network_may_ping(void)
+{
+    static enum { UNKNOWN, YES, NO } answer;
+    if (answer == UNKNOWN) {
+        OWNED_FD int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_ICMP);
+        answer = fd >= 0 ? YES : NO;
+    }
+    return answer == YES;
 }
 
 static void end_broker(struct network *network)

@@ -35,6 +35,9 @@ void network_ask(int link_fd, bool is_end);
 /* Waits for the answer, but not long: a record may be lost. */
 void network_take(int link_fd, struct network_record *ret_record);
 
+/* Whether this host lets its user send echo requests: icmp(7), ping_group_range. Asked once. */
+bool network_may_ping(void);
+
 /* The process of the broker; 0: none. For tests and doctor. */
 int network_broker_pid(const struct network *network);
 

@@ -90,8 +90,8 @@ SOCKETS = {
                             (FILTER, "privileges")),
     "a socket of packets by an old type": Attempt(
         'call("socket", 2, 10, 0)', "EPERM", (FILTER, "privileges"), ("done", "EAFNOSUPPORT")),
-    "an ICMP socket": Attempt('socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 1)', "ENOSYS",
-                              (FILTER,), ("EACCES", "done")),
+    "an ICMP socket": Attempt('socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 1)', "EACCES",
+                              no_twin="in a new network namespace nobody may ping", through="EACCES"),
     "an ICMP socket of IPv6": Attempt('socket.socket(socket.AF_INET6, socket.SOCK_DGRAM, 58)',
                                       "ENOSYS", (FILTER,), ("EACCES", "done")),
     "a socket of packets": Attempt('socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3)', "ENOSYS",

@@ -58,8 +58,8 @@ def test_system_call_filter_is_installed(sandbox, pid):
 
 def test_securebits_are_locked(sandbox):
     code = "import ctypes; print(ctypes.CDLL(None).prctl(27, 0, 0, 0, 0))"
-    locked_noroot_nofixup_keepcaps_noambient = 0x01 | 0x02 | 0x04 | 0x08 | 0x20 | 0x40 | 0x80
-    assert int(sandbox.print(code)) == locked_noroot_nofixup_keepcaps_noambient
+    locked_noroot_nofixup_noambient = 0x01 | 0x02 | 0x04 | 0x08 | 0x40 | 0x80
+    assert int(sandbox.print(code)) == locked_noroot_nofixup_noambient
 
 
 def test_only_descriptors_0_1_2_are_open(sandbox):

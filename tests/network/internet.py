@@ -6,7 +6,7 @@ makes two namespaces with a link between them: here lives the machine under test
 everything else. It writes DIRECTORY/ready with its process id, and there what the servers saw: lines of
 "dns NAME TYPE" and "tcp ADDRESS PORT". It ends with its standard input.
 
-Public addresses answer on ports 80 (HTTP), 7 (echo), 9 (discard), 19 (generator), 5432 (a server that
+Public addresses answer to ping and on ports 80 (HTTP), 7 (echo), 9 (discard), 19 (generator), 5432 (a server that
 speaks first) and 443 (echo); so do the canaries: private addresses and those of clouds. 151.101.9.0/24
 drops everything. /files of HTTP are those of DIRECTORY/files; if there is DIRECTORY/servers, which has
 the package asyncssh, SSH is at port 2222. The machine has the addresses 192.168.77.2 and 151.101.7.7.
@@ -69,6 +69,7 @@ def make_link(pid):
     run("ip", "address", "add", "151.101.7.7/32", "dev", "near")
     run("ip", "link", "set", "near", "up")
     run("ip", "route", "add", "default", "via", "192.168.77.1", "src", "192.168.77.2")
+    pathlib.Path("/proc/sys/net/ipv4/ping_group_range").write_text("0 0")
     in_internet(pid, "ip", "link", "set", "lo", "up")
     in_internet(pid, "ip", "address", "add", "192.168.77.1/24", "dev", "far")
     in_internet(pid, "ip", "link", "set", "far", "up")

@@ -144,6 +144,19 @@ def many_dns(server, name, count):
     return str(answered)
 
 
+def ping(host, size=56, count=1):
+    """Echo requests, each answered with its number and its bytes before the next."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as client:
+        client.settimeout(PATIENCE)
+        client.connect((host, 0))
+        for number in range(count):
+            data = number.to_bytes(2, "big") + b"x" * size
+            client.send(b"\x08\0\0\0\0\0" + data)
+            answer = client.recv(65536)
+            assert answer[0] == 0 and answer[6:] == data, answer[:20]
+    return "ok"
+
+
 def datagram(host, port):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(PATIENCE)

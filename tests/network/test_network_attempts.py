@@ -124,7 +124,11 @@ ATTEMPTS = (
     Attempt("a raw socket", ("open_socket", 2, 3, 6), "EPERM"),
     Attempt("a socket of packets", ("open_socket", 17, 3, 768), "EPERM"),
     Attempt("a socket for routes", ("open_socket", 16, 3, 0), "EPERM"),
-    Attempt("ICMP", ("open_socket", 2, 2, 1), "EPERM"),
+    Attempt("ping of a host that is not listed", ("ping", "93.184.6.6"), NO_ROUTE, (), ("--allow-host", "93.184.6.6")),
+    Attempt("ping of a private address", ("ping", "10.0.0.5"), NO_ROUTE, (), ("--allow-host", "10.0.0.5")),
+    Attempt("ping of the machine", ("ping", "151.101.7.7"), NO_ROUTE, (), ("--allow-host", "151.101.7.7")),
+    Attempt("ping of a listed name of a private address", ("ping", "private.example.org"), NO_NAME, (), ("--allow-host", "10.0.0.0/8")),
+    Attempt("a raw socket of ICMP", ("open_socket", 2, 3, 1), "EPERM"),
     Attempt("a setting of its network", ("write", "/proc/sys/net/ipv4/ip_forward", "1"), "EROFS"),
     Attempt("another source address", ("bound", "93.184.9.9", "93.184.6.6", 80), "EINVAL", EVIL),
 )

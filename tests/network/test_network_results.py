@@ -187,7 +187,8 @@ def test_variables_and_configuration_set_the_network(run, tmp_path):
 def test_doctor_tells_of_the_network_and_tries_it(run):
     done = run("doctor", "--json", *ALLOW)
     report = json.loads(done.stdout)
-    assert report["network"] == {"mode": "allow", "hosts": ["api.example.org", "*.sub.example.org", "www.example.org:22"]}
+    assert report["network"] == {"mode": "allow", "ping": True,
+                                 "hosts": ["api.example.org", "*.sub.example.org", "www.example.org:22"]}
     assert report["ok"] is True
     assert "network     allow: api.example.org" in run("doctor", *ALLOW).stdout.decode()
 

@@ -5,6 +5,8 @@ import textwrap
 
 import pytest
 
+from support.mcp_client import RECORD
+
 HOSTS = ("api.example.org", "git.example.org", "www.example.org:2222", "service.internal")
 # TLS is spoken by a service of this machine: its authority is that of the tests.
 TLS_PORT = 6444
@@ -138,6 +140,22 @@ def test_program(server, name):
         done = subprocess.run(["bash", "-c", {command!r}], capture_output=True, text=True)
         print(done.stdout + done.stderr, end="")
         """) == expected
+
+
+def test_ping(start_server, tools):
+    """Its own example of what snippets are for: the server of the same name that came before."""
+    server = start_server("--warm", "0", "--allow-host", "api.example.org", "--mount", str(tools))
+    result = server.result("tools/call", {"name": "run_python_code", "arguments": {"code": textwrap.dedent(f"""
+        import subprocess
+        for host in ("api.example.org", "93.184.6.6"):
+            done = subprocess.run(["{tools}/bin/ping", "-n", "-c", "2", "-i", "0.2", "-W", "2", host], capture_output=True, text=True)
+            print(done.returncode, "2 received" in done.stdout, "filtered" in done.stdout)
+        """)}})
+    assert result["content"][0]["text"] == "0 True False\n1 False True"
+    network = result["_meta"][RECORD]["network"]
+    assert [(one["host"], one["port"], one["streams"]) for one in network["hosts"]] == [("api.example.org", None, 1)]
+    assert network["hosts"][0]["received"] == network["hosts"][0]["sent"] > 100
+    assert network["refused"] == [{"host": "93.184.6.6", "port": None, "reason": "not_listed"}]
 
 
 CURL_ERRORS = {

@@ -15,6 +15,8 @@
 #define FLAG_SYN 0x02
 #define IP_DESTINATION_AT 16
 #define LOOPBACK_NETWORK 127
+#define ECHO_BYTES 2048 /* of a packet: a longer one is not answered */
+#define ECHO_REQUEST 8
 #define ALL UINT32_MAX
 
 /* Of a listener: drops each SYN without the mark. Everything else passes. Offsets are those of TCP. */
@@ -39,6 +41,15 @@ static const struct sock_filter foreign_syns[] = {
     BPF_STMT(BPF_ALU | BPF_AND | BPF_K, FLAGS_SYN_ACK),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FLAG_SYN, 0, 1),
     BPF_STMT(BPF_RET | BPF_K, SYN_BYTES),
+    BPF_STMT(BPF_RET | BPF_K, 0),
+};
+
+/* Of the socket for ping: only echo requests. Offsets are those of IPv4. */
+static const struct sock_filter echo_requests[] = {
+    BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+    BPF_STMT(BPF_LD | BPF_B | BPF_IND, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ECHO_REQUEST, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, ECHO_BYTES),
     BPF_STMT(BPF_RET | BPF_K, 0),
 };
 
@@ -78,11 +89,12 @@ static int make_dns(int *ret_fd)
 }
 
 /* The filter before anything else: what arrives earlier is not filtered. */
-static int make_syn(int *ret_fd)
+static int make_raw(int protocol, const struct sock_filter *filter, unsigned short length,
+                    int *ret_fd)
 {
-    int r = open_socket(SOCK_RAW, IPPROTO_TCP, ret_fd);
+    int r = open_socket(SOCK_RAW, protocol, ret_fd);
     if (r == 0)
-        r = attach(*ret_fd, foreign_syns, sizeof(foreign_syns) / sizeof(foreign_syns[0]));
+        r = attach(*ret_fd, filter, length);
     if (r == 0)
         r = set_option(*ret_fd, IPPROTO_IP, IP_HDRINCL, 1);
     return r == 0 ? set_option(*ret_fd, SOL_SOCKET, SO_MARK, LINK_MARK) : r;
@@ -110,8 +122,13 @@ int broker_sockets_make(int fds[LINK_SOCKETS])
 {
     int r = make_dns(&fds[LINK_DNS]);
     if (r == 0)
-        r = make_syn(&fds[LINK_SYN]);
+        r = make_raw(IPPROTO_TCP, foreign_syns, sizeof(foreign_syns) / sizeof(foreign_syns[0]),
+                     &fds[LINK_SYN]);
     if (r == 0)
         r = make_factory(&fds[LINK_FACTORY]);
-    return r == 0 ? make_connector(&fds[LINK_CONNECTOR]) : r;
+    if (r == 0)
+        r = make_connector(&fds[LINK_CONNECTOR]);
+    return r == 0 ? make_raw(IPPROTO_ICMP, echo_requests,
+                             sizeof(echo_requests) / sizeof(echo_requests[0]), &fds[LINK_PING])
+                  : r;
 }

@@ -9,10 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Disables every special treatment of uid 0, and locks that: capabilities(7). */
+/*
+ * Disables every special treatment of uid 0, and locks that: capabilities(7). Not SECBIT_KEEP_CAPS: there will be
+ * no capability to be kept, and ping(8) fails where it cannot ask for that.
+ */
 #define SECUREBITS_LOCKED                                                                          \
     (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                               \
-     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |       \
+     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |                                 \
      SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
 int step_leave_keyring(struct jail *jail)

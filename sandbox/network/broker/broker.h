@@ -47,6 +47,7 @@ struct jail {
     struct loop_watch link; /* owns its descriptor */
     struct loop_watch dns; /* the same: a UDP socket at port 53 of every address */
     struct loop_watch syn; /* the same: a raw socket that receives SYNs */
+    struct loop_watch ping; /* the same: a raw socket that receives echo requests */
     int factory_fd; /* listens; with the next one it makes sockets of the jail's namespace */
     int connector_fd;
     struct sockaddr_in factory;
@@ -58,6 +59,8 @@ struct jail {
     struct dial *dials;
     size_t dial_count;
     size_t late_count; /* of those, the clients that have not come soon */
+    struct ping *pings;
+    size_t ping_count;
     struct listener *listeners; /* the one used last is first */
     size_t listener_count;
     struct stream *streams;
@@ -86,7 +89,16 @@ void dns_stream_expect(struct dns_stream *stream, struct question *question);
 void dns_stream_answer(struct dns_stream *stream, const uint8_t *bytes, size_t length);
 void dns_stream_release(struct jail *jail);
 
+/* ping.c: echo requests, and the same outside. */
+void ping_ready(struct loop_watch *watch, uint32_t events);
+void ping_release(struct jail *jail);
+
 /* dial.c: SYNs, and connections to the outside. */
+/*
+ * Whether the address is one of this machine: then a packet to it would have it as its source, too. True if
+ * that cannot be found out.
+ */
+bool dial_is_own(const struct address *address, uint16_t port);
 void syn_ready(struct loop_watch *watch, uint32_t events);
 void dial_release(struct jail *jail);
 /* A listener has accepted the client. */

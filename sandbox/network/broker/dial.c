@@ -278,11 +278,7 @@ static bool has_room(struct jail *jail)
            broker->stream_count < broker->stream_max;
 }
 
-/*
- * Whether the address is one of this machine: then a packet to it would have it as its source, too. True if
- * that cannot be found out.
- */
-static bool is_own(const struct address *address, uint16_t port)
+bool dial_is_own(const struct address *address, uint16_t port)
 {
     struct sockaddr_storage to;
     struct sockaddr_storage from;
@@ -308,7 +304,7 @@ static enum refusal add_address(struct dial *dial, const struct address *address
     if (verdict.refusal != REFUSAL_NONE)
         return verdict.refusal;
     dial->is_proxied = !by_name && policy_is_proxied(policy, "", address);
-    if (!dial->is_proxied && !verdict.by_address && is_own(address, dial->port))
+    if (!dial->is_proxied && !verdict.by_address && dial_is_own(address, dial->port))
         return REFUSAL_HOST_ITSELF;
     dial->addresses[dial->address_count++] = *address;
     return REFUSAL_NONE;

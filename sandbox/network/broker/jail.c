@@ -20,6 +20,8 @@ static void take_sockets(struct jail *jail, const int fds[LINK_SOCKETS])
         close(fds[LINK_DNS]);
     if (loop_watch(loop, &jail->syn, fds[LINK_SYN], EPOLLIN) < 0)
         close(fds[LINK_SYN]);
+    if (loop_watch(loop, &jail->ping, fds[LINK_PING], EPOLLIN) < 0)
+        close(fds[LINK_PING]);
 }
 
 /* Answers with what has happened since the last time. */
@@ -84,6 +86,7 @@ int jail_start(struct broker *broker, int link_fd)
         .link = {.fd = -1, .ready = on_link},
         .dns = {.fd = -1, .ready = dns_ready},
         .syn = {.fd = -1, .ready = syn_ready},
+        .ping = {.fd = -1, .ready = ping_ready},
         .factory_fd = -1,
         .connector_fd = -1,
     };
@@ -112,11 +115,13 @@ void jail_free(struct jail *jail)
     dns_release(jail);
     dial_release(jail);
     relay_release(jail);
+    ping_release(jail);
     listener_release(jail);
     name_table_release(&jail->names);
     close_watch(&broker->loop, &jail->link);
     close_watch(&broker->loop, &jail->dns);
     close_watch(&broker->loop, &jail->syn);
+    close_watch(&broker->loop, &jail->ping);
     fd_close(&jail->factory_fd);
     fd_close(&jail->connector_fd);
     *(jail->previous != NULL ? &jail->previous->next : &broker->jails) = jail->next;

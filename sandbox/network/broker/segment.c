@@ -27,6 +27,11 @@ static uint16_t checksum(uint32_t sum)
     return htons((uint16_t)~sum);
 }
 
+uint16_t internet_checksum(const uint8_t *bytes, size_t length)
+{
+    return checksum(add_words(0, bytes, length));
+}
+
 /* With the pseudo header: RFC 9293, 3.1. */
 static uint16_t tcp_checksum(const struct iphdr *ip, const uint8_t *tcp, size_t length)
 {

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The sum of RFC 1071, in network order. */
+uint16_t internet_checksum(const uint8_t *bytes, size_t length);
+
 #define SEGMENT_MAX 120 /* bytes of both headers, with all options */
 
 struct segment {

@@ -1,6 +1,6 @@
 """Programs of this machine and packages of PyPI in a folder, to be shown to snippets.
 
-DIRECTORY/bin has git, curl and ssh with the libraries they need: they do without those of an image.
+DIRECTORY/bin has git, curl, ping and ssh with the libraries they need: they do without those of an image.
 DIRECTORY/python has packages for the Python of an image, DIRECTORY/servers those of the test internet.
 """
 
@@ -53,7 +53,7 @@ def copy_program(directory, program, folder="bin"):
 
 
 def copy_programs(directory):
-    for name in ("curl", "git", "ssh"):
+    for name in ("curl", "git", "ping", "ssh"):
         copy_program(directory, shutil.which(name))
     helpers = pathlib.Path(run("git", "--exec-path").strip())
     for name in ("git-remote-http", "git-remote-https"):

@@ -40,8 +40,8 @@ static int append_bundle(int tree_fd, const char *path, struct buffer *all)
 static int append_of_tree(const char *tree, struct buffer *all)
 {
     OWNED_FD int fd = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int r = -ENOENT;
-    for (size_t i = 0; fd >= 0 && r == -ENOENT && i < ARRAY_LENGTH(bundles); i++)
+    int r = fd >= 0 ? -ENOENT : -errno;
+    for (size_t i = 0; r == -ENOENT && i < ARRAY_LENGTH(bundles); i++)
         r = append_bundle(fd, bundles[i], all);
     return r;
 }

@@ -18,7 +18,7 @@ from set_up import AS_EVENTS_COME, ENDS_THE_SERVER, FOR_THE_RECORD, SOMETIMES, T
 
 from support import sample, sanitizer
 from support.folder import give_to_snippets
-from support.mcp_client import Server
+from support.mcp_client import Server, environment_of
 from support.sandbox import descendants_of, left_after
 from support.tracer import CAN_INJECT, Fault, Tracer
 
@@ -49,7 +49,8 @@ class Traced:
         self.stop()
         # Where cgroups are looked for, what is not found is done without, which the results say.
         options = [] if warm else ["--no-cgroup"]
-        self.server = Server("--warm", "0", *options, *self.options, program=self.program, environment={**os.environ, **LANGUAGE})
+        self.server = Server("--warm", "0", *options, *self.options, program=self.program,
+                             environment=environment_of(SSL_CERT_FILE=None, **LANGUAGE))
         self.server.initialize()
         self.server.result("ping")  # behind the end of initialisation, which has no answer
         if warm:

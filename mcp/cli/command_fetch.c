@@ -19,7 +19,7 @@ static void warn_of_host(void)
 {
     struct host_finding host;
     struct fault fault = {0};
-    if (host_probe(TIER_P, &host, &fault) < 0 || host.can_jail)
+    if (host_probe(TIER_F, &host, &fault) < 0 || host.can_jail)
         return;
     const struct remedy *remedy = &host.remedy;
     log_note("Snippets will not run on this host: %s",

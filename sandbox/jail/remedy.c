@@ -1,5 +1,7 @@
 #include "sandbox/jail/remedy.h"
 
+#include "sandbox/base/owned.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -163,12 +165,21 @@ static void blame_masked_proc(const struct host_facts *facts, struct remedy *rem
         [CONTAINER_PODMAN] = "start the container with: podman run --security-opt unmask=ALL",
         [CONTAINER_KUBERNETES] =
             "start the pod with the settings that `" PROFILE_COMMAND "kubernetes` prints",
-        [CONTAINER_OTHER] = "start the container with a whole /proc, as Docker does with "
-                            "--security-opt systempaths=unconfined",
+        [CONTAINER_OTHER] = ("start the container with a whole /proc, as Docker does with "
+                             "--security-opt systempaths=unconfined"),
     };
     snprintf(remedy->cause, sizeof(remedy->cause),
              "parts of /proc are hidden here, and the kernel then refuses a new one");
     snprintf(remedy->action, sizeof(remedy->action), "%s", actions[facts->container]);
+}
+
+static bool find_for_processes(int error, const struct host_facts *facts, struct remedy *remedy)
+{
+    if (error == EAGAIN)
+        snprintf(remedy->cause, sizeof(remedy->cause), PROCESSES_HELP);
+    else if (is_refusal(error))
+        blame_refusal(facts, remedy);
+    return error == EAGAIN || is_refusal(error);
 }
 
 static bool find_for_clone(int error, const struct host_facts *facts, struct remedy *remedy)
@@ -183,19 +194,14 @@ static bool find_for_clone(int error, const struct host_facts *facts, struct rem
         return true;
     case ENOSPC:
     case EUSERS:
-        blame_limit(facts, kinds, sizeof(kinds) / sizeof(kinds[0]), remedy);
+        blame_limit(facts, kinds, ARRAY_LENGTH(kinds), remedy);
         return true;
     case EINVAL:
         snprintf(remedy->cause, sizeof(remedy->cause),
                  "this kernel (%s) was built without user or pid namespaces", facts->kernel);
         return true;
-    case EAGAIN:
-        snprintf(remedy->cause, sizeof(remedy->cause), PROCESSES_HELP);
-        return true;
     default:
-        if (is_refusal(error))
-            blame_refusal(facts, remedy);
-        return is_refusal(error);
+        return find_for_processes(error, facts, remedy);
     }
 }
 
@@ -208,19 +214,17 @@ static bool find_for_namespaces(unsigned step, int error, const struct host_fact
     bool is_network = step == STEP_NETWORK_NAMESPACE;
     switch (error) {
     case ENOSPC:
-        blame_limit(facts, is_network ? network : others, is_network ? 1 : 4, remedy);
+        if (is_network)
+            blame_limit(facts, network, ARRAY_LENGTH(network), remedy);
+        else
+            blame_limit(facts, others, ARRAY_LENGTH(others), remedy);
         return true;
     case EINVAL:
         snprintf(remedy->cause, sizeof(remedy->cause), "this kernel (%s) was built without them",
                  facts->kernel);
         return true;
-    case EAGAIN:
-        snprintf(remedy->cause, sizeof(remedy->cause), PROCESSES_HELP);
-        return true;
     default:
-        if (is_refusal(error))
-            blame_refusal(facts, remedy);
-        return is_refusal(error);
+        return find_for_processes(error, facts, remedy);
     }
 }
 

@@ -44,15 +44,15 @@ static const char *const proc_copies[] = {"cpuinfo", "filesystems", "loadavg", "
  * snippet could use up the user's quota. No further user namespaces; the filter also refuses them.
  */
 static const struct plan_user_limit user_limits[] = {
-    {"sys/user/max_user_namespaces", "0", true},
-    {"sys/user/max_inotify_instances", "16", true},
-    {"sys/user/max_inotify_watches", "4096", true},
+    {"sys/user/max_user_namespaces", "0"},
+    {"sys/user/max_inotify_instances", "16"},
+    {"sys/user/max_inotify_watches", "4096"},
     /* With a network: the broker, without any privilege, listens at all ports of its namespace; */
-    {"sys/net/ipv4/ip_unprivileged_port_start", "0", false},
+    {"sys/net/ipv4/ip_unprivileged_port_start", "0"},
     /* and no address answers a ping that it does not have. */
-    {"sys/net/ipv4/icmp_echo_ignore_all", "1", false},
+    {"sys/net/ipv4/icmp_echo_ignore_all", "1"},
     /* Where this user may ping, so may snippets: the group of the jail. */
-    {"sys/net/ipv4/ping_group_range", "1000 1000", false},
+    {"sys/net/ipv4/ping_group_range", "1000 1000"},
 };
 #define NETWORK_LIMITS 3 /* the last ones; the very last for ping */
 

@@ -294,6 +294,9 @@ int sandbox_read_report(struct sandbox *sandbox, struct child_report *ret_report
 {
     struct child_report report;
     ssize_t length = recv(sandbox->control_fd, &report, sizeof(report), MSG_DONTWAIT);
+    /* A child that ends without having read all words resets the socket: then its records come second. */
+    if (length < 0 && errno == ECONNRESET)
+        length = recv(sandbox->control_fd, &report, sizeof(report), MSG_DONTWAIT);
     if (length < 0)
         return errno == EINTR ? -EAGAIN : errno == ECONNRESET ? -EPIPE : -errno;
     if (length != (ssize_t)sizeof(report))

@@ -1,9 +1,11 @@
 """Hosts that refuse a part of a sandbox: doctor knows before there is an image, and tells cause and remedy."""
 
+import http.server
 import json
 import os
 import re
 import subprocess
+import threading
 import time
 
 import pytest
@@ -145,6 +147,33 @@ for name in ("/proc/stat", "/proc/new"):
     done = subprocess.run(command, text=True, check=False, input=code, capture_output=True, timeout=60)
     assert done.stdout.splitlines() == [
         "['cpuinfo', 'filesystems', 'loadavg', 'meminfo', 'stat', 'uptime', 'version'] True 1", "30", "30"]
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_settings_that_are_only_read_leave_a_network(sandbox):
+    """As in most containers: low ports are reached all the same, and nobody may ping."""
+    code = """
+import socket, urllib.request
+print(urllib.request.urlopen("http://service.internal/").read().decode())
+try: socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)
+except OSError as error: print(error.errno)
+"""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        command = [*refusing.READ_ONLY_PROC_OF_USER, sandbox.server, "run", "--weaker", "P", "--map-host",
+                   f"service.internal:80=127.0.0.1:{server.server_address[1]}", "--language", "python", "-"]
+        done = subprocess.run(command, text=True, check=False, input=code, capture_output=True, timeout=60)
+        server.shutdown()
+    assert done.stdout == "hello\n13\n", done.stderr
 
 
 def test_nothing_is_left_of_the_attempt(examine, tmp_path):

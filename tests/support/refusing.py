@@ -96,8 +96,11 @@ def with_limit(name, value):
 
 
 MASKED_PROC = in_namespaces("mount --bind /dev/null /proc/version")
-# The same for a program that is not root there.
-MASKED_PROC_OF_USER = [*MASKED_PROC, "unshare", "--user", "--map-user=1000", "--map-group=1000", "--"]
+# The same for a program that is not root there; and as containers have it, with settings that are only read.
+AS_USER = ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--"]
+MASKED_PROC_OF_USER = [*MASKED_PROC, *AS_USER]
+READ_ONLY_PROC_OF_USER = [*in_namespaces("mount --bind /dev/null /proc/version && mount --bind /proc/sys /proc/sys && "
+                                         "mount -o remount,bind,ro /proc/sys"), *AS_USER]
 
 
 def main():

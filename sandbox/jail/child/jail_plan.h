@@ -132,8 +132,6 @@ struct plan_path_rights {
 struct plan_user_limit {
     const char *path; /* below /proc: "sys/user/max_user_namespaces" */
     const char *value;
-    bool
-        is_of_user; /* a quota: with a written /proc, where the host's may be read-only, it may be left out */
 };
 
 struct plan_rlimit {

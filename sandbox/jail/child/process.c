@@ -148,8 +148,8 @@ int step_limit_user_namespace(struct jail *jail)
         jail_note(jail, STEP_USER_LIMIT, (int)i);
         const struct plan_user_limit *limit = &plan->user_limits[i];
         int r = write_text(jail->settings_fd, limit->path, limit->value);
-        bool may_be_refused = limit->is_of_user && plan->proc_copies != NULL;
-        if (may_be_refused && (r == -EROFS || r == -EACCES))
+        /* Beside a written /proc they are written to the host's, which may be read-only: SECURITY.md */
+        if (plan->proc_copies != NULL && (r == -EROFS || r == -EACCES))
             continue;
         if (r < 0 && r != -ENOENT) /* ENOENT: a kernel built without the feature */
             return r;

@@ -58,6 +58,16 @@ def test_connection_is_as_on_any_machine(outcome, probe_of_one, expected):
     assert found in expected if isinstance(expected, tuple) else found == expected
 
 
+# Names and closed ports are the proxy's matter: test_network_proxy.py.
+SAME_BY_A_PROXY = [case for case in CASES if case[0][0] in ("exchange", "count", "drain", "at_once", "own_server")]
+
+
+@pytest.mark.parametrize("options", [(*ALLOW, *PROXY), (*ON, *PROXY)], ids=["allow", "on"])
+@pytest.mark.parametrize("probe_of_one, expected", SAME_BY_A_PROXY, ids=[" ".join(map(str, case[0])) for case in SAME_BY_A_PROXY])
+def test_connection_by_a_proxy_is_as_on_any_machine(probe, options, probe_of_one, expected):
+    assert probe([probe_of_one], *options)[0] == [expected]
+
+
 def test_two_names_of_one_address_are_told_apart(probe):
     outcomes, result = probe([["resolve", "api.example.org"], ["resolve", "shared.example.org"],
                               ["connect", "shared.example.org", 80]], *ALLOW)

@@ -46,7 +46,8 @@ WITHOUT_TWINS = [f"--ignore={ROOT / 'tests' / name}"
                  for name in ("jail/test_walls_removed.py", "escape/test_twins.py",
                               "escape/test_twins_of_collecting.py",
                               "escape/test_twins_of_folders.py",
-                              "escape/test_twins_of_image_jails.py")]
+                              "escape/test_twins_of_image_jails.py",
+                      "network/test_network_twins.py")]
 INTERPRETERS_SECONDS_MAX = 4 * 3600  # thousands of tests of others, each done twice
 
 

@@ -124,7 +124,15 @@ ATTEMPTS = (
             bytes.fromhex("16030100" + "44" + "010000" + "40" + "0303" + "00" * 32 + "00" + "0002" + "1301" + "0100" + "0015"
                           + "0000" + "0011" + "000f" + "00" + "000c").decode("latin-1") + "evil.example"), "ECONNRESET",
             (), ("--allow-host", "evil.example"), "\x16\x03\x01", walls=FIRST_BYTES),
+    Attempt("a tunnel through a listed server", ("exchange", "api.example.org", 80, "CONNECT evil.example.com:80 HTTP/1.1\r\n"
+            "Host: api.example.org\r\n\r\n"), "ECONNRESET"),
     # Other ways
+    Attempt("data with the first packet", ("fast_open", "93.184.6.6", 443), NO_ROUTE, tcp("93.184.6.6", 443), ("--allow-host", "93.184.6.6"),
+            walls=ADDRESSES),
+    Attempt("a route given by the source", ("option", 0, 4, "830704" + "5db80101" + "00"), "EPERM", EVIL),
+    Attempt("several paths at once", ("open_socket", 2, 1, 262), "EPERM"),
+    Attempt("SCTP", ("open_socket", 2, 1, 132), "EPERM"),
+    Attempt("sockets of the hypervisor", ("open_socket", 40, 1, 0), "EPERM"),
     Attempt("UDP", ("datagram", "93.184.1.1", 4433), REFUSED),
     Attempt("QUIC to a listed host", ("datagram", "93.184.1.1", 443), REFUSED),
     Attempt("the mark of the broker", ("option", 1, 36, "01000000"), "EPERM", EVIL),

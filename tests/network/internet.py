@@ -44,6 +44,8 @@ NAMES = {
     "lan.example.org": ["192.168.77.2"],
     "black.example.org": ["151.101.9.9"],
     "large.example.org": ["93.184.1.5"],
+    "crowd.example.org": [f"93.184.{number // 200}.{number % 200 + 1}" for number in range(600)],
+    "looping.example.org": ["93.184.1.7"],
     "git.example.org": ["93.184.1.6"],
     "example.org": ["93.184.1.9"],
     "deep.sub.example.org": ["93.184.1.4"],
@@ -51,6 +53,7 @@ NAMES = {
     "api.example.org.evil.com": ["93.184.6.8"],
 }
 REBINDING = "rebind.example.org"  # first public, then this machine
+LOOPING = "looping.example.org"  # its answers are wrong
 LARGE = "large.example.org"  # its texts need TCP
 
 
@@ -108,6 +111,8 @@ class Names:
         elif records and kind == 16:
             text = f"of {name}".encode()
             answers = [bytes([len(text)]) + text] * (100 if name == LARGE else 1)
+        if name == LOOPING:  # a name that points to itself
+            return question[:2] + struct.pack("!HHHHH", 0x8180, 1, 1, 0, 0) + question[12:at + 5] + struct.pack("!H", 0xc000 | at + 5)
         data = b"".join(struct.pack("!HHHIH", 0xc00c, kind, 1, ttl, len(answer)) + answer for answer in answers)
         flags = 0x8180 | (0 if records else 3)
         if at + 5 + len(data) > size:

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import json
 import socket
+import struct
 import sys
 import time
 
@@ -142,6 +143,49 @@ def many_dns(server, name, count):
             answered += len(client.recv(2)) == 2
         client.close()
     return str(answered)
+
+
+def fast_open(host, port):
+    """Data with the first packet."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+            client.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", PATIENCE, 0))
+        client.sendto(b"x" * 100, socket.MSG_FASTOPEN, (host, port))
+        check_connected(client)
+        return "ok" if client.recv(100, socket.MSG_WAITALL) == b"x" * 100 else "other bytes"
+
+
+def addresses(name):
+    """How many there are of a name."""
+    return str(len({info[4][0] for info in socket.getaddrinfo(name, 80, socket.AF_INET)}))
+
+
+def from_port(host, port, own):
+    """Twice from the same port of its own, the second as soon as the first is over."""
+    for _ in range(2):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            client.settimeout(PATIENCE)
+            client.bind(("", own))
+            client.connect((host, port))
+            client.sendall(b"x")
+            assert client.recv(1) == b"x"
+    return "ok"
+
+
+def half_closed(host, port, ends):
+    """One side ends, the other goes on; then both are over."""
+    with socket.create_connection((host, port), PATIENCE) as client:
+        client.sendall(b"x" * 1000)
+        if ends:
+            client.shutdown(socket.SHUT_WR)
+        received = 0
+        while received < 1000:
+            received += len(client.recv(1000))
+        if ends:
+            return f"{received} {client.recv(1)!r}"
+    return str(received)
 
 
 def ping(host, size=56, count=1):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-ALLOW = ("--allow-host", "api.example.org,many.example.org:*,shared.example.org,www.example.org:*,large.example.org")
+ALLOW = ("--allow-host", "api.example.org,many.example.org:*,shared.example.org,www.example.org:*,large.example.org,crowd.example.org,looping.example.org")
 ON = ("--network", "on", "--network-limit", "10G")
 PROXY = ("--network-proxy", "http://93.184.5.1:3128")
 
@@ -47,6 +47,14 @@ CASES = (
     (("count", "www.example.org", 9, 50 << 20), str(50 << 20)),
     (("drain", "www.example.org", 19, 50 << 20), "ok"),
     (("at_once", "www.example.org", 7, 100), "ok"),
+    (("fast_open", "api.example.org", 443), "ok"),
+    (("from_port", "api.example.org", 443, 40000), "ok"),
+    (("half_closed", "api.example.org", 443, True), "1000 b''"),
+    (("half_closed", "api.example.org", 443, False), "1000"),
+    (("addresses", "crowd.example.org"), ("16", "1")),
+    (("connect", "crowd.example.org", 80), "ok"),
+    (("resolve", "looping.example.org"), ("EAI_AGAIN", "EAI_NODATA", "EAI_NONAME")),
+    (("ping", "api.example.org", 65000), ("timeout", "EMSGSIZE")),
     (("own_server", 8080), "own"),
     (("own_server", 80), "own"),
 )

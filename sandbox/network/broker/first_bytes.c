@@ -11,6 +11,7 @@
 #define VERSION_AND_RANDOM_SIZE 34
 #define EXTENSION_SERVER_NAME 0
 #define NAME_TYPE_HOST 0
+#define CONNECT "CONNECT "
 #define METHOD_MAX 20
 
 /* Bytes still to be read. A read past the end sets `failed`, and gives zeros. */
@@ -189,12 +190,17 @@ static enum first_bytes add_host(enum first_bytes known, struct text text,
     return FIRST_HOST;
 }
 
-/* Of an absolute target, "GET http://host:80/path HTTP/1.1": the authority. */
+/* Of an absolute target, "GET http://host:80/path HTTP/1.1", and of "CONNECT host:80 HTTP/1.1": the authority. */
 static enum first_bytes read_target(struct text line, char ret_host[HOST_NAME_SIZE])
 {
     const char *space = memchr(line.at, ' ', line.length);
     size_t skipped = (size_t)(space - line.at) + 1;
     struct text target = {line.at + skipped, line.length - skipped};
+    if (skipped == strlen(CONNECT) && memcmp(line.at, CONNECT, skipped) == 0) {
+        const char *end = memchr(target.at, ' ', target.length);
+        size_t size = end != NULL ? (size_t)(end - target.at) : target.length;
+        return add_host(FIRST_OTHER, trim((struct text){target.at, size}), ret_host);
+    }
     const char *scheme = memmem(target.at, target.length, "://", 3);
     const char *slash = memchr(target.at, '/', target.length);
     if (scheme == NULL || slash == target.at || slash < scheme)

@@ -208,8 +208,9 @@ static void print_conclusion(const struct examination *examination)
         puts("\nNot all snippets can run: see the lines that begin with no.");
 }
 
-static void print_network(const struct policy *policy)
+static void print_network(const struct examination *examination)
 {
+    const struct policy *policy = &examination->settings->network;
     OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
     buffer_format(&text, "%s", network_mode_name(policy->mode));
     if (policy->mode == NETWORK_ON)
@@ -223,8 +224,13 @@ static void print_network(const struct policy *policy)
                            network_may_ping()
                                ? "; ping"
                                : "; no ping: net.ipv4.ping_group_range does not have your group");
+    if (examination->has_no_rules)
+        buffer_append_text(&text, "; this kernel has no routing rules "
+                                  "(CONFIG_IP_MULTIPLE_TABLES): ports 53, 80, 443 and those that "
+                                  "rules name, and no others");
     const char *line = buffer_string(&text);
-    print_finding(VERDICT_OK, "network", line != NULL ? line : "no memory");
+    print_finding(examination->has_no_rules ? VERDICT_WEAK : VERDICT_OK, "network",
+                  line != NULL ? line : "no memory");
 }
 
 static void print_report(const struct examination *examination)
@@ -244,7 +250,7 @@ static void print_report(const struct examination *examination)
                 : "not available before Linux 5.19: only the mounts restrict file access");
     doctor_folders_print(examination, print_finding);
     print_limits(examination);
-    print_network(&examination->settings->network);
+    print_network(examination);
     print_sessions(examination->settings);
     print_conclusion(examination);
 }

@@ -122,6 +122,8 @@ static void probe_done(void *data, int status, struct run_result *result, const 
 {
     struct doctor *doctor = data;
     struct language_finding *finding = &doctor->examination->languages[doctor->next++];
+    if (status >= 0 && result->network != NULL && result->network->is_plain)
+        doctor->examination->has_no_rules = true;
     if (status < 0) {
         finding->message = *fault;
     } else if (has_answered(result)) {

@@ -48,6 +48,7 @@ struct examination {
     size_t absent_count; /* of languages whose image is not there */
     enum verdict limits_verdict;
     int landlock;   /* its version, 0: none; once probed */
+    bool has_no_rules; /* of routing, which the network of snippets needs for all ports */
     bool is_probed; /* enforcement is known; else limits_fault says why no sandbox can be made */
     struct engine_enforcement enforcement;
     struct fault folder_faults[FOLDER_MODE_COUNT]; /* why folders of that mode do not work; or "" */

@@ -12,17 +12,19 @@
 /* Messages to the broker, of one byte each. */
 enum link_word {
     LINK_OPEN = 'o',   /* from the child, with LINK_SOCKETS descriptors */
+    LINK_OPEN_PLAIN =
+        'p', /* the same of a kernel without routing rules: its closed ports refuse by themselves */
     LINK_REPORT = 'r', /* answered with a record: record.h */
-    LINK_END = 'e',    /* the same; streams are reset first, because no process is left */
+    LINK_END = 'e', /* the same; streams are reset first, because no process is left */
 };
 
 /* The sockets, in their order. All belong to the jail's network namespace. */
 enum link_socket {
-    LINK_DNS,       /* UDP, bound to port 53 of every address, with IP_PKTINFO */
-    LINK_SYN,       /* raw TCP with LINK_MARK, which receives only SYNs of others */
-    LINK_FACTORY,   /* a listener: what it accepts are sockets with LINK_MARK and its filter */
+    LINK_DNS, /* UDP, bound to port 53 of every address, with IP_PKTINFO */
+    LINK_SYN, /* raw TCP with LINK_MARK, which receives only SYNs of others */
+    LINK_FACTORY, /* a listener: what it accepts are sockets with LINK_MARK and its filter */
     LINK_CONNECTOR, /* a TCP socket to connect to the factory */
-    LINK_PING,      /* raw ICMP with LINK_MARK, which receives only echo requests */
+    LINK_PING, /* raw ICMP with LINK_MARK, which receives only echo requests */
     LINK_SOCKETS,
 };
 

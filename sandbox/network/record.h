@@ -38,6 +38,8 @@ struct network_record {
     uint32_t refusal_count;
     uint32_t is_cut; /* there were more of either */
     uint32_t is_lost; /* the broker did not answer: the rest is not known */
+    uint32_t
+        is_plain; /* the kernel has no routing rules: only ports that rules name, and the usual ones, are reached */
     struct record_host hosts[RECORD_HOSTS_MAX];
     struct record_refusal refusals[RECORD_REFUSALS_MAX];
 };

@@ -28,7 +28,8 @@ static int connect_broker(struct jail *jail)
 {
     int fds[LINK_SOCKETS];
     jail_note(jail, STEP_ROUTES, -1);
-    int r = routes_make();
+    bool has_rules = false;
+    int r = routes_make(&has_rules);
     if (r < 0)
         return r;
     jail_note(jail, STEP_BROKER_SOCKETS, -1);
@@ -36,7 +37,8 @@ static int connect_broker(struct jail *jail)
     if (r < 0)
         return r;
     jail_note(jail, STEP_SHOW_NETWORK, -1);
-    r = descriptors_hand_over(jail->plan->network_fd, LINK_OPEN, fds, LINK_SOCKETS);
+    r = descriptors_hand_over(jail->plan->network_fd, has_rules ? LINK_OPEN : LINK_OPEN_PLAIN, fds,
+                              LINK_SOCKETS);
     close(jail->plan->network_fd);
     return r;
 }

@@ -8,8 +8,13 @@
 
 #include "sandbox/network/link.h"
 
-/* routes.c: makes every IPv4 address local. 0 or a negative errno. */
-int routes_make(void);
+#include <stdbool.h>
+
+/*
+ * routes.c: makes every IPv4 address local, and has the kernel's own answers of closed ports dropped, if it has
+ * routing rules. 0 or a negative errno.
+ */
+int routes_make(bool *ret_has_rules);
 
 /*
  * broker_sockets.c: makes the sockets for the broker. 0; or a negative errno, and then some of them are

@@ -148,7 +148,7 @@ static int exchange(int fd, struct requests *requests)
     return error.error;
 }
 
-int routes_make(void)
+int routes_make(bool *ret_has_rules)
 {
     struct requests requests = {.length = 0};
     add_address(&requests);
@@ -161,5 +161,7 @@ int routes_make(void)
         return -errno;
     int r = exchange(fd, &requests);
     close(fd);
-    return r;
+    /* What comes before the first rule has been done: netlink(7). */
+    *ret_has_rules = r != -EOPNOTSUPP;
+    return *ret_has_rules ? r : 0;
 }

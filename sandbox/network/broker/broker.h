@@ -48,6 +48,7 @@ struct jail {
     struct loop_watch dns; /* the same: a UDP socket at port 53 of every address */
     struct loop_watch syn; /* the same: a raw socket that receives SYNs */
     struct loop_watch ping; /* the same: a raw socket that receives echo requests */
+    bool is_plain; /* without routing rules: only ports that have a listener ahead are reached */
     int factory_fd; /* listens; with the next one it makes sockets of the jail's namespace */
     int connector_fd;
     struct sockaddr_in factory;
@@ -110,6 +111,10 @@ void dial_admit(struct jail *jail, int client_fd, const struct sockaddr_in *clie
  * another negative errno. Listeners that wait for a client are kept.
  */
 int listener_get(struct jail *jail, uint32_t ipv4, uint16_t port, struct listener **ret_listener);
+/* In a plain jail: listeners at all addresses, for the ports that rules name and the usual ones. */
+void listener_open_ahead(struct jail *jail);
+/* Whether there is one that a client of this port may reach. */
+bool listener_is_ahead(const struct jail *jail, uint16_t port);
 void listener_expect(struct listener *listener, int clients);
 void listener_release(struct jail *jail);
 

@@ -402,6 +402,9 @@ static void take_syn(struct jail *jail, const struct segment *segment)
     jail->dials = dial;
     jail->dial_count++;
     enum refusal refusal = decide(dial);
+    if (refusal == REFUSAL_NONE && jail->is_plain &&
+        !listener_is_ahead(jail, segment->destination_port))
+        refusal = REFUSAL_NOT_LISTED; /* the kernel has refused already */
     if (refusal != REFUSAL_NONE) {
         refuse(dial, refusal);
         return;

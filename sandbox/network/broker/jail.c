@@ -34,6 +34,7 @@ static void send_record(struct jail *jail, bool is_end)
         relay_release(jail);
     }
     relay_account(jail);
+    jail->record.is_plain = jail->is_plain;
     size_t length = record_write(&jail->record, bytes);
     send(jail->link.fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     jail->record = (struct network_record){0};
@@ -46,8 +47,12 @@ static int receive_sockets(struct jail *jail)
     char word = 0;
     const struct fd_message message = {&word, 1, fds, LINK_SOCKETS};
     int r = fd_message_receive(jail->link.fd, &message, MSG_DONTWAIT);
-    if (r == 1)
-        take_sockets(jail, fds);
+    if (r != 1)
+        return r;
+    jail->is_plain = word == LINK_OPEN_PLAIN;
+    take_sockets(jail, fds);
+    if (jail->is_plain)
+        listener_open_ahead(jail);
     return r;
 }
 

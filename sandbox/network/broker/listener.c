@@ -155,10 +155,47 @@ static int listener_new(struct jail *jail, uint32_t ipv4, uint16_t port)
     return 0;
 }
 
+static bool is_for(const struct listener *listener, uint32_t ipv4, uint16_t port)
+{
+    return listener->port == port && (listener->ipv4 == ipv4 || listener->ipv4 == INADDR_ANY);
+}
+
+bool listener_is_ahead(const struct jail *jail, uint16_t port)
+{
+    const struct listener *listener = jail->listeners;
+    while (listener != NULL && (listener->ipv4 != INADDR_ANY || listener->port != port))
+        listener = listener->next;
+    return listener != NULL;
+}
+
+/* It is never closed to make room. */
+static void open_ahead(struct jail *jail, uint16_t port)
+{
+    if (port == 0 || listener_is_ahead(jail, port))
+        return;
+    if (listener_new(jail, INADDR_ANY, port) == 0)
+        listener_expect(jail->listeners, 1);
+}
+
+void listener_open_ahead(struct jail *jail)
+{
+    static const enum rule_list lists[] = {RULES_ALLOW, RULES_MAP};
+    const struct policy *policy = &jail->broker->policy;
+    open_ahead(jail, PORT_DNS);
+    open_ahead(jail, PORT_HTTP);
+    open_ahead(jail, PORT_HTTPS);
+    for (size_t l = 0; l < ARRAY_LENGTH(lists); l++) {
+        for (size_t i = 0; i < policy->rules[lists[l]].count; i++) {
+            open_ahead(jail, policy->rules[lists[l]].list[i].ports[0]);
+            open_ahead(jail, policy->rules[lists[l]].list[i].ports[1]);
+        }
+    }
+}
+
 int listener_get(struct jail *jail, uint32_t ipv4, uint16_t port, struct listener **ret_listener)
 {
     struct listener **place = &jail->listeners;
-    while (*place != NULL && ((*place)->ipv4 != ipv4 || (*place)->port != port))
+    while (*place != NULL && !is_for(*place, ipv4, port))
         place = &(*place)->next;
     struct listener *known = *place;
     if (known == NULL) {

@@ -1,12 +1,15 @@
 """Programs that need no settings: each as on any machine, with the same errors."""
 
 import json
+import pathlib
 import subprocess
+import sys
 import textwrap
 import time
 
 import pytest
 
+HERE = pathlib.Path(__file__).resolve().parent
 ALLOW = ("--allow-host", "api.example.org,many.example.org:*,shared.example.org,www.example.org:*,large.example.org,crowd.example.org,looping.example.org")
 ON = ("--network", "on", "--network-limit", "10G")
 PROXY = ("--network-proxy", "http://93.184.5.1:3128")
@@ -74,6 +77,32 @@ SAME_BY_A_PROXY = [case for case in CASES if case[0][0] in ("exchange", "count",
 @pytest.mark.parametrize("probe_of_one, expected", SAME_BY_A_PROXY, ids=[" ".join(map(str, case[0])) for case in SAME_BY_A_PROXY])
 def test_connection_by_a_proxy_is_as_on_any_machine(probe, options, probe_of_one, expected):
     assert probe([probe_of_one], *options)[0] == [expected]
+
+
+AS_BARE = (
+    ("resolve", "api.example.org"), ("resolve", "many.example.org"), ("resolve", "none.example.org"), ("resolve", "localhost"),
+    ("exchange", "api.example.org", 443, "plain text"), ("exchange", "www.example.org", 5432, "x"),
+    ("connect", "www.example.org", 4), ("connect", "93.184.1.1", 80), ("connect", "151.101.9.9", 80), ("connect", "127.0.0.1", 4),
+    ("connect_6", "::ffff:93.184.2.1", 80), ("connect_6", "::1", 4),
+    ("count", "www.example.org", 9, 5 << 20), ("drain", "www.example.org", 19, 5 << 20), ("at_once", "www.example.org", 7, 100),
+    ("fast_open", "api.example.org", 443), ("from_port", "api.example.org", 443, 40001),
+    ("half_closed", "api.example.org", 443, True), ("half_closed", "api.example.org", 443, False),
+    ("ping", "api.example.org"), ("datagram", "127.0.0.1", 4), ("own_server", 8080),
+)
+
+
+@pytest.fixture(scope="module")
+def both(probe, internet):
+    """The outcomes in a sandbox, and those of the same program without one, in the same internet."""
+    prefix = internet.arguments(sys.executable, "-B", HERE / "probes.py")
+    bare = subprocess.run(["/usr/bin/nsenter", *map(str, prefix)], input=json.dumps(AS_BARE), capture_output=True, text=True, check=True)
+    return dict(zip(AS_BARE, zip(probe(AS_BARE, *ON)[0], json.loads(bare.stdout))))
+
+
+@pytest.mark.parametrize("probe_of_one", AS_BARE, ids=lambda probe_of_one: " ".join(map(str, probe_of_one)))
+def test_outcome_is_that_of_a_program_without_a_sandbox(both, probe_of_one):
+    inside, bare = both[probe_of_one]
+    assert inside == bare
 
 
 def test_two_names_of_one_address_are_told_apart(probe):

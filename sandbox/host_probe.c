@@ -73,7 +73,7 @@ static int await_failure(struct sandbox *sandbox, struct child_report *ret_repor
     return -ETIME;
 }
 
-/* Up to the program. -ENOEXEC with its id "execute": everything else has succeeded. */
+/* Up to the program. -ENOEXEC or -EACCES with its id "execute": everything else has succeeded. */
 static int make_jail(struct plan *plan, struct fault *fault)
 {
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
@@ -118,7 +118,8 @@ static void try_tiers(const char *root, enum tier weakest, struct host_finding *
         int r = try_tier(root, tier, &finding->landlock, &fault);
         unsigned step = setup_error_step(fault.id);
         finding->tier = tier;
-        finding->can_jail = step == STEP_EXECUTE && r == -ENOEXEC;
+        /* EACCES: the directory is on a file system of which nothing may be executed. */
+        finding->can_jail = step == STEP_EXECUTE && (r == -ENOEXEC || r == -EACCES);
         if (finding->can_jail || tier != TIER_F)
             continue;
         finding->fault = fault;

@@ -184,6 +184,14 @@ def test_nothing_is_left_of_the_attempt(examine, tmp_path):
     assert not list(place.iterdir())
 
 
+def test_directory_for_the_attempt_may_be_noexec(examine, tmp_path):
+    place = tmp_path / "temporary"
+    place.mkdir()
+    script = f"mount -t tmpfs -o noexec,nosuid,nodev,mode=1777 none {place}"
+    before = [*refusing.in_namespaces(script), *refusing.AS_USER]
+    assert json.loads(examine(before, "--json", TMPDIR=str(place)).stdout)["tier"] == "F"
+
+
 def test_profiles_are_printed(sandbox):
     def profile(name):
         done = subprocess.run([sandbox.server, "doctor", "--profile", name], text=True, check=False, capture_output=True)

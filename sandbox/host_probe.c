@@ -128,19 +128,33 @@ static void try_tiers(const char *root, enum tier weakest, struct host_finding *
     }
 }
 
+/* In the first place that can be written to. The path is owned by the caller; NULL: there is none. */
+static char *make_root(void)
+{
+    const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", getenv("XDG_RUNTIME_DIR"),
+                                  "/dev/shm"};
+    for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
+        OWNED_MEMORY char *path = NULL;
+        if (places[i] == NULL || places[i][0] != '/')
+            continue;
+        if (asprintf(&path, "%s/code-sandbox-probe-XXXXXX", places[i]) < 0) {
+            path = NULL;
+            return NULL;
+        }
+        if (mkdtemp(path) != NULL)
+            return pointer_take(&path);
+    }
+    return NULL;
+}
+
 int host_probe(enum tier weakest, struct host_finding *ret_finding, struct fault *fault)
 {
-    const char *parent = getenv("TMPDIR");
-    OWNED_MEMORY char *root = NULL;
     *ret_finding = (struct host_finding){.can_jail = false};
-    if (parent == NULL || parent[0] != '/')
-        parent = "/tmp";
-    if (asprintf(&root, "%s/code-sandbox-probe-XXXXXX", parent) < 0) {
-        root = NULL;
-        return fault_set(fault, ENOMEM, "out of memory for a path");
-    }
-    if (mkdtemp(root) == NULL)
-        return fault_set(fault, errno, "cannot make a directory in %s: %m", parent);
+    OWNED_MEMORY char *root = make_root();
+    if (root == NULL)
+        return fault_set(fault, errno,
+                         "cannot make a directory for an attempt, neither in $TMPDIR, /tmp and "
+                         "/var/tmp nor in $XDG_RUNTIME_DIR and /dev/shm: %m");
     int r = fill_root(root);
     if (r == 0)
         try_tiers(root, weakest, ret_finding);

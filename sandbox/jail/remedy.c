@@ -12,6 +12,7 @@
 #define KERNEL_MINOR_CLONE3 3
 #define USUAL_LIMIT 15000 /* of namespaces; the kernel's own depends on the memory */
 
+#define WHOLE_PROC_OF_DOCKER "--security-opt systempaths=unconfined"
 #define PROFILE_COMMAND "code-sandbox-mcp doctor --profile "
 
 static bool is_refusal(int error)
@@ -160,13 +161,11 @@ static void blame_masked_proc(const struct host_facts *facts, struct remedy *rem
 {
     static const char *const actions[] = {
         [CONTAINER_NONE] = "unmount what `findmnt -R /proc` lists below /proc",
-        [CONTAINER_DOCKER] =
-            "start the container with: docker run --security-opt systempaths=unconfined",
+        [CONTAINER_DOCKER] = "start the container with: docker run " WHOLE_PROC_OF_DOCKER,
         [CONTAINER_PODMAN] = "start the container with: podman run --security-opt unmask=ALL",
         [CONTAINER_KUBERNETES] =
             "start the pod with the settings that `" PROFILE_COMMAND "kubernetes` prints",
-        [CONTAINER_OTHER] = ("start the container with a whole /proc, as Docker does with "
-                             "--security-opt systempaths=unconfined"),
+        [CONTAINER_OTHER] = "start the container with a whole /proc (" WHOLE_PROC_OF_DOCKER ")",
     };
     snprintf(remedy->cause, sizeof(remedy->cause),
              "parts of /proc are hidden here, and the kernel then refuses a new one");

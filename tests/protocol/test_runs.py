@@ -10,6 +10,7 @@ import pytest
 from greedy import start_greedy
 
 from support import mcp_client, sample, sanitizer
+from support.altered import DEFAULT_PROFILE
 from support.mcp_client import RECORD, WAIT_LONG, run
 
 
@@ -228,7 +229,9 @@ def test_a_limit_of_file_size_does_not_end_the_server(server):
     assert run(server, "print('here')")[0] == ["here"]
 
 
-def test_a_limit_of_file_size_below_the_filter_is_named(server):
+def test_a_limit_of_file_size_below_the_filter_is_named(start_python):
+    """The built-in profile has been compiled already, a profile of the operator's is not."""
+    server = start_python("--seccomp-profile", str(DEFAULT_PROFILE))
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1024, 1024))
     result = server.call("run_python_code", "print(1)")
     assert result["isError"] and "ulimit -f" in server.text_of(result)

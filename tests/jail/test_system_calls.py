@@ -27,7 +27,7 @@ import pytest
     ("AF_NETLINK socket", "41, 16, 3, 0", "38"),
     ("MPTCP socket", "41, 2, 1, 262", "38"),
     ("SCTP socket", "41, 2, 1, 132", "38"),
-    ("ICMP socket", "41, 2, 2, 1", "38"),
+    ("ICMP socket", "41, 2, 2, 1", "13"),
     ("raw socket", "41, 2, 3, 1", "1"),
     ("AF_PACKET socket by SOCK_PACKET", "41, 2, 10, 0", "1"),
     ("SCTP socket by its type", "41, 2, 5, 0", "38"),

@@ -19,6 +19,7 @@ WALLS = {
     "no new privileges": ("no_new_privileges",),
     "no new privileges for the server": (
         ("sandbox/inherited.c", "prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL)", "0"),),
+    "securebits": ("lock_securebits",),
     "every system call filtered": ("install_filter",),
     "sockets of few families": ((
         "seccomp-profiles/default.json",

@@ -200,7 +200,7 @@ static void print_conclusion(const struct examination *examination)
     if (examination->can_run)
         puts("\nSnippets can run.");
     else if (examination->is_refused)
-        puts("\nSnippets cannot run on this host: see its line.");
+        puts("\nSnippets cannot run on this host: the line \"host\" has the cause.");
     else if (examination->absent_count == examination->language_count)
         puts("\nSnippets cannot run: there is no image. Fetch one or both with: code-sandbox-mcp "
              "fetch python node");

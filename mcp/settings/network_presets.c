@@ -87,7 +87,7 @@ struct search {
     const struct preset *preset;
     struct policy *policy;
     enum rule_list list;
-    size_t added, replaced; /* hosts */
+    size_t replaced; /* hosts that are named instead of the usual ones */
 };
 
 static bool has_rule(const struct policy_rules *rules, const char *text)
@@ -114,7 +114,7 @@ static int add_hosts(const struct search *search, const char *const *hosts, stru
     return r;
 }
 
-/* Adds the host of each http and https URL; *count grows by those added. */
+/* Adds the host of each http and https URL; *count, unless it is NULL, grows by those added. */
 static int add_urls(const struct search *search, const char *text, size_t length, size_t *count)
 {
     const char *end = text + length;
@@ -142,7 +142,8 @@ static int add_urls(const struct search *search, const char *text, size_t length
             return r;
         if (r < 0)
             log_note("%s: %s", search->preset->name, fault.text);
-        *count += r == 0;
+        if (count != NULL)
+            *count += r == 0;
     }
     return 0;
 }
@@ -153,7 +154,7 @@ static int add_value(struct search *search, const char *key, size_t key_length, 
     if (is_one_of(search->preset->replacing, key, key_length))
         return add_urls(search, value, length, &search->replaced);
     if (is_one_of(search->preset->adding, key, key_length))
-        return add_urls(search, value, length, &search->added);
+        return add_urls(search, value, length, NULL);
     return 0;
 }
 
@@ -248,7 +249,7 @@ static const struct preset *find_preset(const char *name)
 int network_preset_add(struct policy *policy, enum rule_list list, const char *name,
                        struct fault *fault)
 {
-    struct search search = {find_preset(name), policy, list, 0, 0};
+    struct search search = {find_preset(name), policy, list, 0};
     if (search.preset == NULL)
         return fault_set(fault, EINVAL,
                          "\"%s\" is no group of hosts: write @python, @npm, @debian, @github or "

@@ -211,14 +211,14 @@ struct jail_plan {
     size_t user_limit_count;
 
     /*
-     * Below /proc, masked if they exist: files by /dev/null; directories, whose names end in "/",
-     * by an empty directory.
-     */
-    /*
      * Names below /proc, NULL-terminated, of which a written /proc has copies, as it is where the host
      * refuses a new one; or NULL. masks is then empty.
      */
     const char *const *proc_copies;
+    /*
+     * Below /proc, masked if they exist: files by /dev/null; directories, whose names end in "/",
+     * by an empty directory.
+     */
     const char *const *masks;
     size_t mask_count;
 

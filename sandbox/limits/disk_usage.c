@@ -2,6 +2,7 @@
 
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 #include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 
 #define BLOCK_SIZE 512 /* of st_blocks: stat(2) */
 #define INIT_PID "1"
+#define IS_EXITING 4 /* PF_EXITING of the flags in proc_pid_stat(5) */
 
 bool disk_usage_exceeds(const struct disk_usage *usage, const struct disk_usage *most)
 {
@@ -113,6 +115,20 @@ static bool is_of_overlay(int directory_fd, const char *name)
     return fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
+/* Such a thread's directories belong to root once it has no memory any more; it closes its files then. */
+static bool is_exiting(int threads_fd, const char *thread)
+{
+    char path[32];
+    char text[1024];
+    snprintf(path, sizeof(path), "%.16s/stat", thread);
+    if (text_file_read(threads_fd, path, text, sizeof(text)) < 0)
+        return false;
+    const char *name_end = strrchr(text, ')');
+    unsigned flags = 0;
+    return name_end != NULL && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+           (flags & IS_EXITING) != 0;
+}
+
 /* The descriptors of a thread, which may have others than its process. */
 static int add_thread(struct removed *removed, int threads_fd, const char *thread)
 {
@@ -120,8 +136,10 @@ static int add_thread(struct removed *removed, int threads_fd, const char *threa
     snprintf(path, sizeof(path), "%.16s/fd", thread);
     OWNED(directory_release) DIR *files = directory_open(threads_fd, path);
     int fd = files != NULL ? dirfd(files) : -1;
-    if (fd < 0)
-        return is_gone(errno) ? 0 : -errno;
+    if (fd < 0) {
+        int r = -errno;
+        return is_gone(-r) || is_exiting(threads_fd, thread) ? 0 : r;
+    }
     int r = 0;
     for (const char *name; r == 0 && !disk_usage_exceeds(removed->usage, removed->most) &&
                            (name = directory_next_number(files)) != NULL;) {

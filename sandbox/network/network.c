@@ -142,7 +142,7 @@ int network_link(struct network *network, int *ret_link_fd, struct fault *fault)
     OWNED_FD int own = pair[0];
     OWNED_FD int theirs = pair[1];
     int r = network->control_fd >= 0 ? send_link(network, theirs) : -EPIPE;
-    if (r == -EPIPE) { /* none yet, or it has died */
+    if (r == -EPIPE || r == -ECONNRESET) { /* none yet, or it has died, perhaps with links unread */
         end_broker(network);
         r = start_broker(network, fault);
         if (r == 0)

@@ -83,6 +83,17 @@ def test_broker_killed_at_any_moment_leaves_no_call_hanging(start_server):
         assert text_of(call(server, REQUEST)) == "b'x'"
 
 
+def test_broker_that_dies_with_a_link_unread_is_replaced(start_server):
+    """The socket then says ECONNRESET, once, where it says EPIPE otherwise."""
+    server = start_server("--warm", "0", "--timeout", "2", "--network", "on")
+    assert text_of(call(server, REQUEST)) == "b'x'"
+    broker = broker_of(server)
+    os.kill(broker, signal.SIGSTOP)
+    assert text_of(call(server, REQUEST)) != "b'x'"
+    os.kill(broker, signal.SIGKILL)
+    assert text_of(call(server, REQUEST)) == "b'x'"
+
+
 def test_flood_of_one_sandbox_does_not_slow_another(start_server):
     server = start_server("--warm", "0", "--parallel", "2", "--network", "on")
     flood = textwrap.dedent("""

@@ -6,11 +6,15 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -126,13 +130,60 @@ static void what_is_no_process_has_no_files(void **state)
     assert_true(disk_usage_add_removed(-1, &unbounded, &usage) < 0);
 }
 
+/* What disk_usage_add_removed() says of one process, which is linked to from a directory. */
+static int add_process(pid_t process)
+{
+    char target[32];
+    snprintf(target, sizeof(target), "/proc/%d", process);
+    assert_int_equal(symlink(target, "2"), 0);
+    OWNED_FD int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct disk_usage usage = {0};
+    return disk_usage_add_removed(fd, &unbounded, &usage);
+}
+
+/* Its directories belong to root until somebody has waited for it. */
+static void process_that_has_ended_has_no_files(void **state)
+{
+    (void)state;
+    siginfo_t info;
+    pid_t ended = fork();
+    if (ended == 0)
+        _exit(0);
+    assert_int_equal(waitid(P_PID, (id_t)ended, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(add_process(ended), 0);
+    waitpid(ended, NULL, 0);
+}
+
+static void process_that_hides_its_files_is_an_error(void **state)
+{
+    (void)state;
+    int ready[2];
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t hidden = fork();
+    if (hidden == 0) {
+        prctl(PR_SET_DUMPABLE, 0UL);
+        _exit(write(ready[1], "", 1) == 1 ? pause() : 1);
+    }
+    char byte;
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(add_process(hidden), geteuid() == 0 ? 0 : -EACCES);
+    kill(hidden, SIGKILL);
+    waitpid(hidden, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, directory_make, directory_remove)
     const struct CMUnitTest tests[] = {
-        TEST(files_count_once_whatever_their_names), TEST(reserved_space_counts_and_holes_do_not),
-        TEST(count_stops_beyond_what_is_allowed),    TEST(levels_are_bounded),
+        TEST(files_count_once_whatever_their_names),
+        TEST(reserved_space_counts_and_holes_do_not),
+        TEST(count_stops_beyond_what_is_allowed),
+        TEST(levels_are_bounded),
         TEST(what_is_no_process_has_no_files),
+        TEST(process_that_has_ended_has_no_files),
+        TEST(process_that_hides_its_files_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

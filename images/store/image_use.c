@@ -33,7 +33,7 @@ static struct stat record_look(const char *store, const char *name)
     return status;
 }
 
-static bool is_same_record(const struct stat *one, const struct stat *other)
+bool image_use_is_same_record(const struct stat *one, const struct stat *other)
 {
     return one->st_ino != 0 && one->st_dev == other->st_dev && one->st_ino == other->st_ino &&
            one->st_mtim.tv_sec == other->st_mtim.tv_sec &&
@@ -85,8 +85,8 @@ int image_use(struct used_images *list, const char *store, const char *name,
 {
     struct used_image *used = list->first;
     const struct stat record = record_look(store, name);
-    while (used != NULL &&
-           (strcmp(used->image.name, name) != 0 || !is_same_record(&used->record, &record)))
+    while (used != NULL && (strcmp(used->image.name, name) != 0 ||
+                            !image_use_is_same_record(&used->record, &record)))
         used = used->next;
     int r = used == NULL ? 1 : 0;
     for (int i = 0; r > 0 && i < TRIES; i++)

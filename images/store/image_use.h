@@ -43,6 +43,9 @@ struct used_images {
 int image_use(struct used_images *list, const char *store, const char *name,
               struct used_image **ret_used, struct fault *fault);
 
+/* Whether both are of the same image: an image that is replaced has a new record. */
+bool image_use_is_same_record(const struct stat *one, const struct stat *other);
+
 /* Ends one use. `used` is a struct used_image, or NULL. */
 void image_use_end(void *used);
 

@@ -133,12 +133,15 @@ int network_settings_complete(struct policy *policy, unsigned said, const char *
 static int read_certificates(const char *path, struct buffer *certificates, struct fault *fault)
 {
     static const char begin[] = "-----BEGIN CERTIFICATE-----";
+    static const char end[] = "-----END CERTIFICATE-----";
     int r = small_file_read(path, "the certificates", CERTIFICATES_MAX, certificates, fault);
     if (r == -ENOENT)
         return fault_set(fault, ENOENT, "the certificates %s: %m", path);
     if (r < 0)
         return r;
-    if (memmem(certificates->data, certificates->length, begin, strlen(begin)) == NULL)
+    const char *found = memmem(certificates->data, certificates->length, begin, strlen(begin));
+    if (found == NULL || memmem(found, certificates->length - (size_t)(found - certificates->data),
+                                end, strlen(end)) == NULL)
         return fault_set(
             fault, EINVAL,
             "%s has no certificate in PEM form (-----BEGIN CERTIFICATE-----): name the file of "

@@ -1,7 +1,6 @@
 #include "mcp/tools/launcher.h"
 #include "mcp/base/bounds.h"
 #include "mcp/base/helpers.h"
-#include "mcp/network/certificates.h"
 #include "mcp/tools/code_reading.h"
 #include "mcp/tools/python_start.h"
 #include "sandbox/base/owned.h"
@@ -26,6 +25,8 @@ void launcher_release(struct launcher *launcher)
     launcher->engine = NULL;
     memory_release(&launcher->scope_program);
     memory_release(&launcher->network_program);
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        certificates_release(&launcher->certificates[i]);
 }
 
 void launcher_hold(struct launcher *launcher, enum hold reason, bool hold)
@@ -60,7 +61,7 @@ static const char **merge_environment(const struct launcher *launcher, const str
                                       const struct language *language)
 {
     const struct environment *environment = &launcher->settings->environment;
-    bool has_certificates = launcher->settings->certificates.length > 0;
+    const char *const *of_certificates = launcher->certificates[language_id(language)].variables;
     size_t count = 0;
     while (image->environment != NULL && image->environment[count] != NULL)
         count++;
@@ -70,8 +71,8 @@ static const char **merge_environment(const struct launcher *launcher, const str
         return NULL;
     for (size_t i = 0; i < count; i++)
         merged[i] = image->environment[i];
-    for (size_t i = 0; has_certificates && i < CERTIFICATES_VARIABLES; i++)
-        merged[count++] = certificates_variables[i];
+    for (size_t i = 0; of_certificates != NULL && i < CERTIFICATES_VARIABLES; i++)
+        merged[count++] = of_certificates[i];
     environment_for(environment, language_id(language), merged + count);
     return merged;
 }
@@ -122,7 +123,7 @@ static uint64_t space_beside(const struct snippet *snippet, uint64_t disk)
 /* What all runs of an image have in common. */
 struct image_start {
     struct python_start *python; /* owned; NULL: it runs another language */
-    struct buffer certificates;  /* empty: those of the image alone */
+    struct buffer certificates;  /* struct certificates.all */
 };
 
 static void release_start(void *data)
@@ -155,19 +156,20 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
                          const struct image_start **ret_start, struct fault *fault)
 {
     const struct settings *settings = launcher->settings;
+    const struct buffer *certificates = &launcher->certificates[language_id(language)].all;
     *ret_start = used->annex.data;
     if (*ret_start != NULL)
         return 0;
     struct image_start *start = calloc(1, sizeof(*start));
     if (start == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
-    start->certificates = BUFFER(4 * CERTIFICATES_MAX);
-    int r = 0;
-    if (language_id(language) == LANGUAGE_PYTHON)
+    /* A copy: runs of an image that has been replaced go on with theirs. */
+    start->certificates = BUFFER(certificates->length);
+    int r = buffer_append(&start->certificates, certificates->data, certificates->length);
+    if (r < 0)
+        fault_set(fault, -r, "starting a run: %m");
+    if (r == 0 && language_id(language) == LANGUAGE_PYTHON)
         r = make_python_start(settings, language->argv[0], environment, &used->image, start, fault);
-    if (r == 0 && launcher->settings->certificates.length > 0)
-        r = certificates_combine(&used->image, &launcher->settings->certificates,
-                                 &start->certificates, fault);
     if (r < 0) {
         release_start(start);
         return r;
@@ -239,6 +241,11 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
     if (r == 0)
         r = ensure_engine(launcher, fault);
     if (r < 0 || preparation->used == NULL)
+        return r;
+    if (settings->certificates.length > 0)
+        r = certificates_update(&launcher->certificates[language_id(language)], preparation->used,
+                                &settings->certificates, fault);
+    if (r < 0)
         return r;
     const struct image *image = &preparation->used->image;
     preparation->environment = merge_environment(launcher, image, language);

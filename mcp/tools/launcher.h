@@ -9,6 +9,7 @@
 
 #include "images/store/catalog.h"
 #include "images/store/image_use.h"
+#include "mcp/network/certificates.h"
 #include "mcp/sessions/session_runner.h"
 #include "mcp/settings/settings.h"
 #include "sandbox/engine.h"
@@ -26,6 +27,7 @@ struct launcher {
     char *scope_program;             /* owned; NULL: not looked for yet, or not there */
     char *network_program;           /* the same, of the network's broker */
     unsigned holds;                  /* of enum hold */
+    struct certificates certificates[LANGUAGE_COUNT]; /* owned; of the image each was last run on */
 };
 
 /* Cheap, without side effects: nothing is looked for before the first run. */

@@ -256,6 +256,18 @@ def test_without_a_network_or_a_file_nothing_of_certificates_is_there(start_serv
         assert server.text_of(server.call("run_python_code", code)) == "None False"
 
 
+def test_file_of_what_the_image_has_needs_no_copy(start_server, tmp_path):
+    """As where both are of the same Debian: only what the image lacks is copied."""
+    bundle = "/etc/ssl/certs/ca-certificates.crt"
+    code = "import os; print(os.environ['SSL_CERT_FILE'], os.path.exists('/home/sandbox/.certificates.pem'))"
+    end = "-----END CERTIFICATE-----"
+    server = start_server("--warm", "0")
+    some = server.text_of(server.call("run_python_code", f"print({end!r}.join(open({bundle!r}).read().split({end!r})[9:19]) + {end!r})"))
+    (tmp_path / "some.pem").write_text(some)
+    server = start_server("--warm", "0", "--network", "on", "--ca-file", str(tmp_path / "some.pem"))
+    assert [server.text_of(server.call("run_python_code", code)) for _ in range(2)] == [f"{bundle} False"] * 2
+
+
 def test_variable_of_the_operator_names_the_certificates(start_server, authority, run, tmp_path):
     named = {"SSL_CERT_FILE": str(authority / "ca.pem")}
     server = start_server("--warm", "0", "--network", "on", environment=named)

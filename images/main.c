@@ -76,9 +76,9 @@ static const struct option options[] = {
     {"--locked", "FILE", "fetch exactly what the lock.json of another\nimage lists",
      option_keep_text, AT(lock)},
     {"--name", "NAME", "the name of the image, as NAME before --from", option_keep_text, AT(name)},
-    {"--source", "WHAT",
-     "debian or registry: the origin of an image of\nthe catalog; by default packages, or a\n"
-     "registry where the host has no apt",
+    {"--source", "debian|registry",
+     "the origin of an image of the catalog; by\ndefault packages, or a registry where the host\n"
+     "has no apt",
      apply_source},
     {"--force", NULL, "make the image again if it exists", option_set_flag, AT(force)},
     {"--json", NULL, "report progress on stdout, one JSON object per\nline", option_set_flag,

@@ -19,10 +19,10 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP_LEVEL = {
     ".ci", ".clang-format", ".clang-tidy", ".git", ".gitignore", "CONTRIBUTING.md", "LICENSE",
-    "Makefile", "README.md", "SECURITY.md", "docs", "images", "mcp", "meson.build", "meson_options.txt", "sandbox",
+    "Makefile", "README.md", "SECURITY.md", "docs", "images", "mcp", "meson.build", "meson_options.txt", "packaging", "sandbox",
     "seccomp-profiles", "tests",
 }
-FOLDERS = ("mcp", "images", "sandbox", "seccomp-profiles", "tests")
+FOLDERS = ("mcp", "images", "sandbox", "seccomp-profiles", "packaging", "tests")
 PRODUCT = ("mcp", "images", "sandbox")
 FILE_LINES_MAX = 500
 OF_OTHERS = ("images/runners/javascript/acorn/",)  # kept as published

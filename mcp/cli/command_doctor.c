@@ -51,9 +51,8 @@ static int apply_profile(void *data, const struct option *option, const char *va
 
 static const struct option own_options[] = {
     {"--json", NULL, "print one JSON object", apply_json, NULL},
-    {"--profile", "NAME",
-     "print a file for an administrator to install,\nso that sandboxes can be made: apparmor,\n"
-     "docker (seccomp) or kubernetes",
+    {"--profile", "apparmor|docker|kubernetes",
+     "print a file for an administrator to install, so\nthat sandboxes can be made; docker: for seccomp",
      apply_profile, NULL},
     {0},
 };

@@ -116,7 +116,7 @@ static const struct option *const tables[] = {settings_of_runs, settings_of_serv
 const struct command command_network = {
     .name = "network",
     .usage = "network check HOST[:PORT] [OPTIONS]",
-    .summary = "Says whether snippets may reach a host, and why",
+    .summary = "check whether snippets may reach a host, and why",
     .help =
         "Says whether snippets may reach a host, at port 443 or that port, and by which rule. Takes the\n"
         "options of the server. Exit status: 0 yes, 1 no, 2 wrong usage.\n",

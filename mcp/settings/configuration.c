@@ -46,6 +46,11 @@ static const struct {
                                "\"ro\", \"at\": \"/project\"}]; mode and at may be left out"},
 };
 
+const char *configuration_form(enum setting_kind kind)
+{
+    return forms[kind].form;
+}
+
 static bool has_form(const struct json_value *value, enum setting_kind kind)
 {
     switch (value->type) {

@@ -9,6 +9,7 @@
 #ifndef MCP_SETTINGS_CONFIGURATION_H
 #define MCP_SETTINGS_CONFIGURATION_H
 
+#include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings.h"
 #include "sandbox/base/fault.h"
 
@@ -20,6 +21,9 @@
  * what it says, others where it cannot be read.
  */
 int configuration_read(struct settings *settings, struct fault *fault);
+
+/* What the value of a key must be, for people: "a number of seconds". Static. */
+const char *configuration_form(enum setting_kind kind);
 
 /*
  * The directory of the usual configuration file; it need not exist. Owned by the caller. 0; -ENOENT:

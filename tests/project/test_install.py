@@ -32,6 +32,13 @@ def test_the_default_profile_is_installed_for_reading(installed):
     assert "share/code-sandbox-mcp/seccomp-profiles/default.json" in installed
 
 
+def test_manual_pages_and_completions_are_installed(installed):
+    for name in ("share/man/man1/code-sandbox-mcp.1", "share/man/man1/code-sandbox-mcp-setup.1",
+                 "share/man/man5/code-sandbox-mcp.json.5", "share/bash-completion/completions/code-sandbox-mcp",
+                 "share/zsh/site-functions/_code-sandbox-mcp", "share/fish/vendor_completions.d/code-sandbox-mcp.fish"):
+        assert name in installed, name
+
+
 def test_installed_server_tells_its_version(installed):
     done = subprocess.run([installed["bin/code-sandbox-mcp"], "--version"], text=True, check=True,
                           stdin=subprocess.DEVNULL, capture_output=True)

@@ -1,0 +1,64 @@
+"""The manual pages, which the build makes from the program's own help."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from support import mcp_client
+from support.mcp_client import run_program
+
+sys.path.insert(0, str(mcp_client.ROOT / "packaging"))
+import program_help
+
+COMMANDS = program_help.read_all(mcp_client.program_path())
+PAGE_OF = {words: "-".join(["code-sandbox-mcp", *words[:1]]) + ".1" for words in COMMANDS}
+
+
+@pytest.fixture
+def pages(build_directory):
+    return build_directory / "packaging"
+
+
+def options_in(page):
+    """The heads of entries, with their values."""
+    plain = re.sub(r"\\&|\\f[BIR]", "", page.read_text(encoding="utf-8"))
+    return re.findall(r"^(--[a-z-]+)(?: (.*))?$", plain, re.M)
+
+
+def test_each_command_has_a_page(pages):
+    names = program_help.read_commands(mcp_client.program_path())
+    assert {"serve", "setup", "run", "fetch", "images", "doctor", "network"} == set(names)
+    for name in [*PAGE_OF.values(), "code-sandbox-mcp.json.5"]:
+        assert (pages / name).exists(), name
+
+
+@pytest.mark.parametrize("page", sorted({*PAGE_OF.values(), "code-sandbox-mcp.json.5"}))
+def test_mandoc_finds_nothing(pages, page):
+    done = subprocess.run(["mandoc", "-T", "lint", "-W", "style", pages / page], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "serve")
+def test_page_has_each_option_of_the_help_and_no_other(pages, words):
+    together = {(option.name, option.value) for other, command in COMMANDS.items()
+                if PAGE_OF[other] == PAGE_OF[words] for option in command.options}
+    shown = set(options_in(pages / PAGE_OF[words]))
+    assert len(COMMANDS[words].options) >= 3 and {"--help", "--version"} < {name for name, _ in shown}
+    assert shown == together
+
+
+def test_page_of_the_configuration_has_each_key(pages):
+    page = (pages / "code-sandbox-mcp.json.5").read_text(encoding="utf-8")
+    keys = re.findall(r"^\\fB([a-z_]+)\\fR: ", page, re.M)
+    table = (mcp_client.ROOT / "docs" / "code-sandbox-mcp.md").read_text(encoding="utf-8")
+    assert sorted(keys) == sorted(re.findall(r"^\| `--[^|]*\|[^|]*\| `([a-z_]+)` \|", table, re.M))
+
+
+def test_help_is_read_whole():
+    """Each line of it that begins with an option has become one."""
+    for words, command in COMMANDS.items():
+        printed = run_program(*words, "--help").stdout.decode()
+        assert re.findall(r"^  (--[a-z-]+)", printed, re.M) == [option.name for option in command.options], words
+        assert all(option.text for option in command.options), words

@@ -46,7 +46,7 @@ check: packages-check
 # WITHOUT_VM=1 leaves out the emulated machines. WHOLE_STAGES take no sample when asked for by name.
 STAGES =
 WHOLE_STAGES = interpreters asan
-ALL_STAGES = analyze unit valgrind project protocol changes conformance images runners jail warm escape network interpreters asan vm clients demo root
+ALL_STAGES = analyze unit valgrind project protocol changes conformance images runners jail warm escape network interpreters asan vm clients packages demo root
 .PHONY: test test-all lint $(ALL_STAGES:%=test-%)
 test: packages-test
 	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)
@@ -103,9 +103,17 @@ bench-guest: benchmarks
 install: build
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))')
 
+# The package of this machine's Debian release; in build-deb.
+.PHONY: deb
+deb:
+	@.ci/install-packages build deb
+	@rm -rf build-deb
+	@packaging/make-deb.sh build-deb
+	@ls build-deb/*.deb
+
 .PHONY: clean
 clean:
-	rm -rf $(BUILD) build-test build-asan build-fuzz build-fuzz-fast
+	rm -rf $(BUILD) build-test build-asan build-fuzz build-fuzz-fast build-deb
 
 # Each stage installs only its own needs.
 STAGES_NOW = $(or $(STAGES),lint $(ALL_STAGES))
@@ -137,6 +145,7 @@ help:
 	@echo 'make lint      formatting, static analysis, house rules'
 	@echo 'make fuzz      libFuzzer on every reader of outside bytes, a minute each; FUZZ=NAME,'
 	@echo '               FUZZ_SECONDS=N, or FUZZ_RUNS=N for a number of calls'
+	@echo 'make deb       a package of this Debian release, in build-deb'
 	@echo 'make bench     the cost of a jail, a server start and a call; writes $(BUILD)/bench*.json'
 	@echo 'make bench-guest  the cost of a cgroup, in an emulated machine; not as root'
 	@echo 'make bench-pull   pulling an image, beside skopeo and umoci; not as root'

@@ -269,6 +269,7 @@ STAGES = {
     "asan": stage_asan,
     "vm": stage_vm,
     "clients": lambda: stage_pytest("clients"),
+    "packages": lambda: stage_pytest("packages"),
     "root": stage_root,
     "fuzz": stage_fuzz,
 }

@@ -1,5 +1,6 @@
 """The completions of bash, zsh and fish, tried in these shells."""
 
+import json
 import os
 import pathlib
 import pty
@@ -12,7 +13,7 @@ import time
 
 import pytest
 
-from support import images, mcp_client
+from support import mcp_client
 
 sys.path.insert(0, str(mcp_client.ROOT / "packaging"))
 import program_help
@@ -64,7 +65,7 @@ def complete_in_bash(place, completions, words):
 def complete_in_fish(place, completions, words):
     line = " ".join(words)
     done = subprocess.run(["fish", "--no-config", "-c", f"source {completions}/code-sandbox-mcp.fish; complete -C '{line}'"],
-                          cwd=place, env={**environment(place), "HOME": str(place), "XDG_DATA_HOME": str(images.user_images().parent.parent)}, capture_output=True, text=True, check=True)
+                          cwd=place, env={**environment(place), "HOME": str(place)}, capture_output=True, text=True, check=True)
     return {row.split("\t")[0].rstrip("/") for row in done.stdout.splitlines()}
 
 
@@ -136,9 +137,17 @@ def test_words_that_may_follow(complete, words, expected):
     assert {word for word in offered if not word.startswith("-")} == expected
 
 
-def test_images_are_those_of_the_store(complete):
-    names = {line.split()[0] for line in mcp_client.run_program("images", "list").stdout.decode().splitlines()[1:]}
-    assert names
+def test_images_are_those_of_the_store(complete, place, monkeypatch):
+    names = {"one", "the-other"}
+    for name in names:
+        image = place[0] / "data" / "code-sandbox-mcp" / "images" / name
+        image.mkdir(parents=True)
+        (image / "image.json").write_text(json.dumps({
+            "name": name, "summary": "", "source": "a test", "created": "2026-01-01T00:00:00Z", "size_bytes": 1,
+            "file_count": 1, "layers": [{"id": "abcdefghijklmnop", "origin": "a test", "created": "2026-01-01T00:00:00Z",
+                                         "size_bytes": 1, "file_count": 1}]}))
+        (place[0] / "data" / "code-sandbox-mcp" / "layers" / "abcdefghijklmnop" / "tree").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("XDG_DATA_HOME", str(place[0] / "data"))
     for words in (["images", "remove", ""], ["images", "add", ""], ["--python-image", ""]):
         assert {word for word in complete(*words) if not word.startswith("-")} == names
 

@@ -46,7 +46,7 @@ check: packages-check
 # WITHOUT_VM=1 leaves out the emulated machines. WHOLE_STAGES take no sample when asked for by name.
 STAGES =
 WHOLE_STAGES = interpreters asan
-ALL_STAGES = analyze unit valgrind project protocol changes conformance images runners jail warm escape network interpreters asan vm clients packages demo root
+ALL_STAGES = analyze unit valgrind project protocol policy changes conformance images runners jail warm escape network interpreters asan vm clients packages demo root
 .PHONY: test test-all lint $(ALL_STAGES:%=test-%)
 test: packages-test
 	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)
@@ -86,6 +86,8 @@ bench: benchmarks
 		tests/bench/calls.svg
 	@echo
 	@$(PYTHON) tests/bench/bench_network.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-network.json
+	@echo
+	@$(PYTHON) tests/bench/bench_policy.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-policy.json
 
 # Images from a registry, beside skopeo and umoci. Not by root.
 .PHONY: bench-pull

@@ -14,7 +14,7 @@
 
 static const struct command *const commands[] = {
     &command_serve,  &command_setup,  &command_run,     &command_fetch,
-    &command_images, &command_doctor, &command_network,
+    &command_images, &command_doctor, &command_network, &command_check,
 };
 
 static void print_overview(void)

@@ -135,6 +135,7 @@ static void finish_now(struct loop_timer *timer)
     if (!server->finishing) {
         server->finishing = true;
         channel_stop_reading(&server->context.channel);
+        checker_stop(&server->context.checker);
         launcher_release(&server->context.launcher);
         session_table_release(&server->context.sessions);
         code_call_forget_all(&server->context);
@@ -234,9 +235,11 @@ static int server_open(struct server *server, const struct settings *settings, i
 
 static void server_close(struct server *server)
 {
+    checker_stop(&server->context.checker);
     launcher_release(&server->context.launcher);
     session_table_release(&server->context.sessions);
     code_call_forget_all(&server->context);
+    checker_release(&server->context.checker);
     subscriptions_end_all(&server->context);
     outputs_release(&server->context.outputs);
     kept_files_release(&server->context.files);
@@ -257,6 +260,8 @@ int server_run(const struct settings *settings, int input_fd, int output_fd, str
     int r = server_open(&server, settings, input_fd, output_fd);
     if (r < 0)
         fault_set(fault, -r, "starting the server on stdin and stdout: %m");
+    if (r == 0)
+        r = checker_open(&server.context.checker, &server.context.loop, settings, fault);
     if (r == 0) {
         r = loop_run(&server.context.loop);
         if (r < 0)

@@ -12,7 +12,7 @@ import program_help
 
 # What operands are: words, or one of the kinds FILES, DIRECTORIES, IMAGES.
 FILES, DIRECTORIES, IMAGES = "files", "directories", "images"
-OPERANDS = {("run",): FILES, ("network",): ["check"], ("images", "add"): IMAGES, ("images", "verify"): IMAGES}
+OPERANDS = {("run",): FILES, ("check",): FILES, ("network",): ["check"], ("images", "add"): IMAGES, ("images", "verify"): IMAGES}
 OF_IMAGES = ["list", "add", "history", "du", "verify", "remove", "prune"]
 WITH_IMAGE = ["history", "remove"]
 

@@ -257,6 +257,7 @@ STAGES = {
     "project": lambda: stage_pytest("project"),
     "demo": stage_demo,
     "protocol": lambda: stage_pytest("protocol"),
+    "policy": lambda: stage_pytest("policy"),
     "changes": lambda: stage_pytest("changes"),
     "conformance": lambda: stage_pytest("conformance"),
     "images": lambda: stage_pytest("images"),
@@ -274,7 +275,7 @@ STAGES = {
     "fuzz": stage_fuzz,
 }
 ONLY_BY_NAME = {"fuzz"}
-NEED_IMAGES = {"demo", "protocol", "conformance", "images", "runners", "jail", "warm", "escape", "network", "asan", "vm",
+NEED_IMAGES = {"demo", "protocol", "policy", "conformance", "images", "runners", "jail", "warm", "escape", "network", "asan", "vm",
                "clients"}
 
 

@@ -37,6 +37,7 @@ extern const struct command command_images;
 extern const struct command command_doctor;
 extern const struct command command_network;
 extern const struct command command_setup;
+extern const struct command command_check;
 
 /*
  * Reads the options of a command; data[i] is for command->options[i]. 0: go on with *ret_operands

@@ -5,6 +5,7 @@
 #include "mcp/cli/doctor_folders.h"
 #include "mcp/cli/doctor_profiles.h"
 #include "mcp/network/network_text.h"
+#include "mcp/rules/rules.h"
 #include "mcp/settings/quantity.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
@@ -250,6 +251,8 @@ static void print_report(const struct examination *examination)
     doctor_folders_print(examination, print_finding);
     print_limits(examination);
     print_network(examination);
+    if (examination->settings->policy != NULL)
+        print_finding(VERDICT_OK, "policy", examination->settings->policy);
     print_sessions(examination->settings);
     print_conclusion(examination);
 }
@@ -375,6 +378,7 @@ static int print_json(const struct examination *examination)
     doctor_folders_write(writer, examination);
     json_key(writer, "network");
     write_network(writer, &examination->settings->network);
+    json_text_member(writer, "policy", examination->settings->policy);
     json_key(writer, "limits");
     write_limits(writer, examination);
     json_end_object(writer);
@@ -411,8 +415,9 @@ static int doctor(const struct command *command, int argc, char **argv)
     if (operands > 0)
         fault_set(&fault, EINVAL, "\"%.*s\" is not expected here", command_shown_length(argv[0]),
                   argv[0]);
-    else if (settings_read(&options.settings, &fault) == 0)
-        settings_read_check_server(&options.settings, &fault);
+    else if (settings_read(&options.settings, &fault) == 0 &&
+             settings_read_check_server(&options.settings, &fault) == 0)
+        rules_try(options.settings.policy, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
     if (options.profile != NULL)

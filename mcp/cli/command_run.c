@@ -1,13 +1,15 @@
 #include "mcp/base/end_signals.h"
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
+#include "mcp/cli/program_check.h"
 #include "mcp/cli/run_source.h"
 #include "mcp/folders/changes_text.h"
+#include "mcp/launch/launcher.h"
+#include "mcp/rules/findings_text.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "mcp/settings/tier_choice.h"
-#include "mcp/tools/launcher.h"
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_json.h"
 #include "sandbox/base/owned.h"
@@ -19,6 +21,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,6 +45,7 @@ struct execution {
     struct loop loop;
     struct launcher launcher;
     const struct run_options *options;
+    const struct check *check; /* before it, by --policy; NULL: none */
     struct end_signals end_signals;
     struct files_dir directory; /* of --files-dir */
     struct run *run; /* NULL before it has started and when it is done */
@@ -52,36 +56,16 @@ struct execution {
     int exit_status; /* once the loop has stopped */
 };
 
-static int apply_json(void *data, const struct option *option, const char *value,
-                      struct fault *fault)
-{
-    (void)option;
-    (void)value;
-    (void)fault;
-    struct run_options *options = data;
-    options->json = true;
-    return 0;
-}
-
-static int apply_language(void *data, const struct option *option, const char *value,
-                          struct fault *fault)
-{
-    struct run_options *options = data;
-    char names[128];
-    options->language = language_find(value);
-    if (options->language == NULL)
-        return fault_set(fault, EINVAL, "%s must be %s, not \"%.40s\"", option->name,
-                         language_names(names, sizeof(names)), value);
-    return 0;
-}
+#define AT(member) .offset = offsetof(struct run_options, member)
 
 static const struct option own_options[] = {
 #define LANGUAGE(id, name_, ...) name_ ", "
     {"--language", "LANGUAGE",
 #include "images/store/languages.def"
-     "or as\nthe file's name suggests (the default)", apply_language, NULL},
+     "or as\nthe file's name suggests (the default)", run_source_set_language, AT(language)},
 #undef LANGUAGE
-    {"--json", NULL, "print one JSON object with the output and the\noutcome", apply_json, NULL},
+    {"--json", NULL, "print one JSON object with the output and the\noutcome", option_set_flag,
+     AT(json)},
     {0},
 };
 
@@ -163,18 +147,26 @@ static int print_json(struct execution *execution, struct json_writer *writer, s
     return r;
 }
 
-static int print_fault(struct execution *execution, const struct fault *fault)
+/* {"error": {...}} */
+static int write_fault(const struct fault *fault, struct buffer *text,
+                       struct json_writer **ret_writer)
+{
+    int r = json_writer_open(text, ret_writer);
+    if (r < 0)
+        return r;
+    json_begin_object(*ret_writer);
+    json_key(*ret_writer, "error");
+    result_json_write_fault(*ret_writer, fault);
+    json_end_object(*ret_writer);
+    return 0;
+}
+
+static void print_fault(struct execution *execution, const struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(RESULT_JSON_MAX(FAULT_TEXT_MAX));
     struct json_writer *writer = NULL;
-    int r = json_writer_open(&text, &writer);
-    if (r < 0)
-        return r;
-    json_begin_object(writer);
-    json_key(writer, "error");
-    result_json_write_fault(writer, fault);
-    json_end_object(writer);
-    return print_json(execution, writer, &text);
+    if (write_fault(fault, &text, &writer) == 0)
+        print_json(execution, writer, &text);
 }
 
 static void tell_fault(struct execution *execution, const struct fault *fault)
@@ -201,6 +193,7 @@ static int print_record(struct execution *execution, const struct result_files *
         .files = files,
         .patches = &execution->patches.patches,
         .network = &execution->options->settings.network,
+        .check = execution->check,
     };
     json_begin_object(writer);
     write_capture(writer, "stdout", &result->out);
@@ -316,11 +309,13 @@ static void execution_close(struct execution *execution)
     loop_close(&execution->loop);
 }
 
-static int run_code(const struct run_options *options, const struct buffer *code)
+static int run_code(const struct run_options *options, const struct buffer *code,
+                    const struct check *check)
 {
     struct execution execution = {
         .loop = {.epoll_fd = -1},
         .options = options,
+        .check = check,
         .end_signals = INTERRUPTS(interrupt),
         .directory = {options->settings.files_dir, true},
     };
@@ -382,11 +377,59 @@ static int read_arguments(const struct command *command, int argc, char **argv,
                   strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
     else
         settings_read(&options->settings, &fault);
+    if (fault.text[0] == '\0')
+        rules_try(options->settings.policy, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
     tier_choose(&options->settings);
     options->path = path;
     return EXIT_DONE;
+}
+
+/* Says on stderr, or as JSON, that the rules refuse the program. */
+static int refuse_to_run(const struct run_options *options, const struct findings *findings)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
+    OWNED(buffer_release) struct buffer json = BUFFER(RESULT_JSON_MAX(FAULT_TEXT_MAX));
+    struct json_writer *writer = NULL;
+    struct fault fault = {.id = "policy"};
+    findings_text_list(findings, SEVERITY_REFUSE, "Not run: ", &text);
+    char *lines = buffer_string(&text);
+    fault_set(&fault, EPERM, "%s", lines != NULL ? lines : "Not run: the rules refuse it");
+    if (options->json && write_fault(&fault, &json, &writer) == 0 && json_writer_close(writer) == 0)
+        printf("%.*s\n", (int)json.length, json.data);
+    tell_lines(lines);
+    return EXIT_RUN_FAILED;
+}
+
+/* Runs the program, after the check that --policy asks for. */
+static int check_and_run(const struct run_options *options, const struct buffer *code)
+{
+    struct program_check program;
+    struct fault fault = {0};
+    if (options->settings.policy == NULL)
+        return run_code(options, code, NULL);
+    int r = program_check_open(&program, &options->settings, &fault);
+    bool is_checked = checker_is_for(&program.checker, options->language);
+    if (r == 0)
+        r = program_check_run(&program, options->language, code, &fault);
+    checker_stop(&program.checker);
+    const struct findings *findings = &program.check.findings;
+    int status = EXIT_RUN_FAILED;
+    if (r < 0) {
+        log_note("%s", fault.text);
+    } else if (findings_severity(findings) == SEVERITY_REFUSE) {
+        status = refuse_to_run(options, findings);
+    } else {
+        OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
+        findings_text_list(findings, SEVERITY_WARN, "Policy: ", &text);
+        tell_lines(text.length > 0 ? buffer_string(&text) : NULL);
+        status = run_code(options, code, is_checked ? &program.check : NULL);
+    }
+    program_check_close(&program);
+    if (program.signal != 0)
+        end_signals_die_of(&program.end_signals, program.signal);
+    return status;
 }
 
 static void run_options_release(struct run_options *options)
@@ -406,7 +449,7 @@ static int run(const struct command *command, int argc, char **argv)
         log_note("%s", fault.text);
         return EXIT_RUN_FAILED;
     }
-    return run_code(&options, &code);
+    return check_and_run(&options, &code);
 }
 
 static const struct option *const run_options[] = {own_options, settings_of_runs, NULL};

@@ -1,5 +1,7 @@
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
+#include "mcp/launch/checker.h"
+#include "mcp/rules/rules.h"
 #include "mcp/server.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
@@ -7,6 +9,18 @@
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <string.h>
+
+/* Whoever has rules may believe that they hold for all languages. */
+static void tell_unchecked(const struct settings *settings)
+{
+    size_t count;
+    const struct language *languages = language_list(&count);
+    for (size_t i = 0; i < count; i++)
+        if (settings->policy != NULL && strcmp(settings->policy, "off") != 0 &&
+            settings_offer(settings, &languages[i]) && !checker_knows(&languages[i]))
+            log_note("--policy does not check programs in %s", languages[i].title);
+}
 
 static int serve(const struct command *command, int argc, char **argv)
 {
@@ -26,10 +40,13 @@ static int serve(const struct command *command, int argc, char **argv)
     if (r == 0)
         r = settings_read_check_server(&settings, &fault);
     if (r == 0)
+        r = rules_try(settings.policy, &fault);
+    if (r == 0)
         r = log_open(&settings.log, &fault);
     if (r < 0)
         return command_refuse(command, &fault);
     tier_choose(&settings);
+    tell_unchecked(&settings);
     r = server_run(&settings, STDIN_FILENO, STDOUT_FILENO, &fault);
     if (r < 0)
         log_note("%s", fault.text);

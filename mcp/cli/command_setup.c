@@ -112,21 +112,28 @@ static int fetch(struct wishes *wishes)
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
 }
 
-/* "code-sandbox-mcp" if PATH leads to this program, else its path. Owned by the caller; or NULL. */
-static char *own_command(void)
+/* Whether PATH leads to this program. */
+static bool is_in_path(void)
 {
-    char self[PATH_MAX];
     struct stat own;
     struct stat found;
-    OWNED_MEMORY char *path = NULL;
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *path = NULL;
+    if (stat("/proc/self/exe", &own) < 0 || clients_find_program("code-sandbox-mcp", &path) < 0)
+        return false;
+    int r = stat(path, &found);
+    free(path);
+    return r == 0 && own.st_dev == found.st_dev && own.st_ino == found.st_ino;
+}
+
+/* "code-sandbox-mcp", or the path of this program. Returns `text`. */
+static const char *own_command(char *text, size_t size)
+{
+    ssize_t length = is_in_path() ? -1 : readlink("/proc/self/exe", text, size - 1);
     if (length < 0)
-        return strdup("code-sandbox-mcp");
-    self[length] = '\0';
-    if (clients_find_program("code-sandbox-mcp", &path) == 0 && stat(path, &found) == 0 &&
-        stat(self, &own) == 0 && own.st_dev == found.st_dev && own.st_ino == found.st_ino)
-        return strdup("code-sandbox-mcp");
-    return strdup(self);
+        snprintf(text, size, "code-sandbox-mcp");
+    else
+        text[length] = '\0';
+    return text;
 }
 
 static int can_run_here(void)
@@ -142,7 +149,6 @@ static int can_run_here(void)
 /* Which images, by the arguments, by --yes or by the answer to a question. The exit status. */
 static int fetch_wishes(const struct setup_options *options, size_t count, char **names)
 {
-    OWNED_MEMORY char *line = NULL;
     struct wishes wishes = {.count = 0};
     if (count > 0) {
         wishes.count = count;
@@ -156,9 +162,12 @@ static int fetch_wishes(const struct setup_options *options, size_t count, char 
             puts("Nothing is fetched without a terminal to ask on: name the images, or add --yes.");
         return EXIT_DONE;
     }
-    if (!options->is_agreed && !ask(&wishes, &line))
-        return EXIT_FAILED;
-    return wishes.count > 0 ? fetch(&wishes) : EXIT_DONE;
+    char *line = NULL;
+    int status = EXIT_FAILED;
+    if (options->is_agreed || ask(&wishes, &line))
+        status = wishes.count > 0 ? fetch(&wishes) : EXIT_DONE;
+    free(line);
+    return status;
 }
 
 static int setup(const struct command *command, int argc, char **argv)
@@ -182,9 +191,9 @@ static int setup(const struct command *command, int argc, char **argv)
     status = command_doctor.run(&command_doctor, 0, argv);
     if (status != EXIT_DONE)
         return status;
-    OWNED_MEMORY char *server = own_command();
+    char server[PATH_MAX];
     putchar('\n');
-    clients_print(server != NULL ? server : "code-sandbox-mcp", stdout);
+    clients_print(own_command(server, sizeof(server)), stdout);
     return EXIT_DONE;
 }
 

@@ -2,7 +2,7 @@
 #include "images/store/store.h"
 #include "mcp/base/end_signals.h"
 #include "mcp/base/helpers.h"
-#include "mcp/tools/launcher.h"
+#include "mcp/launch/launcher.h"
 #include "mcp/tools/outcome_text.h"
 #include "sandbox/base/owned.h"
 

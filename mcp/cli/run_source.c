@@ -46,6 +46,17 @@ static int read_all(int fd, struct buffer *code)
     }
 }
 
+int run_source_set_language(void *data, const struct option *option, const char *value,
+                            struct fault *fault)
+{
+    char names[128];
+    const struct language **language = (const struct language **)((char *)data + option->offset);
+    *language = language_find(value);
+    return *language != NULL ? 0
+                             : fault_set(fault, EINVAL, "%s must be %s, not \"%.40s\"",
+                                         option->name, language_names(names, sizeof(names)), value);
+}
+
 int run_source_read(const char *path, struct buffer *code, struct fault *fault)
 {
     bool is_stdin = strcmp(path, "-") == 0;

@@ -10,6 +10,7 @@
 #include "mcp/base/bounds.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/fault.h"
+#include "sandbox/base/options.h"
 #include "sandbox/jail/run_spec.h"
 
 #define RUN_SOURCE_PIECE (64 * KIBIBYTE)                /* read at a time */
@@ -18,6 +19,10 @@
 
 /* By its extension; NULL: there is none of that. */
 const struct language *run_source_language(const char *path);
+
+/* Value for apply of an option, whose offset is of a const struct language *: as the value names it. */
+int run_source_set_language(void *data, const struct option *option, const char *value,
+                            struct fault *fault);
 
 /* Appends the code. 0, or a negative errno with its fault: EFBIG it is longer than CODE_MAX. */
 int run_source_read(const char *path, struct buffer *code, struct fault *fault);

@@ -104,6 +104,9 @@ const struct option settings_of_runs[] = {
     {"--seccomp-profile", "FILE",
      "allowed system calls, in the format of Docker\nand runc (built in)", settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_SECCOMP_PROFILE", "seccomp_profile", AT(profile_path))},
+    {"--policy", "FILE",
+     "rules that programs are checked by before they\nrun, or a preset: off (the default), hints, strict",
+     settings_remember, SETTING(SETTING_PATH, "SANDBOX_POLICY", "policy", AT(policy))},
 #define LANGUAGE(id, name_, title_, image_, ...)                                                   \
     {"--" name_ "-image", "NAME", "image for " title_ " (" image_ ")", settings_remember,          \
      SETTING(SETTING_IMAGE, "SANDBOX_" #id "_IMAGE", name_ "_image", AT(images[LANGUAGE_##id]))},

@@ -26,6 +26,9 @@ struct code_call {
     struct run *run;   /* the engine's; NULL for a session */
     struct cell *cell; /* of a session: the engine's */
     bool has_ended;    /* neither may be used any more */
+    struct check check; /* before the run, if --policy asks for it */
+    struct buffer kept; /* meanwhile: the arguments, as JSON */
+    bool is_checking;
     struct run_result result; /* of the ended run, while its patches are made */
     struct patch_job patches;
     char handle[SESSION_HANDLE_SIZE]; /* of that session */
@@ -49,6 +52,9 @@ static void end_call(struct code_call *call)
 {
     struct context *context = call->context;
     call_progress_close(&call->progress);
+    check_drop(&call->check);
+    findings_release(&call->check.findings);
+    buffer_release(&call->kept);
     patch_job_drop(&call->patches);
     run_result_release(&call->result);
     if (call->previous != NULL)
@@ -117,6 +123,7 @@ static void answer_run(struct code_call *call)
         .hint = buffer_string(&hint),
         .format = settings->result_format,
         .session = call->cell != NULL ? &session : NULL,
+        .check = call->check.checker != NULL ? &call->check : NULL,
     };
     reply_result(&call->reply,
                  &(struct result_body){result_text_write, result_text_write_meta, &view, false});
@@ -245,6 +252,8 @@ static struct code_call *begin_call(struct context *context, const struct tool_r
 static bool is_waiting(const void *data)
 {
     const struct code_call *call = data;
+    if (call->is_checking)
+        return true;
     return call->cell != NULL ? cell_is_queued(call->cell) : engine_is_queued(call->run);
 }
 
@@ -304,16 +313,82 @@ static int start_cell(struct code_call *call, const char *handle, const struct s
     return r;
 }
 
-static int start_call(struct code_call *call, struct code_arguments *arguments,
-                      const struct json_value *token, struct fault *fault)
+static int start_program(struct code_call *call, struct code_arguments *arguments,
+                         struct fault *fault)
 {
     struct snippet *snippet = &arguments->snippet;
     snippet->language = call->language;
-    call_progress_open(&call->progress, call->context, call->reply.version, token);
+    return arguments->session != NULL ? start_cell(call, arguments->session, snippet, fault)
+                                      : start_run(call, snippet, fault);
+}
+
+static void answer_not_run(struct code_call *call)
+{
+    note_end(call, "refused by --policy", NULL);
+    reply_result(&call->reply,
+                 &(struct result_body){result_text_write_not_run, result_text_write_not_run_meta,
+                                       &call->check, false});
+}
+
+/* Starts what has been checked, from the arguments that were kept. */
+static int start_checked(struct code_call *call, struct fault *fault)
+{
+    OWNED(json_release) struct json *json = NULL;
+    OWNED(code_arguments_release) struct code_arguments arguments = {0};
+    int r = json_parse(call->kept.data, call->kept.length, &json, fault);
+    if (r == 0)
+        r = code_arguments_read(&arguments, call->tool, call->context->settings, json_root(json),
+                                fault);
+    if (r == 0)
+        r = start_program(call, &arguments, fault);
+    buffer_release(&call->kept);
+    return r;
+}
+
+static void check_done(struct check *check)
+{
+    struct code_call *call = container_of(check, struct code_call, check);
+    struct fault fault = {0};
+    call->is_checking = false;
+    if (findings_severity(&check->findings) == SEVERITY_REFUSE) {
+        answer_not_run(call);
+        end_call(call);
+    } else if (start_checked(call, &fault) < 0) {
+        note_end(call, "refused", NULL);
+        answer_refusal(&call->reply, &fault);
+        end_call(call);
+    }
+}
+
+/* The arguments are the client's, so they are kept as a copy. */
+static int start_check(struct code_call *call, struct code_arguments *arguments,
+                       const struct json_value *object, struct fault *fault)
+{
+    struct json_writer *writer = NULL;
+    call->kept = BUFFER(2 * LINE_IN_MAX);
+    int r = json_writer_open(&call->kept, &writer);
+    if (r == 0) {
+        json_copy(writer, object);
+        r = json_writer_close(writer);
+    }
+    if (r < 0)
+        return fault_set(fault, -r, "keeping the arguments of a call: %m");
+    arguments->snippet.language = call->language;
+    call->check.done = check_done;
+    r = check_begin(&call->check, &call->context->checker, &arguments->snippet, fault);
+    call->is_checking = r == 0;
+    return r;
+}
+
+static int start_call(struct code_call *call, struct code_arguments *arguments,
+                      const struct tool_request *request, struct fault *fault)
+{
+    call_progress_open(&call->progress, call->context, call->reply.version, request->token);
     call->progress.is_waiting = is_waiting;
     call->progress.data = call;
-    int r = arguments->session != NULL ? start_cell(call, arguments->session, snippet, fault)
-                                       : start_run(call, snippet, fault);
+    int r = checker_is_for(&call->context->checker, call->language)
+                ? start_check(call, arguments, request->arguments, fault)
+                : start_program(call, arguments, fault);
     if (r < 0)
         end_call(call);
     return r;
@@ -326,7 +401,7 @@ void code_call_begin(struct context *context, const struct tool_request *request
     int r = code_arguments_read(&arguments, request->tool, context->settings, request->arguments,
                                 &fault);
     struct code_call *call = r == 0 ? begin_call(context, request, &fault) : NULL;
-    if (call != NULL && start_call(call, &arguments, request->token, &fault) == 0)
+    if (call != NULL && start_call(call, &arguments, request, &fault) == 0)
         return;
     log_call(&(struct log_call){.tool = request->tool->name, .outcome = "refused"});
     answer_refusal(request->reply, &fault);
@@ -336,7 +411,9 @@ void code_call_begin(struct context *context, const struct tool_request *request
 static void cancel(struct code_call *call)
 {
     struct session_entry *entry = session_table_find(&call->context->sessions, call->handle);
-    if (call->cell == NULL) {
+    if (call->is_checking) {
+        check_drop(&call->check);
+    } else if (call->cell == NULL) {
         engine_cancel(call->run);
     } else if (call->starts_session && entry != NULL) {
         session_table_drop(entry);

@@ -61,6 +61,15 @@ int code_tool_advise(const struct code_tool *code, const struct settings *settin
     return hint_write(&hint, &view, text);
 }
 
+/* Of rules that only warn, a model reads when it breaks them. */
+static void describe_rules(struct buffer *text, const struct settings *settings)
+{
+    const char *policy = settings->policy;
+    if (policy != NULL && strcmp(policy, "off") != 0 && strcmp(policy, "hints") != 0)
+        buffer_append_text(text, " A program that breaks this computer's rules is not run; the "
+                                 "result says why.");
+}
+
 static void describe_time(struct buffer *text, const struct settings *settings)
 {
     buffer_format(text, " It is stopped after %.8g seconds",
@@ -109,6 +118,7 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
     describe_state(text, tool, settings);
     describe_reach(text, settings);
     describe_time(text, settings);
+    describe_rules(text, settings);
     buffer_append_text(text, " Pictures saved in its directory (PNG, JPEG, GIF, WebP) are shown; "
                              "other files left there are returned.");
 }

@@ -12,9 +12,10 @@
 #include "mcp/files/files_dir.h"
 #include "mcp/files/kept_files.h"
 #include "mcp/folders/patch_queue.h"
+#include "mcp/launch/checker.h"
+#include "mcp/launch/launcher.h"
 #include "mcp/sessions/session_table.h"
 #include "mcp/settings/settings.h"
-#include "mcp/tools/launcher.h"
 #include "mcp/tools/outputs.h"
 #include "sandbox/base/loop.h"
 
@@ -29,6 +30,7 @@ struct context {
     struct rpc rpc;
     const struct settings *settings; /* borrowed */
     struct launcher launcher;
+    struct checker checker; /* of --policy */
     uint64_t call_count; /* ended runs; also the number of the newest call, for URIs */
     struct session_table sessions;
     struct outputs outputs;

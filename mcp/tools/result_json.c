@@ -1,6 +1,8 @@
 #include "mcp/tools/result_json.h"
 #include "mcp/folders/changes_text.h"
+#include "mcp/launch/checker.h"
 #include "mcp/network/network_text.h"
+#include "mcp/rules/findings_text.h"
 #include "sandbox/base/owned.h"
 
 bool result_json_is_success(const struct run_result *result)
@@ -76,6 +78,20 @@ static void write_session(struct json_writer *writer, const struct session_view 
     json_end_object(writer);
 }
 
+void result_json_write_check(struct json_writer *writer, const struct check *check)
+{
+    json_key(writer, "policy");
+    if (check == NULL) {
+        json_null(writer);
+        return;
+    }
+    json_begin_object(writer);
+    json_key(writer, "findings");
+    findings_text_write(writer, &check->findings);
+    write_milliseconds(writer, "ms", check->duration_ns);
+    json_end_object(writer);
+}
+
 void result_json_write_members(struct json_writer *writer, const struct record *record)
 {
     const struct run_result *result = record->result;
@@ -104,6 +120,7 @@ void result_json_write_members(struct json_writer *writer, const struct record *
                               record->files != NULL ? record->files->call : 0);
     network_text_write_member(writer, record->network, result->network);
     write_session(writer, record->session);
+    result_json_write_check(writer, record->check);
 }
 
 void result_json_write_fault(struct json_writer *writer, const struct fault *fault)

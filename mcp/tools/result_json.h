@@ -12,6 +12,8 @@
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 
+struct check;
+
 struct record {
     const struct run_result *result; /* borrowed */
     const char *image;               /* borrowed */
@@ -21,7 +23,11 @@ struct record {
     const struct folder_patches *patches; /* borrowed; or NULL */
     const struct session_view *session; /* borrowed; NULL: it ran in none */
     const struct policy *network; /* borrowed; of the settings */
+    const struct check *check; /* borrowed; NULL: the program was not checked */
 };
+
+/* The member "policy": what a check has found, or null. */
+void result_json_write_check(struct json_writer *writer, const struct check *check);
 
 /* The members of the record; the caller has begun the object, and ends it. */
 void result_json_write_members(struct json_writer *writer, const struct record *record);

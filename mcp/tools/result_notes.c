@@ -4,6 +4,8 @@
 #include "mcp/files/file_uri.h"
 #include "mcp/files/plain_name.h"
 #include "mcp/folders/changes_text.h"
+#include "mcp/launch/checker.h"
+#include "mcp/rules/findings_text.h"
 #include "mcp/sessions/session_text.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/quantity.h"
@@ -211,6 +213,13 @@ static int note_changes(const struct result_view *view, struct buffer *text)
     return changes_text_note(view->patches, view->files->call, true, text);
 }
 
+static int note_policy(const struct result_view *view, struct buffer *text)
+{
+    return view->check == NULL
+               ? 0
+               : findings_text_list(&view->check->findings, SEVERITY_WARN, "Policy: ", text);
+}
+
 static int note_session(const struct result_view *view, struct buffer *text)
 {
     return view->session != NULL ? session_text_note(view->session, text) : 0;
@@ -218,8 +227,8 @@ static int note_session(const struct result_view *view, struct buffer *text)
 
 /* In the order of the text. Each appends its lines, if any. */
 static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
-    note_appeared, note_files, note_figures, note_directory, note_images,
-    note_undrawn,  note_loss,  note_changes, note_session,
+    note_appeared, note_policy,  note_files, note_figures, note_directory,
+    note_images,   note_undrawn, note_loss,  note_changes, note_session,
 };
 
 int result_notes_compose(const struct result_view *view, struct buffer *text)

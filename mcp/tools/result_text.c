@@ -1,5 +1,7 @@
 #include "mcp/tools/result_text.h"
 #include "mcp/base/bounds.h"
+#include "mcp/launch/checker.h"
+#include "mcp/rules/findings_text.h"
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/outputs.h"
 #include "mcp/tools/result_json.h"
@@ -270,6 +272,7 @@ static struct record result_json_of(const struct result_view *view)
         .patches = view->patches,
         .session = view->session,
         .network = view->network,
+        .check = view->check,
     };
 }
 
@@ -356,6 +359,28 @@ void result_text_write_error_meta(struct json_writer *writer, const void *data)
     result_json_write_fault(writer, fault);
 }
 
+void result_text_write_not_run(struct json_writer *writer, enum version version, const void *data)
+{
+    (void)version;
+    const struct check *check = data;
+    OWNED(buffer_release) struct buffer text = BUFFER(TEXT_MAX);
+    findings_text_list(&check->findings, SEVERITY_REFUSE, "Not run: ", &text);
+    json_key(writer, "content");
+    json_begin_array(writer);
+    write_text_block(writer, &text);
+    json_end_array(writer);
+    json_boolean_member(writer, "isError", true);
+}
+
+void result_text_write_not_run_meta(struct json_writer *writer, const void *data)
+{
+    json_key(writer, "code-sandbox/result");
+    json_begin_object(writer);
+    json_text_member(writer, "outcome", "refused");
+    result_json_write_check(writer, data);
+    json_end_object(writer);
+}
+
 /* A member of structuredContent. */
 struct schema_member {
     const char *name, *type, *description;
@@ -403,6 +428,8 @@ static const struct schema_member schema_members[] = {
      true},
     {"session", "object",
      "The session it ran in: id, state (kept or lost), reason, calls, idle_seconds; null for none",
+     true},
+    {"policy", "object", "What the check before it found: findings and ms; null without a check",
      true},
 };
 

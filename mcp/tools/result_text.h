@@ -42,6 +42,10 @@ void result_text_write_meta(struct json_writer *writer, const void *view);
 void result_text_write_error(struct json_writer *writer, enum version version, const void *fault);
 void result_text_write_error_meta(struct json_writer *writer, const void *fault);
 
+/* The same of a program that --policy refuses, from its struct check. */
+void result_text_write_not_run(struct json_writer *writer, enum version version, const void *check);
+void result_text_write_not_run_meta(struct json_writer *writer, const void *check);
+
 /* The JSON schema of structuredContent. */
 void result_text_write_schema(struct json_writer *writer);
 

@@ -14,6 +14,7 @@
 
 struct result_text;
 struct session_view;
+struct check;
 
 struct result_view {
     const struct run_result *result; /* all borrowed */
@@ -28,6 +29,7 @@ struct result_view {
     const struct policy *network; /* borrowed; of the settings */
     enum result_format format;
     const struct session_view *session; /* NULL: it ran in none */
+    const struct check *check; /* that came before it; NULL: none */
 };
 
 #endif

@@ -25,6 +25,7 @@ struct json {
 /* The state of the tree while the parser reports events. */
 struct builder {
     struct json *json;
+    yajl_handle parser; /* borrowed */
     struct json_value *open[JSON_DEPTH_MAX]; /* the enclosing arrays and objects */
     struct json_value *last[JSON_DEPTH_MAX]; /* the newest child of each, or NULL */
     size_t depth;
@@ -92,7 +93,7 @@ static struct json_value *add_value(struct builder *builder, enum json_type type
         builder->error = -ENOMEM;
         return NULL;
     }
-    *value = (struct json_value){.type = type};
+    *value = (struct json_value){.type = type, .end = yajl_get_bytes_consumed(builder->parser)};
     builder->json->count++;
     link_value(builder, value);
     return value;
@@ -280,6 +281,7 @@ static int parse_events(const char *data, size_t length, struct json *json, stru
     OWNED(parser_release) yajl_handle parser = yajl_alloc(&callbacks, NULL, &builder);
     if (parser == NULL)
         return fault_set(fault, ENOMEM, "reading JSON: %m");
+    builder.parser = parser;
     yajl_status status = yajl_parse(parser, (const unsigned char *)data, length);
     if (status == yajl_status_ok)
         status = yajl_complete_parse(parser);

@@ -38,6 +38,8 @@ struct json_value {
     struct json_value *first;   /* JSON_ARRAY, JSON_OBJECT: children in order */
     size_t count;               /* number of children */
     struct json_value *next;    /* sibling */
+    size_t
+        end; /* bytes of the document up to the end of a value, or to the beginning of what is in it */
 };
 
 struct json; /* owns every value and text of a document */

@@ -3,8 +3,8 @@
  *
  * Side: parent.  Source: Python Language Reference, "Encoding declarations" (PEP 263); zipapp.
  */
-#ifndef MCP_TOOLS_CODE_READING_H
-#define MCP_TOOLS_CODE_READING_H
+#ifndef MCP_LAUNCH_CODE_READING_H
+#define MCP_LAUNCH_CODE_READING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  *
  * Side: parent.
  */
-#ifndef MCP_TOOLS_LAUNCHER_H
-#define MCP_TOOLS_LAUNCHER_H
+#ifndef MCP_LAUNCH_LAUNCHER_H
+#define MCP_LAUNCH_LAUNCHER_H
 
 #include "images/store/catalog.h"
 #include "images/store/image_use.h"

@@ -1,8 +1,8 @@
-#include "mcp/tools/launcher.h"
+#include "mcp/launch/launcher.h"
 #include "mcp/base/bounds.h"
 #include "mcp/base/helpers.h"
-#include "mcp/tools/code_reading.h"
-#include "mcp/tools/python_start.h"
+#include "mcp/launch/code_reading.h"
+#include "mcp/launch/python_start.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 

@@ -8,8 +8,8 @@
  *
  * Side: parent.  Source: Python, documentation of the module site; images/runners/python.
  */
-#ifndef MCP_TOOLS_PYTHON_START_H
-#define MCP_TOOLS_PYTHON_START_H
+#ifndef MCP_LAUNCH_PYTHON_START_H
+#define MCP_LAUNCH_PYTHON_START_H
 
 #include "images/store/image.h"
 

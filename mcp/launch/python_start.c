@@ -1,4 +1,4 @@
-#include "mcp/tools/python_start.h"
+#include "mcp/launch/python_start.h"
 
 #include "images/runners/python/figures-program.h"
 #include "images/runners/python/preload-program.h"

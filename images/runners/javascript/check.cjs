@@ -1,0 +1,467 @@
+"use strict";
+/*
+ * Says what a program names, without running it; what check.py is for Python, with the same facts.
+ *
+ * Modules are named without "node:", members of what they export as "fs.readFile", globals as
+ * "process.exit". Whatever a name stands for is a list of such texts.
+ */
+const acorn = require("./acorn.js");
+const { Constants, UNKNOWN } = require("./constants.cjs");
+const { builtinModules, createRequire } = require("node:module");
+
+const FACTS_MAX = 4096;
+const LITERAL_MAX = 4096;
+const DEPTH_MAX = 8;
+const VALUES_MAX = 16;
+const GLOBAL = new Set(["globalThis", "global", "self"]);
+const REQUIRE = "require";
+// Functions that give a module, or run a text.
+const LOADERS = new Set([REQUIRE, "require.call", "process.getBuiltinModule", "process.mainModule.require", "module.require",
+    "module.constructor._load", "module._load", "process.binding", "process._linkedBinding", "module.createRequire()"]);
+const EVALUATORS = new Set(["eval", "Function", "vm.runInThisContext", "vm.runInNewContext", "vm.runInContext", "vm.Script",
+    "vm.compileFunction", "setTimeout", "setInterval", "setImmediate"]);
+const TIMERS = new Set(["setTimeout", "setInterval", "setImmediate"]);
+
+const withoutPrefix = (name) => name.replace(/^node:/, "");
+
+class Scope {
+    constructor(parent, isFunction) {
+        this.parent = parent;
+        this.isFunction = isFunction;
+        this.values = new Map(); // name: list of what it may stand for; each name that is bound here
+        this.constants = new Map(); // name: its value, or UNKNOWN
+    }
+
+    declare(name) {
+        if (!this.values.has(name)) this.values.set(name, []);
+    }
+
+    functionScope() {
+        return this.isFunction || !this.parent ? this : this.parent.functionScope();
+    }
+
+    of(name) {
+        for (let scope = this; scope; scope = scope.parent) if (scope.values.has(name)) return scope;
+        return null;
+    }
+}
+
+const isNode = (value) => value !== null && typeof value === "object" && typeof value.type === "string";
+
+function* children(node) {
+    for (const key in node) {
+        const value = node[key];
+        if (isNode(value)) yield value;
+        else if (Array.isArray(value)) for (const one of value) if (isNode(one)) yield one;
+    }
+}
+
+/* The names that a pattern binds. */
+function* bound(pattern) {
+    if (!pattern) return;
+    switch (pattern.type) {
+        case "Identifier": yield pattern.name; break;
+        case "ObjectPattern": for (const one of pattern.properties) yield* bound(one.type === "RestElement" ? one.argument : one.value); break;
+        case "ArrayPattern": for (const one of pattern.elements) yield* bound(one); break;
+        case "AssignmentPattern": yield* bound(pattern.left); break;
+        case "RestElement": yield* bound(pattern.argument); break;
+    }
+}
+
+class Checker extends Constants {
+    constructor(wantsLiterals, wantsMissing, known, lines = []) {
+        super();
+        this.facts = [];
+        this.lines = lines;
+        this.seen = new Set();
+        this.wantsLiterals = wantsLiterals;
+        this.wantsMissing = wantsMissing;
+        this.known = new Set(known);
+        this.scope = new Scope(null, true);
+        this.later = [];
+        this.depth = 0;
+        this.place = null;
+        this.guarded = 0;
+    }
+
+    add(kind, name, node) {
+        const key = `${kind} ${name}`;
+        if (this.seen.has(key) || this.facts.length >= FACTS_MAX) return;
+        this.seen.add(key);
+        const [line, column] = this.place ?? this.placeOf(node);
+        this.facts.push([kind, name, line, column]);
+    }
+
+    /* Line and column, in characters. */
+    placeOf(node) {
+        const { line, column } = node.loc.start;
+        return [line, [...(this.lines[line - 1] ?? "").slice(0, column)].length + 1];
+    }
+
+    addImport(specifier, node) {
+        const name = withoutPrefix(specifier);
+        this.add("import", name, node);
+        if (this.wantsMissing && !this.guarded && isMissing(specifier) && !this.known.has(specifier)) this.add("missing", name, node);
+    }
+
+    // Programs and scopes.
+
+    program(text, sourceType) {
+        const options = { ecmaVersion: "latest", sourceType, locations: true, allowHashBang: true, allowReturnOutsideFunction: true,
+            allowAwaitOutsideFunction: true, allowImportExportEverywhere: true, allowSuperOutsideMethod: true };
+        return acorn.parse(text, options);
+    }
+
+    body(nodes) {
+        const outer = this.later;
+        this.later = [];
+        this.hoist(nodes);
+        for (const node of nodes) this.visit(node);
+        for (const [scope, body, place] of this.later) {
+            const before = [this.scope, this.place];
+            [this.scope, this.place] = [scope, place];
+            this.body(body);
+            [this.scope, this.place] = before;
+        }
+        this.later = outer;
+    }
+
+    /* Declares what the statements of a block bind, and var of all below them. */
+    hoist(nodes) {
+        for (const node of nodes) {
+            const declared = node.declaration ?? node;
+            if (/^(Function|Class)Declaration$/.test(declared.type) && declared.id) this.scope.declare(declared.id.name);
+            if (declared.type === "VariableDeclaration" && declared.kind !== "var") this.declareAll(declared, this.scope);
+            if (declared.type === "ImportDeclaration") for (const one of declared.specifiers) this.scope.declare(one.local.name);
+        }
+        if (this.scope.isFunction) for (const node of nodes) this.hoistVariables(node);
+    }
+
+    hoistVariables(node) {
+        if (/Function|Class/.test(node.type)) return;
+        if (node.type === "VariableDeclaration" && node.kind === "var") this.declareAll(node, this.scope);
+        for (const child of children(node)) this.hoistVariables(child);
+    }
+
+    declareAll(declaration, scope) {
+        for (const one of declaration.declarations) for (const name of bound(one.id)) scope.declare(name);
+    }
+
+    inScope(scope, work) {
+        const outer = this.scope;
+        this.scope = scope;
+        work();
+        this.scope = outer;
+    }
+
+    function(node) {
+        const scope = new Scope(this.scope, true);
+        if (node.id && node.type === "FunctionExpression") scope.declare(node.id.name);
+        for (const parameter of node.params) for (const name of bound(parameter)) scope.declare(name);
+        this.inScope(scope, () => { for (const parameter of node.params) this.visitPattern(parameter); });
+        const body = node.body.type === "BlockStatement" ? node.body.body : [{ type: "ExpressionStatement", expression: node.body, loc: node.body.loc }];
+        this.later.push([scope, body, this.place]);
+    }
+
+    // What an expression may stand for.
+
+    resolve(node) {
+        switch (node.type) {
+            case "Identifier": {
+                const scope = this.scope.of(node.name);
+                return scope ? scope.values.get(node.name) : GLOBAL.has(node.name) ? ["globalThis"] : [node.name];
+            }
+            case "MemberExpression": {
+                const name = node.computed ? this.fold(node.property) : node.property.name;
+                return typeof name === "string" ? this.resolve(node.object).map((base) => member(base, name)) : [];
+            }
+            case "ChainExpression":
+            case "AwaitExpression":
+                return this.resolve(node.expression ?? node.argument).map((name) => name.replace(/^import:/, ""));
+            case "AssignmentExpression": return this.resolve(node.right);
+            case "SequenceExpression": return this.resolve(node.expressions.at(-1));
+            case "ConditionalExpression": return [...this.resolve(node.consequent), ...this.resolve(node.alternate)];
+            case "LogicalExpression": return [...this.resolve(node.left), ...this.resolve(node.right)];
+            case "ImportExpression": return this.module(node.source, "import:");
+            case "CallExpression":
+            case "NewExpression": return this.resolveCall(node);
+        }
+        return [];
+    }
+
+    module(source, prefix = "") {
+        const name = source ? this.fold(source) : UNKNOWN;
+        return typeof name === "string" ? [prefix + withoutPrefix(name)] : [];
+    }
+
+    resolveCall(node) {
+        if (node.callee.type === "Import" || node.callee.type === "Super") return [];
+        const found = [];
+        for (const name of this.resolve(node.callee)) {
+            if (name === "module.createRequire") found.push("module.createRequire()");
+            else if (LOADERS.has(name)) found.push(...this.module(node.arguments[name === "require.call" ? 1 : 0]));
+            else if (name === "Reflect.get" && node.arguments.length > 1) {
+                const key = this.fold(node.arguments[1]);
+                if (typeof key === "string") found.push(...this.resolve(node.arguments[0]).map((base) => member(base, key)));
+            } else if (name.endsWith(".bind")) found.push(name.slice(0, -5));
+            else if (name === "util.promisify" && node.arguments.length > 0) found.push(...this.resolve(node.arguments[0]));
+        }
+        return found;
+    }
+
+    // Statements and expressions, in the order of the program.
+
+    visit(node) {
+        const handler = HANDLERS[node.type];
+        if (handler) handler.call(this, node);
+        else for (const child of children(node)) this.visit(child);
+    }
+
+    name(node) {
+        const names = this.resolve(node);
+        for (const name of names) this.add("name", name.replace(/^import:/, ""), node);
+        return names.length > 0;
+    }
+
+    visitPattern(pattern) {
+        if (pattern.type === "AssignmentPattern") this.visit(pattern.right);
+        for (const child of children(pattern)) if (child.type !== "Identifier") this.visitPattern(child);
+    }
+
+    /* Binds the names of a pattern to parts of a value. */
+    assign(pattern, values, constant = UNKNOWN) {
+        if (!pattern) return;
+        if (pattern.type === "AssignmentPattern") this.assign(pattern.left, values);
+        else if (pattern.type === "Identifier") this.bind(pattern.name, values, constant);
+        else if (pattern.type === "ObjectPattern") {
+            for (const property of pattern.properties) {
+                if (property.type === "RestElement") { this.assign(property.argument, values); continue; }
+                const key = property.computed ? this.fold(property.key) : property.key.name ?? property.key.value;
+                const parts = typeof key === "string" ? values.map((base) => member(base, key)) : [];
+                for (const part of parts) this.add("name", part, property);
+                this.assign(property.value, parts);
+            }
+        } else if (pattern.type === "ArrayPattern") for (const one of pattern.elements) this.assign(one, []);
+        else if (pattern.type === "MemberExpression") this.visit(pattern);
+    }
+
+    bind(name, values, constant) {
+        const scope = this.scope.of(name);
+        if (!scope) return; // of the global object
+        scope.values.set(name, [...new Set([...scope.values.get(name), ...values])].slice(0, VALUES_MAX));
+        scope.constants.set(name, !scope.constants.has(name) || scope.constants.get(name) === constant ? constant : UNKNOWN);
+    }
+
+    literal(node, value = node.value) {
+        if (this.wantsLiterals && typeof value === "string") this.add("literal", value.slice(0, LITERAL_MAX), node);
+    }
+
+    folded(node) {
+        if (this.wantsLiterals) this.literal(node, this.fold(node));
+        for (const child of children(node)) this.visit(child);
+    }
+
+    call(node) {
+        if (node.callee.type === "MemberExpression" || node.callee.type === "Identifier" || node.callee.type === "SequenceExpression") {
+            for (const name of this.resolve(node.callee)) this.called(name, node);
+        }
+        if (isConstructorOfFunction(node.callee) && node.arguments.length > 0) this.evaluate("Function", node);
+        for (const name of this.resolveCall(node)) if (!name.endsWith("()")) this.add("name", name, node);
+        this.then(node);
+        this.folded(node);
+    }
+
+    called(name, node) {
+        const function_ = name.replace(/\.(call|apply)$/, "");
+        if (LOADERS.has(function_)) {
+            const source = node.arguments[name.endsWith(".call") ? 1 : 0];
+            const text = source ? this.fold(source) : UNKNOWN;
+            if (typeof text === "string") this.addImport(text, node);
+            else if (source) this.add("dynamic", function_, node);
+        } else if (EVALUATORS.has(function_) && node.arguments.length > 0) this.evaluate(function_, node);
+    }
+
+    /* import(...).then((module) => ...) */
+    then(node) {
+        const callee = node.callee;
+        if (callee.type !== "MemberExpression" || callee.computed || callee.property.name !== "then" || !node.arguments[0]) return;
+        const modules = this.resolve(callee.object).filter((name) => name.startsWith("import:")).map((name) => name.slice(7));
+        const function_ = node.arguments[0];
+        if (modules.length === 0 || !/Function/.test(function_.type) || !function_.params[0]) return;
+        this.awaited = { node: function_, modules };
+    }
+
+    evaluate(name, node) {
+        const source = name === "Function" ? node.arguments.at(-1) : node.arguments[0];
+        if (!source || /Function/.test(source.type) || (TIMERS.has(name) && typeof this.fold(source) !== "string")) return;
+        const text = this.fold(source);
+        if (typeof text !== "string" || this.depth === DEPTH_MAX) {
+            this.add("dynamic", name, node);
+            return;
+        }
+        let tree;
+        try {
+            tree = this.program(text, "script");
+        } catch {
+            return; // it fails when it is run
+        }
+        const place = this.place;
+        this.place ??= this.placeOf(node);
+        this.depth++;
+        this.inScope(new Scope(this.scope, true), () => this.body(tree.body));
+        this.depth--;
+        this.place = place;
+    }
+}
+
+const HANDLERS = {
+    ImportDeclaration(node) {
+        const specifier = node.source.value, name = withoutPrefix(specifier);
+        this.addImport(specifier, node);
+        for (const one of node.specifiers) {
+            const values = one.type === "ImportSpecifier" && (one.imported.name ?? one.imported.value) !== "default"
+                ? [member(name, one.imported.name ?? one.imported.value)] : [name];
+            if (one.type === "ImportSpecifier") for (const value of values) this.add("name", value, one);
+            this.bind(one.local.name, values, UNKNOWN);
+        }
+    },
+    ExportNamedDeclaration(node) {
+        if (node.source) this.addImport(node.source.value, node);
+        if (node.declaration) this.visit(node.declaration);
+    },
+    ExportAllDeclaration(node) { this.addImport(node.source.value, node); },
+    ImportExpression(node) {
+        const text = this.fold(node.source);
+        if (typeof text === "string") this.addImport(text, node);
+        else this.add("dynamic", "import", node);
+        this.visit(node.source);
+    },
+    VariableDeclaration(node) {
+        for (const one of node.declarations) {
+            if (one.init) this.visit(one.init);
+            this.visitPattern(one.id);
+            this.assign(one.id, one.init ? this.resolve(one.init) : [], one.init ? this.fold(one.init) : UNKNOWN);
+        }
+    },
+    AssignmentExpression(node) {
+        this.visit(node.right);
+        if (node.operator === "=") this.assign(node.left, this.resolve(node.right), this.fold(node.right));
+        else if (node.left.type === "Identifier") {
+            const constant = node.operator === "+=" ? this.fold({ type: "BinaryExpression", operator: "+", left: node.left, right: node.right }) : UNKNOWN;
+            this.scope.of(node.left.name)?.constants.set(node.left.name, constant);
+        } else this.visit(node.left);
+    },
+    BlockStatement(node) { this.inScope(new Scope(this.scope, false), () => { this.hoist(node.body); for (const one of node.body) this.visit(one); }); },
+    ForStatement(node) { HANDLERS.loop.call(this, node, node.init); },
+    ForInStatement(node) { HANDLERS.loop.call(this, node, node.left); },
+    ForOfStatement(node) { HANDLERS.loop.call(this, node, node.left); },
+    loop(node, declaration) {
+        this.inScope(new Scope(this.scope, false), () => {
+            if (declaration?.type === "VariableDeclaration") this.declareAll(declaration, declaration.kind === "var" ? this.scope.functionScope() : this.scope);
+            for (const child of children(node)) this.visit(child);
+        });
+    },
+    CatchClause(node) {
+        this.inScope(new Scope(this.scope, false), () => {
+            for (const name of bound(node.param)) this.scope.declare(name);
+            this.visit(node.body);
+        });
+    },
+    TryStatement(node) {
+        this.guarded += Boolean(node.handler);
+        this.visit(node.block);
+        this.guarded -= Boolean(node.handler);
+        for (const child of [node.handler, node.finalizer]) if (child) this.visit(child);
+    },
+    FunctionDeclaration(node) { this.function(node); },
+    FunctionExpression(node) { this.function(node); },
+    ArrowFunctionExpression(node) {
+        if (this.awaited?.node === node) {
+            const scope = new Scope(this.scope, true);
+            for (const name of bound(node.params[0])) scope.declare(name);
+            this.inScope(scope, () => { this.assign(node.params[0], this.awaited.modules); this.function({ ...node, params: node.params.slice(1) }); });
+            return;
+        }
+        this.function(node);
+    },
+    Property(node) {
+        if (node.computed) this.visit(node.key);
+        this.visit(node.value);
+    },
+    MethodDefinition(node) {
+        if (node.computed) this.visit(node.key);
+        this.visit(node.value);
+    },
+    PropertyDefinition(node) {
+        if (node.computed) this.visit(node.key);
+        if (node.value) this.visit(node.value);
+    },
+    LabeledStatement(node) { this.visit(node.body); },
+    BreakStatement() {},
+    ContinueStatement() {},
+    MetaProperty() {},
+    Identifier(node) { this.name(node); },
+    MemberExpression(node) {
+        if (this.name(node)) { if (node.computed) this.visit(node.property); return; }
+        if (node.computed && this.resolve(node.object).some((name) => name === "globalThis" || name === "process")) {
+            if (typeof this.fold(node.property) !== "string") this.add("dynamic", `${this.resolve(node.object)[0]}[...]`, node);
+        }
+        this.visit(node.object);
+        if (node.computed) this.visit(node.property);
+    },
+    CallExpression(node) { this.call(node); },
+    NewExpression(node) { this.call(node); },
+    Literal(node) { this.literal(node); },
+    TemplateLiteral(node) { this.folded(node); },
+    BinaryExpression(node) { this.folded(node); },
+};
+
+/* (() => {}).constructor, [].constructor.constructor */
+function isConstructorOfFunction(node) {
+    if (node.type !== "MemberExpression" || node.computed || node.property.name !== "constructor") return false;
+    const object = node.object;
+    return /Function/.test(object.type) || (object.type === "MemberExpression" && !object.computed && object.property.name === "constructor");
+}
+
+function member(base, name) {
+    if (base === "globalThis" && name !== "globalThis") return GLOBAL.has(name) ? "globalThis" : name;
+    if (base.startsWith("import:")) return `${base}.${name}`.replace(/\.default$/, "");
+    return name === "default" ? base : `${base}.${name}`;
+}
+
+const MISSING = new Map();
+const builtins = new Set(builtinModules);
+
+/* Whether no such module is there. Nothing is loaded. */
+function isMissing(specifier) {
+    if (/^(node:|[./]|data:|file:)/.test(specifier) || builtins.has(specifier.split("/")[0])) return false;
+    if (!MISSING.has(specifier)) {
+        let missing = false;
+        try {
+            createRequire("/work/").resolve(specifier);
+        } catch (error) {
+            missing = error.code === "MODULE_NOT_FOUND";
+        }
+        MISSING.set(specifier, missing);
+    }
+    return MISSING.get(specifier);
+}
+
+/* Facts of a program; a text without import and export is a script. */
+function check(text, wantsLiterals = false, wantsMissing = false, known = []) {
+    try {
+        const checker = new Checker(wantsLiterals, wantsMissing, known, text.split(/\r\n|[\n\r\u2028\u2029]/));
+        let tree;
+        try {
+            tree = checker.program(text, "module");
+        } catch (error) {
+            tree = checker.program(text, "script"); // octal numbers, with, delete of a name
+        }
+        checker.body(tree.body);
+        return { facts: checker.facts };
+    } catch (error) {
+        return { unparsed: `${error.name}: ${error.message}`.slice(0, 200) };
+    }
+}
+
+module.exports = { check };

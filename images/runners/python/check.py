@@ -1,0 +1,494 @@
+"""Says what a program names, without running it: modules, their members, what is decided at run time.
+
+A cell of a session of its own, and check() in each later one. What is found are facts, of which the server
+makes findings (mcp/rules): [kind, name, line, column], each pair of kind and name once.
+
+    import   a module, by a statement or a function:  subprocess
+    name     a member of a module, or a builtin:      os.system, eval
+    literal  a string, if they are asked for
+    missing  a module that this image has not, if they are asked for
+    dynamic  what cannot be known before the run:     exec of something that is not constant
+
+Names are followed through aliases, and strings through what is done to constants. This is advice, no wall:
+a program that hides what it does from this is found by the sandbox alone.
+"""
+import ast
+import builtins
+import gc
+import importlib.util
+import json
+import sys
+
+from constants import UNKNOWN, Constants
+
+gc.disable()  # trees have no cycles, and are freed at once
+
+FACTS_MAX = 4096
+LITERAL_MAX = 4096  # characters of one
+DEPTH_MAX = 8  # of programs in strings
+BUILTINS = frozenset(dir(builtins))
+IMPORTERS = {"__import__", "importlib.import_module", "importlib.__import__", "importlib.util.find_spec", "runpy.run_module",
+             "pkgutil.resolve_name"}
+EVALUATORS = {"exec", "eval", "compile"}
+NAMESPACES = {"globals", "locals", "vars"}
+HANDLED = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+
+
+class Scope:
+    def __init__(self, parent, bound, is_class=False):
+        self.parent = parent
+        self.is_class = is_class
+        self.bound = bound  # names that belong to this scope
+        self.values = {}  # name: what it may stand for
+        self.constants = {}  # name: its value, or UNKNOWN
+        self.stars = parent.stars if parent else []
+
+
+# Where a statement binds names, unless an expression does by ":=".
+BINDING_FIELDS = {
+    ast.Assign: ("targets",), ast.AugAssign: ("target",), ast.AnnAssign: ("target",), ast.Expr: (), ast.Return: (), ast.Raise: (),
+    ast.Assert: (), ast.If: ("body", "orelse"), ast.While: ("body", "orelse"), ast.For: ("target", "body", "orelse"),
+    ast.AsyncFor: ("target", "body", "orelse"), ast.With: ("items", "body"), ast.AsyncWith: ("items", "body"),
+    ast.withitem: ("optional_vars",), ast.Attribute: (), ast.Subscript: (),
+}
+LEAVES = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+
+
+def children(node, fields):
+    """As ast.iter_child_nodes(), in half the time."""
+    found = []
+    for field in fields:
+        value = getattr(node, field, None)
+        if type(value) is list:
+            found += [one for one in value if isinstance(one, ast.AST)]
+        elif isinstance(value, ast.AST) and not isinstance(value, LEAVES):
+            found.append(value)
+    return found
+
+
+def bound_in(nodes, arguments=None, has_walrus=True):
+    """Names that a scope binds, but for those that it leaves to others."""
+    bound, elsewhere = set(), set()
+    if arguments is not None:
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        bound.update(argument.arg for argument in every if argument)
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        kind = type(node)
+        if kind is ast.Name:
+            if type(node.ctx) is not ast.Load:
+                bound.add(node.id)
+            continue
+        if kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef):
+            bound.add(node.name)
+            continue
+        if kind is ast.Lambda:
+            continue
+        if kind in (ast.Import, ast.ImportFrom):
+            bound.update((alias.asname or alias.name.split(".")[0]) for alias in node.names)
+            continue
+        if kind in (ast.Global, ast.Nonlocal):
+            elsewhere.update(node.names)
+        elif kind in (ast.ExceptHandler, ast.MatchAs, ast.MatchStar) and node.name:
+            bound.add(node.name)
+        waiting += children(node, node._fields if has_walrus else BINDING_FIELDS.get(kind, node._fields))
+    return bound - elsewhere
+
+
+class Checker(Constants):
+    def __init__(self, wants_literals, wants_missing, known, lines=()):
+        self.facts = []
+        self.lines = lines
+        self.seen = set()
+        self.wants_literals, self.wants_missing, self.known = wants_literals, wants_missing, known
+        self.scope = None
+        self.later = []  # bodies of functions, which are run after what is around them
+        self.depth = 0
+        self.place = None  # of a program in a string
+        self.guarded = 0  # inside of try, whose handler takes a missing module
+        self.has_walrus = True
+
+    def add(self, kind, name, node):
+        if (kind, name) in self.seen or len(self.facts) >= FACTS_MAX:
+            return
+        self.seen.add((kind, name))
+        line, column = self.place or self.place_of(node)
+        self.facts.append([kind, name, line, column])
+
+    def place_of(self, node):
+        """Line and column, in characters; the parser counts bytes."""
+        line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        if 0 < line <= len(self.lines) and not self.lines[line - 1].isascii():
+            offset = len(self.lines[line - 1][:offset].decode("utf-8", "ignore"))
+        return line, offset + 1
+
+    def add_import(self, name, node):
+        self.add("import", name, node)
+        top = name.split(".")[0]
+        if self.wants_missing and not self.guarded and top not in self.known and is_missing(top):
+            self.add("missing", top, node)
+
+    # Programs and scopes.
+
+    def program(self, tree):
+        self.body(tree.body, Scope(None, bound_in(tree.body, None, self.has_walrus)))
+
+    def body(self, nodes, scope):
+        outer, self.scope = self.scope, scope
+        later, self.later = self.later, []
+        for node in nodes:
+            self.visit(node)
+        for function, inner in self.later:
+            self.body(function, inner)
+        self.scope, self.later = outer, later
+
+    def function(self, node, nodes):
+        for default in [*node.args.defaults, *node.args.kw_defaults]:
+            if default is not None:
+                self.visit(default)
+        parent = self.scope
+        while parent.is_class:
+            parent = parent.parent
+        self.later.append((nodes, Scope(parent, bound_in(nodes, node.args, self.has_walrus))))
+
+    # What an expression may stand for.
+
+    def look_up(self, name):
+        scope = self.scope
+        while scope is not None:
+            if name in scope.bound:
+                return scope.values.get(name, ())
+            scope = scope.parent
+            while scope is not None and scope.is_class:
+                scope = scope.parent
+        if name in BUILTINS:
+            return (name,)
+        return tuple(f"{module}.{name}" for module in self.scope.stars)
+
+    def scope_of(self, name):
+        scope = self.scope
+        while scope.parent is not None and name not in scope.bound:
+            scope = scope.parent
+        return scope
+
+    def resolve(self, node):
+        kind = type(node)
+        if kind is ast.Name:
+            return self.look_up(node.id)
+        if kind is ast.Attribute:
+            return tuple(member(base, node.attr) for base in self.resolve(node.value))
+        if kind is ast.Call:
+            return self.resolve_call(node, self.resolve(node.func))
+        if kind is ast.Subscript:
+            return self.resolve_subscript(node)
+        if kind is ast.NamedExpr or kind is ast.Await:
+            return self.resolve(node.value)
+        if kind is ast.IfExp:
+            return self.resolve(node.body) + self.resolve(node.orelse)
+        if kind is ast.BoolOp:
+            return sum((self.resolve(value) for value in node.values), ())
+        return ()
+
+    def resolve_call(self, node, functions):
+        if not node.args:
+            return tuple(f"{name}()" for name in functions if name in NAMESPACES)
+        found = []
+        for function in functions:
+            if function in IMPORTERS:
+                name = self.fold(node.args[0])
+                if isinstance(name, str) and name:
+                    whole = function != "__import__" or len(node.args) > 3 or node.keywords
+                    found.append(name if whole else name.split(".")[0])
+            elif function == "getattr" and len(node.args) > 1:
+                name = self.fold(node.args[1])
+                if isinstance(name, str):
+                    found += [member(base, name) for base in self.resolve(node.args[0])]
+            elif function == "vars":
+                found += [f"{base}.__dict__" for base in self.resolve(node.args[0])]
+            elif function in ("functools.partial", "importlib.reload", "staticmethod", "classmethod"):
+                found += self.resolve(node.args[0])
+            elif function.endswith(".__getattribute__") or function.endswith(".__dict__.get"):
+                name = self.fold(node.args[-1 if function.endswith("__getattribute__") else 0])
+                base = function.rsplit(".__", 1)[0]
+                if isinstance(name, str):
+                    found.append(member(base, name))
+            elif function in ("sys.modules.get", "sys.modules.__getitem__"):
+                name = self.fold(node.args[0])
+                if isinstance(name, str):
+                    found.append(name)
+        if type(node.func) is ast.Call and self.resolve(node.func.func) == ("operator.attrgetter",) and node.func.args:
+            name = self.fold(node.func.args[0])
+            if isinstance(name, str):
+                found += [member(base, name) for base in self.resolve(node.args[0])]
+        return tuple(found)
+
+    def resolve_subscript(self, node):
+        found, key = [], self.fold(node.slice)
+        for base in self.resolve(node.value):
+            if not isinstance(key, str):
+                continue
+            if base == "sys.modules":
+                found.append(key)
+            elif base.endswith(".__dict__"):
+                found.append(member(base.removesuffix(".__dict__"), key))
+            elif base in ("globals()", "locals()", "vars()"):
+                found += self.look_up(key)
+            elif base == "__builtins__":
+                found.append(key)
+        return tuple(found)
+
+    # Statements and expressions, in the order of the program.
+
+    def visit(self, node):
+        handler = HANDLERS.get(type(node))
+        if handler is not None:
+            handler(self, node)
+        else:
+            for child in children(node, node._fields):
+                self.visit(child)
+
+    def visit_import(self, node):
+        for alias in node.names:
+            self.add_import(alias.name, node)
+            name = alias.asname or alias.name.split(".")[0]
+            self.bind(name, (alias.name if alias.asname else name,))
+
+    def visit_import_from(self, node):
+        if node.level > 0 or node.module is None:
+            return
+        self.add_import(node.module, node)
+        for alias in node.names:
+            if alias.name == "*":
+                self.scope.stars.append(node.module)
+                continue
+            name = member(node.module, alias.name)
+            self.add("name", name, node)
+            self.bind(alias.asname or alias.name, (name,))
+
+    def bind(self, name, values, constant=UNKNOWN):
+        scope = self.scope_of(name)
+        if values:
+            scope.values[name] = tuple(dict.fromkeys(scope.values.get(name, ()) + tuple(values)))[:16]
+        is_new = name not in scope.constants
+        scope.constants[name] = constant if is_new or scope.constants[name] == constant else UNKNOWN
+
+    def visit_assign(self, node):
+        value = node.value
+        if value is None:
+            return
+        self.visit(value)
+        for target in node.targets if type(node) is ast.Assign else [node.target]:
+            self.assign(target, value)
+
+    def assign(self, target, value):
+        if type(target) is ast.Name:
+            self.bind(target.id, self.resolve(value), self.fold(value))
+        elif type(target) in (ast.Tuple, ast.List) and type(value) in (ast.Tuple, ast.List) and len(target.elts) == len(value.elts):
+            for one, other in zip(target.elts, value.elts):
+                self.assign(one, other)
+        else:
+            self.forget(target)
+            self.visit(target)
+
+    def forget(self, target):
+        """It is bound to what is not known."""
+        for node in ast.walk(target):
+            if type(node) is ast.Name and type(node.ctx) is not ast.Load:
+                self.bind(node.id, ())
+
+    def visit_aug_assign(self, node):
+        self.visit(node.value)
+        if type(node.target) is not ast.Name:
+            self.visit(node.target)
+            return
+        scope, name = self.scope_of(node.target.id), node.target.id
+        folded = self.fold(ast.BinOp(ast.Name(name, ast.Load()), node.op, node.value))
+        scope.constants[name] = folded
+
+    def visit_for(self, node):
+        self.forget(node.target)
+        for child in children(node, node._fields):
+            self.visit(child)
+
+    def visit_try(self, node):
+        caught = {name.id for handler in node.handlers for name in ast.walk(handler.type or ast.Name("Exception", ast.Load()))
+                  if type(name) is ast.Name}
+        self.guarded += bool(caught & HANDLED)
+        for child in node.body:
+            self.visit(child)
+        self.guarded -= bool(caught & HANDLED)
+        for child in [*node.handlers, *node.orelse, *node.finalbody]:
+            self.visit(child)
+
+    def visit_function(self, node):
+        for child in [*node.decorator_list, *filter(None, [node.returns])]:
+            self.visit(child)
+        self.function(node, node.body)
+
+    def visit_lambda(self, node):
+        self.function(node, [node.body])
+
+    def visit_class(self, node):
+        for child in [*node.decorator_list, *node.bases, *node.keywords]:
+            self.visit(child)
+        self.body(node.body, Scope(self.scope, bound_in(node.body, None, self.has_walrus), is_class=True))
+
+    def visit_comprehension(self, node):
+        scope = Scope(self.scope, set().union(*(bound_in([part.target]) for part in node.generators)))
+        outer, self.scope = self.scope, scope
+        for child in children(node, node._fields):
+            self.visit(child)
+        self.scope = outer
+
+    def visit_expression_statement(self, node):
+        if not (type(node.value) is ast.Constant and isinstance(node.value.value, str)):  # a docstring does nothing
+            self.visit(node.value)
+
+    def visit_name(self, node):
+        if type(node.ctx) is ast.Load:
+            for name in self.look_up(node.id):
+                self.add("name", name, node)
+
+    def visit_attribute(self, node):
+        names = self.resolve(node)
+        for name in names:
+            self.add("name", name, node)
+        if names:
+            self.visit_parts(node)
+        else:
+            self.visit(node.value)
+
+    def visit_subscript(self, node):
+        for name in self.resolve(node):
+            self.add("name", name, node)
+        bases = self.resolve(node.value)
+        if any(base == "sys.modules" or base.endswith((".__dict__", "globals()", "locals()", "vars()")) or base == "__builtins__"
+               for base in bases) and type(node.ctx) is ast.Load and not isinstance(self.fold(node.slice), str):
+            self.add("dynamic", f"{bases[0]}[...]", node)
+        for child in children(node, node._fields):
+            self.visit(child)
+
+    def visit_constant(self, node):
+        if self.wants_literals and isinstance(node.value, str):
+            self.add("literal", node.value[:LITERAL_MAX], node)
+
+    def add_folded(self, node):
+        value = self.fold(node)
+        if isinstance(value, str):
+            self.add("literal", value[:LITERAL_MAX], node)
+
+    def visit_folded(self, node):
+        if self.wants_literals:
+            self.add_folded(node)
+        for child in children(node, node._fields):
+            self.visit(child)
+
+    def visit_call(self, node):
+        functions = self.resolve(node.func)
+        for function in functions:
+            self.add("name", function, node.func)
+            self.call(function, node)
+        for name in self.resolve_call(node, functions):
+            if not name.endswith("()"):
+                self.add("name", name, node)
+        if self.wants_literals:
+            self.add_folded(node)
+        if not functions:
+            self.visit(node.func)
+        elif type(node.func) is not ast.Name:
+            self.visit_parts(node.func)
+        for argument in node.args:
+            self.visit(argument)
+        for keyword in node.keywords:
+            self.visit(keyword.value)
+
+    def visit_parts(self, node):
+        """What is inside of a name that was found: the arguments of getattr, the value of an assignment."""
+        while type(node) is ast.Attribute:
+            node = node.value
+        if type(node) is not ast.Name:
+            self.visit(node)
+
+    def call(self, function, node):
+        if function in IMPORTERS:
+            name = self.fold(node.args[0]) if node.args else UNKNOWN
+            if isinstance(name, str):
+                self.add_import(name, node)
+            elif node.args or node.keywords:
+                self.add("dynamic", function, node)
+        elif function in EVALUATORS and node.args:
+            self.evaluate(function, node)
+        elif function == "getattr" and len(node.args) > 1:
+            if self.resolve(node.args[0]) and not isinstance(self.fold(node.args[1]), str):
+                self.add("dynamic", function, node)
+
+    def evaluate(self, function, node):
+        program = node.args[0]
+        if "compile" in (name for name in (self.resolve(program.func) if type(program) is ast.Call else ())):
+            return  # has been looked at by itself
+        text = self.fold(program)
+        text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+        if not isinstance(text, str) or self.depth == DEPTH_MAX:
+            self.add("dynamic", function, node)
+            return
+        try:
+            tree = ast.parse(text.strip())
+        except (SyntaxError, ValueError):
+            return  # it fails when it is run
+        place, self.place = self.place, self.place or self.place_of(node)
+        self.depth += 1
+        self.scope.bound |= bound_in(tree.body)
+        for child in tree.body:
+            self.visit(child)
+        self.depth -= 1
+        self.place = place
+
+
+HANDLERS = {
+    ast.Import: Checker.visit_import, ast.ImportFrom: Checker.visit_import_from, ast.Assign: Checker.visit_assign,
+    ast.AnnAssign: Checker.visit_assign, ast.NamedExpr: Checker.visit_assign, ast.AugAssign: Checker.visit_aug_assign,
+    ast.For: Checker.visit_for, ast.AsyncFor: Checker.visit_for, ast.Try: Checker.visit_try,
+    ast.FunctionDef: Checker.visit_function, ast.AsyncFunctionDef: Checker.visit_function, ast.Lambda: Checker.visit_lambda,
+    ast.ClassDef: Checker.visit_class, ast.ListComp: Checker.visit_comprehension, ast.SetComp: Checker.visit_comprehension,
+    ast.GeneratorExp: Checker.visit_comprehension, ast.DictComp: Checker.visit_comprehension,
+    ast.Expr: Checker.visit_expression_statement, ast.Name: Checker.visit_name, ast.Attribute: Checker.visit_attribute,
+    ast.Subscript: Checker.visit_subscript, ast.Constant: Checker.visit_constant, ast.Call: Checker.visit_call,
+    ast.BinOp: Checker.visit_folded, ast.JoinedStr: Checker.visit_folded,
+}
+
+
+def member(base, name):
+    """A member of a module by its own name, and a module by that of its own: os.path.os is os."""
+    if base in ("builtins", "__builtins__"):
+        return name
+    whole = f"{base}.{name}"
+    value = vars(sys.modules[base]).get(name) if base in sys.modules else None
+    return value.__name__ if type(value) is type(sys) and whole not in sys.modules else whole
+
+
+MISSING = {}
+
+
+def is_missing(top):
+    """Whether this interpreter has no such module. Nothing is imported."""
+    if top not in MISSING:
+        try:
+            MISSING[top] = importlib.util.find_spec(top) is None
+        except (ImportError, ValueError, AttributeError):
+            MISSING[top] = False
+    return MISSING[top]
+
+
+def check(program, wants_literals=False, wants_missing=False, known=()):
+    """Prints what the program, bytes, names, as one line of JSON."""
+    try:
+        checker = Checker(wants_literals, wants_missing, set(known), program.split(b"\n"))
+        checker.has_walrus = b":=" in program or b"exec" in program or b"eval" in program  # or in a string
+        checker.program(ast.parse(program))
+        answer = {"facts": checker.facts}
+    except (SyntaxError, ValueError) as error:
+        answer = {"unparsed": f"{type(error).__name__}: {error}"[:200]}
+    except (RecursionError, MemoryError) as error:
+        answer = {"unparsed": type(error).__name__}
+    sys.stdout.write(json.dumps(answer) + "\n")

@@ -1,0 +1,66 @@
+/*
+ * Checks programs against the rules of --policy before they run: for each language an interpreter in a sandbox of
+ * its own, a session without network and folders, which parses them and never runs them.
+ *
+ * A checker that dies, hangs or answers nonsense makes the finding "unparsed", and is started anew. It is no wall: what
+ * it says of a program is advice. Side: parent.
+ */
+#ifndef MCP_LAUNCH_CHECKER_H
+#define MCP_LAUNCH_CHECKER_H
+
+#include "mcp/launch/launcher.h"
+#include "mcp/rules/rules.h"
+
+#define CHECK_MAX_MS 2000 /* of one program; then it is unparsed */
+
+struct checker_of_language {
+    struct session *session; /* NULL: none yet, or it has ended */
+};
+
+struct checker {
+    struct rules rules; /* owned */
+    struct settings settings; /* owned: of its sandboxes */
+    struct launcher launcher;
+    struct checker_of_language languages[LANGUAGE_COUNT];
+};
+
+/* One program that is being checked; part of its owner. */
+struct check {
+    /* Called once from the loop, unless the check is dropped. The findings are complete. */
+    void (*done)(struct check *check);
+    struct findings findings; /* to be released by the owner */
+    int64_t duration_ns;
+    /* The rest is the checker's. */
+    struct checker *checker;
+    struct cell *cell; /* NULL: it does not go on */
+    int64_t began;
+};
+
+/*
+ * Reads the rules that the settings name. The checker is to stay where it is. 0; -EINVAL or another negative errno with
+ * a fault that names the file, its line and key.
+ */
+int checker_open(struct checker *checker, struct loop *loop, const struct settings *settings,
+                 struct fault *fault);
+
+/* Ends its sandboxes; no check is done any more. To be called before the loop is closed. */
+void checker_stop(struct checker *checker);
+void checker_release(struct checker *checker);
+
+/* Whether there are checks for the language at all. */
+bool checker_knows(const struct language *language);
+
+/* Whether programs of the language are checked, by the rules that there are. */
+bool checker_is_for(const struct checker *checker, const struct language *language);
+
+/*
+ * Begins the check of a snippet, all of which is borrowed for the call. check->done() follows if it returns 0. A
+ * negative errno with its fault: -EAGAIN too many wait; -ENOENT there is no image; others.
+ */
+int check_begin(struct check *check, struct checker *checker, const struct snippet *snippet,
+                struct fault *fault);
+
+/* Nobody wants to know any more; also where it has never begun or is done. */
+void check_drop(struct check *check);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * The answer of a checker: {"facts": [[KIND, NAME, LINE, COLUMN], ...]}, or {"unparsed": WHY}. Untrusted: a program
+ * that breaks the parser can answer in its place.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_RULES_CHECK_ANSWER_H
+#define MCP_RULES_CHECK_ANSWER_H
+
+#include "mcp/rules/rules.h"
+
+/* Judges what it says. NULL; or why it is none, static: the program is then unparsed, and no finding counts. */
+const char *check_answer_read(const struct rules *rules, const char *text, size_t length,
+                              struct findings *findings);
+
+#endif

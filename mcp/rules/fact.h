@@ -1,0 +1,31 @@
+/*
+ * What a program names: the answer of the checkers, images/runners/python/check.py and javascript/check.cjs.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_RULES_FACT_H
+#define MCP_RULES_FACT_H
+
+#include <stddef.h>
+
+#define FACTS_MAX 8192
+
+enum fact_kind {
+    FACT_IMPORT,  /* a module: "subprocess" */
+    FACT_NAME,    /* a member of one, or a builtin: "os.system", "eval" */
+    FACT_LITERAL, /* a string */
+    FACT_MISSING, /* a module that the image has not */
+    FACT_DYNAMIC, /* something that is decided at run time: "exec" */
+    FACT_UNPARSED, /* of findings only: the program could not be checked */
+};
+
+struct fact {
+    enum fact_kind kind;
+    const char *name;      /* borrowed */
+    unsigned line, column; /* from 1 */
+};
+
+/* "import": static. */
+const char *fact_kind_name(enum fact_kind kind);
+
+#endif

@@ -1,0 +1,181 @@
+#include "mcp/rules/rules.h"
+
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kinds[] = {
+    [FACT_IMPORT] = "import",   [FACT_NAME] = "name",       [FACT_LITERAL] = "literal",
+    [FACT_MISSING] = "missing", [FACT_DYNAMIC] = "dynamic", [FACT_UNPARSED] = "unparsed",
+};
+
+static const char *const severities[] = {
+    [SEVERITY_ALLOW] = "allow", [SEVERITY_WARN] = "warn", [SEVERITY_REFUSE] = "refuse"};
+
+const char *fact_kind_name(enum fact_kind kind)
+{
+    return kinds[kind];
+}
+
+const char *severity_name(enum severity severity)
+{
+    return severities[severity];
+}
+
+static void release_rule(struct rule *rule)
+{
+    for (size_t i = 0; i < rule->pattern_count; i++) {
+        if (rule->patterns[i].kind == MATCH_LITERAL)
+            regfree(&rule->patterns[i].regex);
+        free(rule->patterns[i].text);
+    }
+    free(rule->patterns);
+    free(rule->id);
+    free(rule->message);
+}
+
+void rules_release(struct rules *rules)
+{
+    for (size_t i = 0; i < rules->count; i++)
+        release_rule(&rules->list[i]);
+    free(rules->list);
+    *rules = RULES_NONE;
+}
+
+void findings_release(struct findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        free(findings->list[i].what);
+    findings->count = 0;
+}
+
+bool rules_are_there(const struct rules *rules)
+{
+    return rules->count > 0 || rules->dynamic != SEVERITY_ALLOW ||
+           rules->unparsed != SEVERITY_ALLOW;
+}
+
+bool rules_want_literals(const struct rules *rules)
+{
+    for (size_t i = 0; i < rules->count; i++)
+        for (size_t j = 0; j < rules->list[i].pattern_count; j++)
+            if (rules->list[i].patterns[j].kind == MATCH_LITERAL)
+                return true;
+    return false;
+}
+
+bool rules_want_missing(const struct rules *rules)
+{
+    for (size_t i = 0; i < rules->count; i++)
+        if (rules->list[i].is_of_missing)
+            return true;
+    return false;
+}
+
+enum severity findings_severity(const struct findings *findings)
+{
+    enum severity worst = SEVERITY_ALLOW;
+    for (size_t i = 0; i < findings->count; i++)
+        if (findings->list[i].severity > worst)
+            worst = findings->list[i].severity;
+    return worst;
+}
+
+/* "subprocess" matches itself and all below it: "subprocess.run", and in JavaScript "fs/promises". */
+static bool matches_name(const char *pattern, const char *name)
+{
+    OWNED_MEMORY char *copy = strdup(name);
+    if (copy == NULL)
+        return true; /* rather than letting something pass */
+    for (size_t length = strlen(copy); length > 0; length--) {
+        if (name[length] != '\0' && name[length] != '.' && name[length] != '/')
+            continue;
+        copy[length] = '\0';
+        if (fnmatch(pattern, copy, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool meets(const struct rule_pattern *pattern, const struct fact *fact)
+{
+    switch (pattern->kind) {
+    case MATCH_IMPORT:
+        return (fact->kind == FACT_IMPORT || fact->kind == FACT_NAME) &&
+               matches_name(pattern->text, fact->name);
+    case MATCH_CALL:
+        return fact->kind == FACT_NAME && matches_name(pattern->text, fact->name);
+    case MATCH_LITERAL:
+        break;
+    }
+    return fact->kind == FACT_LITERAL && regexec(&pattern->regex, fact->name, 0, NULL, 0) == 0;
+}
+
+static bool meets_rule(const struct rule *rule, const struct fact *fact)
+{
+    if (rule->is_of_missing && fact->kind == FACT_MISSING)
+        return true;
+    for (size_t i = 0; i < rule->pattern_count; i++)
+        if (meets(&rule->patterns[i], fact))
+            return true;
+    return false;
+}
+
+static int add_finding(struct findings *findings, const struct finding *finding)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        const struct finding *other = &findings->list[i];
+        if (other->rule == finding->rule && other->line == finding->line &&
+            other->column == finding->column)
+            return 0;
+    }
+    if (findings->count == FINDINGS_MAX)
+        return 0;
+    char *what = strdup(finding->what);
+    if (what == NULL)
+        return -ENOMEM;
+    findings->list[findings->count] = *finding;
+    findings->list[findings->count++].what = what;
+    return 0;
+}
+
+static int judge_by_rules(const struct rules *rules, const struct fact *fact,
+                          struct findings *findings)
+{
+    int r = 0;
+    for (size_t i = 0; i < rules->count && r == 0; i++) {
+        const struct rule *rule = &rules->list[i];
+        if (meets_rule(rule, fact))
+            r = add_finding(findings,
+                            &(struct finding){rule->id, rule->message, rule->severity, fact->kind,
+                                              (char *)fact->name, fact->line, fact->column});
+    }
+    return r;
+}
+
+int rules_judge(const struct rules *rules, const struct fact *facts, size_t count,
+                struct findings *findings)
+{
+    int r = 0;
+    for (size_t i = 0; i < count && r == 0; i++) {
+        const struct fact *fact = &facts[i];
+        if (fact->kind != FACT_DYNAMIC)
+            r = judge_by_rules(rules, fact, findings);
+        else if (rules->dynamic != SEVERITY_ALLOW)
+            r = add_finding(findings,
+                            &(struct finding){"dynamic", "", rules->dynamic, FACT_DYNAMIC,
+                                              (char *)fact->name, fact->line, fact->column});
+    }
+    return r;
+}
+
+int rules_judge_unparsed(const struct rules *rules, const char *why, struct findings *findings)
+{
+    if (rules->unparsed == SEVERITY_ALLOW)
+        return 0;
+    return add_finding(findings, &(struct finding){"unparsed", "", rules->unparsed, FACT_UNPARSED,
+                                                   (char *)why, 1, 1});
+}

@@ -15,6 +15,8 @@
 
 #define CALL_MAX (512 * KIBIBYTE)
 #define ANSWER_MAX (2 * MEBIBYTE)
+#define MEMORY_MAX (512 * MEBIBYTE) /* of a checker */
+#define DISK_MAX (64 * MEBIBYTE)
 #define START_MAX_MS 10000
 #define FILES_MAX 3
 
@@ -62,6 +64,8 @@ static int make_settings(const struct settings *from, struct settings *settings,
     settings->wall_max_ms = START_MAX_MS;
     settings->no_images = true;
     settings->limits.output_kept = ANSWER_MAX;
+    settings->limits.memory_bytes = MEMORY_MAX;
+    settings->limits.disk_bytes = DISK_MAX;
     for (size_t i = 0; i < LANGUAGE_COUNT; i++) {
         if (from->images[i] == NULL)
             continue;

@@ -29,6 +29,7 @@ static bool read_fact(const struct json_value *item, struct fact *fact)
             break;
     fact->name = name->text;
     return fact->kind < FACT_UNPARSED && name->type == JSON_STRING &&
+           name->length <= (fact->kind == FACT_LITERAL ? FACT_LITERAL_MAX : FACT_NAME_MAX) &&
            read_number(name->next, &fact->line) && read_number(name->next->next, &fact->column);
 }
 

@@ -9,6 +9,8 @@
 #include <stddef.h>
 
 #define FACTS_MAX 8192
+#define FACT_NAME_MAX 1024     /* bytes */
+#define FACT_LITERAL_MAX 16384 /* bytes of a string */
 
 enum fact_kind {
     FACT_IMPORT,  /* a module: "subprocess" */

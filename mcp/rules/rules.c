@@ -1,11 +1,11 @@
 #include "mcp/rules/rules.h"
 
-#include "sandbox/base/owned.h"
-
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NAME_LEVELS_MAX 8
 
 static const char *const kinds[] = {
     [FACT_IMPORT] = "import",   [FACT_NAME] = "name",       [FACT_LITERAL] = "literal",
@@ -84,20 +84,27 @@ enum severity findings_severity(const struct findings *findings)
     return worst;
 }
 
-/* "subprocess" matches itself and all below it: "subprocess.run", and in JavaScript "fs/promises". */
+/*
+ * "subprocess" matches itself and all below it: "subprocess.run", and in JavaScript "fs/promises". A program may have
+ * names of any depth: only so many levels are looked at.
+ */
 static bool matches_name(const char *pattern, const char *name)
 {
-    OWNED_MEMORY char *copy = strdup(name);
-    if (copy == NULL)
-        return true; /* rather than letting something pass */
-    for (size_t length = strlen(copy); length > 0; length--) {
-        if (name[length] != '\0' && name[length] != '.' && name[length] != '/')
-            continue;
+    char copy[FACT_NAME_MAX + 1];
+    size_t length = 0;
+    for (unsigned level = 0; level < NAME_LEVELS_MAX; level++) {
+        length += strcspn(name + length, "./");
+        if (length >= sizeof(copy))
+            return false;
+        memcpy(copy, name, length);
         copy[length] = '\0';
         if (fnmatch(pattern, copy, 0) == 0)
             return true;
+        if (name[length] == '\0')
+            return false;
+        length++;
     }
-    return false;
+    return fnmatch(pattern, name, 0) == 0;
 }
 
 static bool meets(const struct rule_pattern *pattern, const struct fact *fact)

@@ -89,6 +89,20 @@ static int read_text(const struct reading *reading, const struct json_value *obj
     return *ret_text == NULL ? fault_set(reading->fault, ENOMEM, "reading rules: %m") : 0;
 }
 
+static bool has_back_reference(const char *expression)
+{
+    for (const char *c = expression; *c != '\0'; c++) {
+        if (*c != '\\')
+            continue;
+        c++;
+        if (*c >= '1' && *c <= '9')
+            return true;
+        if (*c == '\0')
+            return false;
+    }
+    return false;
+}
+
 static int read_pattern(const struct reading *reading, const struct json_value *value,
                         const char *key, struct rule *rule)
 {
@@ -96,6 +110,8 @@ static int read_pattern(const struct reading *reading, const struct json_value *
     bool is_literal = strcmp(key, "literal") == 0;
     if (!is_text(value) || value->length == 0)
         return refuse(reading, value, key, "must be strings");
+    if (is_literal && has_back_reference(value->text))
+        return refuse(reading, value, key, "must have no back-references, whose time has no bound");
     if (is_literal) {
         int r = regcomp(&pattern->regex, value->text, REG_EXTENDED | REG_NOSUB);
         char why[128];

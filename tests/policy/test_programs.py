@@ -2,6 +2,7 @@
 
 import random
 import sys
+import time
 
 import pytest
 from table import DYNAMIC, RULES, TABLE
@@ -10,6 +11,11 @@ from support import mcp_client
 from support.sample import sample_of
 
 sys.path.insert(0, str(mcp_client.ROOT / "tests" / "warm"))
+
+
+def str_of(value):
+    """A short name of a test."""
+    return str(value[:20])
 
 
 def is_refused(findings):
@@ -72,7 +78,7 @@ def test_modules_that_the_image_has_not_are_named(check):
     ("python", "def f(:"), ("python", "(" * 5000), ("python", "-" * 20000 + "1"), ("python", "x" + ".x" * 20000),
     ("python", b"\xff\xfe"), ("python", b"x = '\x00'"), ("python", "# coding: nonsense\n"), ("python", "lambda: " * 3000 + "1"),
     ("javascript", "function ("), ("javascript", "(" * 50000), ("javascript", "[" * 50000 + "]" * 50000),
-    ("javascript", "a" + ".a" * 50000), ("javascript", "x" + "=>x" * 20000), ("javascript", "!" * 50000 + "1")])
+    ("javascript", "a" + ".a" * 50000), ("javascript", "x" + "=>x" * 20000), ("javascript", "!" * 50000 + "1")], ids=str_of)
 def test_what_cannot_be_parsed_is_said_so(check, rules_file, language, program):
     """And the checker goes on, or is started anew."""
     rules = rules_file({"rules": RULES["rules"], "unparsed": "refuse", "dynamic": "allow"})
@@ -81,6 +87,19 @@ def test_what_cannot_be_parsed_is_said_so(check, rules_file, language, program):
     assert [finding["rule"] for finding in then] == ["no-process"] * len(then) and then
     [allowed] = check([(language, program)], rules_file({"unparsed": "allow", "dynamic": "allow", "rules": RULES["rules"]}, "other"))
     assert allowed == []
+
+
+@pytest.mark.parametrize(("language", "program"), [
+    ("python", "import os\n" + "".join(f"os{'.a' * 200}.b{i}\n" for i in range(4000))),
+    ("python", "import os\nos." + "a" * 1000000), ("python", "x = '%1000000000d' % 1\ny = '{:1000000000}'.format(1)"),
+    ("python", "x = 'a'\n" + "x = x + x\n" * 60), ("python", "x = " + "'a' * 60000 + " * 300 + "'b'"),
+    ("javascript", "".join(f"process{'.a' * 200}.b{i};" for i in range(4000))), ("javascript", "process." + "a" * 1000000),
+    ("javascript", "let x = 'a';" + "x = x + x;" * 60), ("javascript", "x = 'a'.repeat(1e9); y = 'a'.padEnd(1e9)")], ids=str_of)
+def test_names_and_strings_without_bound_cost_little(check, rules_file, language, program):
+    rules = {**RULES, "rules": [*RULES["rules"], {"id": "text", "severity": "warn", "match": {"literal": "(a|b)*c"}}], "unparsed": "warn"}
+    begin = time.monotonic()
+    check([(language, program)], rules_file(rules))
+    assert time.monotonic() - begin < 20
 
 
 def test_large_program_is_checked_in_time(check, rules_file):

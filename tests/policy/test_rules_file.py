@@ -28,6 +28,7 @@ WRONG = [
     ('{"rules": [{"id": "a", "severity": "warn", "match": {"import":\n["os",\n1]}}]}', 'line 3: "import" must be strings'),
     ('{"rules": [{"id": "a", "severity": "warn", "match": {"call": [""]}}]}', '"call" must be strings'),
     ('{"rules": [{"id": "a", "severity": "warn", "match": {"literal": ["("]}}]}', '"literal" must be extended regular expressions'),
+    ('{"rules": [{"id": "a", "severity": "warn", "match": {"literal": "(a)\\\\1"}}]}', '"literal" must have no back-references'),
     ('{"rules": [{"id": "a", "severity": "warn", "match": {"missing_module": 1}}]}', '"missing_module" must be true or false'),
     ('{"rules": [{"id": "a", "severity": "warn", "message": 1, "match": {}}]}', '"message" must be a string'),
     ('{"rules": [{"id": "a", "severity": "warn", "mesage": "x", "match": {}}]}', '"mesage" is not a key: did you mean "message"?'),

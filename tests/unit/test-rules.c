@@ -59,6 +59,9 @@ static void call_meets_names_by_pattern(void **state)
     assert_false(meets(match, FACT_NAME, "os.system"));
     assert_false(meets(match, FACT_NAME, "evaluate"));
     assert_false(meets(match, FACT_IMPORT, "os.execv"));
+    assert_true(meets("{\"call\": \"*.system\"}", FACT_NAME, "a.b.system.c"));
+    assert_true(meets("{\"call\": \"a.*\"}", FACT_NAME, "a.b.c.d.e.f.g.h.i.j.k.l"));
+    assert_false(meets("{\"call\": \"z.*\"}", FACT_NAME, "a.b.c.d.e.f.g.h.i.j.k.l"));
 }
 
 static void literal_is_a_regular_expression(void **state)

@@ -11,6 +11,7 @@ const { builtinModules, createRequire } = require("node:module");
 
 const FACTS_MAX = 4096;
 const LITERAL_MAX = 4096;
+const NAME_MAX = 256; // of a name, whose beginning decides
 const DEPTH_MAX = 8;
 const VALUES_MAX = 16;
 const GLOBAL = new Set(["globalThis", "global", "self"]);
@@ -85,6 +86,7 @@ class Checker extends Constants {
     }
 
     add(kind, name, node) {
+        name = name.slice(0, kind === "literal" ? LITERAL_MAX : NAME_MAX);
         const key = `${kind} ${name}`;
         if (this.seen.has(key) || this.facts.length >= FACTS_MAX) return;
         this.seen.add(key);
@@ -253,7 +255,7 @@ class Checker extends Constants {
     }
 
     literal(node, value = node.value) {
-        if (this.wantsLiterals && typeof value === "string") this.add("literal", value.slice(0, LITERAL_MAX), node);
+        if (this.wantsLiterals && typeof value === "string") this.add("literal", value, node);
     }
 
     folded(node) {

@@ -25,6 +25,7 @@ gc.disable()  # trees have no cycles, and are freed at once
 
 FACTS_MAX = 4096
 LITERAL_MAX = 4096  # characters of one
+NAME_MAX = 256  # characters of a name, whose beginning decides
 DEPTH_MAX = 8  # of programs in strings
 BUILTINS = frozenset(dir(builtins))
 IMPORTERS = {"__import__", "importlib.import_module", "importlib.__import__", "importlib.util.find_spec", "runpy.run_module",
@@ -110,6 +111,7 @@ class Checker(Constants):
         self.has_walrus = True
 
     def add(self, kind, name, node):
+        name = name[:LITERAL_MAX if kind == "literal" else NAME_MAX]
         if (kind, name) in self.seen or len(self.facts) >= FACTS_MAX:
             return
         self.seen.add((kind, name))
@@ -371,12 +373,12 @@ class Checker(Constants):
 
     def visit_constant(self, node):
         if self.wants_literals and isinstance(node.value, str):
-            self.add("literal", node.value[:LITERAL_MAX], node)
+            self.add("literal", node.value, node)
 
     def add_folded(self, node):
         value = self.fold(node)
         if isinstance(value, str):
-            self.add("literal", value[:LITERAL_MAX], node)
+            self.add("literal", value, node)
 
     def visit_folded(self, node):
         if self.wants_literals:

@@ -49,12 +49,16 @@ class Scope {
 
 const isNode = (value) => value !== null && typeof value === "object" && typeof value.type === "string";
 
-function* children(node) {
+function children(node) {
+    const found = [];
     for (const key in node) {
         const value = node[key];
-        if (isNode(value)) yield value;
-        else if (Array.isArray(value)) for (const one of value) if (isNode(one)) yield one;
+        if (value === null || typeof value !== "object" || key === "loc") continue;
+        if (Array.isArray(value)) {
+            for (const one of value) if (isNode(one)) found.push(one);
+        } else if (typeof value.type === "string") found.push(value);
     }
+    return found;
 }
 
 /* The names that a pattern binds. */

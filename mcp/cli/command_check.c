@@ -56,6 +56,7 @@ static void write_file(struct examination_of_files *all, const char *path,
     json_text_member(all->writer, "language", language->name);
     json_key(all->writer, "findings");
     findings_text_write(all->writer, findings);
+    json_text_member(all->writer, "unchecked", findings->unchecked);
     json_end_object(all->writer);
 }
 
@@ -78,14 +79,17 @@ static int check_file(struct examination_of_files *all, const char *path, struct
     OWNED(buffer_release) struct buffer code = BUFFER(RUN_SOURCE_MAX);
     if (language == NULL)
         return fault_set(fault, EINVAL, "cannot guess the language of %s: use --language", path);
-    if (!checker_is_for(&all->program.checker, language))
-        log_note("%s is not checked: there are no checks for %s", path, language->title);
     int r = run_source_read(path, &code, fault);
     if (r == 0)
         r = program_check_run(&all->program, language, &code, fault);
     if (r < 0)
         return r;
-    const struct findings *findings = &all->program.check.findings;
+    struct findings *findings = &all->program.check.findings;
+    if (!checker_is_for(&all->program.checker, language))
+        findings->unchecked = strdup("there are no checks for its language");
+    if (findings->unchecked != NULL)
+        log_note("%s is not checked: %s", path, findings->unchecked);
+    all->has_failed = all->has_failed || all->program.check.has_failed;
     all->is_refused = all->is_refused || findings_severity(findings) == SEVERITY_REFUSE;
     if (all->writer != NULL)
         write_file(all, path, language);
@@ -169,6 +173,8 @@ static int check(const struct command *command, int argc, char **argv)
                       "there are no rules: name a file of rules, hints or strict with --policy");
     if (r == 0)
         r = rules_try(options.settings.policy, &fault);
+    if (r == 0 && options.json && options.sarif)
+        r = fault_set(&fault, EINVAL, "--json and --sarif exclude each other");
     if (r == 0 && operands == 0)
         r = fault_set(&fault, EINVAL, "name the files to check");
     if (r < 0)
@@ -186,7 +192,7 @@ const struct command command_check = {
     .help =
         "Checks programs in Python and JavaScript against the rules of --policy, as the server does\n"
         "before each run. Prints a line for each finding. Exit status: 0 nothing is refused, 1 a rule\n"
-        "refuses a program, or a file could not be checked, 2 wrong usage.\n",
+        "refuses a program, a file cannot be read, or a check failed, 2 wrong usage.\n",
     .options = check_options,
     .run = check,
 };

@@ -386,18 +386,24 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     return EXIT_DONE;
 }
 
+/* Prints why nothing ran, for programs. */
+static void print_refusal(const struct run_options *options, const struct fault *fault)
+{
+    OWNED(buffer_release) struct buffer json = BUFFER(RESULT_JSON_MAX(FAULT_TEXT_MAX));
+    struct json_writer *writer = NULL;
+    if (options->json && write_fault(fault, &json, &writer) == 0 && json_writer_close(writer) == 0)
+        printf("%.*s\n", (int)json.length, json.data);
+}
+
 /* Says on stderr, or as JSON, that the rules refuse the program. */
 static int refuse_to_run(const struct run_options *options, const struct findings *findings)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
-    OWNED(buffer_release) struct buffer json = BUFFER(RESULT_JSON_MAX(FAULT_TEXT_MAX));
-    struct json_writer *writer = NULL;
     struct fault fault = {.id = "policy"};
     findings_text_list(findings, SEVERITY_REFUSE, "Not run: ", &text);
     char *lines = buffer_string(&text);
     fault_set(&fault, EPERM, "%s", lines != NULL ? lines : "Not run: the rules refuse it");
-    if (options->json && write_fault(&fault, &json, &writer) == 0 && json_writer_close(writer) == 0)
-        printf("%.*s\n", (int)json.length, json.data);
+    print_refusal(options, &fault);
     tell_lines(lines);
     return EXIT_RUN_FAILED;
 }
@@ -417,11 +423,14 @@ static int check_and_run(const struct run_options *options, const struct buffer 
     const struct findings *findings = &program.check.findings;
     int status = EXIT_RUN_FAILED;
     if (r < 0) {
+        print_refusal(options, &fault);
         log_note("%s", fault.text);
     } else if (findings_severity(findings) == SEVERITY_REFUSE) {
         status = refuse_to_run(options, findings);
     } else {
         OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
+        if (program.check.has_failed)
+            log_note("Policy: the program was not checked: %s", findings->unchecked);
         findings_text_list(findings, SEVERITY_WARN, "Policy: ", &text);
         tell_lines(text.length > 0 ? buffer_string(&text) : NULL);
         status = run_code(options, code, is_checked ? &program.check : NULL);

@@ -67,13 +67,13 @@ static void print_choice(void)
 {
     size_t count;
     const struct recipe *recipes = recipe_list(&count);
-    puts("\nSnippets run on images, which are made from packages of Debian:");
+    puts("\nSnippets run on images:");
     for (size_t i = 0; i < count; i++)
         printf("  %-12s%s %s\n", recipes[i].name, is_fetched(recipes[i].name) ? " (here)" : "",
                recipes[i].summary);
 }
 
-/* Reads the answer into `line`, whose words the wishes are. False: there is none. */
+/* Reads the answer into `line`, whose words the wishes are: NAMES_MAX at most. False: there is none. */
 static bool ask(struct wishes *wishes, char **line)
 {
     size_t size = 0;
@@ -84,7 +84,7 @@ static bool ask(struct wishes *wishes, char **line)
     printf("%s]: ", wishes->count == 0 ? "-" : "");
     fflush(stdout);
     if (getline(line, &size, stdin) < 0) {
-        putchar('\n');
+        puts("\nNothing was fetched: there was no answer.");
         return false;
     }
     char *rest = NULL;

@@ -47,6 +47,7 @@ int program_check_run(struct program_check *program, const struct language *lang
     const struct snippet snippet = {
         .language = language, .code = code->data, .length = code->length};
     findings_release(&program->check.findings);
+    program->check.has_failed = false;
     program->check.done = check_done;
     if (!checker_is_for(&program->checker, language))
         return 0;

@@ -2,8 +2,8 @@
  * Checks programs against the rules of --policy before they run: for each language an interpreter in a sandbox of
  * its own, a session without network and folders, which parses them and never runs them.
  *
- * A checker that dies, hangs or answers nonsense makes the finding "unparsed", and is started anew. It is no wall: what
- * it says of a program is advice. Side: parent.
+ * A checker that dies, hangs or answers nonsense makes the finding "unparsed", and the next check starts another. It is no
+ * wall: what it says of a program is advice. Side: parent.
  */
 #ifndef MCP_LAUNCH_CHECKER_H
 #define MCP_LAUNCH_CHECKER_H
@@ -12,16 +12,21 @@
 #include "mcp/rules/rules.h"
 
 #define CHECK_MAX_MS 2000 /* of one program; then it is unparsed */
+#define CHECKS_MAX 1000   /* in one sandbox; then the next takes over */
+#define CHECKS_QUEUED_MAX 16 /* in one sandbox at once; further ones wait before it */
+#define CHECKS_WAITING_MAX 256
 
-struct checker_of_language {
-    struct session *session; /* NULL: none yet, or it has ended */
-};
+struct checker_session;
 
 struct checker {
     struct rules rules; /* owned */
     struct settings settings; /* owned: of its sandboxes */
     struct launcher launcher;
-    struct checker_of_language languages[LANGUAGE_COUNT];
+    struct checker_session *current[LANGUAGE_COUNT]; /* owned; NULL: the next check starts one */
+    struct checker_session *retired; /* owned: a list; they end when their checks have */
+    struct check *waiting; /* borrowed: the first; in their order */
+    size_t waiting_count;
+    struct loop_timer reap;
 };
 
 /* One program that is being checked; part of its owner. */
@@ -30,8 +35,14 @@ struct check {
     void (*done)(struct check *check);
     struct findings findings; /* to be released by the owner */
     int64_t duration_ns;
+    bool has_failed; /* the checker did; findings.unchecked says how */
+    bool is_lost;    /* it had no turn yet: begin again */
     /* The rest is the checker's. */
     struct checker *checker;
+    struct checker_session *session;
+    enum language_id language;
+    struct check *next; /* of those that wait for a place among the cells */
+    bool is_waiting;
     struct cell *cell; /* NULL: it does not go on */
     int64_t began;
 };

@@ -53,7 +53,8 @@ static int append_of_tree(const char *tree, struct buffer *all, const struct bun
     int r = fd >= 0 ? -ENOENT : -errno;
     for (size_t i = 0; r == -ENOENT && i < ARRAY_LENGTH(bundles); i++) {
         r = append_bundle(fd, bundles[i].path, all);
-        *ret_bundle = &bundles[i];
+        if (r == 0)
+            *ret_bundle = &bundles[i];
     }
     return r;
 }

@@ -59,5 +59,8 @@ const char *check_answer_read(const struct rules *rules, const char *text, size_
     if (facts == NULL || facts->type != JSON_ARRAY || facts->count > FACTS_MAX)
         return no_answer;
     int r = judge_facts(rules, facts, findings);
+    const struct json_value *more = json_member(json_root(json), "more");
+    if (r == 0 && more != NULL && more->type == JSON_BOOLEAN && more->boolean)
+        r = rules_judge_unparsed(rules, "it names more than can be checked", findings);
     return r == 0 ? NULL : r == -ENOMEM ? "no memory" : no_answer;
 }

@@ -1,6 +1,6 @@
 /*
- * The answer of a checker: {"facts": [[KIND, NAME, LINE, COLUMN], ...]}, or {"unparsed": WHY}. Untrusted: a program
- * that breaks the parser can answer in its place.
+ * The answer of a checker: {"facts": [[KIND, NAME, LINE, COLUMN], ...], "more": false}, or {"unparsed": WHY}; "more":
+ * the program names more than that. Untrusted: a program that breaks the parser can answer in its place.
  *
  * Side: parent.
  */

@@ -14,7 +14,8 @@
 
 enum fact_kind {
     FACT_IMPORT,  /* a module: "subprocess" */
-    FACT_NAME,    /* a member of one, or a builtin: "os.system", "eval" */
+    FACT_NAME,    /* a member of one: "os.system" */
+    FACT_GLOBAL, /* a name that nothing in the program binds: a builtin, "eval"; met by calls alone */
     FACT_LITERAL, /* a string */
     FACT_MISSING, /* a module that the image has not */
     FACT_DYNAMIC, /* something that is decided at run time: "exec" */
@@ -23,7 +24,7 @@ enum fact_kind {
 
 struct fact {
     enum fact_kind kind;
-    const char *name;      /* borrowed */
+    const char *name; /* borrowed */
     unsigned line, column; /* from 1 */
 };
 

@@ -1,21 +1,27 @@
 #include "mcp/rules/findings_text.h"
 
+#include "sandbox/base/utf8.h"
+
 #include <errno.h>
-#include <string.h>
+#include <stdio.h>
 
 #define SHOWN_MAX 80 /* bytes of a name or a string */
 
 static int describe_place(const struct finding *finding, struct buffer *text)
 {
-    const char *what = finding->what;
-    int length = (int)strnlen(what, SHOWN_MAX);
+    char what[SHOWN_MAX + 1];
+    int length = snprintf(what, sizeof(what), "%s", finding->what);
+    length = length < SHOWN_MAX ? length : SHOWN_MAX;
+    utf8_make_plain(what, false); /* from the program: untrusted */
     switch (finding->kind) {
     case FACT_IMPORT:
         return buffer_format(text, "line %u imports %.*s", finding->line, length, what);
     case FACT_NAME:
+    case FACT_GLOBAL:
         return buffer_format(text, "line %u uses %.*s", finding->line, length, what);
     case FACT_LITERAL:
-        return buffer_format(text, "line %u has a string that is refused", finding->line);
+        return buffer_format(text, "line %u has a string of a kind that the rule is about",
+                             finding->line);
     case FACT_MISSING:
         return buffer_format(text, "line %u imports %.*s, which the image does not have",
                              finding->line, length, what);

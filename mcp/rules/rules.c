@@ -1,15 +1,21 @@
 #include "mcp/rules/rules.h"
 
+#include "sandbox/base/loop.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NAME_LEVELS_MAX 8
+/* The rules are the operator's, but the strings are the program's, and regexec(3) is quadratic in them. */
+#define JUDGE_MAX_MS 100
+#define UNCHECKED_MAX 300 /* bytes */
 
 static const char *const kinds[] = {
-    [FACT_IMPORT] = "import",   [FACT_NAME] = "name",       [FACT_LITERAL] = "literal",
-    [FACT_MISSING] = "missing", [FACT_DYNAMIC] = "dynamic", [FACT_UNPARSED] = "unparsed",
+    [FACT_IMPORT] = "import",     [FACT_NAME] = "name",       [FACT_LITERAL] = "literal",
+    [FACT_GLOBAL] = "global",     [FACT_MISSING] = "missing", [FACT_DYNAMIC] = "dynamic",
+    [FACT_UNPARSED] = "unparsed",
 };
 
 static const char *const severities[] = {
@@ -50,6 +56,8 @@ void findings_release(struct findings *findings)
     for (size_t i = 0; i < findings->count; i++)
         free(findings->list[i].what);
     findings->count = 0;
+    free(findings->unchecked);
+    findings->unchecked = NULL;
 }
 
 bool rules_are_there(const struct rules *rules)
@@ -114,7 +122,8 @@ static bool meets(const struct rule_pattern *pattern, const struct fact *fact)
         return (fact->kind == FACT_IMPORT || fact->kind == FACT_NAME) &&
                matches_name(pattern->text, fact->name);
     case MATCH_CALL:
-        return fact->kind == FACT_NAME && matches_name(pattern->text, fact->name);
+        return (fact->kind == FACT_NAME || fact->kind == FACT_GLOBAL) &&
+               matches_name(pattern->text, fact->name);
     case MATCH_LITERAL:
         break;
     }
@@ -131,6 +140,19 @@ static bool meets_rule(const struct rule *rule, const struct fact *fact)
     return false;
 }
 
+/* A free one; for a refusal also that of the last warning. NULL: there is none. */
+static struct finding *place_for(struct findings *findings, enum severity severity)
+{
+    if (findings->count < FINDINGS_MAX) {
+        findings->list[findings->count].what = NULL;
+        return &findings->list[findings->count++];
+    }
+    for (size_t i = findings->count; severity == SEVERITY_REFUSE && i > 0; i--)
+        if (findings->list[i - 1].severity != SEVERITY_REFUSE)
+            return &findings->list[i - 1];
+    return NULL;
+}
+
 static int add_finding(struct findings *findings, const struct finding *finding)
 {
     for (size_t i = 0; i < findings->count; i++) {
@@ -139,13 +161,18 @@ static int add_finding(struct findings *findings, const struct finding *finding)
             other->column == finding->column)
             return 0;
     }
-    if (findings->count == FINDINGS_MAX)
-        return 0;
-    char *what = strdup(finding->what);
+    /* A string may be a secret, which a rule keeps from being printed. */
+    char *what = strdup(finding->kind == FACT_LITERAL ? "a string" : finding->what);
     if (what == NULL)
         return -ENOMEM;
-    findings->list[findings->count] = *finding;
-    findings->list[findings->count++].what = what;
+    struct finding *place = place_for(findings, finding->severity);
+    if (place == NULL) {
+        free(what);
+        return 0;
+    }
+    free(place->what);
+    *place = *finding;
+    place->what = what;
     return 0;
 }
 
@@ -166,9 +193,13 @@ static int judge_by_rules(const struct rules *rules, const struct fact *fact,
 int rules_judge(const struct rules *rules, const struct fact *facts, size_t count,
                 struct findings *findings)
 {
+    int64_t end = clock_now() + JUDGE_MAX_MS * NANOSECONDS_PER_MILLISECOND;
     int r = 0;
     for (size_t i = 0; i < count && r == 0; i++) {
         const struct fact *fact = &facts[i];
+        if (clock_now() > end)
+            return rules_judge_unparsed(rules, "its names and strings take too long to compare",
+                                        findings);
         if (fact->kind != FACT_DYNAMIC)
             r = judge_by_rules(rules, fact, findings);
         else if (rules->dynamic != SEVERITY_ALLOW)
@@ -181,8 +212,12 @@ int rules_judge(const struct rules *rules, const struct fact *facts, size_t coun
 
 int rules_judge_unparsed(const struct rules *rules, const char *why, struct findings *findings)
 {
+    if (findings->unchecked == NULL)
+        findings->unchecked = strndup(why, UNCHECKED_MAX);
+    if (findings->unchecked == NULL)
+        return -ENOMEM;
     if (rules->unparsed == SEVERITY_ALLOW)
         return 0;
     return add_finding(findings, &(struct finding){"unparsed", "", rules->unparsed, FACT_UNPARSED,
-                                                   (char *)why, 1, 1});
+                                                   findings->unchecked, 1, 1});
 }

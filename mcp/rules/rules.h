@@ -21,7 +21,7 @@
 #define RULES_FILE_MAX (256 << 10) /* bytes */
 #define RULES_COUNT_MAX 256
 #define RULE_PATTERNS_MAX 256 /* of one rule */
-#define FINDINGS_MAX 64       /* of one program; further ones are dropped */
+#define FINDINGS_MAX 64       /* of one program; refusals are kept before warnings */
 
 enum severity { SEVERITY_ALLOW, SEVERITY_WARN, SEVERITY_REFUSE };
 
@@ -81,6 +81,7 @@ struct finding {
 struct findings {
     struct finding list[FINDINGS_MAX];
     size_t count;
+    char *unchecked; /* owned: why the program, or a part of it, was not checked; NULL: all was */
 };
 
 void findings_release(struct findings *findings);
@@ -88,11 +89,14 @@ void findings_release(struct findings *findings);
 /* The worst of all; SEVERITY_ALLOW without any. */
 enum severity findings_severity(const struct findings *findings);
 
-/* Judges facts of a program, in their order; a place meets a rule once. 0 or -ENOMEM. */
+/*
+ * Judges facts of a program, in their order; a place meets a rule once. What takes longer than 0.1 s is left, and noted
+ * as unchecked. 0 or -ENOMEM.
+ */
 int rules_judge(const struct rules *rules, const struct fact *facts, size_t count,
                 struct findings *findings);
 
-/* Adds that the program could not be checked, and why, if the rules care. 0 or -ENOMEM. */
+/* Notes that the program could not be checked, and why: as a finding, too, if the rules care. 0 or -ENOMEM. */
 int rules_judge_unparsed(const struct rules *rules, const char *why, struct findings *findings);
 
 /* "warn": static. */

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COPIES_MAX 100000 /* of a part of an expression */
+
 static const char hints[] =
     "{\"rules\": [{\"id\": \"missing-module\", \"match\": {\"missing_module\": true}, "
     "\"severity\": \"warn\"}], \"dynamic\": \"allow\"}";
@@ -89,18 +91,35 @@ static int read_text(const struct reading *reading, const struct json_value *obj
     return *ret_text == NULL ? fault_set(reading->fault, ENOMEM, "reading rules: %m") : 0;
 }
 
-static bool has_back_reference(const char *expression)
+/* How often "{" in an expression repeats: "{2,5}" and "{5,}" copy five times. */
+static unsigned long repetitions_of(const char *brace)
 {
+    char *end = NULL;
+    unsigned long low = strtoul(brace + 1, &end, 10);
+    unsigned long high = *end == ',' ? strtoul(end + 1, NULL, 10) : low;
+    return (high > low ? high : low) + 1;
+}
+
+/*
+ * Whether the library compiles and matches it in bounded time and memory: back-references have no bound, and
+ * each repetition copies the repeated part, also those in it.
+ */
+static bool is_bounded(const char *expression)
+{
+    unsigned long copies = 1;
     for (const char *c = expression; *c != '\0'; c++) {
-        if (*c != '\\')
-            continue;
-        c++;
-        if (*c >= '1' && *c <= '9')
-            return true;
-        if (*c == '\0')
-            return false;
+        if (*c == '\\') {
+            c++;
+            if (*c == '\0' || (*c >= '1' && *c <= '9'))
+                return *c == '\0'; /* which regcomp(3) refuses */
+        } else if (*c == '+' || *c == '{') {
+            unsigned long factor = *c == '+' ? 2 : repetitions_of(c);
+            if (factor > COPIES_MAX || copies * factor > COPIES_MAX)
+                return false;
+            copies *= factor;
+        }
     }
-    return false;
+    return true;
 }
 
 static int read_pattern(const struct reading *reading, const struct json_value *value,
@@ -110,8 +129,9 @@ static int read_pattern(const struct reading *reading, const struct json_value *
     bool is_literal = strcmp(key, "literal") == 0;
     if (!is_text(value) || value->length == 0)
         return refuse(reading, value, key, "must be strings");
-    if (is_literal && has_back_reference(value->text))
-        return refuse(reading, value, key, "must have no back-references, whose time has no bound");
+    if (is_literal && !is_bounded(value->text))
+        return refuse(reading, value, key,
+                      "must have no back-references, and fewer or smaller repetitions: split it");
     if (is_literal) {
         int r = regcomp(&pattern->regex, value->text, REG_EXTENDED | REG_NOSUB);
         char why[128];
@@ -191,6 +211,9 @@ static int read_rule(const struct reading *reading, const struct json_value *obj
         r = read_text(reading, object, "id", &rule->id);
     if (r == 0 && rule->id[0] == '\0')
         r = refuse(reading, object, "id", "is missing: each rule needs a name");
+    if (r == 0 && (strcmp(rule->id, "dynamic") == 0 || strcmp(rule->id, "unparsed") == 0))
+        r = refuse(reading, json_member(object, "id"), "id",
+                   "is a name that findings have already");
     for (size_t i = 0; r == 0 && i + 1 < rules->count; i++)
         if (strcmp(rules->list[i].id, rule->id) == 0)
             r = refuse(reading, json_member(object, "id"), "id", "is that of another rule, too");

@@ -25,8 +25,8 @@ static void write_message(struct json_writer *writer, const struct call_progress
     if (length > 0) {
         json_key(writer, "message");
         json_string(writer, progress->lines.data, length);
-    } else if (progress->is_waiting(progress->data)) {
-        json_text_member(writer, "message", "waiting for other calls to end");
+    } else if (progress->why_waiting(progress->data) != NULL) {
+        json_text_member(writer, "message", progress->why_waiting(progress->data));
     }
 }
 

@@ -16,7 +16,7 @@
 struct call_progress {
     struct context *context; /* borrowed */
     enum version version;
-    bool (*is_waiting)(const void *data); /* whether the call has not begun */
+    const char *(*why_waiting)(const void *data); /* why the call has not begun; NULL: it has */
     const void *data;
     struct buffer token;          /* as JSON text */
     struct buffer lines;          /* printed, and not told yet; the end of it if that is much */

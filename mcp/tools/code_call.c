@@ -249,12 +249,13 @@ static struct code_call *begin_call(struct context *context, const struct tool_r
     return call;
 }
 
-static bool is_waiting(const void *data)
+static const char *why_waiting(const void *data)
 {
     const struct code_call *call = data;
     if (call->is_checking)
-        return true;
-    return call->cell != NULL ? cell_is_queued(call->cell) : engine_is_queued(call->run);
+        return "checking the program";
+    bool is_queued = call->cell != NULL ? cell_is_queued(call->cell) : engine_is_queued(call->run);
+    return is_queued ? "waiting for other calls to end" : NULL;
 }
 
 static int start_run(struct code_call *call, const struct snippet *snippet, struct fault *fault)
@@ -345,11 +346,41 @@ static int start_checked(struct code_call *call, struct fault *fault)
     return r;
 }
 
+static void check_done(struct check *check);
+
+/* From the arguments that were kept. */
+static int start_check(struct code_call *call, struct fault *fault)
+{
+    OWNED(json_release) struct json *json = NULL;
+    OWNED(code_arguments_release) struct code_arguments arguments = {0};
+    int r = json_parse(call->kept.data, call->kept.length, &json, fault);
+    if (r == 0)
+        r = code_arguments_read(&arguments, call->tool, call->context->settings, json_root(json),
+                                fault);
+    arguments.snippet.language = call->language;
+    call->check.done = check_done;
+    if (r == 0)
+        r = check_begin(&call->check, &call->context->checker, &arguments.snippet, fault);
+    call->is_checking = r == 0;
+    return r;
+}
+
 static void check_done(struct check *check)
 {
     struct code_call *call = container_of(check, struct code_call, check);
     struct fault fault = {0};
     call->is_checking = false;
+    if (check->is_lost) {
+        if (start_check(call, &fault) == 0)
+            return;
+        note_end(call, "refused", NULL);
+        answer_refusal(&call->reply, &fault);
+        end_call(call);
+        return;
+    }
+    if (check->has_failed)
+        log_note("--policy: a program in %s was not checked: %s", call->language->title,
+                 check->findings.unchecked != NULL ? check->findings.unchecked : "no memory");
     if (findings_severity(&check->findings) == SEVERITY_REFUSE) {
         answer_not_run(call);
         end_call(call);
@@ -361,8 +392,8 @@ static void check_done(struct check *check)
 }
 
 /* The arguments are the client's, so they are kept as a copy. */
-static int start_check(struct code_call *call, struct code_arguments *arguments,
-                       const struct json_value *object, struct fault *fault)
+static int keep_and_check(struct code_call *call, const struct json_value *object,
+                          struct fault *fault)
 {
     struct json_writer *writer = NULL;
     call->kept = BUFFER(2 * LINE_IN_MAX);
@@ -371,23 +402,18 @@ static int start_check(struct code_call *call, struct code_arguments *arguments,
         json_copy(writer, object);
         r = json_writer_close(writer);
     }
-    if (r < 0)
-        return fault_set(fault, -r, "keeping the arguments of a call: %m");
-    arguments->snippet.language = call->language;
-    call->check.done = check_done;
-    r = check_begin(&call->check, &call->context->checker, &arguments->snippet, fault);
-    call->is_checking = r == 0;
-    return r;
+    return r < 0 ? fault_set(fault, -r, "keeping the arguments of a call: %m")
+                 : start_check(call, fault);
 }
 
 static int start_call(struct code_call *call, struct code_arguments *arguments,
                       const struct tool_request *request, struct fault *fault)
 {
     call_progress_open(&call->progress, call->context, call->reply.version, request->token);
-    call->progress.is_waiting = is_waiting;
+    call->progress.why_waiting = why_waiting;
     call->progress.data = call;
     int r = checker_is_for(&call->context->checker, call->language)
-                ? start_check(call, arguments, request->arguments, fault)
+                ? keep_and_check(call, request->arguments, fault)
                 : start_program(call, arguments, fault);
     if (r < 0)
         end_call(call);

@@ -1,5 +1,6 @@
 #include "mcp/tools/code_tool.h"
 #include "images/store/store.h"
+#include "mcp/launch/checker.h"
 #include "mcp/network/network_text.h"
 #include "mcp/sessions/session_runner.h"
 #include "mcp/settings/mounts_text.h"
@@ -62,12 +63,15 @@ int code_tool_advise(const struct code_tool *code, const struct settings *settin
 }
 
 /* Of rules that only warn, a model reads when it breaks them. */
-static void describe_rules(struct buffer *text, const struct settings *settings)
+static void describe_rules(struct buffer *text, const struct tool *tool,
+                           const struct settings *settings)
 {
     const char *policy = settings->policy;
-    if (policy != NULL && strcmp(policy, "off") != 0 && strcmp(policy, "hints") != 0)
-        buffer_append_text(text, " A program that breaks this computer's rules is not run; the "
-                                 "result says why.");
+    const struct language *language = language_find(tool->code->language);
+    bool may_refuse = policy != NULL && strcmp(policy, "off") != 0 && strcmp(policy, "hints") != 0;
+    if (may_refuse && language != NULL && checker_knows(language))
+        buffer_append_text(text, " A program may be refused by rules of this computer; the result "
+                                 "says why.");
 }
 
 static void describe_time(struct buffer *text, const struct settings *settings)
@@ -118,7 +122,7 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
     describe_state(text, tool, settings);
     describe_reach(text, settings);
     describe_time(text, settings);
-    describe_rules(text, settings);
+    describe_rules(text, tool, settings);
     buffer_append_text(text, " Pictures saved in its directory (PNG, JPEG, GIF, WebP) are shown; "
                              "other files left there are returned.");
 }

@@ -88,6 +88,7 @@ void result_json_write_check(struct json_writer *writer, const struct check *che
     json_begin_object(writer);
     json_key(writer, "findings");
     findings_text_write(writer, &check->findings);
+    json_text_member(writer, "unchecked", check->findings.unchecked);
     write_milliseconds(writer, "ms", check->duration_ns);
     json_end_object(writer);
 }

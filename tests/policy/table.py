@@ -5,6 +5,15 @@ right; each look-alike does none of these.
 """
 
 PYTHON_EVASIONS = [
+    "def f():\n    global sp\n    import os as sp\n    sp.system('x')",
+    "import os\n{'a': os}['a'].system('x')",
+    "import os\n[os][0].system('x')",
+    "import os\nfor m in [os]: m.system('x')",
+    "def f(o=__import__('os')): o.system('x')",
+    "import pathlib\npathlib.os.system('x')",
+    "__builtins__.__import__('subprocess')",
+    "def f(x: __import__('subprocess')): pass",
+    "try:\n    pass\nexcept* ValueError:\n    import subprocess",
     "import os\nos.system('x')",
     "import os as o\no.system('x')",
     "from os import system\nsystem('x')",
@@ -109,6 +118,7 @@ PYTHON_LOOKALIKES = [
     "import ast\nast.literal_eval('1')",
 ]
 JAVASCRIPT_EVASIONS = [
+    "(await import('child_process')).exec('x')",
     "require('child_process').exec('x')",
     "const cp = require('node:child_process'); cp.execSync('x')",
     "const { exec: e } = require('child_process'); e('x')",
@@ -180,6 +190,11 @@ JAVASCRIPT_LOOKALIKES = [
     "import fs from 'fs'; fs.readdirSync('.')",
     "const f = ({ require }) => require('child_process'); f",
     "label: for (;;) break label",
+    "switch (1) { case 1: let child_process = {}; child_process.exec('x') }",
+    "class A { static { const child_process = {}; child_process.exec('x'); } }",
+    "{ function child_process() {} } child_process.exec",
+    "const A = class child_process { f() { return child_process.exec; } }; A",
+    "child_process.exec('x')",
 ]
 TABLE = [*(("python", program, True) for program in PYTHON_EVASIONS),
          *(("python", program, False) for program in PYTHON_LOOKALIKES),

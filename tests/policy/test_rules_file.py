@@ -18,6 +18,7 @@ WRONG = [
     ('{"rules":\n["x"]}', 'line 2: "rules" must be an array of objects'),
     ('{"rules": [\n{}]}', 'line 2: "id" is missing'),
     ('{"rules": [\n{"id": ""}]}', 'line 2: "id" is missing'),
+    ('{"rules": [\n{"id": "dynamic"}]}', 'line 2: "id" is a name that findings have already'),
     ('{"rules": [\n{"id": 1}]}', 'line 2: "id" must be a string'),
     ('{"rules": [{"id": "a"}]}', 'line 1: "severity" is missing'),
     ('{"rules": [{"id": "a",\n"severity": "allow"}]}', 'line 2: "severity" must be "warn" or "refuse"'),
@@ -29,6 +30,8 @@ WRONG = [
     ('{"rules": [{"id": "a", "severity": "warn", "match": {"call": [""]}}]}', '"call" must be strings'),
     ('{"rules": [{"id": "a", "severity": "warn", "match": {"literal": ["("]}}]}', '"literal" must be extended regular expressions'),
     ('{"rules": [{"id": "a", "severity": "warn", "match": {"literal": "(a)\\\\1"}}]}', '"literal" must have no back-references'),
+    ('{"rules": [{"id": "a", "severity": "warn", "match": {"literal": "2' + "+" * 36 + '"}}]}', "fewer or smaller repetitions"),
+    ('{"rules": [{"id": "a", "severity": "warn", "match": {"literal": "((a{99}){99}){99}"}}]}', "fewer or smaller repetitions"),
     ('{"rules": [{"id": "a", "severity": "warn", "match": {"missing_module": 1}}]}', '"missing_module" must be true or false'),
     ('{"rules": [{"id": "a", "severity": "warn", "message": 1, "match": {}}]}', '"message" must be a string'),
     ('{"rules": [{"id": "a", "severity": "warn", "mesage": "x", "match": {}}]}', '"mesage" is not a key: did you mean "message"?'),
@@ -73,7 +76,7 @@ def test_lines_json_and_sarif_tell_the_same(rules_file, tmp_path):
     assert done.returncode == 1 and done.stdout.decode().splitlines() == [
         f"{paths[0]}:1:8: refuse: line 1 imports subprocess (rule no-process): Processes are not allowed.",
         f"{paths[1]}:1:1: refuse: line 1 imports child_process (rule no-process): Processes are not allowed."]
-    assert b"d.sh is not checked: there are no checks for Bash" in done.stderr
+    assert b"d.sh is not checked: there are no checks for its language" in done.stderr
     listed = json.loads(run_program(*options, "--json", *paths).stdout)
     assert [(one["language"], len(one["findings"])) for one in listed] == [("python", 1), ("javascript", 1), ("bash", 0)]
     log = json.loads(run_program(*options, "--sarif", *paths).stdout)

@@ -2,14 +2,18 @@
 /*
  * Says what a program names, without running it; what check.py is for Python, with the same facts.
  *
- * Modules are named without "node:", members of what they export as "fs.readFile", globals as
- * "process.exit". Whatever a name stands for is a list of such texts.
+ * Modules are named without "node:", members of what they export as "fs.readFile". Whatever a name stands for
+ * is a list of such texts; one that begins with "global:" is of a name that nothing in the program binds, as
+ * "global:process.exit", and one with "import:" of the promise of a module.
  */
 const acorn = require("./acorn.js");
 const { Constants, UNKNOWN } = require("./constants.cjs");
+const { Scope, bound, children } = require("./scopes.cjs");
 const { builtinModules, createRequire } = require("node:module");
 
 const FACTS_MAX = 4096;
+const LITERALS_MAX = 4096;
+const MISSING_MAX = 10000;
 const LITERAL_MAX = 4096;
 const NAME_MAX = 256; // of a name, whose beginning decides
 const DEPTH_MAX = 8;
@@ -17,66 +21,22 @@ const VALUES_MAX = 16;
 const GLOBAL = new Set(["globalThis", "global", "self"]);
 const REQUIRE = "require";
 // Functions that give a module, or run a text.
-const LOADERS = new Set([REQUIRE, "require.call", "process.getBuiltinModule", "process.mainModule.require", "module.require",
+const LOADERS = new Set([REQUIRE, "require.call", "process.getBuiltinModule", "process.mainModule.require", "module.require", "require.main.require",
     "module.constructor._load", "module._load", "process.binding", "process._linkedBinding", "module.createRequire()"]);
 const EVALUATORS = new Set(["eval", "Function", "vm.runInThisContext", "vm.runInNewContext", "vm.runInContext", "vm.Script",
     "vm.compileFunction", "setTimeout", "setInterval", "setImmediate"]);
 const TIMERS = new Set(["setTimeout", "setInterval", "setImmediate"]);
 
 const withoutPrefix = (name) => name.replace(/^node:/, "");
-
-class Scope {
-    constructor(parent, isFunction) {
-        this.parent = parent;
-        this.isFunction = isFunction;
-        this.values = new Map(); // name: list of what it may stand for; each name that is bound here
-        this.constants = new Map(); // name: its value, or UNKNOWN
-    }
-
-    declare(name) {
-        if (!this.values.has(name)) this.values.set(name, []);
-    }
-
-    functionScope() {
-        return this.isFunction || !this.parent ? this : this.parent.functionScope();
-    }
-
-    of(name) {
-        for (let scope = this; scope; scope = scope.parent) if (scope.values.has(name)) return scope;
-        return null;
-    }
-}
-
-const isNode = (value) => value !== null && typeof value === "object" && typeof value.type === "string";
-
-function children(node) {
-    const found = [];
-    for (const key in node) {
-        const value = node[key];
-        if (value === null || typeof value !== "object" || key === "loc") continue;
-        if (Array.isArray(value)) {
-            for (const one of value) if (isNode(one)) found.push(one);
-        } else if (typeof value.type === "string") found.push(value);
-    }
-    return found;
-}
-
-/* The names that a pattern binds. */
-function* bound(pattern) {
-    if (!pattern) return;
-    switch (pattern.type) {
-        case "Identifier": yield pattern.name; break;
-        case "ObjectPattern": for (const one of pattern.properties) yield* bound(one.type === "RestElement" ? one.argument : one.value); break;
-        case "ArrayPattern": for (const one of pattern.elements) yield* bound(one); break;
-        case "AssignmentPattern": yield* bound(pattern.left); break;
-        case "RestElement": yield* bound(pattern.argument); break;
-    }
-}
+const bare = (name) => name.replace(/^(?:global|import):/, "");
 
 class Checker extends Constants {
     constructor(wantsLiterals, wantsMissing, known, lines = []) {
         super();
         this.facts = [];
+        this.literals = 0;
+        this.resolved = new Map(); // expressions of one statement: what they may stand for
+        this.more = false; // than has room
         this.lines = lines;
         this.seen = new Set();
         this.wantsLiterals = wantsLiterals;
@@ -92,10 +52,20 @@ class Checker extends Constants {
     add(kind, name, node) {
         name = name.slice(0, kind === "literal" ? LITERAL_MAX : NAME_MAX);
         const key = `${kind} ${name}`;
-        if (this.seen.has(key) || this.facts.length >= FACTS_MAX) return;
+        if (this.seen.has(key)) return;
+        const isLiteral = kind === "literal";
+        if (isLiteral ? this.literals === LITERALS_MAX : this.facts.length - this.literals === FACTS_MAX) {
+            this.more = true;
+            return;
+        }
+        this.literals += isLiteral;
         this.seen.add(key);
         const [line, column] = this.place ?? this.placeOf(node);
         this.facts.push([kind, name, line, column]);
+    }
+
+    addName(name, node) {
+        this.add(name.startsWith("global:") ? "global" : "name", bare(name), node);
     }
 
     /* Line and column, in characters. */
@@ -136,7 +106,10 @@ class Checker extends Constants {
     hoist(nodes) {
         for (const node of nodes) {
             const declared = node.declaration ?? node;
-            if (/^(Function|Class)Declaration$/.test(declared.type) && declared.id) this.scope.declare(declared.id.name);
+            if (/^(Function|Class)Declaration$/.test(declared.type) && declared.id) {
+                this.scope.declare(declared.id.name);
+                if (declared.type === "FunctionDeclaration") this.scope.functionScope().declare(declared.id.name); // as in sloppy mode
+            }
             if (declared.type === "VariableDeclaration" && declared.kind !== "var") this.declareAll(declared, this.scope);
             if (declared.type === "ImportDeclaration") for (const one of declared.specifiers) this.scope.declare(one.local.name);
         }
@@ -172,11 +145,19 @@ class Checker extends Constants {
     // What an expression may stand for.
 
     resolve(node) {
+        if (node.type === "Identifier") return this.lookUp(node.name);
+        let found = this.resolved.get(node);
+        if (!found) this.resolved.set(node, (found = this.resolveAnew(node).slice(0, VALUES_MAX)));
+        return found;
+    }
+
+    lookUp(name) {
+        const scope = this.scope.of(name);
+        return scope ? scope.values.get(name) : [GLOBAL.has(name) ? "global:globalThis" : `global:${name}`];
+    }
+
+    resolveAnew(node) {
         switch (node.type) {
-            case "Identifier": {
-                const scope = this.scope.of(node.name);
-                return scope ? scope.values.get(node.name) : GLOBAL.has(node.name) ? ["globalThis"] : [node.name];
-            }
             case "MemberExpression": {
                 const name = node.computed ? this.fold(node.property) : node.property.name;
                 return typeof name === "string" ? this.resolve(node.object).map((base) => member(base, name)) : [];
@@ -204,12 +185,13 @@ class Checker extends Constants {
         if (node.callee.type === "Import" || node.callee.type === "Super") return [];
         const found = [];
         for (const name of this.resolve(node.callee)) {
-            if (name === "module.createRequire") found.push("module.createRequire()");
-            else if (LOADERS.has(name)) found.push(...this.module(node.arguments[name === "require.call" ? 1 : 0]));
-            else if (name === "Reflect.get" && node.arguments.length > 1) {
+            const plain = bare(name);
+            if (plain === "module.createRequire") found.push("module.createRequire()");
+            else if (LOADERS.has(plain)) found.push(...this.module(node.arguments[plain === "require.call" ? 1 : 0]));
+            else if (plain === "Reflect.get" && node.arguments.length > 1) {
                 const key = this.fold(node.arguments[1]);
                 if (typeof key === "string") found.push(...this.resolve(node.arguments[0]).map((base) => member(base, key)));
-            } else if (name.endsWith(".bind")) found.push(name.slice(0, -5));
+            } else if (plain.endsWith(".bind")) found.push(name.slice(0, -5));
             else if (name === "util.promisify" && node.arguments.length > 0) found.push(...this.resolve(node.arguments[0]));
         }
         return found;
@@ -218,6 +200,7 @@ class Checker extends Constants {
     // Statements and expressions, in the order of the program.
 
     visit(node) {
+        if (/Statement$|Declaration$/.test(node.type)) this.resolved.clear();
         const handler = HANDLERS[node.type];
         if (handler) handler.call(this, node);
         else for (const child of children(node)) this.visit(child);
@@ -225,7 +208,7 @@ class Checker extends Constants {
 
     name(node) {
         const names = this.resolve(node);
-        for (const name of names) this.add("name", name.replace(/^import:/, ""), node);
+        for (const name of names) this.addName(name, node);
         return names.length > 0;
     }
 
@@ -244,7 +227,7 @@ class Checker extends Constants {
                 if (property.type === "RestElement") { this.assign(property.argument, values); continue; }
                 const key = property.computed ? this.fold(property.key) : property.key.name ?? property.key.value;
                 const parts = typeof key === "string" ? values.map((base) => member(base, key)) : [];
-                for (const part of parts) this.add("name", part, property);
+                for (const part of parts) this.addName(part, property);
                 this.assign(property.value, parts);
             }
         } else if (pattern.type === "ArrayPattern") for (const one of pattern.elements) this.assign(one, []);
@@ -253,6 +236,7 @@ class Checker extends Constants {
 
     bind(name, values, constant) {
         const scope = this.scope.of(name);
+        this.resolved.clear();
         if (!scope) return; // of the global object
         scope.values.set(name, [...new Set([...scope.values.get(name), ...values])].slice(0, VALUES_MAX));
         scope.constants.set(name, !scope.constants.has(name) || scope.constants.get(name) === constant ? constant : UNKNOWN);
@@ -263,8 +247,13 @@ class Checker extends Constants {
     }
 
     folded(node) {
-        if (this.wantsLiterals) this.literal(node, this.fold(node));
+        const value = this.wantsLiterals ? this.fold(node) : undefined;
+        this.literal(node, value);
+        // The parts of a string are none of their own.
+        const wanted = this.wantsLiterals;
+        this.wantsLiterals = wanted && typeof value !== "string";
         for (const child of children(node)) this.visit(child);
+        this.wantsLiterals = wanted;
     }
 
     call(node) {
@@ -272,13 +261,13 @@ class Checker extends Constants {
             for (const name of this.resolve(node.callee)) this.called(name, node);
         }
         if (isConstructorOfFunction(node.callee) && node.arguments.length > 0) this.evaluate("Function", node);
-        for (const name of this.resolveCall(node)) if (!name.endsWith("()")) this.add("name", name, node);
+        for (const name of this.resolveCall(node)) if (!name.endsWith("()")) this.addName(name, node);
         this.then(node);
         this.folded(node);
     }
 
     called(name, node) {
-        const function_ = name.replace(/\.(call|apply)$/, "");
+        const function_ = bare(name).replace(/\.(call|apply)$/, "");
         if (LOADERS.has(function_)) {
             const source = node.arguments[name.endsWith(".call") ? 1 : 0];
             const text = source ? this.fold(source) : UNKNOWN;
@@ -367,11 +356,32 @@ const HANDLERS = {
             for (const child of children(node)) this.visit(child);
         });
     },
+    SwitchStatement(node) {
+        this.visit(node.discriminant);
+        this.inScope(new Scope(this.scope, false), () => {
+            this.hoist(node.cases.flatMap((one) => one.consequent));
+            for (const one of node.cases) this.visit(one);
+        });
+    },
+    StaticBlock(node) { HANDLERS.BlockStatement.call(this, node); },
+    ClassExpression(node) {
+        this.inScope(new Scope(this.scope, false), () => {
+            if (node.id) this.scope.declare(node.id.name);
+            for (const child of children(node)) if (child !== node.id) this.visit(child);
+        });
+    },
     CatchClause(node) {
         this.inScope(new Scope(this.scope, false), () => {
             for (const name of bound(node.param)) this.scope.declare(name);
             this.visit(node.body);
         });
+    },
+    /* What only sometimes runs may be what only sometimes can. */
+    IfStatement(node) {
+        this.visit(node.test);
+        this.guarded++;
+        for (const child of [node.consequent, node.alternate]) if (child) this.visit(child);
+        this.guarded--;
     },
     TryStatement(node) {
         this.guarded += Boolean(node.handler);
@@ -408,11 +418,14 @@ const HANDLERS = {
     MetaProperty() {},
     Identifier(node) { this.name(node); },
     MemberExpression(node) {
-        if (this.name(node)) { if (node.computed) this.visit(node.property); return; }
-        if (node.computed && this.resolve(node.object).some((name) => name === "globalThis" || name === "process")) {
-            if (typeof this.fold(node.property) !== "string") this.add("dynamic", `${this.resolve(node.object)[0]}[...]`, node);
+        const isNamed = this.name(node);
+        if (!isNamed && node.computed && this.resolve(node.object).some((name) => /^(global:globalThis|(global:)?process)$/.test(name))) {
+            if (typeof this.fold(node.property) !== "string") this.add("dynamic", `${bare(this.resolve(node.object)[0])}[...]`, node);
         }
-        this.visit(node.object);
+        // Of a name that was found, what is inside of it: the call that loads the module.
+        let object = node.object;
+        while (isNamed && object.type === "MemberExpression" && !object.computed) object = object.object;
+        if (!isNamed || object.type !== "Identifier") this.visit(object);
         if (node.computed) this.visit(node.property);
     },
     CallExpression(node) { this.call(node); },
@@ -430,7 +443,7 @@ function isConstructorOfFunction(node) {
 }
 
 function member(base, name) {
-    if (base === "globalThis" && name !== "globalThis") return GLOBAL.has(name) ? "globalThis" : name;
+    if (base === "global:globalThis") return GLOBAL.has(name) ? base : `global:${name}`;
     if (base.startsWith("import:")) return `${base}.${name}`.replace(/\.default$/, "");
     return name === "default" ? base : `${base}.${name}`;
 }
@@ -441,6 +454,7 @@ const builtins = new Set(builtinModules);
 /* Whether no such module is there. Nothing is loaded. */
 function isMissing(specifier) {
     if (/^(node:|[./]|data:|file:)/.test(specifier) || builtins.has(specifier.split("/")[0])) return false;
+    if (MISSING.size > MISSING_MAX) MISSING.clear();
     if (!MISSING.has(specifier)) {
         let missing = false;
         try {
@@ -464,7 +478,7 @@ function check(text, wantsLiterals = false, wantsMissing = false, known = []) {
             tree = checker.program(text, "script"); // octal numbers, with, delete of a name
         }
         checker.body(tree.body);
-        return { facts: checker.facts };
+        return { facts: checker.facts, more: checker.more };
     } catch (error) {
         return { unparsed: `${error.name}: ${error.message}`.slice(0, 200) };
     }

@@ -4,7 +4,8 @@ A cell of a session of its own, and check() in each later one. What is found are
 makes findings (mcp/rules): [kind, name, line, column], each pair of kind and name once.
 
     import   a module, by a statement or a function:  subprocess
-    name     a member of a module, or a builtin:      os.system, eval
+    name     a member of a module:                    os.system
+    global   a builtin:                               eval
     literal  a string, if they are asked for
     missing  a module that this image has not, if they are asked for
     dynamic  what cannot be known before the run:     exec of something that is not constant
@@ -15,93 +16,39 @@ a program that hides what it does from this is found by the sandbox alone.
 import ast
 import builtins
 import gc
-import importlib.util
 import json
 import sys
 
 from constants import UNKNOWN, Constants
+from modules import is_missing, member, members
+from scopes import Scope, bound_in, children
 
 gc.disable()  # trees have no cycles, and are freed at once
 
-FACTS_MAX = 4096
+sys.setrecursionlimit(10000)  # of trees, which are deep where a sum is long
+
+FACTS_MAX = LITERALS_MAX = 4096
 LITERAL_MAX = 4096  # characters of one
 NAME_MAX = 256  # characters of a name, whose beginning decides
+VALUES_MAX = 16
 DEPTH_MAX = 8  # of programs in strings
 BUILTINS = frozenset(dir(builtins))
-IMPORTERS = {"__import__", "importlib.import_module", "importlib.__import__", "importlib.util.find_spec", "runpy.run_module",
-             "pkgutil.resolve_name"}
+IMPORTERS = {"__import__", "importlib.import_module", "importlib.__import__", "runpy.run_module", "pkgutil.resolve_name"}
 EVALUATORS = {"exec", "eval", "compile"}
 NAMESPACES = {"globals", "locals", "vars"}
 HANDLED = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 
-class Scope:
-    def __init__(self, parent, bound, is_class=False):
-        self.parent = parent
-        self.is_class = is_class
-        self.bound = bound  # names that belong to this scope
-        self.values = {}  # name: what it may stand for
-        self.constants = {}  # name: its value, or UNKNOWN
-        self.stars = parent.stars if parent else []
-
-
-# Where a statement binds names, unless an expression does by ":=".
-BINDING_FIELDS = {
-    ast.Assign: ("targets",), ast.AugAssign: ("target",), ast.AnnAssign: ("target",), ast.Expr: (), ast.Return: (), ast.Raise: (),
-    ast.Assert: (), ast.If: ("body", "orelse"), ast.While: ("body", "orelse"), ast.For: ("target", "body", "orelse"),
-    ast.AsyncFor: ("target", "body", "orelse"), ast.With: ("items", "body"), ast.AsyncWith: ("items", "body"),
-    ast.withitem: ("optional_vars",), ast.Attribute: (), ast.Subscript: (),
-}
-LEAVES = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
-
-
-def children(node, fields):
-    """As ast.iter_child_nodes(), in half the time."""
-    found = []
-    for field in fields:
-        value = getattr(node, field, None)
-        if type(value) is list:
-            found += [one for one in value if isinstance(one, ast.AST)]
-        elif isinstance(value, ast.AST) and not isinstance(value, LEAVES):
-            found.append(value)
-    return found
-
-
-def bound_in(nodes, arguments=None, has_walrus=True):
-    """Names that a scope binds, but for those that it leaves to others."""
-    bound, elsewhere = set(), set()
-    if arguments is not None:
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        bound.update(argument.arg for argument in every if argument)
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        kind = type(node)
-        if kind is ast.Name:
-            if type(node.ctx) is not ast.Load:
-                bound.add(node.id)
-            continue
-        if kind in (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef):
-            bound.add(node.name)
-            continue
-        if kind is ast.Lambda:
-            continue
-        if kind in (ast.Import, ast.ImportFrom):
-            bound.update((alias.asname or alias.name.split(".")[0]) for alias in node.names)
-            continue
-        if kind in (ast.Global, ast.Nonlocal):
-            elsewhere.update(node.names)
-        elif kind in (ast.ExceptHandler, ast.MatchAs, ast.MatchStar) and node.name:
-            bound.add(node.name)
-        waiting += children(node, node._fields if has_walrus else BINDING_FIELDS.get(kind, node._fields))
-    return bound - elsewhere
-
-
 class Checker(Constants):
     def __init__(self, wants_literals, wants_missing, known, lines=()):
+        super().__init__()
         self.facts = []
+        self.literals = 0
+        self.more = False  # than has room
         self.lines = lines
         self.seen = set()
+        self.unbound = set()  # names that nothing in the program binds: of an earlier cell, perhaps
+        self.resolved = {}  # expressions of one statement: what they may stand for
         self.wants_literals, self.wants_missing, self.known = wants_literals, wants_missing, known
         self.scope = None
         self.later = []  # bodies of functions, which are run after what is around them
@@ -111,9 +58,16 @@ class Checker(Constants):
         self.has_walrus = True
 
     def add(self, kind, name, node):
+        if kind == "name" and (name in BUILTINS or name.split(".")[0] in self.unbound):
+            kind = "global"
         name = name[:LITERAL_MAX if kind == "literal" else NAME_MAX]
-        if (kind, name) in self.seen or len(self.facts) >= FACTS_MAX:
+        if (kind, name) in self.seen:
             return
+        is_literal = kind == "literal"
+        if self.literals == LITERALS_MAX if is_literal else len(self.facts) - self.literals == FACTS_MAX:
+            self.more = True
+            return
+        self.literals += is_literal
         self.seen.add((kind, name))
         line, column = self.place or self.place_of(node)
         self.facts.append([kind, name, line, column])
@@ -141,18 +95,28 @@ class Checker(Constants):
         later, self.later = self.later, []
         for node in nodes:
             self.visit(node)
-        for function, inner in self.later:
+        state = self.place, self.guarded
+        for function, inner, self.place, self.guarded in self.later:
             self.body(function, inner)
+        self.place, self.guarded = state
         self.scope, self.later = outer, later
 
     def function(self, node, nodes):
-        for default in [*node.args.defaults, *node.args.kw_defaults]:
-            if default is not None:
-                self.visit(default)
+        arguments = node.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        annotations = [argument.annotation for argument in every if argument]
+        for part in [*arguments.defaults, *arguments.kw_defaults, *annotations]:
+            if part is not None:
+                self.visit(part)
         parent = self.scope
         while parent.is_class:
             parent = parent.parent
-        self.later.append((nodes, Scope(parent, bound_in(nodes, node.args, self.has_walrus))))
+        inner = Scope(parent, bound_in(nodes, node.args, self.has_walrus))
+        ordinary = [*arguments.posonlyargs, *arguments.args]
+        for argument, default in [*zip(ordinary[::-1], arguments.defaults[::-1]), *zip(arguments.kwonlyargs, arguments.kw_defaults)]:
+            if default is not None:
+                inner.values[argument.arg] = self.resolve(default)
+        self.later.append((nodes, inner, self.place, self.guarded))
 
     # What an expression may stand for.
 
@@ -166,7 +130,9 @@ class Checker(Constants):
                 scope = scope.parent
         if name in BUILTINS:
             return (name,)
-        return tuple(f"{module}.{name}" for module in self.scope.stars)
+        if not self.scope.stars:
+            self.unbound.add(name)
+        return tuple(f"{module}.{name}" for module in self.scope.stars) or (name,)
 
     def scope_of(self, name):
         scope = self.scope
@@ -175,11 +141,17 @@ class Checker(Constants):
         return scope
 
     def resolve(self, node):
-        kind = type(node)
-        if kind is ast.Name:
+        if type(node) is ast.Name:
             return self.look_up(node.id)
+        found = self.resolved.get(node)
+        if found is None:
+            found = self.resolved[node] = self.resolve_anew(node)[:VALUES_MAX]
+        return found
+
+    def resolve_anew(self, node):
+        kind = type(node)
         if kind is ast.Attribute:
-            return tuple(member(base, node.attr) for base in self.resolve(node.value))
+            return sum([members(base, node.attr, self.unbound) for base in self.resolve(node.value)], ())
         if kind is ast.Call:
             return self.resolve_call(node, self.resolve(node.func))
         if kind is ast.Subscript:
@@ -188,8 +160,10 @@ class Checker(Constants):
             return self.resolve(node.value)
         if kind is ast.IfExp:
             return self.resolve(node.body) + self.resolve(node.orelse)
-        if kind is ast.BoolOp:
-            return sum((self.resolve(value) for value in node.values), ())
+        if kind in (ast.BoolOp, ast.Dict):
+            return sum([self.resolve(value) for value in node.values], ())
+        if kind in (ast.List, ast.Tuple):
+            return sum([self.resolve(value) for value in node.elts], ())
         return ()
 
     def resolve_call(self, node, functions):
@@ -226,6 +200,8 @@ class Checker(Constants):
         return tuple(found)
 
     def resolve_subscript(self, node):
+        if type(node.value) in (ast.Dict, ast.List, ast.Tuple):
+            return self.resolve(node.value)  # any of them
         found, key = [], self.fold(node.slice)
         for base in self.resolve(node.value):
             if not isinstance(key, str):
@@ -243,6 +219,8 @@ class Checker(Constants):
     # Statements and expressions, in the order of the program.
 
     def visit(self, node):
+        if isinstance(node, ast.stmt):
+            self.resolved.clear()
         handler = HANDLERS.get(type(node))
         if handler is not None:
             handler(self, node)
@@ -270,8 +248,10 @@ class Checker(Constants):
 
     def bind(self, name, values, constant=UNKNOWN):
         scope = self.scope_of(name)
+        scope.bound.add(name)  # by "global", too
+        self.resolved.clear()
         if values:
-            scope.values[name] = tuple(dict.fromkeys(scope.values.get(name, ()) + tuple(values)))[:16]
+            scope.values[name] = tuple(dict.fromkeys(scope.values.get(name, ()) + tuple(values)))[:VALUES_MAX]
         is_new = name not in scope.constants
         scope.constants[name] = constant if is_new or scope.constants[name] == constant else UNKNOWN
 
@@ -309,7 +289,10 @@ class Checker(Constants):
         scope.constants[name] = folded
 
     def visit_for(self, node):
-        self.forget(node.target)
+        if type(node.target) is ast.Name and type(node.iter) in (ast.List, ast.Tuple):
+            self.bind(node.target.id, self.resolve(node.iter))
+        else:
+            self.forget(node.target)
         for child in children(node, node._fields):
             self.visit(child)
 
@@ -322,6 +305,15 @@ class Checker(Constants):
         self.guarded -= bool(caught & HANDLED)
         for child in [*node.handlers, *node.orelse, *node.finalbody]:
             self.visit(child)
+
+    def visit_guard(self, node):
+        """What only sometimes runs may be what only sometimes can: imports for another system or version."""
+        is_guard = type(node) is ast.If or any(name.id == "suppress" for item in node.items for name in ast.walk(item)
+                                               if type(name) is ast.Name)
+        self.guarded += is_guard
+        for child in children(node, node._fields):
+            self.visit(child)
+        self.guarded -= is_guard
 
     def visit_function(self, node):
         for child in [*node.decorator_list, *filter(None, [node.returns])]:
@@ -376,13 +368,18 @@ class Checker(Constants):
             self.add("literal", node.value, node)
 
     def add_folded(self, node):
+        """Whether it is a string, whose parts are none of their own."""
         value = self.fold(node)
         if isinstance(value, str):
             self.add("literal", value, node)
+        return isinstance(value, str)
 
     def visit_folded(self, node):
-        if self.wants_literals:
-            self.add_folded(node)
+        if self.wants_literals and self.add_folded(node):
+            self.wants_literals = False
+            self.visit_folded(node)
+            self.wants_literals = True
+            return
         for child in children(node, node._fields):
             self.visit(child)
 
@@ -394,8 +391,11 @@ class Checker(Constants):
         for name in self.resolve_call(node, functions):
             if not name.endswith("()"):
                 self.add("name", name, node)
-        if self.wants_literals:
-            self.add_folded(node)
+        if self.wants_literals and self.add_folded(node):
+            self.wants_literals = False
+            self.visit_call(node)
+            self.wants_literals = True
+            return
         if not functions:
             self.visit(node.func)
         elif type(node.func) is not ast.Name:
@@ -422,7 +422,8 @@ class Checker(Constants):
         elif function in EVALUATORS and node.args:
             self.evaluate(function, node)
         elif function == "getattr" and len(node.args) > 1:
-            if self.resolve(node.args[0]) and not isinstance(self.fold(node.args[1]), str):
+            bases = [base for base in self.resolve(node.args[0]) if base.split(".")[0] not in self.unbound]
+            if bases and not isinstance(self.fold(node.args[1]), str):
                 self.add("dynamic", function, node)
 
     def evaluate(self, function, node):
@@ -450,7 +451,7 @@ class Checker(Constants):
 HANDLERS = {
     ast.Import: Checker.visit_import, ast.ImportFrom: Checker.visit_import_from, ast.Assign: Checker.visit_assign,
     ast.AnnAssign: Checker.visit_assign, ast.NamedExpr: Checker.visit_assign, ast.AugAssign: Checker.visit_aug_assign,
-    ast.For: Checker.visit_for, ast.AsyncFor: Checker.visit_for, ast.Try: Checker.visit_try,
+    ast.If: Checker.visit_guard, ast.With: Checker.visit_guard, ast.For: Checker.visit_for, ast.AsyncFor: Checker.visit_for, ast.Try: Checker.visit_try,
     ast.FunctionDef: Checker.visit_function, ast.AsyncFunctionDef: Checker.visit_function, ast.Lambda: Checker.visit_lambda,
     ast.ClassDef: Checker.visit_class, ast.ListComp: Checker.visit_comprehension, ast.SetComp: Checker.visit_comprehension,
     ast.GeneratorExp: Checker.visit_comprehension, ast.DictComp: Checker.visit_comprehension,
@@ -458,28 +459,22 @@ HANDLERS = {
     ast.Subscript: Checker.visit_subscript, ast.Constant: Checker.visit_constant, ast.Call: Checker.visit_call,
     ast.BinOp: Checker.visit_folded, ast.JoinedStr: Checker.visit_folded,
 }
+if hasattr(ast, "TryStar"):
+    HANDLERS[ast.TryStar] = Checker.visit_try
 
 
-def member(base, name):
-    """A member of a module by its own name, and a module by that of its own: os.path.os is os."""
-    if base in ("builtins", "__builtins__"):
-        return name
-    whole = f"{base}.{name}"
-    value = vars(sys.modules[base]).get(name) if base in sys.modules else None
-    return value.__name__ if type(value) is type(sys) and whole not in sys.modules else whole
-
-
-MISSING = {}
-
-
-def is_missing(top):
-    """Whether this interpreter has no such module. Nothing is imported."""
-    if top not in MISSING:
+def trees_of(program):
+    """The program as a file, and as the text of a cell, where that differs: a cell has no declared encoding."""
+    trees, errors = [], []
+    has_cookie = any(b"coding" in line for line in program.split(b"\n", 2)[:2])
+    for text in (program, program.decode("utf-8", "replace")) if has_cookie else (program,):
         try:
-            MISSING[top] = importlib.util.find_spec(top) is None
-        except (ImportError, ValueError, AttributeError):
-            MISSING[top] = False
-    return MISSING[top]
+            trees.append(ast.parse(text))
+        except (SyntaxError, ValueError) as error:
+            errors.append(error)
+    if not trees:
+        raise errors[0]
+    return trees
 
 
 def check(program, wants_literals=False, wants_missing=False, known=()):
@@ -487,8 +482,9 @@ def check(program, wants_literals=False, wants_missing=False, known=()):
     try:
         checker = Checker(wants_literals, wants_missing, set(known), program.split(b"\n"))
         checker.has_walrus = b":=" in program or b"exec" in program or b"eval" in program  # or in a string
-        checker.program(ast.parse(program))
-        answer = {"facts": checker.facts}
+        for tree in trees_of(program):
+            checker.program(tree)
+        answer = {"facts": checker.facts, "more": checker.more}
     except (SyntaxError, ValueError) as error:
         answer = {"unparsed": f"{type(error).__name__}: {error}"[:200]}
     except (RecursionError, MemoryError) as error:

@@ -3,8 +3,10 @@ import ast
 import base64
 import builtins
 import codecs
+import re
 
 FOLDED_MAX = 1 << 16
+FOLDS_MAX = 100_000  # steps, for a whole program
 UNKNOWN = object()
 METHODS = {"lower", "upper", "strip", "lstrip", "rstrip", "replace", "title", "swapcase", "removeprefix", "removesuffix",
            "zfill", "casefold", "capitalize"}
@@ -12,6 +14,9 @@ METHODS = {"lower", "upper", "strip", "lstrip", "rstrip", "replace", "title", "s
 
 class Constants:
     """For a class that has scope_of(NAME), with the constants of a scope, and resolve(NODE), the names of an expression."""
+
+    def __init__(self):
+        self.folds = 0
 
     def fold(self, node):
         try:
@@ -21,6 +26,9 @@ class Constants:
         return UNKNOWN if isinstance(value, (str, bytes, list)) and len(value) > FOLDED_MAX else value
 
     def fold_value(self, node):
+        self.folds += 1
+        if self.folds > FOLDS_MAX:
+            return UNKNOWN
         kind = type(node)
         if kind is ast.Constant:
             return node.value
@@ -31,10 +39,12 @@ class Constants:
             return [self.known_value(element) for element in node.elts]
         if kind is ast.JoinedStr:
             return "".join(self.known_value(part.value if type(part) is ast.FormattedValue else part).__str__() for part in node.values)
+        if kind is ast.BinOp and type(node.op) is ast.Add:
+            return self.fold_sum(node)
         if kind is ast.BinOp:
             left, right = self.known_value(node.left), self.known_value(node.right)
-            if type(node.op) is ast.Add:
-                return left + right
+            if type(node.op) is ast.Mod and isinstance(left, str) and re.search(r"[0-9]{4}|[*]", left):
+                return UNKNOWN
             if type(node.op) is ast.Mod and isinstance(left, (str, int)):
                 return left % (tuple(right) if isinstance(right, list) else right)
             if type(node.op) is ast.Mult and isinstance(left, (str, int)) and isinstance(right, (str, int)):
@@ -49,9 +59,22 @@ class Constants:
             return self.fold_call(node)
         return UNKNOWN
 
+    def fold_sum(self, node):
+        """From left to right, however long it is."""
+        rest = []
+        while type(node) is ast.BinOp and type(node.op) is ast.Add:
+            rest.append(node.right)
+            node = node.left
+        value = self.known_value(node)
+        for other in reversed(rest):
+            value += self.known_value(other)
+            if isinstance(value, (str, bytes)) and len(value) > FOLDED_MAX:
+                return UNKNOWN
+        return value
+
     def known_value(self, node):
         value = self.fold_value(node)
-        if value is UNKNOWN:
+        if value is UNKNOWN or (isinstance(value, (str, bytes, list)) and len(value) > FOLDED_MAX):
             raise ValueError
         return value
 
@@ -67,6 +90,8 @@ class Constants:
         if type(node.func) is ast.Attribute:
             return self.fold_method(node, arguments)
         [name] = self.resolve(node.func)
+        if name in ("bytes", "bytearray") and arguments and isinstance(arguments[0], int):
+            return UNKNOWN
         if name in ("chr", "str", "ord", "bytes", "bytearray", "list", "tuple", "int"):
             value = getattr(builtins, name)(*arguments)
             return list(value) if name in ("list", "tuple") else bytes(value) if name == "bytearray" else value
@@ -84,6 +109,10 @@ class Constants:
                         "codecs.decode": codecs.decode}
             return decoders[names[0]](*arguments)
         value, method = self.known_value(node.func.value), node.func.attr
+        if any(isinstance(argument, int) and argument > FOLDED_MAX for argument in arguments) or \
+                (method == "format" and re.search(r"[0-9]{4}|\{[^}]*\{", str(value))) or \
+                (method in ("replace", "translate") and len(value) * max((len(str(argument)) for argument in arguments), default=0) > FOLDED_MAX * 16):
+            return UNKNOWN
         if isinstance(value, str) and method == "join":
             return value.join(arguments[0])
         if isinstance(value, str) and (method in METHODS or method in ("format", "split", "encode", "translate")):

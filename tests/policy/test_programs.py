@@ -249,3 +249,19 @@ def test_mutated_programs_end_no_checker(check, rules_file, language):
         left -= len(batch)
         found = check([*batch, ordinary[0]], rules)
         assert is_refused(found[-1]) and len(found) == len(batch) + 1
+
+
+@pytest.mark.parametrize("language, tool", [("python", "run_python_code"), ("javascript", "run_javascript_code")])
+def test_mutated_programs_end_no_server(start_server, rules_file, language, tool):
+    """Each call is answered. Each program imports what is refused, so that none runs."""
+    chance = random.Random(82)
+    ordinary = [program for one, program, is_hidden in TABLE if one == language and is_hidden]
+    first = {"python": "import subprocess\n", "javascript": "require('child_process');\n"}[language]
+    server = start_server("--policy", rules_file(RULES))
+    left = sample_of(f"mutated programs for a server, {language}", 5000, 200)
+    while left > 0:
+        batch = [first + mutated(chance, chance.choice(ordinary)).decode("utf-8", "replace") for _ in range(min(left, 50))]
+        left -= len(batch)
+        requests = [server.start_call(tool, program) for program in batch]
+        results = [server.answer(request)["result"] for request in requests]
+        assert all(result["isError"] and result["content"][0]["text"].startswith("Not run: ") for result in results)

@@ -64,9 +64,11 @@ def package(scratch, release):
             copy = shutil.copytree if entry.is_dir() else shutil.copy
             copy(entry, source / "project" / entry.name)
     bootstrap(scratch, release, "buildd", "/dev/null", f"--include={','.join(names)}", "--format=tar",
-              f"--customize-hook=sync-in {source} /root",
-              '--customize-hook=chroot "$1" sh -c "cd /root && project/packaging/make-deb.sh built >log 2>&1 || { cat log; exit 1; }"',
-              f"--customize-hook=sync-out /root/built {result}")
+              '--customize-hook=mkdir "$1/build"', f"--customize-hook=sync-in {source} /build",
+              # As builders do it: not by root.
+              '--customize-hook=chroot "$1" sh -c "chown -R 1000:1000 /build && cd /build && HOME=/build exec setpriv --reuid=1000 '
+              '--regid=1000 --clear-groups sh -c \'project/packaging/make-deb.sh built >log 2>&1 || { tail -n 60 log; exit 1; }\'"',
+              f"--customize-hook=sync-out /build/built {result}")
     shutil.rmtree(source)
     return result
 

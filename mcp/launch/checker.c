@@ -87,6 +87,7 @@ struct checker_session {
     enum language_id language;
     size_t waiting; /* cells that are not done */
     size_t begun; /* checks, in all */
+    bool has_started; /* the first cell, with the checker in it, has ended well */
 };
 
 /* No further check goes to it. */
@@ -126,6 +127,7 @@ static void unlink_check(struct checker *checker, struct check *check)
     *link = check->next;
     check->is_waiting = false;
     checker->waiting_count--;
+    checker->waiting_bytes -= check->bytes;
 }
 
 static bool has_place(const struct checker *checker, enum language_id language)
@@ -153,15 +155,17 @@ static void reap(struct loop_timer *timer)
 static int wait_for_place(struct checker *checker, struct check *check, struct fault *fault)
 {
     struct check **link = &checker->waiting;
-    if (checker->waiting_count == CHECKS_WAITING_MAX)
-        return fault_set(fault, EAGAIN, "%d programs wait to be checked already: try again later",
-                         CHECKS_WAITING_MAX);
+    if (checker->waiting_count == CHECKS_WAITING_MAX ||
+        checker->waiting_bytes + check->bytes > CHECKS_WAITING_BYTES_MAX)
+        return fault_set(fault, EAGAIN, "%zu programs wait to be checked already: try again later",
+                         checker->waiting_count);
     while (*link != NULL)
         link = &(*link)->next;
     *link = check;
     check->next = NULL;
     check->is_waiting = true;
     checker->waiting_count++;
+    checker->waiting_bytes += check->bytes;
     return 0;
 }
 
@@ -189,14 +193,17 @@ static void session_ended(void *data, int status, const struct run_result *resul
 
 static bool is_success(int status, const struct run_result *result)
 {
-    return status == 0 && result->outcome == OUTCOME_EXITED && result->exit_code == 0;
+    return status == 0 && result->outcome == OUTCOME_EXITED && result->exit_code == 0 &&
+           result->session == SESSION_KEPT;
 }
 
 static void first_cell_done(void *data, int status, struct run_result *result,
                             const struct fault *fault)
 {
     (void)fault;
-    end_cell(data, is_success(status, result));
+    struct checker_session *own = data;
+    own->has_started = is_success(status, result);
+    end_cell(own, own->has_started);
 }
 
 static int open_checker_session(struct checker *checker, const struct language *language,
@@ -269,7 +276,6 @@ bool checker_is_for(const struct checker *checker, const struct language *langua
 }
 
 /* With the engine, its sessions are gone, without a word to their observers. */
-/* With the engine, their sessions are gone, without a word to an observer. */
 void checker_stop(struct checker *checker)
 {
     launcher_release(&checker->launcher);
@@ -329,6 +335,8 @@ static const char *read_answer(struct check *check, const struct run_result *res
         return "the check took too long";
     if (result->outcome != OUTCOME_EXITED || result->exit_code != 0)
         return "the checker failed";
+    if (result->session != SESSION_KEPT)
+        return "the checker ended";
     if (result->out.cut > 0 || result->out.tail.length > 0)
         return "it names more than can be checked";
     return check_answer_read(&check->checker->rules, result->out.head.data, result->out.head.length,
@@ -341,13 +349,25 @@ static void cell_done(void *data, int status, struct run_result *result, const s
     struct check *check = data;
     check->cell = NULL;
     check->duration_ns = clock_now() - check->began;
-    check->is_lost = status == -ESRCH;
-    const char *why = status < 0 ? "the checker ended" : read_answer(check, result);
+    /* Each of those before it may end a sandbox, but one that does not even start is no good for anybody. */
+    bool has_started = check->session->has_started;
+    check->is_lost = status == -ESRCH && has_started && ++check->losses < CHECKS_QUEUED_MAX;
+    const char *why = !has_started ? "the checker does not start"
+                      : status < 0 ? "the checker ended"
+                                   : read_answer(check, result);
     check->has_failed = why != NULL;
     end_cell(check->session, why == NULL);
     if (why != NULL)
         rules_judge_unparsed(&check->checker->rules, why, &check->findings);
     check->done(check);
+}
+
+static size_t bytes_of(const struct snippet *snippet)
+{
+    size_t bytes = snippet->length;
+    for (size_t i = 0; i < snippet->input_count; i++)
+        bytes += snippet->inputs[i].length;
+    return bytes + snippet->stdin_source.length;
 }
 
 int check_begin(struct check *check, struct checker *checker, const struct snippet *snippet,
@@ -357,8 +377,11 @@ int check_begin(struct check *check, struct checker *checker, const struct snipp
     enum language_id language = language_id(snippet->language);
     bool is_behind =
         checker->waiting != NULL && !check->is_lost; /* of others that came before it */
+    if (!check->is_lost)
+        check->losses = 0;
     check->checker = checker;
     check->language = language;
+    check->bytes = bytes_of(snippet);
     check->began = clock_now();
     check->has_failed = check->is_lost = false;
     findings_release(&check->findings);
@@ -381,6 +404,8 @@ int check_begin(struct check *check, struct checker *checker, const struct snipp
         return wait_for_place(checker, check, fault);
     r = launcher_continue(&checker->launcher, check->session->session, &cell, &observer,
                           &check->cell, fault);
+    if (r == -EAGAIN && check->session->waiting > 0) /* its cells have too many bytes */
+        return wait_for_place(checker, check, fault);
     if (r < 0)
         return r;
     check->session->waiting++;

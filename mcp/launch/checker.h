@@ -15,6 +15,7 @@
 #define CHECKS_MAX 1000   /* in one sandbox; then the next takes over */
 #define CHECKS_QUEUED_MAX 16 /* in one sandbox at once; further ones wait before it */
 #define CHECKS_WAITING_MAX 256
+#define CHECKS_WAITING_BYTES_MAX (64 << 20) /* of code and files */
 
 struct checker_session;
 
@@ -25,7 +26,7 @@ struct checker {
     struct checker_session *current[LANGUAGE_COUNT]; /* owned; NULL: the next check starts one */
     struct checker_session *retired; /* owned: a list; they end when their checks have */
     struct check *waiting; /* borrowed: the first; in their order */
-    size_t waiting_count;
+    size_t waiting_count, waiting_bytes;
     struct loop_timer reap;
 };
 
@@ -43,6 +44,8 @@ struct check {
     enum language_id language;
     struct check *next; /* of those that wait for a place among the cells */
     bool is_waiting;
+    unsigned losses; /* how often its sandbox ended before its turn */
+    size_t bytes; /* of the snippet */
     struct cell *cell; /* NULL: it does not go on */
     int64_t began;
 };

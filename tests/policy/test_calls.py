@@ -8,6 +8,7 @@ import time
 import pytest
 from table import RULES
 
+from support import images
 from support.mcp_client import RECORD, run_program
 from support.sandbox import descendants_of, left_after
 
@@ -181,6 +182,36 @@ def test_strings_that_a_rule_compares_slowly_hold_nobody_up(start_server, rules_
     result = server.answer(request)["result"]
     assert time.monotonic() - begin < 8
     assert result["_meta"][RECORD]["policy"]["unchecked"] == "its names and strings take too long to compare"
+
+
+@pytest.mark.parametrize("script", ["exit 3", "sleep 600", "echo '{\"facts\": []}'; exit 0", "kill -9 $$"])
+@pytest.mark.parametrize("unparsed", ["allow", "refuse"])
+def test_image_whose_interpreter_is_none_has_no_checker_and_no_endless_calls(start_server, rules_file, tmp_path, script, unparsed):
+    own = tmp_path / "code-sandbox-mcp" / "images"
+    images.copy_image(images.user_images() / "bash", own)
+    layer, tree = images.new_layer(own)
+    (tree / "usr" / "bin").mkdir(parents=True)
+    (tree / "usr" / "bin" / "python3").write_text(f"#!/bin/sh\n{script}\n")
+    (tree / "usr" / "bin" / "python3").chmod(0o755)
+    images.stack(own, "bash", "broken", [layer])
+    server = start_server("--policy", rules_file({**RULES, "unparsed": unparsed}), "--python-image", "broken", "--warm", "0", "--timeout", "2",
+                          environment={"XDG_DATA_HOME": str(tmp_path)})
+    requests = [server.start_call(PYTHON, "print(1)") for _ in range(3)]
+    for request in requests:
+        result = server.answer(request, 60)["result"]
+        assert result["isError"] == (unparsed == "refuse") or script == "kill -9 $$"
+        assert "1" not in texts_of(result)
+        if "policy" in result["_meta"].get(RECORD, {}):
+            assert result["_meta"][RECORD]["policy"]["unchecked"] == "the checker does not start"
+
+
+def test_large_programs_wait_or_are_refused(start_server, rules_file):
+    server = start_server("--policy", rules_file({**RULES, "unparsed": "refuse"}))
+    program = "#" + "x" * (5 << 20) + "\nprint(1)"
+    requests = [server.start_call(PYTHON, program) for _ in range(30)]
+    texts = [texts_of(server.answer(request)["result"])[0] for request in requests]
+    assert {re.sub(r"^\d+", "N", text) for text in texts} <= {"N", "N programs wait to be checked already: try again later"}
+    assert texts[:5] == ["1"] * 5
 
 
 def test_call_is_cancelled_while_it_is_checked(start_server, rules_file):

@@ -94,6 +94,8 @@ static bool ask(struct wishes *wishes, char **line)
     for (; word != NULL && wishes->count < NAMES_MAX; word = strtok_r(NULL, SEPARATORS, &rest))
         if (strcmp(word, "-") != 0)
             wishes->names[wishes->count++] = word;
+    if (word != NULL)
+        printf("Only the first %d names are taken.\n", NAMES_MAX);
     return true;
 }
 

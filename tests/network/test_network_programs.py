@@ -268,6 +268,19 @@ def test_file_of_what_the_image_has_needs_no_copy(start_server, tmp_path):
     assert [server.text_of(server.call("run_python_code", code)) for _ in range(2)] == [f"{bundle} False"] * 2
 
 
+def test_only_what_the_image_lacks_is_added(start_server, authority, tmp_path):
+    count = "print(open({!r}).read().count('BEGIN CERTIFICATE'))"
+    bundle = "/etc/ssl/certs/ca-certificates.crt"
+    server = start_server("--warm", "0")
+    end = "-----END CERTIFICATE-----"
+    some = server.text_of(server.call("run_python_code", f"print({end!r}.join(open({bundle!r}).read().split({end!r})[9:19]) + {end!r})"))
+    own = int(server.text_of(server.call("run_python_code", count.format(bundle))))
+    (tmp_path / "some.pem").write_text(some + "\n" + (authority / "ca.pem").read_text())
+    server = start_server("--warm", "1", "--network", "on", "--ca-file", str(tmp_path / "some.pem"))
+    for _ in range(2):
+        assert int(server.text_of(server.call("run_python_code", count.format("/home/sandbox/.certificates.pem")))) == own + 1
+
+
 def test_variable_of_the_operator_names_the_certificates(start_server, authority, run, tmp_path):
     named = {"SSL_CERT_FILE": str(authority / "ca.pem")}
     server = start_server("--warm", "0", "--network", "on", environment=named)

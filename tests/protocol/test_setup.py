@@ -111,6 +111,11 @@ def test_answer_names_images(home):
     assert status != 0 and "pyhton" in shown and "Snippets can run" not in shown
 
 
+def test_more_names_than_there_is_room_for_are_said(home):
+    shown, status = run_on_terminal(home, b" ".join([b"bash"] * 20) + b"\n")
+    assert status == 0 and "Only the first 16 names are taken." in shown
+
+
 def test_usual_images_are_offered(home):
     shown, status = run_on_terminal(home, b"-\n", with_images=False)
     assert "[python node]: " in shown and status == 1

@@ -148,7 +148,9 @@ static int examine(const struct check_options *options, int count, char **paths)
     if (all.program.signal != 0)
         end_signals_die_of(&all.program.end_signals, all.program.signal);
     if (r < 0)
-        log_note("%s", fault.text[0] != '\0' ? fault.text : "the document is longer than 64 MiB, or there is no memory for it");
+        log_note("%s", fault.text[0] != '\0'
+                           ? fault.text
+                           : "the document is longer than 64 MiB, or there is no memory for it");
     return r < 0 || all.has_failed || all.is_refused ? EXIT_FAILED : EXIT_DONE;
 }
 

@@ -91,7 +91,14 @@ def test_broker_that_dies_with_a_link_unread_is_replaced(start_server):
     os.kill(broker, signal.SIGSTOP)
     assert text_of(call(server, REQUEST)) != "b'x'"
     os.kill(broker, signal.SIGKILL)
+    assert not left_after(5, lambda: not is_dead(broker))  # a sandbox that meets one that is dying is not made
     assert text_of(call(server, REQUEST)) == "b'x'"
+
+
+def is_dead(pid):
+    """Though its parent may not know yet."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
 
 
 def test_flood_of_one_sandbox_does_not_slow_another(start_server):

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,20 +24,9 @@ struct setup_options {
     bool is_agreed; /* to the usual images: nothing is asked */
 };
 
-static int apply_yes(void *data, const struct option *option, const char *value,
-                     struct fault *fault)
-{
-    (void)option;
-    (void)value;
-    (void)fault;
-    struct setup_options *options = data;
-    options->is_agreed = true;
-    return 0;
-}
-
 static const struct option own_options[] = {
-    {"--yes", NULL, "fetch the usual images that are missing, without a\nquestion", apply_yes,
-     NULL},
+    {"--yes", NULL, "fetch the usual images that are missing, without a\nquestion", option_set_flag,
+     .offset = offsetof(struct setup_options, is_agreed)},
     {0},
 };
 

@@ -256,10 +256,8 @@ int checker_open(struct checker *checker, struct loop *loop, const struct settin
     int r = make_settings(settings, &checker->settings, fault);
     if (r == 0)
         r = rules_read(settings->policy != NULL ? settings->policy : "off", &checker->rules, fault);
-    if (r < 0) {
-        checker_release(checker);
+    if (r < 0)
         return r;
-    }
     checker->launcher = launcher_of(loop, &checker->settings);
     checker->reap.fire = reap;
     return 0;

@@ -51,7 +51,7 @@ struct check {
 };
 
 /*
- * Reads the rules that the settings name. The checker is to stay where it is. 0; -EINVAL or another negative errno with
+ * Reads the rules that the settings name. To be released in any case; the checker is to stay where it is. 0; -EINVAL or another negative errno with
  * a fault that names the file, its line and key.
  */
 int checker_open(struct checker *checker, struct loop *loop, const struct settings *settings,

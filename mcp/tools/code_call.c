@@ -331,15 +331,25 @@ static void answer_not_run(struct code_call *call)
                                        &call->check, false});
 }
 
+/* Both are to be released in either case. */
+static int read_kept(const struct code_call *call, struct json **ret_json,
+                     struct code_arguments *arguments, struct fault *fault)
+{
+    *arguments = (struct code_arguments){0};
+    int r = json_parse(call->kept.data, call->kept.length, ret_json, fault);
+    if (r == 0)
+        r = code_arguments_read(arguments, call->tool, call->context->settings,
+                                json_root(*ret_json), fault);
+    arguments->snippet.language = call->language;
+    return r;
+}
+
 /* Starts what has been checked, from the arguments that were kept. */
 static int start_checked(struct code_call *call, struct fault *fault)
 {
     OWNED(json_release) struct json *json = NULL;
-    OWNED(code_arguments_release) struct code_arguments arguments = {0};
-    int r = json_parse(call->kept.data, call->kept.length, &json, fault);
-    if (r == 0)
-        r = code_arguments_read(&arguments, call->tool, call->context->settings, json_root(json),
-                                fault);
+    OWNED(code_arguments_release) struct code_arguments arguments;
+    int r = read_kept(call, &json, &arguments, fault);
     if (r == 0)
         r = start_program(call, &arguments, fault);
     buffer_release(&call->kept);
@@ -352,12 +362,8 @@ static void check_done(struct check *check);
 static int start_check(struct code_call *call, struct fault *fault)
 {
     OWNED(json_release) struct json *json = NULL;
-    OWNED(code_arguments_release) struct code_arguments arguments = {0};
-    int r = json_parse(call->kept.data, call->kept.length, &json, fault);
-    if (r == 0)
-        r = code_arguments_read(&arguments, call->tool, call->context->settings, json_root(json),
-                                fault);
-    arguments.snippet.language = call->language;
+    OWNED(code_arguments_release) struct code_arguments arguments;
+    int r = read_kept(call, &json, &arguments, fault);
     call->check.done = check_done;
     if (r == 0)
         r = check_begin(&call->check, &call->context->checker, &arguments.snippet, fault);

@@ -10,7 +10,6 @@
 #include "sandbox/session_state.h"
 #include "sandbox/warm_pool.h"
 
-#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -216,14 +215,6 @@ void engine_hold(struct engine *engine, bool hold)
     engine_wake(engine);
 }
 
-static unsigned usable_processors(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) < 0)
-        return 1;
-    return (unsigned)CPU_COUNT(&set);
-}
-
 int engine_new(struct loop *loop, const struct engine_options *options, struct engine **ret_engine,
                struct fault *fault)
 {
@@ -231,26 +222,33 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     if (engine == NULL)
         return fault_set(fault, ENOMEM, "out of memory for the engine");
     engine->host.loop = loop;
-    engine->parallel = options->parallel != 0 ? (unsigned)options->parallel : usable_processors();
+    engine->parallel =
+        options->parallel != 0 ? (unsigned)options->parallel : inherited_processors();
     engine->pump.fire = engine_pump;
     engine->cgroup_use = options->cgroup;
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
     engine->host.uppers = UPPER_STORE_NONE;
+    engine->host.roots = RUN_ROOT_STORE_NONE;
     warm_pool_open(&engine->pool, &engine->host, (unsigned)options->warm, may_prewarm);
     inherited_raise_limits();
     int r = id_map_choose(&engine->host.id_map, fault);
     if (r == 0)
         r = inherited_drop(&engine->host.id_map, fault);
     if (r == 0 && options->network_policy != NULL)
+        r = network_check_tier(options->tier, fault);
+    if (r == 0 && options->network_policy != NULL)
         r = network_new(options->network_policy, options->network_program, &engine->host.network,
                         fault);
     if (r == 0)
         r = jail_host_read(&engine->jail_host, fault);
     engine->jail_host.tier = options->tier;
+    engine->host.tier = options->tier;
     if (r == 0 && options->uppers != NULL)
         r = upper_store_open(&engine->host.uppers, options->uppers, fault);
+    if (r == 0 && options->tier >= TIER_C)
+        r = run_root_store_open(&engine->host.roots, options->roots, fault);
     if (r < 0) {
         engine_free(engine);
         return r;
@@ -291,8 +289,10 @@ void engine_free(struct engine *engine)
     loop_disarm(engine->host.loop, &engine->pump);
     warm_pool_close(&engine->pool);
     upper_store_close(&engine->host.uppers);
+    run_root_store_close(&engine->host.roots);
     cgroup_delegation_release(&engine->host.cgroups);
     filter_release(&engine->host.filter);
+    filter_additions_release(&engine->host.additions);
     network_free(engine->host.network);
     free(engine);
 }

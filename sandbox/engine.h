@@ -58,6 +58,8 @@ struct engine_options {
      * links, borrowed for the call; NULL: they are on a tmpfs.
      */
     const char *uppers;
+    /* Where the roots of sandboxes are, for tiers without mounts (sandbox/roots/run_root.h): likewise. */
+    const char *roots;
 };
 
 /* The engine keeps `loop`. 0, or a negative errno with its fault. */

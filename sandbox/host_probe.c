@@ -8,6 +8,9 @@
 #include "sandbox/jail/plan.h"
 #include "sandbox/jail/sandbox.h"
 #include "sandbox/jail/setup_error.h"
+#include "sandbox/roots/chroot_tree.h"
+#include "sandbox/roots/relocation.h"
+#include "sandbox/roots/spare_ids.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -73,15 +76,36 @@ static int await_failure(struct sandbox *sandbox, struct child_report *ret_repor
     return -ETIME;
 }
 
+/* What a jail without mounts has in its root, which is the directory of the attempt. */
+static int prepare_root(struct jail_plan *plan, struct spare_ids *ids,
+                        struct relocation *relocation, struct fault *fault)
+{
+    if (plan->base == BASE_NAMESPACES)
+        return 0;
+    int r = plan->base == BASE_CHROOT ? spare_ids_take(ids, fault)
+                                      : relocation_place(relocation, plan->root_path, plan, fault);
+    if (r < 0)
+        return r;
+    plan->own_uid = plan->own_gid = ids->uid;
+    plan->init_uid = ids->init_uid;
+    OWNED_FD int root_fd = open(plan->root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return root_fd < 0 ? fault_set(fault, errno, "cannot open %s: %m", plan->root_path)
+                       : chroot_tree_renew(root_fd, plan, fault);
+}
+
 /* Up to the program. -ENOEXEC or -EACCES with its id "execute": everything else has succeeded. */
 static int make_jail(struct plan *plan, struct fault *fault)
 {
+    OWNED(spare_ids_release) struct spare_ids ids = SPARE_IDS_NONE;
+    OWNED(relocation_release) struct relocation relocation = {0};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     struct child_report report;
     struct id_map map;
     char none[] = "";
     const struct parcel parcel = {.bytes = none};
     int r = id_map_choose(&map, fault);
+    if (r == 0)
+        r = prepare_root(plan_jail(plan), &ids, &relocation, fault);
     if (r == 0)
         r = sandbox_spawn(plan_jail(plan), &map, -1, &sandbox, fault);
     if (r == 0)
@@ -93,17 +117,26 @@ static int make_jail(struct plan *plan, struct fault *fault)
                   : fault_set(fault, -r, "a sandbox ended while it was being made");
 }
 
+/* The weakest tiers are for hosts where nothing else can be had: one for root, the other for everyone else. */
+static bool is_for_user(enum tier tier)
+{
+    return tier < TIER_C || (tier == TIER_C) == (geteuid() == 0);
+}
+
 /* Fills the fault, and returns a negative errno in any case: make_jail(). */
 static int try_tier(const char *root, enum tier tier, int *ret_landlock, struct fault *fault)
 {
     OWNED(filter_release) struct filter filter = {0};
+    OWNED(filter_additions_release) struct filter_additions additions = {.count = 0};
     struct plan *plan = NULL;
     int r = filter_compile_default(NULL, &filter, fault);
+    if (r == 0)
+        r = filter_additions_compile(tier, &additions, fault);
     if (r == 0)
         r = build_plan(root, tier, &plan, ret_landlock, fault);
     if (r < 0)
         return r;
-    plan_set_filter(plan, &filter);
+    plan_set_filter(plan, &filter, &additions);
     r = make_jail(plan, fault);
     plan_free(plan);
     return r;
@@ -115,11 +148,17 @@ static void try_tiers(const char *root, enum tier weakest, struct host_finding *
     struct host_facts facts;
     for (enum tier tier = TIER_F; tier <= weakest && !finding->can_jail; tier++) {
         struct fault fault = {0};
+        if (!is_for_user(tier))
+            continue;
         int r = try_tier(root, tier, &finding->landlock, &fault);
         unsigned step = setup_error_step(fault.id);
         finding->tier = tier;
-        /* EACCES: the directory is on a file system of which nothing may be executed. */
-        finding->can_jail = step == STEP_EXECUTE && (r == -ENOEXEC || r == -EACCES);
+        /*
+         * EACCES: the directory is on a file system of which nothing may be executed. ENOENT: of the host's, where the root
+         * is the host's, too.
+         */
+        finding->can_jail = step == STEP_EXECUTE &&
+                            (r == -ENOEXEC || r == -EACCES || (r == -ENOENT && tier == TIER_L));
         if (finding->can_jail || tier != TIER_F)
             continue;
         finding->fault = fault;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -42,4 +43,10 @@ void inherited_raise_limits(void)
 {
     raise_soft_limit(RLIMIT_NOFILE);
     raise_soft_limit(RLIMIT_FSIZE);
+}
+
+unsigned inherited_processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof(set), &set) < 0 ? 1 : (unsigned)CPU_COUNT(&set);
 }

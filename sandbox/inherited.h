@@ -9,6 +9,9 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/id_map.h"
 
+/* Processors that this process may use; 1 if that cannot be told. */
+unsigned inherited_processors(void);
+
 /* Soft limits become as high as the hard ones. */
 void inherited_raise_limits(void);
 

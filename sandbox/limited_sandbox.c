@@ -18,11 +18,14 @@ static const char *unpolled_call(const struct enforcement *enforced)
 int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile, struct fault *fault)
 {
     struct filter *filter = &host->filter;
-    if (filter->length > 0)
-        return 0;
+    int r = host->additions.count == 0
+                ? filter_additions_compile(host->tier, &host->additions, fault)
+                : 0;
+    if (r < 0 || filter->length > 0)
+        return r;
     const char *without = unpolled_call(&host->enforcement.enforced);
-    int r = profile == NULL ? filter_compile_default(without, filter, fault)
-                            : filter_compile(profile, strlen(profile), without, filter, fault);
+    r = profile == NULL ? filter_compile_default(without, filter, fault)
+                        : filter_compile(profile, strlen(profile), without, filter, fault);
     /* Releases libseccomp's memory: half of the pages whose tables each clone must copy. */
     malloc_trim(0);
     return r;
@@ -84,21 +87,42 @@ static int make_link(struct limited_sandbox *limited, struct sandbox_host *host,
     return 0;
 }
 
+/* A jail without mounts gets directories on disk, and a user, in the place of those of the engine. */
+static int make_root(struct limited_sandbox *limited, struct sandbox_host *host,
+                     struct jail_plan *plan, struct id_map *map, struct fault *fault)
+{
+    if (plan->base == BASE_NAMESPACES)
+        return 0;
+    int r = run_root_take(&host->roots, plan, &limited->root, fault);
+    if (r < 0)
+        return r;
+    if (plan->own_uid != 0)
+        *map = (struct id_map){plan->own_uid, plan->own_gid, plan->own_uid, plan->own_gid};
+    limiter_expect_guard(&limited->limiter, plan->own_uid);
+    for (size_t i = 0; i < plan->scratch_count; i++)
+        limiter_watch_disk(&limited->limiter, limited->root->directory_fds[i]);
+    return 0;
+}
+
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
                           const struct sandbox_template *template, struct fault *fault)
 {
-    struct jail_plan *plan = plan_jail(template->plan);
-    plan_set_filter(template->plan, &host->filter);
+    plan_set_filter(template->plan, &host->filter, &host->additions);
+    /* Completed by what belongs to this sandbox alone. */
+    struct jail_plan completed = *plan_jail(template->plan);
+    struct jail_plan *plan = &completed;
+    struct id_map map = host->id_map;
     int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
                          &template->limits, fault);
     if (r == 0)
         r = make_uppers(limited, host, plan, fault);
     if (r == 0)
+        r = make_root(limited, host, plan, &map, fault);
+    if (r == 0)
         r = make_link(limited, host, plan, fault);
     if (r == 0)
-        r = sandbox_spawn(plan, &host->id_map, limiter_cgroup_fd(&limited->limiter),
-                          &limited->sandbox, fault);
-    plan->uppers_path = NULL; /* the next sandbox of this plan has another */
+        r = sandbox_spawn(plan, &map, limiter_cgroup_fd(&limited->limiter), &limited->sandbox,
+                          fault);
     return r;
 }
 
@@ -127,5 +151,7 @@ void limited_sandbox_release(struct limited_sandbox *limited)
     sandbox_release(&limited->sandbox);
     limiter_release(&limited->limiter);
     upper_directory_remove(&limited->uppers);
+    run_root_give_back(limited->root);
+    limited->root = NULL;
     fd_close(&limited->link_fd);
 }

@@ -15,17 +15,21 @@
 #include "sandbox/limits/cgroup_delegation.h"
 #include "sandbox/limits/limiter.h"
 #include "sandbox/network/network.h"
+#include "sandbox/roots/run_root.h"
 #include "sandbox/upper_store.h"
 
 /* Shared by all sandboxes of an engine. */
 struct sandbox_host {
     struct loop *loop; /* borrowed */
+    enum tier tier;
     struct filter filter;
+    struct filter_additions additions; /* of tiers without namespaces */
     struct id_map id_map;
     struct cgroup_delegation cgroups;
     struct engine_enforcement enforcement;
     struct network *network; /* owned; NULL: sandboxes have none */
     struct upper_store uppers; /* closed: the tmpfs of each jail holds its upper layers */
+    struct run_root_store roots; /* for jails without mounts */
 };
 
 /*
@@ -56,10 +60,11 @@ struct limited_sandbox {
     struct limiter limiter;
     int link_fd; /* to the broker of the network; -1: it has no network */
     struct upper_directory uppers; /* of overlay folders, if they are on disk */
+    struct run_root *root; /* owned; NULL: the jail has mounts */
 };
 
 #define LIMITED_SANDBOX_NONE                                                                       \
-    ((struct limited_sandbox){SANDBOX_NONE, LIMITER_NONE, -1, UPPER_DIRECTORY_NONE})
+    ((struct limited_sandbox){SANDBOX_NONE, LIMITER_NONE, -1, UPPER_DIRECTORY_NONE, NULL})
 
 /* 0; or a negative errno with its fault: then limited_sandbox_release() cleans up. */
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,

@@ -49,13 +49,28 @@ static int explain_early_end(struct run *run, bool out_of_memory)
 
 const char *run_end_isolation(const struct run *run)
 {
-    return plan_jail(run->template.plan)->landlock_abi > 0 ? "namespaces+seccomp+landlock"
-                                                           : "namespaces+seccomp";
+    const struct jail_plan *plan = plan_jail(run->template.plan);
+    switch (plan->base) {
+    case BASE_CHROOT:
+        return "chroot+uid+seccomp+landlock";
+    case BASE_HOST:
+        return "seccomp+landlock";
+    default:
+        return plan->landlock_abi > 0 ? "namespaces+seccomp+landlock" : "namespaces+seccomp";
+    }
 }
 
 enum tier run_end_tier(const struct run *run)
 {
-    return plan_jail(run->template.plan)->proc_copies != NULL ? TIER_P : TIER_F;
+    const struct jail_plan *plan = plan_jail(run->template.plan);
+    switch (plan->base) {
+    case BASE_CHROOT:
+        return TIER_C;
+    case BASE_HOST:
+        return TIER_L;
+    default:
+        return plan->proc_copies != NULL ? TIER_P : TIER_F;
+    }
 }
 
 /* Completes the result. True: the kernel ended the run because it was out of memory. */

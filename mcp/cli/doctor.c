@@ -3,6 +3,7 @@
 #include "mcp/base/end_signals.h"
 #include "mcp/base/helpers.h"
 #include "mcp/launch/launcher.h"
+#include "mcp/settings/tier_choice.h"
 #include "mcp/tools/outcome_text.h"
 #include "sandbox/base/owned.h"
 
@@ -231,7 +232,9 @@ int doctor_examine(struct settings *settings, struct examination *ret_examinatio
     if (r < 0)
         return r;
     ret_examination->is_refused = !host->can_jail || host->tier > settings->weakest;
-    settings->engine.tier = host->tier;
+    r = tier_set(settings, host->tier, fault);
+    if (r < 0)
+        return r;
     if (ret_examination->is_refused) {
         pass_over(ret_examination);
         conclude(ret_examination);

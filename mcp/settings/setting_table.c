@@ -23,7 +23,8 @@ static const char *const network_modes[] = {
     [NETWORK_OFF] = "off", [NETWORK_ALLOW] = "allow", [NETWORK_ON] = "on", NULL};
 
 /* Those besides TIER_F, which needs no leave. */
-static const char *const tiers[] = {[TIER_F] = "none", [TIER_P] = "P", NULL};
+static const char *const tiers[] = {
+    [TIER_F] = "none", [TIER_P] = "P", [TIER_C] = "C", [TIER_L] = "L", NULL};
 
 static const char *const log_levels[] = {[LOG_WARNINGS] = "warning", [LOG_CALLS] = "info", NULL};
 static const char *const log_formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
@@ -63,8 +64,8 @@ const struct option settings_of_runs[] = {
     {"--no-cgroup", NULL, "poll the limits even where cgroups are\navailable", settings_remember,
      SETTING(SETTING_FLAG, "SANDBOX_NO_CGROUP", "no_cgroup", AT(no_cgroup))},
     {"--weaker", "TIER",
-     "where the host refuses a part of a sandbox, go on\nwithout: P has copies of files as its /proc;\nnone "
-     "(the default): refuse, too",
+     "where the host refuses a part of a sandbox, go on\nwithout: P has copies of files as its /proc; C, for\n"
+     "root in a container, and L, for other users, have\nno namespaces; none (the default): refuse, too",
      settings_remember,
      SETTING(SETTING_CHOICE, "SANDBOX_WEAKER", "weaker", AT(weakest), .choices = tiers)},
     {"--files-dir", "DIR",

@@ -37,6 +37,7 @@ void settings_release(struct settings *settings)
         free(settings->images[i]);
     free(settings->log.path);
     free(settings->preload);
+    free(settings->roots);
     free(settings->files_dir);
     free(settings->profile_path);
     free(settings->profile);

@@ -52,6 +52,7 @@ struct settings {
     char *policy; /* owned; a file of rules, or a preset (mcp/rules); NULL: none */
     bool require_cgroup, no_cgroup; /* never both, once complete */
     unsigned weakest; /* enum tier: what sandboxes may be where the host allows no better */
+    char *roots; /* owned; the path of engine.roots; NULL: the tier needs none */
     struct environment environment; /* of snippets */
     struct mounts mounts; /* as written */
     char *mount_under; /* owned; where the project may be; or NULL */

@@ -15,4 +15,7 @@
  */
 void tier_choose(struct settings *settings);
 
+/* Sets this tier, and where its sandboxes have their roots. 0, or a negative errno with a fault. */
+int tier_set(struct settings *settings, enum tier tier, struct fault *fault);
+
 #endif

@@ -1,5 +1,6 @@
 /*
- * How strong the walls are that a host lets be made, by the operator's leave.
+ * How strong the walls are that a host lets be made, by the operator's leave: from the strongest to the
+ * weakest. Each host allows F and P, and one of the others: C for root, L for everyone else.
  *
  * Side: parent.
  */
@@ -9,13 +10,17 @@
 enum tier {
     TIER_F, /* all walls */
     TIER_P, /* the same, but /proc is a directory of copies: where the host refuses a new one */
+    TIER_C, /* no namespaces: a root directory and a user of its own; for root in a container */
+    TIER_L, /* neither: Landlock and the filter alone, for an ordinary user */
     TIER_COUNT,
 };
 
-/* "F", "P": static. */
+/* "F", "P" ...: static. */
 static inline const char *tier_name(enum tier tier)
 {
-    return tier == TIER_P ? "P" : "F";
+    static const char *const names[TIER_COUNT] = {
+        [TIER_F] = "F", [TIER_P] = "P", [TIER_C] = "C", [TIER_L] = "L"};
+    return names[tier];
 }
 
 #endif

@@ -236,8 +236,21 @@ static int make_context(uint32_t default_action, scmp_filter_ctx *ret_context, s
     return r < 0 ? seccomp_fault(r, "seccomp_attr_set", fault) : 0;
 }
 
-int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
-                   struct fault *fault)
+/* Only a filter on top of another may allow by default. */
+static int check_default(uint32_t action, bool is_addition, struct fault *fault)
+{
+    if (is_addition == (action == SCMP_ACT_ALLOW))
+        return 0;
+    return is_addition
+               ? fault_set(fault, EINVAL,
+                           "seccomp profile: defaultAction must be SCMP_ACT_ALLOW in an addition")
+               : fault_set(fault, EINVAL,
+                           "seccomp profile: defaultAction is SCMP_ACT_ALLOW; a profile for "
+                           "untrusted code must deny by default, for example SCMP_ACT_ERRNO");
+}
+
+static int compile(const char *json, size_t length, const char *without, bool is_addition,
+                   struct filter *ret_filter, struct fault *fault)
 {
     OWNED(json_release) struct json *document = NULL;
     int r = json_parse(json, length, &document, fault);
@@ -248,12 +261,10 @@ int filter_compile(const char *json, size_t length, const char *without, struct 
     const struct json_value *profile = json_root(document);
     uint32_t default_action = 0;
     r = read_action(profile, "defaultAction", &default_action, fault);
+    if (r == 0)
+        r = check_default(default_action, is_addition, fault);
     if (r < 0)
         return r;
-    if (default_action == SCMP_ACT_ALLOW)
-        return fault_set(fault, EINVAL,
-                         "seccomp profile: defaultAction is SCMP_ACT_ALLOW; a profile for "
-                         "untrusted code must deny by default, for example SCMP_ACT_ERRNO");
     OWNED(context_release) scmp_filter_ctx context = NULL;
     r = make_context(default_action, &context, fault);
     if (r < 0)
@@ -267,6 +278,18 @@ int filter_compile(const char *json, size_t length, const char *without, struct 
             return r;
     }
     return export_program(context, ret_filter, fault);
+}
+
+int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
+                   struct fault *fault)
+{
+    return compile(json, length, without, false, ret_filter, fault);
+}
+
+int filter_compile_addition(const char *json, size_t length, struct filter *ret_filter,
+                            struct fault *fault)
+{
+    return compile(json, length, NULL, true, ret_filter, fault);
 }
 
 int filter_try(const char *json, size_t length, struct fault *fault)

@@ -8,6 +8,8 @@
 #define SANDBOX_JAIL_FILTER_H
 
 #include "sandbox/base/fault.h"
+#include "sandbox/base/tier.h"
+#include "sandbox/jail/child/jail_plan.h"
 
 #include <linux/filter.h>
 #include <stddef.h>
@@ -26,6 +28,10 @@ struct filter {
 int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
                    struct fault *fault);
 
+/* Compiles a profile that comes on top of another: its defaultAction must be SCMP_ACT_ALLOW. Likewise. */
+int filter_compile_addition(const char *json, size_t length, struct filter *ret_filter,
+                            struct fault *fault);
+
 /*
  * Checks that libseccomp can compile a user's profile in bounded time: up to version 2.5.5, some
  * pairs of rules that each compare two arguments make it loop for ever. Compiles in a separate
@@ -38,6 +44,20 @@ int filter_try(const char *json, size_t length, struct fault *fault);
 
 /* The built-in profile: seccomp-profiles/default.json. NULL and FILTER_UNPOLLED_CALL are compiled already. */
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault);
+
+/*
+ * What comes on top of the profile of snippets in jails without namespaces: seccomp-profiles/shared.json; and, if they
+ * have the user of the server, same-user.json.
+ */
+struct filter_additions {
+    struct filter list[FILTER_ADDITIONS_MAX]; /* owned */
+    size_t count;
+};
+
+/* Compiles those of a tier; none for TIER_F and TIER_P. 0, or a negative errno with a fault. */
+int filter_additions_compile(enum tier tier, struct filter_additions *ret_additions,
+                             struct fault *fault);
+void filter_additions_release(struct filter_additions *additions);
 
 /* The profile for installers: seccomp-profiles/build.json merged over default.json. */
 int filter_compile_build(struct filter *ret_filter, struct fault *fault);

@@ -6,6 +6,8 @@
 #include "sandbox/jail/default-filter.h"
 #include "seccomp-profiles/build-profile.h"
 #include "seccomp-profiles/default-profile.h"
+#include "seccomp-profiles/same-user-profile.h"
+#include "seccomp-profiles/shared-profile.h"
 #include "seccomp-profiles/unpack-profile.h"
 
 #include <errno.h>
@@ -42,6 +44,30 @@ int filter_compile_default(const char *without, struct filter *ret_filter, struc
     }
     return filter_compile(default_profile_json, sizeof(default_profile_json), without, ret_filter,
                           fault);
+}
+
+int filter_additions_compile(enum tier tier, struct filter_additions *ret_additions,
+                             struct fault *fault)
+{
+    struct filter_additions *additions = ret_additions;
+    int r = 0;
+    *additions = (struct filter_additions){.count = 0};
+    if (tier >= TIER_C)
+        r = filter_compile_addition(shared_profile_json, sizeof(shared_profile_json),
+                                    &additions->list[additions->count++], fault);
+    if (r == 0 && tier == TIER_L)
+        r = filter_compile_addition(same_user_profile_json, sizeof(same_user_profile_json),
+                                    &additions->list[additions->count++], fault);
+    if (r < 0)
+        filter_additions_release(additions);
+    return r;
+}
+
+void filter_additions_release(struct filter_additions *additions)
+{
+    for (size_t i = 0; i < additions->count; i++)
+        filter_release(&additions->list[i]);
+    additions->count = 0;
 }
 
 int filter_compile_build(struct filter *ret_filter, struct fault *fault)

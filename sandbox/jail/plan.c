@@ -343,11 +343,13 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
     plan_base_fill(&plan->jail, JAIL_RUN, inputs->host);
     plan->jail.uid = JAIL_UID;
     plan->jail.gid = JAIL_GID;
-    plan->jail.subject = plan_text(plan, "the sandbox for image %s", spec->image);
-    if (plan->jail.subject == NULL)
+    if ((plan->jail.subject = plan_text(plan, "the sandbox for image %s", spec->image)) == NULL)
         return -ENOMEM;
     OWNED(rootfs_close) struct rootfs rootfs = ROOTFS_NONE;
-    int r = core_pattern_check(fault);
+    bool has_folders = spec->folders != NULL && spec->folders->count > 0;
+    int r = jail_host_check_tier(inputs->host, has_folders, fault);
+    if (r == 0)
+        r = core_pattern_check(fault);
     if (r == 0)
         r = rootfs_open(spec->rootfs, &rootfs, fault);
     if (r == 0 && spec->layers != NULL)
@@ -483,7 +485,16 @@ struct jail_plan *plan_jail(struct plan *plan)
     return &plan->jail;
 }
 
-void plan_set_filter(struct plan *plan, const struct filter *filter)
+static struct sock_fprog program_of(const struct filter *filter)
 {
-    plan->jail.filter = (struct sock_fprog){.len = filter->length, .filter = filter->code};
+    return (struct sock_fprog){.len = filter->length, .filter = filter->code};
+}
+
+void plan_set_filter(struct plan *plan, const struct filter *filter,
+                     const struct filter_additions *additions)
+{
+    plan->jail.filter = program_of(filter);
+    plan->jail.addition_count = additions->count;
+    for (size_t i = 0; i < additions->count; i++)
+        plan->jail.additions[i] = program_of(&additions->list[i]);
 }

@@ -38,7 +38,8 @@ bool plan_is_same(const struct plan *one, const struct plan *other);
 /* Makes this a plan for prewarmed jails: sandbox/jail/child/code.h. */
 void plan_make_warm(struct plan *plan);
 
-/* Sets the filter, borrowed for the life of the plan. Must precede sandbox_spawn(). */
-void plan_set_filter(struct plan *plan, const struct filter *filter);
+/* Sets the filter and the additions, borrowed for the life of the plan. Must precede sandbox_spawn(). */
+void plan_set_filter(struct plan *plan, const struct filter *filter,
+                     const struct filter_additions *additions);
 
 #endif

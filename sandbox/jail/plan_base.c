@@ -5,6 +5,7 @@
 #include "sandbox/limits/limits.h"
 #include "sandbox/network/link.h"
 
+#include <errno.h>
 #include <linux/landlock.h>
 #include <sys/capability.h>
 #include <sys/syscall.h>
@@ -65,9 +66,29 @@ int jail_host_read(struct jail_host *ret_host, struct fault *fault)
                                        fault);
 }
 
+int jail_host_check_tier(const struct jail_host *host, bool has_folders, struct fault *fault)
+{
+    if (has_folders && host->tier >= TIER_C)
+        return fault_set(
+            fault, EOPNOTSUPP,
+            "snippets cannot have folders in tier %s, because they take mounts: start without --mount",
+            tier_name(host->tier));
+    int needed = host->tier == TIER_L ? 6 : host->tier == TIER_C ? 2 : 0;
+    if (host->landlock_abi >= needed)
+        return 0;
+    fault_identify(fault, "landlock_needed");
+    return fault_set(fault, EOPNOTSUPP,
+                     "tier %s needs Landlock, version %d or later (Linux %s); this host has %s",
+                     tier_name(host->tier), needed, needed == 6 ? "6.12" : "5.19",
+                     host->landlock_abi == 0 ? "none, or hides it" : "an older one");
+}
+
 void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct jail_host *host)
 {
     plan->kind = kind;
+    plan->base = host->tier == TIER_C   ? BASE_CHROOT
+                 : host->tier == TIER_L ? BASE_HOST
+                                        : BASE_NAMESPACES;
     plan->hostname = LINK_JAIL_NAME;
     plan->init_name = "sandbox-init";
     plan->command_line = host->command_line;
@@ -80,7 +101,7 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
     plan->dev_link_count = ARRAY_LENGTH(dev_links);
     plan->user_limits = user_limits;
     plan_base_set_network(plan, -1, false);
-    if (host->tier == TIER_P) {
+    if (host->tier == TIER_P || host->tier == TIER_C) {
         plan->proc_copies = proc_copies;
         return;
     }

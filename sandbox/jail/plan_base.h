@@ -21,7 +21,13 @@ struct jail_host {
 /* 0, or a negative errno with a fault. */
 int jail_host_read(struct jail_host *ret_host, struct fault *fault);
 
-/* Fills in kind, names, devices, masks and user namespace limits, all of static lifetime. */
+/*
+ * Whether a tier can have what a run wants: folders of the host take mounts; and whether Landlock can do what a tier needs: without mounts it is what keeps files from being changed; without ids, what keeps
+ * signals in, too (landlock(7)). 0, or -EOPNOTSUPP with a fault.
+ */
+int jail_host_check_tier(const struct jail_host *host, bool has_folders, struct fault *fault);
+
+/* Fills in kind, base, names, devices, masks and user namespace limits, all of static lifetime. */
 void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct jail_host *host);
 
 /* Number of rlimits of every jail, besides those of its kind. */

@@ -178,7 +178,7 @@ int sandbox_say(const struct sandbox *sandbox, enum parent_word word)
 /* Does the part of the set-up that only the parent can do, then lets the waiting child continue. */
 static int let_go(const struct sandbox *sandbox, const struct id_map *map, struct fault *fault)
 {
-    int r = id_map_write(map, sandbox->pid, fault);
+    int r = sandbox->has_guard ? 0 : id_map_write(map, sandbox->pid, fault);
     /* If memory runs out, the kernel shall kill the snippet, not a program of the user. */
     if (r == 0)
         r = proc_file_write(sandbox->pid, "oom_score_adj", "1000", fault);
@@ -199,10 +199,18 @@ static int explain_by_child(const struct jail_plan *plan, struct sandbox *sandbo
     return fault_set(fault, -r, "%s", own->text);
 }
 
-static long clone_child(int cgroup_fd, int *ret_pidfd)
+/* Containers that refuse namespaces often hide clone3, too. */
+static long clone_shared(int *ret_pidfd)
 {
+    return syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd, NULL, NULL);
+}
+
+static long clone_child(enum jail_base base, int cgroup_fd, int *ret_pidfd)
+{
+    if (base != BASE_NAMESPACES && cgroup_fd < 0)
+        return clone_shared(ret_pidfd);
     struct clone_args arguments = {
-        .flags = NAMESPACES | CLONE_PIDFD,
+        .flags = (base == BASE_NAMESPACES ? NAMESPACES : 0) | CLONE_PIDFD,
         .pidfd = (uintptr_t)ret_pidfd,
         .exit_signal = SIGCHLD,
     };
@@ -221,7 +229,9 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
         {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, SESSION_CHANNELS_NONE, -1, NULL};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     int r = 0;
-    if (plan->root_layers == NULL) /* the child enters layers before its change of ids */
+    sandbox.has_guard = plan->base != BASE_NAMESPACES;
+    if (plan->root_layers == NULL &&
+        !sandbox.has_guard) /* the child enters layers before its change of ids */
         r = rootfs_detach(plan->root_path, &channels.root_tree, fault);
     if (r == 0)
         r = channels_open(&channels, plan, map, fault);
@@ -230,7 +240,7 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
     if (plan_descriptors(plan, &channels) < 0)
         return fault_set(fault, ENOMEM, "out of memory for the descriptors of a sandbox");
 
-    long pid = clone_child(cgroup_fd, &sandbox.pidfd);
+    long pid = clone_child(plan->base, cgroup_fd, &sandbox.pidfd);
     if (pid < 0)
         return setup_error_explain_clone(errno, fault);
     if (pid == 0)
@@ -314,7 +324,8 @@ void sandbox_stop(struct sandbox *sandbox)
 void sandbox_kill(struct sandbox *sandbox)
 {
     if (sandbox->pid > 0)
-        syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+        syscall(SYS_pidfd_send_signal, sandbox->pidfd, sandbox->has_guard ? SIGTERM : SIGKILL, NULL,
+                0);
 }
 
 void sandbox_reap(struct sandbox *sandbox, struct rusage *ret_usage)

@@ -13,12 +13,14 @@
 #include "sandbox/jail/parcel.h"
 #include "sandbox/jail/session_channels.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
 struct sandbox {
-    pid_t pid;       /* of init, as the parent sees it; 0: none */
+    pid_t pid;       /* of init, or of its guard, as the parent sees it; 0: none */
+    bool has_guard;  /* without a pid namespace: sandbox/jail/child/guard.c */
     int pidfd;       /* readable once every process of the sandbox is gone */
     int control_fd;  /* records of child_report, one each read */
     int stdin_fd;    /* write end, non-blocking, of a plan that has one; else -1 */
@@ -70,7 +72,7 @@ int sandbox_say(const struct sandbox *sandbox, enum parent_word word);
  */
 void sandbox_stop(struct sandbox *sandbox);
 
-/* Kills all processes: the kernel kills a pid namespace with its init. Returns at once. */
+/* Kills all processes: the kernel kills a pid namespace with its init; a guard does the same. Returns at once. */
 void sandbox_kill(struct sandbox *sandbox);
 
 /*

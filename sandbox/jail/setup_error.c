@@ -12,7 +12,7 @@ static const struct {
     const char *name;
     const char *text;
 } steps[STEP_COUNT] = {
-#define STEP(id, name, jails, text) [STEP_##id] = {#name, text},
+#define STEP(id, name, jails, bases, text) [STEP_##id] = {#name, text},
 #define PART(id, name, text) [STEP_##id] = {#name, text},
 #include "sandbox/jail/child/steps.def"
 #undef STEP
@@ -60,6 +60,7 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     switch ((enum jail_step)report->step) {
     case STEP_ENTER_LAYERS:
     case STEP_OPEN_ROOT:
+    case STEP_OPEN_CHROOT:
     case STEP_REMOUNT_ROOT_READ_ONLY:
         return plan->root_path;
     case STEP_FILL_DEV:

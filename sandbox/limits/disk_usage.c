@@ -2,6 +2,7 @@
 
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/process_walk.h"
 #include "sandbox/base/text_file.h"
 #include "sandbox/limits/limits.h"
 
@@ -72,6 +73,8 @@ struct inode {
 
 struct removed {
     void *seen; /* owned: a tree of struct inode, tsearch(3) */
+    pid_t guard;
+    dev_t device;
     const struct disk_usage *most;
     struct disk_usage *usage;
 };
@@ -115,6 +118,12 @@ static bool is_of_overlay(int directory_fd, const char *name)
     return fd >= 0 && fstatfs(fd, &about) == 0 && about.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
+static bool is_of_jail(const struct removed *removed, int directory_fd, const char *name,
+                       dev_t device)
+{
+    return removed->guard == 0 ? is_of_overlay(directory_fd, name) : device == removed->device;
+}
+
 /* Such a thread's directories belong to root once it has no memory any more; it closes its files then. */
 static bool is_exiting(int threads_fd, const char *thread)
 {
@@ -145,7 +154,7 @@ static int add_thread(struct removed *removed, int threads_fd, const char *threa
                            (name = directory_next_number(files)) != NULL;) {
         struct stat about;
         if (fstatat(fd, name, &about, 0) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 0 &&
-            is_of_overlay(fd, name))
+            is_of_jail(removed, fd, name, about.st_dev))
             r = add_removed(removed, &about);
     }
     return r;
@@ -164,15 +173,20 @@ static int add_process(struct removed *removed, int proc_fd, const char *process
     return r;
 }
 
-int disk_usage_add_removed(int proc_fd, const struct disk_usage *most, struct disk_usage *usage)
+int disk_usage_add_removed(int proc_fd, pid_t guard, dev_t device, const struct disk_usage *most,
+                           struct disk_usage *usage)
 {
-    OWNED(removed_release) struct removed removed = {.most = most, .usage = usage};
-    OWNED(directory_release) DIR *processes = directory_open(proc_fd, ".");
-    if (processes == NULL)
+    OWNED(removed_release)
+    struct removed removed = {.guard = guard, .device = device, .most = most, .usage = usage};
+    OWNED(process_walk_release) struct process_walk processes = process_walk_open(proc_fd, guard);
+    if (guard == 0 && processes.all == NULL)
         return -errno;
+    size_t position = 0;
     int r = 0;
-    for (const char *name; r == 0 && (name = directory_next_number(processes)) != NULL;)
-        if (strcmp(name, INIT_PID) != 0)
+    for (const char *name; r == 0 && (name = process_walk_next(&processes)) != NULL; position++) {
+        bool is_ours = guard == 0 ? strcmp(name, INIT_PID) == 0 : position < 2;
+        if (!is_ours)
             r = add_process(&removed, proc_fd, name);
+    }
     return r;
 }

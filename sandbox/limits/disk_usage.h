@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct disk_usage {
     uint64_t bytes; /* allocated; a file with several names counts once */
@@ -26,10 +27,11 @@ struct disk_usage {
 int disk_usage_add_tree(int directory_fd, const struct disk_usage *most, struct disk_usage *usage);
 
 /*
- * Adds regular files of overlays that have no name any more but are open in a process of this /proc.
- * 0 or a negative errno.
+ * Adds regular files that have no name any more but are open in a process of the jail: those of overlays; or, below a
+ * `guard` (process_walk.h), those on this `device`. 0 or a negative errno.
  */
-int disk_usage_add_removed(int proc_fd, const struct disk_usage *most, struct disk_usage *usage);
+int disk_usage_add_removed(int proc_fd, pid_t guard, dev_t device, const struct disk_usage *most,
+                           struct disk_usage *usage);
 
 /* Whether one of the sums exceeds the other. */
 bool disk_usage_exceeds(const struct disk_usage *usage, const struct disk_usage *most);

@@ -11,7 +11,11 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,7 +24,8 @@
 
 /* The process that watches. */
 struct watcher {
-    int directory_fd;
+    const struct disk_watch *watch;
+    dev_t device; /* of the directories */
     pid_t init, parent;
     struct disk_usage most;
     struct proc_usage jail; /* once it can be opened */
@@ -42,9 +47,12 @@ static int enter_jail(struct watcher *watcher)
 {
     if (watcher->jail.proc_fd >= 0)
         return 0;
-    int r = proc_usage_open(&watcher->jail, watcher->init);
+    bool has_guard = watcher->watch->has_guard;
+    int r = proc_usage_open(&watcher->jail, watcher->init, has_guard);
     if (r < 0)
         return r == -EACCES || r == -ECHILD ? -EAGAIN : r;
+    if (has_guard)
+        return 0;
     if (setns(watcher->jail.sockets.user_ns_fd, CLONE_NEWUSER) < 0)
         return -errno;
     die_with(watcher->parent); /* setns(2) took the signal away */
@@ -76,14 +84,33 @@ static bool must_count(const struct watcher *watcher, const struct statfs *now)
            clock_now() - watcher->counted_at >= MILLISECONDS(DISK_COUNT_EVERY_MS);
 }
 
+/* Descriptors of the jail's processes are for its user; its directories may be closed to that user, and open to root. */
+static int add_removed(struct watcher *watcher, struct disk_usage *usage)
+{
+    uid_t uid = watcher->watch->uid;
+    if (uid != 0)
+        syscall(SYS_setfsuid, uid);
+    int r = disk_usage_add_removed(watcher->jail.proc_fd, watcher->jail.guard, watcher->device,
+                                   &watcher->most, usage);
+    if (uid != 0)
+        syscall(SYS_setfsuid, 0);
+    die_with(watcher->parent); /* setfsuid(2) takes the signal away */
+    return r;
+}
+
 /* 0; 1: the run is past its limit; or a negative errno. */
 static int count(struct watcher *watcher, const struct statfs *now)
 {
     struct disk_usage usage = {0};
     watcher->counted = *now;
-    int r = disk_usage_add_tree(watcher->directory_fd, &watcher->most, &usage);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < watcher->watch->count; i++)
+        r = disk_usage_add_tree(watcher->watch->directory_fds[i], &watcher->most, &usage);
     if (r == 0)
-        r = disk_usage_add_removed(watcher->jail.proc_fd, &watcher->most, &usage);
+        r = add_removed(watcher, &usage);
+    /* Until its execve(2), a program is as unreadable as init. */
+    if (r == -EACCES && watcher->counted_at == 0)
+        return -EAGAIN;
     if (r < 0)
         return r == -ELOOP ? 1 : r;
     watcher->usage = usage;
@@ -94,7 +121,7 @@ static int count(struct watcher *watcher, const struct statfs *now)
 static int look(struct watcher *watcher)
 {
     struct statfs now;
-    if (fstatfs(watcher->directory_fd, &now) < 0)
+    if (fstatfs(watcher->watch->directory_fds[0], &now) < 0)
         return -errno;
     if (is_nearly_full(watcher, &now))
         return 1;
@@ -115,8 +142,11 @@ static void pause_after(int64_t taken_ns)
 static enum disk_finding watch_until_found(struct watcher *watcher)
 {
     int64_t begin = clock_now();
-    if (fstatfs(watcher->directory_fd, &watcher->start) < 0)
+    int first = watcher->watch->directory_fds[0];
+    struct stat about;
+    if (fstatfs(first, &watcher->start) < 0 || fstat(first, &about) < 0)
         return DISK_UNREADABLE;
+    watcher->device = about.st_dev;
     for (;;) {
         int64_t now = clock_now();
         int r = look(watcher);
@@ -128,22 +158,31 @@ static enum disk_finding watch_until_found(struct watcher *watcher)
     }
 }
 
-/* All but two: an end of another run's pipe, held here, would keep that pipe open. */
-static void close_others(int one, int other)
+static int compare(const void *one, const void *other)
 {
-    unsigned low = (unsigned)(one < other ? one : other);
-    unsigned high = (unsigned)(one < other ? other : one);
-    if (low > 0)
-        close_range(0, low - 1, 0);
-    if (high > low + 1)
-        close_range(low + 1, high - 1, 0);
-    close_range(high + 1, ~0U, 0);
+    return *(const int *)one - *(const int *)other;
+}
+
+/* All but these: an end of another run's pipe, held here, would keep that pipe open. */
+static void close_others(const struct disk_watch *watch, int answer_fd)
+{
+    int kept[DISK_DIRECTORIES_MAX + 1];
+    unsigned next = 0;
+    memcpy(kept, watch->directory_fds, watch->count * sizeof(int));
+    kept[watch->count] = answer_fd;
+    qsort(kept, watch->count + 1, sizeof(int), compare);
+    for (size_t i = 0; i <= watch->count; i++) {
+        if ((unsigned)kept[i] > next)
+            close_range(next, (unsigned)kept[i] - 1, 0);
+        next = (unsigned)kept[i] + 1;
+    }
+    close_range(next, ~0U, 0);
 }
 
 __attribute__((noreturn)) static void watch_disk(struct watcher *watcher, int answer_fd)
 {
     die_with(watcher->parent);
-    close_others(watcher->directory_fd, answer_fd);
+    close_others(watcher->watch, answer_fd);
     char finding = (char)watch_until_found(watcher);
     _exit(write(answer_fd, &finding, 1) == 1 ? 0 : 1);
 }
@@ -171,7 +210,7 @@ int disk_watch_start(struct disk_watch *watch, struct loop *loop, pid_t init,
     watch->answer.ready = on_answer;
     OWNED_FD int answer_fd = pipe_fds[1];
     struct watcher watcher = {
-        .directory_fd = watch->directory_fd,
+        .watch = watch,
         .init = init,
         .parent = getpid(),
         .most = {limits->disk_bytes, limits->inodes},

@@ -14,6 +14,8 @@
 #include "sandbox/base/loop.h"
 #include "sandbox/limits/run_limits.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 enum disk_finding {
@@ -21,8 +23,13 @@ enum disk_finding {
     DISK_UNREADABLE, /* the run can no longer be watched */
 };
 
+#define DISK_DIRECTORIES_MAX 4
+
 struct disk_watch {
-    int directory_fd; /* borrowed; -1: nothing to watch */
+    int directory_fds[DISK_DIRECTORIES_MAX]; /* borrowed; on one file system */
+    size_t count; /* of them; 0: nothing to watch */
+    bool has_guard; /* the jail has no namespaces: proc_usage_open() */
+    uid_t uid; /* then, for root: of the jail's processes */
     struct loop *loop; /* NULL: not started */
     pid_t pid;
     int answer_fd; /* owned */
@@ -30,11 +37,10 @@ struct disk_watch {
     void (*found)(struct disk_watch *watch, enum disk_finding finding);
 };
 
-#define DISK_WATCH_NONE                                                                            \
-    ((struct disk_watch){.directory_fd = -1, .answer_fd = -1, .answer = {.fd = -1}})
+#define DISK_WATCH_NONE ((struct disk_watch){.answer_fd = -1, .answer = {.fd = -1}})
 
 /*
- * Watches directory_fd and the processes of the jail until disk_watch_stop(). The loop calls `found`
+ * Watches the directories and the processes of the jail until disk_watch_stop(). The loop calls `found`
  * once at most. 0 or a negative errno.
  */
 int disk_watch_start(struct disk_watch *watch, struct loop *loop, pid_t init,

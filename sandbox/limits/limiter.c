@@ -75,7 +75,16 @@ static void on_disk(struct disk_watch *watch, enum disk_finding finding)
 
 void limiter_watch_disk(struct limiter *limiter, int directory_fd)
 {
-    limiter->disk.directory_fd = directory_fd;
+    struct disk_watch *disk = &limiter->disk;
+    if (disk->count < DISK_DIRECTORIES_MAX)
+        disk->directory_fds[disk->count++] = directory_fd;
+}
+
+void limiter_expect_guard(struct limiter *limiter, uid_t uid)
+{
+    limiter->by_polling.has_guard = true;
+    limiter->disk.has_guard = true;
+    limiter->disk.uid = uid;
 }
 
 void limiter_begin(struct limiter *limiter, struct loop *loop, pid_t init)
@@ -88,7 +97,7 @@ void limiter_begin(struct limiter *limiter, struct loop *loop, pid_t init)
     if (!enforcement_is_cgroup(&limiter->by_polling.enforced))
         polling_limiter_begin(&limiter->by_polling, loop, init);
     limiter->disk.found = on_disk;
-    if (limiter->disk.directory_fd >= 0 &&
+    if (limiter->disk.count > 0 &&
         disk_watch_start(&limiter->disk, loop, init, &limiter->by_polling.limits) < 0)
         on_unreadable(&limiter->by_polling);
 }

@@ -39,9 +39,15 @@ int limiter_open(struct limiter *limiter, struct cgroup_parent *parent,
 
 /*
  * The run also writes to this directory on disk, borrowed until limiter_account(), and no file system
- * of its own bounds it. Precedes limiter_begin().
+ * of its own bounds it. DISK_DIRECTORIES_MAX at most, all on one file system. Precedes limiter_begin().
  */
 void limiter_watch_disk(struct limiter *limiter, int directory_fd);
+
+/*
+ * The run has no namespaces: its init has a guard, whose pid stands for that of init. `uid` is that of its processes if
+ * it is not this process's own, else 0. Precedes everything but limiter_open().
+ */
+void limiter_expect_guard(struct limiter *limiter, uid_t uid);
 
 /* For CLONE_INTO_CGROUP; -1: there is no cgroup. */
 int limiter_cgroup_fd(const struct limiter *limiter);

@@ -48,7 +48,9 @@ static void take_sample(struct polling_limiter *polling, struct polling_sample *
 /* 0, or the negative errno of proc_usage_open(). */
 static int sample_once(struct polling_limiter *polling)
 {
-    int r = polling->usage.proc_fd >= 0 ? 0 : proc_usage_open(&polling->usage, polling->init);
+    int r = polling->usage.proc_fd >= 0
+                ? 0
+                : proc_usage_open(&polling->usage, polling->init, polling->has_guard);
     if (r < 0)
         return r;
     pss_check(&polling->pss);
@@ -111,7 +113,7 @@ bool polling_limiter_is_past(struct polling_limiter *polling, pid_t init, int64_
     if (!enforcement_is_cgroup(&polling->enforced)) {
         /* There may be many prewarmed sandboxes: none keeps descriptors for this. */
         struct proc_usage usage = PROC_USAGE_NONE;
-        int r = proc_usage_open(&usage, init);
+        int r = proc_usage_open(&usage, init, polling->has_guard);
         if (r < 0)
             return r != -ECHILD && polling->history.unreadable_samples++ >= UNREADABLE_SAMPLES_MAX;
         proc_usage_sample_take(&usage, &sample);
@@ -125,7 +127,8 @@ bool polling_limiter_is_past(struct polling_limiter *polling, pid_t init, int64_
 void polling_limiter_measure(struct polling_limiter *polling)
 {
     if (polling->loop == NULL ||
-        (polling->usage.proc_fd < 0 && proc_usage_open(&polling->usage, polling->init) < 0))
+        (polling->usage.proc_fd < 0 &&
+         proc_usage_open(&polling->usage, polling->init, polling->has_guard) < 0))
         return;
     struct proc_usage_sample sample;
     proc_usage_sample_take(&polling->usage, &sample);

@@ -20,6 +20,7 @@ struct polling_limiter {
     struct enforcement enforced;
     struct run_limits limits;
     pid_t init;
+    bool has_guard; /* of proc_usage_open(); set by the owner before anything else */
     struct proc_usage usage;
     struct pss pss;
     struct polling_history history;

@@ -3,6 +3,7 @@
 #include "sandbox/base/directory.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/process_walk.h"
 #include "sandbox/base/text_file.h"
 #include "sandbox/limits/meminfo.h"
 
@@ -38,17 +39,44 @@ static int open_of(int program, const char *name, int flags)
     return fd;
 }
 
-int proc_usage_open(struct proc_usage *usage, pid_t init)
+/* The first child of a process without threads. 0; -ECHILD: it has none; or another negative errno. */
+static int first_child(pid_t pid, int *ret_child)
 {
     char path[64];
     char children[32];
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)init, (int)init);
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
     int r = text_file_read(AT_FDCWD, path, children, sizeof(children));
     if (r < 0)
         return r;
+    return sscanf(children, "%d", ret_child) == 1 ? 0 : -ECHILD;
+}
+
+/* Below a guard, all is readable by the user of the program, and by root. */
+static int open_below(struct proc_usage *usage, pid_t guard)
+{
+    int init;
     int program;
-    if (sscanf(children, "%d", &program) != 1)
-        return -ECHILD;
+    int r = first_child(guard, &init);
+    if (r == 0)
+        r = first_child(init, &program);
+    if (r < 0)
+        return r;
+    usage->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (usage->proc_fd < 0)
+        return -errno;
+    usage->guard = guard;
+    usage->shared_growth = 0;
+    return 0;
+}
+
+int proc_usage_open(struct proc_usage *usage, pid_t init, bool has_guard)
+{
+    if (has_guard)
+        return open_below(usage, init);
+    int program;
+    int r = first_child(init, &program);
+    if (r < 0)
+        return r;
     OWNED_FD int root_fd = open_of(program, "root", O_PATH | O_DIRECTORY);
     OWNED_FD int proc_fd = openat(root_fd, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     OWNED_FD int scratch_fd = openat(root_fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -106,7 +134,7 @@ static uint64_t file_bytes(const struct proc_usage *usage)
 {
     uint64_t bytes = 0;
     struct statfs files;
-    if (fstatfs(usage->scratch_fd, &files) == 0)
+    if (usage->scratch_fd >= 0 && fstatfs(usage->scratch_fd, &files) == 0)
         bytes = (uint64_t)(files.f_blocks - files.f_bfree) * (uint64_t)files.f_bsize;
     for (size_t i = 0; i < ARRAY_LENGTH(usage->memory_fds); i++) {
         struct stat about;
@@ -151,18 +179,26 @@ static void count_process(const struct proc_usage *usage, const char *name,
         proc_usage_parse_status(text, count);
 }
 
+/* Init and its guard are ours; only their processor time counts. */
+static bool is_ours(const struct proc_usage *usage, const char *name, size_t position)
+{
+    return usage->guard == 0 ? strcmp(name, INIT_PID) == 0 : position < 2;
+}
+
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count)
 {
     struct proc_usage_sample count = {.file_bytes = file_bytes(usage),
                                       .shared_growth = usage->shared_growth};
-    OWNED(directory_release) DIR *processes = directory_open(usage->proc_fd, ".");
-    for (const char *name; (name = directory_next_number(processes)) != NULL;) {
+    OWNED(process_walk_release)
+    struct process_walk processes = process_walk_open(usage->proc_fd, usage->guard);
+    size_t position = 0;
+    for (const char *name; (name = process_walk_next(&processes)) != NULL;) {
         struct proc_usage_sample init = {0};
-        bool is_init = strcmp(name, INIT_PID) == 0;
-        count_process(usage, name, is_init ? &init : &count);
+        count_process(usage, name, is_ours(usage, name, position++) ? &init : &count);
         count.cpu_ns += init.cpu_ns;
     }
-    socket_memory_count(&usage->sockets, &count.sockets);
+    if (usage->guard == 0)
+        socket_memory_count(&usage->sockets, &count.sockets);
     *ret_count = count;
 }
 
@@ -194,8 +230,9 @@ static bool add_shared_mappings(int directory_fd, const char *path, uint64_t *su
 static uint64_t shared_mappings(const struct proc_usage *usage)
 {
     uint64_t sum = 0;
-    OWNED(directory_release) DIR *processes = directory_open(usage->proc_fd, ".");
-    for (const char *name; (name = directory_next_number(processes)) != NULL;) {
+    OWNED(process_walk_release)
+    struct process_walk processes = process_walk_open(usage->proc_fd, usage->guard);
+    for (const char *name; (name = process_walk_next(&processes)) != NULL;) {
         char path[64];
         snprintf(path, sizeof(path), "%.16s/task", name);
         OWNED(directory_release) DIR *threads = directory_open(usage->proc_fd, path);
@@ -223,11 +260,13 @@ uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)
     struct proc_usage_sample closed = {0};
     uint64_t private_bytes = 0;
     uint64_t shared_bytes = 0;
-    OWNED(directory_release) DIR *processes = directory_open(usage->proc_fd, ".");
+    OWNED(process_walk_release)
+    struct process_walk processes = process_walk_open(usage->proc_fd, usage->guard);
+    size_t position = 0;
     for (const char *name;
-         private_bytes <= enough && (name = directory_next_number(processes)) != NULL;) {
+         private_bytes <= enough && (name = process_walk_next(&processes)) != NULL;) {
         char text[PROCESS_FILE_MAX];
-        if (strcmp(name, INIT_PID) == 0)
+        if (is_ours(usage, name, position++))
             continue;
         if (!read_of_process(usage, name, "smaps_rollup", "\nPss_Anon:", text)) {
             /* It has ended or is unreadable; unreadable memory must still count. */

@@ -19,31 +19,33 @@
 #include <sys/types.h>
 
 struct proc_usage {
-    int proc_fd;    /* the jail's /proc; -1: not open */
-    int scratch_fd; /* a directory of the jail's tmpfs */
+    int proc_fd;    /* the jail's /proc, or the host's; -1: not open */
+    pid_t
+        guard; /* in the host's: the process above the jail's init; 0: all of /proc is the jail's */
+    int scratch_fd; /* a directory of the jail's tmpfs; -1: what it writes is on disk */
     struct socket_memory sockets;
     uint64_t shared_growth; /* of the machine since the run began, as the owner last read it */
     int memory_fds[2]; /* borrowed: memory that a session shares with the server; -1: none */
 };
 
-#define PROC_USAGE_NONE ((struct proc_usage){-1, -1, SOCKET_MEMORY_NONE, 0, {-1, -1}})
+#define PROC_USAGE_NONE ((struct proc_usage){-1, 0, -1, SOCKET_MEMORY_NONE, 0, {-1, -1}})
 
 /*
- * 0; -EACCES before the program's execve, which makes the jail readable; -ECHILD if the program has
+ * `has_guard`: the jail has no pid namespace, and `init` is the guard of its init. Sockets are not counted then. 0; -EACCES before the program's execve, which makes the jail readable; -ECHILD if the program has
  * ended, or the jail is not complete yet; another negative errno if this kernel does not allow it.
  */
-int proc_usage_open(struct proc_usage *usage, pid_t init);
+int proc_usage_open(struct proc_usage *usage, pid_t init, bool has_guard);
 void proc_usage_close(struct proc_usage *usage);
 
 struct proc_usage_sample {
-    uint64_t processes;      /* and threads, including zombies but not init */
+    uint64_t processes; /* and threads, including zombies but not init */
     /*
      * With page tables and swap; shared pages count for each process. The image's files do not
      * count: they are page cache.
      */
     uint64_t resident_bytes;
-    uint64_t file_bytes;     /* in the jail's tmpfs, and in memory_fds */
-    uint64_t shared_growth;  /* of struct proc_usage */
+    uint64_t file_bytes; /* in the jail's tmpfs, and in memory_fds */
+    uint64_t shared_growth; /* of struct proc_usage */
     struct socket_count sockets;
     int64_t cpu_ns; /* of living processes and those that they have reaped */
 };

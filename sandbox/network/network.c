@@ -22,6 +22,17 @@ struct network {
     int control_fd; /* -1: there is no broker */
 };
 
+int network_check_tier(enum tier tier, struct fault *fault)
+{
+    if (tier < TIER_C)
+        return 0;
+    return fault_set(
+        fault, EOPNOTSUPP,
+        "snippets cannot have a network in tier %s, because it takes a namespace: start without "
+        "--network, --allow-host and --map-host",
+        tier_name(tier));
+}
+
 int network_new(const struct policy *policy, const char *program, struct network **ret_network,
                 struct fault *fault)
 {

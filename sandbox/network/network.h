@@ -7,10 +7,14 @@
 #define SANDBOX_NETWORK_NETWORK_H
 
 #include "sandbox/base/fault.h"
+#include "sandbox/base/tier.h"
 #include "sandbox/network/policy.h"
 #include "sandbox/network/record.h"
 
 struct network;
+
+/* Whether sandboxes of a tier can have a network. 0, or -EOPNOTSUPP with its fault. */
+int network_check_tier(enum tier tier, struct fault *fault);
 
 /* `program`: the path of the broker. Both are borrowed. It starts with the first link. 0 or -ENOMEM. */
 int network_new(const struct policy *policy, const char *program, struct network **ret_network,

@@ -38,3 +38,11 @@ def image_trees(bait, tmp_path_factory):
     yield {kind: Image(bait, kind, directory / kind) for kind in OTHER_WALLS}
     subprocess.run(["chmod", "-R", "u+rwX", directory], check=True)
     shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    path = tmp_path_factory.mktemp("script") / "script"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return str(path)

@@ -102,6 +102,21 @@ MASKED_PROC_OF_USER = [*MASKED_PROC, *AS_USER]
 READ_ONLY_PROC_OF_USER = [*in_namespaces("mount --bind /dev/null /proc/version && mount --bind /proc/sys /proc/sys && "
                                          "mount -o remount,bind,ro /proc/sys"), *AS_USER]
 
+# Root in a container of Docker: its capabilities, behind its filter.
+CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "mknod", "net_bind_service", "net_raw", "setfcap",
+                "setgid", "setpcap", "setuid", "sys_chroot", "audit_write")
+DOCKER_OF_ROOT = ["setpriv", "--bounding-set", ",".join(["-all", *(f"+{name}" for name in CAPABILITIES)]), "--inh-caps=-all", "--",
+                  *behind("docker")]
+# A host for each tier, that allows this one and no stronger one.
+HOSTS_OF_TIERS = {"P": MASKED_PROC_OF_USER, "C": DOCKER_OF_ROOT, "L": behind("docker")}
+
+
+def lacks_user_of(tier):
+    """Why this user cannot have sandboxes of a tier; "" if it can."""
+    if (tier == "C") == (os.geteuid() == 0) or tier == "P":
+        return ""
+    return "tier C is for root" if tier == "C" else "tier L is not for root"
+
 
 def main():
     FILTERS[sys.argv[1]]().load()

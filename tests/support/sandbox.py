@@ -85,6 +85,14 @@ def mounts_but_of_others():
     return [line for line in lines if not line.split()[4].startswith(elsewhere)]
 
 
+def children_of(pid):
+    """Of a process with one thread, those that it has not reaped."""
+    try:
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
 def descendants_of(pid):
     """All processes below `pid`, whatever namespaces they are in."""
     children = {}

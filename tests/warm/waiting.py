@@ -4,18 +4,11 @@ import pathlib
 import time
 
 from support.mcp_client import Server
+from support.sandbox import children_of
 
 DEADLINE = 30  # seconds: generous, for a busy machine
 IN_OPEN = ("wait_for_partner", "fifo_open")  # functions of fs/pipe.c
 TOOLS = {"python": "run_python_code", "javascript": "run_javascript_code"}
-
-
-def children_of(pid):
-    """Of a process with one thread, those that it has not reaped."""
-    try:
-        return [int(pid) for pid in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
 
 
 def waits_for_its_code(pid):
@@ -47,8 +40,10 @@ class WarmServer(Server):
         found = {}
         for init in children_of(self.process.pid):
             for program in children_of(init):
-                if waits_for_its_code(program):
-                    found[init] = program
+                # Without namespaces, the first is the guard of init: then the program is one further down.
+                for process in (program, *children_of(program)):
+                    if waits_for_its_code(process):
+                        found[init] = process
         return found
 
     def prime(self, language="python"):

@@ -1,4 +1,5 @@
 #include "sandbox/jail/child/code.h"
+#include "sandbox/jail/child/process_tree.h"
 #include "sandbox/jail/child/report.h"
 #include "sandbox/jail/child/session.h"
 #include "sandbox/jail/child/steps.h"
@@ -68,6 +69,18 @@ static int execute(const struct jail_plan *plan)
     return r;
 }
 
+/* Where the program is not in the same place as init, what keeps it from init as well. */
+static int separate_program(struct jail *jail)
+{
+    const struct jail_plan *plan = jail->plan;
+    jail_note(jail, STEP_PROGRAM_IDS, -1);
+    int r = plan->base == BASE_CHROOT ? jail_take_program_ids(plan) : 0;
+    if (r < 0)
+        return r;
+    jail_note(jail, STEP_PROGRAM_LANDLOCK, -1);
+    return plan->base == BASE_HOST ? WALL(restrict_program, jail_restrict_paths(jail)) : 0;
+}
+
 /* The cloned process becomes the program. Returns only on failure. */
 static int become_program(struct jail *jail)
 {
@@ -79,7 +92,9 @@ static int become_program(struct jail *jail)
         return -errno;
     if (WALL(session, setsid() < 0))
         return -errno;
-    int r = take_standard_streams(jail);
+    int r = separate_program(jail);
+    if (r == 0)
+        r = take_standard_streams(jail);
     if (r < 0)
         return r;
     jail_note(jail, STEP_EXECUTE, -1);
@@ -177,6 +192,7 @@ static bool reap_children(struct jail *jail, int options, int *ret_status)
         pid_t pid = (pid_t)syscall(SYS_wait4, -1, &status, __WALL | options, NULL);
         if (pid > 0 && pid == jail->program) {
             *ret_status = status;
+            jail->program = 0;
             return true;
         }
         if (pid == 0 || (pid < 0 && errno != EINTR))
@@ -210,7 +226,7 @@ static bool wait_for_event(struct jail *jail)
          * Before init exits and closes the FIFO, which the program would take for the end of its
          * code.
          */
-        kill(-1, SIGKILL);
+        init_signal_rest(jail, SIGKILL);
         report_failure(jail->plan, jail->step, -r, jail->index);
     }
     return false;
@@ -234,12 +250,42 @@ void init_report(const struct jail *jail, enum report_kind kind, int status)
     report_write(jail->plan, &report);
 }
 
+void init_signal_rest(const struct jail *jail, int signal)
+{
+    const struct jail_plan *plan = jail->plan;
+    if (plan->base == BASE_HOST)
+        process_tree_signal(signal);
+    /* As root of the host, or as its user, it would be sent to everyone. */
+    else if (plan->base == BASE_NAMESPACES || syscall(SYS_geteuid) == (long)plan->own_uid)
+        kill(-1, signal);
+}
+
+/*
+ * Kills all processes but init, and reaps them; `ret_status` is that of the program. Without namespaces, what
+ * a killed process leaves behind becomes a child of init, and is killed in its turn.
+ */
+static void end_all(struct jail *jail, int *ret_status)
+{
+    bool is_shared = jail->plan->base != BASE_NAMESPACES;
+    if (is_shared)
+        init_signal_rest(jail, SIGSTOP);
+    init_signal_rest(jail, SIGKILL);
+    for (;;) {
+        int status;
+        pid_t pid = (pid_t)syscall(SYS_wait4, -1, &status, __WALL, NULL);
+        if (pid < 0 && errno != EINTR)
+            break;
+        if (pid > 0 && pid == jail->program)
+            *ret_status = status;
+        if (is_shared)
+            init_signal_rest(jail, SIGKILL);
+    }
+}
+
 void init_end_rest(struct jail *jail)
 {
     int ignored;
-    kill(-1, SIGKILL);
-    while (reap_children(jail, 0, &ignored))
-        ;
+    end_all(jail, &ignored);
 }
 
 /*
@@ -254,9 +300,7 @@ void init_main(struct jail *jail)
         if (reap_children(jail, WNOHANG, &status) && !session_outlives(jail, status))
             break;
     } while (!wait_for_event(jail));
-    kill(-1, SIGKILL);
-    while (reap_children(jail, 0, &status))
-        ;
+    end_all(jail, &status);
     init_report(jail, REPORT_ENDED, status);
     sched_yield(); /* to the server, in case it waits for this processor */
     _exit(0);

@@ -8,8 +8,10 @@ static const struct {
     const char *name;
     int (*perform)(struct jail *); /* NULL for a PART */
     unsigned jails; /* enum jail_kind */
+    unsigned bases; /* enum jail_base */
 } steps[STEP_COUNT] = {
-#define STEP(id, name, jails, text) [STEP_##id] = {#name, step_##name, JAIL_##jails},
+#define STEP(id, name, jails, bases, text)                                                         \
+    [STEP_##id] = {#name, step_##name, JAIL_##jails, BASE_##bases},
 #define PART(id, name, text)
 #include "sandbox/jail/child/steps.def"
 #undef STEP
@@ -20,7 +22,8 @@ void jail_main(const struct jail_plan *plan)
 {
     struct jail jail = {.plan = plan, .root_fd = plan->root_tree_fd, .code_fifo = -1};
     for (unsigned i = 0; i < STEP_COUNT; i++) {
-        if ((steps[i].jails & plan->kind) == 0 || WALL_IS_LEFT_OUT(steps[i].name))
+        if ((steps[i].jails & plan->kind) == 0 || (steps[i].bases & plan->base) == 0 ||
+            WALL_IS_LEFT_OUT(steps[i].name))
             continue;
         jail_note(&jail, i, -1);
         int r = steps[i].perform(&jail);

@@ -19,7 +19,7 @@
 
 /* The steps, in the order in which they begin. A report of a failure names one. */
 enum jail_step {
-#define STEP(id, name, jails, text) STEP_##id,
+#define STEP(id, name, jails, bases, text) STEP_##id,
 #define PART(id, name, text) STEP_##id,
 #include "sandbox/jail/child/steps.def"
 #undef STEP
@@ -37,6 +37,21 @@ enum jail_kind {
     JAIL_ANY = JAIL_PROGRAM | JAIL_UNPACK,
 };
 
+/*
+ * What keeps a jail apart from the host, which selects the steps, too. Only the first is a whole wall; the
+ * others are for hosts that refuse namespaces, by the operator's leave: sandbox/base/tier.h.
+ */
+enum jail_base {
+    BASE_NONE = 0,
+    BASE_NAMESPACES = 1,
+    BASE_CHROOT =
+        2, /* a directory of its own as the root, and ids that nobody else has; needs root */
+    BASE_HOST = 4,   /* nothing of its own: Landlock and the filter alone */
+    BASE_CAPABLE = BASE_NAMESPACES | BASE_CHROOT,
+    BASE_SHARED = BASE_CHROOT | BASE_HOST, /* pids, network and mounts are the host's */
+    BASE_EVERY = BASE_CAPABLE | BASE_HOST,
+};
+
 /* What a session keeps between its cells, the pieces of code that it runs one after another. */
 enum session_kind {
     SESSION_NONE,  /* a run of one program */
@@ -47,6 +62,8 @@ enum session_kind {
 /* In a session of one program: its further descriptors. */
 #define SESSION_CHANNEL_FD 3
 #define SESSION_CELLS_FD 4
+#define FILTER_ADDITIONS_MAX 2
+
 /* Descriptors of the server that a child inherits are above these. */
 #define PROGRAM_FD_MAX SESSION_CELLS_FD
 
@@ -114,6 +131,7 @@ struct plan_scratch {
 /* The access that Landlock allows below a path, a second wall besides the mounts: landlock(7). */
 enum path_rights {
     RIGHTS_READ, /* a directory: read and execute */
+    RIGHTS_READ_FILE, /* a file that is not a directory: the same */
     RIGHTS_WRITE, /* a file that is not a directory: the same, and write */
     RIGHTS_SHARE_FILES, /* a directory of the host: RIGHTS_KEEP_FILES without sockets and FIFOs */
     RIGHTS_KEEP_FILES, /* a directory: create, change, remove and execute files */
@@ -165,6 +183,7 @@ struct plan_folder_part {
 
 struct jail_plan {
     enum jail_kind kind;
+    enum jail_base base;
     const char *subject; /* for messages: "the sandbox for image python" */
 
     /* Descriptors that the child inherits, all above PROGRAM_FD_MAX; it closes all others first. -1: none. */
@@ -183,6 +202,12 @@ struct jail_plan {
 
     uid_t uid; /* inside; the parent writes the map */
     gid_t gid;
+    /*
+     * On BASE_CHROOT: the user of the program, and another one for init, which the program cannot signal.
+     * 0: a jail without a program stays root, without capabilities.
+     */
+    uid_t own_uid, init_uid;
+    gid_t own_gid;
     const char *hostname;
     const char *init_name; /* at most 15 bytes: what /proc/1 shows */
     char *command_line; /* of the server, to be erased in the child's copy */
@@ -253,6 +278,9 @@ struct jail_plan {
 
     int last_capability; /* highest capability number this kernel knows */
     struct sock_fprog filter;
+    /* On a base that is shared: further filters, which only forbid; installed before the other. */
+    struct sock_fprog additions[FILTER_ADDITIONS_MAX];
+    size_t addition_count;
 
     enum session_kind session;
     bool has_stdin; /* the parent makes stdin_fd; in a session it does */

@@ -35,6 +35,8 @@ struct ruleset {
 static uint64_t access_of(enum path_rights rights)
 {
     switch (rights) {
+    case RIGHTS_READ_FILE:
+        return LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE;
     case RIGHTS_WRITE:
         return WRITE_ACCESS;
     case RIGHTS_KEEP_FILES:
@@ -61,9 +63,10 @@ static int add_rule(const struct jail *jail, int fd, uint64_t access)
 static int add_path(const struct jail *jail, const struct plan_path_rights *rights,
                     uint64_t handled)
 {
-    int fd = jail_open_inside(jail, rights->path, 0);
+    int fd = jail->plan->base == BASE_HOST ? open(rights->path, O_PATH | O_CLOEXEC)
+                                           : jail_open_inside(jail, rights->path, 0);
     if (fd < 0)
-        return fd;
+        return jail->plan->base == BASE_HOST ? (errno == ENOENT ? 0 : -errno) : fd;
     int r = add_rule(jail, fd, access_of(rights->rights) & handled);
     close(fd);
     return r;
@@ -107,11 +110,16 @@ int step_choose_paths(struct jail *jail)
     return r;
 }
 
+int jail_restrict_paths(const struct jail *jail)
+{
+    return syscall(SYS_landlock_restrict_self, jail->paths_fd, 0) < 0 ? -errno : 0;
+}
+
 int step_restrict_paths(struct jail *jail)
 {
     if (jail->paths_fd < 0)
         return 0;
-    int r = syscall(SYS_landlock_restrict_self, jail->paths_fd, 0) < 0 ? -errno : 0;
+    int r = jail_restrict_paths(jail);
     close(jail->paths_fd);
     return r;
 }

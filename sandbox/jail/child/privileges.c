@@ -1,4 +1,5 @@
 #include "sandbox/jail/child/steps.h"
+#include "sandbox/jail/child/wall.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -82,7 +83,18 @@ int step_control_speculation(struct jail *jail)
     return 0;
 }
 
+static int install(const struct sock_fprog *filter)
+{
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) < 0 ? -errno : 0;
+}
+
+/* The last filter forbids further ones. */
 int step_install_filter(struct jail *jail)
 {
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &jail->plan->filter) < 0 ? -errno : 0;
+    const struct jail_plan *plan = jail->plan;
+    int r = 0;
+    size_t additions = WALL(filter_additions, plan->addition_count);
+    for (size_t i = 0; r == 0 && i < additions; i++)
+        r = install(&plan->additions[i]);
+    return r == 0 ? install(&plan->filter) : r;
 }

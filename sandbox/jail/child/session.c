@@ -36,7 +36,7 @@ static void interrupt(struct jail *jail)
     if (jail->plan->session == SESSION_LIVE)
         kill(jail->program, SIGINT);
     else
-        kill(-1, SIGKILL);
+        init_signal_rest(jail, SIGKILL);
 }
 
 bool session_take_word(struct jail *jail)
@@ -54,11 +54,11 @@ bool session_take_word(struct jail *jail)
         interrupt(jail);
         return false;
     case WORD_PAUSE:
-        kill(-1, SIGSTOP);
+        init_signal_rest(jail, SIGSTOP);
         init_report(jail, REPORT_PAUSED, 0);
         return false;
     case WORD_RESUME:
-        kill(-1, SIGCONT);
+        init_signal_rest(jail, SIGCONT);
         return false;
     case WORD_IDS_MAPPED:
     case WORD_STOP:

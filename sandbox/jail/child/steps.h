@@ -53,7 +53,7 @@ struct jail {
     uint32_t file_count; /* of the same */
 };
 
-#define STEP(id, name, jails, text) int step_##name(struct jail *jail);
+#define STEP(id, name, jails, bases, text) int step_##name(struct jail *jail);
 #define PART(id, name, text)
 #include "sandbox/jail/child/steps.def"
 #undef STEP
@@ -73,6 +73,12 @@ static inline void jail_note(struct jail *jail, enum jail_step step, int index)
  */
 int jail_open_inside(const struct jail *jail, const char *path, uint64_t flags);
 
+/* chroot.c: becomes the user of the program, for good. 0 or a negative errno. */
+int jail_take_program_ids(const struct jail_plan *plan);
+
+/* landlock.c: restricts this process to the chosen paths. 0 or a negative errno. */
+int jail_restrict_paths(const struct jail *jail);
+
 /* Creates the parent directories of `path` below the current directory. 0 or a negative errno. */
 int jail_make_parents(const char *path);
 
@@ -84,6 +90,9 @@ int init_start_program(struct jail *jail);
 
 /* Kills and reaps all processes but init. */
 void init_end_rest(struct jail *jail);
+
+/* Sends a signal to all processes but init. */
+void init_signal_rest(const struct jail *jail, int signal);
 
 /* Reports that nothing runs any more, with what the ended processes have used. */
 void init_report(const struct jail *jail, enum report_kind kind, int status);

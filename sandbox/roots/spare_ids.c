@@ -1,0 +1,101 @@
+#include "sandbox/roots/spare_ids.h"
+
+#include "sandbox/base/directory.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/id_map.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void file_close(FILE **file)
+{
+    if (*file != NULL)
+        fclose(*file);
+}
+
+/* In the file alone: a program linked statically cannot load what else may know users. */
+static bool has_account(uid_t uid)
+{
+    OWNED(file_close) FILE *file = fopen("/etc/passwd", "re");
+    struct passwd *account;
+    while (file != NULL && (account = fgetpwent(file)) != NULL) {
+        if (account->pw_uid == uid)
+            return true;
+    }
+    return false;
+}
+
+static bool is_either(uid_t owner, const struct spare_ids *ids)
+{
+    return owner == ids->uid || owner == ids->init_uid;
+}
+
+/* What a server has left that was killed together with its sandboxes is nobody's to end: its ids are passed over. */
+static bool has_process(const struct spare_ids *ids)
+{
+    OWNED(directory_release) DIR *processes = directory_open(AT_FDCWD, "/proc");
+    if (processes == NULL)
+        return true;
+    for (const char *name; (name = directory_next_number(processes)) != NULL;) {
+        struct stat status;
+        if (fstatat(dirfd(processes), name, &status, 0) == 0 && is_either(status.st_uid, ids))
+            return true;
+    }
+    return false;
+}
+
+/* 0; -EADDRINUSE: another process has the pair. */
+static int lock(struct spare_ids *ids)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "code-sandbox-mcp/uid/%u",
+                          (unsigned)ids->uid);
+    OWNED_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&name, size) < 0)
+        return -errno;
+    ids->lock_fd = fd_take(&fd);
+    return 0;
+}
+
+int spare_ids_take(struct spare_ids *ret_ids, struct fault *fault)
+{
+    struct id_map highest;
+    int r = id_map_choose(&highest, fault);
+    if (r < 0)
+        return r;
+    /* One number is used for the user and for the group. */
+    uid_t top =
+        highest.outside_uid < highest.outside_gid ? highest.outside_uid : highest.outside_gid;
+    for (unsigned i = 1; i <= SPARE_IDS_MAX && top > 2 * i + 1; i++) {
+        OWNED(spare_ids_release)
+        struct spare_ids ids = {.uid = top - 2 * i, .init_uid = top - 2 * i - 1, .lock_fd = -1};
+        r = has_account(ids.uid) || has_account(ids.init_uid) ? -EADDRINUSE : lock(&ids);
+        if (r < 0 && r != -EADDRINUSE)
+            return fault_set(fault, -r, "cannot lock a user id for a sandbox: %m");
+        if (r < 0 || has_process(&ids))
+            continue;
+        *ret_ids = ids;
+        ids = SPARE_IDS_NONE;
+        return 0;
+    }
+    return fault_set(
+        fault, EAGAIN,
+        "no user ids are left for a sandbox: this user namespace has %u, and sandboxes of other "
+        "servers may have them",
+        (unsigned)top);
+}
+
+void spare_ids_release(struct spare_ids *ids)
+{
+    fd_close(&ids->lock_fd);
+    *ids = SPARE_IDS_NONE;
+}

@@ -1,0 +1,77 @@
+"""Every attempt again in the weaker tiers: it is denied as elsewhere, but for those that SECURITY.md tells of."""
+
+import os
+
+import pytest
+from attempt import snippet_of
+from registry import ATTEMPTS
+from served import Jail
+
+from support import refusing
+from support.mcp_client import RECORD
+from support.sample import sample_of
+
+# What succeeds, in part or otherwise than elsewhere: SECURITY.md, "Tiers". PAST_A_LIMIT: if it ends before the server
+# looks; test_tiers_without_namespaces.py has those that do not.
+PAST_A_LIMIT = "past a limit"
+OF_MACHINE = {"the system's name": "done", "a pidfd of a process of the host": "done"}
+# stat(2) says that they are there.
+NAMES_OF_HOST = ("a file of the host by its path", "a directory of the host by its path", "a socket of the host by its path",
+                 "shared memory of the host as a file", "the terminal", "a new terminal", "devices of the host",
+                 "the devices of sysfs", "the control groups")
+# Said to be done: test_tiers_without_namespaces.py shows that they are not.
+NOT_DONE = ("chmod in the image", "chown in the image", "touch in the image", "the times of a device of the host",
+            "the times of the device that covers a file of /proc")
+HOLES = {
+    "P": {},
+    "C": {
+        **OF_MACHINE,
+        "the times of a device of the host": "done",  # of a device of its own
+        "run a program in /dev/shm": "done", "map a program in /dev/shm": "done",
+        "more bytes than the disk limit": PAST_A_LIMIT, "more files than the limit": PAST_A_LIMIT,
+        "inotify instances without end": "done",  # of a user that only this run has
+    },
+    "L": {**OF_MACHINE, **{name: "done" for name in (*NAMES_OF_HOST, *NOT_DONE)}},
+}
+# Other walls answer otherwise.
+REFUSALS = {"P": (), "C": ("EPERM", "EACCES"), "L": ("EPERM", "EACCES", "ENOSYS")}
+
+
+@pytest.fixture(scope="module", params=["P", "C", "L"])
+def jail(request, bait, server_path):
+    tier = request.param
+    if refusing.lacks_user_of(tier):
+        pytest.skip(refusing.lacks_user_of(tier))
+    jail = Jail(bait, server_path, "--weaker", tier, before=refusing.HOSTS_OF_TIERS[tier])
+    jail.tier = tier
+    with jail.server:
+        yield jail
+
+
+def some_attempts():
+    names = list(ATTEMPTS)
+    count = sample_of("attempts in weaker tiers", len(names), len(names) // 4)
+    return names[::max(1, len(names) // count)]
+
+
+def denials_of(attempt):
+    """As elsewhere; and what an attempt wants of /proc is not there."""
+    is_by_proc = "/proc" in attempt.code
+    return (*attempt.denials(root=os.geteuid() == 0), *(("ENOENT", "ENOENT\nENOENT") if is_by_proc else ()))
+
+
+@pytest.mark.parametrize("name", some_attempts())
+def test_attempt_is_denied(jail, name):
+    hole = HOLES[jail.tier].get(name)
+    if hole == PAST_A_LIMIT:
+        result = jail.server.call("run_python_code", snippet_of(ATTEMPTS[name], jail.bait.known()))
+        assert "disk" in result["_meta"][RECORD]["limits_reached"] or result["content"][0]["text"].startswith("done"), result
+        return
+    said = jail.say(ATTEMPTS[name])
+    assert said == hole if hole else said in (*denials_of(ATTEMPTS[name]), *REFUSALS[jail.tier])
+
+
+def test_sandboxes_are_of_that_tier_and_nothing_of_the_host_is_touched(bait, jail):
+    result = jail.server.call("run_python_code", "print(1)")
+    assert result["_meta"][RECORD]["tier"] == jail.tier
+    bait.whole()

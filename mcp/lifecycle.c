@@ -7,21 +7,34 @@
 
 #define INSTRUCTIONS_MAX 1024
 
+/* What a program misses in a weaker tier. */
+static const char *lack_of(enum tier tier)
+{
+    static const char *const lacks[TIER_COUNT] = {
+        [TIER_F] = "",
+        [TIER_P] = " /proc has a few files about the machine and none about processes, and "
+                   "/dev/fd, /dev/stdin and /dev/stdout do not work.",
+        [TIER_C] = " /proc has a few files about the machine and none about processes, "
+                   "/dev/fd, /dev/stdin and /dev/stdout do not work, and neither do sockets.",
+        [TIER_L] = " The working directory is not /work: use relative paths and $TMPDIR. There "
+                   "is no /proc, and there are no sockets and no semaphores of multiprocessing. "
+                   "Changes of modes and times of files are ignored, and "
+                   "sys.executable and process.execPath do not start again.",
+    };
+    return lacks[tier];
+}
+
 /* What holds of every tool of a server with these settings. Returns `text`. */
 static const char *describe(const struct settings *settings, char text[INSTRUCTIONS_MAX])
 {
     bool has_network = settings->network.mode != NETWORK_OFF;
-    bool has_written_proc = settings->engine.tier == TIER_P;
     snprintf(text, INSTRUCTIONS_MAX,
              "Runs programs in a sandbox on this computer, with one tool for each language. Each "
              "call is a fresh process in a fresh directory, %sunless it goes on with a session: "
              "send whole programs. Print the values that you want to see. If output is cut, the "
              "result names a resource with the full text. The resource sandbox://environments "
              "lists the installed libraries.%s",
-             has_network ? "" : "without network, ",
-             has_written_proc ? " /proc has a few files about the machine and none about "
-                                "processes, and /dev/fd, /dev/stdin and /dev/stdout do not work."
-                              : "");
+             has_network ? "" : "without network, ", lack_of(settings->engine.tier));
     return text;
 }
 

@@ -104,6 +104,7 @@ static int make_jail(struct plan *plan, struct fault *fault)
     char none[] = "";
     const struct parcel parcel = {.bytes = none};
     int r = id_map_choose(&map, fault);
+    map.is_mapped = plan_jail(plan)->base == BASE_NAMESPACES;
     if (r == 0)
         r = prepare_root(plan_jail(plan), &ids, &relocation, fault);
     if (r == 0)

@@ -96,10 +96,13 @@ static int make_root(struct limited_sandbox *limited, struct sandbox_host *host,
     int r = run_root_take(&host->roots, plan, &limited->root, fault);
     if (r < 0)
         return r;
-    if (plan->own_uid != 0)
-        *map = (struct id_map){plan->own_uid, plan->own_gid, plan->own_uid, plan->own_gid};
+    map->is_mapped = false;
+    if (plan->own_uid != 0) {
+        map->outside_uid = plan->own_uid;
+        map->outside_gid = plan->own_gid;
+    }
     limiter_expect_guard(&limited->limiter, plan->own_uid);
-    for (size_t i = 0; i < plan->scratch_count; i++)
+    for (size_t i = 0; i < plan->scratch_count && i < RUN_ROOT_DIRECTORIES_MAX; i++)
         limiter_watch_disk(&limited->limiter, limited->root->directory_fds[i]);
     return 0;
 }

@@ -25,6 +25,9 @@
  * readable, the server drains the pipes and calls done. The pidfd ends the run: the server reaps
  * init, and the slot is free for the next run. However the server dies, init gets its death signal,
  * and init's death kills the rest.
+ *
+ * In tiers without namespaces, a guard above init takes the part of the pid namespace, and the pidfd is the guard's:
+ * sandbox/jail/child/guard.c.
  */
 #include "sandbox/run.h"
 

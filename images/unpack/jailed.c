@@ -29,8 +29,8 @@ int jailed_start(const struct image_jail *jail, struct subprocess *child, struct
 {
     OWNED(image_plan_release) struct image_plan plan = {0};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
-    const struct id_map map = {geteuid(), getegid(), 0, 0};
     int r = image_plan_build(jail, &plan, fault);
+    const struct id_map map = {plan.jail.base == BASE_NAMESPACES, geteuid(), getegid(), 0, 0};
     if (r == 0)
         r = sandbox_spawn(&plan.jail, &map, -1, &sandbox, fault);
     if (r == 0)

@@ -260,8 +260,10 @@ static void print_report(const struct examination *examination)
 /* The tier and the walls of its sandboxes, if the settings allow it. */
 static void write_host(struct json_writer *writer, const struct examination *examination)
 {
-    static const char *const walls[] = {"user", "pid", "network", "mount",
-                                        "ipc",  "uts", "cgroup",  "seccomp"};
+    static const char *const of_namespaces[] = {"user", "pid",    "network", "mount", "ipc",
+                                                "uts",  "cgroup", "seccomp", NULL};
+    static const char *const of_chroot[] = {"uid", "chroot", "seccomp", NULL};
+    static const char *const of_host[] = {"seccomp", NULL};
     const struct host_finding *host = &examination->host;
     bool is_made = !examination->is_refused;
     bool is_full = is_made && host->tier == TIER_F;
@@ -269,7 +271,10 @@ static void write_host(struct json_writer *writer, const struct examination *exa
     json_text_member(writer, "tier", is_made ? tier_name(host->tier) : NULL);
     json_key(writer, "walls");
     json_begin_array(writer);
-    for (size_t i = 0; is_made && i < ARRAY_LENGTH(walls); i++)
+    const char *const *walls = host->tier < TIER_C    ? of_namespaces
+                               : host->tier == TIER_C ? of_chroot
+                                                      : of_host;
+    for (size_t i = 0; is_made && walls[i] != NULL; i++)
         json_text(writer, walls[i]);
     if (is_made && host->landlock > 0)
         json_text(writer, "landlock");

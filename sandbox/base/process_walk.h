@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define PROCESS_WALK_MAX 8192 /* more than any run may have */
+#define PROCESS_WALK_MAX 65536 /* more than any run may have */
 
 struct process_walk {
     int proc_fd; /* borrowed */

@@ -60,7 +60,7 @@ static int choose_unprivileged(const char *path, unsigned long *ret_id, struct f
 
 int id_map_choose(struct id_map *ret_map, struct fault *fault)
 {
-    struct id_map map = {geteuid(), getegid(), JAIL_UID, JAIL_GID};
+    struct id_map map = {true, geteuid(), getegid(), JAIL_UID, JAIL_GID};
     if (map.outside_uid == 0) {
         unsigned long uid = 0;
         unsigned long gid = 0;

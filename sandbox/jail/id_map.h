@@ -9,12 +9,14 @@
 
 #include "sandbox/base/fault.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define JAIL_UID 1000
 #define JAIL_GID 1000
 
 struct id_map {
+    bool is_mapped; /* in a user namespace of the jail; else the ids outside are its ids */
     uid_t outside_uid; /* on the host */
     gid_t outside_gid;
     uid_t inside_uid; /* the same ones in the jail */

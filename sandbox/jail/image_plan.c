@@ -6,6 +6,7 @@
 #include "sandbox/jail/rootfs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/sysinfo.h>
@@ -146,13 +147,35 @@ static int plan_root(struct image_plan *plan, struct fault *fault)
     return r;
 }
 
+/*
+ * Without namespaces, only our own code works on images: an installer would have the powers of root in the
+ * container.
+ */
+static int choose_tier(const struct image_jail *spec, enum tier *ret_tier, struct fault *fault)
+{
+    const char *allowed = getenv(IMAGE_TIER_VARIABLE);
+    if (allowed == NULL || strcmp(allowed, tier_name(TIER_C)) != 0 || geteuid() != 0)
+        return 0;
+    if (spec->program != NULL)
+        return fault_set(
+            fault, EOPNOTSUPP,
+            "programs of images need namespaces, which this host refuses: fetch from a registry or an "
+            "archive (--from), or copy the store of images from a machine that has them");
+    *ret_tier = TIER_C;
+    return 0;
+}
+
 int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
                      struct fault *fault)
 {
     struct image_plan *plan = ret_plan;
     *plan = (struct image_plan){.spec = spec};
     struct jail_host host = {.tier = TIER_F};
-    int r = jail_host_read(&host, fault);
+    int r = choose_tier(spec, &host.tier, fault);
+    if (r == 0)
+        r = jail_host_read(&host, fault);
+    if (r == 0)
+        r = jail_host_check_tier(&host, false, fault);
     if (r == 0)
         r = core_pattern_check(fault);
     if (r == 0)

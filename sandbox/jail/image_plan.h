@@ -60,6 +60,12 @@ struct image_plan {
     char **programs;
 };
 
+/*
+ * The variable that allows jails of tier C for unpacking: "C", set by code-sandbox-mcp for the
+ * program of images where the operator has allowed that tier and the host allows no stronger one.
+ */
+#define IMAGE_TIER_VARIABLE "CODE_SANDBOX_IMAGE_TIER"
+
 /* 0, or a negative errno with a fault; image_plan_release() either way. */
 int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
                      struct fault *fault);

@@ -73,13 +73,13 @@ int jail_host_check_tier(const struct jail_host *host, bool has_folders, struct 
             fault, EOPNOTSUPP,
             "snippets cannot have folders in tier %s, because they take mounts: start without --mount",
             tier_name(host->tier));
-    int needed = host->tier == TIER_L ? 6 : host->tier == TIER_C ? 2 : 0;
+    int needed = host->tier >= TIER_C ? 6 : 0;
     if (host->landlock_abi >= needed)
         return 0;
     fault_identify(fault, "landlock_needed");
     return fault_set(fault, EOPNOTSUPP,
                      "tier %s needs Landlock, version %d or later (Linux %s); this host has %s",
-                     tier_name(host->tier), needed, needed == 6 ? "6.12" : "5.19",
+                     tier_name(host->tier), needed, "6.12",
                      host->landlock_abi == 0 ? "none, or hides it" : "an older one");
 }
 

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 
 /* The child makes the others: step_make_network(), step_make_namespaces(). */
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID)
+
+#define GUARD_MAX_MS 10000
 
 /* Both ends of everything between the parent and the child. */
 struct channels {
@@ -178,7 +181,7 @@ int sandbox_say(const struct sandbox *sandbox, enum parent_word word)
 /* Does the part of the set-up that only the parent can do, then lets the waiting child continue. */
 static int let_go(const struct sandbox *sandbox, const struct id_map *map, struct fault *fault)
 {
-    int r = sandbox->has_guard ? 0 : id_map_write(map, sandbox->pid, fault);
+    int r = map->is_mapped ? id_map_write(map, sandbox->pid, fault) : 0;
     /* If memory runs out, the kernel shall kill the snippet, not a program of the user. */
     if (r == 0)
         r = proc_file_write(sandbox->pid, "oom_score_adj", "1000", fault);
@@ -229,9 +232,9 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
         {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, SESSION_CHANNELS_NONE, -1, NULL};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     int r = 0;
-    sandbox.has_guard = plan->base != BASE_NAMESPACES;
+    sandbox.has_guard = plan->base != BASE_NAMESPACES && (plan->kind & JAIL_PROGRAM) != 0;
     if (plan->root_layers == NULL &&
-        !sandbox.has_guard) /* the child enters layers before its change of ids */
+        plan->base == BASE_NAMESPACES) /* the child enters layers before its change of ids */
         r = rootfs_detach(plan->root_path, &channels.root_tree, fault);
     if (r == 0)
         r = channels_open(&channels, plan, map, fault);
@@ -347,9 +350,18 @@ void sandbox_reap(struct sandbox *sandbox, struct rusage *ret_usage)
         *ret_usage = usage;
 }
 
+/* A guard that does not obey is killed: then nobody ends what is left, but this process goes on. */
+static void hurry_guard(const struct sandbox *sandbox)
+{
+    struct pollfd end = {.fd = sandbox->pidfd, .events = POLLIN};
+    if (sandbox->pid > 0 && sandbox->has_guard && poll(&end, 1, GUARD_MAX_MS) == 0)
+        syscall(SYS_pidfd_send_signal, sandbox->pidfd, SIGKILL, NULL, 0);
+}
+
 void sandbox_release(struct sandbox *sandbox)
 {
     sandbox_kill(sandbox);
+    hurry_guard(sandbox);
     sandbox_reap(sandbox, NULL);
     fd_close(&sandbox->pidfd);
     fd_close(&sandbox->control_fd);

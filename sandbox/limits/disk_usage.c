@@ -153,8 +153,10 @@ static int add_thread(struct removed *removed, int threads_fd, const char *threa
     for (const char *name; r == 0 && !disk_usage_exceeds(removed->usage, removed->most) &&
                            (name = directory_next_number(files)) != NULL;) {
         struct stat about;
-        if (fstatat(fd, name, &about, 0) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 0 &&
-            is_of_jail(removed, fd, name, about.st_dev))
+        if (fstatat(fd, name, &about, 0) < 0)
+            r = errno == EACCES && !is_exiting(threads_fd, thread) ? -EACCES : 0;
+        else if (S_ISREG(about.st_mode) && about.st_nlink == 0 &&
+                 is_of_jail(removed, fd, name, about.st_dev))
             r = add_removed(removed, &about);
     }
     return r;

@@ -88,12 +88,16 @@ static bool must_count(const struct watcher *watcher, const struct statfs *now)
 static int add_removed(struct watcher *watcher, struct disk_usage *usage)
 {
     uid_t uid = watcher->watch->uid;
-    if (uid != 0)
+    if (uid != 0) { /* the group has the same number */
+        syscall(SYS_setfsgid, uid);
         syscall(SYS_setfsuid, uid);
+    }
     int r = disk_usage_add_removed(watcher->jail.proc_fd, watcher->jail.guard, watcher->device,
                                    &watcher->most, usage);
-    if (uid != 0)
+    if (uid != 0) {
         syscall(SYS_setfsuid, 0);
+        syscall(SYS_setfsgid, 0);
+    }
     die_with(watcher->parent); /* setfsuid(2) takes the signal away */
     return r;
 }

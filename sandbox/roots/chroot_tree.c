@@ -87,7 +87,7 @@ static int add_entries(struct filling *filling, DIR *from, int to)
     return r;
 }
 
-/* Nobody but root may write to a directory of the image: what a snippet left there, the next would find. */
+/* Nobody but root may write to a directory of the image: one snippet could leave files for the next. */
 static int add_directory(struct filling *filling, int from, int to, const char *name, mode_t mode)
 {
     OWNED(directory_release) DIR *source = directory_open_itself(from, name);
@@ -205,8 +205,8 @@ static int add_device(int dev_fd, const struct plan_device *device)
     struct stat about;
     if (stat(device->source, &about) < 0)
         return -errno;
-    if (mknodat(dev_fd, device->name, S_IFCHR | 0666, about.st_rdev) < 0)
-        return errno == EEXIST ? 0 : -errno;
+    if (mknodat(dev_fd, device->name, S_IFCHR | 0666, about.st_rdev) < 0 && errno != EEXIST)
+        return -errno;
     /* A file system mounted with nodev accepts the node, and refuses to open it. */
     OWNED_FD int fd = openat(dev_fd, device->name, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
@@ -217,17 +217,17 @@ static int add_device(int dev_fd, const struct plan_device *device)
 static int add_devices(int root_fd, const struct jail_plan *plan, struct fault *fault)
 {
     struct stat present;
-    if (fstatat(root_fd, "dev/null", &present, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISCHR(present.st_mode))
-        return 0;
-    int r = replace_directory(root_fd, "/dev", 0755, 0);
+    bool is_there = fstatat(root_fd, "dev/null", &present, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    S_ISCHR(present.st_mode);
+    int r = is_there ? 0 : replace_directory(root_fd, "/dev", 0755, 0);
     OWNED_FD int dev_fd = r < 0 ? -1 : chroot_tree_open(root_fd, "/dev");
     if (r == 0 && dev_fd < 0)
         r = dev_fd;
     for (size_t i = 0; r == 0 && i < plan->device_count; i++)
         r = add_device(dev_fd, &plan->devices[i]);
     for (size_t i = 0; r == 0 && i < plan->dev_link_count; i++)
-        if (symlinkat(plan->dev_links[i].target, dev_fd, plan->dev_links[i].path) < 0)
+        if (symlinkat(plan->dev_links[i].target, dev_fd, plan->dev_links[i].path) < 0 &&
+            errno != EEXIST)
             r = -errno;
     if (r < 0)
         return fault_set(

@@ -1,6 +1,7 @@
 #include "sandbox/roots/relocation.h"
 
 #include "sandbox/base/directory.h"
+#include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/rootfs.h"
 
@@ -24,7 +25,15 @@ struct relocation_text {
 
 /* Programs and libraries of the host, which a snippet may start: `sh`, for instance. Nothing else of its files. */
 static const struct plan_path_rights of_host[] = {
-    {"/usr", RIGHTS_READ},
+    {"/usr/bin", RIGHTS_READ},
+    {"/usr/sbin", RIGHTS_READ},
+    {"/usr/lib", RIGHTS_READ},
+    {"/usr/lib32", RIGHTS_READ},
+    {"/usr/lib64", RIGHTS_READ},
+    {"/usr/libexec", RIGHTS_READ},
+    {"/usr/share", RIGHTS_READ},
+    {"/usr/local/bin", RIGHTS_READ},
+    {"/usr/local/lib", RIGHTS_READ},
     {"/bin", RIGHTS_READ},
     {"/sbin", RIGHTS_READ},
     {"/lib", RIGHTS_READ},
@@ -122,6 +131,21 @@ int relocation_read_loader(int fd, char *ret_path, size_t size)
     return 0;
 }
 
+/* A file of the image, whose links lead nowhere else; and none that blocks, or waits for a writer. */
+static int open_inside(const char *root, const char *path)
+{
+    OWNED_FD int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    OWNED_FD int fd = root_fd < 0 ? -errno
+                                  : open_resolved(root_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+                                                  RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+    struct stat status;
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+        return -ENOEXEC;
+    return fd_take(&fd);
+}
+
 /* The first program of the plan that is in the tree: its path there. */
 static int find_program(struct relocation *relocation, const char *root,
                         const struct jail_plan *plan, char loader[PATH_MAX], char **ret_path,
@@ -129,12 +153,10 @@ static int find_program(struct relocation *relocation, const char *root,
 {
     for (char *const *program = plan->programs; *program != NULL; program++) {
         char *path = text_of(relocation, "%s%s", root, *program);
-        OWNED_FD int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-        if (path != NULL && fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        OWNED_FD int fd = path != NULL ? open_inside(root, *program) : -ENOMEM;
+        if (fd == -ENOENT || fd == -ENOTDIR)
             continue;
-        int r = path == NULL ? -ENOMEM
-                : fd < 0     ? -errno
-                             : relocation_read_loader(fd, loader, PATH_MAX);
+        int r = fd < 0 ? fd : relocation_read_loader(fd, loader, PATH_MAX);
         if (r < 0)
             return fault_set(fault, -r,
                              "cannot start %s of the image here, where it is not the root: %m",
@@ -148,10 +170,9 @@ static int find_program(struct relocation *relocation, const char *root,
 /* Adds the directories of a file like /etc/ld.so.conf. */
 static void add_libraries(const char *root, const char *configuration, char *list, size_t *length)
 {
-    char path[2 * PATH_MAX];
     char line[PATH_MAX];
-    snprintf(path, sizeof(path), "%s%s", root, configuration);
-    FILE *file = fopen(path, "re");
+    int fd = open_inside(root, configuration);
+    FILE *file = fd >= 0 ? fdopen(fd, "re") : NULL;
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
         line[strcspn(line, " \t\r\n#")] = '\0';
         if (line[0] == '/' && strchr(line, ':') == NULL && *length < LIBRARY_PATH_MAX)
@@ -160,6 +181,8 @@ static void add_libraries(const char *root, const char *configuration, char *lis
     }
     if (file != NULL)
         fclose(file);
+    else if (fd >= 0)
+        close(fd);
 }
 
 static char *find_libraries(struct relocation *relocation, const char *root)
@@ -170,8 +193,12 @@ static char *find_libraries(struct relocation *relocation, const char *root)
         length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s%s",
                                    i == 0 ? "" : ":", root, library_directories[i]);
     char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/etc/ld.so.conf.d", root);
-    OWNED(directory_release) DIR *directory = directory_open(AT_FDCWD, path);
+    OWNED_FD int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    OWNED_FD int configuration_fd =
+        open_resolved(root_fd, "etc/ld.so.conf.d", O_PATH | O_DIRECTORY | O_CLOEXEC,
+                      RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+    OWNED(directory_release)
+    DIR *directory = configuration_fd < 0 ? NULL : directory_open(configuration_fd, ".");
     for (struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
         snprintf(path, sizeof(path), "/etc/ld.so.conf.d/%.255s", entry->d_name);
         add_libraries(root, path, list, &length);

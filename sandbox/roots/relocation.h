@@ -11,7 +11,7 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/jail_plan.h"
 
-#define RELOCATION_RIGHTS_MAX 24
+#define RELOCATION_RIGHTS_MAX 40
 #define RELOCATION_RLIMITS_MAX 16
 
 struct relocation {

@@ -108,11 +108,24 @@ static void sweep(int store_fd)
     }
 }
 
+/* With the store of images above it, which may not be there yet. */
+static int make_store(const char *path)
+{
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return 0;
+    if (errno != ENOENT || (mkdir(parent, 0700) < 0 && errno != EEXIST))
+        return -errno;
+    return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
 int run_root_store_open(struct run_root_store *store, const char *path, struct fault *fault)
 {
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return fault_set(fault, errno,
-                         "cannot make the directory %s for the roots of sandboxes: %m", path);
+    int r = make_store(path);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot make the directory %s for the roots of sandboxes: %m",
+                         path);
     OWNED_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return fault_set(fault, errno,
@@ -140,12 +153,22 @@ static int open_image(const struct run_root_store *store, const char *name, cons
     if (fd < 0)
         return -errno;
     char present[IMAGE_TEXT_MAX];
-    if (text_file_read(fd, IMAGE_FILE, present, sizeof(present)) == 0 && strcmp(present, text) == 0)
+    int r = text_file_read(fd, IMAGE_FILE, present, sizeof(present));
+    if (r == 0 && strcmp(present, text) == 0)
         return fd_take(&fd);
+    if (r == 0 && strncmp(present, text, strlen(present)) != 0)
+        return -EEXIST; /* another image; what is not whole is written again */
     OWNED_FD int file = openat(fd, IMAGE_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0 || write(file, text, strlen(text)) != (ssize_t)strlen(text))
         return -errno;
     return fd_take(&fd);
+}
+
+/* A failure to make a root is none of those by which a search goes on. */
+static int fail(int error, struct fault *fault)
+{
+    fault_set(fault, error, "cannot make the root directory of a sandbox: %m");
+    return -EIO;
 }
 
 /* Makes a root aside, locked, and gives it the name. -EEXIST: another server has made that one meanwhile. */
@@ -155,23 +178,23 @@ static int make_root(int image_fd, const char *name, const struct jail_plan *pla
     uint64_t number;
     char unfinished[NAME_MAX_OWN];
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
-        return -errno;
+        return fail(EIO, fault);
     snprintf(unfinished, sizeof(unfinished), UNFINISHED "%016" PRIx64, number);
     OWNED_FD int fd =
         mkdirat(image_fd, unfinished, 0700) < 0 ? -errno : open_locked(image_fd, unfinished);
     if (fd < 0)
-        return fault_set(fault, -fd, "cannot make the root directory of a sandbox: %m");
+        return fail(-fd, fault);
     int r = chroot_tree_fill(fd, plan, fault);
     /* On BASE_CHROOT, the user of the jail must be able to search it. */
     if (r == 0 && plan->base == BASE_CHROOT && fchmod(fd, 0755) < 0)
         r = -errno;
+    bool is_filled = r == 0;
     if (r == 0 && renameat2(image_fd, unfinished, image_fd, name, RENAME_NOREPLACE) < 0)
         r = -errno;
     if (r == 0)
         return fd_take(&fd);
     tree_remove(image_fd, unfinished);
-    return r == -EEXIST ? r
-                        : fault_set(fault, -r, "cannot make the root directory of a sandbox: %m");
+    return is_filled && r == -EEXIST ? r : fail(-r, fault);
 }
 
 /* A locked root of the image; *ret_name is its name. */

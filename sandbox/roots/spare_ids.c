@@ -2,6 +2,7 @@
 
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 #include "sandbox/jail/id_map.h"
 
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -38,18 +38,33 @@ static bool is_either(uid_t owner, const struct spare_ids *ids)
     return owner == ids->uid || owner == ids->init_uid;
 }
 
-/* What a server has left that was killed together with its sandboxes is nobody's to end: its ids are passed over. */
+/* By any of its ids. Its files in /proc may belong to root: proc_pid_status(5). */
+static bool is_of(int proc_fd, const char *process, const struct spare_ids *ids)
+{
+    char path[32];
+    char text[2048];
+    unsigned uids[4];
+    snprintf(path, sizeof(path), "%.16s/status", process);
+    if (text_file_read(proc_fd, path, text, sizeof(text)) < 0)
+        return false;
+    const char *line = strstr(text, "\nUid:");
+    if (line == NULL ||
+        sscanf(line, " Uid: %u %u %u %u", &uids[0], &uids[1], &uids[2], &uids[3]) != 4)
+        return false;
+    for (size_t i = 0; i < ARRAY_LENGTH(uids); i++)
+        if (is_either(uids[i], ids))
+            return true;
+    return false;
+}
+
+/* Skips ids that still have processes, left by a server that was killed together with its sandboxes. */
 static bool has_process(const struct spare_ids *ids)
 {
     OWNED(directory_release) DIR *processes = directory_open(AT_FDCWD, "/proc");
-    if (processes == NULL)
-        return true;
-    for (const char *name; (name = directory_next_number(processes)) != NULL;) {
-        struct stat status;
-        if (fstatat(dirfd(processes), name, &status, 0) == 0 && is_either(status.st_uid, ids))
-            return true;
-    }
-    return false;
+    bool found = processes == NULL;
+    for (const char *name; !found && (name = directory_next_number(processes)) != NULL;)
+        found = is_of(dirfd(processes), name, ids);
+    return found;
 }
 
 /* 0; -EADDRINUSE: another process has the pair. */

@@ -35,8 +35,12 @@ SIGNALS = {
     "a signal by a descriptor": on_process("""
         import fcntl, time
         read_fd, write_fd = os.pipe()
+        fcntl.fcntl(read_fd, fcntl.F_SETSIG, signal.SIGTERM)
         fcntl.fcntl(read_fd, fcntl.F_SETOWN, HOST["target"])
-        return "done" if fcntl.fcntl(read_fd, fcntl.F_GETOWN) != HOST["target"] else "EPERM"
+        fcntl.fcntl(read_fd, fcntl.F_SETFL, os.O_ASYNC)
+        os.write(write_fd, b"x")
+        time.sleep(0.1)
+        return "sent" # whether it has come, the test looks
         """)._replace(walls=()),
 }
 
@@ -92,6 +96,8 @@ FILES = {
 PRETENDED = {
     "its mode": 'os.chmod(HOST["file"], 0o640)',
     "its mode by a directory": 'os.chmod("secret", 0o640, dir_fd=os.open(HOST["directory"], os.O_PATH))',
+    "its mode by a descriptor for reading": 'os.fchmod(os.open(HOST["readable"], os.O_RDONLY), 0o640)',
+    "its times by a descriptor for reading": 'os.utime(os.open(HOST["readable"], os.O_RDONLY), (1, 1))',
     "its times": 'os.utime(HOST["file"], (1, 1))',
     "its times by an old call": 'call("utimes", ctypes.c_char_p(HOST["file"].encode()), ctypes.create_string_buffer(32))',
 }

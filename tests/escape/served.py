@@ -24,10 +24,10 @@ class Jail:
     `before` is the beginning of the command line: a program that starts it in some other place.
     """
 
-    def __init__(self, bait, program, *arguments, before=(), environment=None):
+    def __init__(self, bait, program, *arguments, before=(), environment=None, **options):
         self.bait = bait
         first, *rest = [*before, program]
-        self.server = Server(*rest, "--warm", "0", *arguments, program=first, **bait.server_options(),
+        self.server = Server(*rest, "--warm", "0", *arguments, program=first, **bait.server_options(), **options,
                              environment={**bait.environment(), **LANGUAGE, **(environment or {})})
         self.server.initialize()
 

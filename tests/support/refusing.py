@@ -48,8 +48,8 @@ def refused(error):
     return 0x00050000 | error
 
 
-def docker(own):
-    """Docker's default profile, as far as containers without further capabilities have it; or with our calls."""
+def docker(own, without_calls=()):
+    """Docker's default profile, as far as containers without further capabilities have it; or with our calls; or without these."""
     rules = json.loads(CONTAINER.read_text())["syscalls"]
     filter_of_it = Filter(refused(errno.EPERM))
     for number, rule in enumerate(rules):
@@ -60,7 +60,7 @@ def docker(own):
             filter_of_it.add(refused(errno.ENOSYS), ["clone3"])
             continue
         arguments = [Comparison(one["index"], 4, one["value"], 0) for one in rule.get("args", [])]
-        filter_of_it.add(ALLOW, rule["names"], *arguments)
+        filter_of_it.add(ALLOW, [name for name in rule["names"] if name not in without_calls], *arguments)
     return filter_of_it
 
 
@@ -73,6 +73,7 @@ def without(error, names):
 FILTERS = {
     "docker": lambda: docker(False),
     "docker-with-profile": lambda: docker(True),
+    "docker-without-landlock": lambda: docker(False, LANDLOCK_CALLS),
     "no-clone3": lambda: without(errno.ENOSYS, ["clone3"]),
     "no-namespaces": lambda: without(errno.EPERM, ["unshare", "clone3"]),
     "no-mounts": lambda: without(errno.ENOSYS, MOUNT_CALLS),
@@ -109,6 +110,11 @@ DOCKER_OF_ROOT = ["setpriv", "--bounding-set", ",".join(["-all", *(f"+{name}" fo
                   *behind("docker")]
 # A host for each tier, that allows this one and no stronger one.
 HOSTS_OF_TIERS = {"P": MASKED_PROC_OF_USER, "C": DOCKER_OF_ROOT, "L": behind("docker")}
+
+
+def tier_without_namespaces():
+    """That of this user."""
+    return "C" if os.geteuid() == 0 else "L"
 
 
 def lacks_user_of(tier):

@@ -143,7 +143,7 @@ static void layers_replace_and_hide_what_is_below(void **state)
     if (mknod("layers/upper/hidden", S_IFCHR, makedev(0, 0)) < 0 ||
         setxattr("layers/upper/opaque", "user.overlay.opaque", "y", 1, 0) < 0) {
         print_message("this file system has no attributes of users, or no whiteouts\n");
-        return;
+        skip();
     }
     assert_int_equal(fill(&plan), 0);
     assert_true(lstat("root/hidden", &status) < 0);

@@ -38,7 +38,7 @@ int step_take_own_ids(struct jail *jail)
     if (syscall(SYS_setgroups, 0, NULL) < 0)
         return -errno;
     if (plan->own_uid == 0)
-        return 0;
+        return (plan->kind & JAIL_PROGRAM) != 0 ? -EINVAL : 0;
     /* Raw system calls: glibc's wrappers would signal threads that exist only in the parent. */
     if (syscall(SYS_setresgid, gid, gid, gid) < 0 ||
         syscall(SYS_setresuid, plan->init_uid, plan->own_uid, plan->init_uid) < 0)

@@ -65,16 +65,54 @@ static int send_range(const struct jail *jail, int fd, off_t *offset, off_t end)
     return 0;
 }
 
-static int write_range(const struct jail *jail, const char *name, off_t offset, off_t end)
+/* Opens a directory; a link of an earlier cell leads nowhere else if init's root is the host's. */
+static int open_directory(const struct jail *jail, int parent_fd, const char *name)
 {
+    const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+    int fd = jail->plan->base == BASE_HOST ? openat(parent_fd, name, flags | O_NOFOLLOW)
+                                           : openat(parent_fd, name, flags);
+    return fd < 0 ? -errno : fd;
+}
+
+/* Opens the directory of a file, and makes it and those above it if they are missing. *ret_last: the file's name in it. */
+static int open_parent(const struct jail *jail, const char *path, const char **ret_last)
+{
+    char part[PARCEL_NAME_SIZE_MAX];
+    int fd = open_directory(jail, AT_FDCWD, ".");
+    for (size_t length; fd >= 0; path += length + 1) {
+        for (length = 0; path[length] != '/' && path[length] != '\0';)
+            length++;
+        *ret_last = path;
+        if (path[length] == '\0')
+            break;
+        if (length >= sizeof(part))
+            length = sizeof(part) - 1;
+        memcpy(part, path, length);
+        part[length] = '\0';
+        int next = mkdirat(fd, part, 0755) < 0 && errno != EEXIST ? -errno
+                                                                  : open_directory(jail, fd, part);
+        close(fd);
+        fd = next;
+    }
+    return fd;
+}
+
+static int write_range(const struct jail *jail, const char *path, off_t offset, off_t end)
+{
+    const char *name;
+    int parent = open_parent(jail, path, &name);
+    if (parent < 0)
+        return parent;
     /* A file of an earlier cell is replaced; and nothing that is there is ever opened. */
-    if (jail->plan->session != SESSION_NONE && unlink(name) < 0 && errno != ENOENT)
-        return -errno;
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return -errno;
-    int r = send_range(jail, fd, &offset, end);
-    close(fd);
+    bool is_free =
+        jail->plan->session == SESSION_NONE || unlinkat(parent, name, 0) == 0 || errno == ENOENT;
+    int fd = is_free
+                 ? openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644)
+                 : -1;
+    int r = fd < 0 ? -errno : send_range(jail, fd, &offset, end);
+    close(parent);
+    if (fd >= 0)
+        close(fd);
     return r;
 }
 
@@ -102,8 +140,7 @@ static int write_file(const struct jail *jail, off_t *offset)
         return -EIO;
     off_t begin = *offset + (off_t)sizeof(file) + (off_t)file.name_size;
     *offset = begin + (off_t)file.length;
-    int r = jail_make_parents(name);
-    return r < 0 ? r : write_range(jail, name, begin, *offset);
+    return write_range(jail, name, begin, *offset);
 }
 
 static int write_files(struct jail *jail)

@@ -15,13 +15,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Blocks all others, too: a terminal or a parent may send some to the whole session of the server. */
 static int watch_signals(void)
 {
+    const uint64_t all = UINT64_MAX;
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGTERM);
-    if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+    if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all)) < 0)
         return -errno;
     int fd = signalfd(-1, &signals, SFD_CLOEXEC);
     return fd < 0 ? -errno : fd;
@@ -40,7 +42,7 @@ static bool has_ended(pid_t init)
     }
 }
 
-/* Everything but its own end is known to work: it has no file, no memory and no right to ask for. */
+/* Nothing here can fail: the guard opens no file and allocates no memory. */
 __attribute__((noreturn)) static void guard(struct jail *jail, int signals, pid_t init)
 {
     struct signalfd_siginfo signal;
@@ -55,7 +57,7 @@ __attribute__((noreturn)) static void guard(struct jail *jail, int signals, pid_
 
 int step_start_guard(struct jail *jail)
 {
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1UL) < 0 || prctl(PR_SET_DUMPABLE, 0UL) < 0)
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1UL) < 0 || prctl(PR_SET_DUMPABLE, 0UL) < 0 || setsid() < 0)
         return -errno;
     /* If the server has died, nobody will ever ask for the end. */
     struct pollfd parent = {.fd = jail->plan->control_fd};
@@ -82,7 +84,5 @@ int step_start_guard(struct jail *jail)
     if (signals > 0)
         syscall(SYS_close_range, 0, signals - 1, 0);
     syscall(SYS_close_range, signals + 1, UINT_MAX, 0);
-    if (jail->plan->base == BASE_CHROOT)
-        step_drop_capabilities(jail);
     guard(jail, signals, (pid_t)init);
 }

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define PROGRAM_STACK (32 << 10)
+#define STOP_PASSES 3
 
 static int take_standard_streams(struct jail *jail)
 {
@@ -69,7 +71,10 @@ static int execute(const struct jail_plan *plan)
     return r;
 }
 
-/* Where the program is not in the same place as init, what keeps it from init as well. */
+/*
+ * Without namespaces, the program gets its own user or Landlock domain, so that it cannot reach init; and it does not
+ * outlive init.
+ */
 static int separate_program(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
@@ -77,6 +82,8 @@ static int separate_program(struct jail *jail)
     int r = plan->base == BASE_CHROOT ? jail_take_program_ids(plan) : 0;
     if (r < 0)
         return r;
+    if (plan->base != BASE_NAMESPACES && prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL) < 0)
+        return -errno;
     jail_note(jail, STEP_PROGRAM_LANDLOCK, -1);
     return plan->base == BASE_HOST ? WALL(restrict_program, jail_restrict_paths(jail)) : 0;
 }
@@ -236,16 +243,18 @@ static bool wait_for_event(struct jail *jail)
  * Init's current directory is the work directory, which shares one tmpfs with the other writable
  * directories.
  */
-static bool is_disk_full(void)
+static bool is_disk_full(const struct jail *jail)
 {
     struct statfs files;
+    if (jail->plan->base != BASE_NAMESPACES) /* a file system of the host: disk_watch.h */
+        return false;
     return statfs(".", &files) == 0 && (files.f_bfree == 0 || files.f_ffree == 0);
 }
 
 void init_report(const struct jail *jail, enum report_kind kind, int status)
 {
     struct child_report report = {
-        .kind = kind, .index = -1, .status = status, .disk_full = is_disk_full()};
+        .kind = kind, .index = -1, .status = status, .disk_full = is_disk_full(jail)};
     getrusage(RUSAGE_CHILDREN, &report.usage);
     report_write(jail->plan, &report);
 }
@@ -253,10 +262,14 @@ void init_report(const struct jail *jail, enum report_kind kind, int status)
 void init_signal_rest(const struct jail *jail, int signal)
 {
     const struct jail_plan *plan = jail->plan;
-    if (plan->base == BASE_HOST)
+    /* A process further down may continue one that was stopped before it. */
+    for (int i = 0; plan->base == BASE_HOST && i < (signal == SIGSTOP ? STOP_PASSES : 1); i++)
         process_tree_signal(signal);
+    if (plan->base == BASE_HOST)
+        return;
     /* As root of the host, or as its user, it would be sent to everyone. */
-    else if (plan->base == BASE_NAMESPACES || syscall(SYS_geteuid) == (long)plan->own_uid)
+    if (plan->base == BASE_NAMESPACES ||
+        (plan->own_uid != 0 && syscall(SYS_geteuid) == (long)plan->own_uid))
         kill(-1, signal);
 }
 

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#define WAITING_MAX 4096 /* more processes at once than any run may have */
+#define WAITING_MAX 65536 /* more processes at once than any run may have */
 #define PATH_SIZE 64
 
 /* Processes whose children are not known yet. */

@@ -1,0 +1,174 @@
+"""Tiers without namespaces: taken only where they are allowed and needed, whole or not at all."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from support import refusing
+from support.images import user_images
+from support.sandbox import Sandbox, descendants_of
+
+TIER = refusing.tier_without_namespaces()
+HOST = refusing.HOSTS_OF_TIERS[TIER]
+ISOLATION = {"C": "chroot+uid+seccomp+landlock", "L": "seccomp+landlock"}
+# What making such a sandbox calls, each time that it does: a failure of one ends the run before the snippet.
+CALLS = {"C": {"chroot": 1, "setgroups": 2, "setresgid": 2, "setresuid": 3, "capset": 3, "landlock_create_ruleset": 3,
+               "landlock_restrict_self": 1, "seccomp": 3, "linkat": 1, "mknodat": 1},
+         "L": {"landlock_create_ruleset": 3, "landlock_add_rule": 2, "landlock_restrict_self": 1, "seccomp": 3}}
+COMMON = {"signalfd4": 2, "setrlimit": 2, "prlimit64": 6, "clone": 3, "close_range": 4, "setsid": 1, "execve": 1, "chdir": 2,
+          "fchdir": 1, "socketpair": 2, "memfd_create": 1, "wait4": 1, "prctl": 12}
+
+
+@pytest.fixture(name="weaker")
+def weaker_fixture(sandbox):
+    return Sandbox(sandbox.server, before=HOST)
+
+
+def test_tier_is_taken_where_it_is_needed(sandbox, weaker):
+    process = weaker.start("--weaker", TIER)
+    out, err = process.communicate("print(1)", timeout=60)
+    record = json.loads(out)
+    assert (record["tier"], record["isolation"], record["stdout"]) == (TIER, ISOLATION[TIER], "1\n")
+    assert f"Sandboxes are of tier {TIER}" in err
+    assert sandbox.run("print(1)", "--weaker", TIER)["tier"] == "F"
+
+
+@pytest.mark.parametrize("options", [(), ("--weaker", "P"), ("--weaker", "none")])
+def test_nothing_runs_without_leave(weaker, options):
+    process = weaker.start(*options)
+    out, _ = process.communicate("print(1)", timeout=60)
+    assert process.returncode == 125 and "clone3" in json.loads(out)["error"]["message"]
+
+
+def test_doctor_names_the_tier_and_its_walls(sandbox):
+    def report(*options):
+        done = subprocess.run([*HOST, sandbox.server, "doctor", "--json", *options], text=True, check=False, capture_output=True)
+        return done.returncode, json.loads(done.stdout)
+    status, refused = report()
+    assert status == 1 and refused["tier"] is None and refused["weaker"] == TIER
+    _, allowed = report("--weaker", TIER)
+    assert allowed["tier"] == TIER and "pid" not in allowed["walls"] and {"seccomp", "landlock"} <= set(allowed["walls"])
+    assert ("chroot" in allowed["walls"]) is (TIER == "C")
+
+
+@pytest.mark.parametrize("options, words", [
+    (("--network", "on"), "cannot have a network in tier"), (("--allow-host", "example.org"), "cannot have a network in tier"),
+    (("--mount", "FOLDER"), "cannot have folders in tier")])
+def test_what_needs_a_namespace_is_refused(weaker, tmp_path, options, words):
+    process = weaker.start("--weaker", TIER, *(str(tmp_path) if option == "FOLDER" else option for option in options))
+    out, _ = process.communicate("print(1)", timeout=60)
+    assert process.returncode == 125 and words in json.loads(out)["error"]["message"]
+
+
+def test_landlock_is_required(sandbox):
+    before = [*HOST[:-1], "docker-without-landlock"]
+    done = subprocess.run([*before, sandbox.server, "doctor", "--json", "--weaker", TIER], text=True, check=False,
+                          capture_output=True)
+    assert done.returncode == 1 and json.loads(done.stdout)["weaker"] is None
+    process = Sandbox(sandbox.server, before=before).start("--weaker", TIER)
+    process.communicate("print(1)", timeout=60)
+    assert process.returncode == 125
+
+
+def test_the_other_tier_is_for_others(sandbox):
+    """Root gets C even where L is allowed, and nobody else gets C."""
+    process = Sandbox(sandbox.server, before=HOST).start("--weaker", "L" if TIER == "C" else "C")
+    out, _ = process.communicate("print(1)", timeout=60)
+    if TIER == "C":
+        assert json.loads(out)["tier"] == "C"
+    else:
+        assert process.returncode == 125
+
+
+def test_sessions_go_on(weaker):
+    """In Python, whose interpreter stays, and in Bash, which is started again."""
+    from support.mcp_client import Server
+    first, *rest = [*HOST, weaker.server]
+    with Server(*rest, "--weaker", TIER, program=first) as server:
+        server.initialize()
+
+        def say(tool, code, session):
+            result = server.result("tools/call", {"name": tool, "arguments": {"code": code, "session": session}})
+            assert not result["isError"], result
+            return result["content"][0]["text"], re.search(r"[0-9a-z]+-[0-9a-z-]+", json.dumps(result["_meta"]))
+        for tool, one, two in (("run_python_code", "x = 6\nopen('f', 'w').write('7')", "print(x, open('f').read())"),
+                               ("run_bash_code", "echo 7 >f; echo 6 >g", "cat g f")):
+            result = server.result("tools/call", {"name": tool, "arguments": {"code": one, "session": "new"}})
+            handle = result["_meta"]["code-sandbox/result"]["session"]["id"]
+            text, _ = say(tool, two, handle)
+            assert text.split() == ["6", "7"]
+
+
+@pytest.mark.skipif(TIER == "C", reason="tier L is not for root")
+def test_input_files_of_a_session_stay_in_it(weaker, tmp_path):
+    """Although init, which writes them, has the root of the host."""
+    from support.mcp_client import Server
+    kept = tmp_path / "kept"
+    kept.write_text("precious")
+    first, *rest = [*HOST, weaker.server]
+    with Server(*rest, "--weaker", TIER, program=first) as server:
+        server.initialize()
+
+        def call(code, **more):
+            return server.result("tools/call", {"name": "run_python_code", "arguments": {"code": code, **more}})
+        session = call(f"import os\nos.symlink({str(tmp_path)!r}, 'data')", session="new")["_meta"]["code-sandbox/result"]["session"]["id"]
+        call("print(1)", session=session, files=[{"name": "data/kept", "text": "new"}, {"name": "data/made/x", "text": "new"}])
+        again = call("print(open('plain/x').read())", session=session, files=[{"name": "plain/x", "text": "new"}])
+    assert kept.read_text() == "precious" and sorted(path.name for path in tmp_path.iterdir()) == ["kept"]
+    assert again["content"][0]["text"] == "new", again
+
+
+def stored_image(tmp_path):
+    """A store of its own, whose roots are its own."""
+    target = tmp_path / "code-sandbox-mcp" / "images"
+    from support import images
+    images.copy_image(user_images() / "python-slim", target)
+    return target
+
+
+def test_roots_are_kept_and_removed_after_their_image(weaker, tmp_path):
+    target = stored_image(tmp_path)
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
+    roots = tmp_path / "code-sandbox-mcp" / "roots"
+    for _ in range(2):
+        assert weaker.print("open('mine', 'w').write('x'); print(1)", "--weaker", TIER, env=environment) == "1"
+        (kept,) = [path for path in roots.iterdir()]
+        assert sorted(path.name for path in kept.iterdir()) == ["0", "image"]
+        assert not list((kept / "0" / "work").iterdir())
+    shutil.rmtree(target / "python-slim")
+    process = weaker.start("--weaker", TIER, env={**environment, "CONTAINER_IMAGE": "other"})
+    process.communicate("print(1)", timeout=60)
+    images = {path.name for path in roots.iterdir()}
+    process = weaker.start("--weaker", TIER, env=environment)
+    process.communicate("print(1)", timeout=60)
+    assert process.returncode == 125 and not {path.name for path in roots.iterdir()} - images
+
+
+def faults():
+    """(call, number): the first, second ... call of that name in each process."""
+    return [(name, number) for name, most in {**COMMON, **CALLS[TIER]}.items() for number in range(1, most + 1)]
+
+
+@pytest.mark.skipif(os.environ.get("CODE_SANDBOX_SANITIZED") == "1", reason="under AddressSanitizer: strace changes its calls")
+@pytest.mark.parametrize("name, number", faults())
+def test_failed_step_ends_the_run(weaker, name, number):
+    """Or it is no step at all, and the run is as ever: never one in another tier, or with a wall less."""
+    # A wall that fails open in tier C could end all processes of the machine: the fault stays in a pid namespace.
+    apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"] if TIER == "C" else []
+    inject = ["strace", "-f", "-qq", "-o", os.devnull, "-e", f"inject={name}:error=EPERM:when={number}"]
+    process = subprocess.Popen([*apart, *HOST, *inject, weaker.server, "run", "--json", "--weaker", TIER, "--language", "python", "-"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    code = ("import os, socket\nfound = []\n"
+            "for name, action in (('a socket', lambda: socket.socket()), ('a file', lambda: open('/etc/shells').read()),\n"
+            "                     ('a process', lambda: os.kill(os.getppid(), 0))):\n"
+            "    try: action(); found.append(name)\n    except OSError: pass\nprint(found)")
+    out, err = process.communicate(code, timeout=60)
+    assert not descendants_of(process.pid)
+    if process.returncode == 0:
+        record = json.loads(out)
+        assert record["tier"] == TIER
+        assert record["stdout"] == "[]\n", (record, err)  # the image has no such file

@@ -98,17 +98,18 @@ static bool is_proc_masked(void)
     return found;
 }
 
-/* "docker-default (enforce)" becomes "docker-default". */
-static void read_apparmor(char profile[FACT_TEXT_MAX])
+/* "docker-default (enforce)" becomes "docker-default". process: its directory in /proc. */
+static void read_apparmor(const char *process, char profile[FACT_TEXT_MAX])
 {
-    static const char *const paths[] = {"/proc/self/attr/apparmor/current",
-                                        "/proc/self/attr/current"};
+    static const char *const names[] = {"attr/apparmor/current", "attr/current"};
     profile[0] = '\0';
     /* Otherwise the second file is that of another security module. */
     if (!exists("/sys/module/apparmor"))
         return;
-    for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
-        if (text_file_read(AT_FDCWD, paths[i], profile, FACT_TEXT_MAX) == 0)
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%s/%s", process, names[i]);
+        if (text_file_read(AT_FDCWD, path, profile, FACT_TEXT_MAX) == 0)
             break;
         profile[0] = '\0';
     }
@@ -118,6 +119,21 @@ static void read_apparmor(char profile[FACT_TEXT_MAX])
     profile[strcspn(profile, "\n")] = '\0';
     if (strcmp(profile, "unconfined") == 0)
         profile[0] = '\0';
+}
+
+static bool has_profile_of_parent(const char *profile)
+{
+    char parent[16];
+    char its[FACT_TEXT_MAX];
+    snprintf(parent, sizeof(parent), "%d", (int)getppid());
+    read_apparmor(parent, its);
+    return profile[0] != '\0' && strcmp(profile, its) == 0;
+}
+
+static void read_program(char program[FACT_PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", program, FACT_PATH_MAX);
+    program[length < 0 || length == FACT_PATH_MAX ? 0 : length] = '\0';
 }
 
 void host_facts_read(struct host_facts *ret_facts)
@@ -130,7 +146,9 @@ void host_facts_read(struct host_facts *ret_facts)
     facts.container = find_container();
     facts.has_filter = has_filter();
     facts.is_proc_masked = is_proc_masked();
-    read_apparmor(facts.apparmor);
+    read_apparmor("self", facts.apparmor);
+    facts.apparmor_is_parents = has_profile_of_parent(facts.apparmor);
+    read_program(facts.program);
     facts.apparmor_restricts =
         read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
     facts.userns_clone = read_number("/proc/sys/kernel/unprivileged_userns_clone");

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #define FACT_TEXT_MAX 128
+#define FACT_PATH_MAX 256
 #define FACT_UNKNOWN (-1) /* there is no such setting, or this process may not read it */
 
 enum container {
@@ -39,6 +40,8 @@ struct host_facts {
     bool has_filter;               /* a seccomp filter limits this process */
     bool is_proc_masked;           /* something is mounted below /proc */
     char apparmor[FACT_TEXT_MAX];  /* the profile of this process; "" none, or unconfined */
+    bool apparmor_is_parents;      /* the parent process has the same */
+    char program[FACT_PATH_MAX];   /* the path of this program; "" unknown, or longer */
     int apparmor_restricts;        /* kernel.apparmor_restrict_unprivileged_userns */
     int userns_clone;              /* kernel.unprivileged_userns_clone */
     int limits[NAMESPACE_KINDS];

@@ -74,11 +74,20 @@ static void blame_kernel(const struct host_facts *facts, struct remedy *remedy)
     snprintf(remedy->action, sizeof(remedy->action), "use a newer kernel");
 }
 
-static void advise_apparmor(struct remedy *remedy)
+static void advise_apparmor(const struct host_facts *facts, struct remedy *remedy)
 {
-    snprintf(remedy->action, sizeof(remedy->action),
-             PROFILE_COMMAND "apparmor | sudo tee /etc/apparmor.d/code-sandbox-mcp >/dev/null && "
-                             "sudo apparmor_parser -r /etc/apparmor.d/code-sandbox-mcp");
+    bool is_inherited = facts->apparmor[0] != '\0' && facts->apparmor_is_parents;
+    /* A program inheriting its profile does not get one for its path. */
+    if (is_inherited && facts->program[0] != '\0')
+        snprintf(remedy->action, sizeof(remedy->action),
+                 "add the rule \"%s Ux,\" to the profile %s, which this program inherits, and load "
+                 "it again with apparmor_parser -r",
+                 facts->program, facts->apparmor);
+    else
+        snprintf(remedy->action, sizeof(remedy->action),
+                 PROFILE_COMMAND
+                 "apparmor | sudo tee /etc/apparmor.d/code-sandbox-mcp >/dev/null && "
+                 "sudo apparmor_parser -r /etc/apparmor.d/code-sandbox-mcp");
 }
 
 /* True if a setting of AppArmor is the cause. */
@@ -94,14 +103,14 @@ static bool blame_apparmor(const struct host_facts *facts, struct remedy *remedy
     if (facts->apparmor[0] != '\0') {
         snprintf(remedy->cause, sizeof(remedy->cause),
                  "the AppArmor profile %s of this process does not allow it", facts->apparmor);
-        advise_apparmor(remedy);
+        advise_apparmor(facts, remedy);
         return true;
     }
     if (facts->apparmor_restricts > 0) {
         snprintf(remedy->cause, sizeof(remedy->cause),
                  "AppArmor lets only programs with a profile use user namespaces "
                  "(kernel.apparmor_restrict_unprivileged_userns is 1)");
-        advise_apparmor(remedy);
+        advise_apparmor(facts, remedy);
         return true;
     }
     return false;
@@ -248,6 +257,12 @@ static bool find_for_other(int error, const struct host_facts *facts, struct rem
     return true;
 }
 
+/* Of a process that AppArmor confines, files and sockets that it may not use. */
+static bool find_for_confined(int error, const struct host_facts *facts, struct remedy *remedy)
+{
+    return error == EACCES && facts->apparmor[0] != '\0' && blame_apparmor(facts, remedy);
+}
+
 static bool find(unsigned step, int error, const struct host_facts *facts, struct remedy *remedy)
 {
     switch (step) {
@@ -272,7 +287,7 @@ static bool find(unsigned step, int error, const struct host_facts *facts, struc
     case STEP_PIVOT_ROOT:
         return find_for_mounts(step, error, facts, remedy) || find_for_other(error, facts, remedy);
     default:
-        return find_for_other(error, facts, remedy);
+        return find_for_confined(error, facts, remedy) || find_for_other(error, facts, remedy);
     }
 }
 

@@ -195,8 +195,10 @@ static int explain(const struct jail_plan *plan, const struct child_report *repo
     /* The child is not trusted: only a value in the errno range is an errno. */
     int error = report->error > 0 && report->error <= ERRNO_MAX ? report->error : EIO;
     struct remedy_clause of_host = {.text = ""};
-    if (remedy == NULL)
+    if (remedy == NULL || error == EACCES)
         of_host = remedy_clause(step, error);
+    if (of_host.text[0] != '\0')
+        remedy = NULL;
     return fault_set(fault, error, "%s could not %s%s%s: %s%s%s%s", plan->subject,
                      is_known ? steps[report->step].text : "be set up",
                      object[0] != '\0' ? " " : "", object, strerror(error),

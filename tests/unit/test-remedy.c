@@ -88,6 +88,25 @@ static void settings_that_refuse_are_named(void **state)
           "--security-opt apparmor=unconfined");
 }
 
+static void a_profile_of_apparmor_is_blamed_for_what_it_denies(void **state)
+{
+    (void)state;
+    struct host_facts facts = usual();
+    strcpy(facts.program, "/opt/code-sandbox-mcp");
+    strcpy(facts.apparmor, "editor");
+    static const unsigned steps[] = {STEP_BEFORE, STEP_OPEN_ROOT, STEP_MAKE_PROC};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+        check(steps[i], EACCES, &facts, "the AppArmor profile editor of this process",
+              "doctor --profile apparmor");
+    facts.apparmor_is_parents = true;
+    check(STEP_CLONE, EACCES, &facts, "the AppArmor profile editor of this process",
+          "add the rule \"/opt/code-sandbox-mcp Ux,\" to the profile editor");
+    facts.program[0] = '\0';
+    check(STEP_CLONE, EACCES, &facts, "", "doctor --profile apparmor");
+    struct remedy remedy;
+    assert_false(remedy_find(STEP_OPEN_ROOT, ENOENT, &facts, &remedy));
+}
+
 static void limits_that_are_nothing_are_named(void **state)
 {
     (void)state;
@@ -123,6 +142,7 @@ static void other_errors_are_not_blamed_on_the_host(void **state)
     const struct host_facts facts = usual();
     struct remedy remedy;
     assert_false(remedy_find(STEP_OPEN_ROOT, EPERM, &facts, &remedy));
+    assert_false(remedy_find(STEP_OPEN_ROOT, EACCES, &facts, &remedy));
     assert_false(remedy_find(STEP_EXECUTE, ENOENT, &facts, &remedy));
     assert_false(remedy_find(STEP_BEFORE, EPERM, &facts, &remedy));
     assert_string_equal(remedy.cause, "");
@@ -134,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_hidden_clone3_is_blamed_on_the_filter_and_not_on_the_kernel),
         cmocka_unit_test(an_old_kernel_is_blamed_where_it_is_old),
         cmocka_unit_test(settings_that_refuse_are_named),
+        cmocka_unit_test(a_profile_of_apparmor_is_blamed_for_what_it_denies),
         cmocka_unit_test(limits_that_are_nothing_are_named),
         cmocka_unit_test(a_masked_proc_is_told_from_a_refusal),
         cmocka_unit_test(other_errors_are_not_blamed_on_the_host),

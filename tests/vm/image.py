@@ -30,16 +30,19 @@ XZ_MAGIC = b"\xfd7zXZ\0"
 FIRST_SECTOR = 2048  # make-disk.sh puts the file system there
 DISK_SIGNATURE = 0x5A4D7E57
 ROOT = f"PARTUUID={DISK_SIGNATURE:08x}-01"
-RELEASE_PACKAGES = {"bookworm": ["libgit2-1.5", "libc-ares2"], "trixie": ["libgit2-1.9", "libcares2"]}  # so do they
+RELEASE_PACKAGES = {"bookworm": ["libgit2-1.5", "libc-ares2"],  # so do they
+                    "trixie": ["libgit2-1.9", "libcares2", "apparmor"]}
+NEWEST = "trixie"  # the first whose AppArmor decides on user namespaces
 LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"]
 
 
 class Image:
-    """What a guest boots from: `disk`, and `kernels` by their version. `overlays` are their modules of
-    that name; all else that the tests need is in the kernels."""
+    """What a guest boots from: `disks` by the Debian release on them, and `kernels` by their version.
+    `overlays` are their modules of that name; all else that the tests need is in the kernels."""
 
-    def __init__(self, directory):
-        self.disk = directory / "root.ext4"
+    def __init__(self, directory, release):
+        self.release = release  # the host's
+        self.disks = {name: directory / f"root-{name}.ext4" for name in (release, NEWEST)}
         self.kernels = {version: directory / f"vmlinuz-{version}" for version in KERNEL_RELEASES}
         self.overlays = {version: directory / f"overlay-{version}.ko" for version in KERNEL_RELEASES}
 
@@ -83,15 +86,15 @@ def extract(package, pattern):
 
 
 def make_disk(scratch, archive, release, target):
-    """The guest's root file system, of the same Debian release as this host."""
+    """A guest's root file system, of that Debian release."""
     settings = scratch / "acquire.conf"
     settings.write_text(run("apt-config", "dump", "Acquire"))
-    tree = scratch / "root.tar"
+    tree = scratch / f"root-{release}.tar"
     run("mmdebstrap", "--quiet", "--mode=unshare", "--variant=essential", "--format=tar",
         f"--include={','.join([*PACKAGES, *RELEASE_PACKAGES[release]])}", f"--aptopt={settings}",
         *(f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT),
         release, tree, *source_lines(archive, release))
-    run(*in_namespace(HERE / "make-disk.sh", tree, HERE / "root", scratch / "root", target))
+    run(*in_namespace(HERE / "make-disk.sh", tree, HERE / "root", scratch / f"root-{release}", target))
     write_partition_table(target)
 
 
@@ -133,14 +136,16 @@ def make(directory, release):
     print(f"Making the guest's image and kernels from Debian packages, for {directory}", flush=True)
     archive = archives(release)
     aside = pathlib.Path(tempfile.mkdtemp(prefix="making-", dir=directory.parent))
+    made = Image(aside, release)
     try:
         for version, kernel_release in KERNEL_RELEASES.items():
-            made = Image(aside)
             make_kernel(aside, archive, kernel_release, made.kernels[version],
                         made.overlays[version])
-        make_disk(aside, archive, release, aside / "root.ext4")
+        for name, disk in made.disks.items():
+            make_disk(aside, archive, name, disk)
+        kept = {*made.disks.values(), *made.kernels.values(), *made.overlays.values()}
         for entry in aside.iterdir():
-            if entry.name != "root.ext4" and not entry.name.startswith(("vmlinuz-", "overlay-")):
+            if entry not in kept:
                 remove_tree(entry)
         aside.rename(directory)
     finally:
@@ -159,4 +164,4 @@ def provide():
             for old in [*cache.glob("guest-*"), *cache.glob("making-*")]:
                 remove_tree(old)
             make(directory, release)
-    return Image(directory)
+    return Image(directory, release)

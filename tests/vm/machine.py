@@ -22,7 +22,7 @@ def command_line(image, scene, input_disk, scratch):
                "-m", str(scene.memory_mb), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", f"file:{scratch}/console",
                "-kernel", str(image.kernels[scene.kernel]),
                "-append", " ".join(filter(None, parameters)), "-device", "nvme,id=nvme,serial=tests"]
-    disks = ((image.disk, "snapshot=on"), (input_disk, "readonly=on"), (scratch / "results", ""))
+    disks = ((image.disks[scene.release or image.release], "snapshot=on"), (input_disk, "readonly=on"), (scratch / "results", ""))
     for number, (path, options) in enumerate(disks, 1):
         drive = f"file={path},format=raw,if=none,id=disk{number},{options}".rstrip(",")
         command += ["-drive", drive,

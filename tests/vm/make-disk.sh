@@ -24,7 +24,7 @@ for unit in systemd-udevd.service systemd-udevd-control.socket systemd-udevd-ker
     systemd-modules-load.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount \
     systemd-remount-fs.service systemd-timesyncd.service sys-kernel-debug.mount \
     sys-kernel-tracing.mount sys-kernel-config.mount sys-fs-fuse-connections.mount \
-    dev-hugepages.mount dev-mqueue.mount kmod-static-nodes.service modprobe@.service; do
+    dev-hugepages.mount dev-mqueue.mount apparmor.service kmod-static-nodes.service modprobe@.service; do
     ln -sf /dev/null "$scratch/etc/systemd/system/$unit"
 done
 ln -s tests.target "$scratch/etc/systemd/system/default.target"

@@ -42,6 +42,7 @@ def make_input_disk(build, scratch, guest_image, python=IMAGE):
     """The tests, the programs, the modules, and an image under several names and a greedy one, or none."""
     tree, disk = scratch / "input", scratch / "input.ext4"
     shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(TESTS.parent / "packaging" / "debian", tree / "project" / "packaging" / "debian")
     for program in (*build.rglob("code-sandbox-mcp*"), *(build / name for name in BENCHES)):
         if program.is_file() and os.access(program, os.X_OK):
             target = tree / "project" / "build" / program.relative_to(build)

@@ -19,6 +19,7 @@ WARM = ("vm/guest/test_warm.py",)
 MEMORY = ("jail/test_memory_families.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
 SESSIONS = ("vm/guest/test_session_limits.py",)
+APPARMOR = ("vm/guest/test_apparmor.py",)
 NETWORK = ("vm/guest/test_network_here.py",)
 # No image of Bash and no git is in the guest. Before Linux 6.6, copies of folders are on disk.
 FOLDERS = ("protocol/test_folders.py", "protocol/test_copies_on_disk.py", "-k",
@@ -56,6 +57,8 @@ class Scene:
     parts: tuple
     systemd: bool = True
     append: str = ""
+    # The Debian release of its file system; empty: the host's.
+    release: str = ""
     memory_mb: int = 1536
     # One processor, and a clock that goes on by a nanosecond with each instruction of it: whatever
     # else the host does meanwhile, the guest sees none of it.
@@ -122,7 +125,8 @@ def weak_parts(expect):
 # Samples: the newer kernel with systemd takes each kind of delegation, by one of the ways to reach the
 # manager. The older kernel differs in the kernel's half only, systemd is the same; so it takes the
 # limits. Other scenes take only what their cgroups change. A sample of all scenes takes about
-# 13 minutes of guests, two at a time: login 150 s, container 70 s, TIER alone 15 to 25 s, a boot 11 s.
+# 13 minutes of guests, two at a time: login 150 s, container 70 s, AppArmor 30 s, TIER
+# alone 15 to 25 s, a boot 11 s.
 SCENES = (
     Scene("6.12-systemd", "6.12", SYSTEMD_PARTS, left_out=(
         "no-private-socket", "no-runtime-directory")),
@@ -158,6 +162,8 @@ SCENES = (
             done
         """),
     ), systemd=False, memory_mb=LARGE, left_out=("ends", "root-limits")),
+    Scene("apparmor", "6.12", (Part("root", APPARMOR, {}, way="root"),), systemd=False,
+          append="apparmor=1 security=apparmor", release="trixie"),
 )
 
 # Not a test: what a cgroup costs where there are some. See bench/bench_guest.py.

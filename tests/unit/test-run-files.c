@@ -306,6 +306,12 @@ static void inputs_take_no_place_of_others(void **state)
     assert_int_equal(place->files.more, 0);
 }
 
+static void make_inputs(const struct place *place, const struct run_input *inputs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        make(place->work_fd, inputs[i].name, "given", 1);
+}
+
 static void inputs_are_not_counted_among_many(void **state)
 {
     struct place *place = *state;
@@ -313,17 +319,19 @@ static void inputs_are_not_counted_among_many(void **state)
     static char names[INPUT_FILES_MAX][16];
     struct run_files_source source = {.code_name = "main.py"};
     const size_t left = RUN_FILES_LOOKED_MAX + 500;
+    for (size_t i = 0; i < INPUT_FILES_MAX; i++) {
+        snprintf(names[i], sizeof(names[i]), "%zu", i);
+        inputs[i] = (struct run_input){names[i], "given", 5};
+    }
+    /* Some on each side of the others: a tmpfs lists the newest first. */
+    make_inputs(place, inputs, INPUT_FILES_MAX / 2);
     for (size_t i = 0; i < left; i++) {
         char name[16];
         snprintf(name, sizeof(name), "left-%zu", i);
         make(place->work_fd, name, "", 2);
     }
     make(place->work_fd, "main.py", "the program", 1);
-    for (size_t i = 0; i < INPUT_FILES_MAX; i++) {
-        snprintf(names[i], sizeof(names[i]), "%zu", i);
-        inputs[i] = (struct run_input){names[i], "given", 5};
-        make(place->work_fd, names[i], "given", 1);
-    }
+    make_inputs(place, &inputs[INPUT_FILES_MAX / 2], INPUT_FILES_MAX - INPUT_FILES_MAX / 2);
     OWNED_FD int fd = make_parcel(inputs, INPUT_FILES_MAX, &source.inputs);
     collect_with(place, &source);
     assert_in_range(place->files.more, left - RUN_FILES_MAX - INPUT_FILES_MAX,

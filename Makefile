@@ -50,7 +50,7 @@ ALL_STAGES = analyze unit valgrind project protocol policy changes conformance i
 .PHONY: test test-all lint $(ALL_STAGES:%=test-%)
 test: packages-test
 	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)
-test-all: packages-test
+test-all: packages-test-all
 	@$(PYTHON) tests/run.py --whole $(STAGES)
 $(ALL_STAGES:%=test-%): test-%:
 	@.ci/install-packages build check $*
@@ -119,7 +119,7 @@ clean:
 
 # Each stage installs only its own needs.
 STAGES_NOW = $(or $(STAGES),lint $(ALL_STAGES))
-.PHONY: packages-build packages-check packages-demo packages-fuzz packages-lint packages-test
+.PHONY: packages-build packages-check packages-demo packages-fuzz packages-lint packages-test packages-test-all
 packages-build:
 	@.ci/install-packages build
 packages-check:
@@ -130,8 +130,11 @@ packages-fuzz:
 	@.ci/install-packages build fuzz
 packages-lint:
 	@.ci/install-packages build check lint
+STAGES_PREPARED = $(if $(filter 1,$(WITHOUT_VM)),$(filter-out vm,$(STAGES_NOW)),$(STAGES_NOW))
 packages-test:
-	@.ci/install-packages build check $(if $(filter 1,$(WITHOUT_VM)),$(filter-out vm,$(STAGES_NOW)),$(STAGES_NOW))
+	@.ci/install-packages build check $(STAGES_PREPARED)
+packages-test-all:
+	@.ci/install-packages build check $(patsubst vm,vm-whole,$(STAGES_PREPARED))
 
 .PHONY: help
 help:

@@ -30,7 +30,7 @@ def main():
         scratch = pathlib.Path(directory)
         try:
             guest_image = image.provide()
-            disk = run_scenes.make_input_disk(build, scratch, guest_image, python=None)
+            disk = run_scenes.make_input_disk(build, scratch, guest_image)
             outcome = machine.boot(guest_image, scenes.BENCH, disk, scratch, SECONDS_MAX)
         except debian.Unavailable as error:
             sys.exit(f"the guest cannot be made: {error}")

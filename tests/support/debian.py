@@ -57,10 +57,10 @@ def source_lines(archive, release):
 class PrivateApt:
     """apt for one release, in a directory of its own; proxies and such are the host's.
 
-    `installed` is dpkg's record of what is installed.
+    `installed` is dpkg's record of what is installed; `architecture` another than the host's.
     """
 
-    def __init__(self, directory, lines, installed=""):
+    def __init__(self, directory, lines, installed="", architecture=None):
         for name in ("state/lists/partial", "cache/archives/partial"):
             (directory / name).mkdir(parents=True)
         (directory / "status").write_text(installed)
@@ -73,7 +73,8 @@ class PrivateApt:
             f'Dir::State::status "{directory}/status";\n'
             f'Dir::Cache "{directory}/cache";\n'
             # Hooks of the host would want to work on the host.
-            "#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n")
+            "#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n"
+            + (f'APT::Architecture "{architecture}";\n#clear APT::Architectures;\n' if architecture else ""))
         self("apt-get", "update", "-qq")
 
     def __call__(self, program, *arguments):

@@ -5,6 +5,7 @@ namespace. The mirror is the one that the host's apt has been using, and what co
 verified with Debian's keyring.
 """
 
+import contextlib
 import hashlib
 import lzma
 import os
@@ -62,15 +63,16 @@ def host_release():
     return name
 
 
-def make_kernel(scratch, archive, release, kernel, overlay):
+def make_kernel(scratch, archive, release, kernel, overlay, architecture="amd64"):
     """The newest kernel of that release, for virtual machines, and its module."""
     directory = scratch / release
     directory.mkdir()
-    apt = PrivateApt(directory, source_lines(archive, release))
-    shown = apt("apt-cache", "show", "--no-all-versions", "linux-image-cloud-amd64")
+    apt = PrivateApt(directory, source_lines(archive, release), architecture=architecture)
+    name = f"linux-image-cloud-{architecture}"
+    shown = apt("apt-cache", "show", "--no-all-versions", name)
     package = re.search(r"^Depends: (linux-image-\S+)", shown, re.MULTILINE)
     if not package:
-        raise Unavailable(f"linux-image-cloud-amd64 of Debian {release} names no kernel")
+        raise Unavailable(f"{name} of Debian {release} names no kernel")
     archive = apt.download(package[1])
     kernel.write_bytes(extract(archive, "./boot/vmlinuz-*"))
     module = extract(archive, "*/kernel/fs/overlayfs/overlay.ko*")
@@ -87,14 +89,23 @@ def extract(package, pattern):
 
 def make_disk(scratch, archive, release, target):
     """A guest's root file system, of that Debian release."""
+    tree = scratch / f"root-{release}.tar"
+    bootstrap(scratch, archive, release, tree, "--variant=essential",
+              f"--include={','.join([*PACKAGES, *RELEASE_PACKAGES[release]])}",
+              *(f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT))
+    disk_of(scratch, tree, target)
+
+
+def bootstrap(scratch, archive, release, target, *options):
+    """An archive of a new root file system, from the mirror and with the proxies of this host."""
     settings = scratch / "acquire.conf"
     settings.write_text(run("apt-config", "dump", "Acquire"))
-    tree = scratch / f"root-{release}.tar"
-    run("mmdebstrap", "--quiet", "--mode=unshare", "--variant=essential", "--format=tar",
-        f"--include={','.join([*PACKAGES, *RELEASE_PACKAGES[release]])}", f"--aptopt={settings}",
-        *(f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT),
-        release, tree, *source_lines(archive, release))
-    run(*in_namespace(HERE / "make-disk.sh", tree, HERE / "root", scratch / f"root-{release}", target))
+    run("mmdebstrap", "--quiet", "--mode=unshare", "--format=tar", f"--aptopt={settings}", *options, release, target,
+        *source_lines(archive, release))
+
+
+def disk_of(scratch, tree, target):
+    run(*in_namespace(HERE / "make-disk.sh", tree, HERE / "root", scratch / "root", target))
     write_partition_table(target)
 
 
@@ -108,10 +119,10 @@ def write_partition_table(disk):
         file.write(struct.pack("<I2x", DISK_SIGNATURE) + partition + bytes(48) + b"\x55\xaa")
 
 
-def recipe_hash(release):
+def recipe_hash(release, *further):
     """What an image depends on: a change makes a new one."""
     digest = hashlib.sha256(release.encode())
-    for path in [HERE / "image.py", HERE / "make-disk.sh", *sorted((HERE / "root").rglob("*"))]:
+    for path in [HERE / "image.py", HERE / "make-disk.sh", *further, *sorted((HERE / "root").rglob("*"))]:
         if path.is_file():
             digest.update(str(path.relative_to(HERE)).encode() + path.read_bytes())
     return digest.hexdigest()[:16]
@@ -132,18 +143,13 @@ def remove_tree(path):
     run(*in_namespace("rm", "-rf", path))
 
 
-def make(directory, release):
-    print(f"Making the guest's image and kernels from Debian packages, for {directory}", flush=True)
-    archive = archives(release)
+@contextlib.contextmanager
+def made_aside(directory):
+    """A scratch directory whose files are kept in `directory`, but for what the block does not name."""
     aside = pathlib.Path(tempfile.mkdtemp(prefix="making-", dir=directory.parent))
-    made = Image(aside, release)
+    kept = set()
     try:
-        for version, kernel_release in KERNEL_RELEASES.items():
-            make_kernel(aside, archive, kernel_release, made.kernels[version],
-                        made.overlays[version])
-        for name, disk in made.disks.items():
-            make_disk(aside, archive, name, disk)
-        kept = {*made.disks.values(), *made.kernels.values(), *made.overlays.values()}
+        yield aside, kept
         for entry in aside.iterdir():
             if entry not in kept:
                 remove_tree(entry)
@@ -152,16 +158,35 @@ def make(directory, release):
         remove_tree(aside)
 
 
+def make(directory, release):
+    print(f"Making the guest's image and kernels from Debian packages, for {directory}", flush=True)
+    archive = archives(release)
+    with made_aside(directory) as (aside, kept):
+        made = Image(aside, release)
+        for version, kernel_release in KERNEL_RELEASES.items():
+            make_kernel(aside, archive, kernel_release, made.kernels[version],
+                        made.overlays[version])
+        for name, disk in made.disks.items():
+            make_disk(aside, archive, name, disk)
+        kept.update(made.disks.values(), made.kernels.values(), made.overlays.values())
+
+
+def provide_directory(name, recipe, make_it):
+    """The directory of that name in the cache, made if it is not there, in place of others of its kind."""
+    cache = debian.cache_directory()
+    cache.mkdir(parents=True, exist_ok=True)
+    directory = cache / f"{name}-{recipe}"
+    with locked(cache):
+        if not directory.is_dir():
+            for old in [*cache.glob(f"{name}-*"), *cache.glob("making-*")]:
+                remove_tree(old)
+            make_it(directory)
+    return directory
+
+
 def provide():
     """The image, made if it is not there. Unavailable says why it cannot be."""
     check_host()
     release = host_release()
-    cache = debian.cache_directory()
-    cache.mkdir(parents=True, exist_ok=True)
-    directory = cache / f"guest-{recipe_hash(release)}"
-    with locked(cache):
-        if not directory.is_dir():
-            for old in [*cache.glob("guest-*"), *cache.glob("making-*")]:
-                remove_tree(old)
-            make(directory, release)
+    directory = provide_directory("guest", recipe_hash(release), lambda directory: make(directory, release))
     return Image(directory, release)

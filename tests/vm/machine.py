@@ -8,18 +8,24 @@ from image import ROOT
 
 AS_FAST_AS_IT_CAN = ("-accel", "tcg,thread=multi", "-smp", "2")
 COUNTED = ("-accel", "tcg,thread=single", "-smp", "1", "-icount", "shift=0,sleep=off")
+# The emulator, and the kernel's console. The processor's own signing of pointers is slow to emulate.
+EMULATORS = {
+    "x86_64": (["qemu-system-x86_64", "-machine", "q35", "-cpu", "max"], "ttyS0"),
+    "aarch64": (["qemu-system-aarch64", "-machine", "virt", "-cpu", "max,pauth-impdef=on"], "ttyAMA0"),
+}
 RESULTS_BYTES = 32 << 20
 
 
 def command_line(image, scene, input_disk, scratch):
     """Emulated, not virtualised: /dev/kvm is not for everyone, and this is the same everywhere."""
-    parameters = ["console=ttyS0", "quiet", "panic=-1", f"root={ROOT}", "rootwait", "rw",
+    emulator, console = EMULATORS[scene.architecture]
+    parameters = [f"console={console}", "quiet", "panic=-1", f"root={ROOT}", "rootwait", "rw",
                   "mitigations=off", f"tests.scene={scene.name}", scene.append]
     if not scene.systemd:
         parameters.append("init=/usr/local/sbin/begin.sh")
     speed = COUNTED if scene.counted else AS_FAST_AS_IT_CAN
-    command = ["qemu-system-x86_64", *speed, "-machine", "q35", "-cpu", "max",
-               "-m", str(scene.memory_mb), "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", f"file:{scratch}/console",
+    command = [*emulator, *speed, "-m", str(scene.memory_mb), "-nodefaults", "-no-user-config", "-no-reboot",
+               "-display", "none", "-serial", f"file:{scratch}/console",
                "-kernel", str(image.kernels[scene.kernel]),
                "-append", " ".join(filter(None, parameters)), "-device", "nvme,id=nvme,serial=tests"]
     disks = ((image.disks[scene.release or image.release], "snapshot=on"), (input_disk, "readonly=on"), (scratch / "results", ""))

@@ -10,11 +10,21 @@ tar -C "$scratch" --exclude='./dev/*' -xf "$tar"
 cp -r --preserve=mode "$files/." "$scratch"
 chown -R 0:0 "$scratch/usr/local" "$scratch/etc/systemd/system"
 
-chroot "$scratch" useradd --create-home --shell /bin/bash --uid 1000 tester
+if test -e "$scratch/etc/passwd"; then
+    chroot "$scratch" useradd --create-home --shell /bin/bash --uid 1000 tester
+else
+    # Only unpacked, for another processor: its programs do not run here.
+    for file in passwd group; do
+        cp "$scratch/usr/share/base-passwd/$file.master" "$scratch/etc/$file"
+    done
+    echo 'tester:x:1000:1000::/home/tester:/bin/bash' >>"$scratch/etc/passwd"
+    echo 'tester:x:1000:' >>"$scratch/etc/group"
+    install --directory --owner=1000 --group=1000 "$scratch/home/tester"
+fi
 : >"$scratch/etc/fstab"
 : >"$scratch/etc/machine-id"
 echo guest >"$scratch/etc/hostname"
-mkdir "$scratch/mnt/tests"
+mkdir -p "$scratch/mnt/tests"
 
 # What takes time at boot under emulation and is of no use to the tests.
 for unit in systemd-udevd.service systemd-udevd-control.socket systemd-udevd-kernel.socket \

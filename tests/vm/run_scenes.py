@@ -20,6 +20,7 @@ import xml.etree.ElementTree
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))  # where "support" is
 
+import arm64
 import image
 import machine
 import scenes
@@ -35,27 +36,33 @@ CONSOLE_LINES = 40
 PASSED_ON = ("MUST_WORK", "CODE_SANDBOX_WHOLE")
 IMAGE = "python-slim"
 NAMES = ("python", "python-slim", "bash")  # of the same image, which also has a shell
+PROGRAMS = ("code-sandbox-mcp*", "tests/unit/test-*", "tests/fuzz/replay-*")
 BENCHES = ("tests/bench/bench-runs", "tests/bench/nothing")
 
 
-def make_input_disk(build, scratch, guest_image, python=IMAGE):
-    """The tests, the programs, the modules, and an image under several names and a greedy one, or none."""
+def fill_store(server, store, scratch):
+    """An image under several names, whose layers are there once, and a greedy one."""
+    for name in NAMES:
+        images.copy_image(images.user_images() / IMAGE, store / "code-sandbox-mcp" / "images", name)
+    greedy = greedy_store(server, scratch / "greedy", "time")
+    images.copy_image(greedy / "code-sandbox-mcp" / "images" / "greedy", store / "code-sandbox-mcp" / "images")
+
+
+def make_input_disk(build, scratch, guest_image, fill=None):
+    """The tests, the programs, the modules, and what fill() writes to a directory."""
     tree, disk = scratch / "input", scratch / "input.ext4"
     shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(TESTS.parent / "packaging" / "debian", tree / "project" / "packaging" / "debian")
-    for program in (*build.rglob("code-sandbox-mcp*"), *(build / name for name in BENCHES)):
+    programs = [program for pattern in PROGRAMS for program in build.rglob(pattern)]
+    for program in (*programs, *(build / name for name in BENCHES)):
         if program.is_file() and os.access(program, os.X_OK):
             target = tree / "project" / "build" / program.relative_to(build)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(program, target)
     for overlay in guest_image.overlays.values():
         shutil.copy(overlay, tree)
-    if python:
-        store = tree / "store" / "code-sandbox-mcp" / "images"
-        for name in NAMES:  # the layers are there once
-            images.copy_image(images.user_images() / python, store, name)
-        greedy = greedy_store(build / "mcp" / "code-sandbox-mcp", scratch / "greedy", "time")
-        images.copy_image(greedy / "code-sandbox-mcp" / "images" / "greedy", store)
+    if fill:
+        fill(tree)
     (tree / "settings.json").write_text(json.dumps({
         "whole": WHOLE, "part_seconds": SCENE_SECONDS,
         "environment": {key: os.environ[key] for key in PASSED_ON if key in os.environ}}))
@@ -64,6 +71,25 @@ def make_input_disk(build, scratch, guest_image, python=IMAGE):
                "mke2fs", "-q", "-t", "ext4", "-L", "tests", "-O", "^has_journal", "-d", tree, disk, "1G")
     shutil.rmtree(tree)
     return disk
+
+
+def prepare(build, scratch):
+    """What guests of this machine's architecture boot from: an image and a disk with the tests."""
+    guest_image, server = image.provide(), build / "mcp" / "code-sandbox-mcp"
+    return guest_image, make_input_disk(build, scratch, guest_image,
+                                        lambda tree: fill_store(server, tree / "store", scratch))
+
+
+def prepare_arm64(build, scratch):
+    guest_image, server = arm64.provide(), build / "mcp" / "code-sandbox-mcp"
+
+    def fill(tree):
+        arm64.fill_store(guest_image, server, tree / "store", scratch)
+        (tree / "answers.json").write_text(json.dumps(arm64.answers(server)))
+    return guest_image, make_input_disk(arm64.cross_build(TESTS.parent, scratch), scratch, guest_image, fill)
+
+
+PREPARATIONS = {"x86_64": prepare, "aarch64": prepare_arm64}
 
 
 def run_scene(guest_image, scene, input_disk, scratch, deadline):
@@ -130,11 +156,16 @@ class Report:
 
 def run_all(chosen, build, scratch, report):
     deadline = time.monotonic() + BUDGET_SECONDS
-    guest_image = image.provide()
-    input_disk = make_input_disk(build, scratch, guest_image)
+    prepared = {}
+    for scene in chosen:
+        directory = scratch / scene.architecture
+        if scene.architecture not in prepared:
+            directory.mkdir()
+            prepared[scene.architecture] = PREPARATIONS[scene.architecture](build, directory)
 
     def job(scene):
         begin = time.monotonic()
+        guest_image, input_disk = prepared[scene.architecture]
         outcome = run_scene(guest_image, scene, input_disk, scratch, deadline)
         report.add(scene, outcome, time.monotonic() - begin)
 
@@ -155,7 +186,10 @@ def main():
     for name in arguments.scenes:
         if name not in known:
             parser.error(f"there is no scene {name!r}")
-    chosen = [known[name] for name in arguments.scenes] or scenes.SCENES
+    named = [known[name] for name in arguments.scenes] or scenes.SCENES
+    chosen = [scene for scene in named if scene.parts_now(WHOLE)]
+    if len(chosen) < len(named):
+        print(f"sampled; make test-all boots: {', '.join(scene.name for scene in named if scene not in chosen)}")
     report = Report()
     with tempfile.TemporaryDirectory(prefix="code-sandbox-vm-", dir="/var/tmp") as scratch:
         try:

@@ -59,6 +59,8 @@ class Scene:
     append: str = ""
     # The Debian release of its file system; empty: the host's.
     release: str = ""
+    # Of the emulated processor, as uname(2) names it. See arm64.py for the other.
+    architecture: str = "x86_64"
     memory_mb: int = 1536
     # One processor, and a clock that goes on by a nanosecond with each instruction of it: whatever
     # else the host does meanwhile, the guest sees none of it.
@@ -164,6 +166,11 @@ SCENES = (
     ), systemd=False, memory_mb=LARGE, left_out=("ends", "root-limits")),
     Scene("apparmor", "6.12", (Part("root", APPARMOR, {}, way="root"),), systemd=False,
           append="apparmor=1 security=apparmor", release="trixie"),
+    Scene("arm64", "6.12", (
+        Part("programs", ("vm/guest/test_programs.py",), {}, way="bare"),
+        Part("walls", ("jail/test_walls.py", "jail/test_system_calls.py"), {}, way="bare"),
+        Part("units", ("vm/guest/test_units.py",), {}, way="bare"),
+    ), systemd=False, architecture="aarch64", memory_mb=LARGE, left_out=("programs", "walls", "units")),
 )
 
 # Not a test: what a cgroup costs where there are some. See bench/bench_guest.py.

@@ -26,7 +26,7 @@ RESULTS_NAMESPACE = "3"  # of the NVMe disk: see machine.py
 SWAP_BYTES = 256 << 20
 USER, USER_ID = "tester", 1000
 REBOOT_POWER_OFF = 0x4321FEDC
-FINIT_MODULE = 313  # of x86-64
+FINIT_MODULE = {"x86_64": 313, "aarch64": 273}[os.uname().machine]
 
 
 def su(command):

@@ -99,6 +99,15 @@ def test_a_sample_of_the_older_kernel_takes_what_it_changes():
         ("folders", scenes.FOLDERS)]
 
 
+def test_architecture_that_is_unavailable_fails_and_stops_no_other(monkeypatch, tmp_path, capsys):
+    def unavailable(_build, _scratch):
+        raise run_scenes.debian.Unavailable("there is no such emulator")
+    monkeypatch.setattr(run_scenes, "PREPARATIONS", {"x86_64": lambda _build, _scratch: "both", "aarch64": unavailable})
+    report = run_scenes.Report()
+    assert run_scenes.prepare_all(scenes.SCENES, None, tmp_path, report) == {"x86_64": "both"}
+    assert report.failed() and "there is no such emulator" in capsys.readouterr().out
+
+
 def test_without_time_left_no_guest_is_booted_and_its_parts_fail(tally_of, monkeypatch):
     monkeypatch.setattr(machine, "boot", None)
     outcome = run_scenes.run_scene(None, SCENE, None, None, time.monotonic() - 1)

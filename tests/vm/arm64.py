@@ -32,6 +32,7 @@ FILL = """
     cp usr/share/libc-bin/nsswitch.conf etc
 """
 
+
 class Image:
     """Of the same shape as image.Image; `tree` is an archive of the root file system."""
 

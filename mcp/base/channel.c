@@ -51,11 +51,12 @@ void channel_stop_reading(struct channel *channel)
     buffer_release(&channel->incoming);
 }
 
-static void give_up_output(struct channel *channel, enum channel_end end)
+static void give_up_output(struct channel *channel, enum channel_end end, int error)
 {
     if (!channel->writing)
         return;
     channel->writing = false;
+    channel->output_error = error;
     loop_unwatch(channel->loop, &channel->output.watch);
     buffer_release(&channel->outgoing);
     channel->written = 0;
@@ -63,14 +64,15 @@ static void give_up_output(struct channel *channel, enum channel_end end)
 }
 
 /*
- * Delivers complete lines, unless paused because the client does not read its answers. A handler
- * may stop reading.
+ * Delivers complete lines, unless held, or paused because the client does not read its answers. A
+ * handler may stop reading, or hold.
  */
 static void deliver_lines(struct channel *channel, bool also_paused)
 {
     size_t start = 0;
     bool is_all = false;
-    while (channel->reading && (also_paused || !channel->paused)) {
+    channel->delivering = true;
+    while (channel->reading && !channel->held && (also_paused || !channel->paused)) {
         const char *data = channel->incoming.data;
         const char *newline =
             memchr(data + channel->scanned, '\n', channel->incoming.length - channel->scanned);
@@ -84,6 +86,7 @@ static void deliver_lines(struct channel *channel, bool also_paused)
         channel->skipping = false;
         start = end + 1;
     }
+    channel->delivering = false;
     if (!channel->reading)
         return;
     buffer_consume(&channel->incoming, start);
@@ -103,10 +106,15 @@ static void bound_line(struct channel *channel)
     channel->scanned = channel->incoming.length;
 }
 
+/* At the end of the input: delivers what is left of it, now or when no longer held. */
 static void end_input(struct channel *channel)
 {
+    channel->input_ended = true;
+    loop_unwatch(channel->loop, &channel->input.watch);
     if (channel->incoming.length > 0)
         deliver_lines(channel, true);
+    if (channel->held)
+        return;
     if (channel->reading && channel->incoming.length > 0 && !channel->skipping)
         channel->observer->line(channel->observer->data, channel->incoming.data,
                                 channel->incoming.length);
@@ -120,7 +128,7 @@ static void take_lines(struct channel *channel)
 {
     if (channel->incoming.length > 0)
         deliver_lines(channel, false);
-    if (channel->reading && !channel->paused)
+    if (channel->reading && !channel->paused && !channel->held)
         bound_line(channel);
 }
 
@@ -136,6 +144,7 @@ static void input_ready(struct loop_watch *watch, uint32_t events)
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (count <= 0) {
+        channel->input_error = count < 0 ? errno : 0;
         end_input(channel);
         return;
     }
@@ -171,7 +180,7 @@ static void forget_written(struct channel *channel)
 /* Watches the descriptors for the pending work. */
 static void wait_again(struct channel *channel)
 {
-    if (channel->reading)
+    if (channel->reading && !channel->held && !channel->input_ended)
         watch_side(channel, &channel->input, channel->paused ? 0 : EPOLLIN);
     if (channel->writing)
         watch_side(channel, &channel->output, channel_unsent(channel) > 0 ? EPOLLOUT : 0);
@@ -193,13 +202,13 @@ static void output_ready(struct loop_watch *watch, uint32_t events)
 {
     struct channel *channel = container_of(watch, struct channel, output.watch);
     if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
-        give_up_output(channel, CHANNEL_OUTPUT_GONE);
+        give_up_output(channel, CHANNEL_OUTPUT_GONE, EPIPE);
         return;
     }
     ssize_t count =
         write_some(channel, channel->outgoing.data + channel->written, channel_unsent(channel));
     if (count < 0 && errno != EAGAIN && errno != EINTR) {
-        give_up_output(channel, CHANNEL_OUTPUT_GONE);
+        give_up_output(channel, CHANNEL_OUTPUT_GONE, errno);
         return;
     }
     if (count <= 0)
@@ -243,19 +252,41 @@ void channel_close(struct channel *channel)
     buffer_release(&channel->outgoing);
 }
 
+void channel_set_output_max(struct channel *channel, size_t bytes)
+{
+    channel->outgoing.maximum = bytes;
+}
+
 void channel_send(struct channel *channel, const char *line, size_t length)
 {
     if (!channel->writing)
         return;
     struct buffer *outgoing = &channel->outgoing;
     if (buffer_reserve(outgoing, length + 1) < 0) {
-        give_up_output(channel, CHANNEL_OUTPUT_FULL);
+        give_up_output(channel, CHANNEL_OUTPUT_FULL, ENOBUFS);
         return;
     }
     buffer_append(outgoing, line, length);
     buffer_append(outgoing, "\n", 1);
     pause_if_full(channel);
     wait_again(channel);
+}
+
+void channel_hold(struct channel *channel, bool hold)
+{
+    if (channel->held == hold)
+        return;
+    channel->held = hold;
+    if (hold) {
+        loop_unwatch(channel->loop, &channel->input.watch);
+    } else if (channel->delivering) {
+        wait_again(channel); /* the next line follows from there */
+    } else if (channel->input_ended && channel->reading) {
+        end_input(channel);
+    } else {
+        take_lines(channel);
+        wait_again(channel);
+    }
 }
 
 bool channel_is_drained(const struct channel *channel)

@@ -1,5 +1,5 @@
 /*
- * Lines over two descriptors: stdin and stdout of a server.
+ * Lines over two descriptors: stdin and stdout of a server or of `batch`.
  *
  * No flag of the descriptors is changed, because the open file descriptions are shared with the
  * process that started us: O_NONBLOCK on a terminal or pipe would make its reads fail. Reads happen
@@ -58,16 +58,33 @@ struct channel {
     bool reading; /* not stopped, not at the end of input */
     bool writing; /* output is neither gone nor full */
     bool paused; /* the client does not read: lines wait */
+    bool held; /* by channel_hold() */
+    bool delivering; /* an observer is being handed lines */
+    bool input_ended; /* what is left of it waits while held */
+    int input_error, output_error; /* why they ended: a positive errno; 0: as they should */
     bool output_no_socket; /* send(2) has refused it */
 };
+
+#define CHANNEL_SIDE_NONE {.fd = -1, .ready_fd = -1, .watch = {.fd = -1}}
+/* Not open yet; may be closed. */
+#define CHANNEL_NONE ((struct channel){.input = CHANNEL_SIDE_NONE, .output = CHANNEL_SIDE_NONE})
 
 /* 0 or a negative errno. `observer` is kept. */
 int channel_open(struct channel *channel, struct loop *loop, int input_fd, int output_fd,
                  const struct channel_observer *observer);
 void channel_close(struct channel *channel);
 
+/* Of what is sent but not yet written; otherwise OUTPUT_MAX. */
+void channel_set_output_max(struct channel *channel, size_t bytes);
+
 /* Queues a line and appends a newline. `line` contains none. */
 void channel_send(struct channel *channel, const char *line, size_t length);
+
+/*
+ * While held, no line is delivered and nothing is read: the owner has no room for another. Lines that
+ * are already here may be delivered by the call that ends it.
+ */
+void channel_hold(struct channel *channel, bool hold);
 
 /* Reads no more. */
 void channel_stop_reading(struct channel *channel);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,6 +104,15 @@ void log_note(const char *format, ...)
     begin_json(writer, "warning");
     json_text_member(writer, "message", note);
     end_json(writer, &text);
+}
+
+void log_note_lines(const char *text)
+{
+    while (text != NULL && *text != '\0') {
+        size_t length = strcspn(text, "\n");
+        log_note("%.*s", (int)length, text);
+        text += length + (text[length] == '\n');
+    }
 }
 
 static double milliseconds_of(int64_t nanoseconds)

@@ -40,6 +40,9 @@ int log_open(const struct log_options *options, struct fault *fault);
 /* Writes "code-sandbox-mcp: NOTE" and a newline in one write(2), truncated if too long. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A note for each line of the text, which may be NULL. */
+void log_note_lines(const char *text);
+
 /* How a call ended. */
 struct log_call {
     const char *tool;

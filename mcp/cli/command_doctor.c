@@ -411,7 +411,7 @@ static int doctor(const struct command *command, int argc, char **argv)
 {
     OWNED(doctor_options_release)
     struct doctor_options options = {.settings = settings_default()};
-    void *const data[] = {&options, &options.settings, &options.settings};
+    void *const data[] = {&options, &options.settings, &options.settings, &options.settings};
     int operands = 0;
     int status = EXIT_DONE;
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
@@ -440,7 +440,7 @@ static int doctor(const struct command *command, int argc, char **argv)
 }
 
 static const struct option *const doctor_options[] = {own_options, settings_of_runs,
-                                                      settings_of_server, NULL};
+                                                      settings_of_many, settings_of_server, NULL};
 
 const struct command command_doctor = {
     .name = "doctor",

@@ -25,9 +25,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Both streams as they are kept, in JSON, where a byte may need six, and the rest of the record. */
-#define RESULT_JSON_MAX(kept) (2 * 6 * (kept) + MEBIBYTE)
-
 /* What the command line says. */
 struct run_options {
     struct settings settings;
@@ -113,29 +110,6 @@ static void stream_output(void *data, enum output_stream stream, const char *byt
                   length);
 }
 
-/* Head, what was cut, tail. */
-static int join_capture(const struct capture *capture, struct buffer *text)
-{
-    int r = buffer_append(text, capture->head.data, capture->head.length);
-    if (r == 0 && capture->cut > 0)
-        r = buffer_format(text, "\n[... %llu bytes not kept ...]\n",
-                          (unsigned long long)capture->cut);
-    return r < 0 ? r : buffer_append(text, capture->tail.data, capture->tail.length);
-}
-
-static void write_capture(struct json_writer *writer, const char *key,
-                          const struct capture *capture)
-{
-    OWNED(buffer_release)
-    struct buffer text = BUFFER(RESULT_JSON_MAX(capture->head.length + capture->tail.length));
-    int r = join_capture(capture, &text);
-    json_key(writer, key);
-    if (r == 0)
-        json_string(writer, text.data, text.length);
-    else
-        json_null(writer);
-}
-
 /* Closes the writer and prints its text as a line. 0 or a negative errno. */
 static int print_json(struct execution *execution, struct json_writer *writer, struct buffer *text)
 {
@@ -196,20 +170,10 @@ static int print_record(struct execution *execution, const struct result_files *
         .check = execution->check,
     };
     json_begin_object(writer);
-    write_capture(writer, "stdout", &result->out);
-    write_capture(writer, "stderr", &result->err);
+    result_json_write_output(writer, result);
     result_json_write_members(writer, &record);
     json_end_object(writer);
     return print_json(execution, writer, &text);
-}
-
-static void tell_lines(char *line)
-{
-    while (line != NULL && *line != '\0') {
-        size_t length = strcspn(line, "\n");
-        log_note("%.*s", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
 }
 
 /* Shown even if all went well: a hook runs later, outside of any sandbox. */
@@ -217,14 +181,14 @@ static void tell_appeared(const struct run_result *result)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
     if (mounts_warn(&result->appeared, &text) == 0 && text.length > 0)
-        tell_lines(buffer_string(&text));
+        log_note_lines(buffer_string(&text));
 }
 
 static void tell_changes(const struct folder_patches *patches)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(128 * KIBIBYTE);
     if (changes_text_note(patches, 0, false, &text) == 0 && text.length > 0)
-        tell_lines(buffer_string(&text));
+        log_note_lines(buffer_string(&text));
 }
 
 /* Notes for the person, unless all went well. An exit code of the program's own is no news. */
@@ -235,7 +199,7 @@ static void tell_end(const struct run_result *result, const struct policy *netwo
     int r = result_json_is_success(result) ? 0 : outcome_text_advise(result, &person, &text);
     if (r == 0 && result->outcome != OUTCOME_EXITED)
         r = outcome_text_describe(result, &text);
-    tell_lines(r == 0 && text.length > 0 ? buffer_string(&text) : NULL);
+    log_note_lines(r == 0 && text.length > 0 ? buffer_string(&text) : NULL);
 }
 
 /* The name is the snippet's, the path may be, in parts. */
@@ -404,7 +368,7 @@ static int refuse_to_run(const struct run_options *options, const struct finding
     char *lines = buffer_string(&text);
     fault_set(&fault, EPERM, "%s", lines != NULL ? lines : "Not run: the rules refuse it");
     print_refusal(options, &fault);
-    tell_lines(lines);
+    log_note_lines(lines);
     return EXIT_RUN_FAILED;
 }
 
@@ -432,7 +396,7 @@ static int check_and_run(const struct run_options *options, const struct buffer 
         if (program.check.has_failed)
             log_note("Policy: the program was not checked: %s", findings->unchecked);
         findings_text_list(findings, SEVERITY_WARN, "Policy: ", &text);
-        tell_lines(text.length > 0 ? buffer_string(&text) : NULL);
+        log_note_lines(text.length > 0 ? buffer_string(&text) : NULL);
         status = run_code(options, code, is_checked ? &program.check : NULL);
     }
     program_check_close(&program);

@@ -25,7 +25,7 @@ static void tell_unchecked(const struct settings *settings)
 static int serve(const struct command *command, int argc, char **argv)
 {
     OWNED(settings_release) struct settings settings = settings_default();
-    void *const data[] = {&settings, &settings};
+    void *const data[] = {&settings, &settings, &settings};
     int operands = 0;
     int status = EXIT_DONE;
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
@@ -53,7 +53,8 @@ static int serve(const struct command *command, int argc, char **argv)
     return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-static const struct option *const serve_options[] = {settings_of_runs, settings_of_server, NULL};
+static const struct option *const serve_options[] = {settings_of_runs, settings_of_many,
+                                                     settings_of_server, NULL};
 
 const struct command command_serve = {
     .name = "serve",

@@ -118,7 +118,7 @@ const struct option settings_of_runs[] = {
     {0},
 };
 
-const struct option settings_of_server[] = {
+const struct option settings_of_many[] = {
     {"--timeout-max", "SECONDS", "longest time a call may ask for\n(the value of --timeout)",
      settings_remember,
      SETTING(SETTING_SECONDS, "SANDBOX_TIMEOUT_MAX", "timeout_max", AT(wall_max_ms), .low = 1,
@@ -127,6 +127,10 @@ const struct option settings_of_server[] = {
      settings_remember,
      SETTING(SETTING_COUNT, "SANDBOX_PARALLEL", "parallel", AT(engine.parallel), .low = 1,
              .high = PARALLEL_MAX)},
+    {0},
+};
+
+const struct option settings_of_server[] = {
     {"--warm", "N", "prewarmed sandboxes for each language in use;\n0 turns them off (2)",
      settings_remember,
      SETTING(SETTING_COUNT, "SANDBOX_WARM", "warm", AT(engine.warm), .low = 0,
@@ -164,7 +168,8 @@ const struct option settings_of_server[] = {
     {0},
 };
 
-const struct option *const setting_tables[] = {settings_of_runs, settings_of_server, NULL};
+const struct option *const setting_tables[] = {settings_of_runs, settings_of_many,
+                                               settings_of_server, NULL};
 
 static int read_choice(const struct setting *setting, const char *what, const char *value,
                        unsigned *ret_choice, struct fault *fault)

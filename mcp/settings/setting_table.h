@@ -46,11 +46,12 @@ struct setting {
     bool is_shared_variable;
 };
 
-/* Those of each run, and those of serving alone; their data is the struct settings. */
+/* Those of each run, of many calls, and of serving alone; their data is the struct settings. */
 extern const struct option settings_of_runs[];
+extern const struct option settings_of_many[];
 extern const struct option settings_of_server[];
 
-/* Both, for who needs each of them; ends with NULL. */
+/* All, for who needs each of them; ends with NULL. */
 extern const struct option *const setting_tables[];
 
 /*

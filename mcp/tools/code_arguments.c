@@ -13,6 +13,7 @@
 struct call {
     const struct tool *tool;
     const struct settings *settings;
+    const char *const *others; /* members that somebody else reads; or NULL */
 };
 
 struct code_argument {
@@ -201,6 +202,9 @@ static int list_names(const struct call *call, struct buffer *text)
 
 static bool is_known(const struct call *call, const struct json_value *member)
 {
+    for (const char *const *other = call->others; other != NULL && *other != NULL; other++)
+        if (json_key_is(member, *other))
+            return true;
     size_t i = 0;
     while (i < ARRAY_LENGTH(table) &&
            !(json_key_is(member, table[i].name) && is_offered(&table[i], call)))
@@ -226,14 +230,22 @@ int code_arguments_read(struct code_arguments *arguments, const struct tool *too
                         const struct settings *settings, const struct json_value *object,
                         struct fault *fault)
 {
+    const struct code_arguments_form form = {.tool = tool, .settings = settings};
+    return code_arguments_read_form(arguments, &form, object, fault);
+}
+
+int code_arguments_read_form(struct code_arguments *arguments,
+                             const struct code_arguments_form *form,
+                             const struct json_value *object, struct fault *fault)
+{
+    const struct call call = {form->tool, form->settings, form->others};
     *arguments = (struct code_arguments){0};
-    const struct call call = {tool, settings};
     int r = refuse_unknown(&call, object, fault);
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(table); i++) {
         const struct json_value *value = json_member(object, table[i].name);
         if (value == NULL && table[i].is_required)
             r = fault_set(fault, EINVAL, "the argument \"%s\" is missing: %s needs it",
-                          table[i].name, tool->name);
+                          table[i].name, form->tool->name);
         /* Clients that fill in every argument have null for none. */
         else if (value != NULL && (value->type != JSON_NULL || table[i].is_required))
             r = table[i].read(arguments, &call, value, fault);
@@ -249,7 +261,7 @@ void code_arguments_release(struct code_arguments *arguments)
 void code_arguments_write_schema(const struct tool *tool, const struct settings *settings,
                                  struct json_writer *writer)
 {
-    const struct call call = {tool, settings};
+    const struct call call = {.tool = tool, .settings = settings};
     json_begin_object(writer);
     json_text_member(writer, "type", "object");
     json_key(writer, "properties");

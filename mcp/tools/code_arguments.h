@@ -28,6 +28,17 @@ struct code_arguments {
 int code_arguments_read(struct code_arguments *arguments, const struct tool *tool,
                         const struct settings *settings, const struct json_value *object,
                         struct fault *fault);
+
+/* The same, of an object with further members: their names, up to NULL. The caller reads them. */
+struct code_arguments_form {
+    const struct tool *tool;
+    const struct settings *settings;
+    const char *const *others; /* or NULL */
+};
+int code_arguments_read_form(struct code_arguments *arguments,
+                             const struct code_arguments_form *form,
+                             const struct json_value *object, struct fault *fault);
+
 void code_arguments_release(struct code_arguments *arguments);
 
 /* Member of struct tool. */

@@ -16,6 +16,35 @@ int result_json_exit_status(const struct run_result *result)
     return outcome_exit_status(result->outcome) + exit_code + result->signal;
 }
 
+/* Head, what was cut, tail. */
+static int join_capture(const struct capture *capture, struct buffer *text)
+{
+    int r = buffer_append(text, capture->head.data, capture->head.length);
+    if (r == 0 && capture->cut > 0)
+        r = buffer_format(text, "\n[... %llu bytes not kept ...]\n",
+                          (unsigned long long)capture->cut);
+    return r < 0 ? r : buffer_append(text, capture->tail.data, capture->tail.length);
+}
+
+static void write_capture(struct json_writer *writer, const char *key,
+                          const struct capture *capture)
+{
+    OWNED(buffer_release)
+    struct buffer text = BUFFER(RESULT_JSON_MAX(capture->head.length + capture->tail.length));
+    int r = join_capture(capture, &text);
+    json_key(writer, key);
+    if (r == 0)
+        json_string(writer, text.data, text.length);
+    else
+        json_null(writer);
+}
+
+void result_json_write_output(struct json_writer *writer, const struct run_result *result)
+{
+    write_capture(writer, "stdout", &result->out);
+    write_capture(writer, "stderr", &result->err);
+}
+
 static void write_milliseconds(struct json_writer *writer, const char *key, int64_t nanoseconds)
 {
     json_key(writer, key);

@@ -26,6 +26,12 @@ struct record {
     const struct check *check; /* borrowed; NULL: the program was not checked */
 };
 
+/* The most bytes of an object with both streams as they are kept, where a byte may need six, and the record. */
+#define RESULT_JSON_MAX(kept) (2 * 6 * (kept) + MEBIBYTE)
+
+/* The members "stdout" and "stderr": what was kept, with a line in place of what was cut. */
+void result_json_write_output(struct json_writer *writer, const struct run_result *result);
+
 /* The member "policy": what a check has found, or null. */
 void result_json_write_check(struct json_writer *writer, const struct check *check);
 

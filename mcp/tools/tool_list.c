@@ -1,7 +1,10 @@
 #include "mcp/tools/tool_list.h"
 #include "mcp/base/icon.h"
+#include "mcp/tools/code_tool.h"
 #include "mcp/tools/result_text.h"
 #include "sandbox/base/owned.h"
+
+#include <string.h>
 
 /* The names come from meson.build. */
 #define TOOL(name) extern const struct tool tool_##name;
@@ -23,6 +26,14 @@ const struct tool *tool_list_find(const struct settings *settings, const struct 
         if (json_is(name, tools[i]->name) && is_offered(settings, tools[i]))
             return tools[i];
     }
+    return NULL;
+}
+
+const struct tool *tool_list_find_language(const struct language *language)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(tools); i++)
+        if (tools[i]->code != NULL && strcmp(tools[i]->code->language, language->name) == 0)
+            return tools[i];
     return NULL;
 }
 

@@ -52,8 +52,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     OWNED(command_line_release) struct command_line line = read_command_line(&input);
     OWNED(settings_release) struct settings settings = settings_default();
-    const struct option_table tables[] = {
-        {settings_of_runs, &settings}, {settings_of_server, &settings}, {0}};
+    const struct option_table tables[] = {{settings_of_runs, &settings},
+                                          {settings_of_many, &settings},
+                                          {settings_of_server, &settings},
+                                          {0}};
     struct fault fault = {0};
     int operands = 0;
     int r = options_read(tables, line.count, line.argv, &operands, &fault);

@@ -78,8 +78,10 @@ static int read_settings(const char *const *arguments, struct settings *settings
     for (; arguments[count] != NULL; count++)
         argv[count] = (char *)arguments[count];
     *settings = settings_default();
-    const struct option_table tables[] = {
-        {settings_of_runs, settings}, {settings_of_server, settings}, {0}};
+    const struct option_table tables[] = {{settings_of_runs, settings},
+                                          {settings_of_many, settings},
+                                          {settings_of_server, settings},
+                                          {0}};
     int operands = 0;
     int r = options_read(tables, count, argv, &operands, fault);
     return r < 0 ? r : settings_read(settings, fault);

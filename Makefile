@@ -46,7 +46,7 @@ check: packages-check
 # WITHOUT_VM=1 leaves out the emulated machines. WHOLE_STAGES take no sample when asked for by name.
 STAGES =
 WHOLE_STAGES = interpreters asan
-ALL_STAGES = analyze unit valgrind project protocol policy changes conformance images runners jail warm escape network interpreters asan vm clients packages demo root
+ALL_STAGES = analyze unit valgrind project protocol policy batch changes conformance images runners jail warm escape network interpreters asan vm clients packages demo root
 .PHONY: test test-all lint $(ALL_STAGES:%=test-%)
 test: packages-test
 	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)
@@ -88,6 +88,11 @@ bench: benchmarks
 	@$(PYTHON) tests/bench/bench_network.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-network.json
 	@echo
 	@$(PYTHON) tests/bench/bench_policy.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-policy.json
+
+# Many snippets: batch beside bare interpreters. Not by root.
+.PHONY: bench-fleet
+bench-fleet: build
+	@$(PYTHON) -B tests/bench/bench_fleet.py $(BUILD) $(BUILD)/bench-fleet.json
 
 # Images from a registry, beside skopeo and umoci. Not by root.
 .PHONY: bench-pull
@@ -152,6 +157,7 @@ help:
 	@echo '               FUZZ_SECONDS=N, or FUZZ_RUNS=N for a number of calls'
 	@echo 'make deb       a package of this Debian release, in build-deb'
 	@echo 'make bench     the cost of a jail, a server start and a call; writes $(BUILD)/bench*.json'
+	@echo 'make bench-fleet  batch, beside bare interpreters; not as root'
 	@echo 'make bench-guest  the cost of a cgroup, in an emulated machine; not as root'
 	@echo 'make bench-pull   pulling an image, beside skopeo and umoci; not as root'
 	@echo 'make build     compile into $(BUILD)/ (also: plain make)'

@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_serve,  &command_setup,  &command_run,     &command_fetch,
+    &command_serve,  &command_setup,  &command_run,     &command_batch, &command_fetch,
     &command_images, &command_doctor, &command_network, &command_check,
 };
 

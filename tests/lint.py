@@ -34,7 +34,8 @@ PRONOUNS_MAX = 2.0  # of each 100 words
 SANDBOX = ("sandbox", "sandbox/jail/folders", "sandbox/limits", "sandbox/network", "sandbox/base")
 LAYERS = {
     "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/launch", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/cli": ("mcp", "mcp/tools", "mcp/launch", "mcp/rules", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
+    "mcp/call": ("mcp/tools", "mcp/launch", "mcp/rules", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/cli": ("mcp", "mcp/call", "mcp/tools", "mcp/launch", "mcp/rules", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
                 "sandbox/jail", "seccomp-profiles", *SANDBOX),
     "mcp/resources": ("mcp/tools", "mcp/sessions", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/sessions": ("mcp/settings", "mcp/base", "images/store", "images/runners/python", "images/runners/javascript",

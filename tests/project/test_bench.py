@@ -164,3 +164,17 @@ def test_calls_are_measured_beside_the_bare_interpreter(build_directory, tmp_pat
         assert report[language]["memory"]["server_mb"] > 0
         assert report[language]["memory"]["waiting_mb"] > 0
     xml.etree.ElementTree.parse(tmp_path / "calls.svg")
+
+
+def test_the_bench_of_many_snippets_reports_both_ways(build_directory, tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("it measures as an ordinary user")
+    script = pathlib.Path(__file__).resolve().parent.parent / "bench" / "bench_fleet.py"
+    done = subprocess.run([sys.executable, script, build_directory, tmp_path / "fleet.json"], text=True,
+                          capture_output=True, check=False, env={**os.environ, "BENCH_ROUNDS": "1"}, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "fleet.json").read_text())
+    for snippet in ("print(1)", "50 ms of work"):
+        row = found[snippet]
+        assert row["batch_processor_ms"] > 0 and row["bare_processor_ms"] > 0
+        assert abs(row["processor_ratio"] * row["bare_processor_ms"] - row["batch_processor_ms"]) < 0.01

@@ -1,0 +1,83 @@
+#include "mcp/call/call_line.h"
+
+#include "mcp/tools/tool_list.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+
+static const char *const own_members[] = {"id", "language", NULL};
+
+int call_line_id(const struct json_value *id, struct buffer *ret_text, struct fault *fault)
+{
+    int64_t integer;
+    OWNED(buffer_release) struct buffer text = BUFFER(CALL_ID_MAX);
+    if (id->type != JSON_STRING && json_integer(id, &integer) != 0)
+        return fault_set(fault, EINVAL, "\"id\" must be a string or an integer of 64 bits");
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(&text, &writer);
+    if (r == 0) {
+        json_copy(writer, id);
+        r = json_writer_close(writer);
+    }
+    if (r == -ENOBUFS)
+        return fault_set(fault, EINVAL, "\"id\" is longer than %d bytes", CALL_ID_MAX);
+    if (r < 0)
+        return fault_set(fault, -r, "reading \"id\": %m");
+    buffer_release(ret_text);
+    *ret_text = text;
+    text = BUFFER(0);
+    return 0;
+}
+
+static int read_language(struct call_line *call, const struct json_value *language,
+                         struct fault *fault)
+{
+    char names[128];
+    if (language == NULL || language->type != JSON_STRING)
+        return fault_set(fault, EINVAL, "\"language\" is %s: it must be %s",
+                         language == NULL ? "missing" : "not a string",
+                         language_names(names, sizeof(names)));
+    const struct language *found = language_find(language->text);
+    if (found == NULL || !json_is(language, found->name))
+        return fault_set(fault, EINVAL, "\"language\" must be %s, not \"%.40s\"",
+                         language_names(names, sizeof(names)), language->text);
+    call->arguments.snippet.language = found;
+    return 0;
+}
+
+static int read_members(struct call_line *call, const struct settings *settings,
+                        const struct json_value *object, struct fault *fault)
+{
+    const struct json_value *id = json_member(object, "id");
+    int r = 0;
+    if (object->type != JSON_OBJECT)
+        return fault_set(fault, EINVAL, "the line is not a JSON object");
+    if (id != NULL && id->type != JSON_NULL)
+        r = call_line_id(id, &call->id, fault);
+    if (r == 0)
+        r = read_language(call, json_member(object, "language"), fault);
+    if (r < 0)
+        return r;
+    const struct language *language = call->arguments.snippet.language;
+    struct tool tool = *tool_list_find_language(language);
+    tool.name = "a line";
+    const struct code_arguments_form form = {&tool, settings, own_members};
+    r = code_arguments_read_form(&call->arguments, &form, object, fault);
+    call->arguments.snippet.language = language;
+    return r;
+}
+
+int call_line_read(struct call_line *call, const struct settings *settings, const char *line,
+                   size_t length, struct fault *fault)
+{
+    *call = (struct call_line){0};
+    int r = json_parse(line, length, &call->json, fault);
+    return r < 0 ? r : read_members(call, settings, json_root(call->json), fault);
+}
+
+void call_line_release(struct call_line *call)
+{
+    code_arguments_release(&call->arguments);
+    buffer_release(&call->id);
+    json_release(&call->json);
+}

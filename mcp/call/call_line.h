@@ -1,0 +1,33 @@
+/*
+ * A call as one line of JSON: {"id", "language", "code"} and, where needed, the other arguments of the
+ * tools. `batch` reads such lines.
+ *
+ * Side: parent.  Source: RFC 8259; https://jsonlines.org. The line comes from outside: untrusted.
+ */
+#ifndef MCP_CALL_CALL_LINE_H
+#define MCP_CALL_CALL_LINE_H
+
+#include "mcp/tools/code_arguments.h"
+
+#define CALL_ID_MAX 1024 /* of an id, as JSON text */
+
+struct call_line {
+    struct json *json; /* owned; everything below borrows from it */
+    struct buffer
+        id; /* as JSON text: a string, or an integer as it was written; empty: none is given */
+    struct code_arguments arguments; /* with the language; no session */
+};
+
+/*
+ * Reads a line without its newline; it may be freed afterwards. The settings bound the time, and must
+ * have no sessions. 0, or a negative errno with a sentence that says what is wrong; an id that could be
+ * read is there even then. To be released in any case.
+ */
+int call_line_read(struct call_line *call, const struct settings *settings, const char *line,
+                   size_t length, struct fault *fault);
+void call_line_release(struct call_line *call);
+
+/* Writes the text of an id, whatever spelling it has in JSON, for comparisons. 0 or a negative errno. */
+int call_line_id(const struct json_value *id, struct buffer *ret_text, struct fault *fault);
+
+#endif

@@ -1,0 +1,206 @@
+#include "mcp/call/call_run.h"
+
+#include "mcp/base/log.h"
+#include "mcp/call/result_line.h"
+#include "mcp/rules/findings_text.h"
+#include "mcp/settings/mounts_text.h"
+#include "mcp/tools/result_json.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define NOTES_MAX (64 * KIBIBYTE)
+
+static void hold_for_patches(void *data, bool hold)
+{
+    struct call_site *site = data;
+    launcher_hold(&site->launcher, HOLD_PATCHES, hold);
+}
+
+int call_site_open(struct call_site *site, struct loop *loop, const struct settings *settings,
+                   struct fault *fault)
+{
+    *site = (struct call_site){
+        .loop = loop,
+        .settings = settings,
+        .launcher = launcher_of(loop, settings),
+        .patches = patch_queue_of(loop, hold_for_patches, site),
+        .directory = {settings->files_dir, false},
+    };
+    return checker_open(&site->checker, loop, settings, fault);
+}
+
+void call_site_stop(struct call_site *site)
+{
+    checker_stop(&site->checker);
+    launcher_release(&site->launcher);
+}
+
+void call_site_close(struct call_site *site)
+{
+    call_site_stop(site);
+    checker_release(&site->checker);
+    patch_queue_release(&site->patches);
+}
+
+static struct result_head head_of(const struct call_run *run)
+{
+    return (struct result_head){&run->call.id, run->number};
+}
+
+void call_run_refuse(struct call_run *run, const struct fault *fault)
+{
+    const struct result_head head = head_of(run);
+    run->result = BUFFER(RESULT_JSON_MAX(FAULT_TEXT_MAX));
+    if (result_line_write_error(&head, fault, &run->result) < 0)
+        buffer_release(&run->result);
+}
+
+static void fail(struct call_run *run, const struct fault *fault)
+{
+    call_run_refuse(run, fault);
+    run->done(run, CALL_NOT_RUN);
+}
+
+/* Shown even if all went well: a hook runs later, outside of any sandbox. */
+static void tell_appeared(const struct run_result *result)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(NOTES_MAX);
+    if (mounts_warn(&result->appeared, &text) == 0 && text.length > 0)
+        log_note_lines(buffer_string(&text));
+}
+
+static void write_result(struct call_run *run, const struct result_files *files)
+{
+    const struct settings *settings = run->site->settings;
+    const struct record record = {
+        .result = &run->ended,
+        .image = settings_image(settings, run->call.arguments.snippet.language),
+        .stdout_cut = run->ended.out.cut,
+        .stderr_cut = run->ended.err.cut,
+        .files = files,
+        .patches = &run->patches.patches,
+        .network = &settings->network,
+        .check = run->check.checker != NULL ? &run->check : NULL,
+    };
+    const struct result_head head = head_of(run);
+    run->result = BUFFER(RESULT_JSON_MAX(run->ended.limits.output_kept));
+    if (result_line_write(&head, &record, &run->result) < 0)
+        buffer_release(&run->result);
+}
+
+static void save_and_write(struct call_run *run)
+{
+    struct call_site *site = run->site;
+    bool saves = site->directory.path != NULL;
+    OWNED(result_files_release) struct result_files files = {0};
+    if (saves)
+        result_files_make(&(struct result_files_request){.result = &run->ended,
+                                                         .patches = &run->patches.patches,
+                                                         .call = run->number,
+                                                         .directory = &site->directory},
+                          &files);
+    write_result(run, saves ? &files : NULL);
+}
+
+static void patches_done(struct patch_job *job)
+{
+    struct call_run *run = container_of(job, struct call_run, patches);
+    save_and_write(run);
+    tell_appeared(&run->ended);
+    /* The line may have to wait for others; descriptors and layers must not. */
+    folder_patches_release(&run->patches.patches);
+    run_result_release(&run->ended);
+    run->ended = (struct run_result){0};
+    run->done(run, CALL_RAN);
+}
+
+static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
+{
+    struct call_run *run = data;
+    run->run = NULL;
+    if (status < 0) {
+        fail(run, fault);
+        return;
+    }
+    run_result_take(result, &run->ended);
+    patch_queue_add(&run->site->patches, &run->patches, &run->ended.folders);
+}
+
+static int start_program(struct call_run *run, struct fault *fault)
+{
+    const struct run_observer observer = {.done = run_done, .data = run};
+    int r = launcher_start(&run->site->launcher, &run->call.arguments.snippet, &observer, &run->run,
+                           fault);
+    if (r < 0)
+        return r;
+    /* The engine has a copy of everything, and results name the language. */
+    const struct language *language = run->call.arguments.snippet.language;
+    code_arguments_release(&run->call.arguments);
+    json_release(&run->call.json);
+    run->call.arguments = (struct code_arguments){.snippet = {.language = language}};
+    return 0;
+}
+
+static void refuse_by_rules(struct call_run *run)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(NOTES_MAX);
+    struct fault fault = {.id = "policy"};
+    findings_text_list(&run->check.findings, SEVERITY_REFUSE, "Not run: ", &text);
+    const char *lines = buffer_string(&text);
+    fault_set(&fault, EPERM, "%s", lines != NULL ? lines : "Not run: the rules refuse it");
+    fail(run, &fault);
+}
+
+static int start_check(struct call_run *run, struct fault *fault);
+
+static void check_done(struct check *check)
+{
+    struct call_run *run = container_of(check, struct call_run, check);
+    struct fault fault = {0};
+    run->is_checking = false;
+    int r = 0;
+    if (check->is_lost)
+        r = start_check(run, &fault);
+    else if (findings_severity(&check->findings) == SEVERITY_REFUSE)
+        refuse_by_rules(run);
+    else
+        r = start_program(run, &fault);
+    if (r < 0)
+        fail(run, &fault);
+}
+
+static int start_check(struct call_run *run, struct fault *fault)
+{
+    run->check.done = check_done;
+    int r = check_begin(&run->check, &run->site->checker, &run->call.arguments.snippet, fault);
+    run->is_checking = r == 0;
+    return r;
+}
+
+int call_run_start(struct call_run *run, struct fault *fault)
+{
+    run->patches = PATCH_JOB_NONE;
+    run->patches.done = patches_done;
+    return checker_is_for(&run->site->checker, run->call.arguments.snippet.language)
+               ? start_check(run, fault)
+               : start_program(run, fault);
+}
+
+bool call_run_is_waiting(const struct call_run *run)
+{
+    return run->is_checking || (run->run != NULL && engine_is_queued(run->run));
+}
+
+void call_run_drop(struct call_run *run)
+{
+    if (run->run != NULL && run->site->launcher.engine != NULL)
+        engine_cancel(run->run);
+    check_drop(&run->check);
+    findings_release(&run->check.findings);
+    patch_job_drop(&run->patches);
+    run_result_release(&run->ended);
+    call_line_release(&run->call);
+    buffer_release(&run->result);
+}

@@ -1,0 +1,66 @@
+/*
+ * One call from its line to the line of its result: the check of --policy, the run, the changes to
+ * folders, the copies of files.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_CALL_CALL_RUN_H
+#define MCP_CALL_CALL_RUN_H
+
+#include "mcp/call/call_line.h"
+#include "mcp/files/files_dir.h"
+#include "mcp/folders/patch_queue.h"
+#include "mcp/launch/checker.h"
+
+/* What all calls of a process share. It stays where it is. */
+struct call_site {
+    struct loop *loop;               /* borrowed */
+    const struct settings *settings; /* borrowed */
+    struct launcher launcher;
+    struct checker checker; /* of --policy */
+    struct patch_queue patches;
+    struct files_dir directory; /* of --files-dir */
+};
+
+/* To be closed in any case. As checker_open(). */
+int call_site_open(struct call_site *site, struct loop *loop, const struct settings *settings,
+                   struct fault *fault);
+
+/* Kills what runs, without a word. All calls must be dropped afterwards. */
+void call_site_stop(struct call_site *site);
+void call_site_close(struct call_site *site);
+
+enum call_end {
+    CALL_RAN,
+    CALL_NOT_RUN, /* the result is an error: bad arguments, the rules, or the sandbox failed */
+};
+
+struct call_run {
+    /* Set by the caller. */
+    void (*done)(struct call_run *run,
+                 enum call_end end); /* once, from the loop; `result` is there */
+    struct call_site *site;
+    uint64_t number; /* of its line */
+    struct call_line call; /* taken over */
+    /* The rest is call_run.c's. */
+    struct buffer result; /* the line; empty: there was no memory for it */
+    struct check check;
+    bool is_checking;
+    struct run *run; /* the engine's, while it goes on */
+    struct run_result ended;
+    struct patch_job patches;
+};
+
+/* 0: done() follows. A negative errno with its fault: it does not. */
+int call_run_start(struct call_run *run, struct fault *fault);
+
+/* Makes `result` an error. */
+void call_run_refuse(struct call_run *run, const struct fault *fault);
+
+/* Whether nothing of it has run yet. */
+bool call_run_is_waiting(const struct call_run *run);
+
+/* Ends it, if it goes on: done() does not follow. Releases what it owns. */
+void call_run_drop(struct call_run *run);
+
+#endif

@@ -1,0 +1,62 @@
+#include "mcp/call/result_line.h"
+
+#include "mcp/call/call_line.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+
+static void begin(struct json_writer *writer, const struct result_head *head)
+{
+    json_begin_object(writer);
+    json_key(writer, "id");
+    if (head->id->length > 0)
+        json_raw(writer, head->id->data, head->id->length);
+    else
+        json_null(writer);
+    json_number_member(writer, "line", (int64_t)head->line);
+}
+
+int result_line_write(const struct result_head *head, const struct record *record,
+                      struct buffer *text)
+{
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    begin(writer, head);
+    result_json_write_output(writer, record->result);
+    result_json_write_members(writer, record);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
+int result_line_write_error(const struct result_head *head, const struct fault *fault,
+                            struct buffer *text)
+{
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    begin(writer, head);
+    json_key(writer, "error");
+    result_json_write_fault(writer, fault);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
+int result_line_read_id(const char *line, size_t length, struct buffer *ret_id)
+{
+    OWNED(json_release) struct json *json = NULL;
+    int r = json_parse(line, length, &json, NULL);
+    const struct json_value *root = r == 0 ? json_root(json) : NULL;
+    const struct json_value *id = json_member(root, "id");
+    if (r < 0 || id == NULL)
+        return r < 0 ? r : -EINVAL;
+    const struct json_value *outcome = json_member(root, "outcome");
+    if (outcome == NULL)
+        return json_member(root, "error") != NULL ? 0 : -EINVAL;
+    if (outcome->type != JSON_STRING || id->type == JSON_NULL)
+        return outcome->type == JSON_STRING ? 0 : -EINVAL;
+    r = call_line_id(id, ret_id, NULL);
+    return r < 0 ? r : 1;
+}

@@ -1,0 +1,30 @@
+/*
+ * The result of a call as one line of JSON: the id of the call, the number of its line, and either what the
+ * program printed and the record of its run, or an error: then it did not run.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_CALL_RESULT_LINE_H
+#define MCP_CALL_RESULT_LINE_H
+
+#include "mcp/tools/result_json.h"
+
+/* The call that a result belongs to. */
+struct result_head {
+    const struct buffer *id; /* as JSON text, borrowed; empty: null */
+    uint64_t line;           /* its number, from 1 */
+};
+
+/* Appends the line, without a newline. 0 or a negative errno. */
+int result_line_write(const struct result_head *head, const struct record *record,
+                      struct buffer *text);
+int result_line_write_error(const struct result_head *head, const struct fault *fault,
+                            struct buffer *text);
+
+/*
+ * The id of a result that need not be had again, as JSON text: of a call that ran. 1 and the id; 0: it did
+ * not run, or has no id; a negative errno: the line is no result.
+ */
+int result_line_read_id(const char *line, size_t length, struct buffer *ret_id);
+
+#endif

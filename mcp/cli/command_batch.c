@@ -1,0 +1,240 @@
+#include "mcp/base/bounds.h"
+#include "mcp/base/end_signals.h"
+#include "mcp/base/log.h"
+#include "mcp/call/call_stream.h"
+#include "mcp/call/id_set.h"
+#include "mcp/cli/command.h"
+#include "mcp/settings/setting_table.h"
+#include "mcp/settings/settings_read.h"
+#include "mcp/settings/tier_choice.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PROGRESS_MS 200
+/* Memory blocks of at least this size are returned to the system when freed. */
+#define LARGE_BLOCK (128 * KIBIBYTE)
+
+struct batch_options {
+    struct settings settings;
+    bool ordered;
+    const char *resume;
+};
+
+/* One execution of the command. */
+struct batch {
+    const struct batch_options *options;
+    struct loop loop;
+    struct end_signals end_signals;
+    struct call_stream stream;
+    struct id_set finished; /* of --resume */
+    struct loop_timer progress;
+    int64_t began;
+    bool shows_progress;
+    int signal; /* the first one; 0: none came */
+};
+
+#define AT(member) .offset = offsetof(struct batch_options, member)
+
+static const struct option own_options[] = {
+    {"--ordered", NULL, "write results in the order of the lines", option_set_flag, AT(ordered)},
+    {"--resume", "FILE", "skip the calls whose results are in FILE, by\ntheir ids",
+     option_keep_text, AT(resume)},
+    {0},
+};
+
+static void print_progress(const struct batch *batch, const char *end)
+{
+    const struct call_counts *counts = &batch->stream.counts;
+    double seconds = (double)(clock_now() - batch->began) / (double)NANOSECONDS_PER_SECOND;
+    fprintf(stderr, "\r\033[K%" PRIu64 " done, %" PRIu64 " errors, %.1f a second%s",
+            counts->ran + counts->not_run, counts->not_run,
+            seconds > 0 ? (double)(counts->ran + counts->not_run) / seconds : 0, end);
+}
+
+static void show_progress(struct loop_timer *timer)
+{
+    struct batch *batch = container_of(timer, struct batch, progress);
+    print_progress(batch, "");
+    loop_arm(&batch->loop, timer, clock_now() + PROGRESS_MS * NANOSECONDS_PER_MILLISECOND);
+}
+
+/* The first one lets what runs come to its end; the second does not wait. */
+static void interrupt(struct end_signals *end_signals, int signal_number)
+{
+    struct batch *batch = container_of(end_signals, struct batch, end_signals);
+    if (batch->signal != 0) {
+        loop_stop(&batch->loop);
+        return;
+    }
+    batch->signal = signal_number;
+    call_stream_finish(&batch->stream);
+}
+
+static void stream_ended(void *data)
+{
+    struct batch *batch = data;
+    loop_stop(&batch->loop);
+}
+
+static bool is_finished(void *data, const struct buffer *id)
+{
+    const struct batch *batch = data;
+    return id_set_has(&batch->finished, id->data, id->length);
+}
+
+/* Where the results go on in the same file, a line that was torn by a kill goes. */
+static int drop_torn_line(const char *path, const struct id_file *file, struct fault *fault)
+{
+    struct stat ours;
+    struct stat theirs;
+    if (file->torn == 0 || fstat(STDOUT_FILENO, &ours) < 0 || stat(path, &theirs) < 0 ||
+        !S_ISREG(ours.st_mode) || ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino)
+        return 0;
+    if (ftruncate(STDOUT_FILENO, (off_t)file->complete) < 0)
+        return fault_set(fault, errno, "removing the incomplete last line of %s: %m", path);
+    return 0;
+}
+
+static int read_finished(struct batch *batch, struct fault *fault)
+{
+    const char *path = batch->options->resume;
+    struct id_file file = {0};
+    if (path == NULL)
+        return 0;
+    int r = id_set_read(&batch->finished, path, &file, fault);
+    if (r == 0 && file.foreign > 0)
+        log_note("%s has %" PRIu64 " lines that are no results of batch; they are ignored", path,
+                 file.foreign);
+    return r < 0 ? r : drop_torn_line(path, &file, fault);
+}
+
+static int batch_open(struct batch *batch, const struct batch_options *options, struct fault *fault)
+{
+    *batch = (struct batch){
+        .options = options,
+        .loop = {.epoll_fd = -1},
+        .end_signals = INTERRUPTS(interrupt),
+        .progress = {.fire = show_progress},
+        .began = clock_now(),
+        .shows_progress = isatty(STDERR_FILENO) == 1,
+    };
+    const struct call_stream_options stream_options = {
+        .settings = &options->settings,
+        .input_fd = STDIN_FILENO,
+        .output_fd = STDOUT_FILENO,
+        .ordered = options->ordered,
+        .is_done = options->resume != NULL ? is_finished : NULL,
+        .ended = stream_ended,
+        .data = batch,
+    };
+    int r = read_finished(batch, fault);
+    if (r == 0 && (r = loop_open(&batch->loop)) < 0)
+        fault_set(fault, -r, "waiting for runs: %m");
+    if (r == 0 && (r = end_signals_open(&batch->end_signals, &batch->loop)) < 0)
+        fault_set(fault, -r, "waiting for signals: %m");
+    return r < 0 ? r : call_stream_open(&batch->stream, &batch->loop, &stream_options, fault);
+}
+
+static void batch_close(struct batch *batch)
+{
+    if (batch->stream.loop != NULL)
+        call_stream_close(&batch->stream);
+    id_set_release(&batch->finished);
+    end_signals_close(&batch->end_signals);
+    loop_close(&batch->loop);
+}
+
+/* What went wrong besides the calls, if anything did. 0 or a negative errno with its fault. */
+static int find_fault(const struct batch *batch, struct fault *fault)
+{
+    const struct channel *channel = &batch->stream.channel;
+    if (channel->input_error != 0)
+        return fault_set(fault, channel->input_error, "reading calls from stdin: %m");
+    if (channel->output_error != 0 && channel->output_error != EPIPE)
+        return fault_set(fault, channel->output_error, "writing results to stdout: %m");
+    if (batch->stream.has_failed)
+        return fault_set(fault, ENOMEM, "some calls have no result: %m");
+    return 0;
+}
+
+static int run_batch(const struct batch_options *options)
+{
+    struct batch batch;
+    struct fault fault = {0};
+    /*
+     * An explicit threshold stays fixed: malloc would otherwise raise it after one large line and keep
+     * that much memory for good.
+     */
+    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    int r = batch_open(&batch, options, &fault);
+    if (r == 0 && batch.shows_progress)
+        show_progress(&batch.progress);
+    if (r == 0 && (r = loop_run(&batch.loop)) < 0)
+        fault_set(&fault, -r, "waiting for runs: %m");
+    if (r == 0 && batch.shows_progress)
+        print_progress(&batch, "\n");
+    if (r == 0)
+        r = find_fault(&batch, &fault);
+    bool has_no_reader = r == 0 && batch.stream.channel.output_error == EPIPE;
+    bool has_errors = r == 0 && batch.stream.counts.not_run > 0;
+    batch_close(&batch);
+    if (r < 0)
+        log_note("%s", fault.text);
+    if (batch.signal != 0 || has_no_reader)
+        end_signals_die_of(&batch.end_signals, batch.signal != 0 ? batch.signal : SIGPIPE);
+    return r < 0 || has_errors ? EXIT_FAILED : EXIT_DONE;
+}
+
+static void batch_options_release(struct batch_options *options)
+{
+    settings_release(&options->settings);
+}
+
+static int batch(const struct command *command, int argc, char **argv)
+{
+    OWNED(batch_options_release) struct batch_options options = {.settings = settings_default()};
+    void *const data[] = {&options, &options.settings, &options.settings};
+    struct fault fault = {0};
+    int operands = 0;
+    int status = EXIT_DONE;
+    if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
+        return status;
+    int r = operands > 0 ? fault_set(&fault, EINVAL,
+                                     "\"%.*s\" is not expected here: batch reads calls from stdin",
+                                     command_shown_length(argv[0]), argv[0])
+                         : settings_read(&options.settings, &fault);
+    if (r == 0)
+        r = settings_read_check_server(&options.settings, &fault);
+    if (r == 0)
+        r = rules_try(options.settings.policy, &fault);
+    if (r < 0)
+        return command_refuse(command, &fault);
+    options.settings.sessions = 0;
+    tier_choose(&options.settings);
+    return run_batch(&options);
+}
+
+static const struct option *const batch_options[] = {own_options, settings_of_runs,
+                                                     settings_of_many, NULL};
+
+const struct command command_batch = {
+    .name = "batch",
+    .usage = "batch [OPTION...] <CALLS >RESULTS",
+    .summary = "run many snippets, a line of JSON each",
+    .help =
+        "Reads calls from stdin, a line of JSON each: {\"language\": \"python\", \"code\": \"print(1)\"}, where\n"
+        "needed with \"id\", \"stdin\", \"files\" and \"timeout_seconds\"; runs them, as many at once as there are\n"
+        "processors; and writes a line of JSON for each, as it ends: id, line, stdout, stderr, and the\n"
+        "record of the run, or an error. The first signal to end lets what runs come to its end, the\n"
+        "second does not wait. Exit status: 0 every snippet ran, whatever it did; 1 some did not, or\n"
+        "batch failed; 2 wrong usage.\n",
+    .options = batch_options,
+    .run = batch,
+};

@@ -206,6 +206,10 @@ static int server_open(struct server *server, const struct settings *settings, i
                     .rpc = {.observer = &server->rpc_observer},
                     .settings = settings,
                     .launcher = launcher_of(&server->context.loop, settings),
+                    .metrics = {.loop = &server->context.loop,
+                                .path = settings->metrics_file,
+                                .look = launcher_look,
+                                .data = &server->context.launcher},
                     .sessions = session_table_of(&server->context.loop, settings),
                     .files = {.changed = resources_changed, .data = &server->context},
                     .patches = patch_queue_of(&server->context.loop, hold_for_patches, server),
@@ -235,6 +239,7 @@ static int server_open(struct server *server, const struct settings *settings, i
 
 static void server_close(struct server *server)
 {
+    metrics_file_close(&server->context.metrics);
     checker_stop(&server->context.checker);
     launcher_release(&server->context.launcher);
     session_table_release(&server->context.sessions);
@@ -262,6 +267,8 @@ int server_run(const struct settings *settings, int input_fd, int output_fd, str
         fault_set(fault, -r, "starting the server on stdin and stdout: %m");
     if (r == 0)
         r = checker_open(&server.context.checker, &server.context.loop, settings, fault);
+    if (r == 0)
+        r = metrics_file_open(&server.context.metrics, fault);
     if (r == 0) {
         r = loop_run(&server.context.loop);
         if (r < 0)

@@ -33,16 +33,17 @@ PRONOUNS_MAX = 2.0  # of each 100 words
 # Which folders a file of a folder may include from, the folder itself aside.
 SANDBOX = ("sandbox", "sandbox/jail/folders", "sandbox/limits", "sandbox/network", "sandbox/base")
 LAYERS = {
-    "mcp": ("mcp/cli", "mcp/resources", "mcp/tools", "mcp/launch", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/call": ("mcp/tools", "mcp/launch", "mcp/rules", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/metrics": ("mcp/base", "images/store", *SANDBOX),
+    "mcp": ("mcp/cli", "mcp/metrics", "mcp/resources", "mcp/tools", "mcp/launch", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp/call": ("mcp/tools", "mcp/launch", "mcp/metrics", "mcp/rules", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/cli": ("mcp", "mcp/call", "mcp/tools", "mcp/launch", "mcp/rules", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
                 "sandbox/jail", "seccomp-profiles", *SANDBOX),
     "mcp/resources": ("mcp/tools", "mcp/sessions", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/sessions": ("mcp/settings", "mcp/base", "images/store", "images/runners/python", "images/runners/javascript",
                      *SANDBOX),
-    "mcp/tools": ("mcp/launch", "mcp/rules", "mcp/sessions", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base",
+    "mcp/tools": ("mcp/metrics", "mcp/launch", "mcp/rules", "mcp/sessions", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base",
                   "images/store", *SANDBOX),
-    "mcp/launch": ("mcp/rules", "mcp/sessions", "mcp/network", "mcp/settings", "mcp/base", "images/store", "images/runners/python",
+    "mcp/launch": ("mcp/metrics", "mcp/rules", "mcp/sessions", "mcp/network", "mcp/settings", "mcp/base", "images/store", "images/runners/python",
                    "images/runners/javascript", *SANDBOX),
     "mcp/rules": ("mcp/settings", "mcp/base", *SANDBOX),
     "mcp/network": ("mcp/settings", "mcp/base", "images/store", "sandbox/jail", *SANDBOX),

@@ -27,12 +27,18 @@ int call_site_open(struct call_site *site, struct loop *loop, const struct setti
         .launcher = launcher_of(loop, settings),
         .patches = patch_queue_of(loop, hold_for_patches, site),
         .directory = {settings->files_dir, false},
+        .metrics = {.loop = loop,
+                    .path = settings->metrics_file,
+                    .look = launcher_look,
+                    .data = &site->launcher},
     };
-    return checker_open(&site->checker, loop, settings, fault);
+    int r = checker_open(&site->checker, loop, settings, fault);
+    return r < 0 ? r : metrics_file_open(&site->metrics, fault);
 }
 
 void call_site_stop(struct call_site *site)
 {
+    metrics_file_close(&site->metrics);
     checker_stop(&site->checker);
     launcher_release(&site->launcher);
 }
@@ -49,17 +55,23 @@ static struct result_head head_of(const struct call_run *run)
     return (struct result_head){&run->call.id, run->number};
 }
 
-void call_run_refuse(struct call_run *run, const struct fault *fault)
+static void write_error(struct call_run *run, const struct fault *fault, enum not_run reason)
 {
+    metrics_file_count_not_run(&run->site->metrics, reason);
     const struct result_head head = head_of(run);
     run->result = BUFFER(RESULT_JSON_MAX(FAULT_TEXT_MAX));
     if (result_line_write_error(&head, fault, &run->result) < 0)
         buffer_release(&run->result);
 }
 
-static void fail(struct call_run *run, const struct fault *fault)
+void call_run_refuse(struct call_run *run, const struct fault *fault)
 {
-    call_run_refuse(run, fault);
+    write_error(run, fault, NOT_RUN_REFUSED);
+}
+
+static void fail(struct call_run *run, const struct fault *fault, enum not_run reason)
+{
+    write_error(run, fault, reason);
     run->done(run, CALL_NOT_RUN);
 }
 
@@ -121,9 +133,10 @@ static void run_done(void *data, int status, struct run_result *result, const st
     struct call_run *run = data;
     run->run = NULL;
     if (status < 0) {
-        fail(run, fault);
+        fail(run, fault, NOT_RUN_FAILED);
         return;
     }
+    metrics_file_count_run(&run->site->metrics, run->call.arguments.snippet.language, result);
     run_result_take(result, &run->ended);
     patch_queue_add(&run->site->patches, &run->patches, &run->ended.folders);
 }
@@ -150,7 +163,7 @@ static void refuse_by_rules(struct call_run *run)
     findings_text_list(&run->check.findings, SEVERITY_REFUSE, "Not run: ", &text);
     const char *lines = buffer_string(&text);
     fault_set(&fault, EPERM, "%s", lines != NULL ? lines : "Not run: the rules refuse it");
-    fail(run, &fault);
+    fail(run, &fault, NOT_RUN_POLICY);
 }
 
 static int start_check(struct call_run *run, struct fault *fault);
@@ -168,7 +181,7 @@ static void check_done(struct check *check)
     else
         r = start_program(run, &fault);
     if (r < 0)
-        fail(run, &fault);
+        fail(run, &fault, NOT_RUN_REFUSED);
 }
 
 static int start_check(struct call_run *run, struct fault *fault)

@@ -11,6 +11,7 @@
 #include "mcp/files/files_dir.h"
 #include "mcp/folders/patch_queue.h"
 #include "mcp/launch/checker.h"
+#include "mcp/metrics/metrics_file.h"
 
 /* What all calls of a process share. It stays where it is. */
 struct call_site {
@@ -20,9 +21,10 @@ struct call_site {
     struct checker checker; /* of --policy */
     struct patch_queue patches;
     struct files_dir directory; /* of --files-dir */
+    struct metrics_file metrics; /* of --metrics-file */
 };
 
-/* To be closed in any case. As checker_open(). */
+/* To be closed in any case. As checker_open() and metrics_file_open(). */
 int call_site_open(struct call_site *site, struct loop *loop, const struct settings *settings,
                    struct fault *fault);
 
@@ -54,7 +56,7 @@ struct call_run {
 /* 0: done() follows. A negative errno with its fault: it does not. */
 int call_run_start(struct call_run *run, struct fault *fault);
 
-/* Makes `result` an error. */
+/* Makes `result` an error, for a call that was not started. */
 void call_run_refuse(struct call_run *run, const struct fault *fault);
 
 /* Whether nothing of it has run yet. */

@@ -36,6 +36,18 @@ void launcher_hold(struct launcher *launcher, enum hold reason, bool hold)
         engine_hold(launcher->engine, launcher->holds != 0);
 }
 
+void launcher_look(void *data, struct metrics_now *ret_now)
+{
+    const struct launcher *launcher = data;
+    const struct engine *engine = launcher->engine;
+    uint64_t parallel = launcher->settings->engine.parallel;
+    *ret_now = (struct metrics_now){
+        .places = parallel != 0 ? parallel : engine_processors(),
+        .running = engine != NULL ? engine_running(engine) : 0,
+        .queued = engine != NULL ? engine_queued(engine) : 0,
+    };
+}
+
 static int open_image(struct launcher *launcher, const struct language *language,
                       struct used_image **ret_used, struct fault *fault)
 {

@@ -9,6 +9,7 @@
 
 #include "images/store/catalog.h"
 #include "images/store/image_use.h"
+#include "mcp/metrics/metrics.h"
 #include "mcp/network/certificates.h"
 #include "mcp/sessions/session_runner.h"
 #include "mcp/settings/settings.h"
@@ -51,6 +52,9 @@ void launcher_release(struct launcher *launcher);
  */
 int launcher_probe(struct launcher *launcher, void (*probed)(void *data), void *data,
                    struct fault *fault);
+
+/* For a struct metrics_file: what its engine does. `data` is the launcher. */
+void launcher_look(void *data, struct metrics_now *ret_now);
 
 /* Code and its language; borrowed for a call. */
 struct snippet {

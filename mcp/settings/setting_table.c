@@ -127,6 +127,10 @@ const struct option settings_of_many[] = {
      settings_remember,
      SETTING(SETTING_COUNT, "SANDBOX_PARALLEL", "parallel", AT(engine.parallel), .low = 1,
              .high = PARALLEL_MAX)},
+    {"--metrics-file", "FILE",
+     "keep counts of runs in FILE, in the OpenMetrics\nformat, for a node_exporter",
+     settings_remember,
+     SETTING(SETTING_PATH, "SANDBOX_METRICS_FILE", "metrics_file", AT(metrics_file))},
     {0},
 };
 

@@ -36,6 +36,7 @@ void settings_release(struct settings *settings)
     for (size_t i = 0; i < LANGUAGE_COUNT; i++)
         free(settings->images[i]);
     free(settings->log.path);
+    free(settings->metrics_file);
     free(settings->preload);
     free(settings->roots);
     free(settings->files_dir);

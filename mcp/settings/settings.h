@@ -46,6 +46,7 @@ struct settings {
     enum result_format result_format;
     bool no_images; /* in results */
     char *files_dir; /* owned; absolute once complete; or NULL */
+    char *metrics_file; /* owned; or NULL */
     struct log_options log;   /* log.path is owned */
     char *profile_path;       /* owned; NULL: the profile that is part of the program */
     char *profile;            /* owned; what is in that file, checked, once complete */

@@ -141,10 +141,18 @@ static void answer_refusal(const struct reply *reply, const struct fault *fault)
                             .data = fault});
 }
 
-static void note_end(const struct code_call *call, const char *outcome,
-                     const struct run_result *result)
+static void note_run(const struct code_call *call, const struct run_result *result)
 {
-    log_call(&(struct log_call){call->tool->name, outcome, result, clock_now() - call->began});
+    metrics_file_count_run(&call->context->metrics, call->language, result);
+    log_call(&(struct log_call){call->tool->name, outcome_name(result->outcome), result,
+                                clock_now() - call->began});
+}
+
+static void note_not_run(const struct code_call *call, enum not_run reason)
+{
+    metrics_file_count_not_run(&call->context->metrics, reason);
+    log_call(&(struct log_call){call->tool->name, not_run_words(reason), NULL,
+                                clock_now() - call->began});
 }
 
 static void patches_done(struct patch_job *job)
@@ -160,12 +168,13 @@ static void run_done(void *data, int status, struct run_result *result, const st
     struct code_call *call = data;
     call_progress_close(&call->progress);
     call->has_ended = true;
-    note_end(call, result == NULL ? "failed" : outcome_name(result->outcome), result);
     if (result == NULL) {
+        note_not_run(call, NOT_RUN_FAILED);
         answer_refusal(&call->reply, fault);
         end_call(call);
         return;
     }
+    note_run(call, result);
     run_result_take(result, &call->result);
     patch_queue_add(&call->context->patches, &call->patches, &call->result.folders);
 }
@@ -325,7 +334,7 @@ static int start_program(struct code_call *call, struct code_arguments *argument
 
 static void answer_not_run(struct code_call *call)
 {
-    note_end(call, "refused by --policy", NULL);
+    note_not_run(call, NOT_RUN_POLICY);
     reply_result(&call->reply,
                  &(struct result_body){result_text_write_not_run, result_text_write_not_run_meta,
                                        &call->check, false});
@@ -379,7 +388,7 @@ static void check_done(struct check *check)
     if (check->is_lost) {
         if (start_check(call, &fault) == 0)
             return;
-        note_end(call, "refused", NULL);
+        note_not_run(call, NOT_RUN_REFUSED);
         answer_refusal(&call->reply, &fault);
         end_call(call);
         return;
@@ -391,7 +400,7 @@ static void check_done(struct check *check)
         answer_not_run(call);
         end_call(call);
     } else if (start_checked(call, &fault) < 0) {
-        note_end(call, "refused", NULL);
+        note_not_run(call, NOT_RUN_REFUSED);
         answer_refusal(&call->reply, &fault);
         end_call(call);
     }
@@ -435,6 +444,7 @@ void code_call_begin(struct context *context, const struct tool_request *request
     struct code_call *call = r == 0 ? begin_call(context, request, &fault) : NULL;
     if (call != NULL && start_call(call, &arguments, request, &fault) == 0)
         return;
+    metrics_file_count_not_run(&context->metrics, NOT_RUN_REFUSED);
     log_call(&(struct log_call){.tool = request->tool->name, .outcome = "refused"});
     answer_refusal(request->reply, &fault);
 }
@@ -463,7 +473,7 @@ void code_call_cancel(struct context *context, const struct json_value *id)
             continue;
         if (!call->has_ended) {
             cancel(call);
-            note_end(call, "cancelled", NULL);
+            note_not_run(call, NOT_RUN_CANCELLED);
         }
         rpc_answer_drop(call->reply.answer);
         end_call(call);

@@ -14,6 +14,7 @@
 #include "mcp/folders/patch_queue.h"
 #include "mcp/launch/checker.h"
 #include "mcp/launch/launcher.h"
+#include "mcp/metrics/metrics_file.h"
 #include "mcp/sessions/session_table.h"
 #include "mcp/settings/settings.h"
 #include "mcp/tools/outputs.h"
@@ -31,6 +32,7 @@ struct context {
     const struct settings *settings; /* borrowed */
     struct launcher launcher;
     struct checker checker; /* of --policy */
+    struct metrics_file metrics; /* of --metrics-file */
     uint64_t call_count; /* ended runs; also the number of the newest call, for URIs */
     struct session_table sessions;
     struct outputs outputs;

@@ -82,6 +82,12 @@ void launcher_release(struct launcher *launcher)
     launcher->engine = NULL;
 }
 
+void launcher_look(void *data, struct metrics_now *ret_now)
+{
+    (void)data;
+    *ret_now = (struct metrics_now){0};
+}
+
 void launcher_hold(struct launcher *launcher, enum hold reason, bool hold)
 {
     (void)launcher;

@@ -50,6 +50,7 @@ LAYERS = {
     "mcp/files": ("mcp/base", *SANDBOX),
     "mcp/folders": ("mcp/files", "mcp/settings", "mcp/base", "sandbox/jail", *SANDBOX),
     "mcp/changes": ("mcp/base", "sandbox/jail", "seccomp-profiles", *SANDBOX),
+    "mcp/fleet": ("mcp/base", "images/store", *SANDBOX),
     "mcp/settings": ("mcp/base", "images/store", "sandbox/jail", *SANDBOX),
     "mcp/base": SANDBOX,
     "images": ("images/build", "images/registry", "images/unpack", "images/store", "images/base",

@@ -190,7 +190,7 @@ static void wait_again(struct channel *channel)
 static void pause_if_full(struct channel *channel)
 {
     bool is_full = channel_unsent(channel) > (channel->paused ? OUTPUT_RESUME : OUTPUT_PAUSE);
-    if (is_full == channel->paused)
+    if (is_full == channel->paused || channel->never_pauses)
         return;
     channel->paused = is_full;
     channel->observer->paused(channel->observer->data, is_full);
@@ -255,6 +255,11 @@ void channel_close(struct channel *channel)
 void channel_set_output_max(struct channel *channel, size_t bytes)
 {
     channel->outgoing.maximum = bytes;
+}
+
+void channel_read_on(struct channel *channel)
+{
+    channel->never_pauses = true;
 }
 
 void channel_send(struct channel *channel, const char *line, size_t length)

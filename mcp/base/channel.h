@@ -58,6 +58,7 @@ struct channel {
     bool reading; /* not stopped, not at the end of input */
     bool writing; /* output is neither gone nor full */
     bool paused; /* the client does not read: lines wait */
+    bool never_pauses; /* channel_read_on() */
     bool held; /* by channel_hold() */
     bool delivering; /* an observer is being handed lines */
     bool input_ended; /* what is left of it waits while held */
@@ -76,6 +77,9 @@ void channel_close(struct channel *channel);
 
 /* Of what is sent but not yet written; otherwise OUTPUT_MAX. */
 void channel_set_output_max(struct channel *channel, size_t bytes);
+
+/* Delivers lines however much is unread: the other side may read again only when its own lines are read. */
+void channel_read_on(struct channel *channel);
 
 /* Queues a line and appends a newline. `line` contains none. */
 void channel_send(struct channel *channel, const char *line, size_t length);

@@ -10,6 +10,8 @@
 #define IMAGE_PROGRAM "code-sandbox-mcp-image"
 #define CHANGES_PROGRAM "code-sandbox-mcp-changes"
 #define CHANGES_FOLDER "mcp/changes"
+#define FLEET_PROGRAM "code-sandbox-mcp-fleet"
+#define FLEET_FOLDER "mcp/fleet"
 #define NETWORK_PROGRAM "code-sandbox-mcp-network"
 #define NETWORK_FOLDER "sandbox/network/broker"
 #define SCOPE_PROGRAM "code-sandbox-mcp-scope"

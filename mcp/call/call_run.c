@@ -1,5 +1,7 @@
 #include "mcp/call/call_run.h"
 
+#include "mcp/base/bounds.h"
+#include "mcp/base/helpers.h"
 #include "mcp/base/log.h"
 #include "mcp/call/result_line.h"
 #include "mcp/rules/findings_text.h"
@@ -19,7 +21,7 @@ static void hold_for_patches(void *data, bool hold)
 }
 
 int call_site_open(struct call_site *site, struct loop *loop, const struct settings *settings,
-                   struct fault *fault)
+                   const struct fleet_settings *fleet, struct fault *fault)
 {
     *site = (struct call_site){
         .loop = loop,
@@ -31,14 +33,21 @@ int call_site_open(struct call_site *site, struct loop *loop, const struct setti
                     .path = settings->metrics_file,
                     .look = launcher_look,
                     .data = &site->launcher},
+        .link = {.process = FLEET_PROCESS_NONE, .channel = CHANNEL_NONE},
+        .is_elsewhere = fleet->url != NULL,
     };
     int r = checker_open(&site->checker, loop, settings, fault);
-    return r < 0 ? r : metrics_file_open(&site->metrics, fault);
+    if (r == 0)
+        r = metrics_file_open(&site->metrics, fault);
+    if (r == 0 && site->is_elsewhere)
+        r = fleet_link_open(&site->link, loop, fleet, settings, fault);
+    return r;
 }
 
 void call_site_stop(struct call_site *site)
 {
     metrics_file_close(&site->metrics);
+    fleet_link_close(&site->link);
     checker_stop(&site->checker);
     launcher_release(&site->launcher);
 }
@@ -192,8 +201,64 @@ static int start_check(struct call_run *run, struct fault *fault)
     return r;
 }
 
+static void write_lost(struct call_run *run, const char *reason)
+{
+    const struct result_head head = head_of(run);
+    run->result = BUFFER(RESULT_JSON_MAX(FAULT_TEXT_MAX));
+    if (result_line_write_lost(&head, reason, &run->result) < 0)
+        buffer_release(&run->result);
+    metrics_file_count_not_run(&run->site->metrics, NOT_RUN_FAILED);
+    run->done(run, CALL_LOST);
+}
+
+static void take_result(struct call_run *run, const struct json_value *result)
+{
+    const struct result_head head = head_of(run);
+    bool has_run = json_member(result, "outcome") != NULL;
+    run->result = BUFFER(2 * LINE_IN_MAX);
+    if (result_line_write_copy(&head, result, &run->result) < 0)
+        buffer_release(&run->result);
+    run->done(run, has_run ? CALL_RAN : CALL_NOT_RUN);
+}
+
+static void answered(struct fleet_ticket *ticket, const struct json_value *answer)
+{
+    struct call_run *run = container_of(ticket, struct call_run, ticket);
+    const struct json_value *refused = json_member(answer, "refused");
+    const struct json_value *lost = json_member(answer, "lost");
+    const struct json_value *result = json_member(answer, "result");
+    struct fault fault = {.id = "refused"};
+    if (result != NULL && result->type == JSON_OBJECT) {
+        take_result(run, result);
+    } else if (refused != NULL && refused->type == JSON_STRING) {
+        fault_set(&fault, EAGAIN, "%s", refused->text);
+        fail(run, &fault, NOT_RUN_REFUSED);
+    } else if (answer == NULL && !ticket->may_have_run) {
+        fault_set(&fault, ENOTCONN, "no broker at the address of --workers");
+        fail(run, &fault, NOT_RUN_REFUSED);
+    } else {
+        write_lost(run, lost != NULL && lost->type == JSON_STRING ? lost->text
+                                                                  : FLEET_PROGRAM
+                            " has ended: it may have run in part");
+    }
+}
+
+static int send_elsewhere(struct call_run *run, struct fault *fault)
+{
+    run->ticket.answered = answered;
+    int r = fleet_link_send(&run->site->link, &run->ticket, json_root(run->call.json), fault);
+    if (r < 0)
+        return r;
+    code_arguments_release(&run->call.arguments);
+    json_release(&run->call.json);
+    run->call.arguments = (struct code_arguments){0};
+    return 0;
+}
+
 int call_run_start(struct call_run *run, struct fault *fault)
 {
+    if (run->site->is_elsewhere)
+        return send_elsewhere(run, fault);
     run->patches = PATCH_JOB_NONE;
     run->patches.done = patches_done;
     return checker_is_for(&run->site->checker, run->call.arguments.snippet.language)
@@ -210,6 +275,7 @@ void call_run_drop(struct call_run *run)
 {
     if (run->run != NULL && run->site->launcher.engine != NULL)
         engine_cancel(run->run);
+    fleet_ticket_drop(&run->ticket);
     check_drop(&run->check);
     findings_release(&run->check.findings);
     patch_job_drop(&run->patches);

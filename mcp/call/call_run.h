@@ -8,6 +8,7 @@
 #define MCP_CALL_CALL_RUN_H
 
 #include "mcp/call/call_line.h"
+#include "mcp/call/fleet_link.h"
 #include "mcp/files/files_dir.h"
 #include "mcp/folders/patch_queue.h"
 #include "mcp/launch/checker.h"
@@ -22,11 +23,16 @@ struct call_site {
     struct patch_queue patches;
     struct files_dir directory; /* of --files-dir */
     struct metrics_file metrics; /* of --metrics-file */
+    struct fleet_link link; /* to workers elsewhere */
+    bool is_elsewhere; /* they run the calls */
 };
 
-/* To be closed in any case. As checker_open() and metrics_file_open(). */
+/*
+ * `fleet` without an address: calls run here. To be closed in any case. As checker_open(), metrics_file_open()
+ * and fleet_link_open().
+ */
 int call_site_open(struct call_site *site, struct loop *loop, const struct settings *settings,
-                   struct fault *fault);
+                   const struct fleet_settings *fleet, struct fault *fault);
 
 /* Kills what runs, without a word. All calls must be dropped afterwards. */
 void call_site_stop(struct call_site *site);
@@ -35,6 +41,7 @@ void call_site_close(struct call_site *site);
 enum call_end {
     CALL_RAN,
     CALL_NOT_RUN, /* the result is an error: bad arguments, the rules, or the sandbox failed */
+    CALL_LOST,    /* it may have run */
 };
 
 struct call_run {
@@ -49,6 +56,7 @@ struct call_run {
     struct check check;
     bool is_checking;
     struct run *run; /* the engine's, while it goes on */
+    struct fleet_ticket ticket; /* while it is elsewhere */
     struct run_result ended;
     struct patch_job patches;
 };

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#define CANCEL "{\"cancel\":"
+
 struct stream_call {
     struct stream_call *next, *previous;
     struct call_stream *stream;
@@ -115,6 +117,7 @@ static void end_call(struct stream_call *call, enum call_end end)
     struct call_stream *stream = call->stream;
     stream->counts.ran += end == CALL_RAN;
     stream->counts.not_run += end == CALL_NOT_RUN;
+    stream->counts.lost += end == CALL_LOST;
     note_ended(call);
     if (!stream->options.ordered)
         write_result(call);
@@ -174,9 +177,33 @@ static bool is_done(struct call_stream *stream, const struct buffer *id)
     return stream->options.is_done != NULL && stream->options.is_done(stream->options.data, id);
 }
 
+static void cancel(struct call_stream *stream, const char *id, size_t length)
+{
+    for (struct stream_call *call = stream->first; call != NULL; call = call->next) {
+        if (call->run.call.id.length != length || memcmp(call->run.call.id.data, id, length) != 0)
+            continue;
+        remove_call(call);
+        return;
+    }
+}
+
+/* {"cancel":7}, exactly as code-sandbox-mcp-fleet writes it. */
+static bool take_cancel(struct call_stream *stream, const char *line, size_t length)
+{
+    size_t begin = strlen(CANCEL);
+    if (!stream->options.is_worker || length <= begin + 1 || memcmp(line, CANCEL, begin) != 0)
+        return false;
+    cancel(stream, line + begin, length - begin - 1);
+    return true;
+}
+
 static void take_line(void *data, const char *line, size_t length)
 {
     struct call_stream *stream = data;
+    if (take_cancel(stream, line, length)) {
+        look_again(stream);
+        return;
+    }
     stream->counts.lines++;
     if (is_blank(line, length))
         return;
@@ -217,7 +244,7 @@ static void take_oversized(void *data)
 static void input_or_output_ended(void *data, enum channel_end end)
 {
     struct call_stream *stream = data;
-    if (end == CHANNEL_INPUT_ENDED)
+    if (end == CHANNEL_INPUT_ENDED && !stream->options.is_worker)
         look_again(stream);
     else
         end_soon(stream);
@@ -258,7 +285,9 @@ int call_stream_open(struct call_stream *stream, struct loop *loop,
         .ahead_max = (parallel != 0 ? parallel : engine_processors()) + CALLS_AHEAD_MAX,
         .end = {.fire = end_now},
     };
-    int r = call_site_open(&stream->site, loop, options->settings, fault);
+    if (options->fleet->url != NULL && parallel == 0)
+        stream->ahead_max = CALLS_ELSEWHERE_MAX;
+    int r = call_site_open(&stream->site, loop, options->settings, options->fleet, fault);
     if (r < 0)
         return r;
     r = channel_open(&stream->channel, loop, options->input_fd, options->output_fd,

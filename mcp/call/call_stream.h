@@ -15,17 +15,21 @@
 #include "mcp/call/call_run.h"
 
 #define CALLS_AHEAD_MAX 64
+#define CALLS_ELSEWHERE_MAX 256 /* on the way to workers, or there, unless --parallel says so */
 #define CALLS_AHEAD_BYTES_MAX (32 * MEBIBYTE) /* of their lines; less than RUNS_QUEUED_BYTES_MAX */
 
 struct call_counts {
     uint64_t lines; /* read */
     uint64_t ran; /* whatever the programs did */
     uint64_t not_run; /* results that are errors */
+    uint64_t lost; /* that may have run */
     uint64_t skipped; /* as `is_done` said */
 };
 
 struct call_stream_options {
     const struct settings *settings; /* borrowed; without sessions */
+    const struct fleet_settings *fleet; /* borrowed; without an address, calls run here */
+    bool is_worker; /* the input may cancel calls, and everything ends with it */
     int input_fd, output_fd; /* borrowed */
     bool ordered; /* results in the order of the lines */
     /* Whether the result of a call, by its id as JSON text, is there already; NULL: of none. */

@@ -44,6 +44,40 @@ int result_line_write_error(const struct result_head *head, const struct fault *
     return json_writer_close(writer);
 }
 
+int result_line_write_copy(const struct result_head *head, const struct json_value *result,
+                           struct buffer *text)
+{
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    begin(writer, head);
+    for (const struct json_value *member = result->first; member != NULL; member = member->next) {
+        if (json_key_is(member, "id") || json_key_is(member, "line"))
+            continue;
+        json_key(writer, member->key);
+        json_copy(writer, member);
+    }
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
+int result_line_write_lost(const struct result_head *head, const char *reason, struct buffer *text)
+{
+    struct fault fault = {.id = "lost"};
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    fault_set(&fault, EIO, "%s", reason);
+    begin(writer, head);
+    json_text_member(writer, "outcome", "lost");
+    json_key(writer, "error");
+    result_json_write_fault(writer, &fault);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
 int result_line_read_id(const char *line, size_t length, struct buffer *ret_id)
 {
     OWNED(json_release) struct json *json = NULL;

@@ -21,6 +21,13 @@ int result_line_write(const struct result_head *head, const struct record *recor
 int result_line_write_error(const struct result_head *head, const struct fault *fault,
                             struct buffer *text);
 
+/* The same, from the line of a worker, an object: all but its own head. */
+int result_line_write_copy(const struct result_head *head, const struct json_value *result,
+                           struct buffer *text);
+
+/* Of a call that may have run, as a whole or in part, without anybody knowing. It counts as run: not again. */
+int result_line_write_lost(const struct result_head *head, const char *reason, struct buffer *text);
+
 /*
  * The id of a result that need not be had again, as JSON text: of a call that ran. 1 and the id; 0: it did
  * not run, or has no id; a negative errno: the line is no result.

@@ -33,6 +33,7 @@ struct command {
 extern const struct command command_serve;
 extern const struct command command_run;
 extern const struct command command_batch;
+extern const struct command command_worker;
 extern const struct command command_fetch;
 extern const struct command command_images;
 extern const struct command command_doctor;

@@ -25,6 +25,7 @@ struct batch_options {
     struct settings settings;
     bool ordered;
     const char *resume;
+    struct fleet_settings fleet; /* of --workers */
 };
 
 /* One execution of the command. */
@@ -46,16 +47,19 @@ static const struct option own_options[] = {
     {"--ordered", NULL, "write results in the order of the lines", option_set_flag, AT(ordered)},
     {"--resume", "FILE", "skip the calls whose results are in FILE, by\ntheir ids",
      option_keep_text, AT(resume)},
+    {"--workers", "URL",
+     "have the calls run by workers, by way of the\nbroker at nats://HOST or tls://HOST",
+     option_keep_text, AT(fleet.url)},
     {0},
 };
 
 static void print_progress(const struct batch *batch, const char *end)
 {
     const struct call_counts *counts = &batch->stream.counts;
+    uint64_t done = counts->ran + counts->not_run + counts->lost;
     double seconds = (double)(clock_now() - batch->began) / (double)NANOSECONDS_PER_SECOND;
-    fprintf(stderr, "\r\033[K%" PRIu64 " done, %" PRIu64 " errors, %.1f a second%s",
-            counts->ran + counts->not_run, counts->not_run,
-            seconds > 0 ? (double)(counts->ran + counts->not_run) / seconds : 0, end);
+    fprintf(stderr, "\r\033[K%" PRIu64 " done, %" PRIu64 " errors, %.1f a second%s", done,
+            counts->not_run + counts->lost, seconds > 0 ? (double)done / seconds : 0, end);
 }
 
 static void show_progress(struct loop_timer *timer)
@@ -127,6 +131,7 @@ static int batch_open(struct batch *batch, const struct batch_options *options, 
     };
     const struct call_stream_options stream_options = {
         .settings = &options->settings,
+        .fleet = &options->fleet,
         .input_fd = STDIN_FILENO,
         .output_fd = STDOUT_FILENO,
         .ordered = options->ordered,
@@ -183,7 +188,7 @@ static int run_batch(const struct batch_options *options)
     if (r == 0)
         r = find_fault(&batch, &fault);
     bool has_no_reader = r == 0 && batch.stream.channel.output_error == EPIPE;
-    bool has_errors = r == 0 && batch.stream.counts.not_run > 0;
+    bool has_errors = r == 0 && batch.stream.counts.not_run + batch.stream.counts.lost > 0;
     batch_close(&batch);
     if (r < 0)
         log_note("%s", fault.text);
@@ -200,7 +205,7 @@ static void batch_options_release(struct batch_options *options)
 static int batch(const struct command *command, int argc, char **argv)
 {
     OWNED(batch_options_release) struct batch_options options = {.settings = settings_default()};
-    void *const data[] = {&options, &options.settings, &options.settings};
+    void *const data[] = {&options, &options.fleet, &options.settings, &options.settings};
     struct fault fault = {0};
     int operands = 0;
     int status = EXIT_DONE;
@@ -213,15 +218,20 @@ static int batch(const struct command *command, int argc, char **argv)
     if (r == 0)
         r = settings_read_check_server(&options.settings, &fault);
     if (r == 0)
+        r = fleet_settings_check(&options.fleet, &fault);
+    if (r == 0 && options.fleet.url != NULL && options.settings.policy != NULL)
+        r = fault_set(&fault, EINVAL, "with --workers, each worker has a --policy of its own");
+    if (r == 0)
         r = rules_try(options.settings.policy, &fault);
     if (r < 0)
         return command_refuse(command, &fault);
     options.settings.sessions = 0;
-    tier_choose(&options.settings);
+    if (options.fleet.url == NULL)
+        tier_choose(&options.settings);
     return run_batch(&options);
 }
 
-static const struct option *const batch_options[] = {own_options, settings_of_runs,
+static const struct option *const batch_options[] = {own_options, fleet_options, settings_of_runs,
                                                      settings_of_many, NULL};
 
 const struct command command_batch = {

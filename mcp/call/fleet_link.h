@@ -1,0 +1,52 @@
+/*
+ * Calls that workers on other machines run, by way of code-sandbox-mcp-fleet.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_CALL_FLEET_LINK_H
+#define MCP_CALL_FLEET_LINK_H
+
+#include "mcp/base/channel.h"
+#include "mcp/call/fleet_process.h"
+#include "sandbox/base/json.h"
+
+/* A call that was sent; part of its owner. */
+struct fleet_ticket {
+    /*
+     * Set by the owner: once, from the loop. NULL: the program has ended; unless it was never connected to a
+     * broker, the call may have run.
+     */
+    void (*answered)(struct fleet_ticket *ticket, const struct json_value *answer);
+    /* The rest is fleet_link.c's. */
+    struct fleet_ticket *next;
+    struct fleet_link *link; /* NULL: it was not sent, or is answered */
+    uint64_t number;
+    bool may_have_run; /* when it is answered with NULL */
+};
+
+/* It stays where it is. */
+struct fleet_link {
+    struct fleet_process process;
+    struct channel channel;
+    struct channel_observer observer;
+    struct fleet_ticket *first;
+    uint64_t last_number;
+    bool is_open;
+    bool is_connected; /* to the broker, at least once */
+};
+
+/* To be closed in any case. 0 or a negative errno with its fault. */
+int fleet_link_open(struct fleet_link *link, struct loop *loop, const struct fleet_settings *fleet,
+                    const struct settings *settings, struct fault *fault);
+
+/* The broker forgets what no worker has taken; workers kill what they run. No ticket is answered any more. */
+void fleet_link_close(struct fleet_link *link);
+
+/* Sends the call, an object; its id stays here. 0: an answer follows; or a negative errno with its fault. */
+int fleet_link_send(struct fleet_link *link, struct fleet_ticket *ticket,
+                    const struct json_value *call, struct fault *fault);
+
+/* Nobody wants the answer any more, if one is to come. */
+void fleet_ticket_drop(struct fleet_ticket *ticket);
+
+#endif

@@ -1,0 +1,196 @@
+#include "mcp/call/fleet_process.h"
+
+#include "mcp/base/helpers.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#define ARGUMENTS_SIZE (16 + LANGUAGE_COUNT)
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define NAME_MAX_LENGTH 32
+#define ADDRESS_VARIABLE "CODE_SANDBOX_BROKER"
+
+#define AT(member) .offset = offsetof(struct fleet_settings, member)
+
+const struct option fleet_options[] = {
+    {"--pool", "NAME", "workers that serve the same calls (default)", option_keep_text, AT(pool)},
+    {"--nats-creds", "FILE", "credentials for the broker; mode 600", option_keep_text,
+     AT(credentials)},
+    {"--nats-ca", "FILE", "certificates of the broker's authority", option_keep_text,
+     AT(authority)},
+    {"--insecure", NULL, "speak to a broker on another machine without\nTLS", option_set_flag,
+     AT(may_be_insecure)},
+    {0},
+};
+
+int fleet_settings_check(const struct fleet_settings *settings, struct fault *fault)
+{
+    const char *pool = settings->pool;
+    size_t length = pool != NULL ? strlen(pool) : 1;
+    if (length == 0 || length > NAME_MAX_LENGTH ||
+        (pool != NULL && strspn(pool, NAME_CHARACTERS) != length))
+        return fault_set(fault, EINVAL,
+                         "--pool must be 1 to %d letters, digits, - and _, not \"%.40s\"",
+                         NAME_MAX_LENGTH, pool);
+    return 0;
+}
+
+struct arguments {
+    char *list[ARGUMENTS_SIZE];
+    size_t count;
+    char *owned[LANGUAGE_COUNT + 1];
+    size_t owned_count;
+    char *address; /* "NAME=VALUE" of the environment */
+};
+
+static void arguments_release(struct arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->owned_count; i++)
+        free(arguments->owned[i]);
+    free(arguments->address);
+}
+
+static void add(struct arguments *arguments, const char *text)
+{
+    arguments->list[arguments->count++] = (char *)text;
+}
+
+static void add_option(struct arguments *arguments, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    add(arguments, name);
+    add(arguments, value);
+}
+
+/* "python=python-slim". */
+static int add_images(struct arguments *arguments, const struct settings *settings)
+{
+    size_t count;
+    const struct language *languages = language_list(&count);
+    for (size_t i = 0; i < count; i++) {
+        char **owned = &arguments->owned[arguments->owned_count];
+        if (asprintf(owned, "%s=%s", languages[i].name, settings_image(settings, &languages[i])) <
+            0)
+            return -ENOMEM;
+        add(arguments, *owned);
+        arguments->owned_count++;
+    }
+    return 0;
+}
+
+static int make_arguments(struct arguments *arguments, enum fleet_mode mode,
+                          const struct fleet_settings *fleet, const struct settings *settings,
+                          unsigned places)
+{
+    char **number = &arguments->owned[arguments->owned_count];
+    add(arguments, FLEET_PROGRAM);
+    add(arguments, mode == FLEET_TAKE ? "take" : "send");
+    add_option(arguments, "--pool", fleet->pool);
+    add_option(arguments, "--name", fleet->name);
+    add_option(arguments, "--nats-creds", fleet->credentials);
+    add_option(arguments, "--nats-ca", fleet->authority);
+    if (fleet->may_be_insecure)
+        add(arguments, "--insecure");
+    if (asprintf(number, "%u", places) < 0)
+        return -ENOMEM;
+    arguments->owned_count++;
+    add_option(arguments, "--places", *number);
+    if (asprintf(&arguments->address, ADDRESS_VARIABLE "=%s", fleet->url) < 0) {
+        arguments->address = NULL;
+        return -ENOMEM;
+    }
+    return add_images(arguments, settings);
+}
+
+/* Default signals, and a process group of its own: an interrupt from the terminal is for us to pass on. */
+static int spawn(const char *program, const struct arguments *arguments, char **environment, int fd,
+                 pid_t *ret_pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    int error = posix_spawn_file_actions_adddup2(&actions, fd, STDIN_FILENO);
+    if (error == 0)
+        error = posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO);
+    if (error == 0)
+        error = posix_spawnattr_setflags(
+            &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    if (error == 0)
+        error = posix_spawnattr_setsigmask(&attributes, &none);
+    if (error == 0)
+        error = posix_spawnattr_setsigdefault(&attributes, &all);
+    if (error == 0)
+        error = posix_spawn(ret_pid, program, &actions, &attributes, arguments->list, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return -error;
+}
+
+/* Our environment, and the address of the broker: others can see arguments. */
+static int spawn_with_address(const char *program, const struct arguments *arguments, int fd,
+                              pid_t *ret_pid)
+{
+    size_t count = 0;
+    while (environ[count] != NULL)
+        count++;
+    OWNED_MEMORY char **environment = calloc(count + 2, sizeof(*environment));
+    if (environment == NULL)
+        return -ENOMEM;
+    environment[0] = arguments->address;
+    memcpy(environment + 1, environ, count * sizeof(*environment));
+    return spawn(program, arguments, environment, fd, ret_pid);
+}
+
+int fleet_process_start(struct fleet_process *process, enum fleet_mode mode,
+                        const struct fleet_settings *fleet, const struct settings *settings,
+                        unsigned places, struct fault *fault)
+{
+    OWNED_MEMORY char *program = NULL;
+    OWNED(arguments_release) struct arguments arguments = {0};
+    int ends[2] = {-1, -1};
+    if (helpers_find(FLEET_PROGRAM, FLEET_FOLDER, &program) < 0)
+        return fault_set(fault, ENOENT,
+                         FLEET_PROGRAM " is not installed: it is built where libnats is there "
+                                       "(Debian: libnats-dev)");
+    int r = make_arguments(&arguments, mode, fleet, settings, places);
+    if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        r = -errno;
+    if (r < 0)
+        return fault_set(fault, -r, "starting " FLEET_PROGRAM ": %m");
+    OWNED_FD int ours = ends[0];
+    OWNED_FD int theirs = ends[1];
+    /* epoll(7) takes each descriptor once. */
+    OWNED_FD int again = fcntl(ours, F_DUPFD_CLOEXEC, 0);
+    r = again < 0 ? -errno : spawn_with_address(program, &arguments, theirs, &process->pid);
+    if (r < 0)
+        return fault_set(fault, -r, "starting %s: %m", program);
+    process->input_fd = fd_take(&ours);
+    process->output_fd = fd_take(&again);
+    return 0;
+}
+
+int fleet_process_end(struct fleet_process *process)
+{
+    int status = -1;
+    fd_close(&process->input_fd);
+    fd_close(&process->output_fd);
+    if (process->pid == 0)
+        return -1;
+    while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    process->pid = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}

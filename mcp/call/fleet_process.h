@@ -1,0 +1,49 @@
+/*
+ * code-sandbox-mcp-fleet, started with a socket as its stdin and stdout: the only program that speaks to a
+ * broker.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_CALL_FLEET_PROCESS_H
+#define MCP_CALL_FLEET_PROCESS_H
+
+#include "mcp/settings/settings.h"
+#include "sandbox/base/options.h"
+
+#include <sys/types.h>
+
+/* How to reach the other machines; options of a command. The texts are borrowed. */
+struct fleet_settings {
+    const char *url; /* NULL: everything runs here */
+    const char *pool, *name;
+    const char *credentials, *authority; /* or NULL */
+    bool may_be_insecure;
+};
+
+/* All but the address and the name. Their data is the struct fleet_settings. */
+extern const struct option fleet_options[];
+
+/* Checks what can be checked here. 0 or -EINVAL with a fault. */
+int fleet_settings_check(const struct fleet_settings *settings, struct fault *fault);
+
+struct fleet_process {
+    pid_t pid; /* 0: none */
+    int input_fd, output_fd; /* owned: our end of the socket, twice; -1: none */
+};
+
+#define FLEET_PROCESS_NONE ((struct fleet_process){.input_fd = -1, .output_fd = -1})
+
+enum fleet_mode {
+    FLEET_TAKE, /* calls for the sandboxes here */
+    FLEET_SEND, /* calls to others */
+};
+
+/* `places`: of FLEET_TAKE. 0 or a negative errno with its fault. */
+int fleet_process_start(struct fleet_process *process, enum fleet_mode mode,
+                        const struct fleet_settings *fleet, const struct settings *settings,
+                        unsigned places, struct fault *fault);
+
+/* Closes the socket, waits for the end of the program, and returns its exit status; -1: it was killed. */
+int fleet_process_end(struct fleet_process *process);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * The connection to a NATS server: options, names, and its errors in words.
+ *
+ * Side: parent. Its functions may be called from any thread.  Source: nats.c 3.4.
+ */
+#ifndef MCP_FLEET_BROKER_H
+#define MCP_FLEET_BROKER_H
+
+#include "mcp/fleet/wire.h"
+#include "sandbox/base/fault.h"
+
+#include <nats/nats.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ENVIRONMENTS_MAX 8
+
+/* A language, and the image that it runs on. */
+struct environment_name {
+    const char *language; /* borrowed */
+    const char *image;    /* borrowed */
+    char text[WIRE_NAME_MAX]; /* "python-0123456789ab" */
+};
+
+struct broker_options {
+    const char *url, *pool;
+    const char *credentials; /* file; or NULL */
+    const char *authority; /* file of certificates; or NULL */
+    bool may_be_insecure; /* a connection without TLS to another machine */
+    const char *name; /* of this worker or front end */
+    struct environment_name environments[ENVIRONMENTS_MAX];
+    size_t environment_count;
+};
+
+struct broker {
+    const struct broker_options *options; /* borrowed */
+    natsConnection *connection;           /* owned */
+    jsCtx *stream;                        /* owned */
+    char stream_name[WIRE_SUBJECT_SIZE];
+    pthread_mutex_t mutex;
+    int64_t disconnected_at; /* clock_now(); 0: it is connected */
+    int64_t reconnected_at;  /* the last time; 0: never */
+};
+
+/* "python-0123456789ab", of an image in the store. 0 or a negative errno with its fault. */
+int environment_name_find(struct environment_name *environment, struct fault *fault);
+
+/* Connects. To be closed in any case; it stays where it is. 0 or a negative errno with its fault. */
+int broker_open(struct broker *broker, const struct broker_options *options, struct fault *fault);
+void broker_close(struct broker *broker);
+
+/* How long the connection has been gone, in milliseconds; 0: it is there. And when it came back. */
+int64_t broker_gone_ms(struct broker *broker);
+int64_t broker_reconnected_at(struct broker *broker);
+
+/* A request with an answer. 0 and whether the answer is WIRE_GO; -ENOENT: nobody listens; -ETIMEDOUT or another. */
+int broker_ask(struct broker *broker, const char *subject, const void *data, size_t length,
+               bool *ret_go);
+
+/* Fills the fault from an error of nats.c. */
+int broker_fault(struct fault *fault, natsStatus status, const char *what);
+
+#endif

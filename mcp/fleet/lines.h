@@ -1,0 +1,28 @@
+/*
+ * The process that started this one: lines of JSON from stdin and to stdout, both one socket.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_FLEET_LINES_H
+#define MCP_FLEET_LINES_H
+
+#include "sandbox/base/buffer.h"
+
+#define LINES_MAX (UINT64_C(1) << 30) /* of a line: from our own program */
+
+struct line_reader {
+    struct buffer text;
+    size_t begin, scanned;
+};
+
+#define LINE_READER ((struct line_reader){.text = BUFFER(LINES_MAX)})
+
+/*
+ * Waits for the next line, without its newline; valid until the next call. 1; 0: the end; a negative errno.
+ */
+int lines_next(struct line_reader *reader, const char **ret_line, size_t *ret_length);
+
+/* Writes a line; from any thread. 0 or a negative errno: nobody reads. */
+int lines_write(const char *line, size_t length);
+
+#endif

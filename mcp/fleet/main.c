@@ -1,0 +1,101 @@
+/*
+ * code-sandbox-mcp-fleet: the only program that speaks NATS. code-sandbox-mcp starts it with a socket as stdin and
+ * stdout, to take calls for its sandboxes (take) or to have calls run by others (send).
+ *
+ * The address of the broker, which may have a password in it, comes by the environment: others can see
+ * arguments.
+ */
+#include "mcp/base/log.h"
+#include "mcp/fleet/caller.h"
+#include "mcp/fleet/taker.h"
+#include "sandbox/base/options.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+struct fleet_options {
+    struct broker_options broker;
+    const char *places;
+};
+
+#define AT(member) .offset = offsetof(struct fleet_options, member)
+
+static const struct option options[] = {
+    {"--pool", "NAME", "", option_keep_text, AT(broker.pool)},
+    {"--name", "NAME", "", option_keep_text, AT(broker.name)},
+    {"--places", "N", "", option_keep_text, AT(places)},
+    {"--nats-creds", "FILE", "", option_keep_text, AT(broker.credentials)},
+    {"--nats-ca", "FILE", "", option_keep_text, AT(broker.authority)},
+    {"--insecure", NULL, "", option_set_flag, AT(broker.may_be_insecure)},
+    {0},
+};
+
+/* "python=python-slim": a language, and its image if that is here. */
+static int add_environment(struct broker_options *broker, char *argument, struct fault *fault)
+{
+    char *image = strchr(argument, '=');
+    if (image == NULL || broker->environment_count >= ENVIRONMENTS_MAX)
+        return fault_set(fault, EINVAL, "LANGUAGE=IMAGE is expected, not %.40s", argument);
+    *image++ = '\0';
+    struct environment_name *environment = &broker->environments[broker->environment_count];
+    *environment = (struct environment_name){.language = argument, .image = image};
+    int r = environment_name_find(environment, fault);
+    if (r == 0)
+        broker->environment_count++;
+    if (r != -ENOENT)
+        return r;
+    *fault = (struct fault){0};
+    return 0;
+}
+
+static int read_arguments(struct fleet_options *fleet, int argc, char **argv, struct fault *fault)
+{
+    const struct option_table tables[] = {{options, fleet}, {0}};
+    int operands = 0;
+    int r = options_read(tables, argc, argv, &operands, fault);
+    for (int i = 0; r == 0 && i < operands; i++)
+        r = add_environment(&fleet->broker, argv[i], fault);
+    if (r == 0 && fleet->broker.environment_count == 0)
+        r = fault_set(fault, ENOENT,
+                      "there is no image here: fetch one with `code-sandbox-mcp fetch`");
+    return r;
+}
+
+static int run(bool takes, struct fleet_options *fleet, struct fault *fault)
+{
+    /* Threads of nats.c may use it until the process ends. */
+    static struct broker broker;
+    int r = broker_open(&broker, &fleet->broker, fault);
+    if (r == 0 && takes)
+        r = taker_run(&broker, (unsigned)strtoul(fleet->places, NULL, 10), fault);
+    else if (r == 0)
+        r = caller_run(&broker, fault);
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct fault fault = {0};
+    struct fleet_options fleet = {
+        .broker = {.url = getenv("CODE_SANDBOX_BROKER"), .pool = "default", .name = "nameless"},
+        .places = "1"};
+    bool takes = argc > 1 && strcmp(argv[1], "take") == 0;
+    bool sends = argc > 1 && strcmp(argv[1], "send") == 0;
+    int r = 0;
+    if ((!takes && !sends) || fleet.broker.url == NULL)
+        r = fault_set(&fault, EINVAL, "code-sandbox-mcp starts this program");
+    if (r == 0)
+        r = read_arguments(&fleet, argc - 2, argv + 2, &fault);
+    if (r == 0)
+        r = run(takes, &fleet, &fault);
+    if (r > 0)
+        r = fault_set(&fault, EINVAL, "code-sandbox-mcp starts this program");
+    if (r < 0)
+        log_note("%s", fault.text);
+    /* Not by exit(3): threads of nats.c go on. */
+    fflush(stderr);
+    _exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+}

@@ -1,0 +1,19 @@
+/*
+ * The stream of a pool and the consumer of an environment: made by the first worker, and again after the
+ * broker has been started anew.
+ *
+ * Side: parent.  Source: NATS JetStream, ADR-13 (pull subscriptions).
+ */
+#ifndef MCP_FLEET_QUEUE_H
+#define MCP_FLEET_QUEUE_H
+
+#include "mcp/fleet/broker.h"
+
+/* Makes the stream unless it is there. 0 or a negative errno with its fault. */
+int queue_ensure(struct broker *broker, struct fault *fault);
+
+/* Makes what is missing, and a pull subscription to the calls of an environment, owned by the caller. */
+natsStatus queue_subscribe(struct broker *broker, const struct environment_name *environment,
+                           natsSubscription **ret_subscription);
+
+#endif

@@ -1,0 +1,192 @@
+#include "mcp/fleet/sent_calls.h"
+
+#include "mcp/base/bounds.h"
+#include "mcp/fleet/lines.h"
+#include "sandbox/base/json.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RESULT_MAX (LINE_IN_MAX - KIBIBYTE) /* so that our process takes the line */
+#define ENDS_MAX (64 * KIBIBYTE)
+
+/* With the mutex. */
+static struct sent_call **find(struct sent_calls *calls, uint64_t number)
+{
+    struct sent_call **at = &calls->first;
+    while (*at != NULL && (*at)->number != number)
+        at = &(*at)->next;
+    return at;
+}
+
+static void free_call(struct sent_call *call)
+{
+    if (call != NULL)
+        buffer_release(&call->result);
+    free(call);
+}
+
+/* Takes the call out of the list; NULL: it is not there. The caller owns it. */
+static struct sent_call *take_out(struct sent_calls *calls, uint64_t number)
+{
+    pthread_mutex_lock(&calls->mutex);
+    struct sent_call **at = find(calls, number);
+    struct sent_call *call = *at;
+    if (call != NULL)
+        *at = call->next;
+    pthread_mutex_unlock(&calls->mutex);
+    return call;
+}
+
+/* The newest last: the list is in the order of the numbers. */
+int sent_calls_add(struct sent_calls *calls, uint64_t number,
+                   const struct environment_name *environment)
+{
+    struct sent_call *call = calloc(1, sizeof(*call));
+    if (call == NULL)
+        return -ENOMEM;
+    *call = (struct sent_call){
+        .number = number,
+        .environment = environment,
+        .sent_at = clock_now(),
+        .result = BUFFER(RESULT_MAX),
+    };
+    pthread_mutex_lock(&calls->mutex);
+    *find(calls, 0) = call; /* no call has that number: the end */
+    pthread_mutex_unlock(&calls->mutex);
+    return 0;
+}
+
+void sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_t sequence)
+{
+    pthread_mutex_lock(&calls->mutex);
+    struct sent_call *call = *find(calls, number);
+    if (call != NULL)
+        call->sequence = sequence;
+    pthread_mutex_unlock(&calls->mutex);
+}
+
+bool sent_calls_grant(struct sent_calls *calls, uint64_t number, const char *worker)
+{
+    pthread_mutex_lock(&calls->mutex);
+    struct sent_call *call = *find(calls, number);
+    bool is_free = call != NULL && !call->is_taken;
+    if (is_free) {
+        call->is_taken = true;
+        call->heard_at = clock_now();
+        snprintf(call->worker, sizeof(call->worker), "%s", worker);
+    }
+    pthread_mutex_unlock(&calls->mutex);
+    return is_free;
+}
+
+bool sent_calls_hear(struct sent_calls *calls, uint64_t number)
+{
+    pthread_mutex_lock(&calls->mutex);
+    struct sent_call *call = *find(calls, number);
+    if (call != NULL)
+        call->heard_at = clock_now();
+    pthread_mutex_unlock(&calls->mutex);
+    return call != NULL;
+}
+
+static void write_result(const struct sent_call *call)
+{
+    OWNED(buffer_release) struct buffer line = BUFFER(LINE_IN_MAX);
+    if (buffer_format(&line, "{\"id\":%" PRIu64 ",\"result\":", call->number) == 0 &&
+        buffer_append(&line, call->result.data, call->result.length) == 0 &&
+        buffer_append(&line, "}", 1) == 0)
+        lines_write(line.data, line.length);
+}
+
+/* With the mutex: keeps a part that comes in turn. False: it is none, or too much. */
+static bool add_part(struct sent_call *call, const char *part, size_t length, bool *ret_is_last)
+{
+    char head[64];
+    size_t index, count;
+    int used = 0;
+    size_t head_length = length < sizeof(head) - 1 ? length : sizeof(head) - 1;
+    memcpy(head, part, head_length);
+    head[head_length] = '\0';
+    if (sscanf(head, "%zu %zu%n", &index, &count, &used) != 2 || head[used] != ' ' ||
+        index >= count)
+        return false;
+    size_t at = (size_t)used + 1;
+    *ret_is_last = index + 1 == count;
+    if (index < call->parts)
+        return true; /* our answer was lost */
+    if (index > call->parts || buffer_append(&call->result, part + at, length - at) < 0)
+        return false;
+    call->parts++;
+    return true;
+}
+
+bool sent_calls_take_part(struct sent_calls *calls, uint64_t number, const char *part,
+                          size_t length)
+{
+    bool is_last = false;
+    pthread_mutex_lock(&calls->mutex);
+    struct sent_call **at = find(calls, number);
+    struct sent_call *call = *at;
+    bool is_good = call != NULL && add_part(call, part, length, &is_last);
+    if (is_good)
+        call->heard_at = clock_now();
+    if (is_good && is_last)
+        *at = call->next;
+    pthread_mutex_unlock(&calls->mutex);
+    if (is_good && is_last) {
+        write_result(call);
+        free_call(call);
+    } else if (!is_good) {
+        sent_calls_end(calls, number, "lost", "its result is longer than 16 MiB, or damaged");
+    }
+    /* Of a call that has ended, the last answer may not have arrived. */
+    return is_good || call == NULL;
+}
+
+bool sent_calls_end(struct sent_calls *calls, uint64_t number, const char *kind, const char *reason)
+{
+    struct sent_call *call = take_out(calls, number);
+    OWNED(buffer_release) struct buffer line = BUFFER(ENDS_MAX);
+    struct json_writer *writer = NULL;
+    if (call == NULL)
+        return false;
+    free_call(call);
+    if (json_writer_open(&line, &writer) < 0)
+        return true;
+    json_begin_object(writer);
+    json_number_member(writer, "id", (int64_t)number);
+    json_text_member(writer, kind, reason);
+    json_end_object(writer);
+    if (json_writer_close(writer) == 0)
+        lines_write(line.data, line.length);
+    return true;
+}
+
+bool sent_calls_forget(struct sent_calls *calls, uint64_t number, uint64_t *ret_sequence)
+{
+    struct sent_call *call = take_out(calls, number);
+    if (call == NULL)
+        return false;
+    *ret_sequence = call->is_taken ? 0 : call->sequence;
+    free_call(call);
+    return true;
+}
+
+bool sent_calls_next(struct sent_calls *calls, uint64_t after, struct sent_call *ret_call)
+{
+    pthread_mutex_lock(&calls->mutex);
+    const struct sent_call *call = calls->first;
+    while (call != NULL && call->number <= after)
+        call = call->next;
+    if (call != NULL) {
+        *ret_call = *call;
+        ret_call->result = BUFFER(0);
+    }
+    pthread_mutex_unlock(&calls->mutex);
+    return call != NULL;
+}

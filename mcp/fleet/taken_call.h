@@ -1,0 +1,52 @@
+/*
+ * The calls that a worker has taken: a thread each, from the message of the broker to the confirmed result.
+ *
+ * Side: parent. Its functions may be called from any thread.
+ */
+#ifndef MCP_FLEET_TAKEN_CALL_H
+#define MCP_FLEET_TAKEN_CALL_H
+
+#include "mcp/fleet/broker.h"
+#include "sandbox/base/buffer.h"
+
+struct taken_call;
+
+struct taken_calls {
+    struct broker *broker; /* borrowed */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    unsigned places; /* free ones */
+    bool is_closed;  /* no further call is taken */
+    bool has_ended;  /* no result comes any more */
+    struct taken_call *first;
+    uint64_t last_number;
+};
+
+void taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places);
+
+/* Waits until a place is free. False: no further call is to be taken. */
+bool taken_calls_wait_for_place(struct taken_calls *calls);
+
+/* Takes a place. False: there is none any more. */
+bool taken_calls_reserve(struct taken_calls *calls);
+
+/* Takes over the message, and begins what it asks for on the place that was reserved. */
+void taken_call_begin(struct taken_calls *calls, natsMsg *message);
+
+/* The result line of a call, which is copied. */
+void taken_calls_answer(struct taken_calls *calls, uint64_t number, const char *line,
+                        size_t length);
+
+/* No further call is taken. */
+void taken_calls_close_places(struct taken_calls *calls);
+
+/* Nobody gives results any more. */
+void taken_calls_stop(struct taken_calls *calls);
+
+/* Waits until every call has its confirmed result, at most so long. */
+void taken_calls_wait_for_all(struct taken_calls *calls, int64_t milliseconds);
+
+/* Tells the front ends of all calls without a result that they are lost. */
+void taken_calls_lose(struct taken_calls *calls, const char *reason);
+
+#endif

@@ -1,0 +1,183 @@
+"""Calls that other machines run: the same results, on workers with the same image, as many at once as they have places."""
+
+import json
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+
+from support import images, mcp_client
+from support.batch import OPTIONS, Batch, line_of
+from support.nats import Client
+from support.workers import Worker
+
+CHANGING = {"duration_ms", "cpu_ms", "peak_memory_bytes", "peak_processes"}
+PROGRAMS = [
+    line_of("print(1)"), line_of("import sys; print('é\\udcff', file=sys.stderr); sys.exit(3)"), line_of("1/0"),
+    line_of("printf '\\377\\0a'; kill -9 $$", "bash"), line_of("cat; cat f", "bash", stdin="in", files=[{"name": "f", "text": "x"}]),
+    line_of("console.log([1,2]); throw 1", "javascript"), line_of("print('x' * 1_000_000)"),
+    line_of("while True: pass", timeout_seconds=0.3), line_of("print(1)", timeout_seconds=99999), "bad\n",
+    line_of("import os; os.mkdir('d'); open('d/f', 'w').write('x')"), line_of("x = '\\U0001f600' * 200_000; print(x)"),
+]
+
+
+def test_results_are_those_of_this_machine(run, start_worker):
+    start_worker()
+    status, results, _ = run(PROGRAMS, "--ordered")
+    here = mcp_client.run_program("batch", *OPTIONS, "--ordered", input="".join(PROGRAMS).encode(), timeout=60)
+    expected = [json.loads(line) for line in here.stdout.splitlines()]
+    assert status == here.returncode == 1
+    assert len(results) == len(expected)
+    for ours, theirs in zip(results, expected):
+        for member in CHANGING:
+            ours.pop(member, None), theirs.pop(member, None)
+        assert json.dumps(ours) == json.dumps(theirs)
+
+
+def test_every_call_of_two_front_ends_has_its_result(start, start_worker):
+    for _ in range(2):
+        start_worker("--parallel", "4")
+    batches = [start(), start()]
+    for batch in batches:
+        batch.write(*[line_of(f"echo {number}", "bash", id=number) for number in range(150)])
+    for batch in batches:
+        assert batch.end() == 0
+        assert sorted((result["id"], result["stdout"]) for result in batch.results) == [(n, f"{n}\n") for n in range(150)]
+
+
+def test_a_worker_takes_no_more_than_it_has_places_for(start, start_worker, client, tmp_path):
+    start_worker("--parallel", "3", "--mount", f"{tmp_path}:rw", "--mount-under", "/tmp")
+    place = tmp_path / "marks"
+    place.mkdir()
+    batch = start()
+    batch.write(*[line_of(f"touch {place}/{n}; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done", "bash") for n in range(10)])
+    end = time.monotonic() + 30
+    while len(os.listdir(place)) < 3 or client.queued() != 7:
+        assert time.monotonic() < end, (os.listdir(place), client.queued())
+        time.sleep(0.05)
+    time.sleep(1)
+    assert len(os.listdir(place)) == 3 and client.queued() == 7
+    (tmp_path / "go").touch()
+    assert batch.end() == 0 and len(batch.results) == 10
+    assert client.queued() == 0
+
+
+def test_calls_wait_for_a_worker_with_their_image(run, start_worker, tmp_path, stack, broker, monkeypatch):
+    """One with another image under the same name never gets them, and without any they are refused at once."""
+    store = tmp_path / "store"
+    mine = images.user_images()
+    for name in ("python-slim", "bash"):
+        images.copy_image(mine / name, store / "code-sandbox-mcp" / "images")
+    lock = store / "code-sandbox-mcp" / "images" / "bash" / "lock.json"
+    lock.write_text(lock.read_text().replace("sha256:0", "sha256:1").replace("sha256:a", "sha256:b"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(store))
+    stack.callback(Worker(broker).stop)
+    monkeypatch.delenv("XDG_DATA_HOME")
+    status, results, batch = run([line_of("print(1)", id=1), line_of("echo 1", "bash", id=2)], "--ordered")
+    assert status == 1 and results[0]["stdout"] == "1\n"
+    assert results[1]["error"]["id"] == "refused" and batch.seconds < 10
+    assert "fetch bash --locked lock.json" in results[1]["error"]["message"]
+    start_worker()
+    assert run([line_of("echo 1", "bash")])[0] == 0
+
+
+def test_without_workers_calls_are_refused_at_once(run, start_worker):
+    status, results, batch = run([line_of("print(1)")] * 3)
+    assert status == 1 and batch.seconds < 10
+    assert {result["error"]["id"] for result in results} == {"refused"}
+    worker = start_worker()
+    assert run([line_of("print(1)")])[0] == 0
+    worker.process.send_signal(signal.SIGTERM)
+    assert worker.wait() == 0
+    status, results, batch = run([line_of("print(1)")])
+    assert status == 1 and results[0]["error"]["id"] == "refused" and batch.seconds < 10
+
+
+def test_calls_of_a_pool_stay_there(run, start_worker):
+    start_worker("--pool", "a")
+    assert run([line_of("print(1)")], "--pool", "a")[0] == 0
+    status, results, _ = run([line_of("print(1)")], "--pool", "b")
+    assert status == 1 and "pool b" in results[0]["error"]["message"]
+
+
+def test_a_full_queue_refuses(start, start_worker, client, tmp_path):
+    made = client.api("STREAM.CREATE.csm-default", name="csm-default", subjects=["csm.run.default.*"], retention="workqueue",
+                      storage="memory", discard="new", max_msgs=5)
+    assert "error" not in made
+    start_worker("--parallel", "1", "--mount", f"{tmp_path}:rw", "--mount-under", "/tmp")
+    batch = start()
+    code = f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
+    batch.write(*[line_of(code, "bash", id=number) for number in range(12)])
+    refused = batch.wait_for(5)
+    assert {result["error"]["id"] for result in refused} == {"refused"} and "is full" in refused[0]["error"]["message"]
+    (tmp_path / "go").touch()
+    assert batch.end() == 1
+    assert sorted(result["id"] for result in batch.results) == list(range(12))
+    assert sum("outcome" in result for result in batch.results) == 12 - sum("error" in result for result in batch.results) >= 5
+
+
+def test_what_the_broker_cannot_carry_is_refused_and_results_come_in_parts(start_broker, stack):
+    broker = start_broker("max_payload: 65536")
+    stack.callback(Worker(broker).stop)
+    batch = Batch("--workers", broker.url, "--ordered")
+    stack.callback(batch.stop)
+    batch.write(line_of("print(1) #" + "x" * 70000), line_of("print('y' * 900000)"))
+    assert batch.end() == 1
+    assert "64512 at most" in batch.results[0]["error"]["message"]
+    assert batch.results[1]["stdout"] == "y" * 900000 + "\n"
+
+
+def test_without_a_broker_calls_are_refused(run, broker):
+    broker.kill()
+    status, results, batch = run([line_of("print(1)")])
+    assert status == 1 and batch.seconds < 10
+    assert results[0]["error"] == {"id": "refused", "message": "no broker at the address of --workers"}
+
+
+@pytest.mark.parametrize("options, words", [
+    (("--workers", "nats://192.0.2.1"), "without encryption"), (("--workers", "http://x"), "must begin with nats://"),
+    (("--workers", "nats://127.0.0.1.example.org"), "without encryption"),
+    (("--workers", "nats://127.0.0.1", "--nats-creds", "/nonexistent"), "/nonexistent")])
+def test_a_broker_that_may_not_be_used_is_told(options, words):
+    done = mcp_client.run_program("batch", *options, input=line_of("print(1)").encode())
+    assert done.returncode == 1 and words in done.stderr.decode()
+    assert json.loads(done.stdout)["error"]["id"] == "refused"
+
+
+@pytest.mark.parametrize("command", ["batch", "worker"])
+@pytest.mark.parametrize("options, words", [
+    (("--pool", "a.b"), "--pool must be"), (("--pool", ""), "--pool must be"), (("x",), "not expected")])
+def test_wrong_usage_is_told(command, options, words):
+    where = ("--nats",) if command == "worker" else ("--workers",)
+    done = mcp_client.run_program(command, *where, "nats://127.0.0.1:1", *options, stdin=None)
+    assert done.returncode == 2 and words in done.stderr.decode()
+
+
+def test_rights_of_front_ends_and_workers_are_apart(start_broker, stack):
+    """With the configuration of docs/fleet.md: neither can do what the other may, and nobody with a wrong password."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "fleet.md").read_text()
+    configuration = text.split("```conf\n", 1)[1].split("```", 1)[0].replace("PASSWORD-1", "one").replace("PASSWORD-2", "two")
+    broker = start_broker("\n".join(line for line in configuration.splitlines() if not line.startswith(("listen", "jetstream"))))
+    at = f"127.0.0.1:{broker.port}"
+    worker = Worker(broker, url=f"nats://worker:two@{at}")
+    stack.callback(worker.stop)
+    batch = Batch("--workers", f"nats://front:one@{at}")
+    stack.callback(batch.stop)
+    batch.write(line_of("print(1)"))
+    assert batch.end() == 0 and batch.results[0]["stdout"] == "1\n"
+    front, other = Client(broker, "front", "one"), Client(broker, "worker", "two")
+    stack.callback(front.close), stack.callback(other.close)
+    front.subscribe("csm.run.default.*")
+    front.publish("$JS.API.CONSUMER.MSG.NEXT.csm-default.x", b"1")
+    other.publish("csm.run.default.x", b"{}")
+    assert front.next(1) is None and other.next(1) is None
+    assert len(front.errors) == 2 and all("Permissions Violation" in error for error in front.errors)
+    assert len(other.errors) == 1 and "Permissions Violation" in other.errors[0]
+    wrong = Batch("--workers", f"nats://front:wrong@{at}")
+    stack.callback(wrong.stop)
+    wrong.write(line_of("print(1)"))
+    assert wrong.end() == 1 and wrong.results[0]["error"]["id"] == "refused"
+    said = wrong.process.stderr.read().decode()
+    assert "uthoriz" in said and "wrong" not in said

@@ -9,10 +9,10 @@
 #include "mcp/tools/context.h"
 #include "mcp/tools/tool_call.h"
 #include "mcp/tools/tool_list.h"
+#include "sandbox/base/heap.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -256,11 +256,7 @@ static void server_close(struct server *server)
 
 int server_run(const struct settings *settings, int input_fd, int output_fd, struct fault *fault)
 {
-    /*
-     * An explicit threshold stays fixed: malloc would otherwise raise it after one large message
-     * and keep that much memory for good.
-     */
-    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    heap_return_blocks_of(LARGE_BLOCK);
     struct server server;
     int r = server_open(&server, settings, input_fd, output_fd);
     if (r < 0)

@@ -12,7 +12,7 @@
  * Each run takes several descriptors, and the usual soft limit is too low for many runs. If it
  * cannot be raised, the run that hits it reports that.
  */
-static void raise_soft_limit(__rlimit_resource_t resource)
+static void raise_soft_limit(int resource)
 {
     struct rlimit limit;
     if (getrlimit(resource, &limit) < 0)

@@ -1,9 +1,9 @@
 #include "sandbox/limited_sandbox.h"
 
+#include "sandbox/base/heap.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <string.h>
 
 /*
@@ -27,7 +27,7 @@ int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile, 
     r = profile == NULL ? filter_compile_default(without, filter, fault)
                         : filter_compile(profile, strlen(profile), without, filter, fault);
     /* Releases libseccomp's memory: half of the pages whose tables each clone must copy. */
-    malloc_trim(0);
+    heap_trim();
     return r;
 }
 

@@ -2,22 +2,7 @@
 
 #include "sandbox/base/owned.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-
-const char *signal_name(int signal)
-{
-    static _Thread_local char text[32];
-    const char *name = signal > 0 ? sigabbrev_np(signal) : NULL;
-    if (name != NULL)
-        snprintf(text, sizeof(text), "SIG%s", name);
-    else if (signal >= SIGRTMIN && signal <= SIGRTMAX)
-        snprintf(text, sizeof(text), "SIGRTMIN+%d", signal - SIGRTMIN);
-    else
-        snprintf(text, sizeof(text), "signal %d", signal);
-    return text;
-}
 
 void run_files_release(struct run_files *files)
 {

@@ -22,9 +22,6 @@
 #include <stdint.h>
 #include <time.h>
 
-/* "SIGSEGV" for 11, "SIGRTMIN+3", "signal 99" if it has no name. Static or thread-local text. */
-const char *signal_name(int signal);
-
 /* A file left by the run. Path and content come from the snippet: untrusted. */
 struct run_file {
     char *path; /* owned; relative, under RUN_FILE_PATH_SIZE bytes; no NUL, no "." or ".." */

@@ -1,6 +1,7 @@
 #include "images/base/interrupt.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/signal_name.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -45,8 +46,8 @@ int interrupt_signal(void)
 
 int interrupt_fault(struct fault *fault)
 {
-    return fault_set(fault, EINTR, "interrupted by SIG%s; nothing of it was kept",
-                     sigabbrev_np(interrupt_signal()));
+    return fault_set(fault, EINTR, "interrupted by %s; nothing of it was kept",
+                     signal_name(interrupt_signal()));
 }
 
 void interrupt_mask(sigset_t *ret_mask)

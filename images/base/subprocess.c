@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define TICK_NANOSECONDS 100000000L
@@ -41,7 +41,7 @@ static void child_kill(struct subprocess *child)
         return;
     if (child->group)
         kill(-child->pid, SIGKILL);
-    pidfd_send_signal(child->pidfd, SIGKILL, NULL, 0);
+    syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0);
 }
 
 /* Reaps the child, waiting for its end if necessary. */
@@ -321,7 +321,7 @@ int subprocess_start(const struct subprocess_spec *program, struct subprocess *c
     child->pid = pid;
     child->group = true;
     child->ended = false;
-    child->pidfd = pidfd_open(pid, 0);
+    child->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (child->pidfd < 0) {
         r = fault_set(fault, errno, "cannot open a pidfd of %s: %m", program->argv[0]);
         kill(pid, SIGKILL);

@@ -8,6 +8,7 @@
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

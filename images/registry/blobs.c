@@ -4,6 +4,7 @@
 #include "images/registry/download.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/signal_name.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -282,12 +283,11 @@ static int blobs_turn(struct blobs *blobs, struct fault *fault)
     if (r < 0 || blobs->given == blobs->count)
         return r;
     if (http_turn(blobs->request->session->http, TURN_MILLISECONDS) < 0)
-        return interrupt_signal() != 0
-                   ? fault_set(fault, EINTR,
-                               "interrupted by SIG%s; what came of the layers is "
-                               "kept for the next time",
-                               sigabbrev_np(interrupt_signal()))
-                   : fault_set(fault, EIO, "libcurl cannot go on");
+        return interrupt_signal() != 0 ? fault_set(fault, EINTR,
+                                                   "interrupted by %s; what came of the layers is "
+                                                   "kept for the next time",
+                                                   signal_name(interrupt_signal()))
+                                       : fault_set(fault, EIO, "libcurl cannot go on");
     r = blobs_collect(blobs, fault);
     if (r == 0 && blobs->request->layers != NULL)
         r = layers_attend(blobs->request->layers, fault);

@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #define CONNECT_SECONDS_MAX 30L
 #define SILENCE_SECONDS_MAX 60L
@@ -206,11 +207,37 @@ static const char *first_variable(const char *const *names)
     return NULL;
 }
 
+/* Where distributions keep their bundle of certificates. */
+static const char *host_bundle(void)
+{
+    static const char *const paths[] = {"/etc/ssl/certs/ca-certificates.crt",
+                                        "/etc/pki/tls/certs/ca-bundle.crt",
+                                        "/etc/ssl/ca-bundle.pem",
+                                        "/etc/ssl/cert.pem",
+                                        "/etc/pki/tls/cert.pem",
+                                        NULL};
+    for (const char *const *path = paths; *path != NULL; path++)
+        if (access(*path, R_OK) == 0)
+            return *path;
+    return NULL;
+}
+
+/* A libcurl not made for one distribution knows no place of certificates. */
+static bool lacks_trust(CURL *easy)
+{
+    char *bundle = NULL, *directory = NULL;
+    curl_easy_getinfo(easy, CURLINFO_CAINFO, &bundle);
+    curl_easy_getinfo(easy, CURLINFO_CAPATH, &directory);
+    return bundle == NULL && directory == NULL;
+}
+
 static void trust_set_up(CURL *easy)
 {
     static const char *const bundles[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE", NULL};
     static const char *const directories[] = {"SSL_CERT_DIR", NULL};
     const char *bundle = first_variable(bundles), *directory = first_variable(directories);
+    if (bundle == NULL && directory == NULL && lacks_trust(easy))
+        bundle = host_bundle();
     curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (bundle != NULL)
         curl_easy_setopt(easy, CURLOPT_CAINFO, bundle);

@@ -229,14 +229,14 @@ static int image_take_away(const struct publish_lock *lock)
 {
     char aside[STORE_STAGING_MAX];
     aside_name(REMOVING, lock->name, aside);
-    if (renameat2(lock->images_fd, lock->name, lock->images_fd, aside, RENAME_NOREPLACE) < 0)
+    if (directory_move(lock->images_fd, lock->name, lock->images_fd, aside) < 0)
         return -errno;
     return tree_remove(lock->images_fd, aside);
 }
 
 int publish_image(const struct publish_lock *lock, const char *aside, struct fault *fault)
 {
-    if (renameat2(lock->images_fd, aside, lock->images_fd, lock->name, RENAME_EXCHANGE) == 0) {
+    if (directory_exchange(lock->images_fd, aside, lock->name) == 0) {
         /*
          * The new image is in place; a sweep reports files of the old one that cannot be removed.
          */

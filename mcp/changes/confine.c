@@ -39,7 +39,7 @@ void confine_release(struct confinement *confinement)
 static int limit_resources(struct fault *fault)
 {
     static const struct {
-        __rlimit_resource_t resource;
+        int resource;
         rlim_t most;
     } limits[] = {
         {RLIMIT_CORE, 0},

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define PERMISSIONS 07777 /* of st_mode: inode(7) */
+
 struct walk {
     const struct walk_spec *spec;
     struct change_list *changes;
@@ -155,8 +157,8 @@ static bool make_way(struct walk *walk, const struct pair *pair, const struct co
 /* Bits other than those that `new` and `old` tell git. */
 static void compare_modes(struct walk *walk, const struct couple *couple)
 {
-    mode_t upper = couple->upper.about.st_mode & ALLPERMS;
-    mode_t host = couple->host.about.st_mode & ALLPERMS;
+    mode_t upper = couple->upper.about.st_mode & PERMISSIONS;
+    mode_t host = couple->host.about.st_mode & PERMISSIONS;
     if (couple->upper.kind == ENTRY_FILE && couple->host.kind == ENTRY_FILE &&
         (upper & ~(mode_t)0111) != (host & ~(mode_t)0111))
         leave_out(walk, LEFT_MODE);
@@ -202,7 +204,7 @@ static void add_file(struct walk *walk, const struct pair *pair, const struct co
         return;
     }
     if (couple->upper.kind == ENTRY_FILE &&
-        (couple->upper.about.st_mode & (ALLPERMS & ~ACCESSPERMS)))
+        (couple->upper.about.st_mode & (S_ISUID | S_ISGID | S_ISVTX)))
         leave_out(walk, LEFT_MODE);
     change_list_add(walk->changes, walk->path.data, &none, new);
 }
@@ -270,7 +272,7 @@ static void take_directory(struct walk *walk, const struct pair *pair, const str
     };
     bool is_new = !has_host || below.hides;
     if (has_host && !is_later(walk, &couple->host) &&
-        ((couple->upper.about.st_mode ^ couple->host.about.st_mode) & ALLPERMS) != 0)
+        ((couple->upper.about.st_mode ^ couple->host.about.st_mode) & PERMISSIONS) != 0)
         leave_out_directory(walk, LEFT_DIRECTORY_MODE, 0);
     size_t changes = walk->changes->count;
     bool has_files = walk_directory(walk, &below);

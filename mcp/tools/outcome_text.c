@@ -2,6 +2,7 @@
 #include "mcp/network/network_text.h"
 #include "mcp/settings/quantity.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/signal_name.h"
 
 #include <inttypes.h>
 

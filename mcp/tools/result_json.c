@@ -4,6 +4,7 @@
 #include "mcp/network/network_text.h"
 #include "mcp/rules/findings_text.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/signal_name.h"
 
 bool result_json_is_success(const struct run_result *result)
 {

@@ -3,7 +3,10 @@
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static DIR *open_as(int parent_fd, const char *path, int flags)
 {
@@ -40,6 +43,16 @@ const char *directory_next_number(DIR *directory)
             return entry->d_name;
     }
     return NULL;
+}
+
+int directory_move(int from_fd, const char *from, int to_fd, const char *to)
+{
+    return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, RENAME_NOREPLACE);
+}
+
+int directory_exchange(int parent_fd, const char *one, const char *other)
+{
+    return (int)syscall(SYS_renameat2, parent_fd, one, parent_fd, other, RENAME_EXCHANGE);
 }
 
 void directory_release(DIR **directory)

@@ -1,5 +1,5 @@
 /*
- * Reading directories by descriptor.
+ * Reading and renaming by descriptors of directories.
  *
  * Side: parent.
  */
@@ -19,6 +19,15 @@ struct dirent *directory_next(DIR *directory);
 
 /* The next name that is a decimal number, likewise. */
 const char *directory_next_number(DIR *directory);
+
+/*
+ * Renames, unless the new name is there already. 0, or -1 with errno. renameat2(2), which not every C
+ * library has.
+ */
+int directory_move(int from_fd, const char *from, int to_fd, const char *to);
+
+/* Exchanges two names of one directory, likewise. */
+int directory_exchange(int parent_fd, const char *one, const char *other);
 
 /* Closes the directory, unless it is NULL; for OWNED(). */
 void directory_release(DIR **directory);

@@ -32,7 +32,7 @@ static bool directory_move_up(struct removal *removal, int parent_fd, const char
     char aside[48];
     snprintf(aside, sizeof(aside), ".code-sandbox-removed-%u", removal->moved++);
     return fchmodat(parent_fd, name, 0700, 0) == 0 &&
-           renameat2(parent_fd, name, removal->top_fd, aside, RENAME_NOREPLACE) == 0;
+           directory_move(parent_fd, name, removal->top_fd, aside) == 0;
 }
 
 /* Empties a directory, first giving the owner access to it. */

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 #include <linux/landlock.h>
-#include <sys/capability.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -57,10 +57,19 @@ static const struct plan_user_limit user_limits[] = {
 };
 #define NETWORK_LIMITS 3 /* the last ones; the very last for ping */
 
+/* Of all capabilities that the kernel knows: PR_CAPBSET_READ(2const). */
+static int last_capability(void)
+{
+    int number = 0;
+    while (prctl(PR_CAPBSET_READ, (unsigned long)number) >= 0)
+        number++;
+    return number - 1;
+}
+
 int jail_host_read(struct jail_host *ret_host, struct fault *fault)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    ret_host->last_capability = cap_max_bits() - 1;
+    ret_host->last_capability = last_capability();
     ret_host->landlock_abi = abi >= 2 ? (int)abi : 0; /* Linux 5.19: landlock(7) */
     return proc_file_find_command_line(&ret_host->command_line, &ret_host->command_line_size,
                                        fault);
@@ -120,7 +129,7 @@ void plan_add_rlimit(struct jail_plan *plan, int resource, rlim_t limit)
 {
     struct plan_rlimit *rlimits = (struct plan_rlimit *)plan->rlimits;
     struct rlimit own;
-    if (getrlimit((__rlimit_resource_t)resource, &own) == 0 && own.rlim_max < limit)
+    if (getrlimit(resource, &own) == 0 && own.rlim_max < limit)
         limit = own.rlim_max;
     rlimits[plan->rlimit_count++] = (struct plan_rlimit){resource, limit};
 }

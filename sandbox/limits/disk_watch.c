@@ -177,10 +177,10 @@ static void close_others(const struct disk_watch *watch, int answer_fd)
     qsort(kept, watch->count + 1, sizeof(int), compare);
     for (size_t i = 0; i <= watch->count; i++) {
         if ((unsigned)kept[i] > next)
-            close_range(next, (unsigned)kept[i] - 1, 0);
+            syscall(SYS_close_range, next, (unsigned)kept[i] - 1, 0);
         next = (unsigned)kept[i] + 1;
     }
-    close_range(next, ~0U, 0);
+    syscall(SYS_close_range, next, ~0U, 0);
 }
 
 __attribute__((noreturn)) static void watch_disk(struct watcher *watcher, int answer_fd)

@@ -13,6 +13,7 @@
  * how far that is from nothing is how far the first can be trusted.
  */
 #include "sandbox/base/owned.h"
+#include "sandbox/base/signal_name.h"
 #include "sandbox/engine.c" // NOLINT(bugprone-suspicious-include): its members tell when an engine rests
 #include "sandbox/limits/cgroup.h"
 #include "tests/bench/bench-report.h"

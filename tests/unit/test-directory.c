@@ -87,12 +87,30 @@ static void numbers_are_found_among_names(void **state)
     directory_release(&directory);
 }
 
+static void a_move_replaces_nothing_and_an_exchange_both(void **state)
+{
+    (void)state;
+    struct stat status;
+    assert_int_equal(directory_move(place_fd, "file", place_fd, "link"), -1);
+    assert_int_equal(errno, EEXIST);
+    assert_int_equal(directory_move(place_fd, "file", place_fd, "moved"), 0);
+    assert_int_equal(fstatat(place_fd, "file", &status, 0), -1);
+    assert_int_equal(directory_exchange(place_fd, "moved", "absent"), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(directory_exchange(place_fd, "moved", "link"), 0);
+    assert_int_equal(fstatat(place_fd, "moved", &status, AT_SYMLINK_NOFOLLOW), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(directory_exchange(place_fd, "moved", "link"), 0);
+    assert_int_equal(directory_move(place_fd, "moved", place_fd, "file"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_is_followed_or_not),
         cmocka_unit_test(no_directory_is_told_by_errno),
         cmocka_unit_test(numbers_are_found_among_names),
+        cmocka_unit_test(a_move_replaces_nothing_and_an_exchange_both),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }

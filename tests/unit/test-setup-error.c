@@ -1,6 +1,7 @@
 #include "sandbox/jail/setup_error.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/signal_name.h"
 #include "sandbox/result.h"
 
 #include <errno.h>

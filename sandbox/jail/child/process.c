@@ -172,7 +172,7 @@ int step_set_rlimits(struct jail *jail)
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         jail_note(jail, STEP_RLIMIT, (int)i);
         struct rlimit limit = {plan->rlimits[i].limit, plan->rlimits[i].limit};
-        if (setrlimit((__rlimit_resource_t)plan->rlimits[i].resource, &limit) < 0)
+        if (setrlimit(plan->rlimits[i].resource, &limit) < 0)
             return -errno;
     }
     return 0;

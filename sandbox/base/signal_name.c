@@ -1,0 +1,30 @@
+#include "sandbox/base/signal_name.h"
+
+#include "sandbox/base/owned.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+/* Not every C library has sigabbrev_np(3). */
+#define NAMED(signal) [signal] = #signal
+static const char *const names[] = {
+    NAMED(SIGHUP),  NAMED(SIGINT),    NAMED(SIGQUIT), NAMED(SIGILL),  NAMED(SIGTRAP),
+    NAMED(SIGABRT), NAMED(SIGBUS),    NAMED(SIGFPE),  NAMED(SIGKILL), NAMED(SIGUSR1),
+    NAMED(SIGSEGV), NAMED(SIGUSR2),   NAMED(SIGPIPE), NAMED(SIGALRM), NAMED(SIGTERM),
+    NAMED(SIGCHLD), NAMED(SIGSTKFLT), NAMED(SIGCONT), NAMED(SIGSTOP), NAMED(SIGTSTP),
+    NAMED(SIGTTIN), NAMED(SIGTTOU),   NAMED(SIGURG),  NAMED(SIGXCPU), NAMED(SIGXFSZ),
+    NAMED(SIGPROF), NAMED(SIGVTALRM), NAMED(SIGPOLL), NAMED(SIGPWR),  NAMED(SIGWINCH),
+    NAMED(SIGSYS),
+};
+
+const char *signal_name(int signal)
+{
+    static _Thread_local char text[32];
+    if (signal > 0 && (size_t)signal < ARRAY_LENGTH(names) && names[signal] != NULL)
+        return names[signal];
+    if (signal >= SIGRTMIN && signal <= SIGRTMAX)
+        snprintf(text, sizeof(text), "SIGRTMIN+%d", signal - SIGRTMIN);
+    else
+        snprintf(text, sizeof(text), "signal %d", signal);
+    return text;
+}

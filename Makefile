@@ -80,7 +80,8 @@ bench: benchmarks
 	@echo
 	@$(BUILD)/tests/bench/bench-steps $(BUILD)/tests/bench/nothing $(BUILD)/bench-steps.json
 	@echo
-	@$(PYTHON) tests/bench/bench_start.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-start.json
+	@$(PYTHON) tests/bench/bench_start.py --static build-dist/work/$(shell uname -m)/build/mcp/code-sandbox-mcp \
+		$(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-start.json
 	@echo
 	@$(PYTHON) tests/bench/bench_calls.py $(BUILD) $(BUILD)/bench-calls.json \
 		tests/bench/calls.svg
@@ -118,9 +119,19 @@ deb:
 	@packaging/make-deb.sh build-deb
 	@ls build-deb/*.deb
 
+# Static programs as tar.gz, npm package, wheel and MCP bundle; in build-dist. ARCH: x86_64, aarch64, or both.
+ARCH = $(shell uname -m)
+.PHONY: dist release-check
+dist:
+	@.ci/install-packages build dist
+	@$(PYTHON) -B packaging/dist.py $(patsubst %,--arch %,$(ARCH))
+	@cat build-dist/SHA256SUMS
+release-check:
+	@$(PYTHON) -B packaging/release_check.py
+
 .PHONY: clean
 clean:
-	rm -rf $(BUILD) build-test build-asan build-fuzz build-fuzz-fast build-deb
+	rm -rf $(BUILD) build-test build-asan build-fuzz build-fuzz-fast build-deb build-dist
 
 # Each stage installs only its own needs.
 STAGES_NOW = $(or $(STAGES),lint $(ALL_STAGES))
@@ -156,6 +167,8 @@ help:
 	@echo 'make fuzz      libFuzzer on every reader of outside bytes, a minute each; FUZZ=NAME,'
 	@echo '               FUZZ_SECONDS=N, or FUZZ_RUNS=N for a number of calls'
 	@echo 'make deb       a package of this Debian release, in build-deb'
+	@echo 'make dist      static programs for ARCH=$(ARCH) as tar.gz, npm package, wheel and MCP'
+	@echo '               bundle, in build-dist; make release-check compares what they say'
 	@echo 'make bench     the cost of a jail, a server start and a call; writes $(BUILD)/bench*.json'
 	@echo 'make bench-fleet  batch, beside bare interpreters; not as root'
 	@echo 'make bench-guest  the cost of a cgroup, in an emulated machine; not as root'

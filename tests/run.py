@@ -278,7 +278,7 @@ STAGES = {
 }
 ONLY_BY_NAME = {"fuzz"}
 NEED_IMAGES = {"demo", "protocol", "policy", "batch", "fleet", "conformance", "images", "runners", "jail", "warm", "escape", "network", "asan", "vm",
-               "clients"}
+               "clients", "packages"}
 
 
 def run_stages(names):

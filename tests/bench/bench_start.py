@@ -1,13 +1,15 @@
-"""What starting the server costs: bench_start.py SERVER [JSON]
+"""What starting the server costs: bench_start.py [--static SERVER] SERVER [JSON]
 
 From the beginning of its start to its answer to `initialize`, each time a new process, as clients
-start it; and the memory that it then has while it waits. The first few are not counted.
+start it; and the memory that it then has while it waits. The first few are not counted. The static
+server of `make dist` takes turns with the other.
 """
 
+import argparse
 import json
 import os
+import pathlib
 import statistics
-import sys
 import time
 
 ROUNDS = 200
@@ -42,24 +44,46 @@ def start_once(server):
     return taken, resident
 
 
-def measure(server, rounds=ROUNDS):
-    samples = [start_once(server) for _ in range(ROUNDS_BEFORE + rounds)][ROUNDS_BEFORE:]
+def measure_in_turns(servers, rounds=ROUNDS):
+    """A report of each server."""
+    for server in servers * ROUNDS_BEFORE:
+        start_once(server)
+    samples = {server: [] for server in servers}
+    for server in servers * rounds:
+        samples[server].append(start_once(server))
+    return [report_of(samples[server]) for server in servers]
+
+
+def report_of(samples):
     times = sorted(taken for taken, _ in samples)
     low, median, high = statistics.quantiles(times, n=4)
-    return {"rounds": rounds, "median_ns": median, "lower_quartile_ns": low,
+    return {"rounds": len(samples), "median_ns": median, "lower_quartile_ns": low,
             "upper_quartile_ns": high, "minimum_ns": times[0],
             "resident_bytes": max(resident for _, resident in samples)}
 
 
-def main():
-    report = measure(sys.argv[1])
-    print(f"The server, from its start to its answer to initialize ({report['rounds']} times)")
+def show(title, report):
+    print(f"{title}, from its start to its answer to initialize ({report['rounds']} times)")
     print(f"  median    {report['median_ns'] / 1e6:7.2f} ms  (quartiles "
           f"{report['lower_quartile_ns'] / 1e6:.2f} and {report['upper_quartile_ns'] / 1e6:.2f})")
     print(f"  resident  {report['resident_bytes'] / 2 ** 20:7.2f} MiB while it waits")
-    if len(sys.argv) > 2:
-        with open(sys.argv[2], "w", encoding="ascii") as file:
-            json.dump(report, file, indent=1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--static", type=pathlib.Path, help="left out where it does not exist")
+    parser.add_argument("server", type=pathlib.Path)
+    parser.add_argument("json", nargs="?", type=pathlib.Path)
+    arguments = parser.parse_args()
+    static = [arguments.static] if arguments.static and arguments.static.exists() else []
+    report, *of_static = measure_in_turns([arguments.server, *static])
+    show("The server", report)
+    for other in of_static:
+        show("The static server", other)
+        print(f"  ratio     {other['median_ns'] / report['median_ns']:7.2f} of the median")
+        report["static"] = other
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=1), encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ mount -t proc proc "$root/proc"
 mkdir -p "$root/outside"
 cd "$root"
 pivot_root . outside
-umount --lazy /outside
+umount -l /outside
 rmdir /outside
 cd /root
 exec "$@"

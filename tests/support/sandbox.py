@@ -93,8 +93,7 @@ def children_of(pid):
         return []
 
 
-def descendants_of(pid):
-    """All processes below `pid`, whatever namespaces they are in."""
+def children_by_parent():
     children = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -103,6 +102,16 @@ def descendants_of(pid):
             except OSError:
                 continue
             children.setdefault(int(parent), []).append(int(entry.name))
+    return children
+
+
+def children_of(pid):
+    return children_by_parent().get(pid, [])
+
+
+def descendants_of(pid):
+    """All processes below `pid`, whatever namespaces they are in."""
+    children = children_by_parent()
     found, waiting = [], [pid]
     while waiting:
         below = children.get(waiting.pop(), [])

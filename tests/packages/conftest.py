@@ -1,0 +1,40 @@
+"""What `make dist` builds, and who installs and calls it."""
+
+import pytest
+
+from support import distribution as support
+
+NODES = {"20": "20.20.2", "22": "22.23.3", "24": "24.21.0"}
+
+
+@pytest.fixture(scope="session")
+def distribution(build_directory):
+    """Kept between runs: only what has changed is built again."""
+    directory = build_directory / "dist"
+    support.build_distribution(support.ROOT, directory)
+    return support.Distribution(directory)
+
+
+@pytest.fixture(scope="session")
+def tools(build_directory):
+    """A directory for installed tools, kept between runs."""
+    directory = build_directory / "packages"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def node(tools):
+    """The program of a version of Node.js: node("22")."""
+    def find(version):
+        name = f"node-linux-{support.NPM_CPU}"
+        modules = support.npm_install(tools / f"node-{version}", {name: NODES[version]})
+        return modules / name / "bin" / "node"
+    return find
+
+
+@pytest.fixture(scope="session")
+def client(tools, tmp_path_factory):
+    requirements = support.ROOT / "tests" / "clients" / "python-sdk-1.txt"
+    python = support.virtual_environment(tools / "client", "-r", requirements) / "python"
+    return support.Client(python, tmp_path_factory.mktemp("home"))

@@ -40,7 +40,7 @@ $(call built,openssl):
 		no-shared no-apps no-docs no-tests no-autoload-config no-module no-engine no-dso no-legacy \
 		no-ssl3 no-dtls no-quic no-srp no-srtp no-comp no-ct no-ts no-cms no-cmp no-ui-console \
 		no-rc2 no-rc4 no-md4 no-mdc2 no-idea no-seed no-bf no-cast no-des no-camellia no-aria no-sm2 no-sm3 no-sm4 \
-		no-whirlpool no-rmd160 no-blake2 no-siphash no-gost no-ocb no-dsa no-slh-dsa no-lms no-scrypt no-argon2 \
+		no-whirlpool no-rmd160 no-blake2 no-siphash no-gost no-ocb no-dsa no-slh-dsa no-scrypt no-argon2 \
 		no-ec2m no-rfc3779 no-ocsp no-nextprotoneg no-psk no-tls1 no-tls1_1 no-sslkeylog $(CFLAGS) && \
 	$(MAKE) build_libs && $(MAKE) install_dev DESTDIR=$(SYSROOT) && \
 	sed -i 's,^prefix=.*,prefix=$(SYSROOT),' $(SYSROOT)/lib/pkgconfig/libssl.pc \

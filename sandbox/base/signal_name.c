@@ -5,6 +5,10 @@
 #include <signal.h>
 #include <stdio.h>
 
+/* In images, whose programs use glibc; other C libraries keep more signals for themselves. */
+#define REALTIME_MIN 34
+#define REALTIME_MAX 64
+
 /* Not every C library has sigabbrev_np(3). */
 #define NAMED(signal) [signal] = #signal
 static const char *const names[] = {
@@ -22,8 +26,8 @@ const char *signal_name(int signal)
     static _Thread_local char text[32];
     if (signal > 0 && (size_t)signal < ARRAY_LENGTH(names) && names[signal] != NULL)
         return names[signal];
-    if (signal >= SIGRTMIN && signal <= SIGRTMAX)
-        snprintf(text, sizeof(text), "SIGRTMIN+%d", signal - SIGRTMIN);
+    if (signal >= REALTIME_MIN && signal <= REALTIME_MAX)
+        snprintf(text, sizeof(text), "SIGRTMIN+%d", signal - REALTIME_MIN);
     else
         snprintf(text, sizeof(text), "signal %d", signal);
     return text;

@@ -85,14 +85,6 @@ def mounts_but_of_others():
     return [line for line in lines if not line.split()[4].startswith(elsewhere)]
 
 
-def children_of(pid):
-    """Of a process with one thread, those that it has not reaped."""
-    try:
-        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
 def children_by_parent():
     children = {}
     for entry in pathlib.Path("/proc").iterdir():
@@ -106,6 +98,7 @@ def children_by_parent():
 
 
 def children_of(pid):
+    """Those that it has not reaped."""
     return children_by_parent().get(pid, [])
 
 

@@ -24,8 +24,7 @@ def build(work, architecture):
     tree = made.make()
     if made.is_foreign():
         native = programs.Build(work, platform.machine(), EPOCH)
-        if not native.tree.is_dir():
-            native.make()
+        native.make()
         shutil.copytree(native.tree / "share", tree / "share", dirs_exist_ok=True)
     return made
 

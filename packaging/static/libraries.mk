@@ -81,7 +81,7 @@ $(call built,archive): $(call built,zlib zstd xz)
 $(call built,curl): $(call built,openssl)
 	$(ENTER) $(CONFIGURE) --with-openssl --without-zlib --without-zstd --without-brotli --without-libpsl \
 		--without-libidn2 --without-nghttp2 --without-librtmp --without-libssh2 --without-libgsasl \
-		--without-ca-bundle --without-ca-path $(addprefix --disable-,ftp file ldap ldaps rtsp dict telnet tftp pop3 \
+		--without-ca-bundle --without-ca-path --disable-openssl-auto-load-config $(addprefix --disable-,ftp file ldap ldaps rtsp dict telnet tftp pop3 \
 		imap smb smtp gopher mqtt ipfs manual docs websockets ntlm tls-srp negotiate-auth kerberos-auth aws doh alt-svc \
 		hsts netrc) && \
 	$(MAKE) -C lib install && $(MAKE) -C include install && $(MAKE) install-pkgconfigDATA $(DONE)

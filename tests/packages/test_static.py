@@ -1,12 +1,15 @@
 """The static programs: how they are linked, and that they need nothing of the host."""
 
+import http.server
 import os
 import pathlib
 import re
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 
 import pytest
 
@@ -87,13 +90,54 @@ def busybox_root(bundle):
     run(*IN_NAMESPACE, "rm", "-rf", root)
 
 
+def as_tester(root, command, **options):
+    """What an ordinary user inside sees of a command."""
+    return run(*IN_NAMESPACE, *INSIDE, root, "su", "tester", "-c", command,
+               env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, **options)
+
+
 def test_runs_in_a_root_with_nothing_but_busybox(busybox_root):
     assert not [path for path in busybox_root.rglob("*.so*") if "layers" not in path.parts]
     code = "import os, sys; print(6 * 7, os.getuid(), sys.version_info[0])"
     command = f"echo '{code}' | /opt/bin/code-sandbox-mcp run --python-image python-slim --language python -"
-    done = run(*IN_NAMESPACE, *INSIDE, busybox_root, "su", "tester", "-c", command,
-               env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
-    assert done.stdout == "42 1000 3\n"
+    assert as_tester(busybox_root, command).stdout == "42 1000 3\n"
+
+
+class Nothing(http.server.BaseHTTPRequestHandler):
+    """A registry with no image."""
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def https(tmp_path):
+    """Its port, and the file of its certificate, which is for registry.test."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
+        "-subj", "/CN=registry.test", "-addext", "subjectAltName=DNS:registry.test")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Nothing)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port, certificate
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("place", ["etc/ssl/certs/ca-certificates.crt", "etc/pki/tls/certs/ca-bundle.crt", "etc/ssl/cert.pem"])
+def test_certificates_of_the_distribution_are_trusted(busybox_root, https, place):
+    port, certificate = https
+    (busybox_root / "etc" / "hosts").write_text("127.0.0.1 registry.test\n")
+    command = f"/opt/bin/code-sandbox-mcp fetch --name x --from registry.test:{port}/some/image:1"
+    assert "is not trusted" in as_tester(busybox_root, command, status=1).stderr
+    (busybox_root / place).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(certificate, busybox_root / place)
+    assert "(404)" in as_tester(busybox_root, command, status=1).stderr
 
 
 def test_starts_in_half_the_time(distribution, server_path):

@@ -7,12 +7,20 @@ from support import distribution as support
 NODES = {"20": "20.20.2", "22": "22.23.3", "24": "24.21.0"}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def builder(request, build_directory):
+    """At work from the first test on, while others wait for mirrors. What is built is kept between runs."""
+    wanted = any("distribution" in item.fixturenames for item in request.session.items)
+    started = support.Builder(support.ROOT, build_directory / "dist") if wanted else None
+    yield started
+    if started is not None:
+        started.stop()
+
+
 @pytest.fixture(scope="session")
-def distribution(build_directory):
-    """Kept between runs: only what has changed is built again."""
-    directory = build_directory / "dist"
-    support.build_distribution(support.ROOT, directory)
-    return support.Distribution(directory)
+def distribution(builder, build_directory):
+    builder.finish()
+    return support.Distribution(build_directory / "dist")
 
 
 @pytest.fixture(scope="session")

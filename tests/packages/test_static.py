@@ -14,7 +14,7 @@ import threading
 import pytest
 
 from support import images, mcp_client, sample
-from support.distribution import ROOT, build_distribution, run
+from support.distribution import ROOT, Builder, run
 
 ENTER = pathlib.Path(__file__).resolve().parent / "enter.sh"
 IN_NAMESPACE = ["unshare", "--map-root-user", "--map-auto"]
@@ -170,5 +170,5 @@ def test_same_source_makes_the_same_bytes(distribution, tmp_path_factory):
         pack = subprocess.run(["tar", "-C", ROOT, "--exclude=./build*", "--exclude=./.git", "--exclude=node_modules",
                                "--exclude=__pycache__", "-c", "."], capture_output=True, check=True).stdout
         subprocess.run(["tar", "-C", source, "-x"], input=pack, check=True)
-    build_distribution(source, output, "faketime", "+400 days")
+    Builder(source, output, "faketime", "+400 days").finish()
     assert (output / "SHA256SUMS").read_text() == sums

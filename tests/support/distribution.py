@@ -5,8 +5,10 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -26,13 +28,27 @@ def run(*command, status=0, **options):
     return done
 
 
-def build_distribution(source, output, *before):
-    """Runs dist.py of a source tree; a skip where Debian has replaced what is pinned."""
-    done = subprocess.run([*before, sys.executable, "-B", source / "packaging" / "dist.py", output], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, check=False, timeout=SECONDS_MAX)
-    if done.returncode == UNAVAILABLE:
-        pytest.skip(f"a pinned source is not to be had: {done.stderr[-400:]}")
-    assert done.returncode == 0, done.stdout + done.stderr
+class Builder:
+    """dist.py of a source tree, at work since the beginning of this object."""
+
+    def __init__(self, source, output, *before):
+        self.log = tempfile.TemporaryFile("w+")
+        command = [*before, sys.executable, "-B", source / "packaging" / "dist.py", output]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
+                                        start_new_session=True)
+
+    def finish(self):
+        """Waits; a skip where Debian has replaced what is pinned."""
+        status = self.process.wait(timeout=SECONDS_MAX)
+        self.log.seek(0)
+        if status == UNAVAILABLE:
+            pytest.skip(f"a pinned source is not to be had: {self.log.read()[-400:]}")
+        assert status == 0, self.log.read()
+
+    def stop(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
 
 
 class Distribution:

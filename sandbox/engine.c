@@ -215,11 +215,6 @@ void engine_hold(struct engine *engine, bool hold)
     engine_wake(engine);
 }
 
-unsigned engine_processors(void)
-{
-    return inherited_processors();
-}
-
 int engine_new(struct loop *loop, const struct engine_options *options, struct engine **ret_engine,
                struct fault *fault)
 {
@@ -227,7 +222,8 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     if (engine == NULL)
         return fault_set(fault, ENOMEM, "out of memory for the engine");
     engine->host.loop = loop;
-    engine->parallel = options->parallel != 0 ? (unsigned)options->parallel : engine_processors();
+    engine->parallel =
+        options->parallel != 0 ? (unsigned)options->parallel : inherited_processors();
     engine->pump.fire = engine_pump;
     engine->cgroup_use = options->cgroup;
     engine->scope_program = options->scope_program;

@@ -31,11 +31,8 @@ enum cgroup_use {
     CGROUP_NEVER,
 };
 
-/* The number of processors that this process may use. */
-unsigned engine_processors(void);
-
 struct engine_options {
-    uint64_t parallel; /* runs at once; 0: engine_processors() */
+    uint64_t parallel; /* runs at once; 0: inherited_processors() */
     enum cgroup_use cgroup;
     /*
      * The path of the program that requests a scope from systemd (sandbox/scope/main.c), borrowed;

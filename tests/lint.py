@@ -74,7 +74,7 @@ LAYERS = {
     "sandbox/base": (),
 }
 # Headers for the other files of their folder only.
-PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/inherited.h", "sandbox/limited_sandbox.h",
+PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/limited_sandbox.h",
            "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h", "sandbox/run_state.h",
            "sandbox/session_link.h", "sandbox/session_state.h", "sandbox/stdin_pump.h", "sandbox/warm_pool.h")
 

@@ -4,6 +4,7 @@
 #include "mcp/tools/result_json.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/engine.h"
+#include "sandbox/inherited.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -282,7 +283,7 @@ int call_stream_open(struct call_stream *stream, struct loop *loop,
                      .drained = output_drained,
                      .data = stream},
         .channel = CHANNEL_NONE,
-        .ahead_max = (parallel != 0 ? parallel : engine_processors()) + CALLS_AHEAD_MAX,
+        .ahead_max = (parallel != 0 ? parallel : inherited_processors()) + CALLS_AHEAD_MAX,
         .end = {.fire = end_now},
     };
     if (options->fleet->url != NULL && parallel == 0)

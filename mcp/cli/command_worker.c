@@ -6,6 +6,7 @@
 #include "mcp/settings/settings_read.h"
 #include "mcp/settings/tier_choice.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/inherited.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -62,7 +63,7 @@ static int worker_open(struct worker *worker, const struct worker_options *optio
 {
     static const struct fleet_settings here = {0};
     uint64_t parallel = options->settings.engine.parallel;
-    unsigned places = parallel != 0 ? (unsigned)parallel : engine_processors();
+    unsigned places = parallel != 0 ? (unsigned)parallel : inherited_processors();
     *worker = (struct worker){
         .loop = {.epoll_fd = -1},
         .end_signals = INTERRUPTS(interrupt),

@@ -4,6 +4,7 @@
 #include "mcp/launch/code_reading.h"
 #include "mcp/launch/python_start.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/inherited.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ void launcher_look(void *data, struct metrics_now *ret_now)
     const struct engine *engine = launcher->engine;
     uint64_t parallel = launcher->settings->engine.parallel;
     *ret_now = (struct metrics_now){
-        .places = parallel != 0 ? parallel : engine_processors(),
+        .places = parallel != 0 ? parallel : inherited_processors(),
         .running = engine != NULL ? engine_running(engine) : 0,
         .queued = engine != NULL ? engine_queued(engine) : 0,
     };

@@ -1,13 +1,13 @@
 #include "sandbox/jail/plan_base.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/last_capability.h"
 #include "sandbox/jail/proc_file.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/network/link.h"
 
 #include <errno.h>
 #include <linux/landlock.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,15 +56,6 @@ static const struct plan_user_limit user_limits[] = {
     {"sys/net/ipv4/ping_group_range", "1000 1000"},
 };
 #define NETWORK_LIMITS 3 /* the last ones; the very last for ping */
-
-/* Of all capabilities that the kernel knows: PR_CAPBSET_READ(2const). */
-static int last_capability(void)
-{
-    int number = 0;
-    while (prctl(PR_CAPBSET_READ, (unsigned long)number) >= 0)
-        number++;
-    return number - 1;
-}
 
 int jail_host_read(struct jail_host *ret_host, struct fault *fault)
 {

@@ -189,7 +189,7 @@ static int make_root(int image_fd, const char *name, const struct jail_plan *pla
     if (r == 0 && plan->base == BASE_CHROOT && fchmod(fd, 0755) < 0)
         r = -errno;
     bool is_filled = r == 0;
-    if (r == 0 && renameat2(image_fd, unfinished, image_fd, name, RENAME_NOREPLACE) < 0)
+    if (r == 0 && directory_move(image_fd, unfinished, image_fd, name) < 0)
         r = -errno;
     if (r == 0)
         return fd_take(&fd);

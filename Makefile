@@ -89,6 +89,8 @@ bench: benchmarks
 	@$(PYTHON) tests/bench/bench_network.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-network.json
 	@echo
 	@$(PYTHON) tests/bench/bench_policy.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-policy.json
+	@echo
+	@$(PYTHON) tests/bench/bench_tiers.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-tiers.json
 
 # Many snippets: batch beside bare interpreters. Not by root.
 .PHONY: bench-fleet

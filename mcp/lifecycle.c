@@ -15,11 +15,12 @@ static const char *lack_of(enum tier tier)
         [TIER_P] = " /proc has a few files about the machine and none about processes, and "
                    "/dev/fd, /dev/stdin and /dev/stdout do not work.",
         [TIER_C] = " /proc has a few files about the machine and none about processes, "
-                   "/dev/fd, /dev/stdin and /dev/stdout do not work, and neither do sockets.",
+                   "/dev/fd, /dev/stdin and /dev/stdout do not work, and there are no sockets but "
+                   "socketpair().",
         [TIER_L] = " The working directory is not /work: use relative paths and $TMPDIR. There "
-                   "is no /proc, and there are no sockets and no semaphores of multiprocessing. "
-                   "Changes of modes and times of files are ignored, and "
-                   "sys.executable and process.execPath do not start again.",
+                   "is no /proc, no socket but socketpair(), and no multiprocessing Lock, Queue or "
+                   "Pool. Changes of modes, owners and times of files are ignored. Programs cannot "
+                   "run sys.executable or process.execPath.",
     };
     return lacks[tier];
 }

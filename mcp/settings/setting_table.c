@@ -64,8 +64,8 @@ const struct option settings_of_runs[] = {
     {"--no-cgroup", NULL, "poll the limits even where cgroups are\navailable", settings_remember,
      SETTING(SETTING_FLAG, "SANDBOX_NO_CGROUP", "no_cgroup", AT(no_cgroup))},
     {"--weaker", "TIER",
-     "where the host refuses a part of a sandbox, go on\nwithout: P has copies of files as its /proc; C, for\n"
-     "root in a container, and L, for other users, have\nno namespaces; none (the default): refuse, too",
+     "weakest tier allowed where the host refuses a full\nsandbox: P (a few files as /proc), C (root in a\ncontainer, "
+     "no namespaces), L (other users, none\neither), none (the default: run nothing)",
      settings_remember,
      SETTING(SETTING_CHOICE, "SANDBOX_WEAKER", "weaker", AT(weakest), .choices = tiers)},
     {"--files-dir", "DIR",

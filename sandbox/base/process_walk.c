@@ -58,8 +58,9 @@ const char *process_walk_next(struct process_walk *walk)
     snprintf(walk->name, sizeof(walk->name), "%d", (int)walk->waiting[--walk->count]);
     snprintf(path, sizeof(path), "%s/task", walk->name);
     OWNED(directory_release) DIR *threads = directory_open(walk->proc_fd, path);
-    for (const char *thread; (thread = directory_next_number(threads)) != NULL;)
-        add_children(walk, dirfd(threads), thread);
+    int fd = threads != NULL ? dirfd(threads) : -1;
+    for (const char *thread; fd >= 0 && (thread = directory_next_number(threads)) != NULL;)
+        add_children(walk, fd, thread);
     return walk->name;
 }
 

@@ -81,9 +81,10 @@ static int add_entry(struct filling *filling, int from, int to, const char *name
 
 static int add_entries(struct filling *filling, DIR *from, int to)
 {
-    int r = 0;
+    int fd = dirfd(from);
+    int r = fd < 0 ? -errno : 0;
     for (struct dirent *entry; r == 0 && (entry = directory_next(from)) != NULL;)
-        r = add_entry(filling, dirfd(from), to, entry->d_name);
+        r = add_entry(filling, fd, to, entry->d_name);
     return r;
 }
 

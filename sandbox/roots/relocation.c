@@ -210,7 +210,7 @@ static char *find_libraries(struct relocation *relocation, const char *root)
 int relocation_start(struct relocation *relocation, const char *root, struct jail_plan *plan,
                      struct fault *fault)
 {
-    char loader[PATH_MAX];
+    char loader[PATH_MAX] = "";
     char *program = NULL;
     int r = find_program(relocation, root, plan, loader, &program, fault);
     if (r < 0)
@@ -300,11 +300,12 @@ static rlim_t count_threads(void)
     rlim_t count = 0;
     uid_t own = geteuid();
     OWNED(directory_release) DIR *processes = directory_open(AT_FDCWD, "/proc");
-    for (const char *name; (name = directory_next_number(processes)) != NULL;) {
+    int fd = processes != NULL ? dirfd(processes) : -1;
+    for (const char *name; fd >= 0 && (name = directory_next_number(processes)) != NULL;) {
         char path[32];
         struct stat status;
         snprintf(path, sizeof(path), "%.16s/task", name);
-        if (fstatat(dirfd(processes), path, &status, 0) == 0 && status.st_uid == own)
+        if (fstatat(fd, path, &status, 0) == 0 && status.st_uid == own)
             count += status.st_nlink > 2 ? status.st_nlink - 2 : 1;
     }
     return count;

@@ -295,8 +295,9 @@ static void empty(int directory_fd)
 {
     OWNED(directory_release)
     DIR *directory = directory_fd < 0 ? NULL : directory_open(directory_fd, ".");
-    for (struct dirent *entry; (entry = directory_next(directory)) != NULL;)
-        tree_remove(dirfd(directory), entry->d_name);
+    int fd = directory != NULL ? dirfd(directory) : -1;
+    for (struct dirent *entry; fd >= 0 && (entry = directory_next(directory)) != NULL;)
+        tree_remove(fd, entry->d_name);
 }
 
 void run_root_give_back(struct run_root *root)

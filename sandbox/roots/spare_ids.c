@@ -15,22 +15,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static void file_close(FILE **file)
-{
-    if (*file != NULL)
-        fclose(*file);
-}
-
 /* In the file alone: a program linked statically cannot load what else may know users. */
 static bool has_account(uid_t uid)
 {
-    OWNED(file_close) FILE *file = fopen("/etc/passwd", "re");
+    FILE *file = fopen("/etc/passwd", "re");
+    if (file == NULL)
+        return false;
+    bool found = false;
     struct passwd *account;
-    while (file != NULL && (account = fgetpwent(file)) != NULL) {
-        if (account->pw_uid == uid)
-            return true;
-    }
-    return false;
+    while (!found && (account = fgetpwent(file)) != NULL)
+        found = account->pw_uid == uid;
+    fclose(file);
+    return found;
 }
 
 static bool is_either(uid_t owner, const struct spare_ids *ids)
@@ -61,9 +57,10 @@ static bool is_of(int proc_fd, const char *process, const struct spare_ids *ids)
 static bool has_process(const struct spare_ids *ids)
 {
     OWNED(directory_release) DIR *processes = directory_open(AT_FDCWD, "/proc");
-    bool found = processes == NULL;
+    int fd = processes != NULL ? dirfd(processes) : -1;
+    bool found = fd < 0;
     for (const char *name; !found && (name = directory_next_number(processes)) != NULL;)
-        found = is_of(dirfd(processes), name, ids);
+        found = is_of(fd, name, ids);
     return found;
 }
 

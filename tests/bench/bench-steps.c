@@ -34,13 +34,20 @@ static struct times *times;
 /* As in sandbox/jail/child/jail.h, which has the name of the other. */
 void jail_main(const struct jail_plan *plan) __attribute__((noreturn));
 
+/* A step, and one that a run of tier F takes. */
+static bool is_of_run(size_t step)
+{
+    return steps[step].perform != NULL && (steps[step].jails & JAIL_RUN) != 0 &&
+           (steps[step].bases & BASE_NAMESPACES) != 0;
+}
+
 void jail_main(const struct jail_plan *plan)
 {
     struct jail jail = {.plan = plan, .root_fd = plan->root_tree_fd};
     int64_t before = clock_now();
     times->began_at = before;
     for (size_t i = 0; i < STEPS; i++) {
-        if (steps[i].perform == NULL)
+        if (!is_of_run(i))
             continue;
         jail_note(&jail, (enum jail_step)i, -1);
         int r = steps[i].perform(&jail);
@@ -131,7 +138,7 @@ static int report(const struct engine *engine, const char *json, struct fault *f
     };
     size_t count = ROW_FIRST_STEP;
     for (size_t i = 0; i < STEPS; i++) {
-        if (steps[i].perform != NULL)
+        if (is_of_run(i))
             rows[count++] =
                 (struct bench_row){steps[i].name, steps[i].name, samples[ROW_FIRST_STEP + i]};
     }

@@ -98,7 +98,7 @@ SETTING = {"mcp/settings/setting_table.c": ('    {"--disk", "SIZE",', """    {"-
     {"--disk", "SIZE",""")}
 STEP = {
     "sandbox/jail/child/steps.def": (
-        "STEP(HOSTNAME,", 'STEP(POLITENESS, be_polite, ANY, "be polite")\nSTEP(HOSTNAME,'),
+        "STEP(HOSTNAME,", 'STEP(POLITENESS, be_polite, ANY, EVERY, "be polite")\nSTEP(HOSTNAME,'),
     "sandbox/jail/child/process.c": (
         "int step_name_host(", """int step_be_polite(struct jail *jail)
 {

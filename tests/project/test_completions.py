@@ -123,7 +123,7 @@ def test_first_word_is_a_command(complete):
     (["--network", ""], {"off", "allow", "on"}),
     (["run", "--network", "o"], {"off", "on"}),
     (["--result-format", ""], {"text", "json", "structured"}),
-    (["--weaker", ""], {"none", "P"}),
+    (["--weaker", ""], {"none", "P", "C", "L"}),
     (["run", "--language", ""], {"python", "javascript", "bash"}),
     (["doctor", "--profile", ""], {"apparmor", "docker", "kubernetes"}),
     (["fetch", "--source", ""], {"debian", "registry"}),

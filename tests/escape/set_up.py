@@ -49,7 +49,7 @@ INIT = {
     "pivot_root": ["pivot_root"],
     "umount2": ["leave_old_root"],
     "chdir": ["leave_old_root", "fill_home", "enter_work_directory"],
-    "mkdirat": [DEV, SCRATCH],
+    "mkdirat": [DEV, SCRATCH, "write_files"],
     "mknodat": [DEV],
     "symlinkat": [DEV],
     "sendmsg": ["show_work_directory"],
@@ -112,7 +112,7 @@ SOMETIMES = {
         "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
         "readlink": [PYTHON], "openat2": [PYTHON, SEARCH], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],
     },
-    "init": {"wait4": [], "fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home", "write_files"],
+    "init": {"wait4": [], "fstat": ["open_root"], "newfstatat": [ROOT], "mkdir": ["fill_home"],
              "pread64": ["write_files"], "symlink": ["fill_home"]},
     "program": {"dup3": ["connect_streams"], "fcntl": ["connect_streams"]},
 }

@@ -248,14 +248,15 @@ SNIPPETS |= {
 for method in ("fork", "spawn", "forkserver"):
     SNIPPETS[f"multiprocessing: {method}"] = exactly(f'''
 import multiprocessing, os, sys
-print(__name__.startswith("__m"), len(sys.argv))
+seen = __name__.startswith("__m"), len(sys.argv)  # printed by the parent: children have no order among them
 class Kind:
     def __init__(self, x): self.x = x
 def work(queue, value, kind):
     value.value += kind.x
-    queue.put((multiprocessing.current_process().name, __name__, __file__, sys.argv))
+    queue.put((multiprocessing.current_process().name, __name__, __file__, sys.argv, seen))
 def square(x): return x * x
 if __name__ == "__main__":
+    print(seen)
     context = multiprocessing.get_context("{method}")
     queue, value = context.Queue(), context.Value("i", 1)
     process = context.Process(target=work, args=(queue, value, Kind(41)))

@@ -15,7 +15,7 @@
 static void check_call(const struct call_line *call, const struct json_value *line)
 {
     const struct snippet *snippet = &call->arguments.snippet;
-    FUZZ_CHECK(line->type == JSON_OBJECT && call->arguments.session == NULL);
+    FUZZ_CHECK(line != NULL && line->type == JSON_OBJECT && call->arguments.session == NULL);
     FUZZ_CHECK(snippet->language != NULL &&
                json_is(json_member(line, "language"), snippet->language->name));
     const struct json_value *code = json_member(line, "code");

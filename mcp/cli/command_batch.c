@@ -7,11 +7,11 @@
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "mcp/settings/tier_choice.h"
+#include "sandbox/base/heap.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <malloc.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -173,11 +173,7 @@ static int run_batch(const struct batch_options *options)
 {
     struct batch batch;
     struct fault fault = {0};
-    /*
-     * An explicit threshold stays fixed: malloc would otherwise raise it after one large line and keep
-     * that much memory for good.
-     */
-    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    heap_return_blocks_of(LARGE_BLOCK);
     int r = batch_open(&batch, options, &fault);
     if (r == 0 && batch.shows_progress)
         show_progress(&batch.progress);

@@ -5,12 +5,12 @@
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "mcp/settings/tier_choice.h"
+#include "sandbox/base/heap.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/inherited.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <malloc.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -106,7 +106,7 @@ static int work(const struct worker_options *options)
     struct worker worker;
     struct fault fault = {0};
     /* An explicit threshold stays fixed: one large call would otherwise raise it for good. */
-    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    heap_return_blocks_of(LARGE_BLOCK);
     int r = worker_open(&worker, options, &fault);
     if (r == 0 && (r = loop_run(&worker.loop)) < 0)
         fault_set(&fault, -r, "waiting for calls: %m");

@@ -105,7 +105,6 @@ static int work(const struct worker_options *options)
 {
     struct worker worker;
     struct fault fault = {0};
-    /* An explicit threshold stays fixed: one large call would otherwise raise it for good. */
     heap_return_blocks_of(LARGE_BLOCK);
     int r = worker_open(&worker, options, &fault);
     if (r == 0 && (r = loop_run(&worker.loop)) < 0)

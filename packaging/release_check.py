@@ -22,7 +22,7 @@ from forms.release import CHANGELOG, COMMAND, NAMES, NPM_CPUS, ROOT, VERSION, np
 from static.sources import PINS, upstream_version
 
 # Options of clients and interpreters, which documents mention too.
-OF_OTHERS = {"--allowedTools", "--cli", "--no-force-async-hooks-checks", "--security-opt", "--strict", "--trust"}
+OF_OTHERS = {"--allowedTools", "--cli", "--no-force-async-hooks-checks", "--security-opt", "--signal", "--strict", "--trust"}
 
 
 def members_of(path):

@@ -315,8 +315,8 @@ static int move_rlimits(struct relocation *relocation, struct jail_plan *plan)
 {
     if (plan->rlimit_count > RELOCATION_RLIMITS_MAX)
         return -E2BIG;
-    memcpy(relocation->rlimits, plan->rlimits, plan->rlimit_count * sizeof(plan->rlimits[0]));
     for (size_t i = 0; i < plan->rlimit_count; i++) {
+        relocation->rlimits[i] = plan->rlimits[i];
         if (relocation->rlimits[i].resource != RLIMIT_NPROC)
             continue;
         struct rlimit own;

@@ -155,8 +155,8 @@ static void try_tiers(const char *root, enum tier weakest, struct host_finding *
         unsigned step = setup_error_step(fault.id);
         finding->tier = tier;
         /*
-         * EACCES: the directory is on a file system of which nothing may be executed. ENOENT: of the host's, where the root
-         * is the host's, too.
+         * EACCES: the directory is on a file system mounted noexec. ENOENT: tier L looks the path up on the host, where
+         * the program does not exist.
          */
         finding->can_jail = step == STEP_EXECUTE &&
                             (r == -ENOEXEC || r == -EACCES || (r == -ENOENT && tier == TIER_L));

@@ -8,6 +8,9 @@ may lie where that user cannot go), and then the stage "root" as root. Started b
 stage "root" is skipped.
 
 --whole        heavy suites in full instead of in samples (sets CODE_SANDBOX_WHOLE=1)
+A test that fails runs once more; the summary of its stage names it. Attempts to leave a sandbox and
+tests of walls have one try (tests/conftest.py).
+
 MUST_WORK=1    a skip is a failure, apart from those that tests/conftest.py lists; CI=true sets it
 WITHOUT_VM=1   leaves out the stage "vm", which boots emulated machines; it counts as a skip
 """
@@ -47,7 +50,7 @@ WITHOUT_TWINS = [f"--ignore={ROOT / 'tests' / name}"
                               "escape/test_twins_of_collecting.py",
                               "escape/test_twins_of_folders.py",
                               "escape/test_twins_of_image_jails.py",
-                      "network/test_network_twins.py", "network/test_network_plain.py")]
+                              "network/test_network_twins.py", "network/test_network_plain.py")]
 INTERPRETERS_SECONDS_MAX = 4 * 3600  # thousands of tests of others, each done twice
 
 
@@ -189,7 +192,7 @@ def stage_pytest(*folders, options=(), seconds=STAGE_SECONDS_MAX, name=None):
     # pytest would keep the directories of three runs, and there are images in them.
     with tempfile.TemporaryDirectory(prefix="code-sandbox-tests-",
                                      ignore_cleanup_errors=True) as scratch:
-        status = run([sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+        status = run([sys.executable, "-m", "pytest", "-q", "-rsR", "--reruns=1", "-p", "no:cacheprovider",
                       f"--basetemp={scratch}/pytest", *options, f"--junitxml={report}",
                       *(ROOT / "tests" / folder for folder in folders)], seconds=seconds, cwd=ROOT)
     return tally_of_report(report, status)

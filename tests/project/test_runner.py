@@ -19,10 +19,11 @@ def outcome_of(tmp_path, monkeypatch):
     shutil.copytree(TESTS / "support", tmp_path / "support")
     report = tmp_path / "report.xml"
 
-    def hold(body, must_work):
-        (tmp_path / "test_it.py").write_text(f"import pytest\ndef test_it():\n    {body}\n")
+    def hold(body, must_work, file="test_it.py", options=()):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(f"import pytest\ndef test_it():\n    {body}\n")
         monkeypatch.setenv("MUST_WORK", "1" if must_work else "0")
-        status = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        status = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options,
                                  f"--junitxml={report}", tmp_path], check=False,
                                 stdin=subprocess.DEVNULL, capture_output=True).returncode
         return str(run.tally_of_report(report, status))
@@ -45,6 +46,19 @@ def test_a_listed_skip_stays_one_where_it_must_work(outcome_of):
 def test_a_pass_and_a_failure_are_counted(outcome_of):
     assert outcome_of("pass", True) == "1 passed, 0 failed, 0 skipped"
     assert outcome_of("assert False", True) == "0 passed, 1 failed, 0 skipped"
+
+
+FAILS_ONCE = "mark = __file__ + '.tried'; open(mark, 'a').write('x'); assert len(open(mark).read()) > 1"
+
+
+def test_what_fails_once_is_tried_again(outcome_of):
+    assert outcome_of(FAILS_ONCE, True, options=["--reruns=1"]) == "1 passed, 0 failed, 0 skipped"
+    assert outcome_of("assert False", True, options=["--reruns=1"]) == "0 passed, 1 failed, 0 skipped"
+
+
+@pytest.mark.parametrize("file", ["escape/test_it.py", "test_walls.py"])
+def test_an_attempt_to_escape_is_not_tried_again(outcome_of, file):
+    assert outcome_of(FAILS_ONCE, True, file, ["--reruns=1"]) == "0 passed, 1 failed, 0 skipped"
 
 
 def test_a_runner_that_died_is_a_failure(tmp_path):

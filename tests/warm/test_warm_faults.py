@@ -266,12 +266,10 @@ def test_half_of_the_code_never_runs(traced):
 
 @pytest.mark.parametrize("name, number", [("poll", 1), ("close", 2)])
 def test_a_call_that_comes_after_ready_this_time_is_not_taken_for_one_before(traced, name, number):
-    """Where the program was late, or another was being made, these were counted before READY."""
+    """Where the program is late, or another is being made, it comes before; both are tried, if they occur."""
     fault = Fault(Call("init", name, number), KILL)
     for _ in range(ATTEMPTS_TO_BE_EARLY):
         tracer, _, _ = traced.run(HAND_OVER)
         if fault.call not in before_ready(tracer.calls):
             break
-    else:
-        pytest.skip("the program was late: the call came before READY")
     assert complaints_of(traced, HAND_OVER, [fault]) == []

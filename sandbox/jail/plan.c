@@ -5,10 +5,10 @@
 #include "sandbox/jail/core_pattern.h"
 #include "sandbox/jail/id_map.h"
 #include "sandbox/jail/rootfs.h"
+#include "sandbox/jail/text_list.h"
 #include "sandbox/limits/limits.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,14 +40,9 @@ static const char *const base_environment[] = {
     "PATH=" JAIL_PATH, "HOME=" JAIL_HOME, "USER=sandbox", "LOGNAME=sandbox", "LANG=C.UTF-8",
 };
 
-struct text {
-    struct text *next;
-    char bytes[];
-};
-
 struct plan {
     struct jail_plan jail;
-    struct text *texts; /* owned, each */
+    struct text_list texts;
     struct plan_rlimit rlimits[PLAN_BASE_RLIMITS + 5];
     struct plan_link *home_links; /* owned */
     struct plan_file *home_files; /* owned */
@@ -58,25 +53,6 @@ struct plan {
     char **programs;
     char **environment;
 };
-
-/* A formatted string that lives as long as the plan; NULL when there is no memory. */
-__attribute__((format(printf, 2, 3))) static char *plan_text(struct plan *plan, const char *format,
-                                                             ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
-    struct text *text = length < 0 ? NULL : malloc(sizeof(*text) + (size_t)length + 1);
-    if (text == NULL)
-        return NULL;
-    va_start(arguments, format);
-    vsnprintf(text->bytes, (size_t)length + 1, format, arguments);
-    va_end(arguments);
-    text->next = plan->texts;
-    plan->texts = text;
-    return text->bytes;
-}
 
 static size_t list_length(const char *const *list)
 {
@@ -95,7 +71,7 @@ static bool same_variable(const char *one, const char *other)
 
 static int set_variable(struct plan *plan, char **environment, size_t *count, const char *variable)
 {
-    char *copy = plan_text(plan, "%s", variable);
+    char *copy = text_list_add(&plan->texts, "%s", variable);
     if (copy == NULL)
         return -ENOMEM;
     size_t at = 0;
@@ -140,11 +116,11 @@ static int plan_programs(struct plan *plan, const char *name, const struct rootf
         int r =
             plan->jail.root_layers != NULL ? 0 : rootfs_find_program(rootfs, name, &program, fault);
         if (r == 0)
-            plan->programs[0] = plan_text(plan, "%s", program != NULL ? program : name);
+            plan->programs[0] = text_list_add(&plan->texts, "%s", program != NULL ? program : name);
         return r < 0 ? r : (plan->programs[0] != NULL ? 0 : -ENOMEM);
     }
     for (size_t i = 0; i < ARRAY_LENGTH(directories); i++) {
-        plan->programs[i] = plan_text(plan, "%s/%s", directories[i], name);
+        plan->programs[i] = text_list_add(&plan->texts, "%s/%s", directories[i], name);
         if (plan->programs[i] == NULL)
             return -ENOMEM;
     }
@@ -171,7 +147,7 @@ static int plan_arguments(struct plan *plan, const struct run_spec *spec,
         const char *text = i < own ? spec->argv[i] : spec->arguments[i - own];
         if (i == 0 && plan->programs[1] == NULL)
             text = plan->programs[0];
-        plan->argv[i] = plan_text(plan, "%s", text);
+        plan->argv[i] = text_list_add(&plan->texts, "%s", text);
         if (plan->argv[i] == NULL)
             return -ENOMEM;
     }
@@ -205,8 +181,8 @@ static int plan_home_links(struct plan *plan, const struct run_spec *spec, struc
                              "image %s asks for a link \"%s\" in the home directory; it must be a "
                              "relative path without . and ..",
                              spec->image, spec->home_links[i].path);
-        plan->home_links[i].path = plan_text(plan, "%s", spec->home_links[i].path);
-        plan->home_links[i].target = plan_text(plan, "%s", spec->home_links[i].target);
+        plan->home_links[i].path = text_list_add(&plan->texts, "%s", spec->home_links[i].path);
+        plan->home_links[i].target = text_list_add(&plan->texts, "%s", spec->home_links[i].target);
         if (plan->home_links[i].path == NULL || plan->home_links[i].target == NULL)
             return -ENOMEM;
     }
@@ -312,19 +288,19 @@ static int plan_layers(struct plan *plan, const struct run_spec *spec, struct fa
     if (r == -ENOBUFS)
         return fault_set(fault, E2BIG, "image %s has more layers than can be mounted", spec->image);
     const char *text = r == 0 ? buffer_string(&options) : NULL;
-    plan->jail.root_layers = text != NULL ? plan_text(plan, "%s", text) : NULL;
+    plan->jail.root_layers = text != NULL ? text_list_add(&plan->texts, "%s", text) : NULL;
     return plan->jail.root_layers != NULL ? 0 : -ENOMEM;
 }
 
 static int plan_files(struct plan *plan, const struct run_spec *spec, const struct rootfs *rootfs)
 {
     struct jail_plan *jail = &plan->jail;
-    jail->root_path = plan_text(plan, "%s", rootfs->path);
+    jail->root_path = text_list_add(&plan->texts, "%s", rootfs->path);
     jail->root_device = rootfs->device;
     jail->root_inode = rootfs->inode;
-    jail->scratch_size = plan_text(plan, "%" PRIu64, spec->limits.disk_bytes);
-    jail->scratch_inodes = plan_text(plan, "%" PRIu64, spec->limits.inodes);
-    jail->code_name = plan_text(plan, "%s", spec->code_name);
+    jail->scratch_size = text_list_add(&plan->texts, "%" PRIu64, spec->limits.disk_bytes);
+    jail->scratch_inodes = text_list_add(&plan->texts, "%" PRIu64, spec->limits.inodes);
+    jail->code_name = text_list_add(&plan->texts, "%s", spec->code_name);
     if (jail->root_path == NULL || jail->scratch_size == NULL || jail->scratch_inodes == NULL ||
         jail->code_name == NULL)
         return -ENOMEM;
@@ -343,7 +319,8 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
     plan_base_fill(&plan->jail, JAIL_RUN, inputs->host);
     plan->jail.uid = JAIL_UID;
     plan->jail.gid = JAIL_GID;
-    if ((plan->jail.subject = plan_text(plan, "the sandbox for image %s", spec->image)) == NULL)
+    if ((plan->jail.subject =
+             text_list_add(&plan->texts, "the sandbox for image %s", spec->image)) == NULL)
         return -ENOMEM;
     OWNED(rootfs_close) struct rootfs rootfs = ROOTFS_NONE;
     bool has_folders = spec->folders != NULL && spec->folders->count > 0;
@@ -388,11 +365,7 @@ void plan_free(struct plan *plan)
 {
     if (plan == NULL)
         return;
-    while (plan->texts != NULL) {
-        struct text *text = plan->texts;
-        plan->texts = text->next;
-        free(text);
-    }
+    text_list_release(&plan->texts);
     free(plan->home_links);
     free(plan->home_files);
     free(plan->folders);

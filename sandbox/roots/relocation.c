@@ -8,7 +8,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,11 +16,6 @@
 #define HEADERS_MAX 64
 #define LOADER_ARGUMENTS 5 /* the loader, two options with their values; and the program */
 #define LIBRARY_PATH_MAX 4096
-
-struct relocation_text {
-    struct relocation_text *next;
-    char bytes[];
-};
 
 /* Programs and libraries of the host, which a snippet may start: `sh`, for instance. Nothing else of its files. */
 static const struct plan_path_rights of_host[] = {
@@ -67,31 +61,9 @@ static const char *const library_directories[] = {
     "/usr/local/lib",
 };
 
-__attribute__((format(printf, 2, 3))) static char *text_of(struct relocation *relocation,
-                                                           const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
-    struct relocation_text *text = length < 0 ? NULL : malloc(sizeof(*text) + (size_t)length + 1);
-    if (text == NULL)
-        return NULL;
-    va_start(arguments, format);
-    vsnprintf(text->bytes, (size_t)length + 1, format, arguments);
-    va_end(arguments);
-    text->next = relocation->texts;
-    relocation->texts = text;
-    return text->bytes;
-}
-
 void relocation_release(struct relocation *relocation)
 {
-    while (relocation->texts != NULL) {
-        struct relocation_text *text = relocation->texts;
-        relocation->texts = text->next;
-        free(text);
-    }
+    text_list_release(&relocation->texts);
     free(relocation->argv);
     free(relocation->environment);
     *relocation = (struct relocation){0};
@@ -152,7 +124,7 @@ static int find_program(struct relocation *relocation, const char *root,
                         struct fault *fault)
 {
     for (char *const *program = plan->programs; *program != NULL; program++) {
-        char *path = text_of(relocation, "%s%s", root, *program);
+        char *path = text_list_add(&relocation->texts, "%s%s", root, *program);
         OWNED_FD int fd = path != NULL ? open_inside(root, *program) : -ENOMEM;
         if (fd == -ENOENT || fd == -ENOTDIR)
             continue;
@@ -203,7 +175,7 @@ static char *find_libraries(struct relocation *relocation, const char *root)
         snprintf(path, sizeof(path), "/etc/ld.so.conf.d/%.255s", entry->d_name);
         add_libraries(root, path, list, &length);
     }
-    return length < sizeof(list) ? text_of(relocation, "%s", list) : NULL;
+    return length < sizeof(list) ? text_list_add(&relocation->texts, "%s", list) : NULL;
 }
 
 /* LOADER --library-path LIBRARIES --argv0 PROGRAM PROGRAM ARGUMENTS: ld.so(8). A static program needs none. */
@@ -225,9 +197,9 @@ int relocation_start(struct relocation *relocation, const char *root, struct jai
     size_t at = 0;
     relocation->programs[0] = program;
     if (loader[0] != '\0') {
-        char *const before[] = {text_of(relocation, "%s%s", root, loader),
-                                text_of(relocation, "--library-path"), libraries,
-                                text_of(relocation, "--argv0"), program};
+        char *const before[] = {text_list_add(&relocation->texts, "%s%s", root, loader),
+                                text_list_add(&relocation->texts, "--library-path"), libraries,
+                                text_list_add(&relocation->texts, "--argv0"), program};
         if (before[0] == NULL || before[1] == NULL || before[3] == NULL)
             return fault_set(fault, ENOMEM, "out of memory for the arguments of a program");
         relocation->programs[0] = before[0];
@@ -252,9 +224,9 @@ static int move_environment(struct relocation *relocation, const char *root, str
     if (relocation->environment == NULL)
         return -ENOMEM;
     size_t at = 0;
-    char *const values[] = {text_of(relocation, "HOME=%s", plan->home),
-                            text_of(relocation, "TMPDIR=%s/tmp", root),
-                            text_of(relocation, "PATH=%s", JAIL_PATH)};
+    char *const values[] = {text_list_add(&relocation->texts, "HOME=%s", plan->home),
+                            text_list_add(&relocation->texts, "TMPDIR=%s/tmp", root),
+                            text_list_add(&relocation->texts, "PATH=%s", JAIL_PATH)};
     for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
         if (values[i] == NULL)
             return -ENOMEM;
@@ -284,8 +256,8 @@ static int move_rights(struct relocation *relocation, const char *root, struct j
         if (count == RELOCATION_RIGHTS_MAX)
             return -E2BIG;
         rights[count] = *one;
-        rights[count].path =
-            text_of(relocation, "%s%s", root, strcmp(one->path, "/") == 0 ? "" : one->path);
+        rights[count].path = text_list_add(&relocation->texts, "%s%s", root,
+                                           strcmp(one->path, "/") == 0 ? "" : one->path);
         if (rights[count++].path == NULL)
             return -ENOMEM;
     }
@@ -331,8 +303,8 @@ static int move_rlimits(struct relocation *relocation, struct jail_plan *plan)
 
 static int move_directories(struct relocation *relocation, const char *root, struct jail_plan *plan)
 {
-    plan->work_directory = text_of(relocation, "%s%s", root, plan->work_directory);
-    plan->home = text_of(relocation, "%s%s", root, plan->home);
+    plan->work_directory = text_list_add(&relocation->texts, "%s%s", root, plan->work_directory);
+    plan->home = text_list_add(&relocation->texts, "%s%s", root, plan->home);
     return plan->work_directory != NULL && plan->home != NULL ? 0 : -ENOMEM;
 }
 

@@ -10,13 +10,14 @@
 
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/child/jail_plan.h"
+#include "sandbox/jail/text_list.h"
 
 #define RELOCATION_RIGHTS_MAX 40
 #define RELOCATION_RLIMITS_MAX 16
 
 struct relocation {
-    struct relocation_text *texts; /* owned: all strings of the others */
-    char **argv;                   /* owned arrays */
+    struct text_list texts; /* all strings of the others */
+    char **argv;            /* owned arrays */
     char **environment;
     char *programs[2];
     struct plan_path_rights rights[RELOCATION_RIGHTS_MAX];

@@ -10,29 +10,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
 #define SERVER_PREFIX "server-"
-
-/* Whether the locked directory still has the name: another server may have removed it just before. */
-static bool is_named(int directory_fd, const char *name, int fd)
-{
-    struct stat held;
-    struct stat named;
-    return fstat(fd, &held) == 0 && fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           held.st_dev == named.st_dev && held.st_ino == named.st_ino;
-}
-
-/* Opens the directory of a server and locks it; -EWOULDBLOCK: another server has. */
-static int open_locked(int directory_fd, const char *name)
-{
-    OWNED_FD int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return -errno;
-    return is_named(directory_fd, name, fd) ? fd_take(&fd) : -ESTALE;
-}
 
 /* What cannot be removed now is left to the next server. */
 static void sweep(int directory_fd)
@@ -41,7 +22,7 @@ static void sweep(int directory_fd)
     for (struct dirent *entry; (entry = directory_next(servers)) != NULL;) {
         if (strncmp(entry->d_name, SERVER_PREFIX, strlen(SERVER_PREFIX)) != 0)
             continue;
-        OWNED_FD int fd = open_locked(directory_fd, entry->d_name);
+        OWNED_FD int fd = directory_open_locked(directory_fd, entry->d_name);
         if (fd >= 0)
             tree_remove(directory_fd, entry->d_name);
     }
@@ -51,13 +32,13 @@ static void sweep(int directory_fd)
 static int make_own(int directory_fd, char name[UPPER_NAME_SIZE])
 {
     int fd = -EAGAIN;
-    for (int i = 0; i < UPPER_STORE_TRIES && (fd == -EAGAIN || fd == -ENOENT || fd == -ESTALE);
-         i++) {
+    for (int i = 0; i < UPPER_STORE_TRIES && (fd == -EAGAIN || fd == -ENOENT); i++) {
         uint64_t number;
         if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
             return -errno;
         snprintf(name, UPPER_NAME_SIZE, SERVER_PREFIX "%016" PRIx64, number);
-        fd = mkdirat(directory_fd, name, 0700) == 0 ? open_locked(directory_fd, name) : -errno;
+        fd = mkdirat(directory_fd, name, 0700) == 0 ? directory_open_locked(directory_fd, name)
+                                                    : -errno;
         if (fd == -EEXIST)
             fd = -EAGAIN;
     }

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +45,17 @@ const char *directory_next_number(DIR *directory)
             return entry->d_name;
     }
     return NULL;
+}
+
+int directory_open_locked(int parent_fd, const char *name)
+{
+    OWNED_FD int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat held;
+    struct stat named;
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &held) < 0 ||
+        fstatat(parent_fd, name, &named, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return held.st_dev == named.st_dev && held.st_ino == named.st_ino ? fd_take(&fd) : -ENOENT;
 }
 
 int directory_move(int from_fd, const char *from, int to_fd, const char *to)

@@ -21,6 +21,13 @@ struct dirent *directory_next(DIR *directory);
 const char *directory_next_number(DIR *directory);
 
 /*
+ * Opens a directory, no symbolic link, and locks it for this descriptor, which the caller owns.
+ * -EWOULDBLOCK: another has locked it; -ENOENT: it is not there, or has been removed or replaced meanwhile;
+ * or another negative errno. Source: flock(2).
+ */
+int directory_open_locked(int parent_fd, const char *name);
+
+/*
  * Renames, unless the new name is there already. 0, or -1 with errno. renameat2(2), which not every C
  * library has.
  */

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,18 +62,6 @@ static bool has_image(const char *text)
     return stat(layer, &status) == 0;
 }
 
-/* Opens a root and locks it. -EWOULDBLOCK: it is in use; -ENOENT: it is not there (any more). */
-static int open_locked(int image_fd, const char *name)
-{
-    OWNED_FD int fd = openat(image_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct stat held;
-    struct stat named;
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &held) < 0 ||
-        fstatat(image_fd, name, &named, AT_SYMLINK_NOFOLLOW) < 0)
-        return -errno;
-    return held.st_dev == named.st_dev && held.st_ino == named.st_ino ? fd_take(&fd) : -ENOENT;
-}
-
 /* Removes roots that nobody uses: all, or only those that were never finished. */
 static void sweep_image(int image_fd, bool all)
 {
@@ -83,7 +70,7 @@ static void sweep_image(int image_fd, bool all)
         bool is_unfinished = strncmp(entry->d_name, UNFINISHED, strlen(UNFINISHED)) == 0;
         if (!(all || is_unfinished) || strcmp(entry->d_name, IMAGE_FILE) == 0)
             continue;
-        OWNED_FD int fd = open_locked(image_fd, entry->d_name);
+        OWNED_FD int fd = directory_open_locked(image_fd, entry->d_name);
         if (fd >= 0)
             tree_remove(image_fd, entry->d_name);
     }
@@ -180,8 +167,9 @@ static int make_root(int image_fd, const char *name, const struct jail_plan *pla
     if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
         return fail(EIO, fault);
     snprintf(unfinished, sizeof(unfinished), UNFINISHED "%016" PRIx64, number);
-    OWNED_FD int fd =
-        mkdirat(image_fd, unfinished, 0700) < 0 ? -errno : open_locked(image_fd, unfinished);
+    OWNED_FD int fd = mkdirat(image_fd, unfinished, 0700) < 0
+                          ? -errno
+                          : directory_open_locked(image_fd, unfinished);
     if (fd < 0)
         return fail(-fd, fault);
     int r = chroot_tree_fill(fd, plan, fault);
@@ -203,7 +191,7 @@ static int find_root(int image_fd, const struct jail_plan *plan, char name[NAME_
 {
     for (unsigned i = 0; i < RUN_ROOTS_MAX; i++) {
         snprintf(name, NAME_MAX_OWN, "%u", i);
-        int fd = open_locked(image_fd, name);
+        int fd = directory_open_locked(image_fd, name);
         if (fd == -ENOENT)
             fd = make_root(image_fd, name, plan, fault);
         if (fd >= 0 || (fd != -EWOULDBLOCK && fd != -EEXIST && fd != -ENOENT))

@@ -5,8 +5,14 @@
 
 #include <errno.h>
 
-static void begin(struct json_writer *writer, const struct result_head *head)
+/* Begins the object of a line with its head. As json_writer_open(). */
+static int begin(const struct result_head *head, struct buffer *text,
+                 struct json_writer **ret_writer)
 {
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
     json_begin_object(writer);
     json_key(writer, "id");
     if (head->id->length > 0)
@@ -14,68 +20,70 @@ static void begin(struct json_writer *writer, const struct result_head *head)
     else
         json_null(writer);
     json_number_member(writer, "line", (int64_t)head->line);
+    *ret_writer = writer;
+    return 0;
+}
+
+static int finish(struct json_writer *writer)
+{
+    json_end_object(writer);
+    return json_writer_close(writer);
 }
 
 int result_line_write(const struct result_head *head, const struct record *record,
                       struct buffer *text)
 {
-    struct json_writer *writer = NULL;
-    int r = json_writer_open(text, &writer);
+    struct json_writer *writer;
+    int r = begin(head, text, &writer);
     if (r < 0)
         return r;
-    begin(writer, head);
     result_json_write_output(writer, record->result);
     result_json_write_members(writer, record);
-    json_end_object(writer);
-    return json_writer_close(writer);
+    return finish(writer);
+}
+
+/* With `outcome`, unless it is NULL. */
+static int write_fault(const struct result_head *head, const char *outcome,
+                       const struct fault *fault, struct buffer *text)
+{
+    struct json_writer *writer;
+    int r = begin(head, text, &writer);
+    if (r < 0)
+        return r;
+    if (outcome != NULL)
+        json_text_member(writer, "outcome", outcome);
+    json_key(writer, "error");
+    result_json_write_fault(writer, fault);
+    return finish(writer);
 }
 
 int result_line_write_error(const struct result_head *head, const struct fault *fault,
                             struct buffer *text)
 {
-    struct json_writer *writer = NULL;
-    int r = json_writer_open(text, &writer);
-    if (r < 0)
-        return r;
-    begin(writer, head);
-    json_key(writer, "error");
-    result_json_write_fault(writer, fault);
-    json_end_object(writer);
-    return json_writer_close(writer);
+    return write_fault(head, NULL, fault, text);
+}
+
+int result_line_write_lost(const struct result_head *head, const char *reason, struct buffer *text)
+{
+    struct fault fault = {.id = "lost"};
+    fault_set(&fault, EIO, "%s", reason);
+    return write_fault(head, "lost", &fault, text);
 }
 
 int result_line_write_copy(const struct result_head *head, const struct json_value *result,
                            struct buffer *text)
 {
-    struct json_writer *writer = NULL;
-    int r = json_writer_open(text, &writer);
+    struct json_writer *writer;
+    int r = begin(head, text, &writer);
     if (r < 0)
         return r;
-    begin(writer, head);
     for (const struct json_value *member = result->first; member != NULL; member = member->next) {
         if (json_key_is(member, "id") || json_key_is(member, "line"))
             continue;
         json_key(writer, member->key);
         json_copy(writer, member);
     }
-    json_end_object(writer);
-    return json_writer_close(writer);
-}
-
-int result_line_write_lost(const struct result_head *head, const char *reason, struct buffer *text)
-{
-    struct fault fault = {.id = "lost"};
-    struct json_writer *writer = NULL;
-    int r = json_writer_open(text, &writer);
-    if (r < 0)
-        return r;
-    fault_set(&fault, EIO, "%s", reason);
-    begin(writer, head);
-    json_text_member(writer, "outcome", "lost");
-    json_key(writer, "error");
-    result_json_write_fault(writer, &fault);
-    json_end_object(writer);
-    return json_writer_close(writer);
+    return finish(writer);
 }
 
 int result_line_read_id(const char *line, size_t length, struct buffer *ret_id)

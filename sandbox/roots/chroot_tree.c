@@ -4,6 +4,7 @@
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/tree.h"
+#include "sandbox/jail/child/proc_copies.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -17,7 +18,6 @@
 #define LOWER_OPTION "lowerdir="
 #define OPAQUE_ATTRIBUTE "user.overlay.opaque"
 #define RESOLVE_PLAINLY (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV)
-#define COPY_SIZE_MAX (256 << 10)
 
 /* The tree that is being filled. */
 struct filling {
@@ -240,37 +240,19 @@ static int add_devices(int root_fd, const struct jail_plan *plan, struct fault *
     return 0;
 }
 
-/* Up to COPY_SIZE_MAX bytes; a file that the host does not have, or show, is left out. */
-static int copy_proc_file(int proc_fd, const char *name)
-{
-    OWNED_MEMORY char *path = NULL;
-    if (asprintf(&path, "/proc/%s", name) < 0) {
-        path = NULL;
-        return -ENOMEM;
-    }
-    OWNED_FD int from = open(path, O_RDONLY | O_CLOEXEC);
-    if (from < 0)
-        return 0;
-    OWNED_FD int to = openat(proc_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-    char piece[4096];
-    size_t copied = 0;
-    for (ssize_t length;
-         to >= 0 && copied < COPY_SIZE_MAX && (length = read(from, piece, sizeof(piece))) > 0;) {
-        if (write(to, piece, (size_t)length) != length)
-            return -ENOSPC;
-        copied += (size_t)length;
-    }
-    return to < 0 || fchmod(to, 0444) < 0 ? -errno : 0;
-}
-
 static int write_proc(int root_fd, const struct jail_plan *plan)
 {
     int r = replace_directory(root_fd, "/proc", 0755, 0);
     OWNED_FD int proc_fd = r < 0 ? -1 : chroot_tree_open(root_fd, "/proc");
     if (r == 0 && proc_fd < 0)
         r = proc_fd;
+    OWNED_FD int host_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (r == 0)
+        r = host_fd < 0 ? -errno : proc_copies_write(host_fd, proc_fd, plan->proc_copies);
+    /* Whatever the umask of this server is. */
     for (const char *const *name = plan->proc_copies; r == 0 && *name != NULL; name++)
-        r = copy_proc_file(proc_fd, *name);
+        if (fchmodat(proc_fd, *name, 0444, 0) < 0 && errno != ENOENT)
+            r = -errno;
     return r;
 }
 

@@ -1,4 +1,5 @@
 #include "sandbox/jail/child/mounts.h"
+#include "sandbox/jail/child/proc_copies.h"
 #include "sandbox/jail/child/wall.h"
 
 #include <errno.h>
@@ -27,8 +28,6 @@
 #define DEV_TMPFS_INODES "64"
 #define PROC_TMPFS_SIZE "4194304"
 #define PROC_TMPFS_INODES "32"
-#define COPY_PIECE 4096
-#define COPY_SIZE_MAX (256 << 10) /* cpuinfo of hundreds of processors is longer than others */
 
 int step_make_mounts_private(struct jail *jail)
 {
@@ -170,29 +169,6 @@ static int make_tmpfs(const char *size, const char *inodes, unsigned attributes)
     return fd;
 }
 
-/* Up to COPY_SIZE_MAX bytes; a file that the host does not have, or show, is left out. */
-static int copy_file(int from_directory, int to_directory, const char *name)
-{
-    char piece[COPY_PIECE];
-    int from = openat(from_directory, name, O_RDONLY | O_CLOEXEC);
-    if (from < 0)
-        return 0;
-    int to = openat(to_directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-    int r = to < 0 ? -errno : 0;
-    for (size_t copied = 0; r == 0 && copied < COPY_SIZE_MAX;) {
-        ssize_t length = read(from, piece, sizeof(piece));
-        if (length <= 0)
-            break;
-        if (write(to, piece, (size_t)length) != length)
-            r = -ENOSPC;
-        copied += (size_t)length;
-    }
-    if (to >= 0)
-        close(to);
-    close(from);
-    return r;
-}
-
 /* A detached tmpfs with copies of files of the host's /proc that tell of the machine alone. */
 static int write_proc(struct jail *jail)
 {
@@ -202,10 +178,7 @@ static int write_proc(struct jail *jail)
     jail->proc_fd = make_tmpfs(PROC_TMPFS_SIZE, PROC_TMPFS_INODES, MOUNT_ATTR_NOEXEC);
     if (jail->proc_fd < 0)
         return jail->proc_fd;
-    int r = 0;
-    for (const char *const *name = jail->plan->proc_copies; r == 0 && *name != NULL; name++)
-        r = copy_file(jail->settings_fd, jail->proc_fd, *name);
-    return r;
+    return proc_copies_write(jail->settings_fd, jail->proc_fd, jail->plan->proc_copies);
 }
 
 static int make_own_proc(struct jail *jail)

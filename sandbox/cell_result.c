@@ -1,7 +1,7 @@
 #include "sandbox/cell_result.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/run_end.h"
+#include "sandbox/jail/plan_base.h"
 #include "sandbox/run_files.h"
 #include "sandbox/session_link.h"
 
@@ -112,8 +112,8 @@ static void describe_end(const struct session *session, struct run_result *resul
 void cell_result_make(struct session *session, struct run_result *result)
 {
     const struct limiter *limiter = &session->run->attempt.limited.limiter;
-    result->isolation = run_end_isolation(session->run);
-    result->tier = run_end_tier(session->run);
+    result->isolation = plan_base_isolation(plan_jail(session->run->template.plan));
+    result->tier = plan_base_tier(plan_jail(session->run->template.plan));
     result->limits = session->run->template.limits;
     result->enforced = *limiter_enforcement(limiter);
     result->session = SESSION_KEPT;

@@ -1,5 +1,6 @@
 #include "sandbox/run_end.h"
 
+#include "sandbox/jail/plan_base.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -47,32 +48,6 @@ static int explain_early_end(struct run *run, bool out_of_memory)
                      "machine out of memory?");
 }
 
-const char *run_end_isolation(const struct run *run)
-{
-    const struct jail_plan *plan = plan_jail(run->template.plan);
-    switch (plan->base) {
-    case BASE_CHROOT:
-        return "chroot+uid+seccomp+landlock";
-    case BASE_HOST:
-        return "seccomp+landlock";
-    default:
-        return plan->landlock_abi > 0 ? "namespaces+seccomp+landlock" : "namespaces+seccomp";
-    }
-}
-
-enum tier run_end_tier(const struct run *run)
-{
-    const struct jail_plan *plan = plan_jail(run->template.plan);
-    switch (plan->base) {
-    case BASE_CHROOT:
-        return TIER_C;
-    case BASE_HOST:
-        return TIER_L;
-    default:
-        return plan->proc_copies != NULL ? TIER_P : TIER_F;
-    }
-}
-
 /* Completes the result. True: the kernel ended the run because it was out of memory. */
 static bool account(struct run *run)
 {
@@ -82,8 +57,8 @@ static bool account(struct run *run)
                   attempt->report.status == SIGKILL;
     struct run_usage usage;
     limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
-    result->isolation = run_end_isolation(run);
-    result->tier = run_end_tier(run);
+    result->isolation = plan_base_isolation(plan_jail(run->template.plan));
+    result->tier = plan_base_tier(plan_jail(run->template.plan));
     result->limits = run->template.limits;
     result->enforced = *limiter_enforcement(&attempt->limited.limiter);
     result->cpu_ns = usage.cpu_ns;

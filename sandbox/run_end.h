@@ -14,8 +14,4 @@
  */
 void run_end_complete(struct run *run);
 
-/* What isolates it: static text. */
-const char *run_end_isolation(const struct run *run);
-enum tier run_end_tier(const struct run *run);
-
 #endif

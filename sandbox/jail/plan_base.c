@@ -57,6 +57,19 @@ static const struct plan_user_limit user_limits[] = {
 };
 #define NETWORK_LIMITS 3 /* the last ones; the very last for ping */
 
+/* What the jails of each tier are made of. */
+static const struct tier_jail {
+    enum jail_base base;
+    bool copies_proc;
+    int landlock_needed; /* version, at least; 0: it is one wall more where there is one */
+    const char *isolation[2]; /* for records: without Landlock, and with it */
+} tier_jails[TIER_COUNT] = {
+    [TIER_F] = {BASE_NAMESPACES, false, 0, {"namespaces+seccomp", "namespaces+seccomp+landlock"}},
+    [TIER_P] = {BASE_NAMESPACES, true, 0, {"namespaces+seccomp", "namespaces+seccomp+landlock"}},
+    [TIER_C] = {BASE_CHROOT, true, 6, {NULL, "chroot+uid+seccomp+landlock"}},
+    [TIER_L] = {BASE_HOST, false, 6, {NULL, "seccomp+landlock"}},
+};
+
 int jail_host_read(struct jail_host *ret_host, struct fault *fault)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -68,27 +81,25 @@ int jail_host_read(struct jail_host *ret_host, struct fault *fault)
 
 int jail_host_check_tier(const struct jail_host *host, bool has_folders, struct fault *fault)
 {
-    if (has_folders && host->tier >= TIER_C)
+    const struct tier_jail *jail = &tier_jails[host->tier];
+    if (has_folders && jail->base != BASE_NAMESPACES)
         return fault_set(
             fault, EOPNOTSUPP,
             "snippets cannot have folders in tier %s, because they take mounts: start without --mount",
             tier_name(host->tier));
-    int needed = host->tier >= TIER_C ? 6 : 0;
-    if (host->landlock_abi >= needed)
+    if (host->landlock_abi >= jail->landlock_needed)
         return 0;
     fault_identify(fault, "landlock_needed");
     return fault_set(fault, EOPNOTSUPP,
                      "tier %s needs Landlock, version %d or later (Linux %s); this host has %s",
-                     tier_name(host->tier), needed, "6.12",
+                     tier_name(host->tier), jail->landlock_needed, "6.12",
                      host->landlock_abi == 0 ? "none, or hides it" : "an older one");
 }
 
 void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct jail_host *host)
 {
     plan->kind = kind;
-    plan->base = host->tier == TIER_C   ? BASE_CHROOT
-                 : host->tier == TIER_L ? BASE_HOST
-                                        : BASE_NAMESPACES;
+    plan->base = tier_jails[host->tier].base;
     plan->hostname = LINK_JAIL_NAME;
     plan->init_name = "sandbox-init";
     plan->command_line = host->command_line;
@@ -101,12 +112,26 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
     plan->dev_link_count = ARRAY_LENGTH(dev_links);
     plan->user_limits = user_limits;
     plan_base_set_network(plan, -1, false);
-    if (host->tier == TIER_P || host->tier == TIER_C) {
+    if (tier_jails[host->tier].copies_proc) {
         plan->proc_copies = proc_copies;
         return;
     }
     plan->masks = masks;
     plan->mask_count = ARRAY_LENGTH(masks);
+}
+
+enum tier plan_base_tier(const struct jail_plan *plan)
+{
+    enum tier tier = TIER_F;
+    while (tier + 1 < TIER_COUNT && (tier_jails[tier].base != plan->base ||
+                                     tier_jails[tier].copies_proc != (plan->proc_copies != NULL)))
+        tier++;
+    return tier;
+}
+
+const char *plan_base_isolation(const struct jail_plan *plan)
+{
+    return tier_jails[plan_base_tier(plan)].isolation[plan->landlock_abi > 0];
 }
 
 void plan_base_set_network(struct jail_plan *plan, int link_fd, bool may_ping)

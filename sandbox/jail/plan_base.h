@@ -30,6 +30,10 @@ int jail_host_check_tier(const struct jail_host *host, bool has_folders, struct 
 /* Fills in kind, base, names, devices, masks and user namespace limits, all of static lifetime. */
 void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct jail_host *host);
 
+/* The tier of a plan that plan_base_fill() has begun; and what isolates its jail: static text. */
+enum tier plan_base_tier(const struct jail_plan *plan);
+const char *plan_base_isolation(const struct jail_plan *plan);
+
 /* Number of rlimits of every jail, besides those of its kind. */
 #define PLAN_BASE_RLIMITS 5
 

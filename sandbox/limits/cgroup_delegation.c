@@ -110,10 +110,9 @@ void cgroup_delegation_probe(struct cgroup_delegation *delegation, struct loop *
     }
     struct fault no_scope = {0};
     if (scope_program == NULL)
-        r = fault_set(
-            &no_scope, ENOENT,
-            "the program that requests one, code-sandbox-mcp-scope, is not installed (building it "
-            "needs libsystemd)");
+        r = fault_set(&no_scope, ENOENT,
+                      "the program that requests one, code-sandbox-mcp-scope, is missing: install "
+                      "code-sandbox-mcp again");
     else
         r = scope_request_start(&delegation->request, loop, scope_program, &no_scope);
     if (r < 0)

@@ -4,7 +4,7 @@
  * Without root, it has to be delegated. The candidates, in order: the cgroup in which this process
  * was started, if that is delegated to it (a service with Delegate=, a container with its own
  * cgroup hierarchy); a scope of the service manager, requested by a separate program, so that the
- * server does not load libsystemd; none. The first run triggers the search.
+ * server does not wait for systemd; none. The first run triggers the search.
  *
  *   own cgroup or scope         controllers enabled, no process in it (kernel's rule)
  *   ├─ code-sandbox-mcp-server  this process, and the others that were in there

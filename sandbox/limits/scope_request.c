@@ -51,9 +51,9 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     if (code != 0 && text[0] != '\0')
         status = fault_set(&fault, ECONNREFUSED, "%s", text);
     else if (code == EXIT_NOT_STARTED)
-        status =
-            fault_set(&fault, ENOENT,
-                      "the program that requests one cannot be started: is libsystemd installed?");
+        status = fault_set(&fault, ENOENT,
+                           "the program that requests one cannot be started: install "
+                           "code-sandbox-mcp again");
     else if (code != 0)
         status = fault_set(&fault, EIO,
                            "the program that requests a scope from systemd failed (%d)", code);

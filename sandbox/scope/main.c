@@ -1,7 +1,7 @@
 /*
  * code-sandbox-mcp-scope PID UNIT: moves a process into a new systemd scope, in which the process
  * may create cgroups. code-sandbox-mcp runs this program if it has no writable cgroup of its own.
- * So the server does not link libsystemd, and libsystemd cannot block it.
+ * A program of its own may wait for systemd, which the server must not.
  *
  * Exit status 0: the process is in the scope, nothing is printed. 1: it is not, and one line on
  * stdout says why. 2: wrong usage.

@@ -1,15 +1,13 @@
 #include "sandbox/scope/manager.h"
 
-#include "sandbox/base/loop.h"
-#include "sandbox/base/owned.h"
+#include "sandbox/scope/dbus_connection.h"
 
-#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
-
-/* "unix:path=" and a path with each byte possibly escaped as three. */
-#define ADDRESS_MAX (16 + 3 * PATH_MAX)
+#include <sys/stat.h>
+#include <unistd.h>
 
 /*
  * The manager's private socket comes first, as in systemctl: it is faster, and exists even if no
@@ -44,67 +42,15 @@ struct manager manager_find(void)
     return manager;
 }
 
-/*
- * "unix:path=...", with every byte that needs escaping as %XX: D-Bus Specification, "Server
- * Addresses".
- */
-static void address_of_socket(const char *path, char *address, size_t size)
-{
-    size_t used = (size_t)snprintf(address, size, "unix:path=");
-    for (; *path != '\0' && used + sizeof("%XX") <= size; path++) {
-        unsigned char byte = (unsigned char)*path;
-        bool is_plain = isalnum(byte) || strchr("-_/.\\*", byte) != NULL;
-        used += (size_t)snprintf(address + used, size - used, is_plain ? "%c" : "%%%02x", byte);
-    }
-}
-
-/* Not left to sd_bus_call(), which ignores our time limit until the bus is connected. */
-static int await_greeting(sd_bus *bus, int64_t deadline)
-{
-    while (sd_bus_is_ready(bus) == 0) {
-        int r = sd_bus_process(bus, NULL);
-        if (r < 0)
-            return r;
-        if (r > 0)
-            continue;
-        int64_t left_ns = deadline - clock_now();
-        if (left_ns <= 0)
-            return -ETIMEDOUT;
-        r = sd_bus_wait(bus, (uint64_t)left_ns / 1000);
-        if (r < 0 && r != -EINTR)
-            return r;
-    }
-    return 0;
-}
-
-static int connect_to(const char *address, bool is_bus, int64_t deadline, sd_bus **ret_bus)
-{
-    OWNED(sd_bus_close_unrefp) sd_bus *bus = NULL;
-    int r = sd_bus_new(&bus);
-    if (r >= 0)
-        r = sd_bus_set_address(bus, address);
-    if (r >= 0)
-        r = sd_bus_set_bus_client(bus, is_bus);
-    if (r >= 0)
-        r = sd_bus_start(bus);
-    if (r >= 0)
-        r = await_greeting(bus, deadline);
-    if (r < 0)
-        return r;
-    *ret_bus = pointer_take(&bus);
-    return 0;
-}
-
 int manager_connect(const struct manager *manager, const struct manager_way *way, int64_t deadline,
-                    sd_bus **ret_bus, struct fault *fault)
+                    int *ret_fd, struct fault *fault)
 {
     char path[PATH_MAX + 32];
-    char address[ADDRESS_MAX];
     const char *given = way->variable != NULL ? getenv(way->variable) : NULL;
     bool is_given = given != NULL && given[0] != '\0';
     snprintf(path, sizeof(path), "%s/%s", manager->directory, way->socket);
-    address_of_socket(path, address, sizeof(address));
-    int r = connect_to(is_given ? given : address, way->is_bus, deadline, ret_bus);
+    int r = is_given ? dbus_connect_address(given, way->is_bus, deadline, ret_fd)
+                     : dbus_connect_path(path, way->is_bus, deadline, ret_fd);
     if (r == -ETIMEDOUT)
         return fault_set(fault, ETIMEDOUT, "%s took the connection and then said nothing",
                          is_given ? given : path);
@@ -114,13 +60,20 @@ int manager_connect(const struct manager *manager, const struct manager_way *way
     return 0;
 }
 
+/* sd_booted(3) */
+static bool is_booted_by_systemd(void)
+{
+    struct stat status;
+    return lstat("/run/systemd/system", &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 const char *manager_remedy(const struct manager *manager, char *text, size_t size)
 {
     char login[64];
     char login_socket[128];
     login_directory(login, sizeof(login));
     snprintf(login_socket, sizeof(login_socket), "%s/%s", login, user_ways[0].socket);
-    if (sd_booted() <= 0)
+    if (!is_booted_by_systemd())
         snprintf(text, size,
                  "systemd does not run this machine, so have this program started in a cgroup that "
                  "it may write to");

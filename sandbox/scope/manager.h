@@ -1,7 +1,7 @@
 /*
  * The systemd service manager that makes scopes, and the ways to reach it.
  *
- * Side: parent, in a program of its own (main.c).  Source: sd-bus(3), sd_bus_default(3).
+ * Side: parent, in a program of its own (main.c).  Source: sd_bus_default(3), for where they are.
  */
 #ifndef SANDBOX_SCOPE_MANAGER_H
 #define SANDBOX_SCOPE_MANAGER_H
@@ -10,7 +10,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <systemd/sd-bus.h>
+#include <stdint.h>
 
 #define MANAGER_WAYS 2
 
@@ -32,10 +32,10 @@ struct manager manager_find(void);
 
 /*
  * Connects by one way and waits for the handshake until `deadline` (clock_now() nanoseconds). 0 and
- * a connection that the caller closes; or a negative errno with its fault.
+ * a descriptor that the caller closes; or a negative errno with its fault.
  */
 int manager_connect(const struct manager *manager, const struct manager_way *way, int64_t deadline,
-                    sd_bus **ret_bus, struct fault *fault);
+                    int *ret_fd, struct fault *fault);
 
 /* The remedy if no manager could be reached, as whole clauses. `text` is the caller's array. */
 const char *manager_remedy(const struct manager *manager, char *text, size_t size);

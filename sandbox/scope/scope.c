@@ -2,8 +2,10 @@
 
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/scope/dbus_connection.h"
 #include "sandbox/scope/manager.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -79,60 +81,92 @@ static bool await_move(const struct request *request)
     }
 }
 
-/* StartTransientUnit(name, mode, properties, auxiliary units). 0 or a negative errno. */
-static int message_make(sd_bus *bus, const struct request *request, sd_bus_message **ret_message)
+/* The name of a property and the signature of its value, which follows. */
+static void put_property(struct dbus_writer *body, const char *name, const char *signature)
 {
-    OWNED(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-    int r = sd_bus_message_new_method_call(bus, &message, DESTINATION, OBJECT, INTERFACE,
-                                           "StartTransientUnit");
-    if (r >= 0) /* "fail": never replace an existing unit */
-        r = sd_bus_message_append(message, "ssa(sv)a(sa(sv))", request->unit, "fail", 4,
-                                  "Description", "s", "Sandboxes of code-sandbox-mcp", "PIDs", "au",
-                                  1, (uint32_t)request->pid, "Delegate", "b", 1,
-                                  /* otherwise systemd would keep a failed unit */
-                                  "CollectMode", "s", "inactive-or-failed", 0);
-    if (r < 0)
-        return r;
-    *ret_message = pointer_take(&message);
-    return 0;
+    dbus_begin_structure(body);
+    dbus_put_string(body, name);
+    dbus_put_signature(body, signature);
 }
 
-static enum answer scope_call(sd_bus *bus, const struct request *request, struct fault *fault)
+/* StartTransientUnit(name, mode, properties, auxiliary units) */
+static void put_arguments(struct dbus_writer *body, const struct request *request)
 {
-    OWNED(sd_bus_message_unrefp) sd_bus_message *message = NULL;
-    OWNED(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-    int r = message_make(bus, request, &message);
-    if (r < 0) {
-        fault_set(fault, -r, "writing the request: %m");
-        return ANSWER_UNREACHED;
+    dbus_put_string(body, request->unit);
+    dbus_put_string(body, "fail"); /* never replace an existing unit */
+    size_t properties = dbus_begin_array(body);
+    put_property(body, "Description", "s");
+    dbus_put_string(body, "Sandboxes of code-sandbox-mcp");
+    put_property(body, "PIDs", "au");
+    dbus_put_number(body, sizeof(uint32_t));
+    dbus_put_number(body, (uint32_t)request->pid);
+    put_property(body, "Delegate", "b");
+    dbus_put_number(body, true);
+    put_property(body, "CollectMode", "s"); /* otherwise systemd would keep a failed unit */
+    dbus_put_string(body, "inactive-or-failed");
+    dbus_end_array(body, properties);
+    size_t units = dbus_begin_array(body);
+    dbus_end_array(body, units);
+}
+
+/* Whether the name is not on this bus; the last is what its stand-in there comes to. */
+static bool is_absent(const char *error_name)
+{
+    static const char *const names[] = {
+        "org.freedesktop.DBus.Error.ServiceUnknown",
+        "org.freedesktop.DBus.Error.NameHasNoOwner",
+        "org.freedesktop.DBus.Error.Spawn.ChildExited",
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
+        if (strcmp(error_name, names[i]) == 0)
+            return true;
     }
-    int64_t left_ns = request->deadline - clock_now();
-    r = sd_bus_call(bus, message, left_ns > 0 ? (uint64_t)left_ns / 1000 : 1, &error, NULL);
-    if (r >= 0)
-        return ANSWER_ACCEPTED;
+    return false;
+}
+
+static enum answer explain_no_answer(int r, struct fault *fault)
+{
     if (r == -ETIMEDOUT) {
         fault_set(fault, ETIMEDOUT, "it was asked and did not answer; is it hung?");
         return ANSWER_NONE;
     }
-    if (r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE) {
+    if (r == -ECONNRESET || r == -EPIPE) {
         fault_set(fault, -r, "it was asked and went away");
         return ANSWER_UNREACHED;
     }
-    fault_set(fault, -r, "it refused: %s (%s)", error.message, error.name);
-    /* On a bus that it is not on; the last is what its stand-in there comes to. */
-    bool is_absent =
-        sd_bus_error_has_names(&error, SD_BUS_ERROR_SERVICE_UNKNOWN, SD_BUS_ERROR_NAME_HAS_NO_OWNER,
-                               "org.freedesktop.DBus.Error.Spawn.ChildExited") > 0;
-    return is_absent ? ANSWER_UNREACHED : ANSWER_REFUSED;
+    fault_set(fault, -r, "asking it: %m");
+    return ANSWER_NONE;
+}
+
+static enum answer scope_call(int fd, const struct request *request, struct fault *fault)
+{
+    const struct dbus_call call = {
+        .serial = 2, /* the greeting has 1 */
+        .destination = DESTINATION,
+        .path = OBJECT,
+        .interface = INTERFACE,
+        .member = "StartTransientUnit",
+        .signature = "ssa(sv)a(sa(sv))",
+    };
+    OWNED(dbus_writer_release) struct dbus_writer body = DBUS_WRITER;
+    struct dbus_answer answer;
+    put_arguments(&body, request);
+    int r = dbus_call(fd, &call, &body, request->deadline, &answer);
+    if (r < 0)
+        return explain_no_answer(r, fault);
+    if (answer.type == DBUS_RETURN)
+        return ANSWER_ACCEPTED;
+    fault_set(fault, ECONNREFUSED, "it refused: %s (%s)", answer.error_text, answer.error_name);
+    return is_absent(answer.error_name) ? ANSWER_UNREACHED : ANSWER_REFUSED;
 }
 
 static enum answer scope_ask(const struct manager *manager, const struct manager_way *way,
                              const struct request *request, struct fault *fault)
 {
-    OWNED(sd_bus_close_unrefp) sd_bus *bus = NULL;
-    if (manager_connect(manager, way, clock_now() + GREETING_NS, &bus, fault) < 0)
+    OWNED_FD int fd = -1;
+    if (manager_connect(manager, way, clock_now() + GREETING_NS, &fd, fault) < 0)
         return ANSWER_UNREACHED;
-    return scope_call(bus, request, fault);
+    return scope_call(fd, request, fault);
 }
 
 static int explain_no_move(const struct request *request, const struct manager *manager,

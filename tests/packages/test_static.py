@@ -20,8 +20,10 @@ ENTER = pathlib.Path(__file__).resolve().parent / "enter.sh"
 IN_NAMESPACE = ["unshare", "--map-root-user", "--map-auto"]
 INSIDE = ["--mount", "--pid", "--fork", "--kill-child", ENTER]
 SERVER_BYTES_MAX = 2 << 20
-SAMPLE = ["protocol/test_tools.py", "protocol/test_handshake.py", "jail/test_walls.py", "changes/test_patch.py"]
-WHOLE = ["jail", "protocol", "escape/test_attempts.py", "images", "changes", "network/test_network_programs.py"]
+SAMPLE = ["protocol/test_tools.py", "protocol/test_handshake.py", "jail/test_walls.py", "changes/test_patch.py",
+          "project/test_scope.py"]
+WHOLE = ["jail", "protocol", "escape/test_attempts.py", "images", "changes", "network/test_network_programs.py",
+         "project/test_scope.py"]
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def programs_of(bundle):
 
 def test_programs_are_static_position_independent_and_hardened(bundle):
     programs = programs_of(bundle)
-    assert [path.name.removeprefix("code-sandbox-mcp") for path in programs] == ["", "-changes", "-image", "-network"]
+    assert [path.name.removeprefix("code-sandbox-mcp") for path in programs] == ["", "-changes", "-image", "-network", "-scope"]
     for program in programs:
         elf = run("readelf", "--wide", "--file-header", "--segments", "--dynamic", program).stdout
         assert re.search(r"Type: +DYN", elf), program

@@ -20,8 +20,6 @@ UNIT = "code-sandbox-mcp-test.scope"
 @pytest.fixture(scope="session")
 def scope_path(build_directory):
     path = build_directory / "sandbox" / "scope" / "code-sandbox-mcp-scope"
-    if not path.exists():
-        pytest.skip("this build is without libsystemd")
     if os.geteuid() == 0:
         pytest.skip("root's manager has a fixed place; run these tests as an ordinary user")
     return path
@@ -86,6 +84,29 @@ def test_the_address_of_the_bus_is_taken_from_its_variable(ask, manager_at, runt
     manager = manager_at("elsewhere", answer=("org.example.No", "no"))
     words_of(ask(DBUS_SESSION_BUS_ADDRESS=f"unix:path={runtime_directory}/elsewhere"))
     assert len(manager.calls) == 1
+
+
+@pytest.mark.parametrize("address", [
+    "unix:guid=0123,path={}/elsewhere", "tcp:host=localhost,port=1;unix:path={}/elsewhere,guid=0123",
+    "unix:path={}/nothing;unix:path={}/elsewhere;", "unix:path={}/else%77here"])
+def test_addresses_are_read_as_specified(ask, manager_at, runtime_directory, address):
+    manager = manager_at("elsewhere", answer=("org.example.No", "no"))
+    words_of(ask(DBUS_SESSION_BUS_ADDRESS=address.replace("{}", str(runtime_directory))))
+    assert len(manager.calls) == 1
+
+
+def test_a_bus_may_be_at_an_abstract_socket(ask, runtime_directory):
+    name = f"code-sandbox-test-{os.getpid()}"
+    manager = FakeManager(pathlib.Path(f"\0{name}"), answer=("org.example.No", "no"))
+    words_of(ask(DBUS_SESSION_BUS_ADDRESS=f"unix:abstract={name}"))
+    manager.close()
+    assert len(manager.calls) == 1
+
+
+@pytest.mark.parametrize("address", ["tcp:host=localhost,port=1", "unix:tmpdir=/tmp", "unix:", "x", ";", "unix:path=%zz"])
+def test_an_address_without_a_socket_is_told(ask, address):
+    words = words_of(ask(DBUS_SESSION_BUS_ADDRESS=address))
+    assert f"connecting to {address}, from DBUS_SESSION_BUS_ADDRESS: " in words
 
 
 def test_a_directory_with_characters_special_in_addresses_works(ask, manager_at, runtime_directory):
@@ -170,6 +191,21 @@ def test_a_manager_that_goes_away_leads_to_the_bus(ask, manager_at):
     words = words_of(ask())
     assert "it was asked and went away; it refused: no (org.example.No)" in words
     assert len(private.calls) == 1 and len(bus.calls) == 1
+
+
+@pytest.mark.parametrize("answer", [b"x" * 100, b"l\2\0\1\377\377\377\377", b"l\2\0\1" + bytes(8) + b"\1\0\0\0" + bytes(8)])
+def test_an_answer_that_is_not_one_is_told(ask, manager_at, answer):
+    manager_at("systemd/private", answer=answer + bytes(16))
+    bus = manager_at("bus")
+    assert "asking it: Bad message" in words_of(ask())
+    assert not bus.calls
+
+
+def test_a_socket_that_speaks_something_else_leads_to_the_bus(ask, manager_at):
+    manager_at("systemd/private", greets=b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    bus = manager_at("bus", answer=("org.example.No", "no"))
+    assert "systemd/private: Protocol error" in words_of(ask())
+    assert len(bus.calls) == 1
 
 
 def test_a_manager_that_does_not_answer_is_not_asked_twice(ask, manager_at):

@@ -45,8 +45,8 @@ def property_of(body, name, kind):
 class FakeManager:
     """Listens at `path` until closed. `calls` has the bytes of each StartTransientUnit, in order.
 
-    answer: "accept"; "hang up" or "say nothing", instead of an answer; or a pair of an error's name
-    and message. greets: whether it authenticates anybody.
+    answer: "accept"; "hang up" or "say nothing", instead of an answer; bytes; or a pair of an error's
+    name and message. greets: whether it authenticates anybody, or the bytes that it sends instead.
     """
 
     def __init__(self, path, answer="accept", greets=True):
@@ -69,7 +69,9 @@ class FakeManager:
             while True:
                 connection, _ = self.listener.accept()
                 self.connections.append(connection)
-                if self.greets:
+                if isinstance(self.greets, bytes):
+                    connection.sendall(self.greets)
+                elif self.greets:
                     self.converse(connection)
 
     def converse(self, connection):
@@ -105,6 +107,8 @@ class FakeManager:
             return False
         if self.answer == "accept":
             connection.sendall(message(METHOD_RETURN, serial, string("/job/1")))
+        elif isinstance(self.answer, bytes):
+            connection.sendall(self.answer)
         elif self.answer != "say nothing":
             name, text = self.answer
             connection.sendall(message(ERROR, serial, string(text), name))

@@ -13,14 +13,14 @@ from support.debian import Unavailable, run
 from support.sandbox import Sandbox
 
 KERNEL = "6.12"
-LIBRARIES = ["libseccomp-dev", "libcap-dev", "libyajl-dev", "libarchive-dev", "libgit2-dev", "libsystemd-dev",
+LIBRARIES = ["libseccomp-dev", "libcap-dev", "libyajl-dev", "libarchive-dev", "libgit2-dev",
              "libcurl4-openssl-dev", "libssl-dev", "libc-ares-dev", "libcmocka-dev", "libc6-dev"]
 TOOLS = ["mount", "meson", "ninja-build", "pkg-config", "python3", "gcc-aarch64-linux-gnu"]
 PACKAGES = [
     "base-files", "base-passwd", "libc-bin", "dash", "bash", "coreutils", "diffutils", "findutils", "grep", "sed", "gawk",
     "hostname", "util-linux", "mount", "procps", "python3", "nodejs", "netbase", "python3-pytest", "python3-jsonschema",
     # What the programs and the unit tests load.
-    "libseccomp2", "libcap2", "libyajl2", "libsystemd0", "libgit2-1.9", "libcares2", "libarchive13t64", "libcurl4t64",
+    "libseccomp2", "libcap2", "libyajl2", "libgit2-1.9", "libcares2", "libarchive13t64", "libcurl4t64",
     "libssl3t64", "libcmocka0",
 ]
 # What packages that are only unpacked do not have.

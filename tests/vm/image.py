@@ -25,7 +25,7 @@ KERNEL_RELEASES = {"6.1": "bookworm", "6.12": "trixie"}  # the kernel of each De
 PACKAGES = [
     "systemd-sysv", "libpam-systemd", "dbus", "dbus-user-session",  # a login with a user manager
     "login", "passwd", "util-linux", "python3-pytest", "python3-jsonschema",
-    "libseccomp2", "libcap2", "libyajl2", "libsystemd0",  # what the programs of the build load
+    "libseccomp2", "libcap2", "libyajl2",  # what the programs of the build load
 ]
 XZ_MAGIC = b"\xfd7zXZ\0"
 FIRST_SECTOR = 2048  # make-disk.sh puts the file system there

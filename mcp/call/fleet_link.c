@@ -104,6 +104,8 @@ void fleet_link_close(struct fleet_link *link)
     fleet_process_end(&link->process);
 }
 
+static const char *const not_passed_on[] = {"id", NULL};
+
 static int write_call(uint64_t number, const struct json_value *call, struct buffer *text)
 {
     struct json_writer *writer = NULL;
@@ -112,12 +114,7 @@ static int write_call(uint64_t number, const struct json_value *call, struct buf
         return r;
     json_begin_object(writer);
     json_number_member(writer, "id", (int64_t)number);
-    for (const struct json_value *member = call->first; member != NULL; member = member->next) {
-        if (json_key_is(member, "id"))
-            continue;
-        json_key(writer, member->key);
-        json_copy(writer, member);
-    }
+    json_copy_members(writer, call, not_passed_on);
     json_end_object(writer);
     return json_writer_close(writer);
 }

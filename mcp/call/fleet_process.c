@@ -2,11 +2,10 @@
 
 #include "mcp/base/helpers.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,34 +110,6 @@ static int make_arguments(struct arguments *arguments, enum fleet_mode mode,
     return add_images(arguments, settings);
 }
 
-/* Default signals, and a process group of its own: an interrupt from the terminal is for us to pass on. */
-static int spawn(const char *program, const struct arguments *arguments, char **environment, int fd,
-                 pid_t *ret_pid)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    int error = posix_spawn_file_actions_adddup2(&actions, fd, STDIN_FILENO);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(&actions, fd, STDOUT_FILENO);
-    if (error == 0)
-        error = posix_spawnattr_setflags(
-            &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    if (error == 0)
-        error = posix_spawnattr_setsigmask(&attributes, &none);
-    if (error == 0)
-        error = posix_spawnattr_setsigdefault(&attributes, &all);
-    if (error == 0)
-        error = posix_spawn(ret_pid, program, &actions, &attributes, arguments->list, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return -error;
-}
-
 /* Our environment, and the address of the broker: others can see arguments. */
 static int spawn_with_address(const char *program, const struct arguments *arguments, int fd,
                               pid_t *ret_pid)
@@ -151,7 +122,15 @@ static int spawn_with_address(const char *program, const struct arguments *argum
         return -ENOMEM;
     environment[0] = arguments->address;
     memcpy(environment + 1, environ, count * sizeof(*environment));
-    return spawn(program, arguments, environment, fd, ret_pid);
+    const int fds[] = {fd, fd};
+    /* An interrupt from the terminal is for us to pass on. */
+    return spawn_start(&(struct spawn){.program = program,
+                                       .arguments = arguments->list,
+                                       .environment = environment,
+                                       .fds = fds,
+                                       .fd_count = ARRAY_LENGTH(fds),
+                                       .has_own_group = true},
+                       ret_pid);
 }
 
 int fleet_process_start(struct fleet_process *process, enum fleet_mode mode,

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 
+static const char *const own_members[] = {"id", "line", NULL};
+
 /* Begins the object of a line with its head. As json_writer_open(). */
 static int begin(const struct result_head *head, struct buffer *text,
                  struct json_writer **ret_writer)
@@ -77,12 +79,7 @@ int result_line_write_copy(const struct result_head *head, const struct json_val
     int r = begin(head, text, &writer);
     if (r < 0)
         return r;
-    for (const struct json_value *member = result->first; member != NULL; member = member->next) {
-        if (json_key_is(member, "id") || json_key_is(member, "line"))
-            continue;
-        json_key(writer, member->key);
-        json_copy(writer, member);
-    }
+    json_copy_members(writer, result, own_members);
     return finish(writer);
 }
 

@@ -111,7 +111,8 @@ static int ensure_worker(struct caller *caller, const struct environment_name *e
     return r == -ENOENT ? r : 0;
 }
 
-/* The call without its id. */
+static const char *const not_passed_on[] = {"id", NULL};
+
 static int write_call(const struct json_value *call, struct buffer *text)
 {
     struct json_writer *writer = NULL;
@@ -119,12 +120,7 @@ static int write_call(const struct json_value *call, struct buffer *text)
     if (r < 0)
         return r;
     json_begin_object(writer);
-    for (const struct json_value *member = call->first; member != NULL; member = member->next) {
-        if (json_key_is(member, "id"))
-            continue;
-        json_key(writer, member->key);
-        json_copy(writer, member);
-    }
+    json_copy_members(writer, call, not_passed_on);
     json_end_object(writer);
     return json_writer_close(writer);
 }

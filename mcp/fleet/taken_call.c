@@ -101,6 +101,8 @@ static void end_call(struct taken_call *call)
     free(call);
 }
 
+static const char *const not_passed_on[] = {"id", NULL};
+
 /* The call with our own number as its id. Its text comes from outside: untrusted. */
 static int number_call(struct taken_call *call, const char *data, size_t length)
 {
@@ -115,13 +117,7 @@ static int number_call(struct taken_call *call, const char *data, size_t length)
         return r;
     json_begin_object(writer);
     json_number_member(writer, "id", (int64_t)call->number);
-    for (const struct json_value *member = json_root(json)->first; member != NULL;
-         member = member->next) {
-        if (json_key_is(member, "id") || strlen(member->key) != member->key_length)
-            continue;
-        json_key(writer, member->key);
-        json_copy(writer, member);
-    }
+    json_copy_members(writer, json_root(json), not_passed_on);
     json_end_object(writer);
     return json_writer_close(writer);
 }

@@ -2,11 +2,10 @@
 
 #include "mcp/base/bounds.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spawn.h"
 #include "sandbox/base/text_file.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -14,9 +13,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* The first of the program's descriptors, and their number: mcp/changes/main.c. */
-#define FIRST_FD 3
-#define FD_COUNT 4
 /* Of a program whose libraries are missing, and by convention of shells. */
 #define EXIT_NOT_STARTED 127
 
@@ -97,56 +93,20 @@ static void on_deadline(struct loop_timer *timer)
     finish(request, r, &changes, &fault);
 }
 
-/* The program gets its descriptors and no other, default signals, and no input or output. */
-static int spawn_with(const char *program, char *const arguments[], const int fds[FD_COUNT],
-                      pid_t *ret_pid)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    int error = 0;
-    for (int fd = STDIN_FILENO; error == 0 && fd <= STDERR_FILENO; fd++)
-        error = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-    for (int i = 0; error == 0 && i < FD_COUNT; i++)
-        error = posix_spawn_file_actions_adddup2(&actions, fds[i], FIRST_FD + i);
-    if (error == 0)
-        error =
-            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    if (error == 0)
-        error = posix_spawnattr_setsigmask(&attributes, &none);
-    if (error == 0)
-        error = posix_spawnattr_setsigdefault(&attributes, &all);
-    if (error == 0)
-        error = posix_spawn(ret_pid, program, &actions, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return -error;
-}
-
-/* Copies above the numbers that the program gets, so that none of them is overwritten. */
+/* The program gets its descriptors and no other, and no input or output. */
 static int spawn_program(struct changes_request *request, const struct changes_spec *spec)
 {
-    const int given[FD_COUNT] = {spec->upper_fd, spec->host_fd, request->patch_fd,
-                                 request->report_fd};
-    int fds[FD_COUNT] = {-1, -1, -1, -1};
+    const int fds[] = {SPAWN_NULL,    SPAWN_NULL,        SPAWN_NULL,        spec->upper_fd,
+                       spec->host_fd, request->patch_fd, request->report_fd};
     char seconds[32], nanoseconds[32];
     snprintf(seconds, sizeof(seconds), "%lld", (long long)spec->since.tv_sec);
     snprintf(nanoseconds, sizeof(nanoseconds), "%ld", spec->since.tv_nsec);
     char *const arguments[] = {(char *)spec->program, seconds, nanoseconds, NULL};
-    int r = 0;
-    for (int i = 0; r == 0 && i < FD_COUNT; i++) {
-        fds[i] = fcntl(given[i], F_DUPFD_CLOEXEC, FIRST_FD + FD_COUNT);
-        r = fds[i] < 0 ? -errno : 0;
-    }
-    if (r == 0)
-        r = spawn_with(spec->program, arguments, fds, &request->pid);
-    for (int i = 0; i < FD_COUNT; i++)
-        fd_close(&fds[i]);
-    return r;
+    return spawn_start(&(struct spawn){.program = spec->program,
+                                       .arguments = arguments,
+                                       .fds = fds,
+                                       .fd_count = ARRAY_LENGTH(fds)},
+                       &request->pid);
 }
 
 static int start_program(struct changes_request *request, const struct changes_spec *spec)

@@ -98,5 +98,8 @@ void json_number_member(struct json_writer *writer, const char *name, int64_t nu
 void json_boolean_member(struct json_writer *writer, const char *name, bool value);
 /* Copies a parsed value, numbers digit by digit. */
 void json_copy(struct json_writer *writer, const struct json_value *value);
+/* Copies the members of an object but those of these names, up to NULL; and none with a NUL in its name. */
+void json_copy_members(struct json_writer *writer, const struct json_value *object,
+                       const char *const *except);
 
 #endif

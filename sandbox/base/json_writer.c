@@ -258,3 +258,22 @@ void json_boolean_member(struct json_writer *writer, const char *name, bool valu
     json_key(writer, name);
     json_boolean(writer, value);
 }
+
+static bool is_one_of(const struct json_value *member, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (json_key_is(member, *names))
+            return true;
+    return false;
+}
+
+void json_copy_members(struct json_writer *writer, const struct json_value *object,
+                       const char *const *except)
+{
+    for (const struct json_value *member = object->first; member != NULL; member = member->next) {
+        if (is_one_of(member, except) || strlen(member->key) != member->key_length)
+            continue;
+        json_key(writer, member->key);
+        json_copy(writer, member);
+    }
+}

@@ -1,11 +1,11 @@
 #include "sandbox/limits/scope_request.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spawn.h"
 #include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,35 +69,6 @@ static void on_deadline(struct loop_timer *timer)
     finish(request, status, &fault);
 }
 
-/* The program gets its own stdout, an empty stdin, and default signals. */
-static int spawn_program(const char *program, char *const arguments[], int output_fd,
-                         pid_t *ret_pid)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    int error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (error == 0)
-        error = posix_spawn_file_actions_adddup2(&actions, output_fd, STDOUT_FILENO);
-    if (error == 0)
-        error =
-            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    if (error == 0)
-        error = posix_spawnattr_setsigmask(&attributes, &none);
-    if (error == 0)
-        error = posix_spawnattr_setsigdefault(&attributes, &all);
-    if (error == 0)
-        error = posix_spawn(ret_pid, program, &actions, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return -error;
-}
-
 static int start_program(struct scope_request *request, const char *program)
 {
     char pid[32];
@@ -114,7 +85,11 @@ static int start_program(struct scope_request *request, const char *program)
         return -errno;
     request->output_fd = pipe_fds[0];
     OWNED_FD int output_fd = pipe_fds[1];
-    int r = spawn_program(program, arguments, output_fd, &request->pid);
+    const int fds[] = {SPAWN_NULL, output_fd};
+    int r = spawn_start(
+        &(struct spawn){
+            .program = program, .arguments = arguments, .fds = fds, .fd_count = ARRAY_LENGTH(fds)},
+        &request->pid);
     if (r < 0)
         return r;
     request->pidfd = (int)syscall(SYS_pidfd_open, request->pid, 0);

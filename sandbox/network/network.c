@@ -2,13 +2,13 @@
 
 #include "sandbox/base/fd_message.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spawn.h"
 #include "sandbox/network/link.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -78,35 +78,18 @@ int network_broker_pid(const struct network *network)
     return network->pid;
 }
 
-/* With the socket as its stdin, our stderr, default signals, and no variables. */
+/* With the socket as its stdin, our stderr, and no variables. */
 static int spawn_broker(struct network *network, int control_fd)
 {
     char *const arguments[] = {(char *)network->program, NULL};
     char *const environment[] = {NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    int error = posix_spawn_file_actions_adddup2(&actions, control_fd, STDIN_FILENO);
-    if (error == 0)
-        error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (error == 0)
-        error =
-            posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    if (error == 0)
-        error = posix_spawnattr_setsigmask(&attributes, &none);
-    if (error == 0)
-        error = posix_spawnattr_setsigdefault(&attributes, &all);
-    if (error == 0)
-        error = posix_spawn(&network->pid, network->program, &actions, &attributes, arguments,
-                            environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return -error;
+    const int fds[] = {control_fd, SPAWN_NULL};
+    return spawn_start(&(struct spawn){.program = network->program,
+                                       .arguments = arguments,
+                                       .environment = environment,
+                                       .fds = fds,
+                                       .fd_count = ARRAY_LENGTH(fds)},
+                       &network->pid);
 }
 
 static int send_policy(const struct network *network)

@@ -74,7 +74,7 @@ struct run_result {
     unsigned limits_reached; /* of enum limit_reached */
     struct run_limits limits; /* in force */
     struct enforcement enforced;
-    const char *isolation; /* static text */
+    const char *isolation; /* one of sandbox/base/tier.h */
     enum tier tier;
     enum session_state session;
     struct run_files files; /* of the work directory, the oldest first */

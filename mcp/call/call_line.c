@@ -1,11 +1,17 @@
 #include "mcp/call/call_line.h"
 
 #include "mcp/tools/tool_list.h"
+#include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
 
 #include <errno.h>
+#include <string.h>
+
+#define DECODING_ROOM 4 /* base64_decode() rounds up */
 
 static const char *const own_members[] = {"id", "language", NULL};
+static const char *const carried_members[] = {"id", "language", "carry", NULL};
 
 int call_line_id(const struct json_value *id, struct buffer *ret_text, struct fault *fault)
 {
@@ -46,7 +52,8 @@ static int read_language(struct call_line *call, const struct json_value *langua
 }
 
 static int read_members(struct call_line *call, const struct settings *settings,
-                        const struct json_value *object, struct fault *fault)
+                        const struct json_value *object, const char *const *others,
+                        struct fault *fault)
 {
     const struct json_value *id = json_member(object, "id");
     int r = 0;
@@ -61,7 +68,7 @@ static int read_members(struct call_line *call, const struct settings *settings,
     const struct language *language = call->arguments.snippet.language;
     struct tool tool = *tool_list_find_language(language);
     tool.name = "a line";
-    const struct code_arguments_form form = {&tool, settings, own_members};
+    const struct code_arguments_form form = {&tool, settings, others};
     r = code_arguments_read_form(&call->arguments, &form, object, fault);
     call->arguments.snippet.language = language;
     return r;
@@ -72,12 +79,65 @@ int call_line_read(struct call_line *call, const struct settings *settings, cons
 {
     *call = (struct call_line){0};
     int r = json_parse(line, length, &call->json, fault);
-    return r < 0 ? r : read_members(call, settings, json_root(call->json), fault);
+    return r < 0 ? r : read_members(call, settings, json_root(call->json), own_members, fault);
+}
+
+static int read_stdin(struct call_line *call, const struct json_value *text, struct fault *fault)
+{
+    size_t wrong;
+    call->stdin_bytes = BUFFER(STDIN_MAX + DECODING_ROOM);
+    if (text->type != JSON_STRING ||
+        base64_decode(&call->stdin_bytes, text->text, text->length, &wrong) < 0 ||
+        call->stdin_bytes.length > STDIN_MAX)
+        return fault_set(fault, EINVAL,
+                         "the \"stdin\" of \"carry\" must be base64, of at most %llu MiB",
+                         (unsigned long long)(STDIN_MAX / MEBIBYTE));
+    call->arguments.snippet.stdin_source = (struct run_stdin){
+        .kind = STDIN_BYTES, .bytes = call->stdin_bytes.data, .length = call->stdin_bytes.length};
+    return 0;
+}
+
+static int read_program_arguments(struct call_line *call, const struct json_value *array,
+                                  struct fault *fault)
+{
+    if (array->type != JSON_ARRAY || array->count > ARGUMENTS_MAX)
+        return fault_set(fault, EINVAL, "the \"arguments\" of \"carry\" must be an array");
+    call->program_arguments = calloc(array->count + 1, sizeof(*call->program_arguments));
+    if (call->program_arguments == NULL)
+        return fault_set(fault, ENOMEM, "reading arguments: %m");
+    size_t count = 0;
+    for (const struct json_value *item = array->first; item != NULL; item = item->next) {
+        if (item->type != JSON_STRING || strlen(item->text) != item->length)
+            return fault_set(fault, EINVAL, "an argument of the program must be a string");
+        call->program_arguments[count++] = item->text;
+    }
+    call->arguments.snippet.arguments = call->program_arguments;
+    return 0;
+}
+
+int call_line_read_carried(struct call_line *call, const struct settings *settings,
+                           const char *line, size_t length, struct fault *fault)
+{
+    *call = (struct call_line){0};
+    int r = json_parse(line, length, &call->json, fault);
+    if (r == 0)
+        r = read_members(call, settings, json_root(call->json), carried_members, fault);
+    const struct json_value *carry = r == 0 ? json_member(json_root(call->json), "carry") : NULL;
+    const struct json_value *text = json_member(carry, "stdin");
+    const struct json_value *arguments = json_member(carry, "arguments");
+    call->is_carried = carry != NULL;
+    if (r == 0 && text != NULL)
+        r = read_stdin(call, text, fault);
+    if (r == 0 && arguments != NULL && arguments->count > 0)
+        r = read_program_arguments(call, arguments, fault);
+    return r;
 }
 
 void call_line_release(struct call_line *call)
 {
     code_arguments_release(&call->arguments);
+    buffer_release(&call->stdin_bytes);
+    free(call->program_arguments);
     buffer_release(&call->id);
     json_release(&call->json);
 }

@@ -106,8 +106,10 @@ static void write_result(struct call_run *run, const struct result_files *files)
         .check = run->check.checker != NULL ? &run->check : NULL,
     };
     const struct result_head head = head_of(run);
-    run->result = BUFFER(RESULT_JSON_MAX(run->ended.limits.output_kept));
-    if (result_line_write(&head, &record, &run->result) < 0)
+    run->result = BUFFER(RESULT_JSON_MAX(run->ended.limits.output_kept) + LINE_IN_MAX);
+    int r = run->call.is_carried ? result_line_write_carried(&head, &run->ended, &run->result)
+                                 : result_line_write(&head, &record, &run->result);
+    if (r < 0)
         buffer_release(&run->result);
 }
 
@@ -140,7 +142,7 @@ static void patches_done(struct patch_job *job)
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct call_run *run = data;
-    run->run = NULL;
+    run->run = (struct launched){0};
     if (status < 0) {
         fail(run, fault, NOT_RUN_FAILED);
         return;
@@ -234,7 +236,7 @@ static void answered(struct fleet_ticket *ticket, const struct json_value *answe
         fault_set(&fault, EAGAIN, "%s", refused->text);
         fail(run, &fault, NOT_RUN_REFUSED);
     } else if (answer == NULL && !ticket->may_have_run) {
-        fault_set(&fault, ENOTCONN, "no broker at the address of --workers");
+        fault_set(&fault, ENOTCONN, "%s", fleet_link_end(&run->site->link));
         fail(run, &fault, NOT_RUN_REFUSED);
     } else {
         write_lost(run, lost != NULL && lost->type == JSON_STRING ? lost->text
@@ -243,10 +245,27 @@ static void answered(struct fleet_ticket *ticket, const struct json_value *answe
     }
 }
 
+static int write_call(const struct json_value *call, struct buffer *text)
+{
+    static const char *const stays_here[] = {"id", NULL};
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    json_begin_object(writer);
+    json_copy_members(writer, call, stays_here);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
 static int send_elsewhere(struct call_run *run, struct fault *fault)
 {
+    OWNED(buffer_release) struct buffer text = BUFFER(2 * LINE_IN_MAX);
     run->ticket.answered = answered;
-    int r = fleet_link_send(&run->site->link, &run->ticket, json_root(run->call.json), fault);
+    int r = write_call(json_root(run->call.json), &text);
+    if (r < 0)
+        return fault_set(fault, -r, "sending a call: %m");
+    r = fleet_link_send(&run->site->link, &run->ticket, &text, fault);
     if (r < 0)
         return r;
     code_arguments_release(&run->call.arguments);
@@ -268,13 +287,13 @@ int call_run_start(struct call_run *run, struct fault *fault)
 
 bool call_run_is_waiting(const struct call_run *run)
 {
-    return run->is_checking || (run->run != NULL && engine_is_queued(run->run));
+    return run->is_checking || launched_is_queued(&run->run);
 }
 
 void call_run_drop(struct call_run *run)
 {
-    if (run->run != NULL && run->site->launcher.engine != NULL)
-        engine_cancel(run->run);
+    if (run->site->launcher.engine != NULL)
+        launched_cancel(&run->run);
     fleet_ticket_drop(&run->ticket);
     check_drop(&run->check);
     findings_release(&run->check.findings);

@@ -8,11 +8,11 @@
 #define MCP_CALL_CALL_RUN_H
 
 #include "mcp/call/call_line.h"
-#include "mcp/call/fleet_link.h"
 #include "mcp/files/files_dir.h"
 #include "mcp/folders/patch_queue.h"
 #include "mcp/launch/checker.h"
 #include "mcp/metrics/metrics_file.h"
+#include "mcp/workers/fleet_link.h"
 
 /* What all calls of a process share. It stays where it is. */
 struct call_site {
@@ -55,7 +55,7 @@ struct call_run {
     struct buffer result; /* the line; empty: there was no memory for it */
     struct check check;
     bool is_checking;
-    struct run *run; /* the engine's, while it goes on */
+    struct launched run; /* while it goes on */
     struct fleet_ticket ticket; /* while it is elsewhere */
     struct run_result ended;
     struct patch_job patches;

@@ -212,7 +212,10 @@ static void take_line(void *data, const char *line, size_t length)
     if (call == NULL)
         return;
     struct fault fault = {.id = "bad_line"};
-    int r = call_line_read(&call->run.call, stream->options.settings, line, length, &fault);
+    int (*const read)(struct call_line *, const struct settings *, const char *, size_t,
+                      struct fault *) =
+        stream->options.is_worker ? call_line_read_carried : call_line_read;
+    int r = read(&call->run.call, stream->options.settings, line, length, &fault);
     if (r == 0)
         r = ensure_id(&call->run);
     if (r == 0 && is_done(stream, &call->run.call.id)) {

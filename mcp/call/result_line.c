@@ -1,9 +1,13 @@
 #include "mcp/call/result_line.h"
 
+#include "mcp/base/bounds.h"
 #include "mcp/call/call_line.h"
+#include "mcp/workers/carried_result.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+
+#define CARRIED_OVERHEAD (256 * KIBIBYTE) /* of a line, but output and files */
 
 static const char *const own_members[] = {"id", "line", NULL};
 
@@ -57,6 +61,23 @@ static int write_fault(const struct result_head *head, const char *outcome,
     json_key(writer, "error");
     result_json_write_fault(writer, fault);
     return finish(writer);
+}
+
+int result_line_write_carried(const struct result_head *head, const struct run_result *result,
+                              struct buffer *text)
+{
+    size_t output = result->out.head.length + result->out.tail.length + result->err.head.length +
+                    result->err.tail.length;
+    size_t taken = output / 3 * 4 + CARRIED_OVERHEAD;
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    begin(writer, head);
+    json_key(writer, "run");
+    carried_result_write(writer, result, taken < LINE_IN_MAX ? LINE_IN_MAX - taken : 0);
+    json_end_object(writer);
+    return json_writer_close(writer);
 }
 
 int result_line_write_error(const struct result_head *head, const struct fault *fault,

@@ -21,6 +21,10 @@ int result_line_write(const struct result_head *head, const struct record *recor
 int result_line_write_error(const struct result_head *head, const struct fault *fault,
                             struct buffer *text);
 
+/* The whole result, for a server elsewhere: carried_result.h. Files that its line has no room for are left out. */
+int result_line_write_carried(const struct result_head *head, const struct run_result *result,
+                              struct buffer *text);
+
 /* The same, from the line of a worker, an object: all but its own head. */
 int result_line_write_copy(const struct result_head *head, const struct json_value *result,
                            struct buffer *text);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TABLES_MAX 4 /* of options, for one command */
+#define TABLES_MAX 8 /* of options, for one command */
 #define SHOWN_MAX_BYTES 60
 
 void command_print_version(void)

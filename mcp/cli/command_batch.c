@@ -25,7 +25,6 @@ struct batch_options {
     struct settings settings;
     bool ordered;
     const char *resume;
-    struct fleet_settings fleet; /* of --workers */
 };
 
 /* One execution of the command. */
@@ -47,9 +46,6 @@ static const struct option own_options[] = {
     {"--ordered", NULL, "write results in the order of the lines", option_set_flag, AT(ordered)},
     {"--resume", "FILE", "skip the calls whose results are in FILE, by\ntheir ids",
      option_keep_text, AT(resume)},
-    {"--workers", "URL",
-     "have the calls run by workers, by way of the\nbroker at nats://HOST or tls://HOST",
-     option_keep_text, AT(fleet.url)},
     {0},
 };
 
@@ -131,7 +127,7 @@ static int batch_open(struct batch *batch, const struct batch_options *options, 
     };
     const struct call_stream_options stream_options = {
         .settings = &options->settings,
-        .fleet = &options->fleet,
+        .fleet = &options->settings.fleet,
         .input_fd = STDIN_FILENO,
         .output_fd = STDOUT_FILENO,
         .ordered = options->ordered,
@@ -201,7 +197,8 @@ static void batch_options_release(struct batch_options *options)
 static int batch(const struct command *command, int argc, char **argv)
 {
     OWNED(batch_options_release) struct batch_options options = {.settings = settings_default()};
-    void *const data[] = {&options, &options.fleet, &options.settings, &options.settings};
+    void *const data[] = {&options, &options.settings, &options.settings, &options.settings,
+                          &options.settings};
     struct fault fault = {0};
     int operands = 0;
     int status = EXIT_DONE;
@@ -214,21 +211,19 @@ static int batch(const struct command *command, int argc, char **argv)
     if (r == 0)
         r = settings_read_check_server(&options.settings, &fault);
     if (r == 0)
-        r = fleet_settings_check(&options.fleet, &fault);
-    if (r == 0 && options.fleet.url != NULL && options.settings.policy != NULL)
-        r = fault_set(&fault, EINVAL, "with --workers, each worker has a --policy of its own");
+        r = settings_read_workers(&options.settings, &fault);
     if (r == 0)
         r = rules_try(options.settings.policy, &fault);
     if (r < 0)
         return command_refuse(command, &fault);
     options.settings.sessions = 0;
-    if (options.fleet.url == NULL)
+    if (options.settings.fleet.url == NULL)
         tier_choose(&options.settings);
     return run_batch(&options);
 }
 
-static const struct option *const batch_options[] = {own_options, fleet_options, settings_of_runs,
-                                                     settings_of_many, NULL};
+static const struct option *const batch_options[] = {
+    own_options, settings_of_callers, settings_of_broker, settings_of_runs, settings_of_many, NULL};
 
 const struct command command_batch = {
     .name = "batch",

@@ -92,7 +92,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     OWNED(settings_release) struct settings settings = settings_default();
     OWNED(policy_release) struct policy target = POLICY_OFF;
-    void *const data[] = {&settings, &settings, &settings};
+    void *const data[] = {&settings, &settings, &settings, &settings, &settings};
     struct fault fault = {0};
     int operands = argc;
     int status;
@@ -111,8 +111,9 @@ static int run(const struct command *command, int argc, char **argv)
     return rules->list != NULL ? check(&settings.network, rules->list) : EXIT_USAGE;
 }
 
-static const struct option *const tables[] = {settings_of_runs, settings_of_many,
-                                              settings_of_server, NULL};
+static const struct option *const tables[] = {settings_of_runs,    settings_of_many,
+                                              settings_of_callers, settings_of_broker,
+                                              settings_of_server,  NULL};
 
 const struct command command_network = {
     .name = "network",

@@ -45,7 +45,7 @@ struct execution {
     const struct check *check; /* before it, by --policy; NULL: none */
     struct end_signals end_signals;
     struct files_dir directory; /* of --files-dir */
-    struct run *run; /* NULL before it has started and when it is done */
+    struct launched run; /* none before it has started and when it is done */
     struct run_result result; /* then */
     struct patch_queue queue;
     struct patch_job patches;
@@ -83,8 +83,8 @@ static void write_out(struct execution *execution, int fd, const char *bytes, si
         struct pollfd ready[2] = {{.fd = fd, .events = POLLOUT},
                                   {.fd = execution->end_signals.watch.fd, .events = POLLIN}};
         int count_ready = poll(ready, ARRAY_LENGTH(ready), CHECK_MS);
-        if (execution->run != NULL)
-            engine_check_limits(execution->run);
+        if (execution->run.run != NULL)
+            engine_check_limits(execution->run.run);
         if (count_ready <= 0)
             continue;
         if (ready[1].revents != 0) {
@@ -241,7 +241,7 @@ static int report_end(struct execution *execution)
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct execution *execution = data;
-    execution->run = NULL;
+    execution->run = (struct launched){0};
     if (status < 0) {
         loop_stop(&execution->loop);
         tell_fault(execution, fault);
@@ -296,7 +296,10 @@ static int run_code(const struct run_options *options, const struct buffer *code
     const struct run_observer observer = {
         .done = run_done, .output = stream_output, .data = &execution};
     struct fault fault = {0};
+    OWNED(buffer_release) struct buffer input = BUFFER(RUN_SOURCE_MAX);
     int r = run_source_stdin(options->path, &snippet.stdin_source, &fault);
+    if (r == 0 && options->settings.fleet.url != NULL)
+        r = run_source_read_stdin(&snippet.stdin_source, &input, &fault);
     if (r == 0)
         r = loop_open(&execution.loop);
     if (r == 0)
@@ -325,7 +328,7 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     int operands = 0;
     int status = EXIT_DONE;
     struct fault fault = {0};
-    void *const data[] = {options, &options->settings};
+    void *const data[] = {options, &options->settings, &options->settings, &options->settings};
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
         return status;
     const char *path = operands > 0 ? argv[0] : "-";
@@ -339,13 +342,14 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     if (options->language == NULL)
         fault_set(&fault, EINVAL, "cannot guess the language of %s: use --language, with %s",
                   strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
-    else
-        settings_read(&options->settings, &fault);
+    else if (settings_read(&options->settings, &fault) == 0)
+        settings_read_workers(&options->settings, &fault);
     if (fault.text[0] == '\0')
         rules_try(options->settings.policy, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
-    tier_choose(&options->settings);
+    if (options->settings.fleet.url == NULL)
+        tier_choose(&options->settings);
     options->path = path;
     return EXIT_DONE;
 }
@@ -425,7 +429,8 @@ static int run(const struct command *command, int argc, char **argv)
     return check_and_run(&options, &code);
 }
 
-static const struct option *const run_options[] = {own_options, settings_of_runs, NULL};
+static const struct option *const run_options[] = {own_options, settings_of_runs,
+                                                   settings_of_callers, settings_of_broker, NULL};
 
 const struct command command_run = {
     .name = "run",

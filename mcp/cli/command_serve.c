@@ -25,7 +25,7 @@ static void tell_unchecked(const struct settings *settings)
 static int serve(const struct command *command, int argc, char **argv)
 {
     OWNED(settings_release) struct settings settings = settings_default();
-    void *const data[] = {&settings, &settings, &settings};
+    void *const data[] = {&settings, &settings, &settings, &settings, &settings};
     int operands = 0;
     int status = EXIT_DONE;
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
@@ -40,12 +40,15 @@ static int serve(const struct command *command, int argc, char **argv)
     if (r == 0)
         r = settings_read_check_server(&settings, &fault);
     if (r == 0)
+        r = settings_read_workers(&settings, &fault);
+    if (r == 0)
         r = rules_try(settings.policy, &fault);
     if (r == 0)
         r = log_open(&settings.log, &fault);
     if (r < 0)
         return command_refuse(command, &fault);
-    tier_choose(&settings);
+    if (settings.fleet.url == NULL)
+        tier_choose(&settings);
     tell_unchecked(&settings);
     r = server_run(&settings, STDIN_FILENO, STDOUT_FILENO, &fault);
     if (r < 0)
@@ -53,8 +56,9 @@ static int serve(const struct command *command, int argc, char **argv)
     return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-static const struct option *const serve_options[] = {settings_of_runs, settings_of_many,
-                                                     settings_of_server, NULL};
+static const struct option *const serve_options[] = {settings_of_runs,   settings_of_many,
+                                                     settings_of_server, settings_of_callers,
+                                                     settings_of_broker, NULL};
 
 const struct command command_serve = {
     .name = "serve",

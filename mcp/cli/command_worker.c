@@ -20,7 +20,8 @@
 
 struct worker_options {
     struct settings settings;
-    struct fleet_settings fleet;
+    struct fleet_settings fleet; /* with --nats, in place of --workers */
+    const char *broker, *name;
 };
 
 /* One execution of the command. */
@@ -35,9 +36,9 @@ struct worker {
 #define AT(member) .offset = offsetof(struct worker_options, member)
 
 static const struct option own_options[] = {
-    {"--nats", "URL", "the broker, nats://HOST or tls://HOST", option_keep_text, AT(fleet.url)},
+    {"--nats", "URL", "the broker, nats://HOST or tls://HOST", option_keep_text, AT(broker)},
     {"--name", "NAME", "of this worker, for messages (the host's name)", option_keep_text,
-     AT(fleet.name)},
+     AT(name)},
     {0},
 };
 
@@ -128,12 +129,15 @@ static int read_options(struct worker_options *options, int operands, char **arg
     if (operands > 0)
         r = fault_set(fault, EINVAL, "\"%.*s\" is not expected here", command_shown_length(argv[0]),
                       argv[0]);
-    if (r == 0 && options->fleet.url == NULL)
+    if (r == 0 && options->broker == NULL)
         r = fault_set(fault, EINVAL, "name the broker with --nats, such as nats://127.0.0.1:4222");
     if (r == 0)
-        r = fleet_settings_check(&options->fleet, fault);
-    if (r == 0)
         r = settings_read(&options->settings, fault);
+    options->fleet = options->settings.fleet;
+    options->fleet.url = (char *)options->broker;
+    options->fleet.name = options->name;
+    if (r == 0)
+        r = fleet_settings_check(&options->fleet, fault);
     if (r == 0)
         r = settings_read_check_server(&options->settings, fault);
     return r == 0 ? rules_try(options->settings.policy, fault) : r;
@@ -142,7 +146,7 @@ static int read_options(struct worker_options *options, int operands, char **arg
 static int worker(const struct command *command, int argc, char **argv)
 {
     OWNED(worker_options_release) struct worker_options options = {.settings = settings_default()};
-    void *const data[] = {&options, &options.fleet, &options.settings, &options.settings};
+    void *const data[] = {&options, &options.settings, &options.settings, &options.settings};
     char host[NAME_SIZE] = "";
     struct fault fault = {0};
     int operands = 0;
@@ -151,15 +155,15 @@ static int worker(const struct command *command, int argc, char **argv)
         return status;
     if (read_options(&options, operands, argv, &fault) < 0)
         return command_refuse(command, &fault);
-    if (options.fleet.name == NULL && gethostname(host, sizeof(host) - 1) == 0)
+    if (options.name == NULL && gethostname(host, sizeof(host) - 1) == 0)
         options.fleet.name = host;
     options.settings.sessions = 0;
     tier_choose(&options.settings);
     return work(&options);
 }
 
-static const struct option *const worker_options[] = {own_options, fleet_options, settings_of_runs,
-                                                      settings_of_many, NULL};
+static const struct option *const worker_options[] = {own_options, settings_of_broker,
+                                                      settings_of_runs, settings_of_many, NULL};
 
 const struct command command_worker = {
     .name = "worker",

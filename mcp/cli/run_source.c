@@ -90,3 +90,21 @@ int run_source_stdin(const char *path, struct run_stdin *ret_stdin, struct fault
         *ret_stdin = (struct run_stdin){.kind = STDIN_DESCRIPTOR, .fd = STDIN_FILENO};
     return 0;
 }
+
+/* A terminal has no end until somebody types it. */
+int run_source_read_stdin(struct run_stdin *source, struct buffer *bytes, struct fault *fault)
+{
+    if (source->kind != STDIN_DESCRIPTOR)
+        return 0;
+    bool is_terminal = isatty(source->fd) == 1;
+    int r = is_terminal ? 0 : read_all(source->fd, bytes);
+    if (r == -ENOBUFS)
+        return fault_set(fault, EFBIG, "stdin is longer than %llu MiB, the most that workers get",
+                         (unsigned long long)(STDIN_MAX / MEBIBYTE));
+    if (r < 0)
+        return fault_set(fault, -r, "reading stdin: %m");
+    *source = (struct run_stdin){.kind = is_terminal ? STDIN_EMPTY : STDIN_BYTES,
+                                 .bytes = bytes->data,
+                                 .length = bytes->length};
+    return 0;
+}

@@ -30,4 +30,7 @@ int run_source_read(const char *path, struct buffer *code, struct fault *fault);
 /* Chooses what the program reads: our stdin, borrowed, unless the code came from it. 0, or as above. */
 int run_source_stdin(const char *path, struct run_stdin *ret_stdin, struct fault *fault);
 
+/* Turns our stdin into its bytes, up to its end; those of a terminal are not read. 0, or as above. */
+int run_source_read_stdin(struct run_stdin *source, struct buffer *bytes, struct fault *fault);
+
 #endif

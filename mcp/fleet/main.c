@@ -7,7 +7,9 @@
  */
 #include "mcp/base/log.h"
 #include "mcp/fleet/caller.h"
+#include "mcp/fleet/lines.h"
 #include "mcp/fleet/taker.h"
+#include "sandbox/base/json.h"
 #include "sandbox/base/options.h"
 #include "sandbox/base/owned.h"
 
@@ -20,6 +22,8 @@ struct fleet_options {
     struct broker_options broker;
     const char *places;
 };
+
+#define FAILURE_MAX (8 * FAULT_TEXT_MAX)
 
 #define AT(member) .offset = offsetof(struct fleet_options, member)
 
@@ -64,6 +68,20 @@ static int read_arguments(struct fleet_options *fleet, int argc, char **argv, st
     return r;
 }
 
+/* For whoever sends calls: why none can be sent. */
+static void tell_failure(const struct fault *fault)
+{
+    OWNED(buffer_release) struct buffer line = BUFFER(FAILURE_MAX);
+    struct json_writer *writer = NULL;
+    if (json_writer_open(&line, &writer) < 0)
+        return;
+    json_begin_object(writer);
+    json_text_member(writer, "failed", fault->text);
+    json_end_object(writer);
+    if (json_writer_close(writer) == 0)
+        lines_write(line.data, line.length);
+}
+
 static int run(bool takes, struct fleet_options *fleet, struct fault *fault)
 {
     /* Threads of nats.c may use it until the process ends. */
@@ -93,7 +111,9 @@ int main(int argc, char **argv)
         r = run(takes, &fleet, &fault);
     if (r > 0)
         r = fault_set(&fault, EINVAL, "code-sandbox-mcp starts this program");
-    if (r < 0)
+    if (r < 0 && sends)
+        tell_failure(&fault);
+    else if (r < 0)
         log_note("%s", fault.text);
     /* Not by exit(3): threads of nats.c go on. */
     fflush(stderr);

@@ -72,6 +72,7 @@ void sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_
 
 bool sent_calls_grant(struct sent_calls *calls, uint64_t number, const char *worker)
 {
+    char line[64];
     pthread_mutex_lock(&calls->mutex);
     struct sent_call *call = *find(calls, number);
     bool is_free = call != NULL && !call->is_taken;
@@ -79,6 +80,8 @@ bool sent_calls_grant(struct sent_calls *calls, uint64_t number, const char *wor
         call->is_taken = true;
         call->heard_at = clock_now();
         snprintf(call->worker, sizeof(call->worker), "%s", worker);
+        int length = snprintf(line, sizeof(line), "{\"id\":%" PRIu64 ",\"taken\":true}", number);
+        lines_write(line, (size_t)length); /* with the mutex: before the line of its end */
     }
     pthread_mutex_unlock(&calls->mutex);
     return is_free;

@@ -37,7 +37,7 @@ int sent_calls_add(struct sent_calls *calls, uint64_t number,
 /* Where the broker keeps it, if it has not ended yet. */
 void sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_t sequence);
 
-/* Whether the worker may run it: the first one that asks. */
+/* Whether the worker may run it: the first one that asks. Writes {"id", "taken"} then. */
 bool sent_calls_grant(struct sent_calls *calls, uint64_t number, const char *worker);
 
 /* Whether somebody waits for it. */

@@ -17,12 +17,14 @@
 
 struct launcher launcher_of(struct loop *loop, const struct settings *settings)
 {
-    return (struct launcher){.loop = loop, .settings = settings};
+    return (struct launcher){
+        .loop = loop, .settings = settings, .remote = {.loop = loop, .settings = settings}};
 }
 
 void launcher_release(struct launcher *launcher)
 {
     engine_free(launcher->engine);
+    remote_release(&launcher->remote);
     launcher->engine = NULL;
     memory_release(&launcher->scope_program);
     memory_release(&launcher->network_program);
@@ -41,6 +43,10 @@ void launcher_look(void *data, struct metrics_now *ret_now)
 {
     const struct launcher *launcher = data;
     const struct engine *engine = launcher->engine;
+    if (launcher->settings->fleet.url != NULL) {
+        remote_look(&launcher->remote, ret_now);
+        return;
+    }
     uint64_t parallel = launcher->settings->engine.parallel;
     *ret_now = (struct metrics_now){
         .places = parallel != 0 ? parallel : inherited_processors(),
@@ -295,8 +301,9 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
     return 0;
 }
 
-int launcher_start(struct launcher *launcher, const struct snippet *snippet,
-                   const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+static int start_here(struct launcher *launcher, const struct snippet *snippet,
+                      const struct run_observer *observer, struct run **ret_run,
+                      struct fault *fault)
 {
     OWNED(preparation_release) struct preparation preparation = {0};
     struct run_spec spec;
@@ -309,6 +316,33 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
         return fault_set(fault, -r, "starting a run: %m");
     preparation.used = NULL; /* the run's, which may have been the first of many or the last */
     return 0;
+}
+
+int launcher_start(struct launcher *launcher, const struct snippet *snippet,
+                   const struct run_observer *observer, struct launched *ret_launched,
+                   struct fault *fault)
+{
+    struct launched launched = {0};
+    int r = launcher->settings->fleet.url != NULL
+                ? remote_start(&launcher->remote, snippet, observer, &launched.remote, fault)
+                : start_here(launcher, snippet, observer, &launched.run, fault);
+    if (r == 0 && ret_launched != NULL)
+        *ret_launched = launched;
+    return r;
+}
+
+void launched_cancel(const struct launched *launched)
+{
+    if (launched->remote != NULL)
+        remote_cancel(launched->remote);
+    else if (launched->run != NULL)
+        engine_cancel(launched->run);
+}
+
+bool launched_is_queued(const struct launched *launched)
+{
+    return launched->remote != NULL ? remote_is_queued(launched->remote)
+                                    : launched->run != NULL && engine_is_queued(launched->run);
 }
 
 /* So that the next session starts at once. It holds the image, too, unless that was replaced. */

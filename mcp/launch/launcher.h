@@ -9,6 +9,8 @@
 
 #include "images/store/catalog.h"
 #include "images/store/image_use.h"
+#include "mcp/launch/remote.h"
+#include "mcp/launch/snippet.h"
 #include "mcp/metrics/metrics.h"
 #include "mcp/network/certificates.h"
 #include "mcp/sessions/session_runner.h"
@@ -23,6 +25,7 @@ struct launcher {
     struct loop *loop;               /* borrowed */
     const struct settings *settings; /* borrowed */
     struct engine *engine;           /* owned; NULL before the first run */
+    struct remote remote;            /* of --workers */
     struct used_images used;         /* by runs that go on */
     uint64_t warm;                   /* engine_options.warm; a server's */
     char *scope_program;             /* owned; NULL: not looked for yet, or not there */
@@ -56,24 +59,24 @@ int launcher_probe(struct launcher *launcher, void (*probed)(void *data), void *
 /* For a struct metrics_file: what its engine does. `data` is the launcher. */
 void launcher_look(void *data, struct metrics_now *ret_now);
 
-/* Code and its language; borrowed for a call. */
-struct snippet {
-    const struct language *language;
-    const char *code;
-    size_t length;
-    int64_t wall_ms; /* how long it may run; 0: as the settings say */
-    const char *const *arguments; /* of the program, NULL-terminated; or NULL */
-    const struct run_input *inputs;
-    size_t input_count;
-    struct run_stdin stdin_source; /* a descriptor is borrowed for the run: run_spec.h */
+/* A run that goes on: here or, with --workers, elsewhere. All zero: none. */
+struct launched {
+    struct run *run; /* the engine's */
+    struct remote_run *remote;
 };
 
 /*
- * Starts a run of the snippet, or queues it. As engine_submit(); the fault is filled for each failure
- * and gives the remedy: -ENOENT the image is not there, -EAGAIN too many wait already.
+ * Starts a run of the snippet, or queues it; with --workers, sends it, never starting it here. As
+ * engine_submit(), or remote_start(); the fault is filled for each failure and gives the remedy: -ENOENT the
+ * image is not there, -EAGAIN too many wait already. *ret_launched, which may be NULL, is of use until done().
  */
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
-                   const struct run_observer *observer, struct run **ret_run, struct fault *fault);
+                   const struct run_observer *observer, struct launched *ret_launched,
+                   struct fault *fault);
+
+/* As engine_cancel() and engine_is_queued(). */
+void launched_cancel(const struct launched *launched);
+bool launched_is_queued(const struct launched *launched);
 
 /*
  * Plans a session of the language, which must have a runner; it starts with its first cell. As

@@ -28,6 +28,7 @@ static const struct {
     [SETTING_CHOICE] = {.string = true, .form = "a string"},
     [SETTING_FLAG] = {.boolean = true, .form = "true or false"},
     [SETTING_PATH] = {.string = true, .form = "a path"},
+    [SETTING_TEXT] = {.string = true, .form = "a string"},
     [SETTING_MODULES] = {.string = true, .form = "names of modules: \"numpy,pandas\""},
     [SETTING_IMAGE] = {.string = true, .form = "the name of an image"},
     [SETTING_NAMES] = {.array = true, .form = "an array of names: [\"LANG\", \"TZ\"]"},

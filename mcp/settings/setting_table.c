@@ -134,6 +134,25 @@ const struct option settings_of_many[] = {
     {0},
 };
 
+const struct option settings_of_callers[] = {
+    {"--workers", "URL",
+     "have workers on other machines run snippets, by\nway of the NATS broker at nats://HOST or tls://HOST",
+     settings_remember, SETTING(SETTING_TEXT, "SANDBOX_WORKERS", "workers", AT(fleet.url))},
+    {0},
+};
+
+const struct option settings_of_broker[] = {
+    {"--pool", "NAME", "workers that serve the same calls (default)", settings_remember,
+     SETTING(SETTING_TEXT, "SANDBOX_POOL", "pool", AT(fleet.pool))},
+    {"--nats-creds", "FILE", "credentials for the broker; mode 600", settings_remember,
+     SETTING(SETTING_PATH, "SANDBOX_NATS_CREDS", "nats_creds", AT(fleet.credentials))},
+    {"--nats-ca", "FILE", "certificates of the broker's authority", settings_remember,
+     SETTING(SETTING_PATH, "SANDBOX_NATS_CA", "nats_ca", AT(fleet.authority))},
+    {"--insecure", NULL, "speak to a broker on another machine without\nTLS", settings_remember,
+     SETTING(SETTING_FLAG, "SANDBOX_INSECURE", "insecure", AT(fleet.may_be_insecure))},
+    {0},
+};
+
 const struct option settings_of_server[] = {
     {"--warm", "N", "prewarmed sandboxes for each language in use;\n0 turns them off (2)",
      settings_remember,
@@ -172,8 +191,9 @@ const struct option settings_of_server[] = {
     {0},
 };
 
-const struct option *const setting_tables[] = {settings_of_runs, settings_of_many,
-                                               settings_of_server, NULL};
+const struct option *const setting_tables[] = {settings_of_runs,    settings_of_many,
+                                               settings_of_callers, settings_of_broker,
+                                               settings_of_server,  NULL};
 
 static int read_choice(const struct setting *setting, const char *what, const char *value,
                        unsigned *ret_choice, struct fault *fault)
@@ -275,6 +295,7 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
     case SETTING_FLAG:
         return read_flag(what, value, member, fault);
     case SETTING_PATH:
+    case SETTING_TEXT:
         return set_text(what, value, member, fault);
     case SETTING_MODULES:
         r = preload_check(what, value, fault);

@@ -25,6 +25,7 @@ enum setting_kind {
     SETTING_CHOICE,     /* one of `choices`; an enum that counts them from 0 */
     SETTING_FLAG,       /* no value on the command line, "1" or "0" in a variable; bool */
     SETTING_PATH,       /* of a file; owned char * */
+    SETTING_TEXT,       /* any; the same */
     SETTING_MODULES,    /* of Python, "numpy,pandas"; owned char * */
     SETTING_IMAGE,      /* the name of one; owned char * */
     /* These go to the environment of snippets, and add up. */
@@ -46,9 +47,14 @@ struct setting {
     bool is_shared_variable;
 };
 
-/* Those of each run, of many calls, and of serving alone; their data is the struct settings. */
+/*
+ * Those of each run, of many calls, of calls that others run, of the way to a broker, and of serving alone;
+ * their data is the struct settings.
+ */
 extern const struct option settings_of_runs[];
 extern const struct option settings_of_many[];
+extern const struct option settings_of_callers[];
+extern const struct option settings_of_broker[];
 extern const struct option settings_of_server[];
 
 /* All, for who needs each of them; ends with NULL. */

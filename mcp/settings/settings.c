@@ -28,6 +28,7 @@ void settings_release(struct settings *settings)
     policy_release(&settings->network);
     free(settings->network_proxy);
     free(settings->ca_file);
+    fleet_settings_release(&settings->fleet);
     free(settings->policy);
     buffer_release(&settings->certificates);
     folders_release(&settings->folders);

@@ -13,6 +13,7 @@
 #include "images/store/catalog.h"
 #include "mcp/base/log.h"
 #include "mcp/settings/environment.h"
+#include "mcp/settings/fleet_settings.h"
 #include "mcp/settings/mounts.h"
 #include "mcp/settings/overlay_place.h"
 #include "sandbox/base/fault.h"
@@ -60,6 +61,7 @@ struct settings {
     struct folders folders; /* the same, open and checked, once complete */
     struct overlay_place copies; /* of overlay folders, if there are any */
     char *ca_file; /* owned; of certificates for snippets; NULL: those of the image alone */
+    struct fleet_settings fleet; /* of --workers */
     struct buffer certificates; /* the same, read; empty without a network */
     unsigned network_said; /* enum network_mode, or NETWORK_UNSAID */
     char *network_proxy; /* owned; as written; NULL: that of the environment */

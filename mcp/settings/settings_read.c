@@ -243,3 +243,20 @@ int settings_read_check_server(const struct settings *settings, struct fault *fa
                      "lower --timeout",
                      (double)settings->wall_max_ms / 1000, (double)settings->limits.wall_ms / 1000);
 }
+
+int settings_read_workers(struct settings *settings, struct fault *fault)
+{
+    if (settings->fleet.url == NULL)
+        return 0;
+    int r = fleet_settings_check(&settings->fleet, fault);
+    if (r < 0)
+        return r;
+    if (settings->policy != NULL)
+        return fault_set(fault, EINVAL, "with --workers, each worker has a --policy of its own");
+    if (settings->folders.count > 0)
+        return fault_set(fault, EINVAL,
+                         "with --workers, snippets see no folder of this computer: give --mount to "
+                         "the workers");
+    settings->sessions = 0;
+    return 0;
+}

@@ -19,4 +19,10 @@ int settings_read(struct settings *settings, struct fault *fault);
 /* What only matters to a server. As settings_read(), and after it. */
 int settings_read_check_server(const struct settings *settings, struct fault *fault);
 
+/*
+ * For a command with --workers: checks it, also beside the other settings, and turns off what only sandboxes
+ * here have. 0 or -EINVAL with a fault.
+ */
+int settings_read_workers(struct settings *settings, struct fault *fault);
+
 #endif

@@ -23,7 +23,7 @@ struct code_call {
     const struct tool *tool;
     const struct language *language;
     struct reply reply;
-    struct run *run;   /* the engine's; NULL for a session */
+    struct launched run; /* none for a session */
     struct cell *cell; /* of a session: the engine's */
     bool has_ended;    /* neither may be used any more */
     struct check check; /* before the run, if --policy asks for it */
@@ -263,7 +263,8 @@ static const char *why_waiting(const void *data)
     const struct code_call *call = data;
     if (call->is_checking)
         return "checking the program";
-    bool is_queued = call->cell != NULL ? cell_is_queued(call->cell) : engine_is_queued(call->run);
+    bool is_queued =
+        call->cell != NULL ? cell_is_queued(call->cell) : launched_is_queued(&call->run);
     return is_queued ? "waiting for other calls to end" : NULL;
 }
 
@@ -456,7 +457,7 @@ static void cancel(struct code_call *call)
     if (call->is_checking) {
         check_drop(&call->check);
     } else if (call->cell == NULL) {
-        engine_cancel(call->run);
+        launched_cancel(&call->run);
     } else if (call->starts_session && entry != NULL) {
         session_table_drop(entry);
     } else {

@@ -15,6 +15,12 @@ enum tier {
     TIER_COUNT,
 };
 
+/* The walls around a run. */
+#define ISOLATION_NAMESPACES "namespaces+seccomp"
+#define ISOLATION_NAMESPACES_AND_PATHS "namespaces+seccomp+landlock"
+#define ISOLATION_CHROOT "chroot+uid+seccomp+landlock"
+#define ISOLATION_HOST "seccomp+landlock"
+
 /* "F", "P" ...: static. */
 static inline const char *tier_name(enum tier tier)
 {

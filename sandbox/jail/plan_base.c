@@ -64,10 +64,10 @@ static const struct tier_jail {
     int landlock_needed; /* version, at least; 0: it is one wall more where there is one */
     const char *isolation[2]; /* for records: without Landlock, and with it */
 } tier_jails[TIER_COUNT] = {
-    [TIER_F] = {BASE_NAMESPACES, false, 0, {"namespaces+seccomp", "namespaces+seccomp+landlock"}},
-    [TIER_P] = {BASE_NAMESPACES, true, 0, {"namespaces+seccomp", "namespaces+seccomp+landlock"}},
-    [TIER_C] = {BASE_CHROOT, true, 6, {NULL, "chroot+uid+seccomp+landlock"}},
-    [TIER_L] = {BASE_HOST, false, 6, {NULL, "seccomp+landlock"}},
+    [TIER_F] = {BASE_NAMESPACES, false, 0, {ISOLATION_NAMESPACES, ISOLATION_NAMESPACES_AND_PATHS}},
+    [TIER_P] = {BASE_NAMESPACES, true, 0, {ISOLATION_NAMESPACES, ISOLATION_NAMESPACES_AND_PATHS}},
+    [TIER_C] = {BASE_CHROOT, true, 6, {NULL, ISOLATION_CHROOT}},
+    [TIER_L] = {BASE_HOST, false, 6, {NULL, ISOLATION_HOST}},
 };
 
 int jail_host_read(struct jail_host *ret_host, struct fault *fault)

@@ -122,7 +122,8 @@ static void make_engine(struct launcher *launcher)
 }
 
 int launcher_start(struct launcher *launcher, const struct snippet *snippet,
-                   const struct run_observer *observer, struct run **ret_run, struct fault *fault)
+                   const struct run_observer *observer, struct launched *ret_launched,
+                   struct fault *fault)
 {
     FUZZ_CHECK(snippet->language != NULL && snippet->length <= CODE_MAX);
     FUZZ_CHECK(snippet->code[snippet->length] == '\0');
@@ -150,7 +151,7 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     launcher->engine->first = run;
     if (launcher->loop != NULL)
         loop_arm(launcher->loop, &run->end, clock_now());
-    *ret_run = run;
+    ret_launched->run = run;
     return 0;
 }
 
@@ -174,19 +175,19 @@ int launcher_continue(struct launcher *launcher, struct session *session,
                       const struct snippet *snippet, const struct run_observer *observer,
                       struct cell **ret_cell, struct fault *fault)
 {
-    struct run *run = NULL;
-    int r = launcher_start(launcher, snippet, observer, &run, fault);
+    struct launched launched = {0};
+    int r = launcher_start(launcher, snippet, observer, &launched, fault);
     if (r < 0)
         return r;
-    FUZZ_CHECK(run != NULL);
-    run->session = session;
-    *ret_cell = (struct cell *)run;
+    FUZZ_CHECK(launched.run != NULL);
+    launched.run->session = session;
+    *ret_cell = (struct cell *)launched.run;
     return 0;
 }
 
 bool cell_is_queued(const struct cell *cell)
 {
-    return engine_is_queued((const struct run *)cell);
+    return ((const struct run *)cell)->length % 2 == 0;
 }
 
 void cell_cancel(struct cell *cell)
@@ -209,14 +210,14 @@ void session_end(struct session *session)
     free(session);
 }
 
-bool engine_is_queued(const struct run *run)
+bool launched_is_queued(const struct launched *launched)
 {
-    return run->length % 2 == 0;
+    return launched->run->length % 2 == 0;
 }
 
-void engine_cancel(struct run *run)
+void launched_cancel(const struct launched *launched)
 {
-    free_run(run);
+    free_run(launched->run);
 }
 
 /* The same on every machine. */

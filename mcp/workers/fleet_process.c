@@ -1,4 +1,4 @@
-#include "mcp/call/fleet_process.h"
+#include "mcp/workers/fleet_process.h"
 
 #include "mcp/base/helpers.h"
 #include "sandbox/base/owned.h"
@@ -13,34 +13,7 @@
 #include <sys/wait.h>
 
 #define ARGUMENTS_SIZE (16 + LANGUAGE_COUNT)
-#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-#define NAME_MAX_LENGTH 32
 #define ADDRESS_VARIABLE "CODE_SANDBOX_BROKER"
-
-#define AT(member) .offset = offsetof(struct fleet_settings, member)
-
-const struct option fleet_options[] = {
-    {"--pool", "NAME", "workers that serve the same calls (default)", option_keep_text, AT(pool)},
-    {"--nats-creds", "FILE", "credentials for the broker; mode 600", option_keep_text,
-     AT(credentials)},
-    {"--nats-ca", "FILE", "certificates of the broker's authority", option_keep_text,
-     AT(authority)},
-    {"--insecure", NULL, "speak to a broker on another machine without\nTLS", option_set_flag,
-     AT(may_be_insecure)},
-    {0},
-};
-
-int fleet_settings_check(const struct fleet_settings *settings, struct fault *fault)
-{
-    const char *pool = settings->pool;
-    size_t length = pool != NULL ? strlen(pool) : 1;
-    if (length == 0 || length > NAME_MAX_LENGTH ||
-        (pool != NULL && strspn(pool, NAME_CHARACTERS) != length))
-        return fault_set(fault, EINVAL,
-                         "--pool must be 1 to %d letters, digits, - and _, not \"%.40s\"",
-                         NAME_MAX_LENGTH, pool);
-    return 0;
-}
 
 struct arguments {
     char *list[ARGUMENTS_SIZE];

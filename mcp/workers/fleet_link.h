@@ -3,11 +3,11 @@
  *
  * Side: parent.
  */
-#ifndef MCP_CALL_FLEET_LINK_H
-#define MCP_CALL_FLEET_LINK_H
+#ifndef MCP_WORKERS_FLEET_LINK_H
+#define MCP_WORKERS_FLEET_LINK_H
 
 #include "mcp/base/channel.h"
-#include "mcp/call/fleet_process.h"
+#include "mcp/workers/fleet_process.h"
 #include "sandbox/base/json.h"
 
 /* A call that was sent; part of its owner. */
@@ -21,6 +21,7 @@ struct fleet_ticket {
     struct fleet_ticket *next;
     struct fleet_link *link; /* NULL: it was not sent, or is answered */
     uint64_t number;
+    bool is_taken; /* by a worker */
     bool may_have_run; /* when it is answered with NULL */
 };
 
@@ -33,6 +34,7 @@ struct fleet_link {
     uint64_t last_number;
     bool is_open;
     bool is_connected; /* to the broker, at least once */
+    struct fault failure; /* why the program has ended, if it said so */
 };
 
 /* To be closed in any case. 0 or a negative errno with its fault. */
@@ -42,9 +44,15 @@ int fleet_link_open(struct fleet_link *link, struct loop *loop, const struct fle
 /* The broker forgets what no worker has taken; workers kill what they run. No ticket is answered any more. */
 void fleet_link_close(struct fleet_link *link);
 
-/* Sends the call, an object; its id stays here. 0: an answer follows; or a negative errno with its fault. */
-int fleet_link_send(struct fleet_link *link, struct fleet_ticket *ticket,
-                    const struct json_value *call, struct fault *fault);
+/*
+ * Sends the call: the text of an object with members, none of them an id. 0: an answer follows; or a negative
+ * errno with its fault.
+ */
+int fleet_link_send(struct fleet_link *link, struct fleet_ticket *ticket, const struct buffer *call,
+                    struct fault *fault);
+
+/* Why it is open no more, for people. */
+const char *fleet_link_end(const struct fleet_link *link);
 
 /* Nobody wants the answer any more, if one is to come. */
 void fleet_ticket_drop(struct fleet_ticket *ticket);

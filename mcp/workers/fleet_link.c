@@ -1,4 +1,4 @@
-#include "mcp/call/fleet_link.h"
+#include "mcp/workers/fleet_link.h"
 
 #include "mcp/base/bounds.h"
 #include "mcp/base/helpers.h"
@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#define ID_SIZE 64
 #define UNSENT_MAX (128 * MEBIBYTE) /* callers bound what is on the way: call_stream.h */
 
 static void unlink_ticket(struct fleet_ticket *ticket)
@@ -19,24 +20,36 @@ static void unlink_ticket(struct fleet_ticket *ticket)
     ticket->link = NULL;
 }
 
+static struct fleet_ticket *find_ticket(struct fleet_link *link, const struct json_value *id)
+{
+    int64_t number = 0;
+    if (json_integer(id, &number) < 0)
+        return NULL;
+    struct fleet_ticket *ticket = link->first;
+    while (ticket != NULL && ticket->number != (uint64_t)number)
+        ticket = ticket->next;
+    return ticket;
+}
+
 static void take_line(void *data, const char *line, size_t length)
 {
     struct fleet_link *link = data;
     OWNED(json_release) struct json *json = NULL;
-    int64_t number = 0;
     if (json_parse(line, length, &json, NULL) < 0)
         return;
-    if (json_member(json_root(json), "ready") != NULL)
+    const struct json_value *root = json_root(json);
+    const struct json_value *failed = json_member(root, "failed");
+    struct fleet_ticket *ticket = find_ticket(link, json_member(root, "id"));
+    if (failed != NULL && failed->type == JSON_STRING)
+        fault_set(&link->failure, ENOTCONN, "%s", failed->text);
+    else if (json_member(root, "ready") != NULL)
         link->is_connected = true;
-    if (json_integer(json_member(json_root(json), "id"), &number) < 0)
-        return;
-    struct fleet_ticket *ticket = link->first;
-    while (ticket != NULL && ticket->number != (uint64_t)number)
-        ticket = ticket->next;
-    if (ticket == NULL)
-        return;
-    unlink_ticket(ticket);
-    ticket->answered(ticket, json_root(json));
+    else if (ticket != NULL && json_member(root, "taken") != NULL)
+        ticket->is_taken = true;
+    else if (ticket != NULL) {
+        unlink_ticket(ticket);
+        ticket->answered(ticket, root);
+    }
 }
 
 /* It holds itself to the bound of a line. */
@@ -104,39 +117,29 @@ void fleet_link_close(struct fleet_link *link)
     fleet_process_end(&link->process);
 }
 
-static const char *const not_passed_on[] = {"id", NULL};
-
-static int write_call(uint64_t number, const struct json_value *call, struct buffer *text)
+const char *fleet_link_end(const struct fleet_link *link)
 {
-    struct json_writer *writer = NULL;
-    int r = json_writer_open(text, &writer);
-    if (r < 0)
-        return r;
-    json_begin_object(writer);
-    json_number_member(writer, "id", (int64_t)number);
-    json_copy_members(writer, call, not_passed_on);
-    json_end_object(writer);
-    return json_writer_close(writer);
+    return link->failure.text[0] != '\0' ? link->failure.text : FLEET_PROGRAM " has ended";
 }
 
-int fleet_link_send(struct fleet_link *link, struct fleet_ticket *ticket,
-                    const struct json_value *call, struct fault *fault)
+int fleet_link_send(struct fleet_link *link, struct fleet_ticket *ticket, const struct buffer *call,
+                    struct fault *fault)
 {
-    OWNED(buffer_release) struct buffer text = BUFFER(2 * LINE_IN_MAX);
+    OWNED(buffer_release) struct buffer line = BUFFER(call->length + ID_SIZE);
     if (!link->is_open) {
         fault_identify(fault, "refused");
-        return fault_set(fault, EPIPE, "%s",
-                         link->is_connected ? FLEET_PROGRAM " has ended"
-                                            : "no broker at the address of --workers");
+        return fault_set(fault, EPIPE, "%s", fleet_link_end(link));
     }
-    int r = write_call(link->last_number + 1, call, &text);
+    int r = buffer_format(&line, "{\"id\":%" PRIu64 ",", link->last_number + 1);
+    if (r == 0)
+        r = buffer_append(&line, call->data + 1, call->length - 1);
     if (r < 0)
         return fault_set(fault, -r, "sending a call: %m");
     ticket->number = ++link->last_number;
     ticket->link = link;
     ticket->next = link->first;
     link->first = ticket;
-    channel_send(&link->channel, text.data, text.length);
+    channel_send(&link->channel, line.data, line.length);
     return 0;
 }
 

@@ -4,27 +4,12 @@
  *
  * Side: parent.
  */
-#ifndef MCP_CALL_FLEET_PROCESS_H
-#define MCP_CALL_FLEET_PROCESS_H
+#ifndef MCP_WORKERS_FLEET_PROCESS_H
+#define MCP_WORKERS_FLEET_PROCESS_H
 
 #include "mcp/settings/settings.h"
-#include "sandbox/base/options.h"
 
 #include <sys/types.h>
-
-/* How to reach the other machines; options of a command. The texts are borrowed. */
-struct fleet_settings {
-    const char *url; /* NULL: everything runs here */
-    const char *pool, *name;
-    const char *credentials, *authority; /* or NULL */
-    bool may_be_insecure;
-};
-
-/* All but the address and the name. Their data is the struct fleet_settings. */
-extern const struct option fleet_options[];
-
-/* Checks what can be checked here. 0 or -EINVAL with a fault. */
-int fleet_settings_check(const struct fleet_settings *settings, struct fault *fault);
 
 struct fleet_process {
     pid_t pid; /* 0: none */

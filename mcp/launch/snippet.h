@@ -1,0 +1,27 @@
+/*
+ * Code to run, and its language.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_LAUNCH_SNIPPET_H
+#define MCP_LAUNCH_SNIPPET_H
+
+#include "images/store/catalog.h"
+#include "sandbox/engine.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Borrowed for a call. */
+struct snippet {
+    const struct language *language;
+    const char *code;
+    size_t length;
+    int64_t wall_ms; /* how long it may run; 0: as the settings say */
+    const char *const *arguments; /* of the program, NULL-terminated; or NULL */
+    const struct run_input *inputs;
+    size_t input_count;
+    struct run_stdin stdin_source; /* a descriptor is borrowed for the run: run_spec.h */
+};
+
+#endif

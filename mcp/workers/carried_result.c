@@ -1,0 +1,392 @@
+#include "mcp/workers/carried_result.h"
+
+#include "sandbox/base/base64.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define BASE64_SIZE(bytes) (((bytes) + 2) / 3 * 4)
+#define FILE_OVERHEAD (2 * RUN_FILE_PATH_SIZE) /* of one in the list, but its bytes */
+#define CODE_HIGHEST 255
+#define DECODING_ROOM 4 /* base64_decode() rounds up */
+
+/* A member of struct run_result that is a number of 64 bits. */
+struct number_member {
+    const char *name;
+    size_t offset;
+};
+
+#define NUMBER(member) {#member, offsetof(struct run_result, member)}
+#define LIMIT_NUMBER(member) {#member, offsetof(struct run_result, limits.member)}
+
+static const struct number_member numbers[] = {
+    NUMBER(queued_ns),          NUMBER(duration_ns),       NUMBER(cpu_ns),
+    NUMBER(peak_memory_bytes),  NUMBER(peak_processes),    LIMIT_NUMBER(wall_ms),
+    LIMIT_NUMBER(memory_bytes), LIMIT_NUMBER(disk_bytes),  LIMIT_NUMBER(inodes),
+    LIMIT_NUMBER(processes),    LIMIT_NUMBER(descriptors), LIMIT_NUMBER(output_kept),
+    LIMIT_NUMBER(output_total),
+};
+
+static const char *const isolations[] = {ISOLATION_NAMESPACES_AND_PATHS, ISOLATION_NAMESPACES,
+                                         ISOLATION_CHROOT, ISOLATION_HOST};
+
+static void write_bytes(struct json_writer *writer, const char *name, const char *bytes,
+                        size_t length)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(BASE64_SIZE(length));
+    json_key(writer, name);
+    if (base64_append(&text, bytes, length) == 0)
+        json_string(writer, text.data, text.length);
+    else
+        json_null(writer);
+}
+
+static void write_capture(struct json_writer *writer, const char *name,
+                          const struct capture *capture)
+{
+    json_key(writer, name);
+    json_begin_object(writer);
+    write_bytes(writer, "head", capture->head.data, capture->head.length);
+    write_bytes(writer, "tail", capture->tail.data, capture->tail.length);
+    json_number_member(writer, "total", (int64_t)capture->total);
+    json_number_member(writer, "cut", (int64_t)capture->cut);
+    json_end_object(writer);
+}
+
+/* Nobody writes to it any more. */
+static int read_file(const struct run_file *file, struct buffer *bytes)
+{
+    int r = buffer_reserve(bytes, (size_t)file->size);
+    while (r == 0 && bytes->length < file->size) {
+        ssize_t count = pread(file->fd, bytes->data + bytes->length,
+                              (size_t)file->size - bytes->length, (off_t)bytes->length);
+        if (count == 0 || (count < 0 && errno != EINTR))
+            return -EIO;
+        bytes->length += count > 0 ? (size_t)count : 0;
+    }
+    return r;
+}
+
+static bool write_file(struct json_writer *writer, const struct run_file *file, size_t *room)
+{
+    size_t needed = BASE64_SIZE((size_t)file->size) + FILE_OVERHEAD;
+    OWNED(buffer_release) struct buffer bytes = BUFFER(file->size);
+    if (file->size > *room || needed > *room || read_file(file, &bytes) < 0)
+        return false;
+    *room -= needed;
+    json_begin_object(writer);
+    json_text_member(writer, "path", file->path);
+    write_bytes(writer, "bytes", bytes.data, bytes.length);
+    json_end_object(writer);
+    return true;
+}
+
+static void write_files(struct json_writer *writer, const char *name, const struct run_files *files,
+                        size_t *room)
+{
+    size_t more = files->more;
+    json_key(writer, name);
+    json_begin_object(writer);
+    json_key(writer, "list");
+    json_begin_array(writer);
+    for (size_t i = 0; i < files->count; i++)
+        more += !write_file(writer, &files->list[i], room);
+    json_end_array(writer);
+    json_number_member(writer, "more", (int64_t)more);
+    json_boolean_member(writer, "at_least", files->more_at_least);
+    json_end_object(writer);
+}
+
+static void write_network(struct json_writer *writer, const struct network_record *record)
+{
+    uint8_t bytes[RECORD_BYTES_MAX];
+    if (record == NULL)
+        return;
+    write_bytes(writer, "network", (const char *)bytes, record_write(record, bytes));
+}
+
+void carried_result_write(struct json_writer *writer, const struct run_result *result, size_t room)
+{
+    const struct enforcement *enforced = &result->enforced;
+    json_begin_object(writer);
+    json_text_member(writer, "outcome", outcome_name(result->outcome));
+    json_number_member(writer, "exit_code", result->exit_code);
+    json_number_member(writer, "signal", result->signal);
+    write_capture(writer, "stdout", &result->out);
+    write_capture(writer, "stderr", &result->err);
+    for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
+        int64_t number;
+        memcpy(&number, (const char *)result + numbers[i].offset, sizeof(number));
+        json_number_member(writer, numbers[i].name, number);
+    }
+    json_number_member(writer, "millicpus", result->limits.millicpus);
+    json_number_member(writer, "limits_reached", result->limits_reached);
+    json_text_member(writer, "isolation", result->isolation);
+    json_text_member(writer, "tier", tier_name(result->tier));
+    json_text_member(writer, "memory_by", enforced_by_name(enforced->memory));
+    json_text_member(writer, "processes_by", enforced_by_name(enforced->processes));
+    json_text_member(writer, "cpu_by", enforced_by_name(enforced->cpu));
+    write_files(writer, "figures", &result->figures, &room);
+    write_files(writer, "files", &result->files, &room);
+    json_boolean_member(writer, "files_lost", result->files_lost);
+    write_network(writer, result->network);
+    json_end_object(writer);
+}
+
+static int refuse(struct fault *fault, const char *name)
+{
+    return fault_set(fault, EBADMSG, "the result of a worker has no good \"%s\"", name);
+}
+
+static int read_number(const struct json_value *object, const char *name, int64_t high,
+                       int64_t *ret_number, struct fault *fault)
+{
+    int64_t number;
+    if (json_integer(json_member(object, name), &number) < 0 || number < 0 || number > high)
+        return refuse(fault, name);
+    *ret_number = number;
+    return 0;
+}
+
+/* The one of `count` names that the member has. */
+static int read_choice(const struct json_value *object, const char *name,
+                       const char *(*name_of)(unsigned choice), unsigned count,
+                       unsigned *ret_choice)
+{
+    const struct json_value *value = json_member(object, name);
+    for (unsigned i = 0; i < count; i++) {
+        if (!json_is(value, name_of(i)))
+            continue;
+        *ret_choice = i;
+        return 0;
+    }
+    return -EBADMSG;
+}
+
+static const char *outcome_name_of(unsigned choice)
+{
+    return outcome_name((enum run_outcome)choice);
+}
+
+static const char *tier_name_of(unsigned choice)
+{
+    return tier_name((enum tier)choice);
+}
+
+static const char *enforcer_name_of(unsigned choice)
+{
+    return enforced_by_name((enum enforced_by)choice);
+}
+
+static const char *isolation_of(unsigned choice)
+{
+    return isolations[choice];
+}
+
+static int read_choices(const struct json_value *value, struct run_result *result,
+                        struct fault *fault)
+{
+    unsigned outcome, isolation, tier, memory, processes, cpu;
+    if (read_choice(value, "outcome", outcome_name_of, OUTCOME_COUNT, &outcome) < 0)
+        return refuse(fault, "outcome");
+    if (read_choice(value, "isolation", isolation_of, ARRAY_LENGTH(isolations), &isolation) < 0)
+        return refuse(fault, "isolation");
+    if (read_choice(value, "tier", tier_name_of, TIER_COUNT, &tier) < 0)
+        return refuse(fault, "tier");
+    if (read_choice(value, "memory_by", enforcer_name_of, ENFORCED_BY_POLLING + 1, &memory) < 0)
+        return refuse(fault, "memory_by");
+    if (read_choice(value, "processes_by", enforcer_name_of, ENFORCED_BY_POLLING + 1, &processes) <
+        0)
+        return refuse(fault, "processes_by");
+    if (read_choice(value, "cpu_by", enforcer_name_of, ENFORCED_BY_POLLING + 1, &cpu) < 0)
+        return refuse(fault, "cpu_by");
+    result->outcome = (enum run_outcome)outcome;
+    result->isolation = isolations[isolation];
+    result->tier = (enum tier)tier;
+    result->enforced = (struct enforcement){(enum enforced_by)memory, (enum enforced_by)processes,
+                                            (enum enforced_by)cpu};
+    return 0;
+}
+
+static int read_numbers(const struct json_value *value, struct run_result *result,
+                        struct fault *fault)
+{
+    int64_t reached = 0, millicpus = 0, code = 0, number = 0;
+    int r = read_number(value, "limits_reached", (1 << LIMIT_COUNT) - 1, &reached, fault);
+    if (r == 0)
+        r = read_number(value, "millicpus", RUN_MILLICPUS_MAX, &millicpus, fault);
+    if (r == 0 && result->outcome == OUTCOME_EXITED)
+        r = read_number(value, "exit_code", CODE_HIGHEST, &code, fault);
+    if (r == 0)
+        r = read_number(value, "signal", CODE_HIGHEST, &number, fault);
+    result->limits_reached = (unsigned)reached;
+    result->limits.millicpus = (uint32_t)millicpus;
+    result->exit_code = result->outcome == OUTCOME_EXITED ? (int)code : -1;
+    result->signal = (int)number;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(numbers); i++) {
+        r = read_number(value, numbers[i].name, INT64_MAX, &number, fault);
+        memcpy((char *)result + numbers[i].offset, &number, sizeof(number));
+    }
+    return r;
+}
+
+static int read_bytes(const struct json_value *object, const char *name, struct buffer *ret_bytes,
+                      struct fault *fault)
+{
+    size_t wrong;
+    const struct json_value *text = json_member(object, name);
+    if (text == NULL || text->type != JSON_STRING)
+        return refuse(fault, name);
+    *ret_bytes = BUFFER(text->length + DECODING_ROOM);
+    int r = base64_decode(ret_bytes, text->text, text->length, &wrong);
+    return r == -EINVAL ? refuse(fault, name)
+           : r < 0      ? fault_set(fault, -r, "reading the result of a worker: %m")
+                        : 0;
+}
+
+static int read_capture(const struct json_value *value, const char *name, struct capture *capture,
+                        struct fault *fault)
+{
+    const struct json_value *object = json_member(value, name);
+    int64_t total = 0, cut = 0;
+    int r = read_bytes(object, "head", &capture->head, fault);
+    if (r == 0)
+        r = read_bytes(object, "tail", &capture->tail, fault);
+    if (r == 0)
+        r = read_number(object, "total", INT64_MAX, &total, fault);
+    if (r == 0)
+        r = read_number(object, "cut", INT64_MAX, &cut, fault);
+    size_t kept = capture->head.length + capture->tail.length;
+    if (r == 0 && (total < cut || (uint64_t)(total - cut) != kept))
+        r = refuse(fault, "total");
+    capture->total = (uint64_t)total;
+    capture->cut = (uint64_t)cut;
+    return r;
+}
+
+/* As struct run_file promises: relative, without a way out. */
+static bool is_path(const struct json_value *path)
+{
+    if (path == NULL || path->type != JSON_STRING || path->length >= RUN_FILE_PATH_SIZE ||
+        strlen(path->text) != path->length)
+        return false;
+    const char *part = path->text;
+    for (;;) {
+        size_t length = strcspn(part, "/");
+        bool is_dots = length <= 2 && strspn(part, ".") >= length;
+        if (length == 0 || is_dots)
+            return false;
+        if (part[length] == '\0')
+            return true;
+        part += length + 1;
+    }
+}
+
+static int make_file(const struct buffer *bytes, int *ret_fd)
+{
+    OWNED_FD int fd = memfd_create("file", MFD_CLOEXEC);
+    size_t at = 0;
+    if (fd < 0)
+        return -errno;
+    while (at < bytes->length) {
+        ssize_t count = pwrite(fd, bytes->data + at, bytes->length - at, (off_t)at);
+        if (count < 0 && errno != EINTR)
+            return -errno;
+        at += count > 0 ? (size_t)count : 0;
+    }
+    *ret_fd = fd_take(&fd);
+    return 0;
+}
+
+static int read_entry(const struct json_value *entry, struct run_file *ret_file,
+                      struct fault *fault)
+{
+    const struct json_value *path = json_member(entry, "path");
+    OWNED(buffer_release) struct buffer bytes = {0};
+    struct run_file file = {.fd = -1};
+    if (!is_path(path))
+        return refuse(fault, "path");
+    int r = read_bytes(entry, "bytes", &bytes, fault);
+    if (r < 0)
+        return r;
+    r = make_file(&bytes, &file.fd);
+    file.path = strdup(path->text);
+    file.size = bytes.length;
+    if (r == 0 && file.path == NULL)
+        r = -ENOMEM;
+    if (r == 0) {
+        *ret_file = file;
+        return 0;
+    }
+    free(file.path);
+    fd_close(&file.fd);
+    return fault_set(fault, -r, "keeping a file of a worker: %m");
+}
+
+static int read_files(const struct json_value *value, const char *name, size_t most,
+                      struct run_files *files, struct fault *fault)
+{
+    const struct json_value *object = json_member(value, name);
+    const struct json_value *list = json_member(object, "list");
+    const struct json_value *at_least = json_member(object, "at_least");
+    int64_t more = 0;
+    if (list == NULL || list->type != JSON_ARRAY || list->count > most || at_least == NULL ||
+        at_least->type != JSON_BOOLEAN)
+        return refuse(fault, name);
+    int r = read_number(object, "more", INT32_MAX, &more, fault);
+    files->more = (size_t)more;
+    files->more_at_least = at_least->boolean;
+    for (const struct json_value *entry = list->first; r == 0 && entry != NULL;
+         entry = entry->next) {
+        r = read_entry(entry, &files->list[files->count], fault);
+        files->count += r == 0;
+    }
+    return r;
+}
+
+static int read_network(const struct json_value *value, struct run_result *result,
+                        struct fault *fault)
+{
+    OWNED(buffer_release) struct buffer bytes = {0};
+    if (json_member(value, "network") == NULL)
+        return 0;
+    int r = read_bytes(value, "network", &bytes, fault);
+    if (r < 0)
+        return r;
+    result->network = calloc(1, sizeof(*result->network));
+    if (result->network == NULL)
+        return fault_set(fault, ENOMEM, "reading the result of a worker: %m");
+    return record_read((const uint8_t *)bytes.data, bytes.length, result->network)
+               ? 0
+               : refuse(fault, "network");
+}
+
+int carried_result_read(const struct json_value *value, struct run_result *ret_result,
+                        struct fault *fault)
+{
+    OWNED(run_result_release) struct run_result result = {0};
+    const struct json_value *lost = json_member(value, "files_lost");
+    int r = read_choices(value, &result, fault);
+    if (r == 0)
+        r = read_numbers(value, &result, fault);
+    if (r == 0)
+        r = read_capture(value, "stdout", &result.out, fault);
+    if (r == 0)
+        r = read_capture(value, "stderr", &result.err, fault);
+    if (r == 0)
+        r = read_files(value, "figures", RUN_FIGURES_MAX, &result.figures, fault);
+    if (r == 0)
+        r = read_files(value, "files", RUN_FILES_MAX, &result.files, fault);
+    if (r == 0 && (lost == NULL || lost->type != JSON_BOOLEAN))
+        r = refuse(fault, "files_lost");
+    if (r == 0)
+        r = read_network(value, &result, fault);
+    if (r < 0)
+        return r;
+    result.files_lost = lost->boolean;
+    run_result_take(&result, ret_result);
+    return 0;
+}

@@ -4,6 +4,7 @@
 #include "mcp/cli/doctor_environment.h"
 #include "mcp/cli/doctor_folders.h"
 #include "mcp/cli/doctor_profiles.h"
+#include "mcp/cli/doctor_workers.h"
 #include "mcp/network/network_text.h"
 #include "mcp/rules/rules.h"
 #include "mcp/settings/quantity.h"
@@ -411,7 +412,8 @@ static int doctor(const struct command *command, int argc, char **argv)
 {
     OWNED(doctor_options_release)
     struct doctor_options options = {.settings = settings_default()};
-    void *const data[] = {&options, &options.settings, &options.settings, &options.settings};
+    void *const data[] = {&options,          &options.settings, &options.settings,
+                          &options.settings, &options.settings, &options.settings};
     int operands = 0;
     int status = EXIT_DONE;
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
@@ -421,12 +423,15 @@ static int doctor(const struct command *command, int argc, char **argv)
         fault_set(&fault, EINVAL, "\"%.*s\" is not expected here", command_shown_length(argv[0]),
                   argv[0]);
     else if (settings_read(&options.settings, &fault) == 0 &&
-             settings_read_check_server(&options.settings, &fault) == 0)
+             settings_read_check_server(&options.settings, &fault) == 0 &&
+             settings_read_workers(&options.settings, &fault) == 0)
         rules_try(options.settings.policy, &fault);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
     if (options.profile != NULL)
         return print_profile(options.profile);
+    if (options.settings.fleet.url != NULL)
+        return doctor_workers(&options.settings, options.json);
     struct examination examination;
     int r = doctor_examine(&options.settings, &examination, &fault);
     if (r == 0 && options.json)
@@ -439,8 +444,13 @@ static int doctor(const struct command *command, int argc, char **argv)
     return r == 0 && examination.can_run ? EXIT_DONE : EXIT_FAILED;
 }
 
-static const struct option *const doctor_options[] = {own_options, settings_of_runs,
-                                                      settings_of_many, settings_of_server, NULL};
+static const struct option *const doctor_options[] = {own_options,
+                                                      settings_of_runs,
+                                                      settings_of_many,
+                                                      settings_of_server,
+                                                      settings_of_callers,
+                                                      settings_of_broker,
+                                                      NULL};
 
 const struct command command_doctor = {
     .name = "doctor",
@@ -450,7 +460,8 @@ const struct command command_doctor = {
         "Tries whether this host lets sandboxes be made, for which it needs no image, runs a small\n"
         "program on each image and reports the mechanism behind each limit, with the options,\n"
         "variables and configuration file of a server. Each line begins with ok, weak (it works,\n"
-        "with a weakness) or no. Exit status 0 means snippets can run.\n",
+        "with a weakness) or no. Exit status 0 means snippets can run. With --workers, it lists workers\n"
+        "instead, and which of them have the images that are here.\n",
     .options = doctor_options,
     .run = doctor,
 };

@@ -1,12 +1,13 @@
 /*
  * code-sandbox-mcp-fleet: the only program that speaks NATS. code-sandbox-mcp starts it with a socket as stdin and
- * stdout, to take calls for its sandboxes (take) or to have calls run by others (send).
+ * stdout, to take calls for its sandboxes (take), to have calls run by others (send), or to list those (list).
  *
  * The address of the broker, which may have a password in it, comes by the environment: others can see
  * arguments.
  */
 #include "mcp/base/log.h"
 #include "mcp/fleet/caller.h"
+#include "mcp/fleet/census.h"
 #include "mcp/fleet/lines.h"
 #include "mcp/fleet/taker.h"
 #include "sandbox/base/json.h"
@@ -62,13 +63,10 @@ static int read_arguments(struct fleet_options *fleet, int argc, char **argv, st
     int r = options_read(tables, argc, argv, &operands, fault);
     for (int i = 0; r == 0 && i < operands; i++)
         r = add_environment(&fleet->broker, argv[i], fault);
-    if (r == 0 && fleet->broker.environment_count == 0)
-        r = fault_set(fault, ENOENT,
-                      "there is no image here: fetch one with `code-sandbox-mcp fetch`");
     return r;
 }
 
-/* For whoever sends calls: why none can be sent. */
+/* For whoever sends calls or lists workers: why that cannot be done. */
 static void tell_failure(const struct fault *fault)
 {
     OWNED(buffer_release) struct buffer line = BUFFER(FAILURE_MAX);
@@ -82,16 +80,31 @@ static void tell_failure(const struct fault *fault)
         lines_write(line.data, line.length);
 }
 
-static int run(bool takes, struct fleet_options *fleet, struct fault *fault)
+enum mode { MODE_NONE, MODE_TAKE, MODE_SEND, MODE_LIST };
+
+static enum mode mode_of(const char *name)
+{
+    static const char *const names[] = {
+        [MODE_TAKE] = "take", [MODE_SEND] = "send", [MODE_LIST] = "list"};
+    for (enum mode mode = MODE_TAKE; mode <= MODE_LIST; mode++)
+        if (name != NULL && strcmp(name, names[mode]) == 0)
+            return mode;
+    return MODE_NONE;
+}
+
+static int run(enum mode mode, struct fleet_options *fleet, struct fault *fault)
 {
     /* Threads of nats.c may use it until the process ends. */
     static struct broker broker;
+    if (mode != MODE_LIST && fleet->broker.environment_count == 0)
+        return fault_set(fault, ENOENT,
+                         "there is no image here: fetch one with `code-sandbox-mcp fetch`");
     int r = broker_open(&broker, &fleet->broker, fault);
-    if (r == 0 && takes)
-        r = taker_run(&broker, (unsigned)strtoul(fleet->places, NULL, 10), fault);
-    else if (r == 0)
-        r = caller_run(&broker, fault);
-    return r;
+    if (r < 0)
+        return r;
+    return mode == MODE_TAKE ? taker_run(&broker, (unsigned)strtoul(fleet->places, NULL, 10), fault)
+           : mode == MODE_SEND ? caller_run(&broker, fault)
+                               : census_run(&broker, fault);
 }
 
 int main(int argc, char **argv)
@@ -100,18 +113,17 @@ int main(int argc, char **argv)
     struct fleet_options fleet = {
         .broker = {.url = getenv("CODE_SANDBOX_BROKER"), .pool = "default", .name = "nameless"},
         .places = "1"};
-    bool takes = argc > 1 && strcmp(argv[1], "take") == 0;
-    bool sends = argc > 1 && strcmp(argv[1], "send") == 0;
+    enum mode mode = mode_of(argc > 1 ? argv[1] : NULL);
     int r = 0;
-    if ((!takes && !sends) || fleet.broker.url == NULL)
+    if (mode == MODE_NONE || fleet.broker.url == NULL)
         r = fault_set(&fault, EINVAL, "code-sandbox-mcp starts this program");
     if (r == 0)
         r = read_arguments(&fleet, argc - 2, argv + 2, &fault);
     if (r == 0)
-        r = run(takes, &fleet, &fault);
+        r = run(mode, &fleet, &fault);
     if (r > 0)
         r = fault_set(&fault, EINVAL, "code-sandbox-mcp starts this program");
-    if (r < 0 && sends)
+    if (r < 0 && (mode == MODE_SEND || mode == MODE_LIST))
         tell_failure(&fault);
     else if (r < 0)
         log_note("%s", fault.text);

@@ -1,6 +1,7 @@
 #include "mcp/fleet/taker.h"
 
 #include "mcp/base/log.h"
+#include "mcp/fleet/census.h"
 #include "mcp/fleet/lines.h"
 #include "mcp/fleet/queue.h"
 #include "mcp/fleet/taken_call.h"
@@ -138,11 +139,43 @@ static void *keep_queue(void *data)
 
 struct presence {
     natsSubscription *list[ENVIRONMENTS_MAX];
+    natsSubscription *all;
 };
 
-static int presence_open(struct presence *presence, struct broker *broker, struct fault *fault)
+struct description {
+    struct buffer text;
+};
+
+static void say_all(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+                    void *data)
+{
+    (void)subscription;
+    const struct description *description = data;
+    if (natsMsg_GetReply(message) != NULL)
+        natsConnection_Publish(connection, natsMsg_GetReply(message), description->text.data,
+                               (int)description->text.length);
+    natsMsg_Destroy(message);
+}
+
+static natsStatus describe_to_all(struct presence *presence, struct broker *broker, unsigned places)
+{
+    /* Threads may use it until the process ends. */
+    static struct description description;
+    char subject[WIRE_SUBJECT_SIZE];
+    if (census_describe(broker->options, places, &description.text) < 0)
+        return NATS_NO_MEMORY;
+    snprintf(subject, sizeof(subject), WIRE_WHO, broker->options->pool, WIRE_ALL);
+    return natsConnection_Subscribe(&presence->all, broker->connection, subject, say_all,
+                                    &description);
+}
+
+static int presence_open(struct presence *presence, struct broker *broker, unsigned places,
+                         struct fault *fault)
 {
     const struct broker_options *options = broker->options;
+    natsStatus described = describe_to_all(presence, broker, places);
+    if (described != NATS_OK)
+        return broker_fault(fault, described, "telling the pool of this worker");
     for (size_t i = 0; i < options->environment_count; i++) {
         char subject[WIRE_SUBJECT_SIZE];
         snprintf(subject, sizeof(subject), WIRE_WHO, options->pool, options->environments[i].text);
@@ -158,6 +191,7 @@ static void presence_close(struct presence *presence)
 {
     for (size_t i = 0; i < ENVIRONMENTS_MAX; i++)
         natsSubscription_Destroy(presence->list[i]);
+    natsSubscription_Destroy(presence->all);
     *presence = (struct presence){0};
 }
 
@@ -198,7 +232,7 @@ int taker_run(struct broker *broker, unsigned places, struct fault *fault)
     taken_calls_open(&calls, broker, places);
     int r = queue_ensure(broker, fault);
     if (r == 0)
-        r = presence_open(&presence, broker, fault);
+        r = presence_open(&presence, broker, places, fault);
     if (r == 0)
         r = start_fetchers(fetchers, &calls, fault);
     if (r < 0)

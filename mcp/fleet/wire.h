@@ -23,6 +23,8 @@
 #define WIRE_RUN "csm.run.%s.%s"
 #define WIRE_WHO                                                                                   \
     "csm.who.%s.%s" /* a request; each worker with a free connection answers its name */
+#define WIRE_ALL                                                                                   \
+    "all" /* in place of an environment: each worker answers with what census_describe() writes */
 #define WIRE_REPLY "Code-Sandbox-Reply"
 #define WIRE_GO "go"
 #define WIRE_GONE "gone"
@@ -44,5 +46,6 @@
 #define WIRE_CONFIRM_MS 30000 /* for a result to be confirmed */
 #define WIRE_DRAIN_MS 30000 /* for runs to end, once a worker is to stop */
 #define WIRE_REQUEST_MS 2000
+#define WIRE_CENSUS_MS 1000 /* for all workers to say who they are */
 
 #endif

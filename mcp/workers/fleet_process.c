@@ -65,7 +65,7 @@ static int make_arguments(struct arguments *arguments, enum fleet_mode mode,
 {
     char **number = &arguments->owned[arguments->owned_count];
     add(arguments, FLEET_PROGRAM);
-    add(arguments, mode == FLEET_TAKE ? "take" : "send");
+    add(arguments, mode == FLEET_TAKE ? "take" : mode == FLEET_SEND ? "send" : "list");
     add_option(arguments, "--pool", fleet->pool);
     add_option(arguments, "--name", fleet->name);
     add_option(arguments, "--nats-creds", fleet->credentials);

@@ -21,6 +21,7 @@ struct fleet_process {
 enum fleet_mode {
     FLEET_TAKE, /* calls for the sandboxes here */
     FLEET_SEND, /* calls to others */
+    FLEET_LIST, /* these, on a line; then it ends */
 };
 
 /* `places`: of FLEET_TAKE. 0 or a negative errno with its fault. */

@@ -167,6 +167,8 @@ def test_rights_of_front_ends_and_workers_are_apart(start_broker, stack):
     stack.callback(batch.stop)
     batch.write(line_of("print(1)"))
     assert batch.end() == 0 and batch.results[0]["stdout"] == "1\n"
+    listed = mcp_client.run_program("doctor", "--workers", f"nats://front:one@{at}", *OPTIONS)
+    assert listed.returncode == 0 and b"workers 1" in listed.stdout
     front, other = Client(broker, "front", "one"), Client(broker, "worker", "two")
     stack.callback(front.close), stack.callback(other.close)
     front.subscribe("csm.run.default.*")

@@ -4,14 +4,19 @@
 #include "images/store/store.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define RECONNECT_WAIT_MS 200
+#define CREDENTIALS_MAX 16384
+#define PUBLIC_KEY_SIZE 57 /* base32 of a prefix, 32 bytes and a checksum, and NUL */
+#define BASE32_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 #define BUFFER_WHILE_GONE 1 /* bytes: what is said to nobody is an error at once */
 
 int environment_name_find(struct environment_name *environment, struct fault *fault)
@@ -126,6 +131,35 @@ static int check_credentials(const char *path, struct fault *fault)
     return 0;
 }
 
+/* The public key of a user: a line of its own. False: there is none. */
+static bool find_public_key(const char *text, char key[static PUBLIC_KEY_SIZE])
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\r\n");
+        if (length == PUBLIC_KEY_SIZE - 1 && text[0] == 'U' &&
+            strspn(text, BASE32_LETTERS) >= length) {
+            memcpy(key, text, length);
+            key[length] = '\0';
+            return true;
+        }
+        text += length;
+        text += strspn(text, "\r\n");
+    }
+    return false;
+}
+
+/* A file of credentials has a token and a seed; one of a key alone has its public half and a seed. */
+static natsStatus set_credentials(natsOptions *settings, const char *path)
+{
+    char text[CREDENTIALS_MAX];
+    char key[PUBLIC_KEY_SIZE];
+    bool is_key = text_file_read(AT_FDCWD, path, text, sizeof(text)) == 0 &&
+                  strstr(text, "USER JWT") == NULL && find_public_key(text, key);
+    explicit_bzero(text, sizeof(text));
+    return is_key ? natsOptions_SetNKeyFromSeed(settings, key, path)
+                  : natsOptions_SetUserCredentialsFromFiles(settings, path, NULL);
+}
+
 static natsStatus set_options(natsOptions *settings, struct broker *broker)
 {
     const struct broker_options *options = broker->options;
@@ -153,7 +187,7 @@ static natsStatus set_options(natsOptions *settings, struct broker *broker)
     if (s == NATS_OK && options->authority != NULL)
         s = natsOptions_LoadCATrustedCertificates(settings, options->authority);
     if (s == NATS_OK && options->credentials != NULL)
-        s = natsOptions_SetUserCredentialsFromFiles(settings, options->credentials, NULL);
+        s = set_credentials(settings, options->credentials);
     return s;
 }
 

@@ -56,16 +56,16 @@ static void write_resources_capability(struct json_writer *writer, bool list_cha
 
 /* Capabilities of the server, and how to use it. */
 static void write_introduction(struct json_writer *writer, enum version version,
-                               const struct settings *settings)
+                               const struct context *context)
 {
     char instructions[INSTRUCTIONS_MAX];
     json_key(writer, "capabilities");
     json_begin_object(writer);
     json_key(writer, "tools");
     write_empty_object(writer);
-    write_resources_capability(writer, resources_list_files(version));
+    write_resources_capability(writer, context->listener != NULL && resources_list_files(version));
     json_end_object(writer);
-    json_text_member(writer, "instructions", describe(settings, instructions));
+    json_text_member(writer, "instructions", describe(context->settings, instructions));
 }
 
 static void write_initialized(struct json_writer *writer, enum version version, const void *data)
@@ -74,6 +74,15 @@ static void write_initialized(struct json_writer *writer, enum version version, 
     json_key(writer, "serverInfo");
     reply_write_implementation(writer, version, false);
     write_introduction(writer, version, data);
+}
+
+/* Its later messages are read as this version has them. */
+static void client_agree(struct client *client, enum version version)
+{
+    client->version = version;
+    client->is_initialized = false;
+    client->rpc.batches = version == VERSION_2025_03_26;
+    client->rpc.null_ids = version < VERSION_2025_11_25;
 }
 
 void lifecycle_initialize(struct context *context, const struct rpc_message *message,
@@ -94,18 +103,14 @@ void lifecycle_initialize(struct context *context, const struct rpc_message *mes
     enum version version = version_find(asked);
     if (version == VERSION_NONE || version > VERSION_NEWEST_HANDSHAKE)
         version = VERSION_NEWEST_HANDSHAKE;
-    context->version = version;
-    context->is_initialized = false;
-    context->rpc.batches = version == VERSION_2025_03_26;
-    context->rpc.null_ids = version < VERSION_2025_11_25;
+    client_agree(client_of(reply->answer), version);
     const struct reply agreed = {reply->answer, version, TTL_NONE};
-    reply_result(&agreed,
-                 &(struct result_body){.write = write_initialized, .data = context->settings});
+    reply_result(&agreed, &(struct result_body){.write = write_initialized, .data = context});
 }
 
-void lifecycle_confirm(struct context *context)
+void lifecycle_confirm(struct client *client)
 {
-    context->is_initialized = context->version != VERSION_NONE;
+    client->is_initialized = client->version != VERSION_NONE;
 }
 
 void lifecycle_ping(struct context *context, const struct rpc_message *message,
@@ -135,9 +140,8 @@ void lifecycle_discover(struct context *context, const struct rpc_message *messa
                         const struct reply *reply)
 {
     (void)message;
-    reply_result(reply, &(struct result_body){.write = write_discovered,
-                                              .data = context->settings,
-                                              .introduces = true});
+    reply_result(reply, &(struct result_body){
+                            .write = write_discovered, .data = context, .introduces = true});
 }
 
 bool lifecycle_is_stateless(const struct rpc_message *message)

@@ -19,7 +19,7 @@ void lifecycle_discover(struct context *context, const struct rpc_message *messa
                         const struct reply *reply);
 
 /* The client has confirmed the handshake; without one this is ignored. */
-void lifecycle_confirm(struct context *context);
+void lifecycle_confirm(struct client *client);
 
 /*
  * Whether the request belongs to a version without handshake: its _meta has one of the required

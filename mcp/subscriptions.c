@@ -50,20 +50,36 @@ void subscriptions_listen(struct context *context, const struct rpc_message *mes
     }
     *subscription = (struct subscription){.next = context->subscriptions, .reply = *reply};
     context->subscriptions = subscription;
-    rpc_notify(&context->rpc, "notifications/subscriptions/acknowledged", write_acknowledgement,
-               reply);
+    rpc_notify(rpc_answer_rpc(reply->answer), "notifications/subscriptions/acknowledged",
+               write_acknowledgement, reply);
 }
 
-void subscriptions_cancel(struct context *context, const struct json_value *id)
+/* Unlinks and frees the subscription that is there. */
+static void drop(struct subscription **at)
+{
+    struct subscription *subscription = *at;
+    *at = subscription->next;
+    rpc_answer_drop(subscription->reply.answer);
+    free(subscription);
+}
+
+void subscriptions_cancel(struct context *context, uint64_t peer, const struct json_value *id)
 {
     for (struct subscription **at = &context->subscriptions; *at != NULL; at = &(*at)->next) {
-        struct subscription *subscription = *at;
-        if (!rpc_answer_is_for(subscription->reply.answer, id))
+        if (!rpc_answer_is_for((*at)->reply.answer, peer, id))
             continue;
-        *at = subscription->next;
-        rpc_answer_drop(subscription->reply.answer);
-        free(subscription);
+        drop(at);
         return;
+    }
+}
+
+void subscriptions_cancel_all(struct context *context, const struct rpc *rpc)
+{
+    for (struct subscription **at = &context->subscriptions; *at != NULL;) {
+        if (rpc_answer_rpc((*at)->reply.answer) == rpc)
+            drop(at);
+        else
+            at = &(*at)->next;
     }
 }
 

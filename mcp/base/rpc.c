@@ -31,6 +31,12 @@ static void answer_free(struct rpc_answer *answer)
     free(answer);
 }
 
+static void settle(struct rpc *rpc)
+{
+    if (--rpc->open == 0 && rpc->observer->settled != NULL)
+        rpc->observer->settled(rpc->observer->data);
+}
+
 static void batch_settle(struct rpc_batch *batch)
 {
     if (--batch->owed > 0)
@@ -57,21 +63,28 @@ static void answer_deliver(struct rpc_answer *answer, const struct buffer *messa
     struct rpc *rpc = answer->rpc;
     struct rpc_batch *batch = answer->batch;
     answer_free(answer);
-    if (batch == NULL) {
+    if (batch == NULL)
         rpc->observer->send(rpc->observer->data, message->data, message->length);
-        return;
-    }
-    if (batch_append(batch, message) < 0)
+    else if (batch_append(batch, message) < 0)
         log_note("an answer did not fit into its batch and was lost");
-    batch_settle(batch);
+    if (batch != NULL)
+        batch_settle(batch);
+    settle(rpc);
 }
 
 void rpc_answer_drop(struct rpc_answer *answer)
 {
+    struct rpc *rpc = answer->rpc;
     struct rpc_batch *batch = answer->batch;
     answer_free(answer);
     if (batch != NULL)
         batch_settle(batch);
+    settle(rpc);
+}
+
+struct rpc *rpc_answer_rpc(const struct rpc_answer *answer)
+{
+    return answer->rpc;
 }
 
 void rpc_answer_write_id(const struct rpc_answer *answer, struct json_writer *writer)
@@ -123,6 +136,7 @@ static int write_error(struct buffer *message, const struct rpc_answer *answer,
 static void answer_error(struct rpc_answer *answer, const struct error_body *error)
 {
     OWNED(buffer_release) struct buffer message = BUFFER(LINE_OUT_MAX - 1);
+    answer->rpc->error = error->code;
     if (write_error(&message, answer, error) < 0) {
         log_note("no memory for an answer: the client gets none");
         rpc_answer_drop(answer);
@@ -161,8 +175,11 @@ void rpc_notify(struct rpc *rpc, const char *method,
     json_key(writer, "params");
     write(writer, data);
     json_end_object(writer);
-    if (json_writer_close(writer) == 0)
-        rpc->observer->send(rpc->observer->data, message.data, message.length);
+    if (json_writer_close(writer) < 0)
+        return;
+    const struct rpc_observer *observer = rpc->observer;
+    (observer->notify != NULL ? observer->notify : observer->send)(observer->data, message.data,
+                                                                   message.length);
 }
 
 void rpc_answer_result(struct rpc_answer *answer,
@@ -182,15 +199,17 @@ void rpc_answer_result(struct rpc_answer *answer,
     if (r == 0 && answer->batch != NULL &&
         answer->batch->text.length + message.length > BATCH_RESULTS_MAX)
         r = -ENOBUFS;
-    if (r == 0)
+    if (r == 0) {
+        answer->rpc->error = 0;
         answer_deliver(answer, &message);
-    else if (r == -ENOBUFS)
+    } else if (r == -ENOBUFS) {
         rpc_answer_error(answer, RPC_INTERNAL_ERROR,
                          "the answer is too large for one line (%llu bytes at most%s)",
                          (unsigned long long)LINE_OUT_MAX,
                          answer->batch != NULL ? ", the whole batch together" : "");
-    else
+    } else {
         rpc_answer_error(answer, RPC_INTERNAL_ERROR, "writing the answer: %s", strerror(-r));
+    }
 }
 
 /* An id is a string or an integer, of any size we can echo. */
@@ -213,16 +232,16 @@ int rpc_id_write(const struct json_value *id, struct buffer *text)
     return json_writer_close(writer);
 }
 
-bool rpc_answer_is_for(const struct rpc_answer *answer, const struct json_value *id)
+bool rpc_answer_is_for(const struct rpc_answer *answer, uint64_t peer, const struct json_value *id)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(8 * ID_MAX);
-    return rpc_id_write(id, &text) == 0 && text.length == answer->id.length &&
-           memcmp(text.data, answer->id.data, text.length) == 0;
+    return answer->rpc->peer == peer && rpc_id_write(id, &text) == 0 &&
+           text.length == answer->id.length && memcmp(text.data, answer->id.data, text.length) == 0;
 }
 
 bool rpc_answer_same_id(const struct rpc_answer *answer, const struct rpc_answer *other)
 {
-    return answer->id.length == other->id.length &&
+    return answer->rpc->peer == other->rpc->peer && answer->id.length == other->id.length &&
            memcmp(answer->id.data, other->id.data, other->id.length) == 0;
 }
 
@@ -238,6 +257,7 @@ static struct rpc_answer *answer_new(struct rpc *rpc, struct rpc_batch *batch,
         goto lost;
     if (batch != NULL)
         batch->owed++;
+    rpc->open++;
     return answer;
 lost:
     if (answer != NULL)

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum rpc_error {
     RPC_PARSE_ERROR = -32700,
@@ -18,6 +19,7 @@ enum rpc_error {
     RPC_METHOD_NOT_FOUND = -32601,
     RPC_INVALID_PARAMS = -32602,
     RPC_INTERNAL_ERROR = -32603,
+    RPC_HEADER_MISMATCH = -32020, /* MCP 2026-07-28, over HTTP */
     RPC_UNSUPPORTED_VERSION = -32022, /* MCP 2026-07-28 */
 };
 
@@ -37,13 +39,20 @@ struct rpc_observer {
     void (*notification)(void *data, const struct rpc_message *message);
     /* A line for the client, without newline, shorter than LINE_OUT_MAX. */
     void (*send)(void *data, const char *line, size_t length);
+    /* The same for a notification; NULL: send() takes these, too. */
+    void (*notify)(void *data, const char *line, size_t length);
+    /* Every request so far has been answered or dropped. May be NULL; must not free the struct rpc. */
+    void (*settled)(void *data);
     void *data;
 };
 
 struct rpc {
     const struct rpc_observer *observer; /* borrowed */
-    bool batches;                        /* arrays of messages are accepted */
+    bool batches; /* arrays of messages are accepted */
     bool null_ids; /* errors for messages without an id have the id null; false: no id member */
+    uint64_t peer; /* whose messages these are: the ids of a peer's open requests differ */
+    size_t open; /* requests neither answered nor dropped */
+    int error; /* enum rpc_error of the latest answer; 0: it was a result */
 };
 
 /* Processes one line; blank lines are ignored, invalid ones answered with an error. */
@@ -85,10 +94,13 @@ void rpc_answer_drop(struct rpc_answer *answer);
  */
 int rpc_id_write(const struct json_value *id, struct buffer *text);
 
-/* Whether this answer belongs to the request with that id: same type and value. */
-bool rpc_answer_is_for(const struct rpc_answer *answer, const struct json_value *id);
+/* Where the answer goes. */
+struct rpc *rpc_answer_rpc(const struct rpc_answer *answer);
 
-/* Whether both answers belong to requests with the same id. */
+/* Whether this answer belongs to the peer's request with that id: same type and value. */
+bool rpc_answer_is_for(const struct rpc_answer *answer, uint64_t peer, const struct json_value *id);
+
+/* Whether both answers belong to requests of the same peer with the same id. */
 bool rpc_answer_same_id(const struct rpc_answer *answer, const struct rpc_answer *other);
 
 #endif

@@ -115,6 +115,7 @@ static void write_no_params(struct json_writer *writer, const void *data)
 void resources_changed(void *data)
 {
     struct context *context = data;
-    if (context->is_initialized && resources_list_files(context->version))
-        rpc_notify(&context->rpc, "notifications/resources/list_changed", write_no_params, NULL);
+    struct client *client = context->listener;
+    if (client != NULL && client->is_initialized && resources_list_files(client->version))
+        rpc_notify(&client->rpc, "notifications/resources/list_changed", write_no_params, NULL);
 }

@@ -47,24 +47,24 @@ static void write_progress(struct json_writer *writer, const void *data)
 static void tell(struct loop_timer *timer)
 {
     struct call_progress *progress = container_of(timer, struct call_progress, timer);
-    struct context *context = progress->context;
     int64_t now = clock_now();
-    if (channel_unsent(&context->channel) > CALL_PROGRESS_UNSENT_MAX) {
-        loop_arm(&context->loop, timer, now + AGAIN_AFTER);
+    if (progress->client->unsent(progress->client) > CALL_PROGRESS_UNSENT_MAX) {
+        loop_arm(progress->loop, timer, now + AGAIN_AFTER);
         return;
     }
     progress->due = now + LINES_AFTER;
-    loop_arm(&context->loop, timer, now + NEXT_AFTER);
-    rpc_notify(&context->rpc, "notifications/progress", write_progress, progress);
+    loop_arm(progress->loop, timer, now + NEXT_AFTER);
+    rpc_notify(&progress->client->rpc, "notifications/progress", write_progress, progress);
     buffer_consume(&progress->lines, complete_length(&progress->lines));
 }
 
-void call_progress_open(struct call_progress *progress, struct context *context,
-                        enum version version, const struct json_value *token)
+void call_progress_open(struct call_progress *progress, struct loop *loop,
+                        const struct reply *reply, const struct json_value *token)
 {
     *progress = (struct call_progress){
-        .context = context,
-        .version = version,
+        .loop = loop,
+        .client = client_of(reply->answer),
+        .version = reply->version,
         .token = BUFFER(8 * ID_MAX),
         .lines = BUFFER(CALL_PROGRESS_LINES_MAX),
         .timer = {.fire = tell},
@@ -72,7 +72,7 @@ void call_progress_open(struct call_progress *progress, struct context *context,
     };
     progress->due = progress->began + FIRST_AFTER;
     if (rpc_id_write(token, &progress->token) == 0)
-        loop_arm(&context->loop, &progress->timer, progress->due);
+        loop_arm(loop, &progress->timer, progress->due);
 }
 
 void call_progress_add(struct call_progress *progress, const char *bytes, size_t length)
@@ -91,13 +91,13 @@ void call_progress_add(struct call_progress *progress, const char *bytes, size_t
     int64_t soon = clock_now() + LINES_AGE;
     int64_t when = progress->due > soon ? progress->due : soon;
     if (when < progress->timer.deadline)
-        loop_arm(&progress->context->loop, &progress->timer, when);
+        loop_arm(progress->loop, &progress->timer, when);
 }
 
 void call_progress_close(struct call_progress *progress)
 {
     if (progress->timer.armed)
-        loop_disarm(&progress->context->loop, &progress->timer);
+        loop_disarm(progress->loop, &progress->timer);
     buffer_release(&progress->token);
     buffer_release(&progress->lines);
 }

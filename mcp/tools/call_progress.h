@@ -10,11 +10,14 @@
 #ifndef MCP_TOOLS_CALL_PROGRESS_H
 #define MCP_TOOLS_CALL_PROGRESS_H
 
-#include "mcp/tools/context.h"
+#include "mcp/base/client.h"
+#include "mcp/base/reply.h"
+#include "sandbox/base/loop.h"
 
 /* Empty is {0}, and may be closed. It must stay where it is while it is open. */
 struct call_progress {
-    struct context *context; /* borrowed */
+    struct loop *loop;     /* borrowed */
+    struct client *client; /* borrowed */
     enum version version;
     const char *(*why_waiting)(const void *data); /* why the call has not begun; NULL: it has */
     const void *data;
@@ -29,8 +32,8 @@ struct call_progress {
  * Nothing happens where `token` is NULL or cannot be a token. The owner sets is_waiting before the loop
  * goes on.
  */
-void call_progress_open(struct call_progress *progress, struct context *context,
-                        enum version version, const struct json_value *token);
+void call_progress_open(struct call_progress *progress, struct loop *loop,
+                        const struct reply *reply, const struct json_value *token);
 
 /* The run printed something. */
 void call_progress_add(struct call_progress *progress, const char *bytes, size_t length);

@@ -425,7 +425,7 @@ static int keep_and_check(struct code_call *call, const struct json_value *objec
 static int start_call(struct code_call *call, struct code_arguments *arguments,
                       const struct tool_request *request, struct fault *fault)
 {
-    call_progress_open(&call->progress, call->context, call->reply.version, request->token);
+    call_progress_open(&call->progress, &call->context->loop, &call->reply, request->token);
     call->progress.why_waiting = why_waiting;
     call->progress.data = call;
     int r = checker_is_for(&call->context->checker, call->language)
@@ -451,7 +451,7 @@ void code_call_begin(struct context *context, const struct tool_request *request
 }
 
 /* Nobody was told the handle of a session that the call was to start. */
-static void cancel(struct code_call *call)
+static void kill_run(struct code_call *call)
 {
     struct session_entry *entry = session_table_find(&call->context->sessions, call->handle);
     if (call->is_checking) {
@@ -467,18 +467,32 @@ static void cancel(struct code_call *call)
     }
 }
 
-void code_call_cancel(struct context *context, const struct json_value *id)
+static void cancel(struct code_call *call)
+{
+    if (!call->has_ended) {
+        kill_run(call);
+        note_not_run(call, NOT_RUN_CANCELLED);
+    }
+    rpc_answer_drop(call->reply.answer);
+    end_call(call);
+}
+
+void code_call_cancel(struct context *context, uint64_t peer, const struct json_value *id)
 {
     for (struct code_call *call = context->calls; call != NULL; call = call->next) {
-        if (!rpc_answer_is_for(call->reply.answer, id))
+        if (!rpc_answer_is_for(call->reply.answer, peer, id))
             continue;
-        if (!call->has_ended) {
-            cancel(call);
-            note_not_run(call, NOT_RUN_CANCELLED);
-        }
-        rpc_answer_drop(call->reply.answer);
-        end_call(call);
+        cancel(call);
         return;
+    }
+}
+
+void code_call_cancel_all(struct context *context, const struct rpc *rpc)
+{
+    for (struct code_call *call = context->calls, *next; call != NULL; call = next) {
+        next = call->next;
+        if (rpc_answer_rpc(call->reply.answer) == rpc)
+            cancel(call);
     }
 }
 

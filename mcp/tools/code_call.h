@@ -17,8 +17,11 @@
 /* Member of struct tool. */
 void code_call_begin(struct context *context, const struct tool_request *request);
 
-/* Kills the run of that request and owes it no answer; an unknown, ended or odd id is ignored. */
-void code_call_cancel(struct context *context, const struct json_value *id);
+/* Kills the run of that request of the peer and owes it no answer; an unknown, ended or odd id is ignored. */
+void code_call_cancel(struct context *context, uint64_t peer, const struct json_value *id);
+
+/* The same for every call whose answer would go there. */
+void code_call_cancel_all(struct context *context, const struct rpc *rpc);
 
 /* Whether a call of the same id is going on. */
 bool code_call_is_live(const struct context *context, const struct rpc_answer *answer);

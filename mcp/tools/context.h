@@ -1,14 +1,12 @@
 /*
- * What the handlers of requests share: the connection to the client and what they work with.
+ * What the handlers of requests share, whoever sent them.
  *
  * Side: parent.
  */
 #ifndef MCP_TOOLS_CONTEXT_H
 #define MCP_TOOLS_CONTEXT_H
 
-#include "mcp/base/channel.h"
-#include "mcp/base/rpc.h"
-#include "mcp/base/version.h"
+#include "mcp/base/client.h"
 #include "mcp/files/files_dir.h"
 #include "mcp/files/kept_files.h"
 #include "mcp/folders/patch_queue.h"
@@ -27,8 +25,6 @@ struct subscription;
 
 struct context {
     struct loop loop;
-    struct channel channel;
-    struct rpc rpc;
     const struct settings *settings; /* borrowed */
     struct launcher launcher;
     struct checker checker; /* of --policy */
@@ -39,8 +35,7 @@ struct context {
     struct kept_files files;
     struct files_dir directory; /* of --files-dir */
     struct patch_queue patches;
-    enum version version;               /* agreed in the handshake; VERSION_NONE before it */
-    bool is_initialized; /* the client has confirmed the handshake: it may be notified */
+    struct client *listener; /* borrowed: hears of changes; NULL: nobody does */
     struct code_call *calls;            /* owned: running ones; see code_call.h */
     struct subscription *subscriptions; /* owned: open ones; see subscriptions.h */
 };

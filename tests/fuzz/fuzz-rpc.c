@@ -74,7 +74,7 @@ static void take_notification(void *data, const struct rpc_message *message)
     const struct peer *peer = data;
     const struct json_value *id = json_member(message->params, "id");
     for (size_t i = 0; i < peer->owed_count; i++)
-        rpc_answer_is_for(peer->owed[i], id);
+        rpc_answer_is_for(peer->owed[i], 0, id);
 }
 
 static void take_line(void *data, const char *line, size_t length)
@@ -87,8 +87,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
     struct peer peer = {.manner = fuzz_byte(&input)};
-    peer.observer = (struct rpc_observer){take_request, take_notification, take_line, &peer};
-    peer.rpc = (struct rpc){&peer.observer, (peer.manner & 8) != 0, (peer.manner & 16) != 0};
+    peer.observer = (struct rpc_observer){.request = take_request,
+                                          .notification = take_notification,
+                                          .send = take_line,
+                                          .data = &peer};
+    peer.rpc = (struct rpc){.observer = &peer.observer,
+                            .batches = (peer.manner & 8) != 0,
+                            .null_ids = (peer.manner & 16) != 0};
     size_t due = 0;
     while (input.size > 0) {
         const uint8_t *newline = memchr(input.data, '\n', input.size);

@@ -136,7 +136,8 @@ static bool is_allowed(const struct json_value *arguments)
     return milliseconds >= 1 && milliseconds <= WALL_MAX_MS;
 }
 
-struct client {
+struct caller {
+    struct client peer;
     struct context context;
     struct rpc_observer observer;
     size_t lines;
@@ -145,7 +146,7 @@ struct client {
 
 static void take_line(void *data, const char *line, size_t length)
 {
-    struct client *client = data;
+    struct caller *client = data;
     FUZZ_CHECK(wire_check_line(line, length) == 1);
     struct buffer text = {.data = (char *)line, .length = length};
     OWNED(json_release) struct json *json = fuzz_parse(&text);
@@ -158,12 +159,12 @@ static void take_line(void *data, const char *line, size_t length)
 
 static void take_call(void *data, const struct rpc_message *message, struct rpc_answer *answer)
 {
-    struct client *client = data;
+    struct caller *client = data;
     tool_call_answer(&client->context, message,
                      &(struct reply){answer, VERSION_2025_11_25, TTL_NONE});
 }
 
-static void call_tool(struct client *client, const struct json_value *arguments)
+static void call_tool(struct caller *client, const struct json_value *arguments)
 {
     OWNED(buffer_release) struct buffer line = BUFFER(LINE_IN_MAX);
     struct json_writer *writer = NULL;
@@ -180,7 +181,7 @@ static void call_tool(struct client *client, const struct json_value *arguments)
     json_end_object(writer);
     json_end_object(writer);
     FUZZ_CHECK(json_writer_close(writer) == 0);
-    rpc_receive(&client->context.rpc, line.data, line.length);
+    rpc_receive(&client->peer.rpc, line.data, line.length);
 }
 
 static void check_files(const struct run *run, const struct json_value *files)
@@ -222,12 +223,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct json_value *arguments = json_root(json);
     OWNED(settings_release) struct settings settings = settings_default();
     settings.wall_max_ms = WALL_MAX_MS;
-    struct client client = {.context = {.settings = &settings}};
+    struct caller client = {.context = {.settings = &settings}};
     client.context.launcher = launcher_of(NULL, &settings);
     client.context.sessions = session_table_of(NULL, &settings);
     client.observer = (struct rpc_observer){.request = take_call, .send = take_line};
     client.observer.data = &client;
-    client.context.rpc.observer = &client.observer;
+    client.peer.rpc.observer = &client.observer;
     call_tool(&client, arguments);
     const struct engine *engine = client.context.launcher.engine;
     bool is_running = engine != NULL && engine->first != NULL;

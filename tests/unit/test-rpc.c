@@ -230,8 +230,8 @@ static void ids_are_equal_by_type_and_value(void **state)
         receive(&peer, line);
         OWNED(json_release) struct json *other = NULL;
         assert_int_equal(json_parse(cases[i].other, strlen(cases[i].other), &other, NULL), 0);
-        assert_int_equal(rpc_answer_is_for(peer.owed[0], json_root(other)), cases[i].equal);
-        assert_false(rpc_answer_is_for(peer.owed[0], NULL));
+        assert_int_equal(rpc_answer_is_for(peer.owed[0], 0, json_root(other)), cases[i].equal);
+        assert_false(rpc_answer_is_for(peer.owed[0], 0, NULL));
     }
 }
 

@@ -1,0 +1,90 @@
+#include "mcp/methods.h"
+#include "mcp/lifecycle.h"
+#include "mcp/resources/resources.h"
+#include "mcp/subscriptions.h"
+#include "mcp/tools/code_call.h"
+#include "mcp/tools/tool_call.h"
+#include "mcp/tools/tool_list.h"
+
+/* When a method is available: before the handshake, after it, in versions without one. */
+#define BEFORE 1
+#define HANDSHAKE 2
+#define STATELESS 4
+
+/*
+ * How long a client may cache results: those that rarely change, and those that change with a
+ * fetch.
+ */
+#define TTL_LONG_MS 3600000
+#define TTL_SHORT_MS 60000
+
+struct method {
+    const char *name;
+    unsigned eras;
+    int32_t ttl_ms;
+    /* Takes ownership of the answer. */
+    void (*handle)(struct context *context, const struct rpc_message *message,
+                   const struct reply *reply);
+};
+
+static const struct method methods[] = {
+    {"initialize", BEFORE | HANDSHAKE, TTL_NONE, lifecycle_initialize},
+    {"ping", BEFORE | HANDSHAKE, TTL_NONE, lifecycle_ping},
+    {"server/discover", STATELESS, TTL_LONG_MS, lifecycle_discover},
+    {"tools/list", HANDSHAKE | STATELESS, TTL_SHORT_MS, tool_list_answer},
+    {"tools/call", HANDSHAKE | STATELESS, TTL_NONE, tool_call_answer},
+    {"resources/list", HANDSHAKE | STATELESS, TTL_SHORT_MS, resources_list},
+    {"resources/templates/list", HANDSHAKE | STATELESS, TTL_LONG_MS, resources_list_templates},
+    {"resources/read", HANDSHAKE | STATELESS, TTL_SHORT_MS, resources_read},
+    {"subscriptions/listen", STATELESS, TTL_NONE, subscriptions_listen},
+};
+
+static const struct method *find_method(const struct json_value *name)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
+        if (json_is(name, methods[i].name))
+            return &methods[i];
+    }
+    return NULL;
+}
+
+void methods_answer(struct context *context, const struct rpc_message *message,
+                    struct rpc_answer *answer)
+{
+    struct reply reply = {answer, client_of(answer)->version, TTL_NONE};
+    unsigned era = reply.version == VERSION_NONE ? BEFORE : HANDSHAKE;
+    if (lifecycle_is_stateless(message)) {
+        if (lifecycle_read_version(message, answer, &reply.version) != 0)
+            return;
+        era = STATELESS;
+    }
+    const struct method *method = find_method(message->method);
+    if (method == NULL || (era != BEFORE && (method->eras & era) == 0)) {
+        rpc_answer_error(answer, RPC_METHOD_NOT_FOUND, "no such method: %.100s",
+                         message->method->text);
+    } else if ((method->eras & era) == 0) {
+        rpc_answer_error(answer, RPC_INVALID_PARAMS,
+                         "%s needs initialize before it, or \"_meta\" with "
+                         "\"io.modelcontextprotocol/protocolVersion\"",
+                         method->name);
+    } else if (code_call_is_live(context, answer) || subscriptions_is_live(context, answer)) {
+        rpc_answer_error(answer, RPC_INVALID_REQUEST,
+                         "a request with this id has not been answered yet");
+    } else {
+        reply.ttl_ms = method->ttl_ms;
+        method->handle(context, message, &reply);
+    }
+}
+
+void methods_notice(struct context *context, struct client *client,
+                    const struct rpc_message *message)
+{
+    /* The others need no action. */
+    if (json_is(message->method, "notifications/initialized")) {
+        lifecycle_confirm(client);
+    } else if (json_is(message->method, "notifications/cancelled")) {
+        const struct json_value *id = json_member(message->params, "requestId");
+        code_call_cancel(context, client->rpc.peer, id);
+        subscriptions_cancel(context, client->rpc.peer, id);
+    }
+}

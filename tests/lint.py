@@ -38,6 +38,7 @@ LAYERS = {
     "mcp/call": ("mcp/workers", "mcp/tools", "mcp/launch", "mcp/metrics", "mcp/rules", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/cli": ("mcp", "mcp/call", "mcp/workers", "mcp/tools", "mcp/launch", "mcp/rules", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
                 "sandbox/jail", "seccomp-profiles", *SANDBOX),
+    "mcp/http": ("mcp/cli", "mcp", "mcp/tools", "mcp/launch", "mcp/metrics", "mcp/rules", "mcp/settings", "mcp/base", *SANDBOX),
     "mcp/resources": ("mcp/tools", "mcp/sessions", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/sessions": ("mcp/settings", "mcp/base", "images/store", "images/runners/python", "images/runners/javascript",
                      *SANDBOX),

@@ -148,6 +148,22 @@
 #define SESSIONS_SWEEP_MS 5000
 #define SESSION_HANDLE_LETTERS 6
 
+/*
+ * HTTP: connections (the descriptors may allow fewer), the head of a request, the bodies of all requests, the
+ * time of a connection to send a whole request or to take an answer, what a client has not read of a
+ * stream, and of that in one turn.
+ */
+#define HTTP_CONNECTIONS_MAX 4096
+#define HTTP_HEAD_MAX (32 * KIBIBYTE)
+#define HTTP_BODIES_MAX (256 * MEBIBYTE)
+#define HTTP_STEP_MAX_MS 60000
+#define HTTP_STREAM_MAX (2 * LINE_OUT_MAX)
+#define HTTP_STREAM_BLOCK (32 * KIBIBYTE)
+/* Sessions of MCP, and how long one may be left alone; files in an answer of /run_code. */
+#define HTTP_SESSIONS_MAX 1024
+#define HTTP_SESSION_IDLE_MS (30 * 60 * 1000)
+#define HTTP_FILES_MAX (8 * MEBIBYTE)
+
 /* How long the server waits at its end for the client to read its answers. */
 #define FLUSH_MAX_MS 1000
 

@@ -20,7 +20,7 @@ static int take_if_there(char *path, char **ret_path)
 static int find_in(const char *parent, const char *directory, const char *name, char **ret_path)
 {
     char *path = NULL;
-    if (asprintf(&path, "%s%s/%s", parent, directory, name) < 0)
+    if (asprintf(&path, "%s%s%s%s", parent, directory, directory[0] != '\0' ? "/" : "", name) < 0)
         return -ENOMEM;
     return take_if_there(path, ret_path);
 }
@@ -45,6 +45,10 @@ int helpers_find(const char *name, const char *folder, char **ret_path)
     if (r < 0)
         return r;
     r = find_in(LIBEXEC_DIRECTORY[0] == '/' ? "" : self, LIBEXEC_DIRECTORY, name, ret_path);
+    if (r != -ENOENT)
+        return r;
+    /* A program of that directory looks for its neighbours. */
+    r = find_in(self, "", name, ret_path);
     if (r != -ENOENT)
         return r;
     snprintf(built, sizeof(built), "../%s", folder);

@@ -17,9 +17,9 @@
 #define SCOPE_PROGRAM "code-sandbox-mcp-scope"
 
 /*
- * Finds a program: in LIBEXEC_DIRECTORY, or in `folder` ("images") of the build directory that contains this
- * program. A relative LIBEXEC_DIRECTORY starts at the directory of this program. The caller owns the path. 0; -ENOENT: in neither place; another negative
- * errno: the search failed.
+ * Finds a program: in LIBEXEC_DIRECTORY, beside this program, or in `folder` ("images") of the build directory
+ * that contains this program. A relative LIBEXEC_DIRECTORY starts at the directory of this program. The
+ * caller owns the path. 0; -ENOENT: in none of these places; another negative errno: the search failed.
  */
 int helpers_find(const char *name, const char *folder, char **ret_path);
 

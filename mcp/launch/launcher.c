@@ -230,6 +230,8 @@ static int start_files(struct launcher *launcher, const struct snippet *snippet,
 static bool may_be_warm(const struct snippet *snippet)
 {
     const struct language *language = snippet->language;
+    if (snippet->memory_bytes > 0)
+        return false; /* clients must not fill the pool with sandboxes of every size */
     for (size_t i = 0; i < snippet->input_count; i++)
         for (const char *const *name = language->looked_for; name != NULL && *name != NULL; name++)
             if (strcmp(snippet->inputs[i].name, *name) == 0)
@@ -298,6 +300,8 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
     };
     if (snippet->wall_ms > 0)
         ret_spec->limits.wall_ms = snippet->wall_ms;
+    if (snippet->memory_bytes > 0 && snippet->memory_bytes < settings->limits.memory_bytes)
+        ret_spec->limits.memory_bytes = snippet->memory_bytes;
     return 0;
 }
 

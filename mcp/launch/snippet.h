@@ -18,6 +18,7 @@ struct snippet {
     const char *code;
     size_t length;
     int64_t wall_ms; /* how long it may run; 0: as the settings say */
+    uint64_t memory_bytes; /* less than the settings say; 0: as they say */
     const char *const *arguments; /* of the program, NULL-terminated; or NULL */
     const struct run_input *inputs;
     size_t input_count;

@@ -38,6 +38,9 @@ void settings_release(struct settings *settings)
         free(settings->images[i]);
     free(settings->log.path);
     free(settings->metrics_file);
+    free(settings->http);
+    free(settings->http_token_file);
+    free(settings->http_hosts);
     free(settings->preload);
     free(settings->roots);
     free(settings->files_dir);

@@ -48,6 +48,9 @@ struct settings {
     bool no_images; /* in results */
     char *files_dir; /* owned; absolute once complete; or NULL */
     char *metrics_file; /* owned; or NULL */
+    char *http;            /* owned; the address to serve at; NULL: stdin and stdout */
+    char *http_token_file; /* owned; or NULL */
+    char *http_hosts;      /* owned; further names of the server, with commas; or NULL */
     struct log_options log;   /* log.path is owned */
     char *profile_path;       /* owned; NULL: the profile that is part of the program */
     char *profile;            /* owned; what is in that file, checked, once complete */

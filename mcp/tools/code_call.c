@@ -7,6 +7,7 @@
 #include "mcp/tools/code_arguments.h"
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_text.h"
+#include "mcp/tools/session_end.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -155,6 +156,13 @@ static void note_not_run(const struct code_call *call, enum not_run reason)
                                 clock_now() - call->began});
 }
 
+static void fail(struct code_call *call, const struct fault *fault, enum not_run reason)
+{
+    note_not_run(call, reason);
+    answer_refusal(&call->reply, fault);
+    end_call(call);
+}
+
 static void patches_done(struct patch_job *job)
 {
     struct code_call *call = container_of(job, struct code_call, patches);
@@ -169,9 +177,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
     call_progress_close(&call->progress);
     call->has_ended = true;
     if (result == NULL) {
-        note_not_run(call, NOT_RUN_FAILED);
-        answer_refusal(&call->reply, fault);
-        end_call(call);
+        fail(call, fault, NOT_RUN_FAILED);
         return;
     }
     note_run(call, result);
@@ -213,25 +219,6 @@ static void cell_done(void *data, int status, struct run_result *result, const s
     struct fault explained = {.id = fault->id};
     explain_failure(call, status, fault, &explained);
     run_done(call, status, NULL, &explained);
-}
-
-/* As a sentence that begins with "it" goes on. */
-static void session_ended(void *data, int status, const struct run_result *result,
-                          const struct fault *fault)
-{
-    struct session_entry *entry = data;
-    OWNED(buffer_release) struct buffer text = BUFFER(SESSION_REASON_SIZE);
-    bool was_told_to_stop = status == 0 && (result->outcome == OUTCOME_TIMED_OUT ||
-                                            result->outcome == OUTCOME_OUTPUT_LIMIT ||
-                                            result->outcome == OUTCOME_CANCELLED);
-    if (status < 0)
-        buffer_format(&text, "ended: %.100s", fault->text);
-    else if (was_told_to_stop)
-        buffer_append_text(&text, "was ended, because it did not heed an interrupt");
-    else if (buffer_append_text(&text, "ended with its process: ") == 0)
-        outcome_text_describe(result, &text);
-    const char *reason = buffer_string(&text);
-    session_table_note_end(entry, reason != NULL ? reason : "ended");
 }
 
 static struct code_call *begin_call(struct context *context, const struct tool_request *request,
@@ -284,7 +271,7 @@ static int open_session(struct code_call *call, struct session_entry **ret_entry
         return session_text_explain_busy(&context->sessions, fault);
     if (r < 0)
         return r;
-    const struct session_observer observer = {.ended = session_ended, .data = entry};
+    const struct session_observer observer = {.ended = session_end_note, .data = entry};
     r = launcher_open_session(&context->launcher, call->language, &observer, &entry->session,
                               fault);
     if (r < 0)
@@ -386,25 +373,20 @@ static void check_done(struct check *check)
     struct code_call *call = container_of(check, struct code_call, check);
     struct fault fault = {0};
     call->is_checking = false;
-    if (check->is_lost) {
-        if (start_check(call, &fault) == 0)
-            return;
-        note_not_run(call, NOT_RUN_REFUSED);
-        answer_refusal(&call->reply, &fault);
-        end_call(call);
-        return;
-    }
-    if (check->has_failed)
+    int r = 0;
+    if (check->has_failed && !check->is_lost)
         log_note("--policy: a program in %s was not checked: %s", call->language->title,
                  check->findings.unchecked != NULL ? check->findings.unchecked : "no memory");
-    if (findings_severity(&check->findings) == SEVERITY_REFUSE) {
+    if (check->is_lost) {
+        r = start_check(call, &fault);
+    } else if (findings_severity(&check->findings) == SEVERITY_REFUSE) {
         answer_not_run(call);
         end_call(call);
-    } else if (start_checked(call, &fault) < 0) {
-        note_not_run(call, NOT_RUN_REFUSED);
-        answer_refusal(&call->reply, &fault);
-        end_call(call);
+    } else {
+        r = start_checked(call, &fault);
     }
+    if (r < 0)
+        fail(call, &fault, NOT_RUN_REFUSED);
 }
 
 /* The arguments are the client's, so they are kept as a copy. */

@@ -1,0 +1,25 @@
+/*
+ * The steps of `serve`, for the two programs that have it.
+ *
+ * Side: parent.
+ */
+#ifndef MCP_CLI_SERVE_H
+#define MCP_CLI_SERVE_H
+
+#include "mcp/cli/command.h"
+#include "mcp/settings/settings.h"
+
+#define HTTP_PROGRAM "code-sandbox-mcp-http"
+
+/*
+ * Reads the settings from everywhere. 0; 1: the command is done, and *ret_status is to be returned. `settings`
+ * must be released in either case.
+ */
+int serve_read(const struct command *command, int argc, char **argv, struct settings *settings,
+               int *ret_status);
+
+/* Opens the log, chooses the tier and serves with `run`. Returns the exit status. */
+int serve_run(const struct command *command, struct settings *settings,
+              int (*run)(const struct settings *settings, struct fault *fault));
+
+#endif

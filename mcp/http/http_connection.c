@@ -1,0 +1,95 @@
+#include "mcp/http/http_connection.h"
+
+#include "mcp/base/bounds.h"
+#include "sandbox/base/owned.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+struct http_connection *http_connection_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+static void arm_sweep(struct http_connections *all)
+{
+    if (all->first != NULL)
+        loop_arm(all->loop, &all->sweep, all->first->deadline);
+    else
+        loop_disarm(all->loop, &all->sweep);
+}
+
+void http_connection_untime(struct http_connection *connection)
+{
+    struct http_connections *all = connection->all;
+    if (!connection->is_timed)
+        return;
+    connection->is_timed = false;
+    *(connection->previous != NULL ? &connection->previous->next : &all->first) = connection->next;
+    *(connection->next != NULL ? &connection->next->previous : &all->last) = connection->previous;
+    arm_sweep(all);
+}
+
+/* All times are as long, so the last one to begin is the last one to end. */
+void http_connection_time(struct http_connection *connection)
+{
+    struct http_connections *all = connection->all;
+    http_connection_untime(connection);
+    connection->deadline = clock_now() + HTTP_STEP_MAX_MS * NANOSECONDS_PER_MILLISECOND;
+    connection->is_timed = true;
+    connection->next = NULL;
+    connection->previous = all->last;
+    *(all->last != NULL ? &all->last->next : &all->first) = connection;
+    all->last = connection;
+    if (connection->previous == NULL)
+        arm_sweep(all);
+}
+
+/* libmicrohttpd sees the end of the connection, and closes it. */
+static void shut(struct http_connection *connection)
+{
+    http_connection_untime(connection);
+    shutdown(connection->fd, SHUT_RDWR);
+}
+
+void http_connections_sweep(struct loop_timer *timer)
+{
+    struct http_connections *all = container_of(timer, struct http_connections, sweep);
+    int64_t now = clock_now();
+    while (all->first != NULL && all->first->deadline <= now)
+        shut(all->first);
+    arm_sweep(all);
+}
+
+static void begin(struct http_connections *all, struct MHD_Connection *handle, void **context)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct http_connection *connection = info != NULL ? malloc(sizeof(*connection)) : NULL;
+    *context = connection;
+    all->count++;
+    if (connection == NULL)
+        return;
+    *connection = (struct http_connection){.all = all, .fd = info->connect_fd};
+    http_connection_time(connection);
+    if (all->count > all->maximum)
+        shut(all->first);
+}
+
+void http_connection_changed(void *data, struct MHD_Connection *handle, void **context,
+                             enum MHD_ConnectionNotificationCode code)
+{
+    struct http_connections *all = data;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        begin(all, handle, context);
+        return;
+    }
+    all->count--;
+    if (*context != NULL)
+        http_connection_untime(*context);
+    free(*context);
+    *context = NULL;
+}

@@ -1,0 +1,202 @@
+#include "mcp/http/http_exchange.h"
+
+#include "mcp/base/bounds.h"
+#include "sandbox/base/fault.h"
+#include "sandbox/base/json.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EVENT_BEGIN "event: message\ndata: "
+#define EVENT_END "\n\n"
+#define LARGE_BLOCK (128 * KIBIBYTE) /* not kept between events */
+
+const char *http_exchange_field(const struct http_exchange *exchange, const char *name)
+{
+    return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+}
+
+/* libmicrohttpd asks again what to do, from the loop. */
+static void go_on(struct http_exchange *exchange)
+{
+    if (!exchange->is_suspended)
+        return;
+    exchange->is_suspended = false;
+    MHD_resume_connection(exchange->connection);
+    loop_arm(exchange->loop, exchange->turn, clock_now());
+}
+
+/* The last word is said: the client has some time to take it. */
+static void begin_last_step(struct http_exchange *exchange)
+{
+    struct http_connection *connection = http_connection_of(exchange->connection);
+    loop_unwatch(exchange->loop, &exchange->gone);
+    if (connection != NULL)
+        http_connection_time(connection);
+    go_on(exchange);
+}
+
+void http_exchange_answer(struct http_exchange *exchange, unsigned status, const char *type,
+                          struct buffer *content)
+{
+    if (exchange->state != HTTP_READING && exchange->state != HTTP_WAITING) {
+        buffer_release(content);
+        return;
+    }
+    exchange->state = HTTP_ANSWERED;
+    exchange->status = status;
+    exchange->type = type;
+    exchange->answer = *content;
+    *content = BUFFER(0);
+    begin_last_step(exchange);
+}
+
+void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const char *format, ...)
+{
+    char text[FAULT_TEXT_MAX];
+    OWNED(buffer_release) struct buffer content = BUFFER(8 * FAULT_TEXT_MAX);
+    struct json_writer *writer = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    if (json_writer_open(&content, &writer) == 0) {
+        json_begin_object(writer);
+        json_text_member(writer, "error", text);
+        json_end_object(writer);
+        if (json_writer_close(writer) < 0)
+            buffer_release(&content);
+    }
+    http_exchange_answer(exchange, status, "application/json", &content);
+}
+
+void http_exchange_set_field(struct http_exchange *exchange, const char *name, const char *value)
+{
+    exchange->header_name = name;
+    snprintf(exchange->header_value, sizeof(exchange->header_value), "%s", value);
+}
+
+static void begin_stream(struct http_exchange *exchange)
+{
+    exchange->state = HTTP_STREAMING;
+    exchange->status = MHD_HTTP_OK;
+    exchange->type = "text/event-stream";
+    exchange->answer = BUFFER(HTTP_STREAM_MAX);
+}
+
+void http_exchange_send(struct http_exchange *exchange, const char *data, size_t length)
+{
+    if (exchange->state == HTTP_WAITING)
+        begin_stream(exchange);
+    if (exchange->state != HTTP_STREAMING || exchange->is_last)
+        return;
+    struct buffer *answer = &exchange->answer;
+    if (buffer_reserve(answer, length + sizeof(EVENT_BEGIN EVENT_END)) < 0) {
+        http_exchange_abandon(exchange); /* no memory, or it does not read */
+        return;
+    }
+    buffer_append_text(answer, EVENT_BEGIN);
+    buffer_append(answer, data, length);
+    buffer_append_text(answer, EVENT_END);
+    go_on(exchange);
+}
+
+void http_exchange_end_stream(struct http_exchange *exchange)
+{
+    if (exchange->state == HTTP_WAITING)
+        begin_stream(exchange);
+    if (exchange->state != HTTP_STREAMING || exchange->is_last)
+        return;
+    exchange->is_last = true;
+    begin_last_step(exchange);
+}
+
+size_t http_exchange_unsent(const struct http_exchange *exchange)
+{
+    return exchange->state == HTTP_STREAMING ? exchange->answer.length - exchange->taken : 0;
+}
+
+/* For MHD_create_response_from_callback(). */
+static ssize_t take_events(void *data, uint64_t position, char *space, size_t size)
+{
+    (void)position;
+    struct http_exchange *exchange = data;
+    struct buffer *answer = &exchange->answer;
+    size_t left = answer->length - exchange->taken;
+    if (exchange->state == HTTP_GONE)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (left == 0 && exchange->is_last)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (left == 0) {
+        exchange->is_suspended = true;
+        MHD_suspend_connection(exchange->connection);
+        return 0;
+    }
+    size_t count = left < size ? left : size;
+    memcpy(space, answer->data + exchange->taken, count);
+    exchange->taken += count;
+    if (count == left) {
+        exchange->taken = answer->length = 0;
+        if (answer->capacity > LARGE_BLOCK)
+            buffer_release(answer);
+    }
+    return (ssize_t)count;
+}
+
+static struct MHD_Response *make_response(struct http_exchange *exchange)
+{
+    if (exchange->state == HTTP_STREAMING)
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, HTTP_STREAM_BLOCK, take_events,
+                                                 exchange, NULL);
+    size_t length = exchange->answer.length;
+    void *content = pointer_take(&exchange->answer.data);
+    exchange->answer = BUFFER(0);
+    return MHD_create_response_from_buffer(length, content, MHD_RESPMEM_MUST_FREE);
+}
+
+static void add_fields(const struct http_exchange *exchange, struct MHD_Response *response)
+{
+    if (exchange->type != NULL)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, exchange->type);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (exchange->state == HTTP_STREAMING)
+        MHD_add_response_header(response, "X-Accel-Buffering", "no"); /* nginx passes events on */
+    if (exchange->header_name != NULL)
+        MHD_add_response_header(response, exchange->header_name, exchange->header_value);
+    /* What follows on the connection may be the rest of a request that was not read. */
+    if (exchange->endpoint == NULL)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+}
+
+bool http_exchange_respond(struct http_exchange *exchange)
+{
+    if (exchange->state == HTTP_GONE)
+        return false;
+    if (exchange->state == HTTP_WAITING) {
+        exchange->is_suspended = true;
+        MHD_suspend_connection(exchange->connection);
+        return true;
+    }
+    struct MHD_Response *response = make_response(exchange);
+    if (response == NULL)
+        return false;
+    add_fields(exchange, response);
+    enum MHD_Result result = MHD_queue_response(exchange->connection, exchange->status, response);
+    MHD_destroy_response(response);
+    return result == MHD_YES;
+}
+
+void http_exchange_abandon(struct http_exchange *exchange)
+{
+    loop_unwatch(exchange->loop, &exchange->gone);
+    exchange->state = HTTP_GONE;
+    if (exchange->has_begun) {
+        exchange->has_begun = false;
+        exchange->endpoint->end(exchange, exchange->endpoint->owner);
+    }
+    go_on(exchange);
+}

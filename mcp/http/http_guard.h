@@ -1,0 +1,50 @@
+/*
+ * Who may send requests: the host that they name, the page that they come from, the token that they
+ * bring. Nothing of a request is read further before all three are right.
+ *
+ * A browser sends requests to this computer on behalf of any page. A page of another origin is told by its
+ * Origin; one whose name was made to lead here (DNS rebinding) by its Host.
+ *
+ * Side: parent.  Source: MCP 2025-11-25, "Transports", Security Warning; RFC 6750, section 2.1.
+ */
+#ifndef MCP_HTTP_HTTP_GUARD_H
+#define MCP_HTTP_HTTP_GUARD_H
+
+#include "mcp/http/http_address.h"
+#include "sandbox/base/buffer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes of a token. Shorter ones can be guessed. */
+#define HTTP_TOKEN_MIN 16
+#define HTTP_TOKEN_MAX 4096
+
+struct http_guard {
+    char address[HTTP_ADDRESS_TEXT_SIZE]; /* that we listen at, as in a URL */
+    uint16_t port;
+    bool is_loopback;
+    const char *names;   /* borrowed; further hosts, separated by commas; or NULL */
+    struct buffer token; /* owned; empty: none is asked for */
+};
+
+/* Of the client: untrusted; NULL where there is no such field. */
+struct http_credentials {
+    const char *host;
+    const char *origin;
+    const char *authorization;
+};
+
+/*
+ * Reads the token: printable ASCII without blanks; the file is private as in small_file.h. 0, or a negative
+ * errno with its fault.
+ */
+int http_guard_read_token(struct http_guard *guard, const char *path, struct fault *fault);
+
+/* 0: go on; else the status to answer with, and *ret_why says what is wrong. */
+unsigned http_guard_check(const struct http_guard *guard, const struct http_credentials *given,
+                          const char **ret_why);
+
+void http_guard_release(struct http_guard *guard);
+
+#endif

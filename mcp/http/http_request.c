@@ -1,0 +1,265 @@
+#include "mcp/http/http_request.h"
+
+#include "mcp/base/bounds.h"
+#include "sandbox/base/owned.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define JSON_TYPE "application/json"
+
+/* Readers of a request must not differ in which one of two counts. */
+static const char *const single_fields[] = {
+    "Host",           "Origin",           "Authorization",
+    "Content-Type",   "Content-Length",   "Transfer-Encoding",
+    "Mcp-Session-Id", "Mcp-Method",       "Mcp-Protocol-Version",
+    "Mcp-Name",       "Content-Encoding",
+};
+
+struct field_counts {
+    unsigned counts[ARRAY_LENGTH(single_fields)];
+};
+
+static enum MHD_Result count_field(void *data, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    struct field_counts *fields = data;
+    (void)kind;
+    (void)value;
+    for (size_t i = 0; i < ARRAY_LENGTH(single_fields); i++)
+        fields->counts[i] += strcasecmp(name, single_fields[i]) == 0;
+    return MHD_YES;
+}
+
+static const char *find_repeated(struct MHD_Connection *connection)
+{
+    struct field_counts fields = {0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_field, &fields);
+    for (size_t i = 0; i < ARRAY_LENGTH(single_fields); i++)
+        if (fields.counts[i] > 1)
+            return single_fields[i];
+    return NULL;
+}
+
+static const struct http_endpoint *find_endpoint(const struct http_requests *requests,
+                                                 const char *path)
+{
+    for (size_t i = 0; i < requests->endpoint_count; i++)
+        if (strcmp(requests->endpoints[i].path, path) == 0)
+            return &requests->endpoints[i];
+    return NULL;
+}
+
+/* Whether "POST, DELETE" has the method. */
+static bool has_method(const char *methods, const char *method)
+{
+    size_t length = strlen(method);
+    for (const char *at = methods; *at != '\0'; at += strspn(at, ", ")) {
+        size_t next = strcspn(at, ", ");
+        if (next == length && memcmp(at, method, length) == 0)
+            return true;
+        at += next;
+    }
+    return false;
+}
+
+/* "application/json; charset=utf-8". */
+static bool is_json(const char *type)
+{
+    size_t length = type != NULL ? strcspn(type, "; \t") : 0;
+    return length == strlen(JSON_TYPE) && strncasecmp(type, JSON_TYPE, length) == 0;
+}
+
+/* Of a request with a body. Whether it may go on. */
+static bool check_body(struct http_exchange *exchange)
+{
+    const char *said = http_exchange_field(exchange, "Content-Length");
+    if (!is_json(http_exchange_field(exchange, "Content-Type")) ||
+        http_exchange_field(exchange, "Content-Encoding") != NULL) {
+        http_exchange_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                             "the request must have Content-Type: " JSON_TYPE
+                             " and no Content-Encoding");
+        return false;
+    }
+    if (said != NULL && http_exchange_field(exchange, "Transfer-Encoding") != NULL) {
+        http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST,
+                             "the request has two lengths: Content-Length and Transfer-Encoding");
+        return false;
+    }
+    if (said != NULL && strtoull(said, NULL, 10) > LINE_IN_MAX) {
+        exchange->is_too_large = true;
+        return false;
+    }
+    return true;
+}
+
+/* Before anything of the body has been read. Whether it may go on. */
+static bool check_head(const struct http_requests *requests, struct http_exchange *exchange)
+{
+    const struct http_credentials credentials = {
+        .host = http_exchange_field(exchange, "Host"),
+        .origin = http_exchange_field(exchange, "Origin"),
+        .authorization = http_exchange_field(exchange, "Authorization"),
+    };
+    const char *why = find_repeated(exchange->connection);
+    if (why != NULL) {
+        http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the field %s is there twice", why);
+        return false;
+    }
+    unsigned status = http_guard_check(requests->guard, &credentials, &why);
+    if (status == MHD_HTTP_UNAUTHORIZED)
+        http_exchange_set_field(exchange, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+    if (status != 0)
+        http_exchange_refuse(exchange, status, "%s", why);
+    else if (requests->is_stopping)
+        http_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is ending");
+    return status == 0 && !requests->is_stopping;
+}
+
+static void refuse_too_large(struct http_exchange *exchange)
+{
+    http_exchange_refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE,
+                         "the request is longer than %llu MiB, the maximum",
+                         (unsigned long long)(LINE_IN_MAX / MEBIBYTE));
+}
+
+static const struct http_endpoint *choose(const struct http_requests *requests,
+                                          struct http_exchange *exchange, const char *path,
+                                          const char *method)
+{
+    const struct http_endpoint *endpoint = find_endpoint(requests, path);
+    exchange->is_delete = strcmp(method, MHD_HTTP_METHOD_DELETE) == 0;
+    if (endpoint == NULL) {
+        http_exchange_refuse(exchange, MHD_HTTP_NOT_FOUND,
+                             "there is nothing at this path: use /mcp or /run_code");
+    } else if (!has_method(endpoint->methods, method)) {
+        http_exchange_set_field(exchange, MHD_HTTP_HEADER_ALLOW, endpoint->methods);
+        http_exchange_refuse(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "the methods of %s are: %s",
+                             endpoint->path, endpoint->methods);
+    } else if (exchange->is_delete || check_body(exchange)) {
+        return endpoint;
+    } else if (exchange->is_too_large) {
+        refuse_too_large(exchange);
+    }
+    return NULL;
+}
+
+static void abandoned(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    http_exchange_abandon(container_of(watch, struct http_exchange, gone));
+}
+
+static void link_exchange(struct http_requests *requests, struct http_exchange *exchange)
+{
+    exchange->next = requests->exchanges;
+    if (exchange->next != NULL)
+        exchange->next->previous = exchange;
+    requests->exchanges = exchange;
+}
+
+static enum MHD_Result begin_request(struct http_requests *requests,
+                                     struct MHD_Connection *connection, const char *path,
+                                     const char *method, void **context)
+{
+    struct http_exchange *exchange = calloc(1, sizeof(*exchange));
+    if (exchange == NULL)
+        return MHD_NO;
+    *exchange = (struct http_exchange){
+        .loop = requests->loop,
+        .turn = &requests->turn,
+        .connection = connection,
+        .body = BUFFER(LINE_IN_MAX),
+        .gone = {.fd = -1, .ready = abandoned},
+    };
+    *context = exchange;
+    link_exchange(requests, exchange);
+    if (check_head(requests, exchange))
+        exchange->endpoint = choose(requests, exchange, path, method);
+    return exchange->endpoint != NULL || http_exchange_respond(exchange) ? MHD_YES : MHD_NO;
+}
+
+/* What does not fit is read and forgotten, so that the client hears of it. */
+static void take_body(struct http_requests *requests, struct http_exchange *exchange,
+                      const char *bytes, size_t length)
+{
+    if (exchange->is_too_large || exchange->is_server_full)
+        return;
+    exchange->is_too_large = exchange->body.length + length > LINE_IN_MAX;
+    exchange->is_server_full =
+        !exchange->is_too_large && (requests->body_bytes + length > HTTP_BODIES_MAX ||
+                                    buffer_append(&exchange->body, bytes, length) < 0);
+    if (exchange->is_too_large || exchange->is_server_full) {
+        buffer_release(&exchange->body);
+        length = 0;
+        requests->body_bytes -= exchange->body_reserved;
+        exchange->body_reserved = 0;
+    }
+    requests->body_bytes += length;
+    exchange->body_reserved += length;
+}
+
+/* EPOLLRDHUP is the client's end: nobody waits for an answer with half of a connection. */
+static void begin_answer(struct http_exchange *exchange)
+{
+    struct http_connection *connection = http_connection_of(exchange->connection);
+    exchange->state = HTTP_WAITING;
+    if (exchange->is_too_large) {
+        refuse_too_large(exchange);
+    } else if (exchange->is_server_full || connection == NULL ||
+               loop_watch(exchange->loop, &exchange->gone, connection->fd, EPOLLRDHUP) < 0) {
+        http_exchange_set_field(exchange, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+        http_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
+                             "the server has no memory for this request now: try again");
+    } else {
+        http_connection_untime(connection);
+        exchange->has_begun = true;
+        exchange->endpoint->begin(exchange, exchange->endpoint->owner);
+    }
+}
+
+enum MHD_Result http_request_read(void *data, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **context)
+{
+    (void)version;
+    struct http_requests *requests = data;
+    struct http_exchange *exchange = *context;
+    if (exchange == NULL)
+        return begin_request(requests, connection, url, method, context);
+    if (*upload_size > 0) {
+        take_body(requests, exchange, upload, *upload_size);
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    if (exchange->state == HTTP_READING)
+        begin_answer(exchange);
+    return http_exchange_respond(exchange) ? MHD_YES : MHD_NO;
+}
+
+void http_request_completed(void *data, struct MHD_Connection *handle, void **context,
+                            enum MHD_RequestTerminationCode code)
+{
+    (void)code;
+    struct http_requests *requests = data;
+    struct http_exchange *exchange = *context;
+    struct http_connection *connection = http_connection_of(handle);
+    if (exchange == NULL)
+        return;
+    *context = NULL;
+    exchange->is_suspended = false; /* it is over */
+    http_exchange_abandon(exchange);
+    *(exchange->previous != NULL ? &exchange->previous->next : &requests->exchanges) =
+        exchange->next;
+    if (exchange->next != NULL)
+        exchange->next->previous = exchange->previous;
+    requests->body_bytes -= exchange->body_reserved;
+    buffer_release(&exchange->body);
+    buffer_release(&exchange->answer);
+    free(exchange);
+    if (connection != NULL)
+        http_connection_time(connection); /* for the next request */
+}

@@ -1,0 +1,155 @@
+#include "mcp/http/run_answer.h"
+
+#include "mcp/base/bounds.h"
+#include "mcp/tools/outcome_text.h"
+#include "mcp/tools/result_json.h"
+#include "sandbox/base/base64.h"
+#include "sandbox/base/owned.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MESSAGE_MAX 4096
+
+static void write_run(struct json_writer *writer, const struct run_result *result)
+{
+    bool timed_out = result->outcome == OUTCOME_TIMED_OUT;
+    json_key(writer, "run_result");
+    json_begin_object(writer);
+    json_text_member(writer, "status", timed_out ? "TimeLimitExceeded" : "Finished");
+    json_key(writer, "execution_time");
+    json_double(writer, (double)result->duration_ns / (double)1000000000);
+    json_key(writer, "cpu_time");
+    json_double(writer, (double)result->cpu_ns / (double)1000000000);
+    json_key(writer, "return_code");
+    if (timed_out)
+        json_null(writer);
+    else
+        json_number(writer, result_json_exit_status(result));
+    result_json_write_output(writer, result);
+    json_end_object(writer);
+}
+
+static int read_whole(const struct run_file *file, struct buffer *bytes)
+{
+    int r = buffer_reserve(bytes, (size_t)file->size);
+    while (r == 0 && bytes->length < file->size) {
+        ssize_t count = pread(file->fd, bytes->data + bytes->length,
+                              (size_t)file->size - bytes->length, (off_t)bytes->length);
+        if (count <= 0)
+            return count < 0 ? -errno : 0;
+        bytes->length += (size_t)count;
+    }
+    return r;
+}
+
+static const struct run_file *find_file(const struct run_result *result, const char *name)
+{
+    while (strncmp(name, "./", 2) == 0)
+        name += 2;
+    for (size_t i = 0; i < result->files.count; i++)
+        if (strcmp(result->files.list[i].path, name) == 0)
+            return &result->files.list[i];
+    return NULL;
+}
+
+/* The bytes as base64. -ENOENT: there is no such file; -ENOBUFS: it is too large for what is left. */
+static int encode(const struct run_result *result, const struct json_value *name, uint64_t *left,
+                  struct buffer *text)
+{
+    const struct run_file *file =
+        strlen(name->text) == name->length ? find_file(result, name->text) : NULL;
+    if (file == NULL)
+        return -ENOENT;
+    if (file->size > *left)
+        return -ENOBUFS;
+    OWNED(buffer_release) struct buffer bytes = BUFFER(HTTP_FILES_MAX);
+    int r = read_whole(file, &bytes);
+    if (r == 0)
+        r = base64_append(text, bytes.data, bytes.length);
+    if (r == 0)
+        *left -= bytes.length;
+    return r;
+}
+
+static bool was_named(const struct json_value *wanted, const struct json_value *name)
+{
+    const struct json_value *earlier = wanted->first;
+    while (earlier != name && !(earlier->length == name->length &&
+                                memcmp(earlier->text, name->text, name->length) == 0))
+        earlier = earlier->next;
+    return earlier != name;
+}
+
+/* Those that the run has left. What is too large is told in the message. */
+static void write_files(struct json_writer *writer, const struct run_result *result,
+                        const struct json_value *wanted, struct buffer *message)
+{
+    uint64_t left = HTTP_FILES_MAX;
+    json_key(writer, "files");
+    json_begin_object(writer);
+    const struct json_value *name = wanted != NULL ? wanted->first : NULL;
+    for (; name != NULL; name = name->next) {
+        OWNED(buffer_release) struct buffer text = BUFFER(2 * HTTP_FILES_MAX);
+        int r = was_named(wanted, name) ? -ENOENT : encode(result, name, &left, &text);
+        if (r == 0) {
+            json_key(writer, name->text);
+            json_string(writer, text.data, text.length);
+        } else if (r == -ENOBUFS) {
+            buffer_format(
+                message,
+                "%sthe file %.100s is left out: the files of an answer have %llu MiB at most",
+                message->length > 0 ? "; " : "", name->text,
+                (unsigned long long)(HTTP_FILES_MAX / MEBIBYTE));
+        }
+    }
+    json_end_object(writer);
+}
+
+static void begin(struct json_writer *writer, const char *status)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "status", status);
+    json_key(writer, "compile_result");
+    json_null(writer);
+    json_key(writer, "executor_pod_name");
+    json_null(writer);
+}
+
+int run_answer_write(const struct run_result *result, const struct json_value *wanted,
+                     struct buffer *text)
+{
+    OWNED(buffer_release) struct buffer message = BUFFER(MESSAGE_MAX);
+    struct json_writer *writer = NULL;
+    bool is_success = result_json_is_success(result);
+    int r = is_success ? 0 : outcome_text_describe(result, &message);
+    if (r == 0)
+        r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    begin(writer, is_success ? "Success" : "Failed");
+    write_run(writer, result);
+    write_files(writer, result, wanted, &message);
+    json_key(writer, "message");
+    json_string(writer, message.length > 0 ? message.data : "", message.length);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
+int run_answer_write_fault(const struct fault *fault, struct buffer *text)
+{
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(text, &writer);
+    if (r < 0)
+        return r;
+    begin(writer, "SandboxError");
+    json_key(writer, "run_result");
+    json_null(writer);
+    json_key(writer, "files");
+    json_begin_object(writer);
+    json_end_object(writer);
+    json_text_member(writer, "message", fault->text);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}

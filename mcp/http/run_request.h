@@ -1,0 +1,30 @@
+/*
+ * The request of /run_code: a snippet in the fields of SandboxFusion.
+ *
+ * Side: parent.  Source: SandboxFusion, RunCodeRequest.
+ */
+#ifndef MCP_HTTP_RUN_REQUEST_H
+#define MCP_HTTP_RUN_REQUEST_H
+
+#include "mcp/launch/launcher.h"
+#include "sandbox/base/json.h"
+
+struct run_request {
+    struct json *json; /* owned; the snippet borrows from it */
+    struct snippet snippet;
+    struct run_input *files; /* owned */
+    char **decoded;          /* owned, each */
+    size_t file_count;
+    const struct json_value *wanted; /* an array of names, or NULL */
+};
+
+/*
+ * Reads the body: untrusted. The time and the memory that it asks for can only lower the limits of the
+ * settings. 0; -EINVAL or another negative errno with a sentence for the client. To be released in either
+ * case.
+ */
+int run_request_read(struct run_request *request, const struct settings *settings,
+                     const struct buffer *body, struct fault *fault);
+void run_request_release(struct run_request *request);
+
+#endif

@@ -69,15 +69,13 @@ int result_line_write_carried(const struct result_head *head, const struct run_r
     size_t output = result->out.head.length + result->out.tail.length + result->err.head.length +
                     result->err.tail.length;
     size_t taken = output / 3 * 4 + CARRIED_OVERHEAD;
-    struct json_writer *writer = NULL;
-    int r = json_writer_open(text, &writer);
+    struct json_writer *writer;
+    int r = begin(head, text, &writer);
     if (r < 0)
         return r;
-    begin(writer, head);
     json_key(writer, "run");
     carried_result_write(writer, result, taken < LINE_IN_MAX ? LINE_IN_MAX - taken : 0);
-    json_end_object(writer);
-    return json_writer_close(writer);
+    return finish(writer);
 }
 
 int result_line_write_error(const struct result_head *head, const struct fault *fault,

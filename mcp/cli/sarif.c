@@ -2,7 +2,7 @@
 
 #include "mcp/rules/findings_text.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/network/percent.h"
+#include "sandbox/base/percent.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "mcp/files/file_uri.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/network/percent.h"
+#include "sandbox/base/percent.h"
 
 #include <errno.h>
 #include <inttypes.h>

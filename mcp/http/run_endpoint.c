@@ -23,7 +23,7 @@ struct run_post {
     struct run_request request;
     struct check check; /* before the run, if --policy asks for it */
     bool is_checking;
-    struct run *run; /* the engine's, while it goes on */
+    struct launched launched; /* while it goes on */
     int64_t began;   /* clock_now() */
 };
 
@@ -62,7 +62,7 @@ static void tell_appeared(const struct run_result *result)
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct run_post *post = data;
-    post->run = NULL;
+    post->launched = (struct launched){0};
     if (status < 0) {
         answer_not_run(post, fault, NOT_RUN_FAILED);
         return;
@@ -78,8 +78,8 @@ static void run_done(void *data, int status, struct run_result *result, const st
 static int start_program(struct run_post *post, struct fault *fault)
 {
     const struct run_observer observer = {.done = run_done, .data = post};
-    return launcher_start(&post->context->launcher, &post->request.snippet, &observer, &post->run,
-                          fault);
+    return launcher_start(&post->context->launcher, &post->request.snippet, &observer,
+                          &post->launched, fault);
 }
 
 static void refuse_by_rules(struct run_post *post)
@@ -150,9 +150,11 @@ void run_endpoint_end(struct http_exchange *exchange, void *owner)
     if (post == NULL)
         return;
     exchange->data = NULL;
-    bool was_cancelled = post->run != NULL || post->is_checking;
-    if (post->run != NULL && post->context->launcher.engine != NULL)
-        engine_cancel(post->run);
+    const struct launched *launched = &post->launched;
+    bool was_running = launched->run != NULL || launched->remote != NULL;
+    bool was_cancelled = was_running || post->is_checking;
+    if (was_running && !post->context->launcher.is_released)
+        launched_cancel(launched);
     check_drop(&post->check);
     findings_release(&post->check.findings);
     if (was_cancelled)

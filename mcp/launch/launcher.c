@@ -25,6 +25,7 @@ void launcher_release(struct launcher *launcher)
 {
     engine_free(launcher->engine);
     remote_release(&launcher->remote);
+    launcher->is_released = true;
     launcher->engine = NULL;
     memory_release(&launcher->scope_program);
     memory_release(&launcher->network_program);

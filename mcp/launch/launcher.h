@@ -31,6 +31,7 @@ struct launcher {
     char *scope_program;             /* owned; NULL: not looked for yet, or not there */
     char *network_program;           /* the same, of the network's broker */
     unsigned holds;                  /* of enum hold */
+    bool is_released;                /* so that nothing that was started is left */
     struct certificates certificates[LANGUAGE_COUNT]; /* owned; of the image each was last run on */
 };
 

@@ -3,7 +3,7 @@
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/network/address.h"
-#include "sandbox/network/percent.h"
+#include "sandbox/base/percent.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #include "sandbox/base/owned.h"
-#include "sandbox/network/percent.h"
+#include "sandbox/base/percent.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -3,8 +3,8 @@
  *
  * Side: parent.  Source: RFC 3986, 2.1 and 2.3.
  */
-#ifndef SANDBOX_NETWORK_PERCENT_H
-#define SANDBOX_NETWORK_PERCENT_H
+#ifndef SANDBOX_BASE_PERCENT_H
+#define SANDBOX_BASE_PERCENT_H
 
 #include "sandbox/base/buffer.h"
 

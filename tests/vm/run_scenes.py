@@ -36,7 +36,9 @@ CONSOLE_LINES = 40
 PASSED_ON = ("MUST_WORK", "CODE_SANDBOX_WHOLE")
 IMAGE = "python-slim"
 NAMES = ("python", "python-slim", "bash")  # of the same image, which also has a shell
-PROGRAMS = ("code-sandbox-mcp*", "tests/unit/test-*", "tests/fuzz/replay-*")
+# tests/packages leaves others in a build directory.
+PROGRAMS = (*(f"{folder}/**/code-sandbox-mcp*" for folder in ("images", "mcp", "sandbox")),
+            "tests/unit/test-*", "tests/fuzz/replay-*")
 BENCHES = ("tests/bench/bench-runs", "tests/bench/nothing")
 
 
@@ -53,7 +55,7 @@ def make_input_disk(build, scratch, guest_image, fill=None):
     tree, disk = scratch / "input", scratch / "input.ext4"
     shutil.copytree(TESTS, tree / "project" / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(TESTS.parent / "packaging" / "debian", tree / "project" / "packaging" / "debian")
-    programs = [program for pattern in PROGRAMS for program in build.rglob(pattern)]
+    programs = [program for pattern in PROGRAMS for program in build.glob(pattern)]
     for program in (*programs, *(build / name for name in BENCHES)):
         if program.is_file() and os.access(program, os.X_OK):
             target = tree / "project" / "build" / program.relative_to(build)
@@ -80,10 +82,21 @@ def prepare(build, scratch):
                                         lambda tree: fill_store(server, tree / "store", scratch))
 
 
+def add_static_programs(build, architecture, target):
+    """Those of the tar.gz that `make dist` makes, as a build directory for the suites."""
+    output = build / "dist"
+    debian.run(sys.executable, "-B", TESTS.parent / "packaging" / "dist.py", "--arch", architecture, output)
+    [archive] = output.glob(f"*-linux-{architecture}.tar.gz")
+    target.mkdir()
+    debian.run("tar", "-C", target, "--strip-components=1", "-xf", archive)
+    (target / "bin").rename(target / "mcp")
+
+
 def prepare_arm64(build, scratch):
     guest_image, server = arm64.provide(), build / "mcp" / "code-sandbox-mcp"
 
     def fill(tree):
+        add_static_programs(build, "aarch64", tree / "project" / "static")
         arm64.fill_store(guest_image, server, tree / "store", scratch)
         (tree / "answers.json").write_text(json.dumps(arm64.answers(server)))
     return guest_image, make_input_disk(arm64.cross_build(TESTS.parent, scratch), scratch, guest_image, fill)

@@ -44,6 +44,8 @@ class Part:
     way: str = "login"
     # A shell script that root runs before, with $user and $uid.
     prepare: str = ""
+    # The directory of the programs: "build", or "static" with those of `make dist`.
+    build: str = "build"
     # A program of the build with its arguments, instead of tests.
     program: tuple = ()
     # The tests of a sample, where it does not take them all.
@@ -167,10 +169,11 @@ SCENES = (
     Scene("apparmor", "6.12", (Part("root", APPARMOR, {}, way="root"),), systemd=False,
           append="apparmor=1 security=apparmor", release="trixie"),
     Scene("arm64", "6.12", (
-        Part("programs", ("vm/guest/test_programs.py",), {}, way="bare"),
+        Part("programs", ("vm/guest/test_programs.py",), {"static": False}, way="bare"),
+        Part("static", ("vm/guest/test_programs.py",), {"static": True}, way="bare", build="static"),
         Part("walls", ("jail/test_walls.py", "jail/test_system_calls.py"), {}, way="bare"),
         Part("units", ("vm/guest/test_units.py",), {}, way="bare"),
-    ), systemd=False, architecture="aarch64", memory_mb=LARGE, left_out=("programs", "walls", "units")),
+    ), systemd=False, architecture="aarch64", memory_mb=LARGE, left_out=("programs", "static", "walls", "units")),
 )
 
 # Not a test: what a cgroup costs where there are some. See bench/bench_guest.py.

@@ -116,7 +116,7 @@ def save_results():
 
 
 def command_of(part, settings, directory):
-    build = MOUNT / "project" / "build"
+    build = MOUNT / "project" / part.build
     if part.program:
         name, *arguments = part.program
         return [str(build / name), *arguments]

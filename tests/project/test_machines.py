@@ -100,9 +100,9 @@ def test_a_sample_of_the_older_kernel_takes_what_it_changes():
 
 
 def test_architecture_that_is_unavailable_fails_and_stops_no_other(monkeypatch, tmp_path, capsys):
-    def unavailable(_build, _scratch):
+    def unavailable(_chosen, _build, _scratch):
         raise run_scenes.debian.Unavailable("there is no such emulator")
-    monkeypatch.setattr(run_scenes, "PREPARATIONS", {"x86_64": lambda _build, _scratch: "both", "aarch64": unavailable})
+    monkeypatch.setattr(run_scenes, "PREPARATIONS", {"x86_64": lambda _chosen, _build, _scratch: "both", "aarch64": unavailable})
     report = run_scenes.Report()
     assert run_scenes.prepare_all(scenes.SCENES, None, tmp_path, report) == {"x86_64": "both"}
     assert report.failed() and "there is no such emulator" in capsys.readouterr().out

@@ -31,8 +31,8 @@ XZ_MAGIC = b"\xfd7zXZ\0"
 FIRST_SECTOR = 2048  # make-disk.sh puts the file system there
 DISK_SIGNATURE = 0x5A4D7E57
 ROOT = f"PARTUUID={DISK_SIGNATURE:08x}-01"
-RELEASE_PACKAGES = {"bookworm": ["libgit2-1.5", "libc-ares2"],  # so do they
-                    "trixie": ["libgit2-1.9", "libcares2", "apparmor"]}
+RELEASE_PACKAGES = {"bookworm": ["libgit2-1.5", "libc-ares2", "libarchive13", "libcurl4"],  # so do they
+                    "trixie": ["libgit2-1.9", "libcares2", "libarchive13t64", "libcurl4t64", "apparmor"]}
 NEWEST = "trixie"  # the first whose AppArmor decides on user namespaces
 LEFT_OUT = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*"]
 

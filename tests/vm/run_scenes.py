@@ -75,11 +75,23 @@ def make_input_disk(build, scratch, guest_image, fill=None):
     return disk
 
 
-def prepare(build, scratch):
+def add_package(scratch, target):
+    """The Debian package of this source and this host's release; the unit tests are left to their stage."""
+    debian.run(TESTS.parent / "packaging" / "make-deb.sh", scratch / "deb",
+               env={**os.environ, "DEB_BUILD_OPTIONS": "nocheck", "DEB_BUILD_PROFILES": "nocheck"})
+    [package] = (scratch / "deb").glob("code-sandbox-mcp_*.deb")
+    shutil.copy(package, target)
+
+
+def prepare(chosen, build, scratch):
     """What guests of this machine's architecture boot from: an image and a disk with the tests."""
     guest_image, server = image.provide(), build / "mcp" / "code-sandbox-mcp"
-    return guest_image, make_input_disk(build, scratch, guest_image,
-                                        lambda tree: fill_store(server, tree / "store", scratch))
+
+    def fill(tree):
+        fill_store(server, tree / "store", scratch)
+        if any(scene.has_package for scene in chosen):
+            add_package(scratch, tree / "code-sandbox-mcp.deb")
+    return guest_image, make_input_disk(build, scratch, guest_image, fill)
 
 
 def add_static_programs(build, architecture, target):
@@ -92,7 +104,7 @@ def add_static_programs(build, architecture, target):
     (target / "bin").rename(target / "mcp")
 
 
-def prepare_arm64(build, scratch):
+def prepare_arm64(_chosen, build, scratch):
     guest_image, server = arm64.provide(), build / "mcp" / "code-sandbox-mcp"
 
     def fill(tree):
@@ -173,7 +185,7 @@ def prepare_all(chosen, build, scratch, report):
     for architecture in {scene.architecture: None for scene in chosen}:
         (scratch / architecture).mkdir()
         try:
-            prepared[architecture] = PREPARATIONS[architecture](build, scratch / architecture)
+            prepared[architecture] = PREPARATIONS[architecture](chosen, build, scratch / architecture)
         except debian.Unavailable as error:
             report.add_failure(f"the guests of {architecture} can be made", str(error))
     return prepared

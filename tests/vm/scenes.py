@@ -19,6 +19,7 @@ WARM = ("vm/guest/test_warm.py",)
 MEMORY = ("jail/test_memory_families.py",)
 OWN = ("vm/guest/test_own_cgroup.py",)
 SESSIONS = ("vm/guest/test_session_limits.py",)
+PACKAGE = ("vm/guest/test_package.py",)
 APPARMOR = ("vm/guest/test_apparmor.py",)
 NETWORK = ("vm/guest/test_network_here.py",)
 # No image of Bash and no git is in the guest. Before Linux 6.6, copies of folders are on disk.
@@ -67,6 +68,8 @@ class Scene:
     # One processor, and a clock that goes on by a nanosecond with each instruction of it: whatever
     # else the host does meanwhile, the guest sees none of it.
     counted: bool = False
+    # Its disk has the Debian package of this source.
+    has_package: bool = False
     # Names of the parts left to a whole run: another part or scene does much the same.
     left_out: tuple = ()
 
@@ -166,6 +169,7 @@ SCENES = (
             done
         """),
     ), systemd=False, memory_mb=LARGE, left_out=("ends", "root-limits")),
+    Scene("package", "6.12", (Part("root", PACKAGE, BY_SYSTEMD, way="root"),), has_package=True, left_out=("root",)),
     Scene("apparmor", "6.12", (Part("root", APPARMOR, {}, way="root"),), systemd=False,
           append="apparmor=1 security=apparmor", release="trixie"),
     Scene("arm64", "6.12", (

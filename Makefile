@@ -46,7 +46,7 @@ check: packages-check
 # WITHOUT_VM=1 leaves out the emulated machines. WHOLE_STAGES take no sample when asked for by name.
 STAGES =
 WHOLE_STAGES = interpreters asan
-ALL_STAGES = analyze unit valgrind project protocol policy batch fleet changes conformance images runners jail warm escape network interpreters asan vm clients packages demo root
+ALL_STAGES = analyze unit valgrind project protocol policy batch fleet http changes conformance images runners jail warm escape network interpreters asan vm clients packages demo root
 .PHONY: test test-all lint $(ALL_STAGES:%=test-%)
 test: packages-test
 	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)

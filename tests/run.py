@@ -39,7 +39,7 @@ STAGE_SECONDS_MAX = 1800
 ASAN_SECONDS_MAX = 2 * 3600  # of each suite
 EMULATED_SECONDS_MAX = 2 * 3600 + 300  # a sample keeps a budget of its own: vm/run_scenes.py
 # What programs with AddressSanitizer in them are put through.
-ASAN_WHOLE = ["protocol", "policy", "batch", "fleet", "network", "changes", "jail", "warm", "escape", "conformance", "clients", "images"]
+ASAN_WHOLE = ["protocol", "policy", "batch", "fleet", "http", "network", "changes", "jail", "warm", "escape", "conformance", "clients", "images"]
 ASAN_SAMPLE = ["protocol/test_framing.py", "protocol/test_tools.py",
                "protocol/test_limits_reached.py", "jail/test_walls.py", "jail/test_limits.py",
                "jail/test_system_calls.py"]
@@ -264,6 +264,7 @@ STAGES = {
     "policy": lambda: stage_pytest("policy"),
     "batch": lambda: stage_pytest("batch"),
     "fleet": lambda: stage_pytest("fleet"),
+    "http": lambda: stage_pytest("http"),
     "changes": lambda: stage_pytest("changes"),
     "conformance": lambda: stage_pytest("conformance"),
     "images": lambda: stage_pytest("images"),
@@ -281,7 +282,7 @@ STAGES = {
     "fuzz": stage_fuzz,
 }
 ONLY_BY_NAME = {"fuzz"}
-NEED_IMAGES = {"demo", "protocol", "policy", "batch", "fleet", "conformance", "images", "runners", "jail", "warm", "escape", "network", "asan", "vm",
+NEED_IMAGES = {"demo", "protocol", "policy", "batch", "fleet", "http", "conformance", "images", "runners", "jail", "warm", "escape", "network", "asan", "vm",
                "clients", "packages"}
 
 

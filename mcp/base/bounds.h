@@ -156,7 +156,7 @@
 #define HTTP_CONNECTIONS_MAX 4096
 #define HTTP_HEAD_MAX (32 * KIBIBYTE)
 #define HTTP_BODIES_MAX (256 * MEBIBYTE)
-#define HTTP_STEP_MAX_MS 60000
+#define HTTP_STEP_MAX_MS 30000
 #define HTTP_STREAM_MAX (2 * LINE_OUT_MAX)
 #define HTTP_STREAM_BLOCK (32 * KIBIBYTE)
 /* Sessions of MCP, and how long one may be left alone; files in an answer of /run_code. */

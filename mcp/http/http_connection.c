@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#define EDGE_AFTER (20 * NANOSECONDS_PER_MILLISECOND)
+
 struct http_connection *http_connection_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
@@ -64,6 +66,27 @@ void http_connections_sweep(struct loop_timer *timer)
     arm_sweep(all);
 }
 
+/*
+ * libmicrohttpd overlooks an end that comes along with data, since its epoll is edge-triggered: SHUT_RD makes
+ * another edge, soon enough after it has read the data.
+ */
+static void make_edge(struct loop_timer *timer)
+{
+    shutdown(container_of(timer, struct http_connection, edge)->fd, SHUT_RD);
+}
+
+/* Half of a connection counts as none. */
+static void end_of_input(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct http_connection *connection = container_of(watch, struct http_connection, end);
+    loop_unwatch(connection->all->loop, watch);
+    connection->has_left = true;
+    loop_arm(connection->all->loop, &connection->edge, clock_now() + EDGE_AFTER);
+    if (connection->left != NULL)
+        connection->left(connection);
+}
+
 static void begin(struct http_connections *all, struct MHD_Connection *handle, void **context)
 {
     const union MHD_ConnectionInfo *info =
@@ -73,7 +96,13 @@ static void begin(struct http_connections *all, struct MHD_Connection *handle, v
     all->count++;
     if (connection == NULL)
         return;
-    *connection = (struct http_connection){.all = all, .fd = info->connect_fd};
+    *connection = (struct http_connection){
+        .all = all,
+        .fd = info->connect_fd,
+        .end = {.fd = -1, .ready = end_of_input},
+        .edge = {.fire = make_edge},
+    };
+    loop_watch(all->loop, &connection->end, connection->fd, EPOLLRDHUP);
     http_connection_time(connection);
     if (all->count > all->maximum)
         shut(all->first);
@@ -88,8 +117,12 @@ void http_connection_changed(void *data, struct MHD_Connection *handle, void **c
         return;
     }
     all->count--;
-    if (*context != NULL)
-        http_connection_untime(*context);
-    free(*context);
+    struct http_connection *connection = *context;
+    if (connection != NULL) {
+        http_connection_untime(connection);
+        loop_unwatch(all->loop, &connection->end);
+        loop_disarm(all->loop, &connection->edge);
+    }
+    free(connection);
     *context = NULL;
 }

@@ -10,6 +10,7 @@
 #include "sandbox/base/loop.h"
 
 #include <microhttpd.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,12 @@ struct http_connection {
     int fd;                     /* borrowed: libmicrohttpd's */
     int64_t deadline;
     bool is_timed; /* in the list */
+    struct loop_watch end;
+    struct loop_timer edge; /* armed when it has left */
+    bool has_left; /* the client sends nothing more, and so waits for nothing, either */
+    /* Called once when it leaves, while it is set. */
+    void (*left)(struct http_connection *connection);
+    void *waiting; /* for left() */
 };
 
 /* That of a request; NULL only if there was no memory. */

@@ -33,9 +33,10 @@ static void go_on(struct http_exchange *exchange)
 static void begin_last_step(struct http_exchange *exchange)
 {
     struct http_connection *connection = http_connection_of(exchange->connection);
-    loop_unwatch(exchange->loop, &exchange->gone);
-    if (connection != NULL)
+    if (connection != NULL) {
+        connection->left = NULL;
         http_connection_time(connection);
+    }
     go_on(exchange);
 }
 
@@ -192,7 +193,9 @@ bool http_exchange_respond(struct http_exchange *exchange)
 
 void http_exchange_abandon(struct http_exchange *exchange)
 {
-    loop_unwatch(exchange->loop, &exchange->gone);
+    struct http_connection *connection = http_connection_of(exchange->connection);
+    if (connection != NULL)
+        connection->left = NULL;
     exchange->state = HTTP_GONE;
     if (exchange->has_begun) {
         exchange->has_begun = false;

@@ -55,7 +55,6 @@ struct http_exchange {
     char header_value[64];
     struct buffer answer;
     size_t taken; /* of the stream in it: bytes that libmicrohttpd has */
-    struct loop_watch gone;
 };
 
 /* A field of the request, or NULL. Untrusted. */

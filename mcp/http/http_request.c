@@ -147,10 +147,9 @@ static const struct http_endpoint *choose(const struct http_requests *requests,
     return NULL;
 }
 
-static void abandoned(struct loop_watch *watch, uint32_t events)
+static void client_left(struct http_connection *connection)
 {
-    (void)events;
-    http_exchange_abandon(container_of(watch, struct http_exchange, gone));
+    http_exchange_abandon(connection->waiting);
 }
 
 static void link_exchange(struct http_requests *requests, struct http_exchange *exchange)
@@ -173,7 +172,6 @@ static enum MHD_Result begin_request(struct http_requests *requests,
         .turn = &requests->turn,
         .connection = connection,
         .body = BUFFER(LINE_IN_MAX),
-        .gone = {.fd = -1, .ready = abandoned},
     };
     *context = exchange;
     link_exchange(requests, exchange);
@@ -202,20 +200,22 @@ static void take_body(struct http_requests *requests, struct http_exchange *exch
     exchange->body_reserved += length;
 }
 
-/* EPOLLRDHUP is the client's end: nobody waits for an answer with half of a connection. */
 static void begin_answer(struct http_exchange *exchange)
 {
     struct http_connection *connection = http_connection_of(exchange->connection);
     exchange->state = HTTP_WAITING;
     if (exchange->is_too_large) {
         refuse_too_large(exchange);
-    } else if (exchange->is_server_full || connection == NULL ||
-               loop_watch(exchange->loop, &exchange->gone, connection->fd, EPOLLRDHUP) < 0) {
+    } else if (exchange->is_server_full || connection == NULL) {
         http_exchange_set_field(exchange, MHD_HTTP_HEADER_RETRY_AFTER, "1");
         http_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
                              "the server has no memory for this request now: try again");
+    } else if (connection->has_left) {
+        http_exchange_abandon(exchange);
     } else {
         http_connection_untime(connection);
+        connection->left = client_left;
+        connection->waiting = exchange;
         exchange->has_begun = true;
         exchange->endpoint->begin(exchange, exchange->endpoint->owner);
     }

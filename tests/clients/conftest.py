@@ -5,35 +5,15 @@ import pathlib
 import platform
 import shutil
 import subprocess
-import sys
 
 import pytest
 
+from support.python_clients import install, is_current, python_environment
+
 HERE = pathlib.Path(__file__).resolve().parent
-INSTALL_SECONDS_MAX = 600
 CLIENT_SECONDS_MAX = 180
 # This machine's, as packages of npm spell it.
 ARCHITECTURE = {"aarch64": "arm64", "x86_64": "x64"}.get(platform.machine(), platform.machine())
-
-
-unreachable = {}  # installers that have failed, and what they said: others would wait as long
-
-
-def install(*command, cwd):
-    """Runs an installer; without its registry there is nothing to test."""
-    installer = pathlib.Path(command[0]).name
-    if installer not in unreachable:
-        done = subprocess.run(command, cwd=cwd, text=True, stdin=subprocess.DEVNULL, check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=INSTALL_SECONDS_MAX)
-        if done.returncode == 0:
-            return
-        unreachable[installer] = " ".join(done.stdout.split())[-400:]
-    pytest.skip(f"could not install the client: {unreachable[installer]}")
-
-
-def is_current(stamp, wanted):
-    return stamp.exists() and stamp.read_bytes() == wanted.read_bytes()
 
 
 def npm_packages(build_directory, group, *programs):
@@ -59,21 +39,6 @@ def npm_packages(build_directory, group, *programs):
     return packages
 
 
-def python_environment(build_directory, name):
-    """The interpreter of a virtual environment; kept while its list of packages stays as it is."""
-    wanted = HERE / f"{name}.txt"
-    directory = build_directory / "clients" / name
-    stamp = directory / "installed"
-    if not is_current(stamp, wanted):
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        install(sys.executable, "-m", "venv", directory, cwd=HERE)
-        install(directory / "bin" / "pip", "install", "--quiet", "--no-compile", "-r", wanted,
-                cwd=HERE)
-        shutil.copy(wanted, stamp)
-    return directory / "bin" / "python"
-
-
 @pytest.fixture(scope="session")
 def node(build_directory):
     """A Node that is new enough for every client; that of Debian 12 is not."""
@@ -83,13 +48,13 @@ def node(build_directory):
 
 @pytest.fixture(scope="session")
 def python_sdk_1(build_directory):
-    return python_environment(build_directory, "python-sdk-1")
+    return python_environment(build_directory, HERE / "python-sdk-1.txt")
 
 
 @pytest.fixture(scope="session")
 def python_sdk_2(build_directory):
     """With fastmcp, which is built on it."""
-    return python_environment(build_directory, "python-sdk-2")
+    return python_environment(build_directory, HERE / "python-sdk-2.txt")
 
 
 @pytest.fixture(scope="session")

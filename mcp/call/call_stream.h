@@ -29,7 +29,8 @@ struct call_counts {
 struct call_stream_options {
     const struct settings *settings; /* borrowed; without sessions */
     const struct fleet_settings *fleet; /* borrowed; without an address, calls run here */
-    bool is_worker; /* the input may cancel calls, and everything ends with it */
+    bool
+        is_worker; /* the input may cancel calls, and everything ends with it; sandboxes are prewarmed */
     int input_fd, output_fd; /* borrowed */
     bool ordered; /* results in the order of the lines */
     /* Whether the result of a call, by its id as JSON text, is there already; NULL: of none. */

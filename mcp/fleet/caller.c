@@ -158,8 +158,9 @@ static void explain_unpublished(struct caller *caller, uint64_t number, natsStat
     bool is_there = sent_calls_next(&caller->calls, number - 1, &call) && call.number == number;
     if (code == JSStreamStoreFailedErr)
         fault_set(&fault, EAGAIN,
-                  "the queue of the pool %s is full: try again when some calls have ended",
-                  caller->broker->options->pool);
+                  "the queue of the pool %s is full, at most %" PRId64
+                  " calls: try again when some have ended",
+                  caller->broker->options->pool, (int64_t)caller->watch.queue_max);
     else if (s == NATS_NO_RESPONDERS)
         fault_set(&fault, ENOENT, "the pool %s has no queue: no worker has joined it",
                   caller->broker->options->pool);

@@ -85,6 +85,8 @@ static void look_at_stream(struct watch *watch)
     if (s != NATS_OK && s != NATS_NOT_FOUND)
         return;
     int64_t created = s == NATS_OK ? information->Created : 0;
+    if (s == NATS_OK && information->Config != NULL)
+        watch->queue_max = information->Config->MaxMsgs;
     jsStreamInfo_Destroy(information);
     bool is_new = watch->created != 0 && created != watch->created;
     watch->created = created;

@@ -13,6 +13,7 @@ struct watch {
     struct broker *broker;
     struct sent_calls *calls;
     int64_t created;    /* of the stream, as the broker says; 0: not known */
+    _Atomic int64_t queue_max; /* calls that the stream takes; 0: not known */
     int64_t checked_at; /* the reconnection after which the stream was looked at */
     int64_t asked_at[ENVIRONMENTS_MAX]; /* who has the image */
     pthread_t thread;

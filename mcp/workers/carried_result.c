@@ -369,6 +369,8 @@ int carried_result_read(const struct json_value *value, struct run_result *ret_r
 {
     OWNED(run_result_release) struct run_result result = {0};
     const struct json_value *lost = json_member(value, "files_lost");
+    if (lost == NULL || lost->type != JSON_BOOLEAN)
+        return refuse(fault, "files_lost");
     int r = read_choices(value, &result, fault);
     if (r == 0)
         r = read_numbers(value, &result, fault);
@@ -380,8 +382,6 @@ int carried_result_read(const struct json_value *value, struct run_result *ret_r
         r = read_files(value, "figures", RUN_FIGURES_MAX, &result.figures, fault);
     if (r == 0)
         r = read_files(value, "files", RUN_FILES_MAX, &result.files, fault);
-    if (r == 0 && (lost == NULL || lost->type != JSON_BOOLEAN))
-        r = refuse(fault, "files_lost");
     if (r == 0)
         r = read_network(value, &result, fault);
     if (r < 0)

@@ -3,7 +3,7 @@
 Snippets a second, and the processor time of one, all processors busy, in turn in each round:
 `code-sandbox-mcp batch` from its start to its end, and as many bare interpreters at once in the same image
 without any jail (tests/bench/bare.py). On a machine that others use, the processor time is the steadier
-figure. BENCH_ROUNDS=N takes N rounds (7). Not by root.
+figure. Then the same by way of workers: bench_workers.py. BENCH_ROUNDS=N takes N rounds (7). Not by root.
 """
 
 import json
@@ -93,6 +93,7 @@ def main():
                   f"{row['rate_ratio']:.2f} of bare; processor: bare {row['bare_processor_ms']:5.1f} ms, "
                   f"batch {row['batch_processor_ms']:5.1f} ms, {row['processor_ratio']:.2f} times bare", flush=True)
     interpreters.bare.close()
+    found["workers"] = measure_all()
     if len(sys.argv) > 2:
         pathlib.Path(sys.argv[2]).write_text(json.dumps(found, indent=1) + "\n")
 
@@ -101,5 +102,6 @@ if __name__ == "__main__":
     os.environ["CODE_SANDBOX_BUILD"] = sys.argv[1]
     from bench.bare import Bare
     from bench.bench_calls import tree_of
+    from bench.bench_workers import measure_all
     from support import mcp_client
     main()

@@ -88,7 +88,7 @@ def test_answers_are_those_of_runs_here(serve, start_worker, form):
 def test_the_corpus_gives_the_same_answers(serve, start_worker):
     """Byte for byte: all of it in test-all."""
     chosen = list(CORPUS)[::len(CORPUS) // sample_of("programs of the corpus on workers", len(CORPUS), len(CORPUS) // 12)]
-    start_worker("--python-image", "python")
+    start_worker("--python-image", "python", warm=2)
     options = ("--sessions", "0", "--warm", "0")
     there, here = serve(*options), serve(*options, local=True)
     for language, name in chosen:

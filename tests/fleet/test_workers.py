@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import statistics
 import time
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from support import images, mcp_client
 from support.batch import OPTIONS, Batch, line_of
 from support.nats import Client
+from support.sample import sample_of
 from support.workers import Worker
 
 CHANGING = {"duration_ms", "cpu_ms", "peak_memory_bytes", "peak_processes"}
@@ -111,11 +113,36 @@ def test_a_full_queue_refuses(start, start_worker, client, tmp_path):
     code = f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
     batch.write(*[line_of(code, "bash", id=number) for number in range(12)])
     refused = batch.wait_for(5)
-    assert {result["error"]["id"] for result in refused} == {"refused"} and "is full" in refused[0]["error"]["message"]
+    assert {result["error"]["id"] for result in refused} == {"refused"} and "is full, at most 5 calls" in refused[0]["error"]["message"]
     (tmp_path / "go").touch()
     assert batch.end() == 1
     assert sorted(result["id"] for result in batch.results) == list(range(12))
     assert sum("outcome" in result for result in batch.results) == 12 - sum("error" in result for result in batch.results) >= 5
+
+
+def test_an_overload_is_refused_at_once_and_slows_nothing_down(start, start_worker, client):
+    """Three times as many calls as the places can run; a queue of 20."""
+    made = client.api("STREAM.CREATE.csm-default", name="csm-default", subjects=["csm.run.default.*"], retention="workqueue",
+                      storage="memory", discard="new", max_msgs=20)
+    assert "error" not in made
+    places, seconds = 2, sample_of("seconds of overload", 60, 8)
+    start_worker("--parallel", str(places))
+    batch = start("--parallel", "256")
+    code = "sleep 0.4"
+    batch.write(*[line_of(code, "bash", id=f"alone {number}") for number in range(4)])
+    alone = statistics.median(result["duration_ms"] for result in batch.wait_for(4))
+    written = {}
+    for number in range(int(3 * places / 0.4 * seconds)):
+        written[number] = time.monotonic()
+        batch.write(line_of(code, "bash", id=number))
+        time.sleep(0.4 / places / 3)
+    taken_at = time.monotonic()
+    refused = [result for result in list(batch.results) if "error" in result]
+    assert len(refused) > len(written) / 6 and taken_at - written[0] > seconds * 0.9
+    assert all("is full, at most 20 calls" in result["error"]["message"] for result in refused)
+    assert batch.end(120) == 1 and len(batch.results) == len(written) + 4
+    ran = [result["duration_ms"] for result in batch.results[4:] if "outcome" in result]
+    assert statistics.median(ran) <= 1.5 * alone
 
 
 def test_what_the_broker_cannot_carry_is_refused_and_results_come_in_parts(start_broker, stack):

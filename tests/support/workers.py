@@ -10,12 +10,12 @@ IMAGES = ("--python-image", "python-slim")
 
 
 class Worker:
-    """`code-sandbox-mcp worker`, and code-sandbox-mcp-fleet that it starts."""
+    """`code-sandbox-mcp worker`, and code-sandbox-mcp-fleet that it starts; `before`: words before the program's name."""
 
-    def __init__(self, broker, *options, url=None, waits=True):
-        self.process = subprocess.Popen([mcp_client.program_path(), "worker", "--nats", url or broker.url, *IMAGES, *options],
+    def __init__(self, broker, *options, url=None, waits=True, warm=0, before=()):
+        self.process = subprocess.Popen([*before, mcp_client.program_path(), "worker", "--nats", url or broker.url, *IMAGES, *options],
                                         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                        env=mcp_client.environment_of())
+                                        env=mcp_client.environment_of(SANDBOX_WARM=str(warm)))
         self.pid, self.said, self.ready = self.process.pid, "", threading.Event()
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()

@@ -7,6 +7,9 @@ import subprocess
 
 import pytest
 
+from support.nats import Broker
+from support.workers import Worker
+
 HERE = pathlib.Path(__file__).resolve().parent
 PING_MILLISECONDS_MAX = 50  # what is promised; asserted of the best, the median is printed
 TALK_SECONDS_MAX = 400
@@ -43,3 +46,16 @@ def test_python_sdk_2_gets_right_answers(python_sdk_2, server_path, talk, era):
 
 def test_fastmcp_gets_right_answers(python_sdk_2, server_path, talk):
     talk(python_sdk_2, HERE / "talk.py", "fastmcp", server_path)
+
+
+def test_python_sdk_1_gets_right_answers_of_workers(python_sdk_1, server_path, talk, tmp_path):
+    """The same conversation, run by a worker."""
+    broker = Broker(tmp_path, "max_payload: 8388608")
+    try:
+        worker = Worker(broker, "--python-image", "python", warm=2)
+        try:
+            talk(python_sdk_1, HERE / "talk.py", "mcp-1", server_path, "--workers", broker.url)
+        finally:
+            worker.stop()
+    finally:
+        broker.stop()

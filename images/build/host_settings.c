@@ -1,8 +1,8 @@
 #include "images/build/host_settings.h"
 
 #include "images/base/file.h"
+#include "images/store/xdg.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/base/xdg.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 
 #include "images/base/file.h"
 #include "images/base/subprocess.h"
+#include "images/store/xdg.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/base/xdg.h"
 
 #include <stdio.h>
 #include <string.h>

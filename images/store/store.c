@@ -3,10 +3,10 @@
 #include "images/store/catalog.h"
 #include "images/store/image_record.h"
 #include "images/store/layer_store.h"
+#include "images/store/xdg.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
-#include "sandbox/base/xdg.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

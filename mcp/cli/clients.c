@@ -1,8 +1,8 @@
 #include "mcp/cli/clients.h"
 
+#include "images/store/xdg.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/base/xdg.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,11 +1,11 @@
 #include "mcp/settings/configuration.h"
+#include "images/store/xdg.h"
 #include "mcp/base/bounds.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/small_file.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
-#include "sandbox/base/xdg.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 #include "mcp/settings/network_presets.h"
 
+#include "images/store/xdg.h"
 #include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
 #include "mcp/settings/small_file.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/base/xdg.h"
 
 #include <glob.h>
 #include <stdio.h>

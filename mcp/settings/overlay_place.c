@@ -1,7 +1,7 @@
 #include "mcp/settings/overlay_place.h"
 
+#include "images/store/xdg.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/base/xdg.h"
 #include "sandbox/jail/folders/folder_probe.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 #include "mcp/settings/settings_read.h"
 #include "images/store/store.h"
+#include "images/store/xdg.h"
 #include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
 #include "mcp/settings/configuration.h"
@@ -8,7 +9,6 @@
 #include "mcp/settings/small_file.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
-#include "sandbox/base/xdg.h"
 #include "sandbox/jail/filter.h"
 
 #include <errno.h>

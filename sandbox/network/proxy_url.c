@@ -2,8 +2,8 @@
 
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/network/address.h"
 #include "sandbox/base/percent.h"
+#include "sandbox/network/address.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  *
  * Side: parent.  Source: XDG Base Directory Specification 0.8.
  */
-#ifndef SANDBOX_BASE_XDG_H
-#define SANDBOX_BASE_XDG_H
+#ifndef IMAGES_STORE_XDG_H
+#define IMAGES_STORE_XDG_H
 
 /* $HOME if it is absolute, else the home of the passwd entry; NULL: there is none. Borrowed. */
 const char *xdg_home(void);

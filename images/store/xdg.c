@@ -1,4 +1,4 @@
-#include "sandbox/base/xdg.h"
+#include "images/store/xdg.h"
 
 #include <errno.h>
 #include <pwd.h>

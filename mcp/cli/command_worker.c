@@ -135,6 +135,8 @@ static int read_options(struct worker_options *options, int operands, char **arg
         r = settings_read(&options->settings, fault);
     options->fleet = options->settings.fleet;
     options->fleet.url = (char *)options->broker;
+    /* Calls run here, whatever the front ends of this machine are told. */
+    memory_release(&options->settings.fleet.url);
     options->fleet.name = options->name;
     if (r == 0)
         r = fleet_settings_check(&options->fleet, fault);

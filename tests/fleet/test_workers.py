@@ -85,6 +85,16 @@ def test_calls_wait_for_a_worker_with_their_image(run, start_worker, tmp_path, s
     assert run([line_of("echo 1", "bash")])[0] == 0
 
 
+def test_a_worker_runs_calls_itself(run, start_worker, broker, monkeypatch):
+    """Also where front ends of its machine have theirs run by workers; these heed the variable."""
+    monkeypatch.setenv("SANDBOX_WORKERS", broker.url)
+    start_worker()
+    assert run([line_of("print(1)")])[1][0]["stdout"] == "1\n"
+    done = mcp_client.run_program("run", *OPTIONS, "--language", "python", "-", input=b"print(2)")
+    assert done.stdout == b"2\n"
+    assert b"workers 1" in mcp_client.run_program("doctor", *OPTIONS).stdout
+
+
 def test_without_workers_calls_are_refused_at_once(run, start_worker):
     status, results, batch = run([line_of("print(1)")] * 3)
     assert status == 1 and batch.seconds < 10

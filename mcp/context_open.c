@@ -25,6 +25,7 @@ int context_open(struct context *context, const struct settings *settings, struc
         .directory = {settings->files_dir, false},
     };
     context->launcher.warm = settings->engine.warm;
+    context->launcher.has_templates = true;
     int r = loop_open(&context->loop);
     if (r < 0)
         return fault_set(fault, -r, "starting the server: %m");

@@ -8,7 +8,7 @@
 #include "sandbox/run_inputs.h"
 #include "sandbox/run_list.h"
 #include "sandbox/session_state.h"
-#include "sandbox/warm_pool.h"
+#include "sandbox/warm/warm_pool.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -228,6 +228,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->cgroup_use = options->cgroup;
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
+    engine->host.has_templates = options->templates;
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
     engine->host.uppers = UPPER_STORE_NONE;
     engine->host.roots = RUN_ROOT_STORE_NONE;
@@ -291,8 +292,7 @@ void engine_free(struct engine *engine)
     upper_store_close(&engine->host.uppers);
     run_root_store_close(&engine->host.roots);
     cgroup_delegation_release(&engine->host.cgroups);
-    filter_release(&engine->host.filter);
-    filter_additions_release(&engine->host.additions);
+    sandbox_host_release_filters(&engine->host);
     network_free(engine->host.network);
     free(engine);
 }

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/heap.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/forks/fork.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -29,6 +30,13 @@ int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile, 
     /* Releases libseccomp's memory: half of the pages whose tables each clone must copy. */
     heap_trim();
     return r;
+}
+
+void sandbox_host_release_filters(struct sandbox_host *host)
+{
+    filter_release(&host->filter);
+    filter_release(&host->template_filter);
+    filter_additions_release(&host->additions);
 }
 
 void sandbox_host_lower_limits(const struct sandbox_host *host, struct run_limits *limits)
@@ -107,6 +115,40 @@ static int make_root(struct limited_sandbox *limited, struct sandbox_host *host,
     return 0;
 }
 
+int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *host,
+                         const struct sandbox_template *template, int template_fd,
+                         struct fault *fault)
+{
+    struct jail_plan plan;
+    plan_set_filter(template->plan, &host->filter, &host->additions);
+    plan_fork(template->plan, &plan);
+    int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
+                         &template->limits, fault);
+    if (r == 0)
+        r = make_link(limited, host, &plan, fault);
+    if (r == 0)
+        r = sandbox_fork(template_fd, &plan, &host->id_map, limiter_cgroup_fd(&limited->limiter),
+                         &limited->sandbox, fault);
+    return r;
+}
+
+int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandbox_host *host,
+                                   const struct sandbox_template *template, struct fault *fault)
+{
+    struct template_plan plan;
+    int r = host->template_filter.length == 0
+                ? filter_compile_template(&host->template_filter, fault)
+                : 0;
+    if (r == 0)
+        r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
+                         &template->limits, fault);
+    if (r < 0)
+        return r;
+    plan_template(template->plan, &host->template_filter, &plan);
+    return sandbox_spawn(&plan.jail, &host->id_map, limiter_cgroup_fd(&limited->limiter),
+                         &limited->sandbox, fault);
+}
+
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
                           const struct sandbox_template *template, struct fault *fault)
 {
@@ -157,4 +199,7 @@ void limited_sandbox_release(struct limited_sandbox *limited)
     run_root_give_back(limited->root);
     limited->root = NULL;
     fd_close(&limited->link_fd);
+    if (limited->origin.release != NULL)
+        limited->origin.release(limited->origin.data);
+    limited->origin = (struct run_hold){0};
 }

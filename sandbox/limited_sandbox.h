@@ -24,6 +24,8 @@ struct sandbox_host {
     enum tier tier;
     struct filter filter;
     struct filter_additions additions; /* of tiers without namespaces */
+    bool has_templates;                /* forks of an interpreter take the place of starts */
+    struct filter template_filter;     /* of those; empty until the first */
     struct id_map id_map;
     struct cgroup_delegation cgroups;
     struct engine_enforcement enforcement;
@@ -38,6 +40,8 @@ struct sandbox_host {
  */
 int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile,
                                 struct fault *fault);
+
+void sandbox_host_release_filters(struct sandbox_host *host);
 
 /*
  * Reduces limits to what the cgroups around this server allow, as far as that is known; init is one
@@ -61,14 +65,23 @@ struct limited_sandbox {
     int link_fd; /* to the broker of the network; -1: it has no network */
     struct upper_directory uppers; /* of overlay folders, if they are on disk */
     struct run_root *root; /* owned; NULL: the jail has mounts */
+    struct run_hold origin; /* owned: what it was made by, if that must outlive it */
 };
 
 #define LIMITED_SANDBOX_NONE                                                                       \
-    ((struct limited_sandbox){SANDBOX_NONE, LIMITER_NONE, -1, UPPER_DIRECTORY_NONE, NULL})
+    ((struct limited_sandbox){                                                                     \
+        SANDBOX_NONE, LIMITER_NONE, -1, UPPER_DIRECTORY_NONE, NULL, {NULL, NULL}})
 
 /* 0; or a negative errno with its fault: then limited_sandbox_release() cleans up. */
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
                           const struct sandbox_template *template, struct fault *fault);
+
+/* The same, by a fork of the template that has this socket; and the template itself. */
+int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *host,
+                         const struct sandbox_template *template, int template_fd,
+                         struct fault *fault);
+int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandbox_host *host,
+                                   const struct sandbox_template *template, struct fault *fault);
 
 /* Asks what became of its network since the last time. `is_end`: no process of the sandbox is left. */
 void limited_sandbox_ask_network(const struct limited_sandbox *limited, bool is_end);

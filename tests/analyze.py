@@ -55,7 +55,7 @@ ACCEPTED = {
     ("sandbox/limits/pss.c", "-Wanalyzer-fd-leak"): CLOSED,
     ("sandbox/network/broker/relay.c", "-Wanalyzer-malloc-leak"): "the direction keeps it, until forget_kept()",
     ("sandbox/network/policy_rule.c", "memleak"): "OWNED_MEMORY frees the copy, parts of which are pointed to",
-    ("sandbox/warm_pool.c", "-Wanalyzer-use-after-free"):
+    ("sandbox/warm/warm_pool.c", "-Wanalyzer-use-after-free"):
         "a prewarmed sandbox leaves the list of its kind before it is freed",
     ("sandbox/limits/scope_request.c", "-Wanalyzer-fd-leak"): CLOSED,
     ("tests/bench/bench-report.c", "resourceLeak"):

@@ -63,13 +63,17 @@ LAYERS = {
     "images/unpack": ("images/store", "images/base", "sandbox/jail", "sandbox/base"),
     "images/store": ("images/base", "sandbox/jail", "sandbox/base"),
     "images/base": ("sandbox/jail", "sandbox/base"),
-    "sandbox": ("sandbox/network", "sandbox/roots", "sandbox/jail", "sandbox/jail/child", "sandbox/jail/folders", "sandbox/limits", "sandbox/base"),
+    "images/runners/python": ("sandbox/jail/child", "sandbox/jail"),
+    "sandbox": ("sandbox/warm", "sandbox/network", "sandbox/roots", "sandbox/jail", "sandbox/jail/forks", "sandbox/jail/child", "sandbox/jail/folders", "sandbox/limits", "sandbox/base"),
+    "sandbox/warm": ("sandbox", "sandbox/jail", "sandbox/jail/child", "sandbox/jail/forks", "sandbox/limits", "sandbox/base"),
     "sandbox/roots": ("sandbox/jail", "sandbox/jail/child", "sandbox/base"),
     "sandbox/network": ("sandbox/base",),
     "sandbox/network/broker": ("sandbox/network", "sandbox/jail", "sandbox/base", "seccomp-profiles"),
     "seccomp-profiles": ("sandbox/jail", "sandbox/base"),
     "sandbox/jail/folders": ("sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
-    "sandbox/jail": ("sandbox/jail/child", "sandbox/jail/folders", "sandbox/network", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
+    "sandbox/jail/forks": ("sandbox/jail", "sandbox/jail/channels", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
+    "sandbox/jail/channels": ("sandbox/jail", "sandbox/jail/child", "sandbox/base"),
+    "sandbox/jail": ("sandbox/jail/child", "sandbox/jail/channels", "sandbox/jail/folders", "sandbox/network", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
     "sandbox/jail/child": ("sandbox/network",),
     "sandbox/limits": ("sandbox/base",),
     "sandbox/scope": ("sandbox/base",),
@@ -78,7 +82,7 @@ LAYERS = {
 # Headers for the other files of their folder only.
 PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/limited_sandbox.h",
            "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h", "sandbox/run_state.h",
-           "sandbox/session_link.h", "sandbox/session_state.h", "sandbox/stdin_pump.h", "sandbox/warm_pool.h")
+           "sandbox/session_link.h", "sandbox/session_state.h", "sandbox/stdin_pump.h")
 
 
 def sources(*suffixes):
@@ -163,7 +167,7 @@ def check_layers(_build):
             match = re.match(r'#include "(([^"]+)/[^"/]+)"', line)
             if match and match[2] not in (folder, *LAYERS[folder]):
                 yield f"{name_of(path)}:{number}: {folder} may not include from {match[2]}"
-            if match and match[1] in PRIVATE and match[2] != folder:
+            if match and match[1] in PRIVATE and match[2] not in (folder, str(pathlib.PurePath(folder).parent)):
                 yield f"{name_of(path)}:{number}: {match[1]} is private to its folder"
 
 

@@ -36,6 +36,7 @@ int call_site_open(struct call_site *site, struct loop *loop, const struct setti
         .link = {.process = FLEET_PROCESS_NONE, .channel = CHANNEL_NONE},
         .is_elsewhere = fleet->url != NULL,
     };
+    site->launcher.has_templates = true;
     int r = checker_open(&site->checker, loop, settings, fault);
     if (r == 0)
         r = metrics_file_open(&site->metrics, fault);

@@ -108,6 +108,7 @@ static int ensure_engine(struct launcher *launcher, struct fault *fault)
     struct engine_options options = settings->engine;
     options.scope_program = launcher->scope_program;
     options.warm = launcher->warm;
+    options.templates = launcher->has_templates && settings->template == SWITCH_AUTO;
     options.network_policy = settings->network.mode != NETWORK_OFF ? &settings->network : NULL;
     if (options.network_policy != NULL && launcher->network_program == NULL) {
         int r = helpers_find(NETWORK_PROGRAM, NETWORK_FOLDER, &launcher->network_program);
@@ -156,13 +157,15 @@ static void release_start(void *data)
     free(start);
 }
 
-static int make_python_start(const struct settings *settings, const char *program,
+static int make_python_start(const struct launcher *launcher, const char *program,
                              const char *const *environment, const struct image *image,
                              struct image_start *start, struct fault *fault)
 {
+    const struct settings *settings = launcher->settings;
     const struct python_wishes wishes = {
         .modules = settings->preload,
         .figures = !settings->no_images,
+        .template = launcher->has_templates && settings->template == SWITCH_AUTO,
         .environment = environment,
     };
     start->python = calloc(1, sizeof(*start->python));
@@ -175,7 +178,6 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
                          const char *const *environment, struct used_image *used,
                          const struct image_start **ret_start, struct fault *fault)
 {
-    const struct settings *settings = launcher->settings;
     const struct buffer *certificates = &launcher->certificates[language_id(language)].all;
     *ret_start = used->annex.data;
     if (*ret_start != NULL)
@@ -189,7 +191,7 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
     if (r < 0)
         fault_set(fault, -r, "starting a run: %m");
     if (r == 0 && language_id(language) == LANGUAGE_PYTHON)
-        r = make_python_start(settings, language->argv[0], environment, &used->image, start, fault);
+        r = make_python_start(launcher, language->argv[0], environment, &used->image, start, fault);
     if (r < 0) {
         release_start(start);
         return r;
@@ -199,17 +201,32 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
     return 0;
 }
 
+/* What a run_spec borrows until it is submitted. */
+struct preparation {
+    struct used_image *used; /* owned, until the run has taken it over */
+    const char **environment;
+    struct home_file files[START_FILES_MAX];
+    struct run_template template;
+};
+
+static void preparation_release(struct preparation *preparation)
+{
+    image_use_end(preparation->used);
+    free(preparation->environment);
+}
+
 /*
  * The files of all runs of an image: certificates, and what the interpreter of a run does before the
  * snippet, if it is Python. Their number, or a negative errno.
  */
 static int start_files(struct launcher *launcher, const struct snippet *snippet,
-                       const char *const *environment, struct used_image *used,
-                       struct home_file files[static START_FILES_MAX], struct fault *fault)
+                       struct preparation *preparation, struct fault *fault)
 {
     const struct settings *settings = launcher->settings;
+    struct home_file *files = preparation->files;
     const struct image_start *start = NULL;
-    int r = prepare_start(launcher, snippet->language, environment, used, &start, fault);
+    int r = prepare_start(launcher, snippet->language, preparation->environment, preparation->used,
+                          &start, fault);
     if (r < 0 || start == NULL)
         return r;
     size_t count = 0;
@@ -224,7 +241,10 @@ static int start_files(struct launcher *launcher, const struct snippet *snippet,
         .space_warm = settings->limits.disk_bytes,
         .space_cold = space_beside(snippet, settings->limits.disk_bytes),
     };
-    return (int)(count + python_start_fit(start->python, &room, files + count));
+    size_t fitting = python_start_fit(start->python, &room, files + count);
+    if (fitting == start->python->count)
+        preparation->template = start->python->template;
+    return (int)(count + fitting);
 }
 
 /* Whether an interpreter that waits for this program does what one does that finds all of it. */
@@ -238,19 +258,6 @@ static bool may_be_warm(const struct snippet *snippet)
             if (strcmp(snippet->inputs[i].name, *name) == 0)
                 return false;
     return language->may_be_warm && code_reading_is_once(snippet->code, snippet->length);
-}
-
-/* What a run_spec borrows until it is submitted. */
-struct preparation {
-    struct used_image *used; /* owned, until the run has taken it over */
-    const char **environment;
-    struct home_file files[START_FILES_MAX];
-};
-
-static void preparation_release(struct preparation *preparation)
-{
-    image_use_end(preparation->used);
-    free(preparation->environment);
 }
 
 /* Opens the image, and makes the engine when it is first needed. */
@@ -273,8 +280,7 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
     preparation->environment = merge_environment(launcher, image, language);
     if (preparation->environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
-    int file_count = start_files(launcher, snippet, preparation->environment, preparation->used,
-                                 preparation->files, fault);
+    int file_count = start_files(launcher, snippet, preparation, fault);
     if (file_count < 0)
         return file_count;
     *ret_spec = (struct run_spec){
@@ -289,6 +295,7 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
         .home_link_count = image->home_link_count,
         .home_files = preparation->files,
         .home_file_count = (size_t)file_count,
+        .template = preparation->template,
         .folders = &launcher->settings->folders,
         .code_name = language->code_name,
         .code = snippet->code,

@@ -28,10 +28,11 @@ struct launcher {
     struct remote remote;            /* of --workers */
     struct used_images used;         /* by runs that go on */
     uint64_t warm;                   /* engine_options.warm; a server's */
-    char *scope_program;             /* owned; NULL: not looked for yet, or not there */
-    char *network_program;           /* the same, of the network's broker */
-    unsigned holds;                  /* of enum hold */
-    bool is_released;                /* so that nothing that was started is left */
+    bool has_templates; /* many snippets may come: engine_options.templates, if wanted */
+    char *scope_program; /* owned; NULL: not looked for yet, or not there */
+    char *network_program; /* the same, of the network's broker */
+    unsigned holds; /* of enum hold */
+    bool is_released; /* so that nothing that was started is left */
     struct certificates certificates[LANGUAGE_COUNT]; /* owned; of the image each was last run on */
 };
 

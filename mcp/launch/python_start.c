@@ -4,6 +4,8 @@
 #include "images/runners/python/preload-program.h"
 #include "images/runners/python/start-bytecode.h"
 #include "images/runners/python/start-program.h"
+#include "images/runners/python/template-library.h"
+#include "images/runners/python/template-program.h"
 #include "images/store/image_program.h"
 #include "mcp/base/bounds.h"
 #include "sandbox/base/buffer.h"
@@ -28,6 +30,8 @@
 
 /* preload_check() has seen to no quote in the names of the modules. */
 #define PRELOAD_FORMAT "%.*s\npreload('%s'.split(','))\n"
+#define TEMPLATE_FORMAT "%.*s\nmake_template([it for it in '%s'.split(',') if it])\n"
+#define PRELOAD_NAME "preload.py" /* what start.py looks for */
 
 /* python3.N, with t of an interpreter without a global lock. */
 static bool is_versioned(const char *name)
@@ -62,14 +66,12 @@ __attribute__((format(printf, 2, 3))) static char *own_text(struct python_start 
 }
 
 /* bytes: owned by `start`, or NULL for want of memory. */
-static int add_file(struct python_start *start, const char *version, const char *name,
-                    struct home_file file)
+static int make_file(struct python_start *start, const char *version, const char *name,
+                     struct home_file *file)
 {
-    file.path = own_text(start, ".local/lib/%s/site-packages/%s", version, name);
-    if (file.path == NULL || file.bytes == NULL)
-        return -ENOMEM;
-    start->files[start->count++] = file;
-    return 0;
+    file->is_start = true;
+    file->path = own_text(start, ".local/lib/%s/site-packages/%s", version, name);
+    return file->path == NULL || file->bytes == NULL ? -ENOMEM : 0;
 }
 /* Source of marshal, r_string(): the length, in 32 bits that begin with the lowest; and the bytes. */
 static int append_constant(struct buffer *file, const char *bytes)
@@ -123,7 +125,8 @@ static const struct start_bytecode *find_bytecode(const char *version)
 }
 
 /* start.py, with the text of figures.py, "" for none. A compiled file needs no source beside it. */
-static int add_hook(struct python_start *start, const char *version, const char *figures)
+static int make_hook(struct python_start *start, const char *version, const char *figures,
+                     struct home_file *ret_file)
 {
     OWNED(buffer_release) struct buffer file = BUFFER(HOOK_SIZE_MAX);
     const struct start_bytecode *bytecode = find_bytecode(version);
@@ -131,19 +134,34 @@ static int add_hook(struct python_start *start, const char *version, const char 
         bytecode != NULL ? write_compiled(&file, bytecode, figures) : write_source(&file, figures);
     if (r < 0)
         return r;
-    struct home_file hook = {.length = file.length};
-    hook.bytes = own(start, pointer_take(&file.data));
-    return add_file(start, version, bytecode != NULL ? "usercustomize.pyc" : "usercustomize.py",
-                    hook);
+    *ret_file = (struct home_file){.length = file.length};
+    ret_file->bytes = own(start, pointer_take(&file.data));
+    return make_file(start, version, bytecode != NULL ? "usercustomize.pyc" : "usercustomize.py",
+                     ret_file);
 }
 
-static int add_preload(struct python_start *start, const char *version, const char *modules)
+static int make_program(struct python_start *start, const char *version, const char *text,
+                        struct home_file *ret_file)
 {
-    const char *text =
-        own_text(start, PRELOAD_FORMAT, (int)sizeof(preload_program), preload_program, modules);
-    const struct home_file file = {
+    *ret_file = (struct home_file){
         .bytes = text, .length = text != NULL ? strlen(text) : 0, .warm_only = true};
-    return add_file(start, version, "preload.py", file);
+    return make_file(start, version, PRELOAD_NAME, ret_file);
+}
+
+/* In the place of what would only preload. Only versions that it has been tried with. */
+static int add_template(struct python_start *start, const char *version, const char *modules,
+                        const struct home_file *hook)
+{
+    if (find_bytecode(version) == NULL)
+        return 0;
+    const char *text = own_text(start, TEMPLATE_FORMAT, (int)sizeof(template_program),
+                                template_program, modules != NULL ? modules : "");
+    start->template_files[0] = *hook;
+    int r = make_program(start, version, text, &start->template_files[1]);
+    if (r == 0)
+        start->template = (struct run_template){start->template_files, PYTHON_START_FILES_MAX,
+                                                template_library, sizeof(template_library)};
+    return r;
 }
 
 static int add_files(const struct python_wishes *wishes, const char *version,
@@ -157,8 +175,16 @@ static int add_files(const struct python_wishes *wishes, const char *version,
     if (figures == NULL)
         return -ENOMEM;
     start->has_figures = wishes->figures;
-    int r = add_hook(start, version, figures);
-    return r < 0 || wishes->modules == NULL ? r : add_preload(start, version, wishes->modules);
+    struct home_file hook;
+    int r = make_hook(start, version, figures, &hook);
+    if (r == 0 && (wishes->figures || wishes->modules != NULL))
+        start->files[start->count++] = hook;
+    if (r == 0 && wishes->modules != NULL)
+        r = make_program(start, version,
+                         own_text(start, PRELOAD_FORMAT, (int)sizeof(preload_program),
+                                  preload_program, wishes->modules),
+                         &start->files[start->count++]);
+    return r < 0 || !wishes->template ? r : add_template(start, version, wishes->modules, &hook);
 }
 
 /* The value that counts, the last one; or NULL. */
@@ -213,7 +239,8 @@ int python_start_make(const struct image *image, const char *program,
 {
     *start = (struct python_start){0};
     OWNED_MEMORY char *version = NULL;
-    if ((wishes->modules == NULL && !wishes->figures) || !is_looked_at(wishes->environment))
+    bool is_wanted = wishes->modules != NULL || wishes->figures || wishes->template;
+    if (!is_wanted || !is_looked_at(wishes->environment))
         return 0;
     int r = image_program_name(image, program, &version, fault);
     if (r != 0 || !is_versioned(version))

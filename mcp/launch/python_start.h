@@ -20,13 +20,16 @@ struct python_start {
     struct home_file files[PYTHON_START_FILES_MAX];
     size_t count;
     bool has_figures;
-    char *texts[2 * PYTHON_START_FILES_MAX + 1];
+    struct run_template template; /* without files: this Python cannot be one */
+    struct home_file template_files[PYTHON_START_FILES_MAX];
+    char *texts[4 * PYTHON_START_FILES_MAX + 1];
     size_t text_count;
 };
 
 /* What is wanted of it. */
 struct python_wishes {
     const char *modules; /* that prewarmed sandboxes import (preload_check()), or NULL */
+    bool template;       /* whether forks of one interpreter are wanted */
     bool figures;        /* whether figures are handed over: as files of RUN_FIGURES_PATH */
     const char *const *environment; /* of the runs, NULL-terminated; the last of a name counts */
 };

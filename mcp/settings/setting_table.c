@@ -26,6 +26,8 @@ static const char *const network_modes[] = {
 static const char *const tiers[] = {
     [TIER_F] = "none", [TIER_P] = "P", [TIER_C] = "C", [TIER_L] = "L", NULL};
 
+static const char *const switches[] = {[SWITCH_OFF] = "off", [SWITCH_AUTO] = "auto", NULL};
+
 static const char *const log_levels[] = {[LOG_WARNINGS] = "warning", [LOG_CALLS] = "info", NULL};
 static const char *const log_formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
 
@@ -127,6 +129,10 @@ const struct option settings_of_many[] = {
      settings_remember,
      SETTING(SETTING_COUNT, "SANDBOX_PARALLEL", "parallel", AT(engine.parallel), .low = 1,
              .high = PARALLEL_MAX)},
+    {"--template", "auto|off",
+     "auto: make Python sandboxes by forks of one\ninterpreter; off: start each (the default)",
+     settings_remember,
+     SETTING(SETTING_CHOICE, "SANDBOX_TEMPLATE", "template", AT(template), .choices = switches)},
     {"--metrics-file", "FILE",
      "keep counts of runs in FILE, in the OpenMetrics\nformat, for a node_exporter",
      settings_remember,

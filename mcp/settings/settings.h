@@ -30,6 +30,11 @@ enum result_format {
     RESULT_STRUCTURED, /* plain lines, and structuredContent beside them */
 };
 
+enum switch_choice {
+    SWITCH_OFF,
+    SWITCH_AUTO, /* where it can be */
+};
+
 /* One option of the command line. */
 struct said {
     const struct option *option;
@@ -42,6 +47,7 @@ struct settings {
         engine; /* complete but for scope_program; profile is borrowed from below */
     int64_t wall_max_ms;      /* the most that a call may ask for; 0 until settings_read() */
     char *preload;            /* owned; modules that those of Python have imported; or NULL */
+    unsigned template;       /* enum switch_choice */
     uint64_t sessions;       /* alive at once; 0: the tools have none */
     int64_t session_idle_ms; /* after which one ends */
     enum result_format result_format;

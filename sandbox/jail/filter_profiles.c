@@ -4,24 +4,30 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/default-filter-polled.h"
 #include "sandbox/jail/default-filter.h"
+#include "sandbox/jail/template-filter.h"
 #include "seccomp-profiles/build-profile.h"
 #include "seccomp-profiles/default-profile.h"
 #include "seccomp-profiles/same-user-profile.h"
 #include "seccomp-profiles/shared-profile.h"
+#include "seccomp-profiles/template-profile.h"
 #include "seccomp-profiles/unpack-profile.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* Compiled when this program was built, which spares each run some milliseconds. */
-static const struct {
+#define COMPILED(filter) filter, ARRAY_LENGTH(filter)
+
+/* Compiled when this program was built, which spares each run some milliseconds; empty if that could not be. */
+struct compiled {
     const char *without;
     const struct sock_filter *code;
     unsigned short length;
-} compiled[] = {
-    {NULL, default_filter, ARRAY_LENGTH(default_filter)},
-    {FILTER_UNPOLLED_CALL, default_filter_polled, ARRAY_LENGTH(default_filter_polled)},
+};
+
+static const struct compiled defaults[] = {
+    {NULL, COMPILED(default_filter)},
+    {FILTER_UNPOLLED_CALL, COMPILED(default_filter_polled)},
 };
 
 static bool is_same(const char *one, const char *other)
@@ -29,21 +35,34 @@ static bool is_same(const char *one, const char *other)
     return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
 }
 
+static int copy_compiled(const struct compiled *compiled, struct filter *ret_filter,
+                         struct fault *fault)
+{
+    size_t size = compiled->length * sizeof(compiled->code[0]);
+    struct sock_filter *code = malloc(size);
+    if (code == NULL)
+        return fault_set(fault, ENOMEM, "out of memory for the seccomp filter");
+    memcpy(code, compiled->code, size);
+    *ret_filter = (struct filter){code, compiled->length};
+    return 0;
+}
+
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(compiled); i++) {
-        if (!is_same(compiled[i].without, without) || compiled[i].length == 0)
-            continue;
-        size_t size = compiled[i].length * sizeof(compiled[i].code[0]);
-        struct sock_filter *code = malloc(size);
-        if (code == NULL)
-            return fault_set(fault, ENOMEM, "out of memory for the seccomp filter");
-        memcpy(code, compiled[i].code, size);
-        *ret_filter = (struct filter){code, compiled[i].length};
-        return 0;
-    }
+    for (size_t i = 0; i < ARRAY_LENGTH(defaults); i++)
+        if (is_same(defaults[i].without, without) && defaults[i].length > 0)
+            return copy_compiled(&defaults[i], ret_filter, fault);
     return filter_compile(default_profile_json, sizeof(default_profile_json), without, ret_filter,
                           fault);
+}
+
+int filter_compile_template(struct filter *ret_filter, struct fault *fault)
+{
+    const struct compiled compiled = {NULL, COMPILED(template_filter)};
+    return compiled.length > 0
+               ? copy_compiled(&compiled, ret_filter, fault)
+               : filter_compile(template_profile_json, sizeof(template_profile_json), NULL,
+                                ret_filter, fault);
 }
 
 int filter_additions_compile(enum tier tier, struct filter_additions *ret_additions,

@@ -4,8 +4,8 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/core_pattern.h"
 #include "sandbox/jail/id_map.h"
+#include "sandbox/jail/plan_state.h"
 #include "sandbox/jail/rootfs.h"
-#include "sandbox/jail/text_list.h"
 #include "sandbox/limits/limits.h"
 
 #include <inttypes.h>
@@ -38,20 +38,6 @@ static const struct plan_path_rights path_rights[] = {
 /* What every program gets; the image and the operator may add to it and replace it. */
 static const char *const base_environment[] = {
     "PATH=" JAIL_PATH, "HOME=" JAIL_HOME, "USER=sandbox", "LOGNAME=sandbox", "LANG=C.UTF-8",
-};
-
-struct plan {
-    struct jail_plan jail;
-    struct text_list texts;
-    struct plan_rlimit rlimits[PLAN_BASE_RLIMITS + 5];
-    struct plan_link *home_links; /* owned */
-    struct plan_file *home_files; /* owned */
-    struct plan_folder *folders; /* owned; the strings are those of run_spec.folders */
-    struct plan_path_rights *path_rights; /* owned */
-    size_t warm_file_count;       /* of them, if the sandbox is prewarmed: all */
-    char **argv;                  /* owned; the strings are texts */
-    char **programs;
-    char **environment;
 };
 
 static size_t list_length(const char *const *list)
@@ -191,6 +177,25 @@ static int plan_home_links(struct plan *plan, const struct run_spec *spec, struc
     return 0;
 }
 
+/* The same as the forks have, and those that make it a template. */
+static int plan_template_files(struct plan *plan, const struct run_spec *spec)
+{
+    const struct run_template *source = &spec->template;
+    plan->template = *source;
+    if (source->file_count == 0)
+        return 0;
+    plan->template_files =
+        calloc(plan->fork_file_count + source->file_count, sizeof(struct plan_file));
+    if (plan->template_files == NULL)
+        return -ENOMEM;
+    memcpy(plan->template_files, plan->home_files,
+           plan->fork_file_count * sizeof(struct plan_file));
+    for (size_t i = 0; i < source->file_count; i++)
+        plan->template_files[plan->fork_file_count + i] = (struct plan_file){
+            source->files[i].path, source->files[i].bytes, source->files[i].length};
+    return 0;
+}
+
 static int plan_home_files(struct plan *plan, const struct run_spec *spec)
 {
     plan->home_files = calloc(spec->home_file_count + 1, sizeof(struct plan_file));
@@ -200,10 +205,11 @@ static int plan_home_files(struct plan *plan, const struct run_spec *spec)
         const struct home_file *file = &spec->home_files[i];
         plan->home_files[i] = (struct plan_file){file->path, file->bytes, file->length};
         plan->jail.home_file_count += !file->warm_only;
+        plan->fork_file_count += !file->is_start;
     }
     plan->jail.home_files = plan->home_files;
     plan->warm_file_count = spec->home_file_count;
-    return 0;
+    return plan_template_files(plan, spec);
 }
 
 /*
@@ -368,82 +374,13 @@ void plan_free(struct plan *plan)
     text_list_release(&plan->texts);
     free(plan->home_links);
     free(plan->home_files);
+    free(plan->template_files);
     free(plan->folders);
     free(plan->path_rights);
     free(plan->argv);
     free(plan->programs);
     free(plan->environment);
     free(plan);
-}
-
-/* NULL equals NULL. */
-static bool same_text(const char *one, const char *other)
-{
-    return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
-}
-
-static bool same_list(char *const *one, char *const *other)
-{
-    size_t i = 0;
-    while (one[i] != NULL && same_text(one[i], other[i]))
-        i++;
-    return one[i] == other[i];
-}
-
-static bool same_home_links(const struct jail_plan *one, const struct jail_plan *other)
-{
-    bool same = one->home_link_count == other->home_link_count;
-    for (size_t i = 0; same && i < one->home_link_count; i++)
-        same = same_text(one->home_links[i].path, other->home_links[i].path) &&
-               same_text(one->home_links[i].target, other->home_links[i].target);
-    return same;
-}
-
-/* Most often those of one image, at one place. */
-static bool same_bytes(const struct plan_file *one, const struct plan_file *other)
-{
-    return one->length == other->length &&
-           (one->bytes == other->bytes || memcmp(one->bytes, other->bytes, one->length) == 0);
-}
-
-/* All of them, which prewarmed sandboxes have. */
-static bool same_home_files(const struct plan *one, const struct plan *other)
-{
-    bool same = one->warm_file_count == other->warm_file_count;
-    for (size_t i = 0; same && i < one->warm_file_count; i++)
-        same = same_text(one->home_files[i].path, other->home_files[i].path) &&
-               same_bytes(&one->home_files[i], &other->home_files[i]);
-    return same;
-}
-
-/* The folders of an engine never change, so the paths are compared by address. */
-static bool same_folders(const struct jail_plan *one, const struct jail_plan *other)
-{
-    bool same = one->folder_count == other->folder_count;
-    for (size_t i = 0; same && i < one->folder_count; i++)
-        same = one->folders[i].path == other->folders[i].path;
-    return same;
-}
-
-bool plan_is_same(const struct plan *one, const struct plan *other)
-{
-    const struct jail_plan *a = &one->jail;
-    const struct jail_plan *b = &other->jail;
-    if (a->session != b->session || a->rlimit_count != b->rlimit_count)
-        return false;
-    for (size_t i = 0; i < a->rlimit_count; i++) {
-        if (a->rlimits[i].resource != b->rlimits[i].resource ||
-            a->rlimits[i].limit != b->rlimits[i].limit)
-            return false;
-    }
-    return same_text(a->subject, b->subject) && same_text(a->root_path, b->root_path) &&
-           a->root_device == b->root_device && a->root_inode == b->root_inode &&
-           same_text(a->root_layers, b->root_layers) &&
-           same_text(a->scratch_size, b->scratch_size) &&
-           same_text(a->scratch_inodes, b->scratch_inodes) && a->has_stdin == b->has_stdin &&
-           same_text(a->code_name, b->code_name) && same_list(a->argv, b->argv) &&
-           same_list(a->programs, b->programs) && same_list(one->environment, other->environment) &&
-           same_home_links(a, b) && same_home_files(one, other) && same_folders(a, b);
 }
 
 void plan_make_warm(struct plan *plan)

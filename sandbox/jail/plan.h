@@ -38,6 +38,21 @@ bool plan_is_same(const struct plan *one, const struct plan *other);
 /* Makes this a plan for prewarmed jails: sandbox/jail/child/code.h. */
 void plan_make_warm(struct plan *plan);
 
+/* Whether forks of a template can take the place of its prewarmed jails. */
+bool plan_has_template(const struct plan *plan);
+
+/* The plan of the template itself, and of a fork: both borrow from `plan`. */
+struct template_plan {
+    struct jail_plan jail;
+    struct plan_rlimit rlimits[PLAN_RLIMITS_MAX];
+};
+void plan_template(const struct plan *plan, const struct filter *filter,
+                   struct template_plan *ret_plan);
+void plan_fork(const struct plan *plan, struct jail_plan *ret_plan);
+
+/* What the template loads. Borrowed from the run_spec. */
+const struct run_template *plan_template_source(const struct plan *plan);
+
 /* Sets the filter and the additions, borrowed for the life of the plan. Must precede sandbox_spawn(). */
 void plan_set_filter(struct plan *plan, const struct filter *filter,
                      const struct filter_additions *additions);

@@ -27,6 +27,19 @@ struct home_file {
     const char *bytes;
     size_t length;
     bool warm_only; /* in prewarmed sandboxes; these come last */
+    bool
+        is_start; /* for the start of the interpreter, so not for a fork of one; these come last, too */
+};
+
+/*
+ * How an interpreter becomes a template: files of its home, in the place of those for its start, and the library that it
+ * loads (descriptor SESSION_CELLS_FD). Empty: it cannot. The bytes stay until run_hold.release().
+ */
+struct run_template {
+    const struct home_file *files;
+    size_t file_count;
+    const char *library;
+    size_t library_length;
 };
 
 /* A file that is put into the work directory before the program begins. */
@@ -37,8 +50,8 @@ struct run_input {
 };
 
 enum stdin_kind {
-    STDIN_EMPTY,      /* /dev/null */
-    STDIN_BYTES,      /* a pipe with these bytes */
+    STDIN_EMPTY, /* /dev/null */
+    STDIN_BYTES, /* a pipe with these bytes */
     STDIN_DESCRIPTOR, /* a pipe with what can be read from a descriptor of this process */
 };
 
@@ -73,6 +86,7 @@ struct run_spec {
     size_t home_link_count;
     const struct home_file *home_files;
     size_t home_file_count;
+    struct run_template template;
     const struct folders *folders; /* of the host, borrowed for the life of the engine; or NULL */
     const char *code_name; /* file name in the work directory: "main.py" */
     const char *code;

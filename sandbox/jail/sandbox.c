@@ -1,6 +1,7 @@
 #include "sandbox/jail/sandbox.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/channels/channels.h"
 #include "sandbox/jail/child/jail.h"
 #include "sandbox/jail/proc_file.h"
 #include "sandbox/jail/rootfs.h"
@@ -22,148 +23,6 @@
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID)
 
 #define GUARD_MAX_MS 10000
-
-/* Both ends of everything between the parent and the child. */
-struct channels {
-    int control[2]; /* parent's, child's */
-    int in[2]; /* read end, write end */
-    int out[2];
-    int err[2];
-    int files[2]; /* parent's, child's */
-    int code;
-    struct session_channels session;
-    int root_tree;
-    int *keep; /* owned: the descriptors that the child keeps, ascending */
-};
-
-static void pair_close(int pair[2])
-{
-    fd_close(&pair[0]);
-    fd_close(&pair[1]);
-}
-
-static void channels_close(struct channels *channels)
-{
-    pair_close(channels->control);
-    pair_close(channels->in);
-    pair_close(channels->out);
-    pair_close(channels->err);
-    pair_close(channels->files);
-    fd_close(&channels->code);
-    session_channels_close(&channels->session);
-    fd_close(&channels->root_tree);
-    free(channels->keep);
-}
-
-/* Moves the descriptor above those that the program gets. */
-static int raise_above_standard(int *fd)
-{
-    if (*fd > PROGRAM_FD_MAX || *fd < 0)
-        return 0;
-    int raised = fcntl(*fd, F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
-    if (raised < 0)
-        return -errno;
-    close(*fd);
-    *fd = raised;
-    return 0;
-}
-
-/* `own` is the end that stays with the parent, and does not block: 0 to read, 1 to write. */
-static int make_pipe(int pair[2], int own, const struct id_map *map)
-{
-    int *other = &pair[1 - own];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return -errno;
-    if (fcntl(pair[own], F_SETFL, O_NONBLOCK) < 0)
-        return -errno;
-    /* The program may reopen /dev/stdout, so it must own the pipe. */
-    if (map->outside_uid != geteuid() && fchown(*other, map->outside_uid, map->outside_gid) < 0)
-        return -errno;
-    return raise_above_standard(other);
-}
-
-/*
- * Makes the memory for the code. The child inherits it: a descriptor sent in a message would count
- * against the user's limit of descriptors in flight until received, together with those sent by
- * snippets, so one snippet could keep all others from getting their code (ETOOMANYREFS, unix(7)).
- */
-static int make_code_memory(int *ret_fd)
-{
-    *ret_fd = memfd_create("code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    return *ret_fd < 0 ? -errno : raise_above_standard(ret_fd);
-}
-
-static int channels_open(struct channels *channels, const struct jail_plan *plan,
-                         const struct id_map *map, struct fault *fault)
-{
-    bool takes_code = plan->code_name != NULL;
-    bool is_session = plan->session != SESSION_NONE;
-    int r = plan->has_stdin && !is_session ? make_pipe(channels->in, 1, map) : 0;
-    if (r == 0)
-        r = make_pipe(channels->out, 0, map);
-    if (r == 0)
-        r = make_pipe(channels->err, 0, map);
-    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->control) < 0)
-        r = -errno;
-    if (r == 0 && takes_code &&
-        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->files) < 0)
-        r = -errno;
-    if (r == 0)
-        r = raise_above_standard(&channels->control[1]);
-    if (r == 0 && takes_code)
-        r = raise_above_standard(&channels->files[1]);
-    if (r == 0 && takes_code)
-        r = make_code_memory(&channels->code);
-    if (r == 0 && is_session)
-        r = session_channels_open(&channels->session, plan->session, map);
-    if (r == 0)
-        r = raise_above_standard(&channels->session.channel[1]);
-    if (r == 0)
-        r = raise_above_standard(&channels->session.cells[1]);
-    if (r == 0)
-        r = raise_above_standard(&channels->session.input[1]);
-    if (r == 0 && channels->root_tree >= 0)
-        r = raise_above_standard(&channels->root_tree);
-    if (r < 0)
-        return fault_set(fault, -r, "cannot make the pipes of a sandbox: %m");
-    return 0;
-}
-
-static int compare_descriptors(const void *one, const void *other)
-{
-    return *(const int *)one - *(const int *)other;
-}
-
-/* 0 or -ENOMEM. */
-static int plan_descriptors(struct jail_plan *plan, struct channels *channels)
-{
-    const struct session_channels *session = &channels->session;
-    const int own[] = {
-        plan->control_fd = channels->control[1],
-        plan->stdin_fd = plan->session != SESSION_NONE ? session->input[1] : channels->in[0],
-        plan->channel_fd = session->channel[1],
-        plan->cells_fd = session->cells[1],
-        plan->stdout_fd = channels->out[1],
-        plan->stderr_fd = channels->err[1],
-        plan->files_fd = channels->files[1],
-        plan->code_fd = channels->code,
-        plan->network_fd,
-        plan->root_tree_fd = channels->root_tree,
-    };
-    channels->keep = calloc(ARRAY_LENGTH(own) + plan->body_fd_count, sizeof(int));
-    if (channels->keep == NULL)
-        return -ENOMEM;
-    size_t count = 0;
-    for (size_t i = 0; i < ARRAY_LENGTH(own); i++)
-        if (own[i] >= 0)
-            channels->keep[count++] = own[i];
-    for (size_t i = 0; i < plan->body_fd_count; i++)
-        channels->keep[count++] = plan->body_fds[i];
-    qsort(channels->keep, count, sizeof(int), compare_descriptors);
-    plan->keep = channels->keep;
-    plan->keep_count = count;
-    return 0;
-}
 
 static int send_message(const struct sandbox *sandbox, const struct parent_message *message)
 {
@@ -224,12 +83,22 @@ static long clone_child(enum jail_base base, int cgroup_fd, int *ret_pidfd)
     return syscall(SYS_clone3, &arguments, sizeof(arguments));
 }
 
+void sandbox_take_channels(struct sandbox *sandbox, struct channels *channels)
+{
+    sandbox->control_fd = fd_take(&channels->control[0]);
+    sandbox->stdin_fd = fd_take(&channels->in[1]);
+    sandbox->stdout_fd = fd_take(&channels->out[0]);
+    sandbox->stderr_fd = fd_take(&channels->err[0]);
+    sandbox->files_fd = fd_take(&channels->files[0]);
+    sandbox->code_fd = fd_take(&channels->code);
+    sandbox->session = session_channels_take(&channels->session);
+}
+
 int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_fd,
                   struct sandbox *ret_sandbox, struct fault *fault)
 {
     OWNED(channels_close)
-    struct channels channels = {
-        {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, SESSION_CHANNELS_NONE, -1, NULL};
+    struct channels channels = CHANNELS_NONE;
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     int r = 0;
     sandbox.has_guard = plan->base != BASE_NAMESPACES && (plan->kind & JAIL_PROGRAM) != 0;
@@ -240,7 +109,7 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
         r = channels_open(&channels, plan, map, fault);
     if (r < 0)
         return r;
-    if (plan_descriptors(plan, &channels) < 0)
+    if (channels_plan(&channels, plan) < 0)
         return fault_set(fault, ENOMEM, "out of memory for the descriptors of a sandbox");
 
     long pid = clone_child(plan->base, cgroup_fd, &sandbox.pidfd);
@@ -249,13 +118,7 @@ int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_f
     if (pid == 0)
         jail_main(plan);
     sandbox.pid = (pid_t)pid;
-    sandbox.control_fd = fd_take(&channels.control[0]);
-    sandbox.stdin_fd = fd_take(&channels.in[1]);
-    sandbox.stdout_fd = fd_take(&channels.out[0]);
-    sandbox.stderr_fd = fd_take(&channels.err[0]);
-    sandbox.files_fd = fd_take(&channels.files[0]);
-    sandbox.code_fd = fd_take(&channels.code);
-    sandbox.session = session_channels_take(&channels.session);
+    sandbox_take_channels(&sandbox, &channels);
 
     struct fault own = {0};
     r = let_go(&sandbox, map, &own);
@@ -331,6 +194,15 @@ void sandbox_kill(struct sandbox *sandbox)
                 0);
 }
 
+/* The init of a fork is a child of its template: pidfd_open(2). */
+static void await_end(const struct sandbox *sandbox)
+{
+    struct pollfd end = {.fd = sandbox->pidfd, .events = POLLIN};
+    while (poll(&end, 1, -1) < 0 && errno == EINTR)
+        ;
+    errno = ECHILD;
+}
+
 void sandbox_reap(struct sandbox *sandbox, struct rusage *ret_usage)
 {
     if (sandbox->pid <= 0)
@@ -342,6 +214,8 @@ void sandbox_reap(struct sandbox *sandbox, struct rusage *ret_usage)
     struct rusage usage = {0};
     siginfo_t info;
     while (syscall(SYS_waitid, P_PIDFD, sandbox->pidfd, &info, WEXITED, &usage) < 0) {
+        if (errno == ECHILD)
+            await_end(sandbox);
         if (errno != EINTR)
             break;
     }

@@ -8,10 +8,10 @@
 #define SANDBOX_JAIL_SANDBOX_H
 
 #include "sandbox/base/fault.h"
+#include "sandbox/jail/channels/session_channels.h"
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/id_map.h"
 #include "sandbox/jail/parcel.h"
-#include "sandbox/jail/session_channels.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,6 +53,10 @@ struct sandbox {
  */
 int sandbox_spawn(struct jail_plan *plan, const struct id_map *map, int cgroup_fd,
                   struct sandbox *ret_sandbox, struct fault *fault);
+
+/* Takes over the parent's ends: for what makes a sandbox. */
+struct channels;
+void sandbox_take_channels(struct sandbox *sandbox, struct channels *channels);
 
 /*
  * Hands over the parcel; once for each sandbox, but in a session each time it is paused, or before it

@@ -49,6 +49,16 @@
 #define WARM_KINDS_MAX 8
 #define WARM_FILL_MS 1 /* between a run and the first prewarmed sandbox, and between two of them */
 #define WARM_SWEEP_MS 1000 /* between sweeps */
+
+/*
+ * Templates, whose forks are sandboxes: how long one may take to start, and to fork; how many forks and how long until
+ * it is replaced, since all forks of one have the same addresses and hash seed; how many processes its forks may have.
+ */
+#define TEMPLATE_START_MAX_MS 60000
+#define FORK_MAX_MS 1000
+#define TEMPLATE_FORKS_MAX 1000
+#define TEMPLATE_AGE_MAX_MS (10 * 60 * 1000)
+#define TEMPLATE_PROCESSES_MAX 65536
 #define WARM_UNUSED_MS (10 * 60 * 1000) /* after which a kind is dropped */
 
 /* The range of values that the operator may set. No interpreter starts with less. */

@@ -6,7 +6,7 @@ from waiting import TOOLS
 
 # Each writes into every directory that it can, and looks for what another one has left there.
 PYTHON = """
-import os, time
+import os, sys, time
 places = ("/work", "/tmp", os.environ["HOME"], "/dev/shm")
 found = [os.listdir(place) for place in places]
 processes = sorted(name for name in os.listdir("/proc") if name.isdigit())
@@ -15,7 +15,7 @@ for place in places:
 if os.fork() == 0:
     os.setsid()
     time.sleep(600)
-print([token, found, processes, hash("x")])
+print([token, found, processes, sys.__dict__.setdefault("drawn", os.urandom(8))])
 """
 JAVASCRIPT = """
 const fs = require("fs");

@@ -6,7 +6,7 @@ import time
 import pytest
 import python_start
 from corpus import CORPUS, end_of, run_bare
-from waiting import WarmServer
+from waiting import TemplateServer, WarmServer
 
 from support.sample import sample_of
 
@@ -37,6 +37,27 @@ def test_the_same_warm_cold_and_bare(servers, language, name):
     ends = ways_of(servers, language, CORPUS[language, name])
     for way, end in ends.items():
         assert end == ends["warm"], way
+
+
+@pytest.fixture(scope="module")
+def forked():
+    with TemplateServer() as server:
+        server.prime()
+        yield server
+
+
+OF_PYTHON = [name for language, name in CORPUS if language == "python"]
+FORKED = OF_PYTHON[::len(OF_PYTHON) // sample_of("programs that run in forks of a template", len(OF_PYTHON),
+                                                  len(OF_PYTHON) // 3)]
+
+
+@pytest.mark.parametrize("name", FORKED)
+def test_the_same_in_a_fork_of_a_template(servers, forked, name):
+    snippet = CORPUS["python", name]
+    before = forked.wait_ready()
+    end = end_of(forked.call_with(snippet.code))
+    forked.check_used(before, 0 if snippet.cold else 1)
+    assert end == end_of(servers("python", 0).call_with(snippet.code))
 
 
 CHANCE = {

@@ -46,6 +46,9 @@ class WarmServer(Server):
                         found[init] = process
         return found
 
+    def is_alive(self, init):
+        return init in children_of(self.process.pid)
+
     def prime(self, language="python"):
         """The first call of a language, after which sandboxes wait for the next."""
         self.call(TOOLS[language], "")
@@ -73,10 +76,37 @@ class WarmServer(Server):
 
     def check_used(self, before, count):
         """So many of those that waited before are gone."""
-        gone = wait_until(lambda: set(before) - set(children_of(self.process.pid)),
+        gone = wait_until(lambda: {init for init in before if not self.is_alive(init)},
                           "one that waited was used") if count else set(before) - set(self.waiting())
         assert len(gone) == count, f"of {before}, {gone} were used"
 
     def call_with(self, code, language="python", **arguments):
         return self.result("tools/call", {"name": TOOLS[language],
                                           "arguments": {"code": code, **arguments}})
+
+
+def descendants_of(pid):
+    return [one for child in children_of(pid) for one in (child, *descendants_of(child))]
+
+
+class TemplateServer(WarmServer):
+    """One whose Python sandboxes are forks of a template."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__("--template", "auto", *arguments, **options)
+
+    def templates(self):
+        """{pid of the init of a template: pid of the interpreter that forks}, those that serve."""
+        found = {}
+        for init in children_of(self.process.pid):
+            for program in children_of(init):
+                for template in children_of(program):
+                    found[init] = template
+        return found
+
+    def waiting(self):
+        return {init: program for template in self.templates().values() for init in children_of(template)
+                for program in children_of(init) if waits_for_its_code(program)}
+
+    def is_alive(self, init):
+        return any(init in children_of(template) for template in self.templates().values())

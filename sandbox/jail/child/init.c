@@ -71,6 +71,17 @@ static int execute(const struct jail_plan *plan)
     return r;
 }
 
+/* What execve would do: close what is open, and let the program be looked at. Returns only on failure. */
+static int go_on(const struct jail_plan *plan)
+{
+    unsigned next = STDERR_FILENO + 1;
+    if (syscall(SYS_close_range, next, UINT_MAX, 0) < 0 || prctl(PR_SET_DUMPABLE, 1UL) < 0 ||
+        prctl(PR_SET_NAME, plan->program_name) < 0)
+        return -errno;
+    plan->go_on();
+    return -ECANCELED;
+}
+
 /*
  * Without namespaces, the program gets its own user or Landlock domain, so that it cannot reach init; and it does not
  * outlive init.
@@ -106,6 +117,8 @@ static int become_program(struct jail *jail)
         return r;
     jail_note(jail, STEP_EXECUTE, -1);
     r = jail->code == CODE_HANDED_OVER ? report_kind(plan, REPORT_READY) : 0;
+    if (r == 0 && plan->is_fork)
+        r = go_on(plan);
     return r < 0 ? r : execute(plan);
 }
 
@@ -156,10 +169,21 @@ STACK_OF_ITS_OWN static int program_main(void *data)
  * Everything that can fail in init is done; from here on only the program can fail. Until execve
  * the program shares init's memory (CLONE_VM), with its own stack, while init sleeps (CLONE_VFORK):
  * nothing is copied that execve would discard. fork(3) and posix_spawn(3) would run handlers of the
- * parent's libraries.
+ * parent's libraries. In a fork of a template, which the program goes on with, these libraries are its own.
  */
+static int fork_program(struct jail *jail)
+{
+    pid_t pid = jail->plan->fork();
+    if (pid == 0)
+        program_main(jail);
+    jail->program = pid;
+    return pid < 0 ? -errno : jail_name_init(jail->plan);
+}
+
 int init_start_program(struct jail *jail)
 {
+    if (jail->plan->is_fork)
+        return fork_program(jail);
     static char stack[PROGRAM_STACK] __attribute__((aligned(16)));
     pid_t pid = clone(program_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, jail);
     if (pid < 0)

@@ -90,6 +90,7 @@ enum report_kind {
     REPORT_READY, /* execve is next, or the code is about to go to the prewarmed program */
     REPORT_ENDED, /* status; every process of the sandbox but init is dead */
     REPORT_TOLD, /* a message of a body: image_plan.h */
+    REPORT_BORN, /* of a fork of a template: the sender's credentials are those of init */
     /* In a session: */
     REPORT_WRITTEN, /* the parcel of a cell; or error, step and index: it could not be */
     REPORT_PAUSED, /* no process runs: stopped or, with their programs anew, dead; then with status */
@@ -214,6 +215,13 @@ struct jail_plan {
     size_t command_line_size;
 
     bool host_network; /* no network namespace of its own */
+
+    /* A run whose interpreter is forked instead of ended, and its forks: fork_server.h. */
+    bool is_template; /* the jails of its forks are made within its own */
+    bool is_fork;
+    const char *program_name; /* of a fork, as the next two: what its /proc/PID/comm shows */
+    pid_t (*fork)(void); /* fork(3), with the handlers of the libraries that the program has */
+    void (*go_on)(void); /* called in the program's process instead of execve(2); does not return */
 
     const char *root_path; /* on the host; used when root_tree_fd is -1 */
     bool root_is_writable;

@@ -411,7 +411,10 @@ int step_pivot_root(struct jail *jail)
  */
 int step_remount_proc_read_only(struct jail *jail)
 {
-    int r = WALL(proc_read_only, mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0));
+    /* The forks of a template write their id maps there, and may mount a proc because this one hides nothing. */
+    int r = jail->plan->is_template
+                ? 0
+                : WALL(proc_read_only, mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0));
     if (jail->settings_fd != jail->proc_fd)
         close(jail->settings_fd);
     close(jail->proc_fd);

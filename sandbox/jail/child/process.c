@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define KERNEL_SIGNALS 64
+#define OWN_ID_MAP "1000 1000 1" /* JAIL_UID and JAIL_GID */
 
 int step_close_descriptors(struct jail *jail)
 {
@@ -50,9 +51,24 @@ int step_reset_signals(struct jail *jail)
     return syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none)) < 0 ? -errno : 0;
 }
 
+/*
+ * The server is not the parent of a fork: it learns the pid from the credentials that the kernel attaches to
+ * this message, and answers when the fork is in its cgroup. unix(7)
+ */
+int step_introduce(struct jail *jail)
+{
+    struct parent_message message;
+    if (!jail->plan->is_fork)
+        return 0;
+    int r = report_kind(jail->plan, REPORT_BORN);
+    return r < 0 ? r : report_await_word(jail->plan, WORD_IDS_MAPPED, &message);
+}
+
 int step_wait_for_id_map(struct jail *jail)
 {
     struct parent_message message;
+    if (jail->plan->is_fork)
+        return 0;
     return report_await_word(jail->plan, WORD_IDS_MAPPED, &message);
 }
 
@@ -106,19 +122,26 @@ int step_make_namespaces(struct jail *jail)
 /* Every process can read /proc/1/cmdline, which would show the server's path and options. */
 int step_name_init(struct jail *jail)
 {
-    const struct jail_plan *plan = jail->plan;
+    return jail->plan->is_fork ? 0 : jail_name_init(jail->plan);
+}
+
+int jail_name_init(const struct jail_plan *plan)
+{
     size_t length = strlen(plan->init_name);
     if (length >= plan->command_line_size)
         length = 0;
-    memset(plan->command_line, 0, plan->command_line_size);
-    memcpy(plan->command_line, plan->init_name, length);
+    if (plan->command_line_size > 0) {
+        memset(plan->command_line, 0, plan->command_line_size);
+        memcpy(plan->command_line, plan->init_name, length);
+    }
     return prctl(PR_SET_NAME, plan->init_name) < 0 ? -errno : 0;
 }
 
 /* Init does not need it, and its copy of the server's memory lasts as long as the run. */
 int step_forget_environment(struct jail *jail)
 {
-    (void)jail;
+    if (jail->plan->is_fork) /* it has the program's own */
+        return 0;
     for (char **variable = environ; *variable != NULL; variable++)
         memset(*variable, 0, strlen(*variable));
     return 0;
@@ -138,6 +161,17 @@ static int write_text(int directory_fd, const char *path, const char *text)
     int r = write(fd, text, strlen(text)) < 0 ? -errno : 0;
     close(fd);
     return r;
+}
+
+/* A user namespace within that of the template: it has one id, and maps it to the same. user_namespaces(7) */
+int step_map_ids(struct jail *jail)
+{
+    if (!jail->plan->is_fork)
+        return 0;
+    int r = write_text(AT_FDCWD, "/proc/self/setgroups", "deny");
+    if (r == 0)
+        r = write_text(AT_FDCWD, "/proc/self/uid_map", OWN_ID_MAP);
+    return r == 0 ? write_text(AT_FDCWD, "/proc/self/gid_map", OWN_ID_MAP) : r;
 }
 
 /* Otherwise these would count only against the limits of the host's user. */

@@ -85,6 +85,9 @@ int jail_make_parents(const char *path);
 /* Reaps until the program ends or the parent asks to stop; kills the rest, reports, and exits. */
 void init_main(struct jail *jail) __attribute__((noreturn));
 
+/* process.c: gives init its name. In a fork it must wait for the program, which has the same command line till then. */
+int jail_name_init(const struct jail_plan *plan);
+
 /* Starts the program, whose code is in its file. 0 or a negative errno. */
 int init_start_program(struct jail *jail);
 

@@ -8,8 +8,8 @@
  *
  * Side: parent.
  */
-#ifndef SANDBOX_WARM_POOL_H
-#define SANDBOX_WARM_POOL_H
+#ifndef SANDBOX_WARM_WARM_POOL_H
+#define SANDBOX_WARM_WARM_POOL_H
 
 #include "sandbox/limited_sandbox.h"
 

@@ -8,8 +8,8 @@
  *
  * Side: parent.  Source: memfd_create(2), unix(7).
  */
-#ifndef SANDBOX_JAIL_SESSION_CHANNELS_H
-#define SANDBOX_JAIL_SESSION_CHANNELS_H
+#ifndef SANDBOX_JAIL_CHANNELS_SESSION_CHANNELS_H
+#define SANDBOX_JAIL_CHANNELS_SESSION_CHANNELS_H
 
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/id_map.h"

@@ -1,8 +1,9 @@
-#include "sandbox/warm_pool.h"
+#include "sandbox/warm/warm_pool.h"
 
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/limits/meminfo.h"
+#include "sandbox/warm/interpreter_template.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@ struct warm_kind {
     size_t count;
     int64_t used_at; /* clock_now() of the last run */
     bool failed;     /* a start failed, or one ended early: no more until a run completes */
+    struct interpreter_template *template_of_forks; /* owned; NULL: none, or not yet */
+    bool is_forked; /* its sandboxes are forks; false once that has failed */
 };
 
 static void warm_sandbox_free(struct warm_sandbox *warm)
@@ -48,9 +51,16 @@ static void kind_drain(struct warm_kind *kind)
         warm_sandbox_free(kind->sandboxes);
 }
 
+static void give_up_template(struct warm_kind *kind)
+{
+    template_give_up(kind->template_of_forks);
+    kind->template_of_forks = NULL;
+}
+
 static void kind_free(struct warm_kind *kind)
 {
     kind_drain(kind);
+    give_up_template(kind);
     struct warm_kind **place = &kind->pool->kinds;
     while (*place != kind)
         place = &(*place)->next;
@@ -89,7 +99,9 @@ static int warm_sandbox_start(struct warm_sandbox *warm)
     struct fault fault;
     struct sandbox_template *template = &warm->kind->template;
     sandbox_host_lower_limits(host, &template->limits); /* once that is known */
-    int r = limited_sandbox_start(&warm->limited, host, template, &fault);
+    int r = warm->kind->is_forked
+                ? template_fork(warm->kind->template_of_forks, template, &warm->limited)
+                : limited_sandbox_start(&warm->limited, host, template, &fault);
     if (r == 0 && template->runner.bytes != NULL)
         r = sandbox_feed(sandbox, &template->runner, &fault);
     /* What a session reports, that its jail is complete, is for the one that takes it. */
@@ -122,16 +134,48 @@ static void kind_add(struct warm_kind *kind)
         warm_sandbox_fail(warm);
 }
 
+static bool is_ready(const struct warm_kind *kind)
+{
+    return kind->template_of_forks != NULL &&
+           template_stage(kind->template_of_forks) == TEMPLATE_READY;
+}
+
+/* Without a template, its sandboxes are started as others are. */
+static void on_template_change(void *data)
+{
+    struct warm_kind *kind = data;
+    if (!is_ready(kind)) {
+        give_up_template(kind);
+        kind->is_forked = false;
+    }
+    warm_pool_wake(kind->pool);
+}
+
+/* Also when all processors are busy: it pays for itself with the second fork. */
+static void start_template(struct warm_kind *kind)
+{
+    if (!kind->is_forked || kind->template_of_forks != NULL || meminfo_read().is_low)
+        return;
+    kind->template_of_forks =
+        template_start(kind->pool->host, &kind->template, on_template_change, kind);
+    kind->is_forked = kind->template_of_forks != NULL;
+}
+
 /* Sessions are started one at a time. */
 static size_t size_of(const struct warm_kind *kind)
 {
     return is_session(&kind->template) ? 1 : kind->pool->size;
 }
 
+static bool awaits_template(const struct warm_kind *kind)
+{
+    return kind->template_of_forks != NULL && !is_ready(kind);
+}
+
 static struct warm_kind *wanting(const struct warm_pool *pool)
 {
     struct warm_kind *kind = pool->kinds;
-    while (kind != NULL && (kind->failed || kind->count >= size_of(kind)))
+    while (kind != NULL && (kind->failed || kind->count >= size_of(kind) || awaits_template(kind)))
         kind = kind->next;
     return kind;
 }
@@ -169,6 +213,9 @@ static void on_sweep(struct loop_timer *timer)
     for (struct warm_kind *kind = pool->kinds, *next; kind != NULL; kind = next) {
         next = kind->next;
         drop_greedy(kind);
+        /* What it has made stays; the next ones come from another. */
+        if (is_ready(kind) && template_is_worn(kind->template_of_forks))
+            give_up_template(kind);
         if (now - kind->used_at >= WARM_UNUSED_MS * NANOSECONDS_PER_MILLISECOND)
             kind_free(kind);
     }
@@ -223,6 +270,22 @@ static bool is_sound(const struct warm_sandbox *warm)
     return poll(events, ARRAY_LENGTH(events), 0) == 0;
 }
 
+/* Where none waits, a fork takes less time than a start. */
+static bool fork_now(struct warm_kind *kind, const struct sandbox_template *template,
+                     struct limited_sandbox *ret_limited)
+{
+    struct limited_sandbox limited = LIMITED_SANDBOX_NONE;
+    if (!kind->is_forked || !is_ready(kind))
+        return false;
+    if (template_fork(kind->template_of_forks, &kind->template, &limited) < 0) {
+        limited_sandbox_release(&limited);
+        return false;
+    }
+    limiter_set_limits(&limited.limiter, &template->limits);
+    *ret_limited = limited;
+    return true;
+}
+
 bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *template,
                     struct limited_sandbox *ret_limited)
 {
@@ -239,7 +302,7 @@ bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *templ
         warm_sandbox_free(warm);
         return true;
     }
-    return false;
+    return kind != NULL && fork_now(kind, template, ret_limited);
 }
 
 static void make_room(struct warm_pool *pool)
@@ -264,18 +327,25 @@ static struct warm_kind *add_kind(struct warm_pool *pool, struct sandbox_templat
     *kind = (struct warm_kind){.pool = pool, .next = pool->kinds, .template = *template};
     *template = (struct sandbox_template){0};
     plan_make_warm(kind->template.plan);
+    kind->is_forked = pool->host->has_templates && plan_has_template(kind->template.plan);
     pool->kinds = kind;
     return kind;
 }
 
+/* Without prewarmed sandboxes, there are only kinds that are forked on demand. */
+static bool is_kept(const struct warm_pool *pool, const struct sandbox_template *template)
+{
+    return pool->size > 0 || (pool->host->has_templates && plan_has_template(template->plan));
+}
+
 bool warm_pool_knows(struct warm_pool *pool, const struct sandbox_template *template)
 {
-    return pool->size == 0 || find_kind(pool, template) != NULL;
+    return !is_kept(pool, template) || find_kind(pool, template) != NULL;
 }
 
 void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template)
 {
-    if (pool->size == 0)
+    if (!is_kept(pool, template))
         return;
     struct warm_kind *kind = find_kind(pool, template);
     if (kind == NULL)
@@ -286,6 +356,7 @@ void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template)
         arm_sweep(pool);
     kind->used_at = clock_now();
     kind->failed = false;
+    start_template(kind);
 }
 
 void warm_pool_wake(struct warm_pool *pool)

@@ -1,4 +1,4 @@
-#include "sandbox/jail/session_channels.h"
+#include "sandbox/jail/channels/session_channels.h"
 
 #include "sandbox/base/owned.h"
 

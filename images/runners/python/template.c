@@ -1,0 +1,262 @@
+/*
+ * The library that makes a template of a Python (sandbox/jail/child/fork_server.h): template.py loads it, at the end of site.
+ *
+ * When Python has started, it asks the functions of sys.path_hooks whether its program is a directory or an archive. Nothing
+ * of Python is on the stack then, and nothing but the program is left to be done. PyInit_template() leaves such a
+ * function there, and that serves. Each fork runs the program as Python itself does (PyRun_SimpleFileExFlags),
+ * and ends as a snippet can see it, without taking apart what was there before it.
+ *
+ * It needs no headers of Python: what it uses is the same in all versions since 3.9. Side: child, in the interpreter.
+ * Source: CPython, Modules/main.c, Python/pylifecycle.c (Py_FinalizeEx), Python/import.c.
+ */
+#include "sandbox/jail/child/fork_server.h"
+#include "sandbox/jail/run_paths.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHANNEL_FD 3
+#define PROGRAM RUN_WORK "/main.py" /* Python makes the path of its program absolute */
+#define SIGNALS_MAX 64
+#define METH_O 8
+
+typedef struct python_object python_object;
+
+struct method {
+    const char *name;
+    python_object *(*call)(python_object *self, python_object *argument);
+    int flags;
+    const char *doc;
+};
+
+extern python_object *PyExc_ImportError, *PyExc_KeyboardInterrupt;
+extern python_object _Py_NoneStruct;
+python_object *PyCFunction_NewEx(struct method *method, python_object *self, python_object *module);
+python_object *PyDict_GetItemString(python_object *dict, const char *name);
+python_object *PyImport_GetModuleDict(void);
+python_object *PyObject_CallMethod(python_object *object, const char *name, const char *format,
+                                   ...);
+python_object *PyObject_GetAttrString(python_object *object, const char *name);
+python_object *PySys_GetObject(const char *name);
+python_object *PyUnicode_DecodeFSDefault(const char *text);
+const char *PyUnicode_AsUTF8(python_object *text);
+int PyErr_GivenExceptionMatches(python_object *given, python_object *exception);
+python_object *PyDict_Keys(python_object *dict);
+python_object *PyList_GetItem(python_object *list, long index);
+long PyGC_Collect(void);
+long PyList_Size(python_object *list);
+int PyDict_DelItem(python_object *dict, python_object *key);
+int PySet_Contains(python_object *set, python_object *key);
+int PySys_SetObject(const char *name, python_object *value);
+int PyList_Insert(python_object *list, long index, python_object *item);
+int PyObject_SetAttrString(python_object *object, const char *name, python_object *value);
+int PyObject_IsTrue(python_object *object);
+int PyRun_SimpleFileExFlags(FILE *file, const char *name, int closes, void *flags);
+int PySequence_DelItem(python_object *list, long index);
+int Py_FinalizeEx(void);
+void PyErr_Clear(void);
+void PyErr_SetNone(python_object *exception);
+void PyErr_WriteUnraisable(python_object *where);
+void PyOS_AfterFork_Child(void);
+void PyOS_BeforeFork(void);
+void Py_DecRef(python_object *object);
+void Py_IncRef(python_object *object);
+
+__attribute__((visibility("default"))) python_object *PyInit_template(void);
+
+static struct sigaction actions[SIGNALS_MAX + 1];
+
+/* What template.py leaves for the end of its forks, and the streams of before. */
+static struct {
+    python_object *main; /* a module with what follows, and the function nothing_is_left() */
+    python_object *atexit;
+    python_object *known; /* set of the names of modules */
+    python_object *streams[2];
+} own;
+
+/* Init has set all to what execve would leave; Python has its own for some. */
+static void remember_signals(void)
+{
+    for (int number = 1; number <= SIGNALS_MAX; number++)
+        sigaction(number, NULL, &actions[number]);
+}
+
+static void restore_signals(void)
+{
+    for (int number = 1; number <= SIGNALS_MAX; number++)
+        if (actions[number].sa_handler != SIG_DFL)
+            sigaction(number, &actions[number], NULL);
+}
+
+/* A borrowed reference, or NULL: it has not been imported. */
+static python_object *module_of(const char *name)
+{
+    return PyDict_GetItemString(PyImport_GetModuleDict(), name);
+}
+
+/* Calls a method without arguments. An exception is told as one that nobody can catch. */
+static bool call(python_object *object, const char *method)
+{
+    python_object *result = PyObject_CallMethod(object, method, NULL);
+    if (result == NULL)
+        PyErr_WriteUnraisable(object);
+    else
+        Py_DecRef(result);
+    return result != NULL;
+}
+
+/* What has drawn random numbers before the fork would go on with the same in all forks. */
+static void seed_again(void)
+{
+    python_object *numpy = module_of("numpy.random");
+    python_object *tempfile = module_of("tempfile");
+    if (numpy != NULL)
+        call(numpy, "seed");
+    if (tempfile != NULL)
+        PyObject_SetAttrString(tempfile, "_name_sequence", &_Py_NoneStruct);
+}
+
+/* The directory of the program is the first that modules are looked for in. */
+static void add_path(void)
+{
+    char directory[4096];
+    python_object *path = PySys_GetObject("path");
+    if (path == NULL || getcwd(directory, sizeof(directory)) == NULL)
+        return;
+    python_object *text = PyUnicode_DecodeFSDefault(directory);
+    if (text != NULL)
+        PyList_Insert(path, 0, text);
+}
+
+static bool was_interrupted(void)
+{
+    python_object *last = PySys_GetObject("last_type");
+    return last != NULL && PyErr_GivenExceptionMatches(last, PyExc_KeyboardInterrupt) != 0;
+}
+
+static void end_by_interrupt(void)
+{
+    signal(SIGINT, SIG_DFL);
+    kill(getpid(), SIGINT);
+}
+
+static bool is_true(python_object *object)
+{
+    bool is_so = object != NULL && PyObject_IsTrue(object) == 1;
+    PyErr_Clear();
+    return is_so;
+}
+
+/* False: one could not be flushed. The whole end tries it again, and tells. */
+static bool flush_streams(void)
+{
+    static const char *const names[] = {"stdout", "stderr"};
+    bool all = true;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        python_object *stream = PySys_GetObject(names[i]);
+        if (stream == NULL || stream == &_Py_NoneStruct ||
+            is_true(PyObject_GetAttrString(stream, "closed")))
+            continue;
+        all = PyObject_CallMethod(stream, "flush", NULL) != NULL && all;
+        PyErr_Clear();
+    }
+    return all;
+}
+
+/* Lets go of what the snippet has put into places that were there before it. */
+static void forget_snippet(void)
+{
+    static const char *const names[] = {"last_type", "last_value", "last_traceback", "last_exc"};
+    python_object *modules = PyImport_GetModuleDict();
+    python_object *loaded = PyDict_Keys(modules);
+    PySys_SetObject("stdout", own.streams[0]);
+    PySys_SetObject("stderr", own.streams[1]);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        PySys_SetObject(names[i], NULL);
+    for (long i = 0; loaded != NULL && i < PyList_Size(loaded); i++) {
+        python_object *name = PyList_GetItem(loaded, i);
+        if (PySet_Contains(own.known, name) == 0)
+            PyDict_DelItem(modules, name);
+        PyErr_Clear();
+    }
+    PyGC_Collect();
+}
+
+/*
+ * What Py_FinalizeEx() does, but for taking apart what was there before the snippet. False: that is needed, since
+ * something is left that may want to be closed in its turn.
+ */
+static bool end_shortly(void)
+{
+    python_object *threading = module_of("threading");
+    if (threading != NULL)
+        call(threading, "_shutdown");
+    call(own.atexit, "_run_exitfuncs");
+    if (!flush_streams())
+        return false;
+    forget_snippet();
+    return is_true(PyObject_CallMethod(own.main, "nothing_is_left", NULL)) && flush_streams();
+}
+
+/* In a fork: what is left of Py_RunMain(). sys.exit() and its like end in Py_FinalizeEx() by themselves. */
+static void run_program(void)
+{
+    restore_signals();
+    PyOS_AfterFork_Child();
+    seed_again();
+    add_path();
+    FILE *file = fopen(PROGRAM, "rbe");
+    if (file == NULL)
+        _exit(2);
+    int status = PyRun_SimpleFileExFlags(file, PROGRAM, 1, NULL) == 0 ? 0 : 1;
+    bool is_interrupted = status != 0 && was_interrupted();
+    if (!end_shortly() && Py_FinalizeEx() < 0)
+        status = 120;
+    if (is_interrupted)
+        end_by_interrupt();
+    exit(status);
+}
+
+/* One of sys.path_hooks. */
+static python_object *serve(python_object *self, python_object *path)
+{
+    (void)self;
+    const char *name = PyUnicode_AsUTF8(path);
+    if (name == NULL || strcmp(name, PROGRAM) != 0) {
+        PyErr_Clear();
+        PyErr_SetNone(PyExc_ImportError);
+        return NULL;
+    }
+    python_object *hooks = PySys_GetObject("path_hooks");
+    if (hooks == NULL || PySequence_DelItem(hooks, 0) < 0)
+        _exit(1);
+    remember_signals();
+    PyOS_BeforeFork();
+    _exit(fork_server_serve(CHANNEL_FD, run_program) == 0 ? 0 : 1);
+}
+
+/* Called by the import of template.py, which expects the error. */
+python_object *PyInit_template(void)
+{
+    static struct method hook = {"template", serve, METH_O, NULL};
+    python_object *hooks = PySys_GetObject("path_hooks");
+    python_object *function = PyCFunction_NewEx(&hook, NULL, NULL);
+    own.main = module_of("template");
+    if (own.main == NULL || hooks == NULL || function == NULL)
+        return NULL;
+    Py_IncRef(own.main);
+    own.atexit = PyObject_GetAttrString(own.main, "atexit");
+    own.known = PyObject_GetAttrString(own.main, "known");
+    own.streams[0] = PySys_GetObject("stdout");
+    own.streams[1] = PySys_GetObject("stderr");
+    if (own.atexit == NULL || own.known == NULL || own.streams[0] == NULL || own.streams[1] == NULL)
+        return NULL;
+    PyList_Insert(hooks, 0, function);
+    PyErr_SetNone(PyExc_ImportError);
+    return NULL;
+}

@@ -1,0 +1,168 @@
+#include "sandbox/jail/forks/fork.h"
+
+#include "sandbox/base/fd_message.h"
+#include "sandbox/base/loop.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/channels/channels.h"
+#include "sandbox/jail/child/fork_server.h"
+#include "sandbox/jail/forks/fork_plan.h"
+#include "sandbox/limits/limits.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The plan names descriptors by their places among those that are sent. */
+static void number_descriptors(struct jail_plan *plan, const int *fds, size_t count)
+{
+    int *const all[] = {&plan->control_fd, &plan->stdin_fd, &plan->stdout_fd, &plan->stderr_fd,
+                        &plan->files_fd,   &plan->code_fd,  &plan->network_fd};
+    for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
+        size_t place = 0;
+        while (place < count && fds[place] != *all[i])
+            place++;
+        *all[i] = *all[i] >= 0 && place < count ? (int)place : -1;
+    }
+}
+
+/* A descriptor of memory with the plan. */
+static int write_plan(const struct jail_plan *plan, int *ret_fd, size_t *ret_size)
+{
+    OWNED(buffer_release) struct buffer bytes = BUFFER(FORK_PLAN_SIZE_MAX);
+    int r = fork_plan_write(plan, FORK_PLAN_ADDRESS, &bytes);
+    if (r < 0)
+        return r;
+    *ret_size = bytes.length;
+    *ret_fd = memfd_create("plan", MFD_CLOEXEC);
+    if (*ret_fd < 0)
+        return -errno;
+    ssize_t written = write(*ret_fd, bytes.data, bytes.length);
+    return written < 0 ? -errno : (size_t)written < bytes.length ? -ENOSPC : 0;
+}
+
+static int send_request(int template_fd, const struct jail_plan *plan)
+{
+    int fds[FORK_SERVER_FDS_MAX] = {-1};
+    if (plan->keep_count >= ARRAY_LENGTH(fds))
+        return -E2BIG;
+    memcpy(fds + 1, plan->keep, plan->keep_count * sizeof(int));
+    struct jail_plan numbered = *plan;
+    number_descriptors(&numbered, plan->keep, plan->keep_count);
+    struct fork_request request = {.fd_count = (uint32_t)plan->keep_count + 1};
+    OWNED_FD int memory = -1;
+    size_t size;
+    int r = write_plan(&numbered, &memory, &size);
+    if (r < 0)
+        return r;
+    request.plan_size = size;
+    fds[0] = memory;
+    const struct fd_message message = {&request, sizeof(request), fds, request.fd_count};
+    return fd_message_send(template_fd, &message);
+}
+
+/* The kernel vouches for the sender's pid: unix(7), SCM_CREDENTIALS. */
+static int receive_birth(int control_fd, pid_t *ret_pid)
+{
+    struct child_report report;
+    struct iovec bytes = {&report, sizeof(report)};
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct ucred))] = {0};
+    struct msghdr message = {.msg_iov = &bytes,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof(control)};
+    ssize_t length = recvmsg(control_fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (length < 0)
+        return -errno;
+    struct ucred credentials;
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (length != (ssize_t)sizeof(report) || report.kind != REPORT_BORN || header == NULL ||
+        header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS)
+        return -EPROTO;
+    memcpy(&credentials, CMSG_DATA(header), sizeof(credentials));
+    *ret_pid = credentials.pid;
+    return credentials.pid > 0 ? 0 : -EPROTO;
+}
+
+/* Waits for the fork, or for the template's answer that there is none. */
+static int await_birth(int template_fd, int control_fd, pid_t *ret_pid)
+{
+    int64_t deadline = clock_now() + FORK_MAX_MS * NANOSECONDS_PER_MILLISECOND;
+    for (;;) {
+        struct pollfd events[] = {{.fd = control_fd, .events = POLLIN},
+                                  {.fd = template_fd, .events = POLLIN}};
+        int64_t left = (deadline - clock_now()) / NANOSECONDS_PER_MILLISECOND;
+        int count = left > 0 ? poll(events, ARRAY_LENGTH(events), (int)left) : 0;
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return count < 0 ? -errno : -ETIMEDOUT;
+        if ((events[0].revents & POLLIN) != 0)
+            return receive_birth(control_fd, ret_pid);
+        struct fork_reply reply;
+        ssize_t length = recv(template_fd, &reply, sizeof(reply), MSG_DONTWAIT);
+        return length == (ssize_t)sizeof(reply) && reply.error > 0 ? -reply.error : -EPIPE;
+    }
+}
+
+/* A child of the server is cloned into its cgroup; a fork waits until it has been moved there: cgroups(7). */
+static int enter_cgroup(int cgroup_fd, pid_t pid)
+{
+    char text[24];
+    if (cgroup_fd < 0)
+        return 0;
+    OWNED_FD int fd = openat(cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int length = snprintf(text, sizeof(text), "%d", (int)pid);
+    return write(fd, text, (size_t)length) < 0 ? -errno : 0;
+}
+
+static int adopt(int template_fd, const struct jail_plan *plan, int cgroup_fd,
+                 struct sandbox *sandbox)
+{
+    int r = send_request(template_fd, plan);
+    if (r == 0)
+        r = await_birth(template_fd, sandbox->control_fd, &sandbox->pid);
+    if (r < 0)
+        return r;
+    sandbox->pidfd = (int)syscall(SYS_pidfd_open, sandbox->pid, 0);
+    if (sandbox->pidfd < 0)
+        r = -errno;
+    if (r == 0)
+        r = enter_cgroup(cgroup_fd, sandbox->pid);
+    return r < 0 ? r : sandbox_say(sandbox, WORD_IDS_MAPPED);
+}
+
+int sandbox_fork(int template_fd, const struct jail_plan *plan, const struct id_map *map,
+                 int cgroup_fd, struct sandbox *ret_sandbox, struct fault *fault)
+{
+    OWNED(channels_close) struct channels channels = CHANNELS_NONE;
+    OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
+    struct jail_plan own = *plan;
+    own.is_fork = true;
+    own.root_path = "/"; /* that of the template */
+    own.root_layers = NULL;
+    int r = channels_open(&channels, &own, map, fault);
+    if (r < 0)
+        return r;
+    const int on = 1;
+    r = channels_plan(&channels, &own);
+    if (r == 0 && setsockopt(channels.control[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
+        r = -errno;
+    if (r == 0) {
+        sandbox.control_fd = channels.control[0];
+        r = adopt(template_fd, &own, cgroup_fd, &sandbox);
+        sandbox.control_fd = -1;
+    }
+    if (r < 0)
+        return fault_set(fault, -r, "the template cannot make a sandbox: %m");
+    sandbox_take_channels(&sandbox, &channels);
+    *ret_sandbox = sandbox;
+    sandbox = SANDBOX_NONE;
+    return 0;
+}

@@ -1,0 +1,63 @@
+/* The plans of a template and of its forks, from that of the jail whose place they take. */
+#include "sandbox/jail/plan.h"
+#include "sandbox/jail/plan_state.h"
+
+#include "sandbox/limits/limits.h"
+
+#include <string.h>
+
+bool plan_has_template(const struct plan *plan)
+{
+    const struct jail_plan *jail = &plan->jail;
+    /* Only a whole /proc lets a fork mount its own; and folders are the server's to open. */
+    return plan->template.file_count > 0 && jail->base == BASE_NAMESPACES &&
+           jail->proc_copies == NULL && jail->folder_count == 0 && jail->session == SESSION_NONE;
+}
+
+const struct run_template *plan_template_source(const struct plan *plan)
+{
+    return &plan->template;
+}
+
+/* Its forks count in its user namespace, too, besides in their own. */
+static void raise_processes(struct template_plan *template)
+{
+    for (size_t i = 0; i < template->jail.rlimit_count; i++) {
+        struct plan_rlimit *limit = &template->rlimits[i];
+        struct rlimit own;
+        if (limit->resource != RLIMIT_NPROC)
+            continue;
+        limit->limit = TEMPLATE_PROCESSES_MAX;
+        if (getrlimit(RLIMIT_NPROC, &own) == 0 && own.rlim_max < limit->limit)
+            limit->limit = own.rlim_max;
+    }
+}
+
+void plan_template(const struct plan *plan, const struct filter *filter,
+                   struct template_plan *ret_plan)
+{
+    struct jail_plan *jail = &ret_plan->jail;
+    *jail = plan->jail;
+    jail->is_template = true;
+    jail->is_warm = false;
+    jail->session = SESSION_LIVE;
+    jail->home_files = plan->template_files;
+    jail->home_file_count = plan->fork_file_count + plan->template.file_count;
+    jail->mask_count = 0;
+    jail->landlock_abi = 0; /* with it, no mount is allowed: landlock(7) */
+    jail->user_limits++;    /* the first forbids user namespaces */
+    jail->user_limit_count--;
+    jail->filter = (struct sock_fprog){.len = filter->length, .filter = filter->code};
+    memcpy(ret_plan->rlimits, plan->rlimits, sizeof(ret_plan->rlimits));
+    jail->rlimits = ret_plan->rlimits;
+    raise_processes(ret_plan);
+}
+
+void plan_fork(const struct plan *plan, struct jail_plan *ret_plan)
+{
+    *ret_plan = plan->jail;
+    const char *program = strrchr(plan->programs[0], '/');
+    ret_plan->is_fork = true;
+    ret_plan->home_file_count = plan->fork_file_count;
+    ret_plan->program_name = program != NULL ? program + 1 : plan->programs[0];
+}

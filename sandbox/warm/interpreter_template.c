@@ -1,0 +1,166 @@
+#include "sandbox/warm/interpreter_template.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/child/fork_server.h"
+#include "sandbox/jail/forks/fork.h"
+#include "sandbox/limits/limits.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+struct interpreter_template {
+    struct sandbox_host *host;
+    struct limited_sandbox limited;
+    struct loop_watch channel, end;
+    struct loop_timer deadline; /* of its start */
+    enum template_stage stage;
+    void (*changed)(void *data); /* NULL: it was given up */
+    void *data;
+    int64_t started_at; /* clock_now() */
+    uint64_t forks;     /* made */
+    size_t holders;     /* sandboxes that are left */
+};
+
+static void template_free(struct interpreter_template *template)
+{
+    struct loop *loop = template->host->loop;
+    loop_unwatch(loop, &template->channel);
+    loop_unwatch(loop, &template->end);
+    loop_disarm(loop, &template->deadline);
+    limited_sandbox_release(&template->limited);
+    free(template);
+}
+
+static void change(struct interpreter_template *template, enum template_stage stage)
+{
+    struct loop *loop = template->host->loop;
+    if (template->stage == stage)
+        return;
+    template->stage = stage;
+    loop_disarm(loop, &template->deadline);
+    if (stage == TEMPLATE_FAILED) {
+        loop_unwatch(loop, &template->channel);
+        loop_unwatch(loop, &template->end);
+    }
+    if (template->changed != NULL)
+        template->changed(template->data);
+}
+
+/* It says that it is ready. Anything else is a failure; answers to requests are read where they are awaited. */
+static void on_channel(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct interpreter_template *template =
+        container_of(watch, struct interpreter_template, channel);
+    struct fork_reply reply = {0};
+    ssize_t length = recv(watch->fd, &reply, sizeof(reply), MSG_DONTWAIT);
+    bool is_ready = length == (ssize_t)sizeof(reply) && reply.error == 0 &&
+                    template->stage == TEMPLATE_STARTING;
+    change(template, is_ready ? TEMPLATE_READY : TEMPLATE_FAILED);
+}
+
+static void on_end(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    change(container_of(watch, struct interpreter_template, end), TEMPLATE_FAILED);
+}
+
+static void on_deadline(struct loop_timer *timer)
+{
+    change(container_of(timer, struct interpreter_template, deadline), TEMPLATE_FAILED);
+}
+
+static int begin(struct interpreter_template *template, const struct sandbox_template *kind)
+{
+    struct loop *loop = template->host->loop;
+    struct sandbox *sandbox = &template->limited.sandbox;
+    const struct run_template *source = plan_template_source(kind->plan);
+    const struct parcel nothing = {0};
+    int r = limited_sandbox_start_template(&template->limited, template->host, kind, NULL);
+    if (r < 0)
+        return r;
+    ssize_t written = write(sandbox->session.cells[0], source->library, source->library_length);
+    if (written != (ssize_t)source->library_length)
+        return written < 0 ? -errno : -ENOSPC;
+    r = sandbox_feed(sandbox, &nothing, NULL);
+    if (r == 0)
+        r = loop_watch(loop, &template->channel, sandbox->session.channel[0], EPOLLIN);
+    if (r == 0)
+        r = loop_watch(loop, &template->end, sandbox->pidfd, EPOLLIN);
+    return r;
+}
+
+struct interpreter_template *template_start(struct sandbox_host *host,
+                                            const struct sandbox_template *kind,
+                                            void (*changed)(void *data), void *data)
+{
+    struct interpreter_template *template = malloc(sizeof(*template));
+    if (template == NULL)
+        return NULL;
+    *template = (struct interpreter_template){
+        .host = host,
+        .limited = LIMITED_SANDBOX_NONE,
+        .channel = {.fd = -1, .ready = on_channel},
+        .end = {.fd = -1, .ready = on_end},
+        .deadline = {.fire = on_deadline},
+        .changed = changed,
+        .data = data,
+        .started_at = clock_now(),
+    };
+    if (begin(template, kind) < 0) {
+        template_free(template);
+        return NULL;
+    }
+    loop_arm(host->loop, &template->deadline,
+             clock_now() + TEMPLATE_START_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+    return template;
+}
+
+enum template_stage template_stage(const struct interpreter_template *template)
+{
+    return template->stage;
+}
+
+bool template_is_worn(struct interpreter_template *template)
+{
+    int64_t age = clock_now() - template->started_at;
+    return template->forks >= TEMPLATE_FORKS_MAX ||
+           age >= TEMPLATE_AGE_MAX_MS * NANOSECONDS_PER_MILLISECOND ||
+           limiter_is_past(&template->limited.limiter, template->limited.sandbox.pid);
+}
+
+static void free_if_unused(struct interpreter_template *template)
+{
+    if (template->changed == NULL && template->holders == 0)
+        template_free(template);
+}
+
+/* A sandbox is gone. */
+static void let_go(void *data)
+{
+    struct interpreter_template *template = data;
+    template->holders--;
+    free_if_unused(template);
+}
+
+int template_fork(struct interpreter_template *template, const struct sandbox_template *kind,
+                  struct limited_sandbox *limited)
+{
+    int r = limited_sandbox_fork(limited, template->host, kind,
+                                 template->limited.sandbox.session.channel[0], NULL);
+    limited->origin = (struct run_hold){let_go, template};
+    template->holders++;
+    template->forks++;
+    if (r < 0)
+        change(template, TEMPLATE_FAILED);
+    return r;
+}
+
+void template_give_up(struct interpreter_template *template)
+{
+    if (template == NULL)
+        return;
+    template->changed = NULL;
+    free_if_unused(template);
+}

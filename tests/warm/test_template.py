@@ -1,0 +1,190 @@
+"""Sandboxes that are forks of one interpreter: their walls, what they share, and what becomes of them."""
+
+import os
+import random
+import signal
+import threading
+
+import pytest
+from attempt import snippet_of
+from bait import Bait
+from proof import Proof
+from registry import ATTEMPTS
+from served import LANGUAGE, word_of
+from waiting import TemplateServer, children_of, descendants_of, wait_until
+
+from support.mcp_client import RECORD, environment_of
+from support.sample import sample_of
+
+SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
+ATTEMPTS_OF_PYTHON = list(ATTEMPTS)
+
+
+@pytest.fixture(scope="module")
+def bait(tmp_path_factory):
+    bait = Bait(tmp_path_factory.mktemp("bait"))
+    yield bait
+    bait.close()
+
+
+@pytest.fixture(scope="module")
+def jail(bait):
+    with TemplateServer(**bait.server_options(), environment={**bait.environment(), **LANGUAGE}) as server:
+        server.prime()
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server():
+    with TemplateServer(environment=environment_of(**SLIM)) as server:
+        server.prime()
+        yield server
+
+
+CHOSEN = list(ATTEMPTS)[::len(ATTEMPTS) // sample_of("attempts to escape from a fork of a template",
+                                                     len(ATTEMPTS), len(ATTEMPTS) // 4)]
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_attempt_is_denied_in_a_fork(bait, jail, name):
+    attempt = ATTEMPTS[name]
+    result = jail.warm_call(snippet_of(attempt, bait.known()))
+    assert word_of(result) in attempt.denials(root=False)
+
+
+def test_the_bait_is_whole(bait, jail):
+    bait.whole()
+    assert jail.process.poll() is None
+
+
+DRAWN = """\
+import os, random, secrets, tempfile, uuid
+print(random.random(), secrets.token_hex(8), uuid.uuid4(), uuid.uuid1(), next(tempfile._get_candidate_names()), os.urandom(8))
+"""
+
+
+def test_forks_draw_different_numbers():
+    """Also where the modules were loaded, and had drawn some, before the fork."""
+    with TemplateServer("--preload", "random,tempfile,uuid,ssl,matplotlib.pyplot,numpy.random") as server:
+        server.prime()
+        code = DRAWN + "import numpy, ssl; print(numpy.random.rand(), numpy.random.default_rng().random(), ssl.RAND_bytes(8))"
+        drawn = [server.warm_call(code)["structuredContent"]["stdout"].split() for _ in range(5)]
+    for numbers in zip(*drawn):
+        assert len(set(numbers)) == len(drawn), numbers
+
+
+LEFT_OVER = """\
+import os, threading
+print(sorted(os.listdir("/proc/self/fd")), os.listdir("/proc/self/task"), threading.active_count())
+print([sorted(os.listdir(it)) for it in ("/work", "/tmp", "/dev/shm")])
+print(sorted(int(it) for it in os.listdir("/proc") if it.isdigit()))
+print(sum(os.times()[:4]) < 0.5)
+open("/tmp/left", "w"), open("/dev/shm/left", "w"), open("/work/left", "w")
+os.environ["LEFT"] = "x"
+"""
+
+
+def test_forks_share_no_file_descriptor_thread_or_process(server):
+    seen = {server.warm_call(LEFT_OVER)["structuredContent"]["stdout"] for _ in range(4)}
+    assert seen == {"['0', '1', '2', '3'] ['2'] 1\n[['main.py'], [], []]\n[1, 2]\nTrue"}
+
+
+def test_a_fork_cannot_signal_or_see_its_template(server):
+    code = """\
+import os
+for pid in (0, 3, os.getppid(), -1):
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        print(pid, error.errno)
+print(os.path.exists("/proc/3"), open("/proc/1/comm").read().strip())
+"""
+    text = server.warm_call(code)["structuredContent"]["stdout"]
+    assert text == "3 3\n-1 3\nFalse sandbox-init", text
+    assert len(server.templates()) == 1
+
+
+def test_what_is_kept_in_modules_of_the_template_is_closed_at_the_end(server):
+    code = """\
+import os
+os.kept = open("kept.txt", "w")
+os.kept.write("written")
+class Told:
+    def __del__(self):
+        print("told")
+os.told = Told()
+"""
+    result = server.warm_call(code)
+    record = result["_meta"][RECORD]
+    assert [file["bytes"] for file in record["files"]] == [len("written")], record
+    assert result["structuredContent"]["stdout"] == "told"
+
+
+@pytest.mark.parametrize("code, status", [("import sys; sys.exit(7)", 7), ("1/0", 1), ("import os; os._exit(3)", 3),
+                                          ("raise SystemExit('no')", 1)])
+def test_a_fork_ends_with_the_status_of_its_program(server, code, status):
+    assert server.warm_call(code)["structuredContent"]["exit_code"] == status
+
+
+def test_without_its_template_a_server_goes_on(server):
+    before = server.templates()
+    for template in before.values():
+        os.kill(template, signal.SIGKILL)
+    wait_until(lambda: not set(before) & set(children_of(server.process.pid)), "the template is gone")
+    for number in range(3):
+        proof = Proof(f"t{number}", "python")
+        proof.check(server.answer(proof.start(server))["result"])
+
+
+def test_a_run_whose_template_is_killed_is_answered():
+    with TemplateServer(environment=environment_of(**SLIM)) as server:
+        server.prime()
+        asked = server.start_call("run_python_code", "import time; time.sleep(60)")
+        template = next(iter(server.templates().values()))
+        wait_until(lambda: len(children_of(template)) > 2 or len(server.waiting()) < 2, "the run has begun")
+        os.kill(template, signal.SIGKILL)
+        result = server.answer(asked)["result"]
+        assert result["isError"] or result["structuredContent"]["signal"] == "SIGKILL", result
+        assert server.text_of(server.call("run_python_code", "print(6 * 7)")) == "42"
+
+
+class Killer(threading.Thread):
+    """Kills what there is below a server, templates, forks and programs."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.pid, self.killed, self.stopped = pid, 0, threading.Event()
+        self.chance = random.Random(17)
+
+    def run(self):
+        while not self.stopped.wait(self.chance.random() * 0.2):
+            below = descendants_of(self.pid)
+            if below:
+                try:
+                    os.kill(self.chance.choice(below), signal.SIGKILL)
+                    self.killed += 1
+                except ProcessLookupError:
+                    pass
+
+
+def test_kills_at_any_moment_leave_each_call_its_answer():
+    rounds = sample_of("calls of forks while whatever there is is killed", 10_000, 100)
+    with TemplateServer("--parallel", "2", environment=environment_of(**SLIM)) as server:
+        killer, right = Killer(server.process.pid), 0
+        killer.start()
+        for number in range(rounds):
+            proof = Proof(f"f{number}", "python")
+            result = server.answer(proof.start(server))["result"]
+            record = result.get("structuredContent") or {}
+            if record.get("outcome") == "exited":
+                proof.check(result)
+                right += 1
+            else:
+                assert record.get("signal") == "SIGKILL" or result["isError"], result
+        killer.stopped.set()
+        killer.join()
+        assert killer.killed and right
+        last = Proof("last", "python")
+        last.check(server.answer(last.start(server))["result"])
+        below = descendants_of(server.process.pid)
+    wait_until(lambda: not [pid for pid in below if os.path.exists(f"/proc/{pid}")], "nothing is left")

@@ -92,9 +92,10 @@ bench: benchmarks
 	@echo
 	@$(PYTHON) tests/bench/bench_tiers.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-tiers.json
 
-# Many snippets: batch beside bare interpreters. Not by root.
+# Many snippets: batch beside bare interpreters, and workers. Not by root.
 .PHONY: bench-fleet
 bench-fleet: build
+	@.ci/install-packages fleet
 	@$(PYTHON) -B tests/bench/bench_fleet.py $(BUILD) $(BUILD)/bench-fleet.json
 
 # Images from a registry, beside skopeo and umoci. Not by root.
@@ -172,7 +173,7 @@ help:
 	@echo 'make dist      static programs for ARCH=$(ARCH) as tar.gz, npm package, wheel and MCP'
 	@echo '               bundle, in build-dist; make release-check compares what they say'
 	@echo 'make bench     the cost of a jail, a server start and a call; writes $(BUILD)/bench*.json'
-	@echo 'make bench-fleet  batch, beside bare interpreters; not as root'
+	@echo 'make bench-fleet  batch, beside bare interpreters, and workers; not as root'
 	@echo 'make bench-guest  the cost of a cgroup, in an emulated machine; not as root'
 	@echo 'make bench-pull   pulling an image, beside skopeo and umoci; not as root'
 	@echo 'make build     compile into $(BUILD)/ (also: plain make)'

@@ -104,13 +104,16 @@ def measure_hop(broker):
     return row
 
 
+def program_path():
+    return pathlib.Path(mcp_client.program_path()).parent / "fleet" / "code-sandbox-mcp-fleet"
+
+
 class Fleet:
     """code-sandbox-mcp-fleet alone, its lines on a socket."""
 
     def __init__(self, broker, mode, *options):
-        program = pathlib.Path(mcp_client.program_path()).parent / "fleet" / "code-sandbox-mcp-fleet"
         self.socket, theirs = socket.socketpair()
-        self.process = subprocess.Popen([program, mode, *options, "bash=bash"], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL,
+        self.process = subprocess.Popen([program_path(), mode, *options, "bash=bash"], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL,
                                         env=mcp_client.environment_of(CODE_SANDBOX_BROKER=broker.url))
         theirs.close()
         self.file = self.socket.makefile("rb")
@@ -162,6 +165,9 @@ def measure_ceiling(broker):
 
 def measure_all():
     found = {}
+    if not program_path().exists():
+        print("  no workers: code-sandbox-mcp-fleet was not built")
+        return found
     with tempfile.TemporaryDirectory(prefix="code-sandbox-bench-") as directory:
         broker = Broker(directory)
         try:

@@ -91,6 +91,8 @@ bench: benchmarks
 	@$(PYTHON) tests/bench/bench_policy.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-policy.json
 	@echo
 	@$(PYTHON) tests/bench/bench_tiers.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-tiers.json
+	@echo
+	@$(PYTHON) -B tests/bench/bench_template.py $(BUILD) $(BUILD)/bench-template.json
 
 # Many snippets: batch beside bare interpreters, and workers. Not by root.
 .PHONY: bench-fleet

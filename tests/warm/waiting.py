@@ -100,8 +100,9 @@ class TemplateServer(WarmServer):
         found = {}
         for init in children_of(self.process.pid):
             for program in children_of(init):
-                for template in children_of(program):
-                    found[init] = template
+                for loading in children_of(program):  # which has loaded what is preloaded
+                    for template in children_of(loading):
+                        found[init] = template
         return found
 
     def waiting(self):

@@ -8,6 +8,28 @@ import sys
 from preload import freeze, import_silently
 
 
+def become_child(is_ready=lambda: True):
+    """Goes on in a child, and ends when that ends; or the child does, if this process is not ready to be left."""
+    child = os.fork()
+    if child == 0:
+        return
+    if not is_ready():
+        os.kill(child, 9)
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
+
+
+def has_no_threads():
+    """fork(2) copies none. What is stopped for a fork goes a little later; numexpr starts anew by itself."""
+    import time
+    numexpr = sys.modules.get("numexpr")
+    anew = numexpr.get_num_threads() if hasattr(numexpr, "get_num_threads") else 0
+    for _ in range(1000):
+        if len(os.listdir("/proc/self/task")) - 1 in (0, anew):
+            return True
+        time.sleep(0.001)
+    return False
+
+
 def make_template(modules):
     """modules: their names."""
     had = {name: name in sys.modules for name in ("atexit", "gc")}
@@ -16,14 +38,11 @@ def make_template(modules):
     for name, was_there in had.items():
         if not was_there:
             del sys.modules[name]
+    # Programs have pid 2, as this process. Some libraries know a fork by another pid than they were loaded in, others by
+    # another pid than before, so neither is 2.
+    become_child()
     import_silently(modules)
-    # The template has a pid that no fork has, by which some libraries know their forks; and no threads, since
-    # fork(2) copies none. Those that libraries stop for a fork are gone after it.
-    template = os.fork()
-    if template:
-        if len(os.listdir("/proc/self/task")) > 1:
-            os.kill(template, 9)
-        os._exit(os.waitstatus_to_exitcode(os.waitpid(template, 0)[1]) & 255)
+    become_child(has_no_threads)
 
     def nothing_is_left():
         """Whether no object of the snippet may want to be closed in its turn. Else the end looks at all objects."""

@@ -1,0 +1,91 @@
+"""Calls a second and their price, with a template and without: bench_template.py BUILD [JSON-FILE]
+
+In each round in turn: bare interpreters in the image, without any jail (tests/bench/bare.py); a server with
+prewarmed sandboxes; a server whose sandboxes are forks of a template. So many calls at once as AT_ONCE says, for
+`print(1)` and for an import of numpy and pandas, which both servers preload. Then what a sandbox that waits
+has of its own: Private_Clean and Private_Dirty of its interpreter. BENCH_ROUNDS=N takes N rounds (5). Not by root.
+"""
+
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "warm")]
+
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", 5))
+AT_ONCE = (1, 2, 8)
+IMAGE = "python"
+PROGRAMS = {"print(1)": ("print(1)", 100, ()),
+            "numpy, pandas": ("import numpy, pandas; print(1)", 10, ("--preload", "numpy,pandas"))}
+
+
+def seconds_of_calls(server, code, times, at_once):
+    """As a client that has so many calls under way."""
+    begin, waiting = time.perf_counter(), []
+    while times > 0 or waiting:
+        while times > 0 and len(waiting) < at_once:
+            waiting.append(server.start_call("run_python_code", code))
+            times -= 1
+        result = server.answer(waiting.pop(0))["result"]
+        assert server.text_of(result) == "1", result
+    return time.perf_counter() - begin
+
+
+def private_kilobytes(pid):
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_"))
+
+
+def waiting_kilobytes(server):
+    """Of the interpreter of one that waits; what its init has, is not for others to read."""
+    return statistics.median(private_kilobytes(program) for program in server.wait_ready().values())
+
+
+def measure(bare, servers, code, times):
+    rows = {}
+    for at_once in AT_ONCE:
+        rounds = []
+        for _ in range(ROUNDS):
+            took = {"bare": bare.seconds(code, times, at_once)}
+            for name, server in servers.items():
+                server.wait_ready()
+                took[name] = seconds_of_calls(server, code, times, at_once)
+            rounds.append(took)
+        rows[at_once] = {f"{name}_rate": statistics.median(times / took[name] for took in rounds) for name in rounds[0]}
+        rows[at_once].update({f"{name}_ratio": statistics.median(took["bare"] / took[name] for took in rounds)
+                              for name in servers})
+    return rows
+
+
+def main():
+    bare = Bare(tree_of(IMAGE), ["/usr/bin/python3", "-u"], "main.py")
+    found = {"rounds": ROUNDS}
+    print(f"calls a second, and multiples of bare interpreters; medians of {ROUNDS} rounds:")
+    for name, (code, times, options) in PROGRAMS.items():
+        servers = {"pool": WarmServer(*options), "template": TemplateServer(*options)}
+        for server in servers.values():
+            server.prime()
+        rows = found[name] = measure(bare, servers, code, times)
+        for at_once, row in rows.items():
+            print(f"  {name:14} {at_once} at once: bare {row['bare_rate']:6.1f}, pool {row['pool_rate']:6.1f} "
+                  f"({row['pool_ratio']:.2f}), template {row['template_rate']:6.1f} ({row['template_ratio']:.2f})", flush=True)
+        found[f"{name}, waiting kB"] = {way: waiting_kilobytes(server) for way, server in servers.items()}
+        print(f"  {name:14} a waiting sandbox's own: " +
+              ", ".join(f"{way} {size / 1024:.1f} MB" for way, size in found[f"{name}, waiting kB"].items()))
+        for server in servers.values():
+            server.stop()
+    bare.close()
+    if len(sys.argv) > 2:
+        pathlib.Path(sys.argv[2]).write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    os.environ["CODE_SANDBOX_BUILD"] = sys.argv[1]
+    from bench.bare import Bare
+    from bench.bench_calls import tree_of
+    from waiting import TemplateServer, WarmServer
+    main()

@@ -93,7 +93,7 @@ static int bind_and_listen(int fd, const struct http_address *address)
 
 static int read_own_port(int fd, uint16_t *ret_port)
 {
-    struct sockaddr_storage own;
+    struct sockaddr_storage own = {0};
     socklen_t length = sizeof(own);
     if (getsockname(fd, (struct sockaddr *)&own, &length) < 0)
         return -errno;

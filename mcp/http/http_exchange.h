@@ -19,7 +19,7 @@ struct http_exchange;
 struct http_endpoint {
     const char *path;    /* "/mcp" */
     const char *methods; /* "POST, DELETE"; all but DELETE have a body of JSON */
-    /* The request is there; `data` is its own to set. */
+    /* The request is there, its body for the call; `data` is its own to set. */
     void (*begin)(struct http_exchange *exchange, void *owner);
     /* Once, after begin(): the response is complete, or the client has gone. Frees exchange->data. */
     void (*end)(struct http_exchange *exchange, void *owner);

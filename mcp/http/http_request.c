@@ -84,16 +84,19 @@ static bool check_body(struct http_exchange *exchange)
                              " and no Content-Encoding");
         return false;
     }
-    if (said != NULL && http_exchange_field(exchange, "Transfer-Encoding") != NULL) {
-        http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST,
-                             "the request has two lengths: Content-Length and Transfer-Encoding");
-        return false;
-    }
     if (said != NULL && strtoull(said, NULL, 10) > LINE_IN_MAX) {
         exchange->is_too_large = true;
         return false;
     }
     return true;
+}
+
+/* A proxy in front must see the end of the request where we see it. */
+static bool is_length_clear(const struct http_exchange *exchange)
+{
+    const char *encoding = http_exchange_field(exchange, "Transfer-Encoding");
+    return encoding == NULL || (strcasecmp(encoding, "chunked") == 0 &&
+                                http_exchange_field(exchange, "Content-Length") == NULL);
 }
 
 /* Before anything of the body has been read. Whether it may go on. */
@@ -107,6 +110,12 @@ static bool check_head(const struct http_requests *requests, struct http_exchang
     const char *why = find_repeated(exchange->connection);
     if (why != NULL) {
         http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the field %s is there twice", why);
+        return false;
+    }
+    if (!is_length_clear(exchange)) {
+        http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST,
+                             "the request must have one length: Content-Length, or "
+                             "Transfer-Encoding: chunked");
         return false;
     }
     unsigned status = http_guard_check(requests->guard, &credentials, &why);
@@ -180,6 +189,13 @@ static enum MHD_Result begin_request(struct http_requests *requests,
     return exchange->endpoint != NULL || http_exchange_respond(exchange) ? MHD_YES : MHD_NO;
 }
 
+static void forget_body(struct http_requests *requests, struct http_exchange *exchange)
+{
+    buffer_release(&exchange->body);
+    requests->body_bytes -= exchange->body_reserved;
+    exchange->body_reserved = 0;
+}
+
 /* What does not fit is read and forgotten, so that the client hears of it. */
 static void take_body(struct http_requests *requests, struct http_exchange *exchange,
                       const char *bytes, size_t length)
@@ -191,16 +207,14 @@ static void take_body(struct http_requests *requests, struct http_exchange *exch
         !exchange->is_too_large && (requests->body_bytes + length > HTTP_BODIES_MAX ||
                                     buffer_append(&exchange->body, bytes, length) < 0);
     if (exchange->is_too_large || exchange->is_server_full) {
-        buffer_release(&exchange->body);
-        length = 0;
-        requests->body_bytes -= exchange->body_reserved;
-        exchange->body_reserved = 0;
+        forget_body(requests, exchange);
+        return;
     }
     requests->body_bytes += length;
     exchange->body_reserved += length;
 }
 
-static void begin_answer(struct http_exchange *exchange)
+static void begin_answer(struct http_requests *requests, struct http_exchange *exchange)
 {
     struct http_connection *connection = http_connection_of(exchange->connection);
     exchange->state = HTTP_WAITING;
@@ -219,8 +233,10 @@ static void begin_answer(struct http_exchange *exchange)
         exchange->has_begun = true;
         exchange->endpoint->begin(exchange, exchange->endpoint->owner);
     }
+    forget_body(requests, exchange);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): libmicrohttpd says which arguments there are */
 enum MHD_Result http_request_read(void *data, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **context)
@@ -236,7 +252,7 @@ enum MHD_Result http_request_read(void *data, struct MHD_Connection *connection,
         return MHD_YES;
     }
     if (exchange->state == HTTP_READING)
-        begin_answer(exchange);
+        begin_answer(requests, exchange);
     return http_exchange_respond(exchange) ? MHD_YES : MHD_NO;
 }
 
@@ -256,8 +272,7 @@ void http_request_completed(void *data, struct MHD_Connection *handle, void **co
         exchange->next;
     if (exchange->next != NULL)
         exchange->next->previous = exchange->previous;
-    requests->body_bytes -= exchange->body_reserved;
-    buffer_release(&exchange->body);
+    forget_body(requests, exchange);
     buffer_release(&exchange->answer);
     free(exchange);
     if (connection != NULL)

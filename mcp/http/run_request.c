@@ -54,7 +54,7 @@ static int read_text(const struct json_value *object, const char *name,
 static int read_program(struct run_request *request, const struct json_value *object,
                         struct fault *fault)
 {
-    const struct json_value *code, *input;
+    const struct json_value *code = NULL, *input = NULL;
     int r = read_text(object, "code", &code, fault);
     if (r == 0)
         r = read_text(object, "stdin", &input, fault);
@@ -88,7 +88,7 @@ static int read_number(const struct json_value *object, const char *name, double
 static int read_limits(struct run_request *request, const struct settings *settings,
                        const struct json_value *object, struct fault *fault)
 {
-    double seconds, megabytes;
+    double seconds = NAN, megabytes = NAN;
     int r = read_number(object, "run_timeout", &seconds, fault);
     if (r == 0)
         r = read_number(object, "memory_limit_MB", &megabytes, fault);

@@ -87,9 +87,11 @@ async def main():
         await compare(clients, lambda client: client.list_resources())
         await compare(clients, lambda client: client.list_resource_templates())
         await compare(clients, lambda client: client.read_resource("sandbox://environments"))
-        for snippet in SNIPPETS:
+        # The two eras of one client differ in little else than their first message.
+        step = 4 if name == "mcp-2-handshake" else 1
+        for snippet in SNIPPETS[::step]:
             await compare(clients, lambda client, one=snippet: client.call_tool(one["tool"], {"code": one["code"]}))
-        for case in CASES:
+        for case in CASES[::step]:
             if case["tool"] != "run_python_code" or "matplotlib" not in json.dumps(case):
                 await compare(clients, lambda client, one=case: client.call_tool(one["tool"], one["arguments"]))
         await compare(clients, lambda client: client.call_tool("run_python_code", {"code": 3}))

@@ -129,7 +129,7 @@ const struct option settings_of_many[] = {
      settings_remember,
      SETTING(SETTING_COUNT, "SANDBOX_PARALLEL", "parallel", AT(engine.parallel), .low = 1,
              .high = PARALLEL_MAX)},
-    {"--template", "auto|off",
+    {"--template", "MODE",
      "auto: make Python sandboxes by forks of one\ninterpreter; off: start each (the default)",
      settings_remember,
      SETTING(SETTING_CHOICE, "SANDBOX_TEMPLATE", "template", AT(template), .choices = switches)},

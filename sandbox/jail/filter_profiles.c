@@ -43,7 +43,8 @@ static int copy_compiled(const struct compiled *compiled, struct filter *ret_fil
     if (code == NULL)
         return fault_set(fault, ENOMEM, "out of memory for the seccomp filter");
     memcpy(code, compiled->code, size);
-    *ret_filter = (struct filter){code, compiled->length};
+    ret_filter->code = code;
+    ret_filter->length = compiled->length;
     return 0;
 }
 

@@ -35,6 +35,7 @@ struct method {
 };
 
 extern python_object *PyExc_ImportError, *PyExc_KeyboardInterrupt;
+/* NOLINTNEXTLINE(*-reserved-identifier,cert-dcl*): its name in every version, behind Py_None */
 extern python_object _Py_NoneStruct;
 python_object *PyCFunction_NewEx(struct method *method, python_object *self, python_object *module);
 python_object *PyDict_GetItemString(python_object *dict, const char *name);

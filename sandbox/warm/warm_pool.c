@@ -144,7 +144,9 @@ static bool is_ready(const struct warm_kind *kind)
 static void on_template_change(void *data)
 {
     struct warm_kind *kind = data;
-    if (!is_ready(kind)) {
+    if (is_ready(kind)) {
+        kind_drain(kind); /* what is left of its predecessor */
+    } else {
         give_up_template(kind);
         kind->is_forked = false;
     }
@@ -167,9 +169,10 @@ static size_t size_of(const struct warm_kind *kind)
     return is_session(&kind->template) ? 1 : kind->pool->size;
 }
 
+/* Also where its template is worn, or could not be started for want of memory. */
 static bool awaits_template(const struct warm_kind *kind)
 {
-    return kind->template_of_forks != NULL && !is_ready(kind);
+    return kind->is_forked && !is_ready(kind);
 }
 
 static struct warm_kind *wanting(const struct warm_pool *pool)
@@ -213,9 +216,11 @@ static void on_sweep(struct loop_timer *timer)
     for (struct warm_kind *kind = pool->kinds, *next; kind != NULL; kind = next) {
         next = kind->next;
         drop_greedy(kind);
-        /* What it has made stays; the next ones come from another. */
-        if (is_ready(kind) && template_is_worn(kind->template_of_forks))
+        /* What it has made serves until another is ready. */
+        if (is_ready(kind) && template_is_worn(kind->template_of_forks)) {
             give_up_template(kind);
+            start_template(kind);
+        }
         if (now - kind->used_at >= WARM_UNUSED_MS * NANOSECONDS_PER_MILLISECOND)
             kind_free(kind);
     }

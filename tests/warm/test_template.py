@@ -17,7 +17,7 @@ from support.mcp_client import RECORD, environment_of
 from support.sample import sample_of
 
 SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
-ATTEMPTS_OF_PYTHON = list(ATTEMPTS)
+FORKS_MAX = 1000  # sandbox/limits/limits.h
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +146,20 @@ def test_a_run_whose_template_is_killed_is_answered():
         result = server.answer(asked)["result"]
         assert result["isError"] or result["structuredContent"]["signal"] == "SIGKILL", result
         assert server.text_of(server.call("run_python_code", "print(6 * 7)")) == "42"
+
+
+def test_a_template_is_replaced_after_many_forks():
+    with TemplateServer("--parallel", "2", environment=environment_of(**SLIM)) as server:
+        server.prime()
+        first, asked = set(server.templates()), []
+        for number in range(FORKS_MAX + 10):
+            asked.append(server.start_call("run_python_code", f"print({number})"))
+            if len(asked) == 4:
+                assert server.text_of(server.answer(asked.pop(0))["result"]) == str(number - 3)
+        wait_until(lambda: not first & set(server.templates()), "another template serves")
+        server.wait_ready()
+        assert len(server.templates()) == 1
+        assert server.text_of(server.warm_call("print(6 * 7)")) == "42"
 
 
 class Killer(threading.Thread):

@@ -31,6 +31,10 @@ ONE_TRY_FOLDER = "escape"
 ONE_TRY = ("walls", "attempts", "attacks", "hostile", "tiers", "twins")  # in the name of the file
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "flaky(reruns): how often it may fail, with pytest-rerunfailures")
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.parent.name == ONE_TRY_FOLDER or any(word in item.path.name for word in ONE_TRY):

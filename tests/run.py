@@ -43,6 +43,9 @@ ASAN_WHOLE = ["protocol", "policy", "batch", "fleet", "http", "network", "change
 ASAN_SAMPLE = ["protocol/test_framing.py", "protocol/test_tools.py",
                "protocol/test_limits_reached.py", "jail/test_walls.py", "jail/test_limits.py",
                "jail/test_system_calls.py"]
+# What of the protocol's suite meets files and ids; the rest is the same for every user.
+PROTOCOL_OF_ROOT = [f"protocol/test_{name}.py" for name in
+                    ("environment", "files", "folders", "inputs", "python_start", "runs", "sessions")]
 # They take the walls away, in builds of their own: once is enough, and not by root, for whom what gets
 # through could harm the machine.
 WITHOUT_TWINS = [f"--ignore={ROOT / 'tests' / name}"
@@ -247,7 +250,8 @@ def stage_root():
                 images.copy_image(fetched / name, pathlib.Path(store) / "code-sandbox-mcp" / "images")
         os.environ["XDG_DATA_HOME"] = store
         # What holds for a user holds for root too.
-        return stage_pytest("root", "jail", "escape", "network", "protocol", "warm/test_equality_of_tiers.py",
+        protocol = ["protocol"] if os.environ.get("CODE_SANDBOX_WHOLE") == "1" else PROTOCOL_OF_ROOT
+        return stage_pytest("root", "jail", "escape", "network", *protocol, "warm/test_equality_of_tiers.py",
                             options=WITHOUT_TWINS)
 
 

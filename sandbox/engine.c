@@ -115,7 +115,7 @@ static void forget_refusal(struct engine *engine)
         return;
     warm_pool_drain(&engine->pool);
     cgroup_delegation_release(&engine->host.cgroups);
-    filter_release(&engine->host.filter);
+    sandbox_host_release_filters(&engine->host);
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
     engine->status = 0;
     engine->fault = (struct fault){0};
@@ -228,7 +228,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->cgroup_use = options->cgroup;
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
-    engine->host.has_templates = options->templates;
+    engine->host.has_templates = options->templates && options->profile == NULL;
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
     engine->host.uppers = UPPER_STORE_NONE;
     engine->host.roots = RUN_ROOT_STORE_NONE;

@@ -2,7 +2,6 @@
 
 #include "sandbox/base/heap.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/forks/fork.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -116,7 +115,7 @@ static int make_root(struct limited_sandbox *limited, struct sandbox_host *host,
 }
 
 int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *host,
-                         const struct sandbox_template *template, int template_fd,
+                         const struct sandbox_template *template, const struct template_end *origin,
                          struct fault *fault)
 {
     struct jail_plan plan;
@@ -127,7 +126,7 @@ int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *h
     if (r == 0)
         r = make_link(limited, host, &plan, fault);
     if (r == 0)
-        r = sandbox_fork(template_fd, &plan, &host->id_map, limiter_cgroup_fd(&limited->limiter),
+        r = sandbox_fork(origin, &plan, &host->id_map, limiter_cgroup_fd(&limited->limiter),
                          &limited->sandbox, fault);
     return r;
 }
@@ -137,7 +136,8 @@ int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandb
 {
     struct template_plan plan;
     int r = host->template_filter.length == 0
-                ? filter_compile_template(&host->template_filter, fault)
+                ? filter_compile_template(unpolled_call(&host->enforcement.enforced),
+                                          &host->template_filter, fault)
                 : 0;
     if (r == 0)
         r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,

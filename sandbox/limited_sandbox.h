@@ -8,6 +8,7 @@
 
 #include "sandbox/base/loop.h"
 #include "sandbox/jail/filter.h"
+#include "sandbox/jail/forks/fork.h"
 #include "sandbox/jail/id_map.h"
 #include "sandbox/jail/plan.h"
 #include "sandbox/jail/run_spec.h"
@@ -76,9 +77,9 @@ struct limited_sandbox {
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
                           const struct sandbox_template *template, struct fault *fault);
 
-/* The same, by a fork of the template that has this socket; and the template itself. */
+/* The same, by a fork of a template; and the template itself. */
 int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *host,
-                         const struct sandbox_template *template, int template_fd,
+                         const struct sandbox_template *template, const struct template_end *origin,
                          struct fault *fault);
 int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandbox_host *host,
                                    const struct sandbox_template *template, struct fault *fault);

@@ -152,7 +152,8 @@ static int make_program(struct python_start *start, const char *version, const c
 static int add_template(struct python_start *start, const char *version, const char *modules,
                         const struct home_file *hook)
 {
-    if (find_bytecode(version) == NULL)
+    /* In 3.9 each module atexit has handlers of its own. */
+    if (find_bytecode(version) == NULL || strcmp(version, "python3.9") == 0)
         return 0;
     const char *text = own_text(start, TEMPLATE_FORMAT, (int)sizeof(template_program),
                                 template_program, modules != NULL ? modules : "");

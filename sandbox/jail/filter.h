@@ -60,7 +60,7 @@ int filter_additions_compile(enum tier tier, struct filter_additions *ret_additi
 void filter_additions_release(struct filter_additions *additions);
 
 /* The profile of templates, whose forks make jails: seccomp-profiles/template.json merged over default.json. */
-int filter_compile_template(struct filter *ret_filter, struct fault *fault);
+int filter_compile_template(const char *without, struct filter *ret_filter, struct fault *fault);
 
 /* The profile for installers: seccomp-profiles/build.json merged over default.json. */
 int filter_compile_build(struct filter *ret_filter, struct fault *fault);

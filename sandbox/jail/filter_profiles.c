@@ -4,6 +4,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/default-filter-polled.h"
 #include "sandbox/jail/default-filter.h"
+#include "sandbox/jail/template-filter-polled.h"
 #include "sandbox/jail/template-filter.h"
 #include "seccomp-profiles/build-profile.h"
 #include "seccomp-profiles/default-profile.h"
@@ -30,6 +31,11 @@ static const struct compiled defaults[] = {
     {FILTER_UNPOLLED_CALL, COMPILED(default_filter_polled)},
 };
 
+static const struct compiled templates[] = {
+    {NULL, COMPILED(template_filter)},
+    {FILTER_UNPOLLED_CALL, COMPILED(template_filter_polled)},
+};
+
 static bool is_same(const char *one, const char *other)
 {
     return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
@@ -48,22 +54,26 @@ static int copy_compiled(const struct compiled *compiled, struct filter *ret_fil
     return 0;
 }
 
-int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault)
+/* One of the pair, or the profile compiled now. */
+static int compile_own(const struct compiled pair[static 2], const char *json, size_t length,
+                       const char *without, struct filter *ret_filter, struct fault *fault)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(defaults); i++)
-        if (is_same(defaults[i].without, without) && defaults[i].length > 0)
-            return copy_compiled(&defaults[i], ret_filter, fault);
-    return filter_compile(default_profile_json, sizeof(default_profile_json), without, ret_filter,
-                          fault);
+    for (size_t i = 0; i < 2; i++)
+        if (is_same(pair[i].without, without) && pair[i].length > 0)
+            return copy_compiled(&pair[i], ret_filter, fault);
+    return filter_compile(json, length, without, ret_filter, fault);
 }
 
-int filter_compile_template(struct filter *ret_filter, struct fault *fault)
+int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault)
 {
-    const struct compiled compiled = {NULL, COMPILED(template_filter)};
-    return compiled.length > 0
-               ? copy_compiled(&compiled, ret_filter, fault)
-               : filter_compile(template_profile_json, sizeof(template_profile_json), NULL,
-                                ret_filter, fault);
+    return compile_own(defaults, default_profile_json, sizeof(default_profile_json), without,
+                       ret_filter, fault);
+}
+
+int filter_compile_template(const char *without, struct filter *ret_filter, struct fault *fault)
+{
+    return compile_own(templates, template_profile_json, sizeof(template_profile_json), without,
+                       ret_filter, fault);
 }
 
 int filter_additions_compile(enum tier tier, struct filter_additions *ret_additions,

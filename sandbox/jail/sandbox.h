@@ -80,8 +80,8 @@ void sandbox_stop(struct sandbox *sandbox);
 void sandbox_kill(struct sandbox *sandbox);
 
 /*
- * Waits for init to exit, reaps it, and returns the whole sandbox's resource usage. ret_usage may
- * be NULL.
+ * Waits for init to exit, reaps it, and returns the whole sandbox's resource usage; of a fork of a template, nothing.
+ * ret_usage may be NULL.
  */
 void sandbox_reap(struct sandbox *sandbox, struct rusage *ret_usage);
 

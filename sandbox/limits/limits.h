@@ -59,6 +59,7 @@
 #define TEMPLATE_FORKS_MAX 1000
 #define TEMPLATE_AGE_MAX_MS (10 * 60 * 1000)
 #define TEMPLATE_PROCESSES_MAX 65536
+#define TEMPLATE_FAILURES_MAX 3
 #define WARM_UNUSED_MS (10 * 60 * 1000) /* after which a kind is dropped */
 
 /* The range of values that the operator may set. No interpreter starts with less. */

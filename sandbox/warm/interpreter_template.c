@@ -2,16 +2,18 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/child/fork_server.h"
-#include "sandbox/jail/forks/fork.h"
 #include "sandbox/limits/limits.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#define OWN_PROCESSES 3 /* of Python: template.py */
+
 struct interpreter_template {
     struct sandbox_host *host;
     struct limited_sandbox limited;
+    struct run_limits limits; /* of a run */
     struct loop_watch channel, end;
     struct loop_timer deadline; /* of its start */
     enum template_stage stage;
@@ -101,6 +103,7 @@ struct interpreter_template *template_start(struct sandbox_host *host,
     *template = (struct interpreter_template){
         .host = host,
         .limited = LIMITED_SANDBOX_NONE,
+        .limits = kind->limits,
         .channel = {.fd = -1, .ready = on_channel},
         .end = {.fd = -1, .ready = on_end},
         .deadline = {.fire = on_deadline},
@@ -122,12 +125,32 @@ enum template_stage template_stage(const struct interpreter_template *template)
     return template->stage;
 }
 
-bool template_is_worn(struct interpreter_template *template)
+/*
+ * Where limits are polled, its forks count, too: they are below its init. Each of them is held to its limits by itself.
+ * It may work as long as it lives, since imports may take longer than a run.
+ */
+bool template_is_past(struct interpreter_template *template)
+{
+    uint64_t share = template->holders + 1;
+    struct run_limits limits = template->limits;
+    limits.memory_bytes *= share;
+    limits.processes = (limits.processes + OWN_PROCESSES) * share;
+    limits.wall_ms = TEMPLATE_AGE_MAX_MS * (int64_t)share;
+    limiter_set_limits(&template->limited.limiter, &limits);
+    return limiter_is_past(&template->limited.limiter, template->limited.sandbox.pid);
+}
+
+void template_kill(struct interpreter_template *template)
+{
+    limited_sandbox_kill(&template->limited);
+    change(template, TEMPLATE_FAILED);
+}
+
+bool template_is_worn(const struct interpreter_template *template)
 {
     int64_t age = clock_now() - template->started_at;
     return template->forks >= TEMPLATE_FORKS_MAX ||
-           age >= TEMPLATE_AGE_MAX_MS * NANOSECONDS_PER_MILLISECOND ||
-           limiter_is_past(&template->limited.limiter, template->limited.sandbox.pid);
+           age >= TEMPLATE_AGE_MAX_MS * NANOSECONDS_PER_MILLISECOND;
 }
 
 static void free_if_unused(struct interpreter_template *template)
@@ -147,8 +170,9 @@ static void let_go(void *data)
 int template_fork(struct interpreter_template *template, const struct sandbox_template *kind,
                   struct limited_sandbox *limited)
 {
-    int r = limited_sandbox_fork(limited, template->host, kind,
-                                 template->limited.sandbox.session.channel[0], NULL);
+    const struct sandbox *sandbox = &template->limited.sandbox;
+    const struct template_end origin = {sandbox->session.channel[0], sandbox->pid};
+    int r = limited_sandbox_fork(limited, template->host, kind, &origin, NULL);
     limited->origin = (struct run_hold){let_go, template};
     template->holders++;
     template->forks++;

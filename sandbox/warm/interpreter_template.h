@@ -31,8 +31,14 @@ struct interpreter_template *template_start(struct sandbox_host *host,
 
 enum template_stage template_stage(const struct interpreter_template *template);
 
-/* Whether it has made many forks, or is old, or uses more than a run may. */
-bool template_is_worn(struct interpreter_template *template);
+/* Whether it has made many forks, or is old. */
+bool template_is_worn(const struct interpreter_template *template);
+
+/* Whether it uses more than a run may: takes a sample. */
+bool template_is_past(struct interpreter_template *template);
+
+/* It fails, and its forks end with it. */
+void template_kill(struct interpreter_template *template);
 
 /*
  * Makes a sandbox by a fork; it holds the template. 0, or a negative errno: then the template has failed, and

@@ -24,7 +24,8 @@ struct warm_kind {
     int64_t used_at; /* clock_now() of the last run */
     bool failed;     /* a start failed, or one ended early: no more until a run completes */
     struct interpreter_template *template_of_forks; /* owned; NULL: none, or not yet */
-    bool is_forked; /* its sandboxes are forks; false once that has failed */
+    bool is_forked; /* its sandboxes are forks; false once that has failed again and again */
+    unsigned template_failures; /* without a run between them */
 };
 
 static void warm_sandbox_free(struct warm_sandbox *warm)
@@ -99,9 +100,14 @@ static int warm_sandbox_start(struct warm_sandbox *warm)
     struct fault fault;
     struct sandbox_template *template = &warm->kind->template;
     sandbox_host_lower_limits(host, &template->limits); /* once that is known */
-    int r = warm->kind->is_forked
-                ? template_fork(warm->kind->template_of_forks, template, &warm->limited)
-                : limited_sandbox_start(&warm->limited, host, template, &fault);
+    int r = -EAGAIN;
+    if (warm->kind->is_forked)
+        r = template_fork(warm->kind->template_of_forks, template, &warm->limited);
+    if (r < 0) {
+        limited_sandbox_release(&warm->limited);
+        warm->limited = LIMITED_SANDBOX_NONE;
+        r = limited_sandbox_start(&warm->limited, host, template, &fault);
+    }
     if (r == 0 && template->runner.bytes != NULL)
         r = sandbox_feed(sandbox, &template->runner, &fault);
     /* What a session reports, that its jail is complete, is for the one that takes it. */
@@ -140,7 +146,12 @@ static bool is_ready(const struct warm_kind *kind)
            template_stage(kind->template_of_forks) == TEMPLATE_READY;
 }
 
-/* Without a template, its sandboxes are started as others are. */
+/* The next run has another one started; in the end its sandboxes are started as others are. */
+static void note_failure(struct warm_kind *kind)
+{
+    kind->is_forked = ++kind->template_failures < TEMPLATE_FAILURES_MAX;
+}
+
 static void on_template_change(void *data)
 {
     struct warm_kind *kind = data;
@@ -148,7 +159,7 @@ static void on_template_change(void *data)
         kind_drain(kind); /* what is left of its predecessor */
     } else {
         give_up_template(kind);
-        kind->is_forked = false;
+        note_failure(kind);
     }
     warm_pool_wake(kind->pool);
 }
@@ -160,7 +171,8 @@ static void start_template(struct warm_kind *kind)
         return;
     kind->template_of_forks =
         template_start(kind->pool->host, &kind->template, on_template_change, kind);
-    kind->is_forked = kind->template_of_forks != NULL;
+    if (kind->template_of_forks == NULL)
+        note_failure(kind);
 }
 
 /* Sessions are started one at a time. */
@@ -209,6 +221,26 @@ static void drop_greedy(struct warm_kind *kind)
     }
 }
 
+static void check_template(struct warm_kind *kind)
+{
+    struct interpreter_template *template = kind->template_of_forks;
+    if (template != NULL && template_is_past(template)) {
+        template_kill(template);
+    } else if (is_ready(kind) && template_is_worn(template)) {
+        /* What it has made serves until another is ready. */
+        give_up_template(kind);
+        start_template(kind);
+    }
+}
+
+/* They have most of the memory of what they forked. */
+static void give_up_all(struct warm_pool *pool)
+{
+    warm_pool_drain(pool);
+    for (struct warm_kind *kind = pool->kinds; kind != NULL; kind = kind->next)
+        give_up_template(kind);
+}
+
 static void on_sweep(struct loop_timer *timer)
 {
     struct warm_pool *pool = container_of(timer, struct warm_pool, sweep);
@@ -216,16 +248,12 @@ static void on_sweep(struct loop_timer *timer)
     for (struct warm_kind *kind = pool->kinds, *next; kind != NULL; kind = next) {
         next = kind->next;
         drop_greedy(kind);
-        /* What it has made serves until another is ready. */
-        if (is_ready(kind) && template_is_worn(kind->template_of_forks)) {
-            give_up_template(kind);
-            start_template(kind);
-        }
+        check_template(kind);
         if (now - kind->used_at >= WARM_UNUSED_MS * NANOSECONDS_PER_MILLISECOND)
             kind_free(kind);
     }
     if (meminfo_read().is_low)
-        warm_pool_drain(pool);
+        give_up_all(pool);
     if (pool->kinds != NULL)
         arm_sweep(pool);
 }
@@ -361,6 +389,8 @@ void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template)
         arm_sweep(pool);
     kind->used_at = clock_now();
     kind->failed = false;
+    if (is_ready(kind))
+        kind->template_failures = 0;
     start_template(kind);
 }
 

@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import threading
+import time
 
 import pytest
 from attempt import snippet_of
@@ -13,6 +14,7 @@ from registry import ATTEMPTS
 from served import LANGUAGE, word_of
 from waiting import TemplateServer, children_of, descendants_of, wait_until
 
+from support.images import image_with, user_images
 from support.mcp_client import RECORD, environment_of
 from support.sample import sample_of
 
@@ -200,5 +202,75 @@ def test_kills_at_any_moment_leave_each_call_its_answer():
         assert killer.killed and right
         last = Proof("last", "python")
         last.check(server.answer(last.start(server))["result"])
+        below = descendants_of(server.process.pid)
+    wait_until(lambda: not [pid for pid in below if os.path.exists(f"/proc/{pid}")], "nothing is left")
+
+
+# What a module does when a template imports it. Descriptor 3 is the socket to the server, which sends a record and
+# descriptors for each fork, and expects (error, 0) as answers and a report of kind 5 from the fork.
+IN_A_TEMPLATE = """\
+import os, stat
+try:
+    is_template = stat.S_ISSOCK(os.fstat(3).st_mode)
+except OSError:
+    is_template = False
+if not is_template:  # but in a sandbox that was started, as they are once templates have failed
+    raise ImportError
+"""
+READY = "import os, socket, struct, time\nserver = socket.socket(fileno=3)\nserver.send(struct.pack('=iI', 0, 0))\n"
+HOSTILE = {
+    "threads": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n",
+    "exits": "import os\nos._exit(0)\n",
+    "closes": "import os, socket\nsocket.socket(fileno=3).close()\nos.close(4)\n",
+    "never says that it is ready": "import time\ntime.sleep(600)\n",
+    "never forks": READY + "time.sleep(600)\n",
+    "answers nonsense": READY + "while True:\n    server.recv(99)\n    server.send(b'x' * 40)\n",
+    "says ready again": READY + "while True:\n    server.send(struct.pack('=iI', 0, 0))\n    time.sleep(0.01)\n",
+    "sends a short-lived fork": READY + """\
+while True:
+    message, fds, _, _ = socket.recv_fds(server, 99, 9)
+    if os.fork() == 0:
+        for fd in fds[1:]:
+            try:
+                socket.socket(fileno=fd).send(struct.pack("=IIiii", 5, 0, 0, -1, 0) + bytes(148))
+            except OSError:
+                pass
+        os._exit(0)
+    os.wait()
+    for fd in fds:
+        os.close(fd)
+""",
+    "takes memory": "kept = bytearray(600 << 20)\nfor at in range(0, len(kept), 4096):\n    kept[at] = 1\nimport time\ntime.sleep(600)\n",
+}
+
+
+def settled_descriptors(server):
+    """How many a server has, once that does not change any more."""
+    counts = []
+
+    def look():
+        counts.append(len(os.listdir(f"/proc/{server.process.pid}/fd")))
+        time.sleep(0.05)
+        return counts[-6:] == counts[-1:] * 6
+
+    wait_until(look, "the server is idle")
+    return counts[-1]
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_template_that_deceives_costs_nobody_a_call(tmp_path, what):
+    environment = environment_of(XDG_DATA_HOME=str(image_with(user_images() / "python-slim", tmp_path, {
+        "usr/lib/python3/dist-packages/hostile.py": IN_A_TEMPLATE + HOSTILE[what]})), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")
+    with TemplateServer("--preload", "hostile", "--memory", "400M", environment=environment) as server:
+        for number in range(8):
+            proof = Proof(f"h{number}", "python")
+            proof.check(server.answer(proof.start(server))["result"])
+            time.sleep(0.2)
+        before = []
+        for number in range(12):
+            assert server.text_of(server.call("run_python_code", f"print({number})")) == str(number)
+            if number % 4 == 3:
+                before.append(settled_descriptors(server))
+        assert before[-1] <= max(before[:-1]), before
         below = descendants_of(server.process.pid)
     wait_until(lambda: not [pid for pid in below if os.path.exists(f"/proc/{pid}")], "nothing is left")

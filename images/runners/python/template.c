@@ -59,6 +59,7 @@ int PyObject_SetAttrString(python_object *object, const char *name, python_objec
 int PyObject_IsTrue(python_object *object);
 int PyRun_SimpleFileExFlags(FILE *file, const char *name, int closes, void *flags);
 int PySequence_DelItem(python_object *list, long index);
+long PySequence_Index(python_object *list, python_object *item);
 int Py_FinalizeEx(void);
 void PyErr_Clear(void);
 void PyErr_SetNone(python_object *exception);
@@ -78,6 +79,7 @@ static struct {
     python_object *atexit;
     python_object *known; /* set of the names of modules */
     python_object *streams[2];
+    python_object *hook; /* in sys.path_hooks */
 } own;
 
 /* Init has set all to what execve would leave; Python has its own for some. */
@@ -111,6 +113,26 @@ static bool call(python_object *object, const char *method)
     return result != NULL;
 }
 
+static bool is_true(python_object *object)
+{
+    bool is_so = object != NULL && PyObject_IsTrue(object) == 1;
+    PyErr_Clear();
+    return is_so;
+}
+
+/* With it, processes of multiprocessing prove that they belong together. */
+static void draw_key_again(void)
+{
+    python_object *os = module_of("os");
+    python_object *processes = module_of("multiprocessing.process");
+    python_object *own_process =
+        processes != NULL ? PyObject_CallMethod(processes, "current_process", NULL) : NULL;
+    python_object *key =
+        own_process != NULL && os != NULL ? PyObject_CallMethod(os, "urandom", "i", 32) : NULL;
+    if (key != NULL)
+        PyObject_SetAttrString(own_process, "authkey", key);
+}
+
 /* What has drawn random numbers before the fork would go on with the same in all forks. */
 static void seed_again(void)
 {
@@ -120,6 +142,8 @@ static void seed_again(void)
         call(numpy, "seed");
     if (tempfile != NULL)
         PyObject_SetAttrString(tempfile, "_name_sequence", &_Py_NoneStruct);
+    draw_key_again();
+    PyErr_Clear();
 }
 
 /* The directory of the program is the first that modules are looked for in. */
@@ -127,7 +151,10 @@ static void add_path(void)
 {
     char directory[4096];
     python_object *path = PySys_GetObject("path");
-    if (path == NULL || getcwd(directory, sizeof(directory)) == NULL)
+    python_object *flags = PySys_GetObject("flags");
+    bool is_safe =
+        flags != NULL && is_true(PyObject_GetAttrString(flags, "safe_path")); /* PYTHONSAFEPATH */
+    if (is_safe || path == NULL || getcwd(directory, sizeof(directory)) == NULL)
         return;
     python_object *text = PyUnicode_DecodeFSDefault(directory);
     if (text != NULL)
@@ -144,13 +171,6 @@ static void end_by_interrupt(void)
 {
     signal(SIGINT, SIG_DFL);
     kill(getpid(), SIGINT);
-}
-
-static bool is_true(python_object *object)
-{
-    bool is_so = object != NULL && PyObject_IsTrue(object) == 1;
-    PyErr_Clear();
-    return is_so;
 }
 
 /* False: one could not be flushed. The whole end tries it again, and tells. */
@@ -234,7 +254,8 @@ static python_object *serve(python_object *self, python_object *path)
         return NULL;
     }
     python_object *hooks = PySys_GetObject("path_hooks");
-    if (hooks == NULL || PySequence_DelItem(hooks, 0) < 0)
+    long place = hooks != NULL ? PySequence_Index(hooks, own.hook) : -1;
+    if (place < 0 || PySequence_DelItem(hooks, place) < 0)
         _exit(1);
     remember_signals();
     PyOS_BeforeFork();
@@ -257,6 +278,9 @@ python_object *PyInit_template(void)
     own.streams[1] = PySys_GetObject("stderr");
     if (own.atexit == NULL || own.known == NULL || own.streams[0] == NULL || own.streams[1] == NULL)
         return NULL;
+    Py_IncRef(own.streams[0]);
+    Py_IncRef(own.streams[1]);
+    own.hook = function;
     PyList_Insert(hooks, 0, function);
     PyErr_SetNone(PyExc_ImportError);
     return NULL;

@@ -9,12 +9,18 @@ from preload import freeze, import_silently
 
 
 def become_child(is_ready=lambda: True):
-    """Goes on in a child, and ends when that ends; or the child does, if this process is not ready to be left."""
+    """Goes on in a child, once this process is ready to be left, and ends when that ends."""
+    read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
+        os.close(write_end)
+        if not os.read(read_end, 1):
+            os._exit(1)
+        os.close(read_end)
         return
-    if not is_ready():
-        os.kill(child, 9)
+    if is_ready():
+        os.write(write_end, b"1")
+    os.close(write_end)
     os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
 
 

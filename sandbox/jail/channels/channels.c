@@ -70,7 +70,7 @@ int channels_open(struct channels *channels, const struct jail_plan *plan, const
 {
     bool takes_code = plan->code_name != NULL;
     bool is_session = plan->session != SESSION_NONE;
-    /* Forks of a template have its streams, so these are pipes. */
+    /* The stdin of a fork takes the place of the template's, so both are pipes. */
     bool has_pipe = plan->has_stdin && (!is_session || plan->is_template);
     int r = has_pipe ? make_pipe(channels->in, 1, map) : 0;
     if (r == 0)

@@ -75,8 +75,8 @@ static int execute(const struct jail_plan *plan)
 static int go_on(const struct jail_plan *plan)
 {
     unsigned next = STDERR_FILENO + 1;
-    if (syscall(SYS_close_range, next, UINT_MAX, 0) < 0 || prctl(PR_SET_DUMPABLE, 1UL) < 0 ||
-        prctl(PR_SET_NAME, plan->program_name) < 0)
+    if (prctl(PR_SET_DUMPABLE, 1UL) < 0 || prctl(PR_SET_NAME, plan->program_name) < 0 ||
+        syscall(SYS_close_range, next, UINT_MAX, 0) < 0)
         return -errno;
     plan->go_on();
     return -ECANCELED;
@@ -165,12 +165,7 @@ STACK_OF_ITS_OWN static int program_main(void *data)
     report_failure(jail->plan, jail->step, -r, jail->index);
 }
 
-/*
- * Everything that can fail in init is done; from here on only the program can fail. Until execve
- * the program shares init's memory (CLONE_VM), with its own stack, while init sleeps (CLONE_VFORK):
- * nothing is copied that execve would discard. fork(3) and posix_spawn(3) would run handlers of the
- * parent's libraries. In a fork of a template, which the program goes on with, these libraries are its own.
- */
+/* In a fork of a template: handlers of fork(3) are those of libraries that the program goes on with. */
 static int fork_program(struct jail *jail)
 {
     pid_t pid = jail->plan->fork();
@@ -180,6 +175,12 @@ static int fork_program(struct jail *jail)
     return pid < 0 ? -errno : jail_name_init(jail->plan);
 }
 
+/*
+ * Everything that can fail in init is done; from here on only the program can fail. Until execve
+ * the program shares init's memory (CLONE_VM), with its own stack, while init sleeps (CLONE_VFORK):
+ * nothing is copied that execve would discard. fork(3) and posix_spawn(3) would run handlers of the
+ * parent's libraries.
+ */
 int init_start_program(struct jail *jail)
 {
     if (jail->plan->is_fork)

@@ -10,12 +10,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define GENERATIONS_MAX 8 /* from a fork to the init of its template */
 
 /* The plan names descriptors by their places among those that are sent. */
 static void number_descriptors(struct jail_plan *plan, const int *fds, size_t count)
@@ -65,7 +69,33 @@ static int send_request(int template_fd, const struct jail_plan *plan)
     return fd_message_send(template_fd, &message);
 }
 
-/* The kernel vouches for the sender's pid: unix(7), SCM_CREDENTIALS. */
+/* Its parent; 0: it is not there. proc(5), /proc/PID/stat */
+static pid_t parent_of(pid_t pid)
+{
+    char path[32], text[256];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    text[length < 0 ? 0 : length] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return name_end != NULL && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10) : 0;
+}
+
+/* Should the sender have ended, its pid may be that of a stranger, whom the server would kill one day. */
+static bool is_below(pid_t pid, pid_t init)
+{
+    for (int i = 0; i < GENERATIONS_MAX && pid > 1; i++) {
+        pid = parent_of(pid);
+        if (pid == init)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The kernel vouches for the sender's pid: unix(7), SCM_CREDENTIALS. Who has CAP_SYS_ADMIN in a pid namespace may name
+ * another one of it.
+ */
 static int receive_birth(int control_fd, pid_t *ret_pid)
 {
     struct child_report report;
@@ -122,24 +152,27 @@ static int enter_cgroup(int cgroup_fd, pid_t pid)
     return write(fd, text, (size_t)length) < 0 ? -errno : 0;
 }
 
-static int adopt(int template_fd, const struct jail_plan *plan, int cgroup_fd,
+static int adopt(const struct template_end *template, const struct jail_plan *plan, int cgroup_fd,
                  struct sandbox *sandbox)
 {
-    int r = send_request(template_fd, plan);
+    int r = send_request(template->fd, plan);
     if (r == 0)
-        r = await_birth(template_fd, sandbox->control_fd, &sandbox->pid);
+        r = await_birth(template->fd, sandbox->control_fd, &sandbox->pid);
     if (r < 0)
         return r;
     sandbox->pidfd = (int)syscall(SYS_pidfd_open, sandbox->pid, 0);
     if (sandbox->pidfd < 0)
         r = -errno;
+    if (r == 0 && !is_below(sandbox->pid, template->init))
+        r = -EPROTO;
     if (r == 0)
         r = enter_cgroup(cgroup_fd, sandbox->pid);
     return r < 0 ? r : sandbox_say(sandbox, WORD_IDS_MAPPED);
 }
 
-int sandbox_fork(int template_fd, const struct jail_plan *plan, const struct id_map *map,
-                 int cgroup_fd, struct sandbox *ret_sandbox, struct fault *fault)
+int sandbox_fork(const struct template_end *template, const struct jail_plan *plan,
+                 const struct id_map *map, int cgroup_fd, struct sandbox *ret_sandbox,
+                 struct fault *fault)
 {
     OWNED(channels_close) struct channels channels = CHANNELS_NONE;
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
@@ -156,7 +189,7 @@ int sandbox_fork(int template_fd, const struct jail_plan *plan, const struct id_
         r = -errno;
     if (r == 0) {
         sandbox.control_fd = channels.control[0];
-        r = adopt(template_fd, &own, cgroup_fd, &sandbox);
+        r = adopt(template, &own, cgroup_fd, &sandbox);
         sandbox.control_fd = -1;
     }
     if (r < 0)

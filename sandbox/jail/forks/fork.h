@@ -8,11 +8,17 @@
 
 #include "sandbox/jail/sandbox.h"
 
+struct template_end {
+    int fd;     /* the server's end of its socket */
+    pid_t init; /* of its jail */
+};
+
 /*
- * As sandbox_spawn(), by the template at the other end of the socket, which must be ready. Waits up to
- * FORK_MAX_MS for the fork. If that fails, the template is of no more use.
+ * As sandbox_spawn(), by a template, which must be ready. Waits up to FORK_MAX_MS for the fork. If that fails, the
+ * template is of no more use.
  */
-int sandbox_fork(int template_fd, const struct jail_plan *plan, const struct id_map *map,
-                 int cgroup_fd, struct sandbox *ret_sandbox, struct fault *fault);
+int sandbox_fork(const struct template_end *template, const struct jail_plan *plan,
+                 const struct id_map *map, int cgroup_fd, struct sandbox *ret_sandbox,
+                 struct fault *fault);
 
 #endif

@@ -120,6 +120,10 @@ static void put_texts(struct writer *writer, const struct jail_plan *plan, struc
     copy->code_name = put_text(writer, plan->code_name);
 }
 
+/* Whoever adds a member decides here whether a fork needs it. */
+_Static_assert(sizeof(struct jail_plan) == 608,
+               "a new member of struct jail_plan: fork_plan_write()");
+
 /* Member by member: a pointer that is not named here is NULL. */
 int fork_plan_write(const struct jail_plan *plan, uintptr_t address, struct buffer *bytes)
 {

@@ -45,8 +45,11 @@ void plan_template(const struct plan *plan, const struct filter *filter,
     jail->home_file_count = plan->fork_file_count + plan->template.file_count;
     jail->mask_count = 0;
     jail->landlock_abi = 0; /* with it, no mount is allowed: landlock(7) */
-    jail->user_limits++;    /* the first forbids user namespaces */
-    jail->user_limit_count--;
+    if (jail->user_limit_count > 0 &&
+        strcmp(jail->user_limits[0].path, PLAN_NO_USER_NAMESPACES) == 0) {
+        jail->user_limits++; /* its forks have one each */
+        jail->user_limit_count--;
+    }
     jail->filter = (struct sock_fprog){.len = filter->length, .filter = filter->code};
     memcpy(ret_plan->rlimits, plan->rlimits, sizeof(ret_plan->rlimits));
     jail->rlimits = ret_plan->rlimits;

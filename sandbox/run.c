@@ -213,7 +213,11 @@ static void on_deadline(struct loop_timer *timer)
                                 "a sandbox was not ready after %d s; is this machine very busy?",
                                 SETUP_MAX_MS / 1000));
     } else if (attempt->stage >= ATTEMPT_STOPPED) {
+        if (attempt->was_killed)
+            sandbox_end_template(&attempt->limited.sandbox);
+        attempt->was_killed = true;
         run_kill(run);
+        arm_deadline(run, STOP_MAX_MS);
     } else {
         run_stop(run, OUTCOME_TIMED_OUT);
     }

@@ -32,6 +32,7 @@ enum attempt_stage {
 struct attempt {
     enum attempt_stage stage;
     bool is_warm; /* in a prewarmed sandbox */
+    bool was_killed; /* since it had not stopped in time */
     struct limited_sandbox limited;
     struct loop_watch control, out, err, end;
     struct stdin_pump stdin_pump;

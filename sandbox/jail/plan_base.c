@@ -45,7 +45,7 @@ static const char *const proc_copies[] = {"cpuinfo", "filesystems", "loadavg", "
  * snippet could use up the user's quota. No further user namespaces; the filter also refuses them.
  */
 static const struct plan_user_limit user_limits[] = {
-    {PLAN_NO_USER_NAMESPACES, "0"},
+    {"sys/user/max_user_namespaces", "0"},
     {"sys/user/max_inotify_instances", "16"},
     {"sys/user/max_inotify_watches", "4096"},
     /* With a network: the broker, without any privilege, listens at all ports of its namespace; */

@@ -34,9 +34,6 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
 enum tier plan_base_tier(const struct jail_plan *plan);
 const char *plan_base_isolation(const struct jail_plan *plan);
 
-/* The first of the limits of the user namespace, which forbids further ones. */
-#define PLAN_NO_USER_NAMESPACES "sys/user/max_user_namespaces"
-
 /* Number of rlimits of every jail, besides those of its kind. */
 #define PLAN_BASE_RLIMITS 5
 #define PLAN_RLIMITS_MAX (PLAN_BASE_RLIMITS + 5) /* with those of a run */

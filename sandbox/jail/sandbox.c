@@ -23,6 +23,7 @@
 #define NAMESPACES (CLONE_NEWUSER | CLONE_NEWPID)
 
 #define GUARD_MAX_MS 10000
+#define FORK_END_MAX_MS 1000
 
 static int send_message(const struct sandbox *sandbox, const struct parent_message *message)
 {
@@ -194,12 +195,27 @@ void sandbox_kill(struct sandbox *sandbox)
                 0);
 }
 
-/* The init of a fork is a child of its template: pidfd_open(2). */
-static void await_end(const struct sandbox *sandbox)
+void sandbox_end_template(struct sandbox *sandbox)
+{
+    if (sandbox->template_pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, sandbox->template_pidfd, SIGKILL, NULL, 0);
+}
+
+/*
+ * The init of a fork is a child of its template: pidfd_open(2). It ends when all processes in its pid namespace have been
+ * reaped, which a hostile template can prevent, but not survive.
+ */
+static void await_end(struct sandbox *sandbox)
 {
     struct pollfd end = {.fd = sandbox->pidfd, .events = POLLIN};
-    while (poll(&end, 1, -1) < 0 && errno == EINTR)
+    int r;
+    while ((r = poll(&end, 1, FORK_END_MAX_MS)) < 0 && errno == EINTR)
         ;
+    if (r == 0) {
+        sandbox_end_template(sandbox);
+        while (poll(&end, 1, -1) < 0 && errno == EINTR)
+            ;
+    }
     errno = ECHILD;
 }
 
@@ -238,6 +254,7 @@ void sandbox_release(struct sandbox *sandbox)
     hurry_guard(sandbox);
     sandbox_reap(sandbox, NULL);
     fd_close(&sandbox->pidfd);
+    fd_close(&sandbox->template_pidfd);
     fd_close(&sandbox->control_fd);
     fd_close(&sandbox->stdin_fd);
     fd_close(&sandbox->stdout_fd);

@@ -22,11 +22,12 @@ struct sandbox {
     pid_t pid;       /* of init, or of its guard, as the parent sees it; 0: none */
     bool has_guard;  /* without a pid namespace: sandbox/jail/child/guard.c */
     int pidfd;       /* readable once every process of the sandbox is gone */
-    int control_fd;  /* records of child_report, one each read */
-    int stdin_fd;    /* write end, non-blocking, of a plan that has one; else -1 */
-    int stdout_fd;   /* read ends, non-blocking */
+    int template_pidfd; /* of a fork: of the init of its template, whose end is its own; else -1 */
+    int control_fd; /* records of child_report, one each read */
+    int stdin_fd; /* write end, non-blocking, of a plan that has one; else -1 */
+    int stdout_fd; /* read ends, non-blocking */
     int stderr_fd;
-    int files_fd;    /* for a run: receives descriptors of its directories (run_files.h) */
+    int files_fd; /* for a run: receives descriptors of its directories (run_files.h) */
     /*
      * For a run: memory shared with the child. Once fed, it is sealed; -1 if it holds no file. In a
      * session it is filled again and again.
@@ -37,6 +38,7 @@ struct sandbox {
 
 #define SANDBOX_NONE                                                                               \
     ((struct sandbox){.pidfd = -1,                                                                 \
+                      .template_pidfd = -1,                                                        \
                       .control_fd = -1,                                                            \
                       .stdin_fd = -1,                                                              \
                       .stdout_fd = -1,                                                             \
@@ -78,6 +80,9 @@ void sandbox_stop(struct sandbox *sandbox);
 
 /* Kills all processes: the kernel kills a pid namespace with its init; a guard does the same. Returns at once. */
 void sandbox_kill(struct sandbox *sandbox);
+
+/* For a fork that does not end: kills its template, and all forks with it. */
+void sandbox_end_template(struct sandbox *sandbox);
 
 /*
  * Waits for init to exit, reaps it, and returns the whole sandbox's resource usage; of a fork of a template, nothing.

@@ -52,13 +52,13 @@
 
 /*
  * Templates, whose forks are sandboxes: how long one may take to start, and to fork; how many forks and how long until
- * it is replaced, since all forks of one have the same addresses and hash seed; how many processes its forks may have.
+ * it is replaced, since all forks of one have the same addresses and hash seed.
  */
 #define TEMPLATE_START_MAX_MS 60000
-#define FORK_MAX_MS 1000
+#define FORK_MAX_MS 500
 #define TEMPLATE_FORKS_MAX 1000
 #define TEMPLATE_AGE_MAX_MS (10 * 60 * 1000)
-#define TEMPLATE_PROCESSES_MAX 65536
+#define TEMPLATE_SHARES_MAX 256 /* of what the kernel counts for all its forks together */
 #define TEMPLATE_FAILURES_MAX 3
 #define WARM_UNUSED_MS (10 * 60 * 1000) /* after which a kind is dropped */
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #define OWN_PROCESSES 3 /* of Python: template.py */
+#define SLOW_FORK_NS (50 * NANOSECONDS_PER_MILLISECOND) /* the loop waits for each */
 
 struct interpreter_template {
     struct sandbox_host *host;
@@ -126,15 +127,17 @@ enum template_stage template_stage(const struct interpreter_template *template)
 }
 
 /*
- * Where limits are polled, its forks count, too: they are below its init. Each of them is held to its limits by itself.
- * It may work as long as it lives, since imports may take longer than a run.
+ * Where limits are polled, its forks count, too: they are below its init, and shared pages count for each process. Runs
+ * are held to their limits by themselves. It may work as long as it lives, since imports may take longer than a run.
  */
-bool template_is_past(struct interpreter_template *template)
+bool template_is_past(struct interpreter_template *template, size_t waiting)
 {
-    uint64_t share = template->holders + 1;
+    if (template->holders > waiting)
+        return false;
+    uint64_t share = template->holders + OWN_PROCESSES;
     struct run_limits limits = template->limits;
     limits.memory_bytes *= share;
-    limits.processes = (limits.processes + OWN_PROCESSES) * share;
+    limits.processes *= share;
     limits.wall_ms = TEMPLATE_AGE_MAX_MS * (int64_t)share;
     limiter_set_limits(&template->limited.limiter, &limits);
     return limiter_is_past(&template->limited.limiter, template->limited.sandbox.pid);
@@ -171,11 +174,12 @@ int template_fork(struct interpreter_template *template, const struct sandbox_te
                   struct limited_sandbox *limited)
 {
     const struct sandbox *sandbox = &template->limited.sandbox;
-    const struct template_end origin = {sandbox->session.channel[0], sandbox->pid};
+    int64_t begin = clock_now();
+    const struct template_end origin = {sandbox->session.channel[0], sandbox->pidfd, sandbox->pid};
     int r = limited_sandbox_fork(limited, template->host, kind, &origin, NULL);
     limited->origin = (struct run_hold){let_go, template};
     template->holders++;
-    template->forks++;
+    template->forks += clock_now() - begin > SLOW_FORK_NS ? TEMPLATE_FORKS_MAX / 10 : 1;
     if (r < 0)
         change(template, TEMPLATE_FAILED);
     return r;

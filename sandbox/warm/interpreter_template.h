@@ -34,8 +34,8 @@ enum template_stage template_stage(const struct interpreter_template *template);
 /* Whether it has made many forks, or is old. */
 bool template_is_worn(const struct interpreter_template *template);
 
-/* Whether it uses more than a run may: takes a sample. */
-bool template_is_past(struct interpreter_template *template);
+/* Whether it uses more than a run may: takes a sample, unless more of its forks are left than those that wait. */
+bool template_is_past(struct interpreter_template *template, size_t waiting);
 
 /* It fails, and its forks end with it. */
 void template_kill(struct interpreter_template *template);

@@ -224,7 +224,7 @@ static void drop_greedy(struct warm_kind *kind)
 static void check_template(struct warm_kind *kind)
 {
     struct interpreter_template *template = kind->template_of_forks;
-    if (template != NULL && template_is_past(template)) {
+    if (template != NULL && template_is_past(template, kind->count)) {
         template_kill(template);
     } else if (is_ready(kind) && template_is_worn(template)) {
         /* What it has made serves until another is ready. */

@@ -240,8 +240,66 @@ while True:
     for fd in fds:
         os.close(fd)
 """,
+    "makes a fork that cannot end": READY + """\
+while True:
+    message, fds, _, _ = socket.recv_fds(server, 99, 9)
+    control = socket.socket(fileno=fds[1 + struct.unpack("i", os.pread(fds[0], 4, 16))[0]])
+    if os.fork() == 0:
+        os.unshare(os.CLONE_NEWUSER | os.CLONE_NEWPID)
+        begin, begun = os.pipe()
+        if os.fork() == 0:
+            os.read(begin, 1)
+            control.send(struct.pack("=IIiii", 5, 0, 0, -1, 0) + bytes(148))
+            control.recv(16)
+            time.sleep(0.3)
+            control.send(struct.pack("=IIiii", 1, 3, 5, -1, 0) + bytes(148))
+            time.sleep(600)
+        if os.fork() == 0:
+            time.sleep(600)
+        os.write(begun, b"x")
+        time.sleep(600)  # nobody reaps the second one, so the pid namespace does not end with the first
+    control.detach()
+    for fd in fds:
+        os.close(fd)
+""",
     "takes memory": "kept = bytearray(600 << 20)\nfor at in range(0, len(kept), 4096):\n    kept[at] = 1\nimport time\ntime.sleep(600)\n",
 }
+
+
+def test_what_one_call_uses_ends_no_other():
+    with TemplateServer("--parallel", "2", "--memory", "64M", environment=environment_of(**SLIM)) as small:
+        small.prime()
+        long = small.start_call("run_python_code", "import time; time.sleep(3); print('long')")
+        many = small.start_call("run_python_code", """\
+import os, time
+for _ in range(100):
+    if os.fork() == 0:
+        time.sleep(3)
+        os._exit(0)
+time.sleep(2.5)
+print("many")
+""")
+        assert small.text_of(small.answer(many)["result"]) == "many"
+        assert small.text_of(small.answer(long)["result"]) == "long"
+
+
+COUNTED = """\
+import ctypes, os, signal, time
+libc = ctypes.CDLL(None)
+instances = sum(libc.inotify_init() >= 0 for _ in range(100))
+signal.pthread_sigmask(signal.SIG_BLOCK, [40])
+union = ctypes.c_void_p(0)
+queued = sum(libc.sigqueue(os.getpid(), 40, union) == 0 for _ in range(2000))
+print(instances, queued, flush=True)
+time.sleep(1)
+"""
+
+
+def test_what_the_kernel_counts_for_a_user_is_of_each_fork_alone():
+    with TemplateServer("--parallel", "2", environment=environment_of(**SLIM)) as server:
+        server.prime()
+        asked = [server.start_call("run_python_code", COUNTED) for _ in range(2)]
+        assert len({server.text_of(server.answer(one)["result"]) for one in asked}) == 1
 
 
 def settled_descriptors(server):

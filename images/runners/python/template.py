@@ -8,7 +8,7 @@ import sys
 from preload import freeze, import_silently
 
 
-def become_child(is_ready=lambda: True):
+def become_child(is_ready=lambda own: True):
     """Goes on in a child, once this process is ready to be left, and ends when that ends."""
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -18,10 +18,19 @@ def become_child(is_ready=lambda: True):
             os._exit(1)
         os.close(read_end)
         return
-    if is_ready():
+    if is_ready({read_end, write_end}):
         os.write(write_end, b"1")
     os.close(write_end)
     os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
+
+
+def holds_nothing(own):
+    """Nothing that forks would have in common: open files but the standard streams, the template's, and `own`; memory."""
+    opened = {int(it) for it in os.listdir("/proc/self/fd")} - {0, 1, 2, 3, 4} - own
+    if any(os.path.exists(f"/proc/self/fd/{it}") for it in opened):  # but the one that listed them
+        return False
+    with open("/proc/self/maps") as file:
+        return not any(line.split()[1] in ("rw-s", "-w-s", "rwxs") for line in file)
 
 
 def has_no_threads():
@@ -48,7 +57,7 @@ def make_template(modules):
     # another pid than before, so neither is 2.
     become_child()
     import_silently(modules)
-    become_child(has_no_threads)
+    become_child(lambda own: holds_nothing(own) and has_no_threads())
 
     def nothing_is_left():
         """Whether no object of the snippet may want to be closed in its turn. Else the end looks at all objects."""

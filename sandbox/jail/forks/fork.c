@@ -155,18 +155,23 @@ static int enter_cgroup(int cgroup_fd, pid_t pid)
 static int adopt(const struct template_end *template, const struct jail_plan *plan, int cgroup_fd,
                  struct sandbox *sandbox)
 {
+    pid_t pid = 0;
     int r = send_request(template->fd, plan);
     if (r == 0)
-        r = await_birth(template->fd, sandbox->control_fd, &sandbox->pid);
+        r = await_birth(template->fd, sandbox->control_fd, &pid);
     if (r < 0)
         return r;
-    sandbox->pidfd = (int)syscall(SYS_pidfd_open, sandbox->pid, 0);
-    if (sandbox->pidfd < 0)
-        r = -errno;
-    if (r == 0 && !is_below(sandbox->pid, template->init))
-        r = -EPROTO;
-    if (r == 0)
-        r = enter_cgroup(cgroup_fd, sandbox->pid);
+    OWNED_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0)
+        return -errno;
+    if (!is_below(pid, template->init))
+        return -EPROTO;
+    sandbox->pid = pid;
+    sandbox->pidfd = fd_take(&pidfd);
+    sandbox->template_pidfd = fcntl(template->pidfd, F_DUPFD_CLOEXEC, 0);
+    if (sandbox->template_pidfd < 0)
+        return -errno;
+    r = enter_cgroup(cgroup_fd, pid);
     return r < 0 ? r : sandbox_say(sandbox, WORD_IDS_MAPPED);
 }
 

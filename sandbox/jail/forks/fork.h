@@ -10,7 +10,8 @@
 
 struct template_end {
     int fd;     /* the server's end of its socket */
-    pid_t init; /* of its jail */
+    int pidfd;  /* of the init of its jail */
+    pid_t init; /* the same */
 };
 
 /*

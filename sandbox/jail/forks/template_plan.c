@@ -19,16 +19,17 @@ const struct run_template *plan_template_source(const struct plan *plan)
     return &plan->template;
 }
 
-/* Its forks count in its user namespace, too, besides in their own. */
-static void raise_processes(struct template_plan *template)
+/* What its forks have counts in its user namespace, too, besides in their own: user_namespaces(7), ucounts. */
+static void raise_counts(struct template_plan *template)
 {
     for (size_t i = 0; i < template->jail.rlimit_count; i++) {
         struct plan_rlimit *limit = &template->rlimits[i];
         struct rlimit own;
-        if (limit->resource != RLIMIT_NPROC)
+        int resource = limit->resource;
+        if (resource != RLIMIT_NPROC && resource != RLIMIT_SIGPENDING && resource != RLIMIT_MEMLOCK)
             continue;
-        limit->limit = TEMPLATE_PROCESSES_MAX;
-        if (getrlimit(RLIMIT_NPROC, &own) == 0 && own.rlim_max < limit->limit)
+        limit->limit = limit->limit * TEMPLATE_SHARES_MAX;
+        if (getrlimit(resource, &own) == 0 && own.rlim_max < limit->limit)
             limit->limit = own.rlim_max;
     }
 }
@@ -45,15 +46,11 @@ void plan_template(const struct plan *plan, const struct filter *filter,
     jail->home_file_count = plan->fork_file_count + plan->template.file_count;
     jail->mask_count = 0;
     jail->landlock_abi = 0; /* with it, no mount is allowed: landlock(7) */
-    if (jail->user_limit_count > 0 &&
-        strcmp(jail->user_limits[0].path, PLAN_NO_USER_NAMESPACES) == 0) {
-        jail->user_limits++; /* its forks have one each */
-        jail->user_limit_count--;
-    }
+    jail->user_limit_count = 0; /* its forks have user namespaces, with limits of their own */
     jail->filter = (struct sock_fprog){.len = filter->length, .filter = filter->code};
     memcpy(ret_plan->rlimits, plan->rlimits, sizeof(ret_plan->rlimits));
     jail->rlimits = ret_plan->rlimits;
-    raise_processes(ret_plan);
+    raise_counts(ret_plan);
 }
 
 void plan_fork(const struct plan *plan, struct jail_plan *ret_plan)

@@ -228,7 +228,8 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->cgroup_use = options->cgroup;
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
-    engine->host.has_templates = options->templates && options->profile == NULL;
+    engine->host.has_templates =
+        options->templates && options->profile == NULL && options->network_policy == NULL;
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
     engine->host.uppers = UPPER_STORE_NONE;
     engine->host.roots = RUN_ROOT_STORE_NONE;

@@ -58,7 +58,7 @@
 #define FORK_MAX_MS 500
 #define TEMPLATE_FORKS_MAX 1000
 #define TEMPLATE_AGE_MAX_MS (10 * 60 * 1000)
-#define TEMPLATE_SHARES_MAX 256 /* of what the kernel counts for all its forks together */
+#define TEMPLATE_SHARES_MAX 64 /* of what the kernel counts for all its forks together */
 #define TEMPLATE_FAILURES_MAX 3
 #define WARM_UNUSED_MS (10 * 60 * 1000) /* after which a kind is dropped */
 

@@ -6,6 +6,7 @@
 #include "sandbox/jail/channels/channels.h"
 #include "sandbox/jail/child/fork_server.h"
 #include "sandbox/jail/forks/fork_plan.h"
+#include "sandbox/jail/proc_file.h"
 #include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
@@ -172,6 +173,8 @@ static int adopt(const struct template_end *template, const struct jail_plan *pl
     if (sandbox->template_pidfd < 0)
         return -errno;
     r = enter_cgroup(cgroup_fd, pid);
+    if (r == 0) /* a hostile template has its own lower: sandbox_spawn() */
+        r = proc_file_write(pid, "oom_score_adj", "1000", NULL);
     return r < 0 ? r : sandbox_say(sandbox, WORD_IDS_MAPPED);
 }
 

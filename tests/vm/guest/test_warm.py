@@ -21,6 +21,17 @@ def warm_server(*arguments):
     return server, await_that(running, server, 2)
 
 
+def forked_server(*arguments):
+    """The same, whose sandboxes are forks; their template has a cgroup, too."""
+    server = Server("--timeout", "1000", "--warm", "2", "--template", "auto", *arguments)
+    server.initialize()
+    await_cgroup(server)
+    return server, await_that(running, server, 3)
+
+
+WAYS = pytest.mark.parametrize("serve", [warm_server, forked_server], ids=["started", "forked"])
+
+
 def met(server):
     """Cgroups with a program that has come to meet()."""
     return [run for run in runs_of(server.process.pid)
@@ -32,17 +43,19 @@ def used(server, waiting):
     return set(waiting) - set(runs_of(server.process.pid))
 
 
-def test_a_run_is_in_the_cgroup_in_which_its_sandbox_waited():
-    server, waiting = warm_server()
+@WAYS
+def test_a_run_is_in_the_cgroup_in_which_its_sandbox_waited(serve):
+    server, waiting = serve()
     with server:
         server.start_call("run_python_code", f"{MEETING}meet()")
         assert await_that(met, server)[0] in waiting
     await_that(nothing_left)
 
 
+@WAYS
 @pytest.mark.parametrize(("options", "code", "outcome", "limit"), LIMITS, ids=["memory", "processes"])
-def test_its_limits_hold(options, code, outcome, limit):
-    server, waiting = warm_server(*options)
+def test_its_limits_hold(options, code, outcome, limit, serve):
+    server, waiting = serve(*options)
     with server:
         record = record_of_run(server, code)
         assert (record["outcome"], record["limits"]) == (outcome, "cgroup")
@@ -51,8 +64,9 @@ def test_its_limits_hold(options, code, outcome, limit):
     await_that(nothing_left)
 
 
-def test_an_end_leaves_none_of_those_that_wait():
-    server, waiting = warm_server()
+@WAYS
+def test_an_end_leaves_none_of_those_that_wait(serve):
+    server, waiting = serve()
     server.kill()
     server.wait()
     await_that(lambda: not any(processes_of(run) for run in waiting))

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 from attempt import snippet_of
-from bait import Bait
 from registry import ATTEMPTS
 from served import LANGUAGE
 
@@ -98,13 +97,6 @@ THROUGH = {
 NOT_TOLD = ("descriptors without end", "more files than the limit")
 NAMES = [name for name in ATTEMPTS if name not in NOT_TOLD]
 CHOSEN = NAMES[::len(NAMES) // sample_of("attempts of modules in a template", len(NAMES), len(NAMES) // 4)]
-
-
-@pytest.fixture(scope="module")
-def bait(tmp_path_factory):
-    bait = Bait(tmp_path_factory.mktemp("bait"))
-    yield bait
-    bait.close()
 
 
 @pytest.fixture(scope="module")

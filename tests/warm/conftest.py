@@ -9,6 +9,15 @@ from waiting import WarmServer
 for folder in ("escape", "protocol"):  # whose attempts and limits are those of a warm run too
     sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / folder))
 
+from bait import Bait  # noqa: E402  behind the path that it needs
+
+
+@pytest.fixture(scope="module")
+def bait(tmp_path_factory):
+    bait = Bait(tmp_path_factory.mktemp("bait"))
+    yield bait
+    bait.close()
+
 
 @pytest.fixture(scope="module", params=["python", "javascript"])
 def language(request):

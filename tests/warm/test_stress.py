@@ -7,10 +7,10 @@ import pathlib
 import random
 import shutil
 import signal
-import threading
 import time
 
 import pytest
+from killing import answer_amid_kills
 from proof import Proof
 from waiting import DEADLINE, WarmServer, children_of
 
@@ -127,46 +127,15 @@ def test_no_sandbox_serves_twice_and_no_call_is_lost(parallel):
     assert left_after(5, lambda: (mounts_but_of_others(), cgroups()) != before) is False
 
 
-class Killer(threading.Thread):
-    """Kills what there is below a server, whatever it does just then."""
-
-    def __init__(self, pid):
-        super().__init__(daemon=True)
-        self.pid, self.killed, self.stopped = pid, 0, threading.Event()
-        self.chance = random.Random(11)
-
-    def run(self):
-        while not self.stopped.wait(self.chance.random() * 0.2):
-            inits = children_of(self.pid)
-            programs = [program for init in inits for program in children_of(init)]
-            if inits + programs:
-                try:
-                    os.kill(self.chance.choice(inits + programs), signal.SIGKILL)
-                    self.killed += 1
-                except ProcessLookupError:
-                    pass
+def inits_and_programs(pid):
+    inits = children_of(pid)
+    return inits + [program for init in inits for program in children_of(init)]
 
 
-def test_kills_at_any_moment_leave_each_call_its_answer(server_path):
-    """Those that run die too, which their answers say; of no call there is none, or a wrong one."""
+def test_kills_at_any_moment_leave_each_call_its_answer():
     rounds = sample_of("calls while whatever there is is killed", 2000, 100)
     with WarmServer("--parallel", "2", environment=environment_of(**SLIM)) as server:
-        killer, right = Killer(server.process.pid), 0
-        killer.start()
-        for number in range(rounds):
-            proof = Proof(f"k{number}", "python")
-            result = server.answer(proof.start(server))["result"]
-            record = result.get("structuredContent") or {}
-            if record.get("outcome") == "exited":
-                proof.check(result)
-                right += 1
-            else:
-                assert record.get("signal") == "SIGKILL" or result["isError"], result
-        killer.stopped.set()
-        killer.join()
-        assert killer.killed and right
-        last = Proof("last", "python")
-        last.check(server.answer(last.start(server))["result"])
+        answer_amid_kills(server, rounds, inits_and_programs)
         server.wait_ready()
 
 

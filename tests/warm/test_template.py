@@ -1,14 +1,12 @@
 """Sandboxes that are forks of one interpreter: their walls, what they share, and what becomes of them."""
 
 import os
-import random
 import signal
-import threading
 import time
 
 import pytest
 from attempt import snippet_of
-from bait import Bait
+from killing import answer_amid_kills
 from proof import Proof
 from registry import ATTEMPTS
 from served import LANGUAGE, word_of
@@ -20,13 +18,6 @@ from support.sample import sample_of
 
 SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
 FORKS_MAX = 1000  # sandbox/limits/limits.h
-
-
-@pytest.fixture(scope="module")
-def bait(tmp_path_factory):
-    bait = Bait(tmp_path_factory.mktemp("bait"))
-    yield bait
-    bait.close()
 
 
 @pytest.fixture(scope="module")
@@ -165,44 +156,11 @@ def test_a_template_is_replaced_after_many_forks():
         assert server.text_of(server.warm_call("print(6 * 7)")) == "42"
 
 
-class Killer(threading.Thread):
-    """Kills what there is below a server, templates, forks and programs."""
-
-    def __init__(self, pid):
-        super().__init__(daemon=True)
-        self.pid, self.killed, self.stopped = pid, 0, threading.Event()
-        self.chance = random.Random(17)
-
-    def run(self):
-        while not self.stopped.wait(self.chance.random() * 0.2):
-            below = descendants_of(self.pid)
-            if below:
-                try:
-                    os.kill(self.chance.choice(below), signal.SIGKILL)
-                    self.killed += 1
-                except ProcessLookupError:
-                    pass
-
-
 def test_kills_at_any_moment_leave_each_call_its_answer():
+    """Of templates, forks and programs."""
     rounds = sample_of("calls of forks while whatever there is is killed", 10_000, 100)
     with TemplateServer("--parallel", "2", environment=environment_of(**SLIM)) as server:
-        killer, right = Killer(server.process.pid), 0
-        killer.start()
-        for number in range(rounds):
-            proof = Proof(f"f{number}", "python")
-            result = server.answer(proof.start(server))["result"]
-            record = result.get("structuredContent") or {}
-            if record.get("outcome") == "exited":
-                proof.check(result)
-                right += 1
-            else:
-                assert record.get("signal") == "SIGKILL" or result["isError"], result
-        killer.stopped.set()
-        killer.join()
-        assert killer.killed and right
-        last = Proof("last", "python")
-        last.check(server.answer(last.start(server))["result"])
+        answer_amid_kills(server, rounds, descendants_of)
         below = descendants_of(server.process.pid)
     wait_until(lambda: not [pid for pid in below if os.path.exists(f"/proc/{pid}")], "nothing is left")
 

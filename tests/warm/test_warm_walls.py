@@ -5,7 +5,6 @@ import time
 
 import pytest
 from attempt import snippet_of
-from bait import Bait
 from registry import ATTEMPTS
 from served import LANGUAGE, word_of
 from test_limits_reached import LIMITS
@@ -15,13 +14,6 @@ from support.greedy import greedy_store
 from support.mcp_client import RECORD, environment_of, program_path
 from support.sample import sample_of
 from support.sandbox import descendants_of
-
-
-@pytest.fixture(scope="module")
-def bait(tmp_path_factory):
-    bait = Bait(tmp_path_factory.mktemp("bait"))
-    yield bait
-    bait.close()
 
 
 @pytest.fixture(scope="module")

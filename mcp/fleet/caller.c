@@ -1,6 +1,8 @@
 #include "mcp/fleet/caller.h"
 
 #include "mcp/fleet/lines.h"
+#include "mcp/fleet/publisher.h"
+#include "mcp/fleet/queue.h"
 #include "mcp/fleet/sent_calls.h"
 #include "mcp/fleet/watch.h"
 #include "sandbox/base/json.h"
@@ -13,8 +15,6 @@
 #include <string.h>
 #include <time.h>
 
-#define PUBLISH_MS 5000
-#define OVERHEAD_MAX 1024 /* of a message: subject and headers */
 #define PAUSE_MS 50
 #define READY "{\"ready\":true}"
 
@@ -22,7 +22,7 @@ struct caller {
     struct broker *broker;
     struct sent_calls calls;
     struct watch watch;
-    char inbox[WIRE_SUBJECT_SIZE]; /* answers go to INBOX.NUMBER */
+    struct publisher publisher;
     natsSubscription *answers;
     bool is_known[ENVIRONMENTS_MAX]; /* a worker has the image */
 };
@@ -60,8 +60,7 @@ static void on_answer(natsConnection *connection, natsSubscription *subscription
 {
     (void)subscription;
     struct caller *caller = data;
-    const char *last = strrchr(natsMsg_GetSubject(message), '.');
-    uint64_t number = last != NULL ? strtoull(last + 1, NULL, 10) : 0;
+    uint64_t number = publisher_number_of(message);
     bool go =
         take_word(caller, number, natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message));
     if (natsMsg_GetReply(message) != NULL)
@@ -125,97 +124,27 @@ static int write_call(const struct json_value *call, struct buffer *text)
     return json_writer_close(writer);
 }
 
-static natsStatus publish(struct caller *caller, uint64_t number,
-                          const struct environment_name *environment, const struct buffer *text,
-                          jsErrCode *ret_code)
-{
-    char subject[WIRE_SUBJECT_SIZE], reply[WIRE_SUBJECT_SIZE + 32];
-    natsMsg *message = NULL;
-    jsPubAck *acknowledgment = NULL;
-    jsPubOptions options;
-    jsPubOptions_Init(&options);
-    options.MaxWait = PUBLISH_MS;
-    snprintf(subject, sizeof(subject), WIRE_RUN, caller->broker->options->pool, environment->text);
-    snprintf(reply, sizeof(reply), "%s.%" PRIu64, caller->inbox, number);
-    natsStatus s = natsMsg_Create(&message, subject, NULL, text->data, (int)text->length);
-    if (s == NATS_OK)
-        s = natsMsgHeader_Set(message, WIRE_REPLY, reply);
-    if (s == NATS_OK)
-        s = js_PublishMsg(&acknowledgment, caller->broker->stream, message, &options, ret_code);
-    if (s == NATS_OK)
-        sent_calls_note_sequence(&caller->calls, number, acknowledgment->Sequence);
-    jsPubAck_Destroy(acknowledgment);
-    natsMsg_Destroy(message);
-    return s;
-}
-
-/* What was not stored for certain is refused; what may have been is lost, unless a worker has it. */
-static void explain_unpublished(struct caller *caller, uint64_t number, natsStatus s,
-                                jsErrCode code)
-{
-    struct fault fault = {0};
-    struct sent_call call = {0};
-    bool is_there = sent_calls_next(&caller->calls, number - 1, &call) && call.number == number;
-    if (code == JSStreamStoreFailedErr)
-        fault_set(&fault, EAGAIN,
-                  "the queue of the pool %s is full, at most %" PRId64
-                  " calls: try again when some have ended",
-                  caller->broker->options->pool, (int64_t)caller->watch.queue_max);
-    else if (s == NATS_NO_RESPONDERS)
-        fault_set(&fault, ENOENT, "the pool %s has no queue: no worker has joined it",
-                  caller->broker->options->pool);
-    else if (code != 0 || s == NATS_NOT_PERMITTED)
-        broker_fault(&fault, s, "sending a call");
-    if (fault.text[0] != '\0')
-        sent_calls_end(&caller->calls, number, "refused", fault.text);
-    else if (is_there && !call.is_taken)
-        sent_calls_end(&caller->calls, number, "lost",
-                       "the broker did not confirm it: it may have run in part");
-}
-
-/* A broker that was started anew: workers are making its queue again. */
-static bool has_just_returned(struct broker *broker)
-{
-    int64_t at = broker_reconnected_at(broker);
-    return at != 0 && clock_now() - at < WIRE_SILENCE_MS * NANOSECONDS_PER_MILLISECOND;
-}
-
 static void send_call(struct caller *caller, uint64_t number,
-                      const struct environment_name *environment, const struct buffer *text)
+                      const struct environment_name *environment)
 {
     struct fault fault = {0};
-    int64_t most = natsConnection_GetMaxPayload(caller->broker->connection) - OVERHEAD_MAX;
-    if (ensure_worker(caller, environment, &fault) == 0 && text->length > (size_t)most)
-        fault_set(&fault, E2BIG,
-                  "the call has %zu bytes, and the broker takes %" PRId64
-                  " at most: raise max_payload in its configuration",
-                  text->length, most);
-    if (fault.text[0] != '\0') {
-        sent_calls_end(&caller->calls, number, "refused", fault.text);
+    if (ensure_worker(caller, environment, &fault) == 0 &&
+        publisher_send(&caller->publisher, number, &fault) == 0)
         return;
-    }
-    static const jsErrCode none; /* zero, which has no name */
-    jsErrCode code = none;
-    natsStatus s = publish(caller, number, environment, text, &code);
-    while (s == NATS_NO_RESPONDERS && has_just_returned(caller->broker)) {
-        pause_ms(PAUSE_MS);
-        s = publish(caller, number, environment, text, &code);
-    }
-    if (s != NATS_OK)
-        explain_unpublished(caller, number, s, code);
+    sent_calls_end(&caller->calls, number, "refused", fault.text);
 }
 
 static void cancel(struct caller *caller, uint64_t number)
 {
     uint64_t sequence = 0;
     if (sent_calls_forget(&caller->calls, number, &sequence) && sequence != 0)
-        js_DeleteMsg(caller->broker->stream, caller->broker->stream_name, sequence, NULL, NULL);
+        queue_delete(caller->broker, sequence);
 }
 
 static void take_line(struct caller *caller, const char *line, size_t length)
 {
     OWNED(json_release) struct json *json = NULL;
-    OWNED(buffer_release) struct buffer text = BUFFER(2 * length + OVERHEAD_MAX);
+    OWNED(buffer_release) struct buffer text = BUFFER(2 * length);
     int64_t number = 0;
     if (json_parse(line, length, &json, NULL) < 0)
         return;
@@ -226,38 +155,34 @@ static void take_line(struct caller *caller, const char *line, size_t length)
     }
     const struct environment_name *environment =
         find_environment(caller, json_member(call, "language"));
+    int written = write_call(call, &text);
     if (json_integer(json_member(call, "id"), &number) < 0 ||
-        sent_calls_add(&caller->calls, (uint64_t)number, environment) < 0)
+        sent_calls_add(&caller->calls, (uint64_t)number, environment, &text) < 0)
         return;
     if (environment == NULL)
         sent_calls_end(&caller->calls, (uint64_t)number, "refused",
                        "its image is not here: workers are found by what the image is made of");
-    else if (write_call(call, &text) < 0)
+    else if (written < 0)
         sent_calls_end(&caller->calls, (uint64_t)number, "refused", "no memory for it");
     else
-        send_call(caller, (uint64_t)number, environment, &text);
+        send_call(caller, (uint64_t)number, environment);
 }
 
 /* Nobody waits any more: what no worker has taken is not to run. */
 static void cancel_all(struct caller *caller)
 {
     struct sent_call call = {0};
+    publisher_wait(&caller->publisher);
     while (sent_calls_next(&caller->calls, call.number, &call))
         cancel(caller, call.number);
 }
 
-static int open_inbox(struct caller *caller, struct fault *fault)
+static int listen_to_workers(struct caller *caller, struct fault *fault)
 {
     char subject[WIRE_SUBJECT_SIZE + 2];
-    natsInbox *inbox = NULL;
-    natsStatus s = natsInbox_Create(&inbox);
-    if (s == NATS_OK) {
-        snprintf(caller->inbox, sizeof(caller->inbox), "%s", inbox);
-        snprintf(subject, sizeof(subject), "%s.*", caller->inbox);
-        s = natsConnection_Subscribe(&caller->answers, caller->broker->connection, subject,
-                                     on_answer, caller);
-    }
-    natsInbox_Destroy(inbox);
+    snprintf(subject, sizeof(subject), "%s.*", caller->publisher.inbox);
+    natsStatus s = natsConnection_Subscribe(&caller->answers, caller->broker->connection, subject,
+                                            on_answer, caller);
     return s == NATS_OK ? 0 : broker_fault(fault, s, "listening for answers");
 }
 
@@ -270,7 +195,9 @@ int caller_run(struct broker *broker, struct fault *fault)
     size_t length = 0;
     caller = (struct caller){.broker = broker, .calls = SENT_CALLS};
     caller.watch = (struct watch){.broker = broker, .calls = &caller.calls};
-    int r = open_inbox(&caller, fault);
+    int r = publisher_open(&caller.publisher, broker, &caller.calls, &caller.watch, fault);
+    if (r == 0)
+        r = listen_to_workers(&caller, fault);
     if (r == 0)
         r = watch_start(&caller.watch, fault);
     if (r == 0)

@@ -75,3 +75,8 @@ natsStatus queue_subscribe(struct broker *broker, const struct environment_name 
                              &options, NULL);
     return s;
 }
+
+bool queue_delete(struct broker *broker, uint64_t sequence)
+{
+    return js_DeleteMsg(broker->stream, broker->stream_name, sequence, NULL, NULL) == NATS_OK;
+}

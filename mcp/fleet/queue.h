@@ -16,4 +16,7 @@ int queue_ensure(struct broker *broker, struct fault *fault);
 natsStatus queue_subscribe(struct broker *broker, const struct environment_name *environment,
                            natsSubscription **ret_subscription);
 
+/* Takes a message out. Whether it was still there. */
+bool queue_delete(struct broker *broker, uint64_t sequence);
+
 #endif

@@ -25,8 +25,10 @@ static struct sent_call **find(struct sent_calls *calls, uint64_t number)
 
 static void free_call(struct sent_call *call)
 {
-    if (call != NULL)
-        buffer_release(&call->result);
+    if (call == NULL)
+        return;
+    buffer_release(&call->text);
+    buffer_release(&call->result);
     free(call);
 }
 
@@ -44,7 +46,7 @@ static struct sent_call *take_out(struct sent_calls *calls, uint64_t number)
 
 /* The newest last: the list is in the order of the numbers. */
 int sent_calls_add(struct sent_calls *calls, uint64_t number,
-                   const struct environment_name *environment)
+                   const struct environment_name *environment, struct buffer *text)
 {
     struct sent_call *call = calloc(1, sizeof(*call));
     if (call == NULL)
@@ -53,21 +55,41 @@ int sent_calls_add(struct sent_calls *calls, uint64_t number,
         .number = number,
         .environment = environment,
         .sent_at = clock_now(),
+        .text = *text,
         .result = BUFFER(RESULT_MAX),
     };
+    *text = BUFFER(0);
     pthread_mutex_lock(&calls->mutex);
     *find(calls, 0) = call; /* no call has that number: the end */
     pthread_mutex_unlock(&calls->mutex);
     return 0;
 }
 
-void sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_t sequence)
+int sent_calls_copy_text(struct sent_calls *calls, uint64_t number, struct buffer *text,
+                         const struct environment_name **ret_environment)
+{
+    pthread_mutex_lock(&calls->mutex);
+    const struct sent_call *call = *find(calls, number);
+    int r = call == NULL || call->sequence != 0 ? -ENOENT : 0;
+    if (r == 0) {
+        *text = BUFFER(call->text.length);
+        *ret_environment = call->environment;
+        r = buffer_append(text, call->text.data, call->text.length);
+    }
+    pthread_mutex_unlock(&calls->mutex);
+    return r;
+}
+
+bool sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_t sequence)
 {
     pthread_mutex_lock(&calls->mutex);
     struct sent_call *call = *find(calls, number);
-    if (call != NULL)
+    if (call != NULL) {
         call->sequence = sequence;
+        buffer_release(&call->text);
+    }
     pthread_mutex_unlock(&calls->mutex);
+    return call != NULL;
 }
 
 bool sent_calls_grant(struct sent_calls *calls, uint64_t number, const char *worker)
@@ -188,7 +210,7 @@ bool sent_calls_next(struct sent_calls *calls, uint64_t after, struct sent_call 
         call = call->next;
     if (call != NULL) {
         *ret_call = *call;
-        ret_call->result = BUFFER(0);
+        ret_call->text = ret_call->result = BUFFER(0);
     }
     pthread_mutex_unlock(&calls->mutex);
     return call != NULL;

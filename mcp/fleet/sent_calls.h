@@ -15,7 +15,8 @@ struct sent_call {
     uint64_t number;
     const struct environment_name *environment;
     int64_t sent_at; /* clock_now() */
-    uint64_t sequence; /* in the stream; 0: not known yet */
+    struct buffer text; /* until the broker has stored it */
+    uint64_t sequence;  /* in the stream; 0: not known yet */
     bool is_taken;
     int64_t heard_at; /* of the worker that has it */
     char worker[WIRE_NAME_MAX];
@@ -30,12 +31,16 @@ struct sent_calls {
 
 #define SENT_CALLS ((struct sent_calls){.mutex = PTHREAD_MUTEX_INITIALIZER})
 
-/* 0 or -ENOMEM. */
+/* Takes over the text. 0 or -ENOMEM. */
 int sent_calls_add(struct sent_calls *calls, uint64_t number,
-                   const struct environment_name *environment);
+                   const struct environment_name *environment, struct buffer *text);
 
-/* Where the broker keeps it, if it has not ended yet. */
-void sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_t sequence);
+/* A copy of the text of a call that the broker has not stored, and its environment. 0, -ENOENT or -ENOMEM. */
+int sent_calls_copy_text(struct sent_calls *calls, uint64_t number, struct buffer *text,
+                         const struct environment_name **ret_environment);
+
+/* Where the broker keeps it. False: it has ended. */
+bool sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_t sequence);
 
 /* Whether the worker may run it: the first one that asks. Writes {"id", "taken"} then. */
 bool sent_calls_grant(struct sent_calls *calls, uint64_t number, const char *worker);
@@ -54,7 +59,7 @@ bool sent_calls_end(struct sent_calls *calls, uint64_t number, const char *kind,
 /* Ends it without a word; *ret_sequence is where the broker may still have it, or 0. */
 bool sent_calls_forget(struct sent_calls *calls, uint64_t number, uint64_t *ret_sequence);
 
-/* A copy of the first call with a higher number, without its result. False: there is none. */
+/* A copy of the first call with a higher number, without its text and result. False: there is none. */
 bool sent_calls_next(struct sent_calls *calls, uint64_t after, struct sent_call *ret_call);
 
 #endif

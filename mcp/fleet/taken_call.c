@@ -26,26 +26,32 @@ struct taken_call {
     struct buffer call;   /* the line for our process */
     struct buffer result; /* empty: not yet */
     bool has_result;
+    pthread_cond_t answered;
 };
 
-void taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places)
+/* Its waits end by clock_now(). */
+static void open_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
-    *calls = (struct taken_calls){
-        .broker = broker, .mutex = PTHREAD_MUTEX_INITIALIZER, .places = places};
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&calls->changed, &attributes);
+    pthread_cond_init(condition, &attributes);
     pthread_condattr_destroy(&attributes);
 }
 
+void taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places)
+{
+    *calls = (struct taken_calls){
+        .broker = broker, .mutex = PTHREAD_MUTEX_INITIALIZER, .places = places};
+    open_condition(&calls->changed);
+}
+
 /* With the mutex. False: the time is over. */
-static bool wait_until(struct taken_calls *calls, int64_t deadline)
+static bool wait_until(struct taken_calls *calls, pthread_cond_t *condition, int64_t deadline)
 {
     const struct timespec at = {deadline / NANOSECONDS_PER_SECOND,
                                 deadline % NANOSECONDS_PER_SECOND};
-    return pthread_cond_timedwait(&calls->changed, &calls->mutex, &at) == 0 ||
-           clock_now() < deadline;
+    return pthread_cond_timedwait(condition, &calls->mutex, &at) == 0 || clock_now() < deadline;
 }
 
 bool taken_calls_wait_for_place(struct taken_calls *calls)
@@ -98,6 +104,7 @@ static void end_call(struct taken_call *call)
     natsMsg_Destroy(call->message);
     buffer_release(&call->call);
     buffer_release(&call->result);
+    pthread_cond_destroy(&call->answered);
     free(call);
 }
 
@@ -142,7 +149,7 @@ static bool wait_for_result(struct taken_call *call)
     struct taken_calls *calls = call->calls;
     int64_t deadline = clock_now() + WIRE_ALIVE_MS * NANOSECONDS_PER_MILLISECOND;
     pthread_mutex_lock(&calls->mutex);
-    while (!call->has_result && wait_until(calls, deadline))
+    while (!call->has_result && wait_until(calls, &call->answered, deadline))
         ;
     bool has_result = call->has_result;
     pthread_mutex_unlock(&calls->mutex);
@@ -201,8 +208,8 @@ static void deliver(struct taken_call *call)
 }
 
 /*
- * Asks whether it may run, and then has the broker forget it. A worker that dies in between has lost it: the
- * next one to get it is told that it may not.
+ * Asks whether it may run, and has the broker forget it. If the broker does not hear of that, the next worker to
+ * get the call is told that it may not run it.
  */
 static bool may_begin(struct taken_call *call)
 {
@@ -212,10 +219,8 @@ static bool may_begin(struct taken_call *call)
     int r = broker_ask(call->calls->broker, call->reply, text, (size_t)length, &go);
     if (r != 0 && r != -ENOENT)
         return false; /* not known: it is delivered again */
-    bool is_forgotten = natsMsg_AckSync(call->message, NULL, NULL) == NATS_OK;
-    if (r == 0 && go && !is_forgotten)
-        say_lost(call, "the broker did not take it from its queue");
-    return r == 0 && go && is_forgotten;
+    natsMsg_Ack(call->message, NULL);
+    return r == 0 && go;
 }
 
 static void *run_call(void *data)
@@ -265,6 +270,7 @@ void taken_call_begin(struct taken_calls *calls, natsMsg *message)
     call->message = message;
     call->call = BUFFER(2 * LINE_IN_MAX);
     call->result = BUFFER(LINES_MAX);
+    open_condition(&call->answered);
     memcpy(call->reply, reply, strlen(reply) + 1);
     link_call(call);
     int r = number_call(call, natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message));
@@ -286,8 +292,8 @@ void taken_calls_answer(struct taken_calls *calls, uint64_t number, const char *
             continue;
         if (buffer_append(&call->result, line, length) == 0)
             call->has_result = true;
+        pthread_cond_signal(&call->answered);
     }
-    pthread_cond_broadcast(&calls->changed);
     pthread_mutex_unlock(&calls->mutex);
 }
 
@@ -311,7 +317,8 @@ void taken_calls_wait_for_all(struct taken_calls *calls, int64_t milliseconds)
 {
     int64_t deadline = clock_now() + milliseconds * NANOSECONDS_PER_MILLISECOND;
     pthread_mutex_lock(&calls->mutex);
-    while (calls->first != NULL && !calls->has_ended && wait_until(calls, deadline))
+    while (calls->first != NULL && !calls->has_ended &&
+           wait_until(calls, &calls->changed, deadline))
         ;
     pthread_mutex_unlock(&calls->mutex);
 }

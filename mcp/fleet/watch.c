@@ -1,5 +1,6 @@
 #include "mcp/fleet/watch.h"
 
+#include "mcp/fleet/queue.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
@@ -9,6 +10,7 @@
 #include <time.h>
 
 #define PERIOD_MS 250
+#define UNSTORED_MS 5000 /* until a call that the broker has not confirmed is lost */
 #define UNTAKEN_MS 1000 /* until it is asked who has the image */
 
 static int64_t milliseconds_since(int64_t at)
@@ -36,8 +38,7 @@ void watch_explain_missing(const struct broker *broker, const struct environment
 /* Refuses it if the broker still had it; otherwise a worker has taken it just now. */
 static void refuse(struct watch *watch, const struct sent_call *call, const char *reason)
 {
-    if (call->sequence != 0 && js_DeleteMsg(watch->broker->stream, watch->broker->stream_name,
-                                            call->sequence, NULL, NULL) == NATS_OK)
+    if (call->sequence != 0 && queue_delete(watch->broker, call->sequence))
         sent_calls_end(watch->calls, call->number, "refused", reason);
 }
 
@@ -46,7 +47,10 @@ static void look_at_queued(struct watch *watch, const struct sent_call *call)
     const struct broker_options *options = watch->broker->options;
     size_t index = (size_t)(call->environment - options->environments);
     int64_t age = milliseconds_since(call->sent_at) - WIRE_QUEUE_AGE_S * 1000;
-    if (age > 2 * WIRE_ACK_WAIT_S * 1000) {
+    if (call->sequence == 0 && milliseconds_since(call->sent_at) > UNSTORED_MS) {
+        sent_calls_end(watch->calls, call->number, "lost",
+                       "the broker did not confirm it: it may have run in part");
+    } else if (age > 2 * WIRE_ACK_WAIT_S * 1000) {
         sent_calls_end(watch->calls, call->number, "lost", "the broker has it no more");
     } else if (age > 0) {
         refuse(watch, call, "no worker has taken it in 10 minutes");

@@ -79,6 +79,12 @@ int64_t broker_reconnected_at(struct broker *broker)
     return at;
 }
 
+bool broker_has_just_returned(struct broker *broker)
+{
+    int64_t at = broker_reconnected_at(broker);
+    return at != 0 && clock_now() - at < WIRE_SILENCE_MS * NANOSECONDS_PER_MILLISECOND;
+}
+
 /* An address of this machine, not a name that may lead elsewhere. False where it is unclear what the host is. */
 static bool is_loopback(const char *url)
 {

@@ -54,6 +54,9 @@ void broker_close(struct broker *broker);
 int64_t broker_gone_ms(struct broker *broker);
 int64_t broker_reconnected_at(struct broker *broker);
 
+/* Others may not have found it again yet. */
+bool broker_has_just_returned(struct broker *broker);
+
 /* A request with an answer. 0 and whether the answer is WIRE_GO; -ENOENT: nobody listens; -ETIMEDOUT or another. */
 int broker_ask(struct broker *broker, const char *subject, const void *data, size_t length,
                bool *ret_go);

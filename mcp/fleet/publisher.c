@@ -2,7 +2,6 @@
 
 #include "mcp/fleet/queue.h"
 #include "sandbox/base/json.h"
-#include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -64,18 +63,11 @@ int publisher_send(struct publisher *publisher, uint64_t number, struct fault *f
     return s == NATS_OK ? 0 : broker_fault(fault, s, "sending a call");
 }
 
-/* A broker that was started anew: workers are making its queue again. */
-static bool has_just_returned(struct broker *broker)
-{
-    int64_t at = broker_reconnected_at(broker);
-    return at != 0 && clock_now() - at < WIRE_SILENCE_MS * NANOSECONDS_PER_MILLISECOND;
-}
-
-/* Nobody keeps a stream for it. */
+/* Nobody keeps a stream for it. Of a broker that was started anew, workers are making it again. */
 static void explain_no_queue(struct publisher *publisher, uint64_t number)
 {
     struct fault fault = {0};
-    if (has_just_returned(publisher->broker)) {
+    if (broker_has_just_returned(publisher->broker)) {
         pause_ms(PAUSE_MS);
         if (publisher_send(publisher, number, &fault) == 0)
             return;

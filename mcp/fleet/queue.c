@@ -76,6 +76,17 @@ natsStatus queue_subscribe(struct broker *broker, const struct environment_name 
     return s;
 }
 
+void queue_acknowledge(struct broker *broker, const char *subject, const char *what)
+{
+    natsConnection_PublishString(broker->connection, subject, what);
+}
+
+bool queue_is_first_delivery(const char *subject)
+{
+    unsigned count = 0; /* $JS.ACK.STREAM.CONSUMER.COUNT...: no name has a dot in it */
+    return sscanf(subject, "$JS.ACK.%*[^.].%*[^.].%u.", &count) == 1 && count == 1;
+}
+
 bool queue_delete(struct broker *broker, uint64_t sequence)
 {
     return js_DeleteMsg(broker->stream, broker->stream_name, sequence, NULL, NULL) == NATS_OK;

@@ -16,6 +16,17 @@ int queue_ensure(struct broker *broker, struct fault *fault);
 natsStatus queue_subscribe(struct broker *broker, const struct environment_name *environment,
                            natsSubscription **ret_subscription);
 
+/* What to do with a message that was delivered. Source: JetStream, AckAck, AckNak and AckTerm of nats-server. */
+#define QUEUE_DONE "+ACK"
+#define QUEUE_AGAIN "-NAK"
+#define QUEUE_NEVER "+TERM"
+
+/* `subject`: where the message says that it is to be acknowledged. */
+void queue_acknowledge(struct broker *broker, const char *subject, const char *what);
+
+/* Whether it says that the message was delivered to nobody before. */
+bool queue_is_first_delivery(const char *subject);
+
 /* Takes a message out. Whether it was still there. */
 bool queue_delete(struct broker *broker, uint64_t sequence);
 

@@ -2,6 +2,7 @@
 
 #include "mcp/base/bounds.h"
 #include "mcp/fleet/lines.h"
+#include "mcp/fleet/queue.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
@@ -13,45 +14,48 @@
 #include <string.h>
 #include <time.h>
 
-#define STACK_SIZE (256 * 1024)
-#define PAUSE_MS 100
+#define TICK_MS 100
 #define HEAD_SIZE 64 /* of a message: the words before the bytes */
+#define INBOX_SIZE (WIRE_SUBJECT_SIZE + 48)
+
+enum call_state {
+    CALL_ASKING,     /* whether it may run */
+    CALL_RUNNING,
+    CALL_DELIVERING, /* its result, in parts */
+};
+
+/* What a front end says to a question. */
+enum answer { ANSWER_GO, ANSWER_GONE, ANSWER_NOBODY };
 
 struct taken_call {
     struct taken_call *next;
     struct taken_calls *calls;
     uint64_t number;
-    natsMsg *message; /* owned; until it is acknowledged */
-    char reply[WIRE_SUBJECT_SIZE];
-    struct buffer call;   /* the line for our process */
-    struct buffer result; /* empty: not yet */
-    bool has_result;
-    pthread_cond_t answered;
+    enum call_state state;
+    char reply[WIRE_SUBJECT_SIZE];   /* of its front end */
+    char message[WIRE_SUBJECT_SIZE]; /* of the broker: the subject to acknowledge it */
+    struct buffer call;              /* the line for our process */
+    struct buffer result;
+    unsigned question; /* the last one; an answer to another is late */
+    int64_t asked_at;  /* clock_now() */
+    int64_t heard_at;  /* of its front end */
+    int64_t ended_at;  /* the run */
+    bool has_nobody;   /* heard the last question */
+    size_t part;       /* of the result, that is to be confirmed */
 };
 
-/* Its waits end by clock_now(). */
-static void open_condition(pthread_cond_t *condition)
+static int64_t milliseconds_since(int64_t at)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-void taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places)
-{
-    *calls = (struct taken_calls){
-        .broker = broker, .mutex = PTHREAD_MUTEX_INITIALIZER, .places = places};
-    open_condition(&calls->changed);
+    return (clock_now() - at) / NANOSECONDS_PER_MILLISECOND;
 }
 
 /* With the mutex. False: the time is over. */
-static bool wait_until(struct taken_calls *calls, pthread_cond_t *condition, int64_t deadline)
+static bool wait_until(struct taken_calls *calls, int64_t deadline)
 {
     const struct timespec at = {deadline / NANOSECONDS_PER_SECOND,
                                 deadline % NANOSECONDS_PER_SECOND};
-    return pthread_cond_timedwait(condition, &calls->mutex, &at) == 0 || clock_now() < deadline;
+    return pthread_cond_timedwait(&calls->changed, &calls->mutex, &at) == 0 ||
+           clock_now() < deadline;
 }
 
 bool taken_calls_wait_for_place(struct taken_calls *calls)
@@ -73,39 +77,253 @@ bool taken_calls_reserve(struct taken_calls *calls)
     return is_free;
 }
 
+/* What follows is done with the mutex. */
+
 static void free_place(struct taken_calls *calls)
 {
-    pthread_mutex_lock(&calls->mutex);
     calls->places++;
     pthread_cond_broadcast(&calls->changed);
-    pthread_mutex_unlock(&calls->mutex);
 }
 
-static void link_call(struct taken_call *call)
+static struct taken_call **find(struct taken_calls *calls, uint64_t number)
 {
-    struct taken_calls *calls = call->calls;
-    pthread_mutex_lock(&calls->mutex);
-    call->number = ++calls->last_number;
-    call->next = calls->first;
-    calls->first = call;
-    pthread_mutex_unlock(&calls->mutex);
+    struct taken_call **at = &calls->first;
+    while (*at != NULL && (*at)->number != number)
+        at = &(*at)->next;
+    return at;
 }
 
 static void end_call(struct taken_call *call)
 {
     struct taken_calls *calls = call->calls;
-    pthread_mutex_lock(&calls->mutex);
-    struct taken_call **at = &calls->first;
-    while (*at != call)
-        at = &(*at)->next;
-    *at = call->next;
-    pthread_cond_broadcast(&calls->changed);
-    pthread_mutex_unlock(&calls->mutex);
-    natsMsg_Destroy(call->message);
+    *find(calls, call->number) = call->next;
     buffer_release(&call->call);
     buffer_release(&call->result);
-    pthread_cond_destroy(&call->answered);
     free(call);
+    if (calls->first == NULL)
+        pthread_cond_broadcast(&calls->changed);
+}
+
+static void end_without_result(struct taken_call *call)
+{
+    free_place(call->calls);
+    end_call(call);
+}
+
+static void ask(struct taken_call *call, const char *data, size_t length)
+{
+    char inbox[INBOX_SIZE];
+    call->question++;
+    call->asked_at = clock_now();
+    call->has_nobody = false;
+    snprintf(inbox, sizeof(inbox), "%s.%" PRIu64 ".%u", call->calls->inbox, call->number,
+             call->question);
+    natsConnection_PublishRequest(call->calls->broker->connection, call->reply, inbox, data,
+                                  (int)length);
+}
+
+static void say_lost(const struct taken_call *call, const char *reason)
+{
+    char text[HEAD_SIZE + 256];
+    snprintf(text, sizeof(text), WIRE_LOST "%.200s", reason);
+    natsConnection_PublishString(call->calls->broker->connection, call->reply, text);
+}
+
+static void ask_to_begin(struct taken_call *call)
+{
+    char text[HEAD_SIZE + WIRE_NAME_MAX];
+    int length = snprintf(text, sizeof(text), WIRE_TAKEN "%s", call->calls->broker->options->name);
+    ask(call, text, (size_t)length);
+}
+
+/* Nobody waits for its result. */
+static void abandon_run(struct taken_call *call)
+{
+    char line[HEAD_SIZE];
+    int length = snprintf(line, sizeof(line), "{\"cancel\":%" PRIu64 "}", call->number);
+    lines_write(line, (size_t)length);
+    end_without_result(call);
+}
+
+/*
+ * Its front end has agreed, or does not want it: the broker is to forget it. If the broker does not hear of
+ * that, the next worker to get the call is told that it may not run it.
+ */
+static void begin_run(struct taken_call *call, enum answer answer)
+{
+    if (answer == ANSWER_NOBODY && queue_is_first_delivery(call->message)) {
+        end_without_result(call); /* it may be about to reach the broker again */
+        return;
+    }
+    queue_acknowledge(call->calls->broker, call->message, QUEUE_DONE);
+    if (answer != ANSWER_GO) {
+        end_without_result(call);
+        return;
+    }
+    call->state = CALL_RUNNING;
+    call->heard_at = call->asked_at = clock_now();
+    if (lines_write(call->call.data, call->call.length) == 0)
+        return;
+    say_lost(call, "its worker has ended");
+    end_without_result(call);
+}
+
+static size_t part_size(const struct taken_call *call)
+{
+    return (size_t)natsConnection_GetMaxPayload(call->calls->broker->connection) / 2;
+}
+
+static void send_part(struct taken_call *call)
+{
+    size_t most = part_size(call);
+    size_t count = (call->result.length + most - 1) / most;
+    size_t at = call->part * most;
+    if (at >= call->result.length) {
+        end_call(call);
+        return;
+    }
+    OWNED(buffer_release) struct buffer message = BUFFER(most + HEAD_SIZE);
+    size_t length = call->result.length - at < most ? call->result.length - at : most;
+    if (buffer_format(&message, WIRE_PART "%zu %zu ", call->part, count) == 0 &&
+        buffer_append(&message, call->result.data + at, length) == 0)
+        ask(call, message.data, message.length);
+    else
+        call->asked_at = clock_now(); /* later, when there is memory */
+}
+
+/* A front end that nobody hears may be about to reach the broker again, but not for longer. */
+static bool is_undeliverable(const struct taken_call *call)
+{
+    int64_t spare = call->has_nobody ? WIRE_CONFIRM_MS - WIRE_RECONNECT_MS : 0;
+    return milliseconds_since(call->ended_at) > WIRE_CONFIRM_MS - spare;
+}
+
+static void take_answer(struct taken_call *call, enum answer answer)
+{
+    switch (call->state) {
+    case CALL_ASKING:
+        begin_run(call, answer);
+        break;
+    case CALL_RUNNING:
+        if (answer == ANSWER_GO)
+            call->heard_at = clock_now();
+        else if (answer == ANSWER_GONE || !broker_has_just_returned(call->calls->broker))
+            abandon_run(call);
+        break;
+    case CALL_DELIVERING:
+        call->has_nobody = answer == ANSWER_NOBODY;
+        call->part += answer == ANSWER_GO;
+        if (answer == ANSWER_GO)
+            send_part(call);
+        else if (answer == ANSWER_GONE || is_undeliverable(call))
+            end_call(call);
+        break;
+    }
+}
+
+/* What is due, as time goes by. */
+static void tend_call(struct taken_call *call, bool has_broker)
+{
+    int64_t since = milliseconds_since(call->asked_at);
+    switch (call->state) {
+    case CALL_ASKING:
+        if (since > WIRE_REQUEST_MS)
+            end_without_result(call); /* not known: it is delivered again */
+        break;
+    case CALL_RUNNING:
+        if (milliseconds_since(call->heard_at) > WIRE_ORPHAN_MS)
+            abandon_run(call);
+        else if (since >= WIRE_ALIVE_MS && has_broker)
+            ask(call, WIRE_ALIVE, strlen(WIRE_ALIVE));
+        break;
+    case CALL_DELIVERING:
+        if (is_undeliverable(call))
+            end_call(call);
+        else if (since >= (call->has_nobody ? TICK_MS : WIRE_REQUEST_MS) && has_broker)
+            send_part(call);
+        break;
+    }
+}
+
+static void *tend_calls(void *data)
+{
+    struct taken_calls *calls = data;
+    pthread_mutex_lock(&calls->mutex);
+    for (;;) {
+        int64_t next = clock_now() + TICK_MS * NANOSECONDS_PER_MILLISECOND;
+        while (calls->first == NULL)
+            pthread_cond_wait(&calls->changed, &calls->mutex);
+        while (wait_until(calls, next))
+            ;
+        bool has_broker = broker_gone_ms(calls->broker) == 0;
+        for (struct taken_call *call = calls->first, *after; call != NULL; call = after) {
+            after = call->next;
+            tend_call(call, has_broker);
+        }
+    }
+    return NULL;
+}
+
+/* INBOX.NUMBER.QUESTION. NULL: it has ended, or the answer is late. */
+static struct taken_call *find_asked(struct taken_calls *calls, const char *subject)
+{
+    uint64_t number;
+    unsigned question;
+    if (sscanf(subject + strlen(calls->inbox), ".%" SCNu64 ".%u", &number, &question) != 2)
+        return NULL;
+    struct taken_call *call = *find(calls, number);
+    return call != NULL && call->question == question ? call : NULL;
+}
+
+static void on_answer(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+                      void *data)
+{
+    (void)connection;
+    (void)subscription;
+    struct taken_calls *calls = data;
+    bool is_go = natsMsg_GetDataLength(message) == (int)strlen(WIRE_GO) &&
+                 memcmp(natsMsg_GetData(message), WIRE_GO, strlen(WIRE_GO)) == 0;
+    enum answer answer = natsMsg_IsNoResponders(message) ? ANSWER_NOBODY
+                         : is_go                         ? ANSWER_GO
+                                                         : ANSWER_GONE;
+    pthread_mutex_lock(&calls->mutex);
+    struct taken_call *call = find_asked(calls, natsMsg_GetSubject(message));
+    if (call != NULL)
+        take_answer(call, answer);
+    pthread_mutex_unlock(&calls->mutex);
+    natsMsg_Destroy(message);
+}
+
+static natsStatus listen_for_answers(struct taken_calls *calls)
+{
+    char subject[INBOX_SIZE];
+    natsInbox *inbox = NULL;
+    natsStatus s = natsInbox_Create(&inbox);
+    if (s == NATS_OK) {
+        snprintf(calls->inbox, sizeof(calls->inbox), "%s", inbox);
+        snprintf(subject, sizeof(subject), "%s.*.*", inbox);
+        s = natsConnection_Subscribe(&calls->answers, calls->broker->connection, subject, on_answer,
+                                     calls);
+    }
+    natsInbox_Destroy(inbox);
+    return s;
+}
+
+int taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places,
+                     struct fault *fault)
+{
+    pthread_condattr_t attributes;
+    *calls = (struct taken_calls){
+        .broker = broker, .mutex = PTHREAD_MUTEX_INITIALIZER, .places = places};
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&calls->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    natsStatus s = listen_for_answers(calls);
+    if (s != NATS_OK)
+        return broker_fault(fault, s, "listening for answers");
+    int error = pthread_create(&calls->clock, NULL, tend_calls, calls);
+    return error == 0 ? 0 : fault_set(fault, error, "starting a thread: %m");
 }
 
 static const char *const not_passed_on[] = {"id", NULL};
@@ -129,170 +347,60 @@ static int number_call(struct taken_call *call, const char *data, size_t length)
     return json_writer_close(writer);
 }
 
-static void say_lost(struct taken_call *call, const char *reason)
+/* NULL: nobody could be told of its end, or there is no memory. */
+static struct taken_call *make_call(struct taken_calls *calls, natsMsg *message)
 {
-    char text[HEAD_SIZE + 256];
-    snprintf(text, sizeof(text), WIRE_LOST "%.200s", reason);
-    natsConnection_PublishString(call->calls->broker->connection, call->reply, text);
-}
-
-static void cancel_run(const struct taken_call *call)
-{
-    char line[HEAD_SIZE];
-    int length = snprintf(line, sizeof(line), "{\"cancel\":%" PRIu64 "}", call->number);
-    lines_write(line, (size_t)length);
-}
-
-/* Waits a second for the result. */
-static bool wait_for_result(struct taken_call *call)
-{
-    struct taken_calls *calls = call->calls;
-    int64_t deadline = clock_now() + WIRE_ALIVE_MS * NANOSECONDS_PER_MILLISECOND;
-    pthread_mutex_lock(&calls->mutex);
-    while (!call->has_result && wait_until(calls, &call->answered, deadline))
-        ;
-    bool has_result = call->has_result;
-    pthread_mutex_unlock(&calls->mutex);
-    return has_result;
-}
-
-/* Until there is a result. False: nobody waits for it, and the run has been killed. */
-static bool follow_run(struct taken_call *call)
-{
-    int64_t heard = clock_now();
-    while (!wait_for_result(call)) {
-        bool go = false;
-        int r = broker_ask(call->calls->broker, call->reply, WIRE_ALIVE, strlen(WIRE_ALIVE), &go);
-        int64_t now = clock_now();
-        if (r == 0 && go)
-            heard = now;
-        else if (r == 0 || r == -ENOENT ||
-                 now - heard > WIRE_ORPHAN_MS * NANOSECONDS_PER_MILLISECOND) {
-            cancel_run(call);
-            return false;
-        }
+    const char *reply = NULL, *subject = natsMsg_GetReply(message);
+    struct taken_call *call = calloc(1, sizeof(*call));
+    if (call == NULL || natsMsgHeader_Get(message, WIRE_REPLY, &reply) != NATS_OK ||
+        strlen(reply) >= sizeof(call->reply) || strlen(subject) >= sizeof(call->message)) {
+        free(call);
+        return NULL;
     }
-    return true;
-}
-
-/* Repeats the part until it is confirmed. False: nobody wants it. */
-static bool deliver_part(struct taken_call *call, const struct buffer *message, int64_t deadline)
-{
-    const struct timespec pause = {0, PAUSE_MS * 1000000};
-    for (;;) {
-        bool go = false;
-        int r = broker_ask(call->calls->broker, call->reply, message->data, message->length, &go);
-        /* A front end that nobody hears may be about to reach the broker again, but not for longer. */
-        int64_t spare = r == -ENOENT ? WIRE_CONFIRM_MS - WIRE_RECONNECT_MS : 0;
-        if (r == 0 || clock_now() > deadline - spare * NANOSECONDS_PER_MILLISECOND)
-            return r == 0 && go;
-        nanosleep(&pause, NULL);
-    }
-}
-
-static void deliver(struct taken_call *call)
-{
-    struct broker *broker = call->calls->broker;
-    int64_t deadline = clock_now() + WIRE_CONFIRM_MS * NANOSECONDS_PER_MILLISECOND;
-    size_t most = (size_t)natsConnection_GetMaxPayload(broker->connection) / 2;
-    size_t count = (call->result.length + most - 1) / most;
-    for (size_t i = 0; i < count; i++) {
-        OWNED(buffer_release) struct buffer message = BUFFER(most + HEAD_SIZE);
-        size_t at = i * most;
-        size_t length = call->result.length - at < most ? call->result.length - at : most;
-        if (buffer_format(&message, WIRE_PART "%zu %zu ", i, count) < 0 ||
-            buffer_append(&message, call->result.data + at, length) < 0 ||
-            !deliver_part(call, &message, deadline))
-            return;
-    }
-}
-
-/*
- * Asks whether it may run, and has the broker forget it. If the broker does not hear of that, the next worker to
- * get the call is told that it may not run it.
- */
-static bool may_begin(struct taken_call *call)
-{
-    char text[HEAD_SIZE + WIRE_NAME_MAX];
-    bool go = false;
-    int length = snprintf(text, sizeof(text), WIRE_TAKEN "%s", call->calls->broker->options->name);
-    int r = broker_ask(call->calls->broker, call->reply, text, (size_t)length, &go);
-    if (r != 0 && r != -ENOENT)
-        return false; /* not known: it is delivered again */
-    natsMsg_Ack(call->message, NULL);
-    return r == 0 && go;
-}
-
-static void *run_call(void *data)
-{
-    struct taken_call *call = data;
-    struct taken_calls *calls = call->calls;
-    bool has_result = false;
-    if (may_begin(call)) {
-        if (lines_write(call->call.data, call->call.length) == 0)
-            has_result = follow_run(call);
-        else
-            say_lost(call, "its worker has ended");
-    }
-    free_place(calls);
-    if (has_result)
-        deliver(call);
-    end_call(call);
-    return NULL;
-}
-
-static int start_thread(struct taken_call *call)
-{
-    pthread_t thread;
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
-    int error = pthread_create(&thread, &attributes, run_call, call);
-    pthread_attr_destroy(&attributes);
-    return -error;
+    call->calls = calls;
+    call->call = BUFFER(2 * LINE_IN_MAX);
+    call->result = BUFFER(LINES_MAX);
+    memcpy(call->reply, reply, strlen(reply) + 1);
+    memcpy(call->message, subject, strlen(subject) + 1);
+    return call;
 }
 
 void taken_call_begin(struct taken_calls *calls, natsMsg *message)
 {
-    const char *reply = NULL;
-    struct taken_call *call = calloc(1, sizeof(*call));
-    if (call == NULL || natsMsgHeader_Get(message, WIRE_REPLY, &reply) != NATS_OK ||
-        strlen(reply) >= sizeof(call->reply)) {
-        if (call != NULL)
-            natsMsg_Term(message, NULL); /* nobody could be told of its end */
-        natsMsg_Destroy(message);
-        free(call);
+    struct taken_call *call = make_call(calls, message);
+    pthread_mutex_lock(&calls->mutex);
+    if (call == NULL) {
+        queue_acknowledge(calls->broker, natsMsg_GetReply(message), QUEUE_NEVER);
         free_place(calls);
+        pthread_mutex_unlock(&calls->mutex);
         return;
     }
-    call->calls = calls;
-    call->message = message;
-    call->call = BUFFER(2 * LINE_IN_MAX);
-    call->result = BUFFER(LINES_MAX);
-    open_condition(&call->answered);
-    memcpy(call->reply, reply, strlen(reply) + 1);
-    link_call(call);
+    call->number = ++calls->last_number;
+    call->next = calls->first;
+    calls->first = call;
+    if (call->next == NULL)
+        pthread_cond_broadcast(&calls->changed);
     int r = number_call(call, natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message));
-    if (r == 0)
-        r = start_thread(call);
-    if (r == 0)
-        return;
-    natsMsg_Term(message, NULL);
-    say_lost(call, r == -EINVAL ? "the worker cannot read it" : "the worker cannot begin it");
-    free_place(calls);
-    end_call(call);
+    if (r == 0) {
+        ask_to_begin(call);
+    } else {
+        queue_acknowledge(calls->broker, call->message, QUEUE_NEVER);
+        say_lost(call, r == -EINVAL ? "the worker cannot read it" : "the worker cannot begin it");
+        end_without_result(call);
+    }
+    pthread_mutex_unlock(&calls->mutex);
 }
 
 void taken_calls_answer(struct taken_calls *calls, uint64_t number, const char *line, size_t length)
 {
     pthread_mutex_lock(&calls->mutex);
-    for (struct taken_call *call = calls->first; call != NULL; call = call->next) {
-        if (call->number != number || call->has_result)
-            continue;
-        if (buffer_append(&call->result, line, length) == 0)
-            call->has_result = true;
-        pthread_cond_signal(&call->answered);
+    struct taken_call *call = *find(calls, number);
+    if (call != NULL && call->state == CALL_RUNNING &&
+        buffer_append(&call->result, line, length) == 0) {
+        call->state = CALL_DELIVERING;
+        call->ended_at = clock_now();
+        free_place(calls);
+        send_part(call);
     }
     pthread_mutex_unlock(&calls->mutex);
 }
@@ -317,8 +425,7 @@ void taken_calls_wait_for_all(struct taken_calls *calls, int64_t milliseconds)
 {
     int64_t deadline = clock_now() + milliseconds * NANOSECONDS_PER_MILLISECOND;
     pthread_mutex_lock(&calls->mutex);
-    while (calls->first != NULL && !calls->has_ended &&
-           wait_until(calls, &calls->changed, deadline))
+    while (calls->first != NULL && !calls->has_ended && wait_until(calls, deadline))
         ;
     pthread_mutex_unlock(&calls->mutex);
 }
@@ -327,7 +434,7 @@ void taken_calls_lose(struct taken_calls *calls, const char *reason)
 {
     pthread_mutex_lock(&calls->mutex);
     for (struct taken_call *call = calls->first; call != NULL; call = call->next)
-        if (!call->has_result)
+        if (call->state != CALL_DELIVERING)
             say_lost(call, reason);
     pthread_mutex_unlock(&calls->mutex);
 }

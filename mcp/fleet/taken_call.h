@@ -1,5 +1,6 @@
 /*
- * The calls that a worker has taken: a thread each, from the message of the broker to the confirmed result.
+ * The calls that a worker has taken, from the message of the broker to the confirmed result. A call goes on when there
+ * is news of it: an answer of its front end, its result, or the time.
  *
  * Side: parent. Its functions may be called from any thread.
  */
@@ -13,8 +14,11 @@ struct taken_call;
 
 struct taken_calls {
     struct broker *broker; /* borrowed */
+    char inbox[WIRE_SUBJECT_SIZE]; /* front ends answer to INBOX.NUMBER.QUESTION */
+    natsSubscription *answers;
+    pthread_t clock;
     pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    pthread_cond_t changed; /* places, or whether there are calls */
     unsigned places; /* free ones */
     bool is_closed;  /* no further call is taken */
     bool has_ended;  /* no result comes any more */
@@ -22,7 +26,9 @@ struct taken_calls {
     uint64_t last_number;
 };
 
-void taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places);
+/* It stays where it is, with a thread of its own. 0 or a negative errno with its fault. */
+int taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places,
+                     struct fault *fault);
 
 /* Waits until a place is free. False: no further call is to be taken. */
 bool taken_calls_wait_for_place(struct taken_calls *calls);
@@ -30,7 +36,7 @@ bool taken_calls_wait_for_place(struct taken_calls *calls);
 /* Takes a place. False: there is none any more. */
 bool taken_calls_reserve(struct taken_calls *calls);
 
-/* Takes over the message, and begins what it asks for on the place that was reserved. */
+/* Begins what the message asks for, on the place that was reserved. */
 void taken_call_begin(struct taken_calls *calls, natsMsg *message);
 
 /* The result line of a call, which is copied. */

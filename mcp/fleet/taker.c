@@ -30,14 +30,12 @@ struct fetcher {
     pthread_t thread;
 };
 
-static void take(struct fetcher *fetcher, natsMsg *message)
+static void take(struct taken_calls *calls, natsMsg *message)
 {
-    if (taken_calls_reserve(fetcher->calls)) {
-        taken_call_begin(fetcher->calls, message);
-        return;
-    }
-    natsMsg_Nak(message, NULL); /* for another worker, or for this one when it has a place */
-    natsMsg_Destroy(message);
+    if (taken_calls_reserve(calls))
+        taken_call_begin(calls, message);
+    else /* for another worker, or for this one when it has a place */
+        queue_acknowledge(calls->broker, natsMsg_GetReply(message), QUEUE_AGAIN);
 }
 
 static void *fetch(void *data)
@@ -62,10 +60,8 @@ static void *fetch(void *data)
         if (s == NATS_OK)
             s = natsSubscription_Fetch(&list, subscription, 1, FETCH_MS, NULL);
         fetches = list.Count > 0 ? 0 : fetches + 1;
-        for (int i = 0; i < list.Count; i++) {
-            take(fetcher, list.Msgs[i]);
-            list.Msgs[i] = NULL;
-        }
+        for (int i = 0; i < list.Count; i++)
+            take(calls, list.Msgs[i]);
         natsMsgList_Destroy(&list);
         if (s == NATS_OK || s == NATS_TIMEOUT)
             continue;
@@ -229,8 +225,9 @@ int taker_run(struct broker *broker, unsigned places, struct fault *fault)
     static struct fetcher fetchers[ENVIRONMENTS_MAX];
     OWNED(presence_close) struct presence presence = {0};
     bool is_drained = false;
-    taken_calls_open(&calls, broker, places);
-    int r = queue_ensure(broker, fault);
+    int r = taken_calls_open(&calls, broker, places, fault);
+    if (r == 0)
+        r = queue_ensure(broker, fault);
     if (r == 0)
         r = presence_open(&presence, broker, places, fault);
     if (r == 0)

@@ -114,6 +114,7 @@ void cell_result_make(struct session *session, struct run_result *result)
     const struct limiter *limiter = &session->run->attempt.limited.limiter;
     result->isolation = plan_base_isolation(plan_jail(session->run->template.plan));
     result->tier = plan_base_tier(plan_jail(session->run->template.plan));
+    result->start = session->run->attempt.start;
     result->limits = session->run->template.limits;
     result->enforced = *limiter_enforcement(limiter);
     result->session = SESSION_KEPT;

@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+const char *run_start_name(enum run_start start)
+{
+    static const char *const names[START_COUNT] = {
+        [START_COLD] = "cold", [START_PREWARMED] = "prewarmed", [START_FORKED] = "forked"};
+    return names[start];
+}
+
 void run_files_release(struct run_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {

@@ -54,6 +54,17 @@ struct run_folders {
     struct upper_directory directory; /* owned: holds the upper layers, if they are on disk */
 };
 
+/* How the sandbox of a run was made. */
+enum run_start {
+    START_COLD,      /* for this run */
+    START_PREWARMED, /* before it, with the program waiting for its code */
+    START_FORKED,    /* the same, by a fork of a template */
+    START_COUNT,
+};
+
+/* "cold", "prewarmed", "forked": static. */
+const char *run_start_name(enum run_start start);
+
 /* What became of the session that the run was a cell of. */
 enum session_state {
     SESSION_UNUSED, /* it was none */
@@ -76,6 +87,7 @@ struct run_result {
     struct enforcement enforced;
     const char *isolation; /* one of sandbox/base/tier.h */
     enum tier tier;
+    enum run_start start;
     enum session_state session;
     struct run_files files; /* of the work directory, the oldest first */
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */

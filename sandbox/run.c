@@ -96,7 +96,7 @@ static int start_stdin(struct run *run, enum stdin_kind kind, struct fault *faul
 static bool wants_code(const struct run *run)
 {
     enum session_kind session = plan_jail(run->template.plan)->session;
-    return session == SESSION_NONE || (session == SESSION_LIVE && !run->attempt.is_warm);
+    return session == SESSION_NONE || (session == SESSION_LIVE && run->attempt.start == START_COLD);
 }
 
 /* The parent's part of the set-up; everything later is a reaction to events. */
@@ -108,9 +108,10 @@ static int attempt_start(struct run *run, struct fault *fault)
     attempt->result.queued_ns = clock_now() - run->submitted_at;
     capture_open(&attempt->result.out, run->template.limits.output_kept);
     capture_open(&attempt->result.err, run->template.limits.output_kept);
-    attempt->is_warm = run->may_be_warm && warm_pool_take(run->pool, &run->template, limited);
     int r = 0;
-    if (!attempt->is_warm)
+    if (run->may_be_warm && warm_pool_take(run->pool, &run->template, limited))
+        attempt->start = limited->origin.data != NULL ? START_FORKED : START_PREWARMED;
+    else
         r = limited_sandbox_start(limited, run->host, &run->template, fault);
     limited->limiter.exceeded = on_exceeded;
     limited->limiter.unreadable = on_unreadable;
@@ -260,8 +261,8 @@ static void stop_clock(struct attempt *attempt)
 static bool can_start_over(const struct run *run)
 {
     const struct attempt *attempt = &run->attempt;
-    return attempt->is_warm && attempt->stage == ATTEMPT_SETTING_UP && attempt->status == 0 &&
-           run->observer.done != NULL;
+    return attempt->start != START_COLD && attempt->stage == ATTEMPT_SETTING_UP &&
+           attempt->status == 0 && run->observer.done != NULL;
 }
 
 static void take_report(struct run *run, const struct child_report *report)

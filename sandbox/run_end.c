@@ -59,6 +59,7 @@ static bool account(struct run *run)
     limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
     result->isolation = plan_base_isolation(plan_jail(run->template.plan));
     result->tier = plan_base_tier(plan_jail(run->template.plan));
+    result->start = attempt->start;
     result->limits = run->template.limits;
     result->enforced = *limiter_enforcement(&attempt->limited.limiter);
     result->cpu_ns = usage.cpu_ns;

@@ -31,7 +31,7 @@ enum attempt_stage {
 /* One attempt to run, in one sandbox. Starting over replaces the attempt. */
 struct attempt {
     enum attempt_stage stage;
-    bool is_warm; /* in a prewarmed sandbox */
+    enum run_start start; /* of the sandbox */
     bool was_killed; /* since it had not stopped in time */
     struct limited_sandbox limited;
     struct loop_watch control, out, err, end;

@@ -196,6 +196,20 @@ static void print_sessions(const struct settings *settings)
     print_finding(VERDICT_OK, "sessions", text);
 }
 
+static void print_template(const struct examination *examination)
+{
+    const struct template_finding *finding = &examination->template;
+    char text[256];
+    if (examination->settings->template != SWITCH_AUTO)
+        return;
+    if (finding->works)
+        snprintf(text, sizeof(text), "a program ran in a fork in %.1f ms",
+                 milliseconds_of(finding->run_ns));
+    else
+        snprintf(text, sizeof(text), "%s: each sandbox is started", finding->reason);
+    print_finding(finding->works ? VERDICT_OK : VERDICT_WEAK, "template", text);
+}
+
 static void print_conclusion(const struct examination *examination)
 {
     if (examination->can_run)
@@ -255,6 +269,7 @@ static void print_report(const struct examination *examination)
     if (examination->settings->policy != NULL)
         print_finding(VERDICT_OK, "policy", examination->settings->policy);
     print_sessions(examination->settings);
+    print_template(examination);
     print_conclusion(examination);
 }
 
@@ -362,6 +377,23 @@ static void write_network(struct json_writer *writer, const struct policy *polic
     json_end_object(writer);
 }
 
+static void write_template(struct json_writer *writer, const struct examination *examination)
+{
+    const struct template_finding *finding = &examination->template;
+    json_begin_object(writer);
+    json_text_member(writer, "mode",
+                     examination->settings->template == SWITCH_AUTO ? "auto" : "off");
+    json_boolean_member(writer, "ok", finding->works);
+    json_text_member(writer, "message",
+                     examination->settings->template == SWITCH_AUTO ? finding->reason : NULL);
+    json_key(writer, "run_ms");
+    if (finding->works)
+        json_double(writer, milliseconds_of(finding->run_ns));
+    else
+        json_null(writer);
+    json_end_object(writer);
+}
+
 static int print_json(const struct examination *examination)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(REPORT_MAX);
@@ -385,6 +417,8 @@ static int print_json(const struct examination *examination)
     json_key(writer, "network");
     write_network(writer, &examination->settings->network);
     json_text_member(writer, "policy", examination->settings->policy);
+    json_key(writer, "template");
+    write_template(writer, examination);
     json_key(writer, "limits");
     write_limits(writer, examination);
     json_end_object(writer);

@@ -2,6 +2,7 @@
 #include "images/store/store.h"
 #include "mcp/base/end_signals.h"
 #include "mcp/base/helpers.h"
+#include "mcp/cli/doctor_template.h"
 #include "mcp/launch/launcher.h"
 #include "mcp/settings/tier_choice.h"
 #include "mcp/tools/outcome_text.h"
@@ -24,6 +25,7 @@ struct doctor {
     struct loop loop;
     struct launcher launcher;
     struct end_signals end_signals;
+    struct template_probe template;
     struct examination *examination;
     size_t next; /* language to be tried */
     int64_t begun_at;
@@ -131,6 +133,8 @@ static void probe_done(void *data, int status, struct run_result *result, const 
         finding->verdict = VERDICT_OK;
         finding->message = finding->contents;
         finding->run_ns = clock_now() - doctor->begun_at;
+        if (language_id(finding->language) == LANGUAGE_PYTHON)
+            doctor->examination->template.language = finding->language;
     } else {
         explain_probe(result, &finding->message);
     }
@@ -149,6 +153,12 @@ static bool start_probe(struct doctor *doctor, struct language_finding *finding)
     return launcher_start(&doctor->launcher, &snippet, &observer, NULL, &finding->message) == 0;
 }
 
+static void stop(void *data)
+{
+    struct doctor *doctor = data;
+    loop_stop(&doctor->loop);
+}
+
 /* One after another, so that none slows the other down. */
 static void try_next(struct doctor *doctor)
 {
@@ -158,7 +168,7 @@ static void try_next(struct doctor *doctor)
             return;
         doctor->next++;
     }
-    loop_stop(&doctor->loop);
+    template_probe_start(&doctor->template);
 }
 
 static void probed(void *data)
@@ -248,6 +258,11 @@ int doctor_examine(struct settings *settings, struct examination *ret_examinatio
         .examination = ret_examination,
     };
     doctor.launcher = launcher_of(&doctor.loop, settings);
+    template_probe_prepare(&doctor.launcher);
+    doctor.template = (struct template_probe){.launcher = &doctor.launcher,
+                                              .finding = &ret_examination->template,
+                                              .done = stop,
+                                              .data = &doctor};
     r = loop_open(&doctor.loop);
     if (r == 0)
         r = end_signals_open(&doctor.end_signals, &doctor.loop);

@@ -37,6 +37,14 @@ struct language_finding {
     int64_t run_ns;      /* from asking for a run to its end; 0: none ran */
 };
 
+/* Of --template. */
+struct template_finding {
+    const struct language *language; /* whose image runs; NULL: there is none */
+    bool works;
+    const char *reason; /* static; why not, or NULL */
+    int64_t run_ns; /* of a run in a fork, as above */
+};
+
 struct examination {
     const struct settings *settings; /* borrowed */
     struct host_finding host; /* of any tier, whatever the settings allow */
@@ -46,6 +54,7 @@ struct examination {
     struct language_finding languages[EXAMINED_LANGUAGES_MAX];
     size_t language_count;
     size_t absent_count; /* of languages whose image is not there */
+    struct template_finding template;
     enum verdict limits_verdict;
     int landlock;   /* its version, 0: none; once probed */
     bool has_no_rules; /* of routing, which the network of snippets needs for all ports */

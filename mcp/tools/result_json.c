@@ -144,6 +144,7 @@ void result_json_write_members(struct json_writer *writer, const struct record *
     write_if_known(writer, "peak_processes", result->peak_processes);
     json_text_member(writer, "isolation", result->isolation);
     json_text_member(writer, "tier", tier_name(result->tier));
+    json_text_member(writer, "start", run_start_name(result->start));
     write_limits(writer, result);
     json_text_member(writer, "image", record->image);
     result_files_write_members(writer, record->files);

@@ -408,6 +408,8 @@ static const struct schema_member schema_members[] = {
     {"isolation", "string", "How it was isolated from this computer", false},
     {"tier", "string",
      "F: all walls; P: the same, with copies of files as its /proc; C and L: no namespaces", false},
+    {"start", "string",
+     "How its sandbox was made: cold, for this call; prewarmed; or forked from a template", false},
     {"limits", "string", "What enforced its limits: cgroup or, less strictly, rlimit", false},
     {"enforced", "object", "The same for memory, processes and cpu each: cgroup, rlimit or watched",
      false},

@@ -126,6 +126,7 @@ void carried_result_write(struct json_writer *writer, const struct run_result *r
     json_number_member(writer, "limits_reached", result->limits_reached);
     json_text_member(writer, "isolation", result->isolation);
     json_text_member(writer, "tier", tier_name(result->tier));
+    json_text_member(writer, "start", run_start_name(result->start));
     json_text_member(writer, "memory_by", enforced_by_name(enforced->memory));
     json_text_member(writer, "processes_by", enforced_by_name(enforced->processes));
     json_text_member(writer, "cpu_by", enforced_by_name(enforced->cpu));
@@ -176,6 +177,11 @@ static const char *tier_name_of(unsigned choice)
     return tier_name((enum tier)choice);
 }
 
+static const char *start_name_of(unsigned choice)
+{
+    return run_start_name((enum run_start)choice);
+}
+
 static const char *enforcer_name_of(unsigned choice)
 {
     return enforced_by_name((enum enforced_by)choice);
@@ -189,13 +195,15 @@ static const char *isolation_of(unsigned choice)
 static int read_choices(const struct json_value *value, struct run_result *result,
                         struct fault *fault)
 {
-    unsigned outcome, isolation, tier, memory, processes, cpu;
+    unsigned outcome, isolation, tier, start, memory, processes, cpu;
     if (read_choice(value, "outcome", outcome_name_of, OUTCOME_COUNT, &outcome) < 0)
         return refuse(fault, "outcome");
     if (read_choice(value, "isolation", isolation_of, ARRAY_LENGTH(isolations), &isolation) < 0)
         return refuse(fault, "isolation");
     if (read_choice(value, "tier", tier_name_of, TIER_COUNT, &tier) < 0)
         return refuse(fault, "tier");
+    if (read_choice(value, "start", start_name_of, START_COUNT, &start) < 0)
+        return refuse(fault, "start");
     if (read_choice(value, "memory_by", enforcer_name_of, ENFORCED_BY_POLLING + 1, &memory) < 0)
         return refuse(fault, "memory_by");
     if (read_choice(value, "processes_by", enforcer_name_of, ENFORCED_BY_POLLING + 1, &processes) <
@@ -206,6 +214,7 @@ static int read_choices(const struct json_value *value, struct run_result *resul
     result->outcome = (enum run_outcome)outcome;
     result->isolation = isolations[isolation];
     result->tier = (enum tier)tier;
+    result->start = (enum run_start)start;
     result->enforced = (struct enforcement){(enum enforced_by)memory, (enum enforced_by)processes,
                                             (enum enforced_by)cpu};
     return 0;

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from support import mcp_client
+from support.images import image_with, user_images
 from support.mcp_client import run_program
 
 TIERS = {"cgroup": "ok", "rlimit": "weak"}
@@ -128,6 +129,29 @@ def test_a_program_that_ends_badly_is_told_with_its_end(doctor):
             break
     assert status == 1
     assert "timed out after 0.001 s" in language_of(report, "python")["message"]
+
+
+def test_a_template_is_tried_where_one_is_wanted(doctor, python_settings):
+    assert doctor()[0]["template"] == {"mode": "off", "ok": False, "message": None, "run_ms": None}
+    report, status = doctor("--template", "auto")
+    assert status == 0 and report["template"]["ok"] is True and report["template"]["run_ms"] > 0
+    lines = run_program("doctor", "--template", "auto", env=python_settings).stdout.decode().splitlines()
+    assert any(line.startswith("ok    template    a program ran in a fork in ") for line in lines)
+
+
+@pytest.mark.parametrize("option, value", [("--warm", "0"), ("--network", "on"), ("--mount", None)])
+def test_what_rules_a_template_out_is_named(doctor, tmp_path, option, value):
+    report, status = doctor("--template", "auto", option, value or tmp_path)
+    assert status == 0 and report["template"]["ok"] is False and option in report["template"]["message"]
+
+
+def test_an_interpreter_that_cannot_be_forked_is_told(doctor, tmp_path):
+    """It has a thread. Each sandbox is started then, as without a template."""
+    store = image_with(user_images() / "python-slim", tmp_path, {
+        "usr/lib/python3/dist-packages/threaded.py": "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"})
+    report, status = doctor("--template", "auto", "--preload", "threaded",
+                            XDG_DATA_HOME=str(store), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")
+    assert status == 0 and report["template"]["message"] == "no fork could be made"
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

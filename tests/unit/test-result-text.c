@@ -177,7 +177,7 @@ static void the_record_is_always_there(void **state)
         "{\"outcome\":\"signaled\",\"exit_code\":null,\"signal\":\"SIGKILL\",\"stdout_bytes\":2,"
         "\"stderr_bytes\":1,\"stdout_cut\":0,\"stderr_cut\":0,\"duration_ms\":1.235,\"cpu_ms\":0,"
         "\"peak_memory_bytes\":null,\"peak_processes\":3,\"isolation\":\"namespaces\",\"tier\":\"F\","
-        "\"limits\":\"rlimit\",\"enforced\":{\"memory\":\"watched\",\"processes\":\"rlimit\","
+        "\"start\":\"cold\",\"limits\":\"rlimit\",\"enforced\":{\"memory\":\"watched\",\"processes\":\"rlimit\","
         "\"cpu\":\"watched\"},\"limits_reached\":[\"time\",\"memory\",\"disk\"],"
         "\"image\":\"python\",\"files\":[],\"figures\":0,\"changes\":null,\"network\":null,"
         "\"session\":null,\"policy\":null}");

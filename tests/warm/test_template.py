@@ -13,7 +13,7 @@ from served import LANGUAGE, word_of
 from waiting import TemplateServer, children_of, descendants_of, wait_until
 
 from support.images import image_with, user_images
-from support.mcp_client import RECORD, environment_of
+from support.mcp_client import RECORD, Server, environment_of
 from support.sample import sample_of
 
 SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
@@ -49,6 +49,17 @@ def test_attempt_is_denied_in_a_fork(bait, jail, name):
 def test_the_bait_is_whole(bait, jail):
     bait.whole()
     assert jail.process.poll() is None
+
+
+def test_a_result_says_how_its_sandbox_was_made():
+    for options, starts in (((), ["cold", "prewarmed"]), (("--template", "auto"), ["cold", "forked"]), (("--warm", "0"), ["cold", "cold"])):
+        with Server(*options, environment=environment_of(**SLIM)) as server:
+            server.initialize()
+
+            def start_of_a_call(server=server):
+                return server.call("run_python_code", "pass")["_meta"][RECORD]["start"]
+            assert start_of_a_call() == starts[0]
+            wait_until(lambda: start_of_a_call() == starts[1], starts[1])
 
 
 DRAWN = """\

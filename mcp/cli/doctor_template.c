@@ -1,0 +1,80 @@
+#include "mcp/cli/doctor_template.h"
+
+#include "sandbox/base/owned.h"
+
+#include <string.h>
+
+#define TRIES_MAX 20
+#define PAUSE_MS 250 /* for the template to start */
+#define PREWARMED 1  /* sandboxes that it forks ahead */
+
+/* What rules it out; NULL: nothing that is known before it is tried. */
+static const char *reason_against(const struct settings *settings)
+{
+    return settings->engine.warm == 0              ? "--warm 0 prewarms no sandbox"
+           : settings->network.mode != NETWORK_OFF ? "it does not go with --network"
+           : settings->profile != NULL             ? "it does not go with --seccomp-profile"
+           : settings->folders.count > 0           ? "it does not go with --mount"
+           : settings->engine.tier != TIER_F       ? "it needs a host that allows tier F"
+                                                   : NULL;
+}
+
+void template_probe_prepare(struct launcher *launcher)
+{
+    if (launcher->settings->template != SWITCH_AUTO || reason_against(launcher->settings) != NULL)
+        return;
+    launcher->has_templates = true;
+    launcher->warm = PREWARMED;
+}
+
+static void run(struct template_probe *probe);
+
+static void run_again(struct loop_timer *timer)
+{
+    run(container_of(timer, struct template_probe, again));
+}
+
+/* Whether there is to be another run. */
+static bool take_result(struct template_probe *probe, const struct run_result *result)
+{
+    struct template_finding *finding = probe->finding;
+    finding->works = result->start == START_FORKED && result->outcome == OUTCOME_EXITED;
+    finding->run_ns = clock_now() - probe->begun_at;
+    finding->reason = finding->works ? NULL : "no fork could be made";
+    return !finding->works && probe->tries < TRIES_MAX;
+}
+
+static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
+{
+    struct template_probe *probe = data;
+    (void)fault;
+    if (status >= 0 && take_result(probe, result))
+        loop_arm(probe->launcher->loop, &probe->again,
+                 clock_now() + PAUSE_MS * NANOSECONDS_PER_MILLISECOND);
+    else
+        probe->done(probe->data);
+}
+
+static void run(struct template_probe *probe)
+{
+    const struct language *language = probe->finding->language;
+    const struct snippet snippet = {
+        .language = language, .code = language->probe, .length = strlen(language->probe)};
+    const struct run_observer observer = {.done = run_done, .data = probe};
+    probe->tries++;
+    probe->begun_at = clock_now();
+    if (launcher_start(probe->launcher, &snippet, &observer, NULL, NULL) < 0)
+        probe->done(probe->data);
+}
+
+void template_probe_start(struct template_probe *probe)
+{
+    probe->again = (struct loop_timer){.fire = run_again};
+    probe->finding->reason = reason_against(probe->launcher->settings);
+    if (probe->finding->reason == NULL && probe->finding->language == NULL)
+        probe->finding->reason = "there is no Python to fork";
+    if (probe->finding->reason == NULL && probe->launcher->has_templates)
+        run(probe);
+    else
+        probe->done(probe->data);
+}

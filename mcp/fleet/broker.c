@@ -63,6 +63,31 @@ static void on_reconnect(natsConnection *connection, void *data)
     pthread_mutex_unlock(&broker->mutex);
 }
 
+static void on_error(natsConnection *connection, natsSubscription *subscription, natsStatus status,
+                     void *data)
+{
+    (void)subscription;
+    struct broker *broker = data;
+    const char *text = NULL;
+    if (status != NATS_NOT_PERMITTED)
+        return;
+    pthread_mutex_lock(&broker->mutex);
+    natsConnection_GetLastError(connection, &text);
+    broker->denied_at = clock_now();
+    snprintf(broker->denied, sizeof(broker->denied), "%s", text != NULL ? text : "not permitted");
+    pthread_mutex_unlock(&broker->mutex);
+}
+
+bool broker_has_denied(struct broker *broker, int64_t since,
+                       char ret_text[static BROKER_DENIAL_MAX])
+{
+    pthread_mutex_lock(&broker->mutex);
+    bool has_denied = broker->denied_at > since;
+    memcpy(ret_text, broker->denied, BROKER_DENIAL_MAX);
+    pthread_mutex_unlock(&broker->mutex);
+    return has_denied;
+}
+
 int64_t broker_gone_ms(struct broker *broker)
 {
     pthread_mutex_lock(&broker->mutex);
@@ -184,6 +209,8 @@ static natsStatus set_options(natsOptions *settings, struct broker *broker)
         s = natsOptions_SetReconnectBufSize(settings, BUFFER_WHILE_GONE);
     if (s == NATS_OK)
         s = natsOptions_SetFailRequestsOnDisconnect(settings, true);
+    if (s == NATS_OK)
+        s = natsOptions_SetErrorHandler(settings, on_error, broker);
     if (s == NATS_OK)
         s = natsOptions_SetDisconnectedCB(settings, on_disconnect, broker);
     if (s == NATS_OK)

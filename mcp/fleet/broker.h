@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #define ENVIRONMENTS_MAX 8
+#define BROKER_DENIAL_MAX 256
 
 /* A language, and the image that it runs on. */
 struct environment_name {
@@ -41,6 +42,8 @@ struct broker {
     pthread_mutex_t mutex;
     int64_t disconnected_at; /* clock_now(); 0: it is connected */
     int64_t reconnected_at;  /* the last time; 0: never */
+    int64_t denied_at;       /* something that this user may not; 0: never */
+    char denied[BROKER_DENIAL_MAX];
 };
 
 /* "python-0123456789ab", of an image in the store. 0 or a negative errno with its fault. */
@@ -56,6 +59,10 @@ int64_t broker_reconnected_at(struct broker *broker);
 
 /* Others may not have found it again yet. */
 bool broker_has_just_returned(struct broker *broker);
+
+/* Whether the broker has since then denied something to this user, and what, in its words. */
+bool broker_has_denied(struct broker *broker, int64_t since,
+                       char ret_text[static BROKER_DENIAL_MAX]);
 
 /* A request with an answer. 0 and whether the answer is WIRE_GO; -ENOENT: nobody listens; -ETIMEDOUT or another. */
 int broker_ask(struct broker *broker, const char *subject, const void *data, size_t length,

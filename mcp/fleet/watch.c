@@ -47,7 +47,10 @@ static void look_at_queued(struct watch *watch, const struct sent_call *call)
     const struct broker_options *options = watch->broker->options;
     size_t index = (size_t)(call->environment - options->environments);
     int64_t age = milliseconds_since(call->sent_at) - WIRE_QUEUE_AGE_S * 1000;
-    if (call->sequence == 0 && milliseconds_since(call->sent_at) > UNSTORED_MS) {
+    char denial[BROKER_DENIAL_MAX];
+    if (call->sequence == 0 && broker_has_denied(watch->broker, call->sent_at, denial)) {
+        sent_calls_end(watch->calls, call->number, "refused", denial);
+    } else if (call->sequence == 0 && milliseconds_since(call->sent_at) > UNSTORED_MS) {
         sent_calls_end(watch->calls, call->number, "lost",
                        "the broker did not confirm it: it may have run in part");
     } else if (age > 2 * WIRE_ACK_WAIT_S * 1000) {

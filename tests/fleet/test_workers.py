@@ -214,6 +214,11 @@ def test_rights_of_front_ends_and_workers_are_apart(start_broker, stack):
     assert front.next(1) is None and other.next(1) is None
     assert len(front.errors) == 2 and all("Permissions Violation" in error for error in front.errors)
     assert len(other.errors) == 1 and "Permissions Violation" in other.errors[0]
+    crossed = Batch("--workers", f"nats://worker:two@{at}")
+    stack.callback(crossed.stop)
+    crossed.write(line_of("print(1)"))
+    assert crossed.end() == 1 and crossed.results[0]["error"]["id"] == "refused"
+    assert "Permissions Violation for Publish" in crossed.results[0]["error"]["message"]
     wrong = Batch("--workers", f"nats://front:wrong@{at}")
     stack.callback(wrong.stop)
     wrong.write(line_of("print(1)"))

@@ -2,7 +2,8 @@
 
 In each round in turn: bare interpreters in the image, without any jail (tests/bench/bare.py); a server with
 prewarmed sandboxes; a server whose sandboxes are forks of a template. So many calls at once as AT_ONCE says, for
-`print(1)` and for an import of numpy and pandas, which both servers preload. Then what a sandbox that waits
+`print(1)` and for an import of numpy and pandas, which both servers preload. Then how long a single call takes to a
+sandbox that waits, and what a sandbox that waits
 has of its own: Private_Clean and Private_Dirty of its interpreter. BENCH_ROUNDS=N takes N rounds (5). Not by root.
 """
 
@@ -18,6 +19,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "warm")]
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", 5))
 AT_ONCE = (1, 2, 8)
+LATENCY_CALLS = 40
 IMAGE = "python"
 PROGRAMS = {"print(1)": ("print(1)", 100, ()),
             "numpy, pandas": ("import numpy, pandas; print(1)", 10, ("--preload", "numpy,pandas"))}
@@ -61,6 +63,16 @@ def measure(bare, servers, code, times):
     return rows
 
 
+def latencies(servers, code):
+    """Milliseconds of calls to sandboxes that wait, in turn."""
+    times = {name: [] for name in servers}
+    for _ in range(LATENCY_CALLS):
+        for name, server in servers.items():
+            server.wait_ready()
+            times[name].append(1000 * seconds_of_calls(server, code, 1, 1))
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
 def main():
     bare = Bare(tree_of(IMAGE), ["/usr/bin/python3", "-u"], "main.py")
     found = {"rounds": ROUNDS}
@@ -73,6 +85,9 @@ def main():
         for at_once, row in rows.items():
             print(f"  {name:14} {at_once} at once: bare {row['bare_rate']:6.1f}, pool {row['pool_rate']:6.1f} "
                   f"({row['pool_ratio']:.2f}), template {row['template_rate']:6.1f} ({row['template_ratio']:.2f})", flush=True)
+        taken = found[f"{name}, ms"] = latencies(servers, code)
+        print(f"  {name:14} a call to one that waits: pool {taken['pool']:.2f} ms, template {taken['template']:.2f} ms, "
+              f"{taken['template'] / taken['pool']:.2f} times")
         found[f"{name}, waiting kB"] = {way: waiting_kilobytes(server) for way, server in servers.items()}
         print(f"  {name:14} a waiting sandbox's own: " +
               ", ".join(f"{way} {size / 1024:.1f} MB" for way, size in found[f"{name}, waiting kB"].items()))

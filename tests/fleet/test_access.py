@@ -4,7 +4,7 @@ import os
 
 from support import mcp_client
 from support.batch import OPTIONS, Batch, line_of
-from support.nats_keys import make_authority, make_certificate, write_user_key
+from support.nats_keys import make_authority, make_certificate, write_credentials, write_user_key
 from support.workers import Worker
 
 
@@ -62,3 +62,15 @@ def test_users_with_keys(start_broker, stack, tmp_path):
     front.write_text("nothing\n")
     front.chmod(0o600)
     assert refusal_of(stack, broker.url, "--nats-creds", str(front))
+
+
+def test_users_with_credentials(start_broker, stack, tmp_path):
+    """The broker knows only who may vouch for users; a file of another operator is none."""
+    ours, others = tmp_path / "ours.creds", tmp_path / "others.creds"
+    write_credentials(others)
+    broker = start_broker(write_credentials(ours))
+    taker = Worker(broker, "--nats-creds", str(ours))
+    stack.callback(taker.stop)
+    assert result_of(stack, broker.url, "--nats-creds", str(ours))["stdout"] == "1\n"
+    assert "uthoriz" in refusal_of(stack, broker.url, "--nats-creds", str(others))
+    assert "uthoriz" in refusal_of(stack, broker.url)

@@ -17,7 +17,7 @@ from support.sandbox import descendants_of
 sys.path.insert(0, str(mcp_client.ROOT / "tests" / "warm"))
 from corpus import CORPUS  # noqa: E402
 
-CHANGING = {"duration_ms", "cpu_ms", "peak_memory_bytes", "peak_processes", "idle_seconds"}
+CHANGING = {"duration_ms", "cpu_ms", "peak_memory_bytes", "peak_processes", "start", "idle_seconds"}
 SLIM = ("--python-image", "python-slim")
 PICTURE = "import base64; open('a.png', 'wb').write(base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk" \
           "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='))"

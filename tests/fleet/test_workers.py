@@ -15,7 +15,7 @@ from support.nats import Client
 from support.sample import sample_of
 from support.workers import Worker
 
-CHANGING = {"duration_ms", "cpu_ms", "peak_memory_bytes", "peak_processes"}
+CHANGING = {"duration_ms", "cpu_ms", "peak_memory_bytes", "peak_processes", "start"}
 PROGRAMS = [
     line_of("print(1)"), line_of("import sys; print('é\\udcff', file=sys.stderr); sys.exit(3)"), line_of("1/0"),
     line_of("printf '\\377\\0a'; kill -9 $$", "bash"), line_of("cat; cat f", "bash", stdin="in", files=[{"name": "f", "text": "x"}]),

@@ -42,7 +42,7 @@ CLIENTS = {
     "mcp-2-handshake": lambda server, url: official_2(server, url, "legacy", "2025-11-25"),
     "mcp-2-stateless": lambda server, url: official_2(server, url, "auto", "2026-07-28"),
 }
-CHANGING = {"duration_ms", "cpu_ms", "peak_memory_bytes", "peak_processes", "queued_ms"}
+CHANGING = {"duration_ms", "cpu_ms", "peak_memory_bytes", "peak_processes", "start", "queued_ms"}
 
 
 def without_times(value):

@@ -159,10 +159,14 @@
 #define HTTP_STEP_MAX_MS 30000
 #define HTTP_STREAM_MAX (2 * LINE_OUT_MAX)
 #define HTTP_STREAM_BLOCK (32 * KIBIBYTE)
-/* Sessions of MCP, and how long one may be left alone; files in an answer of /run_code. */
+/*
+ * Sessions of MCP, and how long one may be left alone; files in an answer of /run_code, and names in its
+ * "fetch_files".
+ */
 #define HTTP_SESSIONS_MAX 1024
 #define HTTP_SESSION_IDLE_MS (30 * 60 * 1000)
 #define HTTP_FILES_MAX (8 * MEBIBYTE)
+#define HTTP_FILES_NAMED_MAX 1024
 
 /* How long the server waits at its end for the client to read its answers. */
 #define FLUSH_MAX_MS 1000

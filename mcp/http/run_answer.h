@@ -10,8 +10,8 @@
 #include "sandbox/result.h"
 
 /*
- * Appends the answer about a run. `wanted`: an array of names of files to send, from the client: untrusted;
- * or NULL. 0 or a negative errno.
+ * Appends the answer about a run. `wanted`: an array of at most HTTP_FILES_NAMED_MAX names of files to send,
+ * from the client: untrusted; or NULL. 0 or a negative errno.
  */
 int run_answer_write(const struct run_result *result, const struct json_value *wanted,
                      struct buffer *text);

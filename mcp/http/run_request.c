@@ -171,6 +171,9 @@ static int read_wanted(struct run_request *request, const struct json_value *obj
         name = name->next;
     if (wanted != NULL && (wanted->type != JSON_ARRAY || name != NULL))
         return fault_set(fault, EINVAL, "\"fetch_files\" must be an array of names");
+    if (wanted != NULL && wanted->count > HTTP_FILES_NAMED_MAX)
+        return fault_set(fault, E2BIG, "\"fetch_files\" has %zu names: at most %d are accepted",
+                         wanted->count, HTTP_FILES_NAMED_MAX);
     request->wanted = wanted;
     return 0;
 }

@@ -15,7 +15,7 @@ struct run_request {
     struct run_input *files; /* owned */
     char **decoded;          /* owned, each */
     size_t file_count;
-    const struct json_value *wanted; /* an array of names, or NULL */
+    const struct json_value *wanted; /* an array of at most HTTP_FILES_NAMED_MAX names, or NULL */
 };
 
 /*

@@ -57,7 +57,7 @@ def test_stdin_is_what_was_given(server):
     ({"memory_limit_MB": "3"}, "memory_limit_MB"), ({"files": ["a"]}, "files"), ({"files": {"a": "=="}}, "base64"),
     ({"files": {"a": 3}}, "base64"), ({"files": {"../a": ""}}, "../a"), ({"files": {"main.py": ""}}, "main.py"),
     ({"files": {"a\0b": ""}}, "NUL"), ({"fetch_files": "a"}, "fetch_files"), ({"fetch_files": [1]}, "fetch_files"),
-    ({"files": {str(n): "" for n in range(65)}}, "64"),
+    ({"files": {str(n): "" for n in range(65)}}, "64"), ({"fetch_files": [str(n) for n in range(1025)]}, "1024"),
 ])
 def test_what_is_wrong_is_an_error_of_the_sandbox(server, fields, said):
     body = {"code": "print(1)", "language": "python", **fields}

@@ -9,6 +9,7 @@
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fake-launcher.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/input-check.h"
 #include "tests/fuzz/wire.h"
 
 #include <math.h>
@@ -45,32 +46,15 @@ static bool has_only(const struct json_value *object, const char *const *names)
     return true;
 }
 
-static bool is_part(const char *part, size_t length)
-{
-    bool is_dots = (length == 1 || length == 2) && part[0] == '.' && part[length - 1] == '.';
-    return length > 0 && length <= INPUT_NAME_PART_MAX && !is_dots;
-}
-
 static bool is_name(const struct json_value *name)
 {
-    if (name == NULL || name->type != JSON_STRING || memchr(name->text, '\0', name->length) != NULL)
-        return false;
     static const char *const programs[] = {"main.py", "main.js", "main.sh"};
-    size_t parts = 1;
-    const char *begin = name->text;
-    for (const char *at = begin; at < name->text + name->length; at++) {
-        if (*at != '/')
-            continue;
-        if (!is_part(begin, (size_t)(at - begin)))
-            return false;
-        begin = at + 1;
-        parts++;
-    }
-    size_t first = (size_t)(strchrnul(name->text, '/') - name->text);
+    if (name == NULL || name->type != JSON_STRING)
+        return false;
     for (size_t i = 0; i < ARRAY_LENGTH(programs); i++)
-        if (first == 7 && memcmp(name->text, programs[i], 7) == 0)
+        if (!input_check_name(name->text, name->length, programs[i]))
             return false;
-    return is_part(begin, strlen(begin)) && parts <= INPUT_NAME_PARTS_MAX;
+    return true;
 }
 
 /* The bytes of a file. False: there are none. */
@@ -87,14 +71,6 @@ static bool content_of(const struct json_value *file, struct buffer *bytes)
            base64_decode(bytes, base64->text, base64->length, &wrong) == 0;
 }
 
-/* Whether two names are the same, or one is a directory of the other. */
-static bool collide(const char *one, const char *other)
-{
-    size_t length = strlen(one) < strlen(other) ? strlen(one) : strlen(other);
-    return memcmp(one, other, length) == 0 && (one[length] == '\0' || one[length] == '/') &&
-           (other[length] == '\0' || other[length] == '/');
-}
-
 static bool are_files(const struct json_value *files)
 {
     static const char *const members[] = {"name", "text", "base64", NULL};
@@ -106,7 +82,7 @@ static bool are_files(const struct json_value *files)
             !is_name(given(file, "name")) || !content_of(file, &bytes))
             return false;
         for (const struct json_value *other = files->first; other != file; other = other->next)
-            if (collide(given(file, "name")->text, given(other, "name")->text))
+            if (input_check_collide(given(file, "name")->text, given(other, "name")->text))
                 return false;
     }
     return bytes.length <= INPUT_BYTES_MAX;

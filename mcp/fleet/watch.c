@@ -135,6 +135,7 @@ static void *watch_calls(void *data)
 
 int watch_start(struct watch *watch, struct fault *fault)
 {
+    look_at_stream(watch); /* a call may be refused before the thread has looked */
     int error = pthread_create(&watch->thread, NULL, watch_calls, watch);
     return error == 0 ? 0 : fault_set(fault, error, "starting a thread: %m");
 }

@@ -19,7 +19,10 @@ struct watch {
     pthread_t thread;
 };
 
-/* A thread that goes on until the process ends. 0 or a negative errno with its fault. */
+/*
+ * Asks what the stream takes, then starts a thread that goes on until the process ends. 0 or a negative errno with
+ * its fault.
+ */
 int watch_start(struct watch *watch, struct fault *fault);
 
 /* Whether a worker of the pool has the image: 0; -ENOENT: none; another negative errno: not known. */

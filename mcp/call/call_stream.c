@@ -87,16 +87,27 @@ static bool is_output_full(const struct call_stream *stream)
     return waiting > OUTPUT_PAUSE && !first_waits;
 }
 
-/* Reads as far as there is room, and ends when there is nothing left to do. */
-static void look_again(struct call_stream *stream)
+/*
+ * A worker holds nothing back: it has no more calls than places, and code-sandbox-mcp-fleet may read results
+ * again only when its own lines have been read.
+ */
+static void hold_back(struct call_stream *stream)
 {
     bool is_full = is_output_full(stream);
     bool has_room = stream->in_progress < stream->ahead_max &&
                     stream->ahead_bytes < CALLS_AHEAD_BYTES_MAX &&
                     channel_unsent(&stream->channel) + stream->ended_bytes <= OUTPUT_PAUSE &&
                     !stream->channel.paused;
+    if (stream->options.is_worker)
+        return;
     launcher_hold(&stream->site.launcher, HOLD_UNREAD, is_full);
     channel_hold(&stream->channel, !has_room);
+}
+
+/* Reads as far as there is room, and ends when there is nothing left to do. */
+static void look_again(struct call_stream *stream)
+{
+    hold_back(stream);
     if (stream->channel.reading)
         return;
     if (stream->first == NULL && channel_is_drained(&stream->channel))
@@ -301,6 +312,8 @@ int call_stream_open(struct call_stream *stream, struct loop *loop,
     if (r < 0)
         return fault_set(fault, -r, "reading calls and writing results: %m");
     channel_set_output_max(&stream->channel, output_max(stream));
+    if (options->is_worker)
+        channel_read_on(&stream->channel);
     return 0;
 }
 

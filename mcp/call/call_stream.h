@@ -3,8 +3,8 @@
  * `batch`.
  *
  * It reads no further than CALLS_AHEAD_MAX lines beyond what runs, and not at all while results wait to
- * be written; so its memory does not grow with the number of lines. Results come in the order in which
- * the calls end, or in that of the lines.
+ * be written; so its memory does not grow with the number of lines. A worker reads on: it gets no more calls than it
+ * has places. Results come in the order in which the calls end, or in that of the lines.
  *
  * Side: parent.
  */

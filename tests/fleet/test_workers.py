@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import statistics
+import threading
 import time
 
 import pytest
@@ -64,6 +65,18 @@ def test_a_worker_takes_no_more_than_it_has_places_for(start, start_worker, clie
     (tmp_path / "go").touch()
     assert batch.end() == 0 and len(batch.results) == 10
     assert client.queued() == 0
+
+
+def test_large_calls_and_large_results_pass_each_other(start, start_worker):
+    """No side waits until the other one reads."""
+    large = ("--output", "8M")
+    start_worker("--parallel", "6", *large)
+    batch = start("--parallel", "12", *large)
+    code = "# " + "x" * 900_000 + "\nprint('y' * 7_000_000)"
+    threading.Thread(target=lambda: batch.write(*[line_of(code, id=number) for number in range(24)]), daemon=True).start()
+    assert sorted(result["id"] for result in batch.wait_for(24)) == list(range(24))
+    assert {result["outcome"] for result in batch.results} == {"exited"}
+    assert batch.end() == 0
 
 
 def test_calls_wait_for_a_worker_with_their_image(run, start_worker, tmp_path, stack, broker, monkeypatch):

@@ -8,15 +8,44 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EVENT_BEGIN "event: message\ndata: "
 #define EVENT_END "\n\n"
 #define LARGE_BLOCK (128 * KIBIBYTE) /* not kept between events */
 
-const char *http_exchange_field(const struct http_exchange *exchange, const char *name)
+struct http_field {
+    struct http_field *next;
+    char text[];
+};
+
+/* libmicrohttpd before 1.0 leaves blanks at the end. Source: RFC 9110, section 5.5. */
+const char *http_exchange_field(struct http_exchange *exchange, const char *name)
 {
-    return MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+    const char *value = MHD_lookup_connection_value(exchange->connection, MHD_HEADER_KIND, name);
+    size_t length = value != NULL ? strlen(value) : 0;
+    size_t whole = length;
+    while (length > 0 && (value[length - 1] == ' ' || value[length - 1] == '\t'))
+        length--;
+    struct http_field *field = length < whole ? calloc(1, sizeof(*field) + length + 1) : NULL;
+    if (field == NULL)
+        return value;
+    memcpy(field->text, value, length);
+    field->next = exchange->fields;
+    exchange->fields = field;
+    return field->text;
+}
+
+void http_exchange_free(struct http_exchange *exchange)
+{
+    buffer_release(&exchange->answer);
+    while (exchange->fields != NULL) {
+        struct http_field *field = exchange->fields;
+        exchange->fields = field->next;
+        free(field);
+    }
+    free(exchange);
 }
 
 /* libmicrohttpd asks again what to do, from the loop. */

@@ -34,6 +34,8 @@ enum http_state {
     HTTP_GONE, /* there is nobody to answer */
 };
 
+struct http_field;
+
 struct http_exchange {
     struct loop *loop; /* borrowed */
     struct loop_timer *turn; /* borrowed: libmicrohttpd goes on when it fires */
@@ -42,6 +44,7 @@ struct http_exchange {
     struct http_exchange *previous, *next; /* of all requests */
     void *data; /* the endpoint's */
     bool is_delete; /* the method; otherwise POST */
+    struct http_field *fields; /* owned: those that are not as they came */
     struct buffer body;
     size_t body_reserved; /* bytes that count in the sum of all bodies */
     bool is_too_large, is_server_full;
@@ -57,8 +60,8 @@ struct http_exchange {
     size_t taken; /* of the stream in it: bytes that libmicrohttpd has */
 };
 
-/* A field of the request, or NULL. Untrusted. */
-const char *http_exchange_field(const struct http_exchange *exchange, const char *name);
+/* A field of the request without the blanks around it, or NULL; borrowed for the exchange. Untrusted. */
+const char *http_exchange_field(struct http_exchange *exchange, const char *name);
 
 /* Answers; takes the bytes over. `type` NULL: no content. */
 void http_exchange_answer(struct http_exchange *exchange, unsigned status, const char *type,
@@ -88,5 +91,7 @@ bool http_exchange_respond(struct http_exchange *exchange);
 
 /* There is nobody to answer: tells the endpoint. */
 void http_exchange_abandon(struct http_exchange *exchange);
+
+void http_exchange_free(struct http_exchange *exchange);
 
 #endif

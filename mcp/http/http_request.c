@@ -92,7 +92,7 @@ static bool check_body(struct http_exchange *exchange)
 }
 
 /* A proxy in front must see the end of the request where we see it. */
-static bool is_length_clear(const struct http_exchange *exchange)
+static bool is_length_clear(struct http_exchange *exchange)
 {
     const char *encoding = http_exchange_field(exchange, "Transfer-Encoding");
     return encoding == NULL || (strcasecmp(encoding, "chunked") == 0 &&
@@ -273,8 +273,7 @@ void http_request_completed(void *data, struct MHD_Connection *handle, void **co
     if (exchange->next != NULL)
         exchange->next->previous = exchange->previous;
     forget_body(requests, exchange);
-    buffer_release(&exchange->answer);
-    free(exchange);
+    http_exchange_free(exchange);
     if (connection != NULL)
         http_connection_time(connection); /* for the next request */
 }

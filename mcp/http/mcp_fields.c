@@ -26,7 +26,7 @@ static bool is_encoded(const char *field, const struct json_value *value)
 }
 
 /* A value that is no string is for the method to refuse. */
-static bool is_right(const struct http_exchange *exchange, const char *name,
+static bool is_right(struct http_exchange *exchange, const char *name,
                      const struct json_value *value)
 {
     const char *field = http_exchange_field(exchange, name);
@@ -35,8 +35,7 @@ static bool is_right(const struct http_exchange *exchange, const char *name,
     return field != NULL && (json_is(value, field) || is_encoded(field, value));
 }
 
-const char *mcp_fields_find_wrong(const struct http_exchange *exchange,
-                                  const struct rpc_message *message)
+const char *mcp_fields_find_wrong(struct http_exchange *exchange, const struct rpc_message *message)
 {
     const struct json_value *meta = json_member(message->params, "_meta");
     const struct json_value *name = NULL;

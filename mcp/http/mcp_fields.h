@@ -10,7 +10,7 @@
 #include "mcp/http/http_exchange.h"
 
 /* Of a message of a version without handshake. NULL: they agree; else the name of a field that does not. */
-const char *mcp_fields_find_wrong(const struct http_exchange *exchange,
+const char *mcp_fields_find_wrong(struct http_exchange *exchange,
                                   const struct rpc_message *message);
 
 #endif

@@ -146,6 +146,15 @@ def test_fields_that_say_something_else_are_refused(server, change):
     assert (status, answer["error"]["code"]) == (400, -32020) and next(iter(change)) in answer["error"]["message"]
 
 
+def test_blanks_around_a_field_are_no_part_of_it(server):
+    fields = {name: f" \t{value}\t " for name, value in fields_of("tools/call", "run_python_code").items()}
+    call = stateless(1, "tools/call", name="run_python_code", arguments={"code": "print(42)"})
+    assert post(server, call, fields)[0] == 200
+    client = Posts(server).open()
+    client.session += " \t"
+    assert client.text_of("print(42)") == "42"
+
+
 def test_errors_without_a_session_have_their_status(server):
     assert post(server, stateless(1, "nonsense"), fields_of("nonsense"))[0] == 404
     assert post(server, stateless(1, "tools/call", name="none"), fields_of("tools/call", "none"))[0] == 400

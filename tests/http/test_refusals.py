@@ -17,7 +17,7 @@ RUN = b'{"code":"print(1)","language":"python"}'
 
 def test_hosts_of_other_names_are_refused(server):
     port = server.port
-    for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}"):
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}", f"127.0.0.1:{port}\t "):
         assert status_of(server.send(head_of(Host=host, Content_Length=2) + b"{}")) == 200
     for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", f"127.0.0.1.evil.example:{port}",
                  f"localhost.:{port}", f"127.0.0.2:{port}"):
@@ -57,6 +57,7 @@ def test_a_token_is_needed_where_there_is_one(start, token):
             assert status == 401 and answered["WWW-Authenticate"] == "Bearer" and TOKEN.encode() not in body, value
     right = {"Authorization": f"bearer {TOKEN}"}
     assert server.run("print(1)", fields=right)["run_result"]["stdout"] == "1\n"
+    assert server.run("print(1)", fields={"Authorization": f"Bearer {TOKEN} "})["run_result"]["stdout"] == "1\n"
     assert Posts(server).post({}, **right)[0] == 400
 
 

@@ -1,6 +1,6 @@
-"""The official conformance suite against the built server, through the bridge.
+"""The official conformance suite against the built server: over stdio, through the bridge, and over HTTP.
 
-By hand: suite.py VERSION [SCENARIO...] prints what the suite says; all scenarios without names.
+By hand: suite.py [--http] VERSION [SCENARIO...] prints what the suite says; all scenarios without names.
 """
 
 import argparse
@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # as pytest has it, for those who start this by hand
 
 from bridge import Bridge  # noqa: E402
+from relay import Relay  # noqa: E402
 from support import mcp_client  # noqa: E402
 from support.mcp_schema import STATELESS  # noqa: E402
 
@@ -76,7 +77,7 @@ class Report:
     status: int  # 0: as expected
     text: str
     checks: dict  # by scenario, a list of the suite's checks
-    complaints: list  # of the bridge, about the server
+    complaints: list  # of the bridge or the relay, about the server
 
     @property
     def failed_as_expected(self):
@@ -101,19 +102,20 @@ def run_once(url):
         "name": "run_python_code", "arguments": {"code": "print('first')"},
         "_meta": mcp_client.STATELESS_META}}
     request = urllib.request.Request(url, json.dumps(message).encode(), {
-        "MCP-Protocol-Version": STATELESS, "Mcp-Method": "tools/call", "Mcp-Name": "run_python_code"})
+        "Content-Type": "application/json", "MCP-Protocol-Version": STATELESS, "Mcp-Method": "tools/call",
+        "Mcp-Name": "run_python_code"})
     with urllib.request.urlopen(request, timeout=mcp_client.PATIENCE) as response:
         result = json.load(response)["result"]
         assert mcp_client.Server.text_of(result) == "first", result
 
 
-def run(suite, version, server, expected, scenario=None, alter=None):
-    """Runs all scenarios of a version, or one."""
+def run(suite, version, way, expected, scenario=None):
+    """Runs all scenarios of a version, or one; `way` is a Bridge or a Relay to the server."""
     which = ["--scenario", scenario] if scenario else ["--suite", "all"]
-    with tempfile.TemporaryDirectory() as results, Bridge([server], alter) as bridge:
+    with tempfile.TemporaryDirectory() as results, way:
         if version == STATELESS:
-            run_once(bridge.url)
-        done = subprocess.run([*suite, "server", "--url", bridge.url, "--spec-version", version,
+            run_once(way.url)
+        done = subprocess.run([*suite, "server", "--url", way.url, "--spec-version", version,
                                *which, "--expected-failures", expected, "--output-dir", results,
                                "--timeout", str(1000 * SCENARIO_SECONDS_MAX)],
                               text=True, check=False, stdin=subprocess.DEVNULL, cwd=results,
@@ -124,12 +126,13 @@ def run(suite, version, server, expected, scenario=None, alter=None):
             name = re.fullmatch(r"server-(.+?)-\d{4}-\d\d-\d\dT.*", path.parent.name)[1]
             checks[name] = json.loads(path.read_text())
     text = re.sub(r"\x1b\[[\d;]*m", "", done.stdout)
-    return Report(done.returncode, text, checks, bridge.complaints)
+    return Report(done.returncode, text, checks, way.complaints)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--http", action="store_true", help="over HTTP")
     parser.add_argument("version", choices=VERSIONS)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO")
     arguments = parser.parse_args()
@@ -138,7 +141,8 @@ def main():
     expected, _ = expected_failures(arguments.version)
     status = 0
     for name in arguments.scenarios or [None]:
-        report = run(suite, arguments.version, mcp_client.program_path(), expected, name)
+        way = Relay() if arguments.http else Bridge([mcp_client.program_path()])
+        report = run(suite, arguments.version, way, expected, name)
         print(report.text, *report.complaints, sep="\n")
         status |= report.status
     return status

@@ -92,7 +92,8 @@ bench: benchmarks
 	@echo
 	@$(PYTHON) tests/bench/bench_tiers.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-tiers.json
 	@echo
-	@$(PYTHON) -B tests/bench/bench_template.py $(BUILD) $(BUILD)/bench-template.json
+	@$(PYTHON) -B tests/bench/bench_template.py $(BUILD) $(BUILD)/bench-template.json \
+		tests/bench/forks.svg
 
 # Many snippets: batch beside bare interpreters, and workers. Not by root.
 .PHONY: bench-fleet

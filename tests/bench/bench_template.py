@@ -1,10 +1,10 @@
-"""Calls a second and their price, with a template and without: bench_template.py BUILD [JSON-FILE]
+"""Calls a second and their price, with a template and without: bench_template.py BUILD [JSON-FILE [SVG-FILE]]
 
 In each round in turn: bare interpreters in the image, without any jail (tests/bench/bare.py); a server with
 prewarmed sandboxes; a server whose sandboxes are forks of a template. So many calls at once as AT_ONCE says, for
 `print(1)` and for an import of numpy and pandas, which both servers preload. Then how long a single call takes to a
 sandbox that waits, and what a sandbox that waits
-has of its own: Private_Clean and Private_Dirty of its interpreter. BENCH_ROUNDS=N takes N rounds (5). Not by root.
+has of its own: Private_Clean and Private_Dirty of its interpreter. The SVG-FILE is a picture of it (picture.py). BENCH_ROUNDS=N takes N rounds (5). Not by root.
 """
 
 import json
@@ -75,31 +75,34 @@ def latencies(servers, code):
 
 def main():
     bare = Bare(tree_of(IMAGE), ["/usr/bin/python3", "-u"], "main.py")
-    found = {"rounds": ROUNDS}
+    found = {"rounds": ROUNDS, "calls": {}, "ms": {}, "waiting_kb": {}}
     print(f"calls a second, and multiples of bare interpreters; medians of {ROUNDS} rounds:")
     for name, (code, times, options) in PROGRAMS.items():
         servers = {"pool": WarmServer(*options), "template": TemplateServer(*options)}
         for server in servers.values():
             server.prime()
-        rows = found[name] = measure(bare, servers, code, times)
+        rows = found["calls"][name] = measure(bare, servers, code, times)
         for at_once, row in rows.items():
             print(f"  {name:14} {at_once} at once: bare {row['bare_rate']:6.1f}, pool {row['pool_rate']:6.1f} "
                   f"({row['pool_ratio']:.2f}), template {row['template_rate']:6.1f} ({row['template_ratio']:.2f})", flush=True)
-        taken = found[f"{name}, ms"] = latencies(servers, code)
+        taken = found["ms"][name] = latencies(servers, code)
         print(f"  {name:14} a call to one that waits: pool {taken['pool']:.2f} ms, template {taken['template']:.2f} ms, "
               f"{taken['template'] / taken['pool']:.2f} times")
-        found[f"{name}, waiting kB"] = {way: waiting_kilobytes(server) for way, server in servers.items()}
+        own = found["waiting_kb"][name] = {way: waiting_kilobytes(server) for way, server in servers.items()}
         print(f"  {name:14} a waiting sandbox's own: " +
-              ", ".join(f"{way} {size / 1024:.1f} MB" for way, size in found[f"{name}, waiting kB"].items()))
+              ", ".join(f"{way} {size / 1024:.1f} MB" for way, size in own.items()))
         for server in servers.values():
             server.stop()
     bare.close()
     if len(sys.argv) > 2:
         pathlib.Path(sys.argv[2]).write_text(json.dumps(found, indent=1) + "\n")
+    if len(sys.argv) > 3:
+        pathlib.Path(sys.argv[3]).write_text(picture.draw(found))
 
 
 if __name__ == "__main__":
     os.environ["CODE_SANDBOX_BUILD"] = sys.argv[1]
+    from bench import picture
     from bench.bare import Bare
     from bench.bench_calls import tree_of
     from waiting import TemplateServer, WarmServer

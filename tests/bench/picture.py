@@ -1,6 +1,6 @@
-"""A picture of what calls cost, as multiples of the bare interpreter: picture.py JSON-FILE SVG-FILE
+"""Bars of multiples of the bare interpreter: picture.py JSON-FILE SVG-FILE
 
-JSON-FILE is what bench_calls.py wrote. Its colours are readable on a light page and on a dark one.
+JSON-FILE is what bench_calls.py or bench_template.py wrote. The colours are readable on a light page and on a dark one.
 """
 
 import json
@@ -17,6 +17,7 @@ NAMES_OF_WAYS = {
     "srt": "sandbox-runtime",
 }
 OURS = ("warm", "preload", "cold")
+NAMES_OF_SERVERS = {"template": "code-sandbox-mcp, forks", "pool": "code-sandbox-mcp, prewarmed", "bare": "bare interpreters"}
 STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #717b85; }
 .head { font-weight: 600; }
@@ -48,37 +49,57 @@ def group_rows(report):
     return {what: sorted(rows, key=lambda row: row["ratio"]) for what, rows in groups.items()}
 
 
-def bar_of(row, y):
+def bars_of_calls(report):
+    """What a call costs."""
+    return {what: [(NAMES_OF_WAYS[row["way"]], row["ratio"], of_milliseconds(row["median_ms"]), row["way"] in OURS) for row in rows]
+            for what, rows in group_rows(report).items()}
+
+
+def of_milliseconds(median):
+    return f"{median:.{1 if median < 100 else 0}f} ms"
+
+
+def bars_of_forks(report):
+    """Calls a second."""
+    groups = {}
+    for what, rows in report["calls"].items():
+        for at_once, row in rows.items():
+            groups[f"{what}, {at_once} at once"] = [
+                (name, row.get(f"{way}_ratio", 1), f"{row[f'{way}_rate']:.0f} a second", way != "bare")
+                for way, name in NAMES_OF_SERVERS.items()]
+    return groups
+
+
+def bar_of(name, ratio, measured, is_ours, y):
     scale = (WIDTH - 2 * MARGIN - NAMES - FIGURES) / CUT_AT
-    left, ratio = MARGIN + NAMES, row["ratio"]
+    left = MARGIN + NAMES
     length = min(ratio, CUT_AT) * scale
-    whose = "ours" if row["way"] in OURS else "theirs"
+    whose = "ours" if is_ours else "theirs"
     figure = f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
-    yield (f'<text x="{left - 8}" y="{y + BAR - 2}" text-anchor="end">'
-           f'{escape(NAMES_OF_WAYS[row["way"]])}</text>')
+    yield f'<text x="{left - 8}" y="{y + BAR - 2}" text-anchor="end">{escape(name)}</text>'
     if ratio <= CUT_AT:
         yield f'<rect class="{whose}" x="{left}" y="{y}" width="{length:.1f}" height="{BAR}"/>'
     else:  # broken off
         end = left + length
         yield (f'<path class="{whose}" d="M{left} {y}H{end - 22:.1f}l-6 {BAR}H{left}Z'
                f'M{end - 16:.1f} {y}H{end:.1f}v{BAR}H{end - 22:.1f}Z"/>')
-    yield (f'<text class="figure" x="{left + length + 8:.1f}" y="{y + BAR - 2}">{figure} '
-           f'({row["median_ms"]:.{1 if row["median_ms"] < 100 else 0}f} ms)</text>')
+    yield f'<text class="figure" x="{left + length + 8:.1f}" y="{y + BAR - 2}">{figure} ({measured})</text>'
 
 
 def draw(report):
     """The text of an SVG file."""
     lines, y = [], MARGIN
-    for what, rows in group_rows(report).items():
+    bars, title = ((bars_of_forks, "Calls a second, as a multiple of bare interpreters") if "calls" in report else
+                   (bars_of_calls, "What a call costs, as a multiple of the bare interpreter"))
+    for what, rows in bars(report).items():
         lines.append(f'<text class="head" x="{MARGIN}" y="{y + 13}">{escape(what)}</text>')
         top, y = y + HEAD - 6, y + HEAD
         for row in rows:
-            lines += bar_of(row, y)
+            lines += bar_of(*row, y)
             y += STEP
         one = MARGIN + NAMES + (WIDTH - 2 * MARGIN - NAMES - FIGURES) / CUT_AT
         lines.append(f'<path class="one" d="M{one:.1f} {top}V{y - STEP + BAR + 6}"/>')
         y += GAP
-    title = "What a call costs, as a multiple of the bare interpreter"
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" '
             f'height="{y}" role="img">\n<title>{title}</title>\n<style>{STYLE}</style>\n'
             + "\n".join(lines) + "\n</svg>\n")

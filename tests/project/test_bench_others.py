@@ -82,8 +82,23 @@ def test_the_picture_has_a_bar_for_each_way_from_the_quickest_to_the_slowest():
     assert (warm / bare, cold / bare) == pytest.approx((0.3, 1.2), abs=0.01)
 
 
-def test_nothing_in_the_picture_is_outside_of_it():
-    drawn = xml.etree.ElementTree.fromstring(picture.draw(REPORT))
+FORKS = {"calls": {"print(1)": {2: {"bare_rate": 80, "pool_rate": 60, "pool_ratio": 0.75, "template_rate": 200, "template_ratio": 2.5}},
+                   "numpy": {2: {"bare_rate": 2, "pool_rate": 3, "pool_ratio": 1.5, "template_rate": 40, "template_ratio": 20}}}}
+
+
+def test_the_picture_of_forks_has_a_bar_for_each_server():
+    drawn = xml.etree.ElementTree.fromstring(picture.draw(FORKS))
+    texts = [text.text for text in drawn.iter(f"{SVG}text")]
+    assert texts == [
+        "print(1), 2 at once", "code-sandbox-mcp, forks", "2.50 (200 a second)", "code-sandbox-mcp, prewarmed", "0.75 (60 a second)",
+        "bare interpreters", "1.00 (80 a second)",
+        "numpy, 2 at once", "code-sandbox-mcp, forks", "20 (40 a second)", "code-sandbox-mcp, prewarmed", "1.50 (3 a second)",
+        "bare interpreters", "1.00 (2 a second)"]
+
+
+@pytest.mark.parametrize("report", [REPORT, FORKS], ids=["calls", "forks"])
+def test_nothing_in_the_picture_is_outside_of_it(report):
+    drawn = xml.etree.ElementTree.fromstring(picture.draw(report))
     width, height = float(drawn.get("width")), float(drawn.get("height"))
     for element in drawn.iter():
         assert 0 <= float(element.get("x", 0)) + float(element.get("width", 0)) <= width

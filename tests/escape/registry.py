@@ -33,6 +33,7 @@ class Twin(NamedTuple):
     """An attempt made where these walls are away, and what it must then say."""
     away: frozenset
     name: str
+    attempt: Attempt
     expected: object
 
     @property
@@ -43,7 +44,7 @@ class Twin(NamedTuple):
     @property
     def calls(self):
         """That the filter lets pass: no more than the attempt makes."""
-        return sorted(calls_of(ATTEMPTS[self.name])) if FILTER in self.away else []
+        return sorted(calls_of(self.attempt)) if FILTER in self.away else []
 
     def __str__(self):
         return f"{self.name}, without {' and '.join(sorted(self.away))}"
@@ -58,8 +59,8 @@ def twins(guarded=GUARDED):
     found = []
     for name, attempt in guarded.items():
         walls = frozenset(attempt.walls)
-        found.append(Twin(walls, name, attempt.through))
+        found.append(Twin(walls, name, attempt, attempt.through))
         if len(walls) > 1:
-            found += [Twin(walls - {kept}, name, attempt.alone.get(kept, attempt.denied))
+            found += [Twin(walls - {kept}, name, attempt, attempt.alone.get(kept, attempt.denied))
                       for kept in attempt.walls]
     return sorted(found, key=lambda twin: (list(map(str, twin.changes)), twin.calls))

@@ -4,8 +4,8 @@ A word is left out of the jail when the child is built (sandbox/jail/child/wall.
 part of one that has a name of its own. A tuple is a change of the source, for what is no part of the
 child: (file, what stands there once, what stands there instead).
 
-Never here: the pid namespace. Without it, init would kill every process of the user at the end of a
-run.
+Never here: the pid namespace of a jail. Without it, init would kill every process of the user at the end of a
+run. That of a fork is within its template's.
 """
 
 NOT_ROOT = ("sandbox/jail/id_map.h", "#define JAIL_UID 1000", "#define JAIL_UID 0")
@@ -127,4 +127,34 @@ WALLS = {
     "a limit of copies": ((
         "mcp/base/bounds.h", "#define FILES_DIR_BYTES_MAX (256 * MEBIBYTE)",
         "#define FILES_DIR_BYTES_MAX (1024 * MEBIBYTE)"),),
+    # Of a fork, beside those of every jail: tests/escape/attempts_on_templates.py.
+    "a pid namespace of each fork": (
+        ("sandbox/jail/child/fork_server.c", " | CLONE_NEWPID", ""),
+        # A proc is of a pid namespace: it has the template's then. Nor does its init kill what it sees.
+        ("sandbox/jail/child/mounts.c", "    jail->proc_fd = make_proc();\n",
+         '    jail->proc_fd = jail->plan->is_fork ? mount_copy(AT_FDCWD, "/proc", AT_RECURSIVE) : make_proc();\n'),
+        ("sandbox/jail/child/init.c", "        kill(-1, signal);\n", "        (void)signal;\n"),
+        ("sandbox/limits/polling_limiter.c", "on_measured;\n    arm_sample(polling, 0);\n", "on_measured;\n"),
+    ),
+    # The template keeps the capabilities to make its forks' namespaces.
+    "a user namespace of each fork": (
+        NOT_ROOT, "bound_capabilities", "lock_securebits", "drop_capabilities",
+        ("sandbox/jail/child/fork_server.c", "CLONE_NEWUSER", "0UL"),
+        ("sandbox/jail/child/process.c", "    if (!jail->plan->is_fork)\n        return 0;\n    int r = write_text",
+         "    if (jail != NULL)\n        return 0;\n    int r = write_text"),
+    ),
+    "a tmpfs of each fork": ((
+        "sandbox/jail/child/mounts.c", "        jail->scratch_fds[i] = mount_copy(jail->scratch_fd, scratch->name, 0);\n",
+        '        bool is_shared = plan->is_fork && (strcmp(scratch->target, "/tmp") == 0 || strcmp(scratch->name, "shm") == 0);\n'
+        "        jail->scratch_fds[i] = is_shared ? mount_copy(AT_FDCWD, scratch->target, 0)\n"
+        "                                         : mount_copy(jail->scratch_fd, scratch->name, 0);\n"),),
+    "descriptors closed by a fork": ((
+        "sandbox/jail/child/init.c", "prctl(PR_SET_NAME, plan->program_name) < 0 ||\n"
+        "        syscall(SYS_close_range, next, UINT_MAX, 0) < 0)",
+        "prctl(PR_SET_NAME, plan->program_name) < 0 || next == 0)"),),
+    "a plan that is unmapped": ((
+        "sandbox/jail/child/fork_server.c", "    munmap((void *)FORK_PLAN_ADDRESS, plan_size);\n", ""),),
+    "templates that share nothing": ((
+        "images/runners/python/template.py", "become_child(lambda own: holds_nothing(own) and has_no_threads())",
+        "become_child(lambda own: has_no_threads())"),),
 }

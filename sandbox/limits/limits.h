@@ -60,6 +60,7 @@
 #define TEMPLATE_AGE_MAX_MS (10 * 60 * 1000)
 #define TEMPLATE_SHARES_MAX 64 /* of what the kernel counts for all its forks together */
 #define TEMPLATE_FAILURES_MAX 3
+#define TEMPLATE_RETRY_MS (60 * 1000) /* after so many failures */
 #define WARM_UNUSED_MS (10 * 60 * 1000) /* after which a kind is dropped */
 
 /* The range of values that the operator may set. No interpreter starts with less. */

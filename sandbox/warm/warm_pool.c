@@ -24,8 +24,9 @@ struct warm_kind {
     int64_t used_at; /* clock_now() of the last run */
     bool failed;     /* a start failed, or one ended early: no more until a run completes */
     struct interpreter_template *template_of_forks; /* owned; NULL: none, or not yet */
-    bool is_forked; /* its sandboxes are forks; false once that has failed again and again */
+    bool is_forked; /* its sandboxes are forks; false for a while once that has failed repeatedly */
     unsigned template_failures; /* without a run between them */
+    int64_t template_failed_at; /* clock_now() of the last */
 };
 
 static void warm_sandbox_free(struct warm_sandbox *warm)
@@ -146,17 +147,27 @@ static bool is_ready(const struct warm_kind *kind)
            template_stage(kind->template_of_forks) == TEMPLATE_READY;
 }
 
-/* The next run has another one started; in the end its sandboxes are started as others are. */
+/* The next run has another one started; in the end its sandboxes are started as others are, for a while. */
 static void note_failure(struct warm_kind *kind)
 {
     kind->is_forked = ++kind->template_failures < TEMPLATE_FAILURES_MAX;
+    kind->template_failed_at = clock_now();
+}
+
+/* Whether to start one. Where none has failed and no sandbox is forked, the kind has none. */
+static bool may_have_template(const struct warm_kind *kind)
+{
+    int64_t age = clock_now() - kind->template_failed_at;
+    return kind->is_forked ||
+           (kind->template_failures > 0 && age >= TEMPLATE_RETRY_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
 static void on_template_change(void *data)
 {
     struct warm_kind *kind = data;
     if (is_ready(kind)) {
-        kind_drain(kind); /* what is left of its predecessor */
+        kind->is_forked = true;
+        kind_drain(kind); /* what is left of its predecessor, or was started */
     } else {
         give_up_template(kind);
         note_failure(kind);
@@ -167,7 +178,7 @@ static void on_template_change(void *data)
 /* Also when all processors are busy: it pays for itself with the second fork. */
 static void start_template(struct warm_kind *kind)
 {
-    if (!kind->is_forked || kind->template_of_forks != NULL || meminfo_read().is_low)
+    if (!may_have_template(kind) || kind->template_of_forks != NULL || meminfo_read().is_low)
         return;
     kind->template_of_forks =
         template_start(kind->pool->host, &kind->template, on_template_change, kind);

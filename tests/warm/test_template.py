@@ -18,6 +18,7 @@ from support.sample import sample_of
 
 SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
 FORKS_MAX = 1000  # sandbox/limits/limits.h
+SECONDS_TO_RETRY = 60 + 30  # the same, and time for a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -167,11 +168,23 @@ def test_a_template_is_replaced_after_many_forks():
         assert server.text_of(server.warm_call("print(6 * 7)")) == "42"
 
 
+def wait_for_forks(server):
+    """As calls go on: after failures in a row, another template is not started before a minute has passed."""
+    end = time.monotonic() + SECONDS_TO_RETRY
+    while not server.templates():
+        assert time.monotonic() < end, "sandboxes are not forks again"
+        server.call("run_python_code", "")
+        time.sleep(0.5)
+    server.wait_ready()
+    assert server.text_of(server.warm_call("print(6 * 7)")) == "42"
+
+
 def test_kills_at_any_moment_leave_each_call_its_answer():
     """Of templates, forks and programs."""
     rounds = sample_of("calls of forks while whatever there is is killed", 10_000, 100)
     with TemplateServer("--parallel", "2", environment=environment_of(**SLIM)) as server:
         answer_amid_kills(server, rounds, descendants_of)
+        wait_for_forks(server)
         below = descendants_of(server.process.pid)
     wait_until(lambda: not [pid for pid in below if os.path.exists(f"/proc/{pid}")], "nothing is left")
 

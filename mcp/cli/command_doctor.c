@@ -377,23 +377,6 @@ static void write_network(struct json_writer *writer, const struct policy *polic
     json_end_object(writer);
 }
 
-static void write_template(struct json_writer *writer, const struct examination *examination)
-{
-    const struct template_finding *finding = &examination->template;
-    json_begin_object(writer);
-    json_text_member(writer, "mode",
-                     examination->settings->template == SWITCH_AUTO ? "auto" : "off");
-    json_boolean_member(writer, "ok", finding->works);
-    json_text_member(writer, "message",
-                     examination->settings->template == SWITCH_AUTO ? finding->reason : NULL);
-    json_key(writer, "run_ms");
-    if (finding->works)
-        json_double(writer, milliseconds_of(finding->run_ns));
-    else
-        json_null(writer);
-    json_end_object(writer);
-}
-
 static int print_json(const struct examination *examination)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(REPORT_MAX);
@@ -418,7 +401,7 @@ static int print_json(const struct examination *examination)
     write_network(writer, &examination->settings->network);
     json_text_member(writer, "policy", examination->settings->policy);
     json_key(writer, "template");
-    write_template(writer, examination);
+    template_finding_write(writer, examination->settings, &examination->template);
     json_key(writer, "limits");
     write_limits(writer, examination);
     json_end_object(writer);

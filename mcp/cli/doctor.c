@@ -2,7 +2,6 @@
 #include "images/store/store.h"
 #include "mcp/base/end_signals.h"
 #include "mcp/base/helpers.h"
-#include "mcp/cli/doctor_template.h"
 #include "mcp/launch/launcher.h"
 #include "mcp/settings/tier_choice.h"
 #include "mcp/tools/outcome_text.h"

@@ -8,6 +8,7 @@
 #define MCP_CLI_DOCTOR_H
 
 #include "images/store/catalog.h"
+#include "mcp/cli/doctor_template.h"
 #include "mcp/settings/settings.h"
 #include "sandbox/engine.h"
 #include "sandbox/host_probe.h"
@@ -35,14 +36,6 @@ struct language_finding {
     struct fault contents; /* what the image says of itself; may be "" */
     struct fault message;  /* the same, or why a program did not run and the remedy */
     int64_t run_ns;      /* from asking for a run to its end; 0: none ran */
-};
-
-/* Of --template. */
-struct template_finding {
-    const struct language *language; /* whose image runs; NULL: there is none */
-    bool works;
-    const char *reason; /* static; why not, or NULL */
-    int64_t run_ns; /* of a run in a fork, as above */
 };
 
 struct examination {

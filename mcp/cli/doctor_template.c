@@ -78,3 +78,19 @@ void template_probe_start(struct template_probe *probe)
     else
         probe->done(probe->data);
 }
+
+void template_finding_write(struct json_writer *writer, const struct settings *settings,
+                            const struct template_finding *finding)
+{
+    bool is_wanted = settings->template == SWITCH_AUTO;
+    json_begin_object(writer);
+    json_text_member(writer, "mode", is_wanted ? "auto" : "off");
+    json_boolean_member(writer, "ok", finding->works);
+    json_text_member(writer, "message", is_wanted ? finding->reason : NULL);
+    json_key(writer, "run_ms");
+    if (finding->works)
+        json_double(writer, (double)(finding->run_ns / 1000) / 1000);
+    else
+        json_null(writer);
+    json_end_object(writer);
+}

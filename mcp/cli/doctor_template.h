@@ -6,8 +6,15 @@
 #ifndef MCP_CLI_DOCTOR_TEMPLATE_H
 #define MCP_CLI_DOCTOR_TEMPLATE_H
 
-#include "mcp/cli/doctor.h"
 #include "mcp/launch/launcher.h"
+#include "sandbox/base/json.h"
+
+struct template_finding {
+    const struct language *language; /* whose image runs; NULL: there is none */
+    bool works;
+    const char *reason; /* static; why not, or NULL */
+    int64_t run_ns;     /* of a run in a fork, from asking for it to its end */
+};
 
 struct template_probe {
     struct launcher *launcher;        /* borrowed */
@@ -27,5 +34,9 @@ void template_probe_prepare(struct launcher *launcher);
  * done() from the loop, or before it returns.
  */
 void template_probe_start(struct template_probe *probe);
+
+/* Writes an object with the mode and the finding. */
+void template_finding_write(struct json_writer *writer, const struct settings *settings,
+                            const struct template_finding *finding);
 
 #endif

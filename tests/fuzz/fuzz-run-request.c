@@ -126,11 +126,12 @@ static void check_files(const struct snippet *snippet, const struct json_value *
 
 static void check_snippet(const struct snippet *snippet, const struct json_value *object)
 {
+    const char *program = program_of(object);
     const struct json_value *code = given(object, "code");
     const struct json_value *text = given(object, "stdin");
     const struct run_stdin *source = &snippet->stdin_source;
-    FUZZ_CHECK(strcmp(snippet->language->code_name, program_of(object)) == 0);
-    FUZZ_CHECK(snippet->length == code->length &&
+    FUZZ_CHECK(program != NULL && strcmp(snippet->language->code_name, program) == 0);
+    FUZZ_CHECK(code != NULL && snippet->length == code->length &&
                memcmp(snippet->code, code->text, code->length + 1) == 0);
     FUZZ_CHECK((source->kind == STDIN_EMPTY) == (text == NULL));
     FUZZ_CHECK(text == NULL || (source->length == text->length &&

@@ -54,6 +54,7 @@ WITHOUT_TWINS = [f"--ignore={ROOT / 'tests' / name}"
                               "escape/test_twins_of_folders.py",
                               "escape/test_twins_of_image_jails.py",
                               "escape/test_twins_of_templates.py",
+                              "warm/test_template_walls_removed.py",
                               "network/test_network_twins.py", "network/test_network_plain.py")]
 INTERPRETERS_SECONDS_MAX = 4 * 3600  # thousands of tests of others, each done twice
 

@@ -9,7 +9,7 @@ from attempt import call_numbers, snippet_of
 from served import word_of
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "warm"))
-from waiting import TemplateServer, descendants_of, wait_until  # noqa: E402  behind the path that it needs
+from waiting import TemplateServer, WarmServer, descendants_of, wait_until  # noqa: E402  behind the path that it needs
 
 INSIDE = pathlib.Path(__file__).with_name("inside_fork.py").read_text()
 PACKAGES = "usr/lib/python3/dist-packages"
@@ -106,13 +106,17 @@ class ForkJail:
         self.port = 20000 + secrets.randbelow(10000)
         self.server = TemplateServer("--preload", ",".join(self.modules), "--parallel", "2", "--timeout", str(SECONDS),
                                      *arguments, **options)
-        if is_forked:
-            self.server.prime()
+        wait_until(self.is_settled, "sandboxes wait")
         self.templates = self.server.templates() if is_forked else {}
         self.server.start_call("run_python_code", VICTIM.format(
             token=tokens["fork"], key=self.key, port=self.port, ready=READY, modules=self.modules, seconds=SECONDS,
             **{name: call_numbers()[name] for name in ("add_key", "futex")}))
         wait_until(self.is_beside_another, "the other fork has put out its secrets")
+
+    def is_settled(self):
+        """Whether it is known if there is a template: until then, no sandbox waits."""
+        self.server.call("run_python_code", "")
+        return self.server.waiting() or WarmServer.waiting(self.server)
 
     def is_beside_another(self):
         return any(os.path.exists(f"/proc/{pid}/root/{READY}") for pid in descendants_of(self.server.process.pid))

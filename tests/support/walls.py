@@ -157,4 +157,32 @@ WALLS = {
     "templates that share nothing": ((
         "images/runners/python/template.py", "become_child(lambda own: holds_nothing(own) and has_no_threads())",
         "become_child(lambda own: has_no_threads())"),),
+    # Of forks and templates, whose code is apart: tests/warm/test_template_walls_removed.py.
+    "a filter of each fork": ((
+        "sandbox/jail/child/privileges.c", "    return r == 0 ? install(&plan->filter) : r;",
+        "    return r == 0 && !plan->is_fork ? install(&plan->filter) : r;"),),
+    "a read-only /proc in forks": ((
+        "sandbox/jail/child/mounts.c", "    int r = jail->plan->is_template\n",
+        "    int r = jail->plan->is_template || jail->plan->is_fork\n"),),
+    "Landlock in the plan of a fork": ((
+        "sandbox/jail/forks/fork_plan.c", "        .landlock_abi = plan->landlock_abi,\n", ""),),
+    "masks in the plan of a fork": ((
+        "sandbox/jail/forks/fork_plan.c", "        .mask_count = plan->mask_count,\n", ""),),
+    "rlimits in the plan of a fork": ((
+        "sandbox/jail/forks/fork_plan.c", "        .rlimit_count = plan->rlimit_count,\n", ""),),
+    "user limits in the plan of a fork": ((
+        "sandbox/jail/forks/fork_plan.c", "        .user_limit_count = plan->user_limit_count,\n", ""),),
+    "a filter of the template": ((
+        "seccomp-profiles/template.json", '"names": ["clone", "unshare"],',
+        '"names": ["clone", "unshare", "ptrace", "bpf", "userfaultfd", "io_uring_setup", "perf_event_open"],'),),
+    "an ioctl of the template alone": ((
+        "seccomp-profiles/template.json", '            "names": ["ioctl"],\n            "action": "SCMP_ACT_ALLOW",\n'
+        '            "args": [{"index": 1, "value": 4294967295, "valueTwo": 35092, "op": "SCMP_CMP_MASKED_EQ"}]\n',
+        '            "names": ["ioctl"],\n            "action": "SCMP_ACT_ALLOW"\n'),),
+    "no privileges of the template": (NOT_ROOT, "bound_capabilities", "lock_securebits", "drop_capabilities"),
+    "random numbers of each fork": (("images/runners/python/template.c", "    PyOS_AfterFork_Child();\n", ""),),
+    "numpy's numbers of each fork": (("images/runners/python/template.c", "        call(numpy, \"seed\");\n", "        (void)numpy;\n"),),
+    "a key of each fork": (("images/runners/python/template.c", "    draw_key_again();\n", ""),),
+    "a limit of forks": (("sandbox/limits/limits.h", "#define TEMPLATE_FORKS_MAX 1000", "#define TEMPLATE_FORKS_MAX 100000"),),
+    "a limit of waiting for a fork": (("sandbox/limits/limits.h", "#define FORK_MAX_MS 500", "#define FORK_MAX_MS 60000"),),
 }

@@ -79,6 +79,14 @@ def test_forks_draw_different_numbers():
         assert len(set(numbers)) == len(drawn), numbers
 
 
+def test_forks_have_different_keys():
+    """By which processes of multiprocessing know each other."""
+    with TemplateServer("--preload", "multiprocessing", environment=environment_of(**SLIM)) as server:
+        server.prime()
+        code = "import multiprocessing; print(bytes(multiprocessing.current_process().authkey))"
+        assert len({server.warm_call(code)["structuredContent"]["stdout"] for _ in range(4)}) == 4
+
+
 LEFT_OVER = """\
 import os, threading
 print(sorted(os.listdir("/proc/self/fd")), os.listdir("/proc/self/task"), threading.active_count())

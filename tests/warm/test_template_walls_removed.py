@@ -1,0 +1,85 @@
+"""Takes each wall away whose code is apart for forks and templates, and expects a test of templates to fail.
+
+Not here: walls that stand twice, where one still holds when the other is gone (descriptors closed in the template, and
+again in each fork; the death signal of a fork and the end of its template's pid namespace; names of temporary files, which
+depend on a pid, too).
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from served import IMAGE
+
+from support.altered import ROOT, Altered
+from support.walls import WALLS
+
+pytestmark = pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for "
+                                "whom what gets through could harm the machine")
+
+TEMPLATE, MODULES, OTHERS = (ROOT / "tests" / name for name in (
+    "warm/test_template.py", "escape/test_attempts_in_templates.py", "escape/test_attempts_on_templates.py"))
+NUMBERS = "test_forks_draw_different_numbers"
+DENIED = "test_attempt_is_denied_in_a_fork"
+TESTS = {
+    "a pid namespace of each fork": (TEMPLATE, "test_a_fork_cannot_signal_or_see_its_template"),
+    "a user namespace of each fork": (TEMPLATE, "test_what_the_kernel_counts_for_a_user_is_of_each_fork_alone"),
+    "a tmpfs of each fork": (OTHERS, "test_attempt_on_another_is_denied[/tmp of another fork]"),
+    "descriptors closed by a fork": (TEMPLATE, "test_forks_share_no_file_descriptor_thread_or_process"),
+    "a plan that is unmapped": (OTHERS, "test_attempt_on_another_is_denied[the plan]"),
+    "templates that share nothing": (OTHERS, "test_attempt_on_another_is_denied[memory that a module shares]"),
+    "a filter of each fork": (TEMPLATE, f"{DENIED}[unshare a user namespace]"),
+    "a read-only /proc in forks": (TEMPLATE, f"{DENIED}[its name]"),
+    "Landlock in the plan of a fork": (TEMPLATE, f"{DENIED}[a device in the work directory]"),
+    "masks in the plan of a fork": (TEMPLATE, f"{DENIED}[the boot id]"),
+    "rlimits in the plan of a fork": (TEMPLATE, f"{DENIED}[2000 queued signals]"),
+    "user limits in the plan of a fork": (TEMPLATE, f"{DENIED}[inotify instances without end]"),
+    "a filter of the template": (MODULES, "test_attempt_of_a_module_is_denied[ptrace a child]"),
+    "an ioctl of the template alone": (MODULES, "test_attempt_of_a_module_is_denied[an address for an interface]"),
+    "no privileges of the template": (MODULES, "test_attempt_of_a_module_is_denied[a port below 1024]"),
+    "random numbers of each fork": (TEMPLATE, NUMBERS),
+    "numpy's numbers of each fork": (TEMPLATE, NUMBERS),
+    "a key of each fork": (TEMPLATE, "test_forks_have_different_keys"),
+    "a limit of forks": (TEMPLATE, "test_a_template_is_replaced_after_many_forks"),
+    "a limit of waiting for a fork": (TEMPLATE, "test_a_template_that_deceives_costs_nobody_a_call[never forks]"),
+}
+
+
+class Copy(Altered):
+    """A copy of the source with a build directory and an image of its own."""
+
+    def test(self, tests, **environment):
+        """Exit status and output of these tests against this build; none of them is left out of a sample."""
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"{path}::{name}" for path, name in tests)],
+            env={**os.environ, "CODE_SANDBOX_WHOLE": "1", **environment}, text=True, check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("walls-of-templates")
+    yield Copy(path, IMAGE)
+    shutil.rmtree(path)
+
+
+@pytest.mark.parametrize("wall", TESTS)
+def test_without_the_wall_its_test_fails(copy, wall):
+    copy.change(WALLS[wall])
+    copy.make()
+    path, name = TESTS[wall]
+    # Numbers of numpy need the larger image; what is missing then is none of the walls around it.
+    environment = copy.environment() if name != NUMBERS else {"CODE_SANDBOX_BUILD": str(copy.build)}
+    status, output = copy.test([(path, name)], **environment)
+    assert status == 1 and " failed" in output, output
+
+
+@pytest.mark.parametrize("path", [TEMPLATE, MODULES, OTHERS], ids=lambda path: path.stem)
+def test_with_all_walls_every_one_of_these_tests_passes(copy, path):
+    copy.change([])
+    copy.make()
+    status, output = copy.test(sorted({test for test in TESTS.values() if test[0] == path}), CODE_SANDBOX_BUILD=str(copy.build))
+    assert status == 0, output

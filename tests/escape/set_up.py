@@ -168,7 +168,7 @@ class Harmless(NamedTuple):
     reason: str
 
 
-ALL = ("server", "init", "program")
+ALL = ("server", "template", "init", "program")
 HARMLESS = (
     Harmless(ALL, ("close",), (), "what stays open is closed by the program's execve, or by the end"),
     Harmless(ALL, ("read", "write", "sendfile", "sendmsg", "wait4", "futex", "poll", "epoll_wait"),

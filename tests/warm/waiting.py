@@ -111,3 +111,12 @@ class TemplateServer(WarmServer):
 
     def is_alive(self, init):
         return any(init in children_of(template) for template in self.templates().values())
+
+    def is_alone(self):
+        templates = self.templates()
+        forks = {init for template in templates.values() for init in children_of(template)}
+        return len(forks) == self.size and set(self.waiting()) == forks and set(children_of(self.process.pid)) == set(templates)
+
+    def wait_alone(self, size=None):
+        wait_until(self.is_alone, f"{self.size} forks and their template are there, and nothing else")
+        return self.waiting()

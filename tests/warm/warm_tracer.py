@@ -83,8 +83,11 @@ class WarmTracer(Tracer):
             self.program, self.init = pid, parent_of(pid)
         elif event == 0:
             deliver = number
-        on_its_own = role == "other" or (pid == self.program and self.now != HAND_OVER)
-        ptrace(CONT if on_its_own else SYSCALL, pid, data=deliver)
+        ptrace(CONT if self.is_on_its_own(pid, role) else SYSCALL, pid, data=deliver)
+
+    def is_on_its_own(self, pid, role):
+        """Its calls are not looked at."""
+        return role == "other" or (pid == self.program and self.now != HAND_OVER)
 
     def follow(self, done):
         """Until `done`, or it cannot come to that. The exit status of the server, if it has ended."""

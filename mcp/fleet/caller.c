@@ -136,9 +136,9 @@ static void send_call(struct caller *caller, uint64_t number,
 
 static void cancel(struct caller *caller, uint64_t number)
 {
-    uint64_t sequence = 0;
-    if (sent_calls_forget(&caller->calls, number, &sequence) && sequence != 0)
-        queue_delete(caller->broker, sequence);
+    struct sent_call call;
+    if (sent_calls_forget(&caller->calls, number, &call) && call.sequence != 0 && !call.is_taken)
+        queue_delete(caller->broker, call.sequence, call.stored_at);
 }
 
 static void take_line(struct caller *caller, const char *line, size_t length)
@@ -146,7 +146,10 @@ static void take_line(struct caller *caller, const char *line, size_t length)
     OWNED(json_release) struct json *json = NULL;
     OWNED(buffer_release) struct buffer text = BUFFER(2 * length);
     int64_t number = 0;
-    if (json_parse(line, length, &json, NULL) < 0)
+    int r = json_parse(line, length, &json, NULL);
+    if (r == -ENOMEM)
+        lines_give_up();
+    if (r < 0)
         return;
     const struct json_value *call = json_root(json);
     if (json_integer(json_member(call, "cancel"), &number) == 0) {
@@ -156,9 +159,10 @@ static void take_line(struct caller *caller, const char *line, size_t length)
     const struct environment_name *environment =
         find_environment(caller, json_member(call, "language"));
     int written = write_call(call, &text);
-    if (json_integer(json_member(call, "id"), &number) < 0 ||
-        sent_calls_add(&caller->calls, (uint64_t)number, environment, &text) < 0)
+    if (json_integer(json_member(call, "id"), &number) < 0)
         return;
+    if (sent_calls_add(&caller->calls, (uint64_t)number, environment, &text) < 0)
+        lines_give_up();
     if (environment == NULL)
         sent_calls_end(&caller->calls, (uint64_t)number, "refused",
                        "its image is not here: workers are found by what the image is made of");

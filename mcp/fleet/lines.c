@@ -62,3 +62,10 @@ int lines_write(const char *line, size_t length)
     pthread_mutex_unlock(&mutex);
     return r;
 }
+
+void lines_give_up(void)
+{
+    static const char text[] = "code-sandbox-mcp-fleet: no memory\n";
+    ssize_t written = write(STDERR_FILENO, text, sizeof(text) - 1);
+    _exit(written < 0 ? EXIT_FAILURE + 1 : EXIT_FAILURE);
+}

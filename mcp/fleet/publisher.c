@@ -2,6 +2,7 @@
 
 #include "mcp/fleet/queue.h"
 #include "sandbox/base/json.h"
+#include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -51,9 +52,9 @@ int publisher_send(struct publisher *publisher, uint64_t number, struct fault *f
     OWNED(buffer_release) struct buffer text = BUFFER(0);
     const struct environment_name *environment = NULL;
     int64_t most = natsConnection_GetMaxPayload(publisher->broker->connection) - OVERHEAD_MAX;
-    int r = sent_calls_copy_text(publisher->calls, number, &text, &environment);
+    int r = sent_calls_send(publisher->calls, number, &text, &environment);
     if (r < 0)
-        return fault_set(fault, r, "sending a call: %m");
+        return fault_set(fault, -r, "sending a call: %m");
     if (text.length > (size_t)most)
         return fault_set(fault, E2BIG,
                          "the call has %zu bytes, and the broker takes %" PRId64
@@ -63,19 +64,28 @@ int publisher_send(struct publisher *publisher, uint64_t number, struct fault *f
     return s == NATS_OK ? 0 : broker_fault(fault, s, "sending a call");
 }
 
+/* Of many calls that must be sent again, the first one waits for all. */
+static void pause_once(struct publisher *publisher)
+{
+    if (clock_now() - publisher->paused_at < PAUSE_MS * NANOSECONDS_PER_MILLISECOND)
+        return;
+    pause_ms(PAUSE_MS);
+    publisher->paused_at = clock_now();
+}
+
 /* Nobody keeps a stream for it. Of a broker that was started anew, workers are making it again. */
 static void explain_no_queue(struct publisher *publisher, uint64_t number)
 {
     struct fault fault = {0};
     if (broker_has_just_returned(publisher->broker)) {
-        pause_ms(PAUSE_MS);
+        pause_once(publisher);
         if (publisher_send(publisher, number, &fault) == 0)
             return;
     } else {
         fault_set(&fault, ENOENT, "the pool %s has no queue: no worker has joined it",
                   publisher->broker->options->pool);
     }
-    sent_calls_end(publisher->calls, number, "refused", fault.text);
+    sent_calls_refuse(publisher->calls, number, fault.text);
 }
 
 static void explain_error(struct publisher *publisher, uint64_t number,
@@ -85,16 +95,19 @@ static void explain_error(struct publisher *publisher, uint64_t number,
     int64_t code = 0;
     const struct json_value *description = json_member(error, "description");
     json_integer(json_member(error, "err_code"), &code);
+    int64_t most = publisher->watch->queue_max;
+    char bound[64] = "";
+    if (most > 0)
+        snprintf(bound, sizeof(bound), ", at most %" PRId64 " calls", most);
     if (code == JSStreamStoreFailedErr)
         fault_set(&fault, EAGAIN,
-                  "the queue of the pool %s is full, at most %" PRId64
-                  " calls: try again when some have ended",
-                  publisher->broker->options->pool, (int64_t)publisher->watch->queue_max);
+                  "the queue of the pool %s is full%s: try again when some have ended",
+                  publisher->broker->options->pool, bound);
     else
         fault_set(&fault, EIO, "sending a call: %s",
                   description != NULL && description->type == JSON_STRING ? description->text
                                                                           : "error of the broker");
-    sent_calls_end(publisher->calls, number, "refused", fault.text);
+    sent_calls_refuse(publisher->calls, number, fault.text);
 }
 
 static void take_acknowledgment(struct publisher *publisher, uint64_t number,
@@ -106,7 +119,8 @@ static void take_acknowledgment(struct publisher *publisher, uint64_t number,
         explain_error(publisher, number, error);
     else if (json_integer(json_member(acknowledgment, "seq"), &sequence) == 0 && sequence > 0 &&
              !sent_calls_note_sequence(publisher->calls, number, (uint64_t)sequence))
-        queue_delete(publisher->broker, (uint64_t)sequence); /* cancelled, or it has run */
+        queue_delete(publisher->broker, (uint64_t)sequence,
+                     clock_now()); /* cancelled, or it has run */
 }
 
 static void on_stored(natsConnection *connection, natsSubscription *subscription, natsMsg *message,

@@ -18,6 +18,8 @@ struct publisher {
     char inbox
         [WIRE_SUBJECT_SIZE]; /* workers answer to INBOX.NUMBER, the broker to INBOX.stored.NUMBER */
     natsSubscription *stored;
+    int64_t
+        paused_at; /* clock_now(), before calls are sent again; of the thread that hears the broker */
 };
 
 /* Listens for what the broker says. It stays where it is. 0 or a negative errno with its fault. */

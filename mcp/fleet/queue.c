@@ -81,13 +81,14 @@ void queue_acknowledge(struct broker *broker, const char *subject, const char *w
     natsConnection_PublishString(broker->connection, subject, what);
 }
 
-bool queue_is_first_delivery(const char *subject)
+unsigned queue_deliveries(const char *subject)
 {
     unsigned count = 0; /* $JS.ACK.STREAM.CONSUMER.COUNT...: no name has a dot in it */
-    return sscanf(subject, "$JS.ACK.%*[^.].%*[^.].%u.", &count) == 1 && count == 1;
+    return sscanf(subject, "$JS.ACK.%*[^.].%*[^.].%u.", &count) == 1 ? count : 0;
 }
 
-bool queue_delete(struct broker *broker, uint64_t sequence)
+void queue_delete(struct broker *broker, uint64_t sequence, int64_t stored_at)
 {
-    return js_DeleteMsg(broker->stream, broker->stream_name, sequence, NULL, NULL) == NATS_OK;
+    if (stored_at > broker_reconnected_at(broker))
+        js_DeleteMsg(broker->stream, broker->stream_name, sequence, NULL, NULL);
 }

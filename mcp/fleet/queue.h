@@ -24,10 +24,13 @@ natsStatus queue_subscribe(struct broker *broker, const struct environment_name 
 /* `subject`: where the message says that it is to be acknowledged. */
 void queue_acknowledge(struct broker *broker, const char *subject, const char *what);
 
-/* Whether it says that the message was delivered to nobody before. */
-bool queue_is_first_delivery(const char *subject);
+/* How often the message has been delivered, as it says itself; 0: it does not. */
+unsigned queue_deliveries(const char *subject);
 
-/* Takes a message out. Whether it was still there. */
-bool queue_delete(struct broker *broker, uint64_t sequence);
+/*
+ * Takes a message out that the broker said to have stored then (clock_now()), if it still has it. A broker that was
+ * started anew since may have another one in its place: none is taken out.
+ */
+void queue_delete(struct broker *broker, uint64_t sequence, int64_t stored_at);
 
 #endif

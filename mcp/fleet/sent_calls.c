@@ -5,6 +5,7 @@
 #include "sandbox/base/json.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -32,12 +33,14 @@ static void free_call(struct sent_call *call)
     free(call);
 }
 
-/* Takes the call out of the list; NULL: it is not there. The caller owns it. */
-static struct sent_call *take_out(struct sent_calls *calls, uint64_t number)
+/* Takes the call out of the list; NULL: it is not there, or has been taken. The caller owns it. */
+static struct sent_call *take_out(struct sent_calls *calls, uint64_t number, bool even_if_taken)
 {
     pthread_mutex_lock(&calls->mutex);
     struct sent_call **at = find(calls, number);
     struct sent_call *call = *at;
+    if (call != NULL && call->is_taken && !even_if_taken)
+        call = NULL;
     if (call != NULL)
         *at = call->next;
     pthread_mutex_unlock(&calls->mutex);
@@ -54,7 +57,6 @@ int sent_calls_add(struct sent_calls *calls, uint64_t number,
     *call = (struct sent_call){
         .number = number,
         .environment = environment,
-        .sent_at = clock_now(),
         .text = *text,
         .result = BUFFER(RESULT_MAX),
     };
@@ -65,13 +67,14 @@ int sent_calls_add(struct sent_calls *calls, uint64_t number,
     return 0;
 }
 
-int sent_calls_copy_text(struct sent_calls *calls, uint64_t number, struct buffer *text,
-                         const struct environment_name **ret_environment)
+int sent_calls_send(struct sent_calls *calls, uint64_t number, struct buffer *text,
+                    const struct environment_name **ret_environment)
 {
     pthread_mutex_lock(&calls->mutex);
-    const struct sent_call *call = *find(calls, number);
+    struct sent_call *call = *find(calls, number);
     int r = call == NULL || call->sequence != 0 ? -ENOENT : 0;
     if (r == 0) {
+        call->sent_at = clock_now();
         *text = BUFFER(call->text.length);
         *ret_environment = call->environment;
         r = buffer_append(text, call->text.data, call->text.length);
@@ -86,6 +89,7 @@ bool sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_
     struct sent_call *call = *find(calls, number);
     if (call != NULL) {
         call->sequence = sequence;
+        call->stored_at = clock_now();
         buffer_release(&call->text);
     }
     pthread_mutex_unlock(&calls->mutex);
@@ -122,10 +126,11 @@ bool sent_calls_hear(struct sent_calls *calls, uint64_t number)
 static void write_result(const struct sent_call *call)
 {
     OWNED(buffer_release) struct buffer line = BUFFER(LINE_IN_MAX);
-    if (buffer_format(&line, "{\"id\":%" PRIu64 ",\"result\":", call->number) == 0 &&
-        buffer_append(&line, call->result.data, call->result.length) == 0 &&
-        buffer_append(&line, "}", 1) == 0)
-        lines_write(line.data, line.length);
+    if (buffer_format(&line, "{\"id\":%" PRIu64 ",\"result\":", call->number) < 0 ||
+        buffer_append(&line, call->result.data, call->result.length) < 0 ||
+        buffer_append(&line, "}", 1) < 0)
+        lines_give_up();
+    lines_write(line.data, line.length);
 }
 
 /* With the mutex: keeps a part that comes in turn. False: it is none, or too much. */
@@ -173,31 +178,49 @@ bool sent_calls_take_part(struct sent_calls *calls, uint64_t number, const char 
     return is_good || call == NULL;
 }
 
-bool sent_calls_end(struct sent_calls *calls, uint64_t number, const char *kind, const char *reason)
+static bool end(struct sent_call *call, const char *kind, const char *reason)
 {
-    struct sent_call *call = take_out(calls, number);
     OWNED(buffer_release) struct buffer line = BUFFER(ENDS_MAX);
     struct json_writer *writer = NULL;
     if (call == NULL)
         return false;
-    free_call(call);
-    if (json_writer_open(&line, &writer) < 0)
-        return true;
+    OWNED_MEMORY char *plain = strdup(reason); /* a worker may have written it: untrusted */
+    if (plain == NULL || json_writer_open(&line, &writer) < 0)
+        lines_give_up();
+    utf8_make_plain(plain, false);
     json_begin_object(writer);
-    json_number_member(writer, "id", (int64_t)number);
-    json_text_member(writer, kind, reason);
+    json_number_member(writer, "id", (int64_t)call->number);
+    json_text_member(writer, kind, plain);
     json_end_object(writer);
-    if (json_writer_close(writer) == 0)
-        lines_write(line.data, line.length);
+    if (json_writer_close(writer) < 0)
+        lines_give_up();
+    lines_write(line.data, line.length);
+    free_call(call);
     return true;
 }
 
-bool sent_calls_forget(struct sent_calls *calls, uint64_t number, uint64_t *ret_sequence)
+bool sent_calls_end(struct sent_calls *calls, uint64_t number, const char *kind, const char *reason)
 {
-    struct sent_call *call = take_out(calls, number);
+    return end(take_out(calls, number, true), kind, reason);
+}
+
+bool sent_calls_refuse(struct sent_calls *calls, uint64_t number, const char *reason)
+{
+    return end(take_out(calls, number, false), "refused", reason);
+}
+
+static void copy(const struct sent_call *call, struct sent_call *ret_call)
+{
+    *ret_call = *call;
+    ret_call->text = ret_call->result = BUFFER(0);
+}
+
+bool sent_calls_forget(struct sent_calls *calls, uint64_t number, struct sent_call *ret_call)
+{
+    struct sent_call *call = take_out(calls, number, true);
     if (call == NULL)
         return false;
-    *ret_sequence = call->is_taken ? 0 : call->sequence;
+    copy(call, ret_call);
     free_call(call);
     return true;
 }
@@ -208,10 +231,8 @@ bool sent_calls_next(struct sent_calls *calls, uint64_t after, struct sent_call 
     const struct sent_call *call = calls->first;
     while (call != NULL && call->number <= after)
         call = call->next;
-    if (call != NULL) {
-        *ret_call = *call;
-        ret_call->text = ret_call->result = BUFFER(0);
-    }
+    if (call != NULL)
+        copy(call, ret_call);
     pthread_mutex_unlock(&calls->mutex);
     return call != NULL;
 }

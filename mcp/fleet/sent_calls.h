@@ -14,9 +14,10 @@ struct sent_call {
     struct sent_call *next;
     uint64_t number;
     const struct environment_name *environment;
-    int64_t sent_at; /* clock_now() */
+    int64_t sent_at;    /* clock_now(); 0: not yet */
     struct buffer text; /* until the broker has stored it */
     uint64_t sequence;  /* in the stream; 0: not known yet */
+    int64_t stored_at;
     bool is_taken;
     int64_t heard_at; /* of the worker that has it */
     char worker[WIRE_NAME_MAX];
@@ -35,9 +36,12 @@ struct sent_calls {
 int sent_calls_add(struct sent_calls *calls, uint64_t number,
                    const struct environment_name *environment, struct buffer *text);
 
-/* A copy of the text of a call that the broker has not stored, and its environment. 0, -ENOENT or -ENOMEM. */
-int sent_calls_copy_text(struct sent_calls *calls, uint64_t number, struct buffer *text,
-                         const struct environment_name **ret_environment);
+/*
+ * For a call that is about to be sent: a copy of its text, and its environment. 0; -ENOENT: it has ended, or the
+ * broker has stored it; -ENOMEM.
+ */
+int sent_calls_send(struct sent_calls *calls, uint64_t number, struct buffer *text,
+                    const struct environment_name **ret_environment);
 
 /* Where the broker keeps it. False: it has ended. */
 bool sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_t sequence);
@@ -56,8 +60,11 @@ bool sent_calls_take_part(struct sent_calls *calls, uint64_t number, const char 
 bool sent_calls_end(struct sent_calls *calls, uint64_t number, const char *kind,
                     const char *reason);
 
-/* Ends it without a word; *ret_sequence is where the broker may still have it, or 0. */
-bool sent_calls_forget(struct sent_calls *calls, uint64_t number, uint64_t *ret_sequence);
+/* Ends it as refused, unless a worker may run it. False: one may, or it has ended. */
+bool sent_calls_refuse(struct sent_calls *calls, uint64_t number, const char *reason);
+
+/* Ends it without a word. *ret_call is a copy as below. False: it has ended already. */
+bool sent_calls_forget(struct sent_calls *calls, uint64_t number, struct sent_call *ret_call);
 
 /* A copy of the first call with a higher number, without its text and result. False: there is none. */
 bool sent_calls_next(struct sent_calls *calls, uint64_t after, struct sent_call *ret_call);

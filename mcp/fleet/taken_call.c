@@ -15,6 +15,10 @@
 #include <time.h>
 
 #define TICK_MS 100
+#define LEAVE_MS                                                                                   \
+    4000 /* to begin: less than WIRE_ACK_WAIT_S, when another worker gets the message */
+#define DELIVERIES_MIN                                                                             \
+    3 /* WIRE_ACK_WAIT_S apart: a front end that is gone for so long has given up its calls */
 #define HEAD_SIZE 64 /* of a message: the words before the bytes */
 #define INBOX_SIZE (WIRE_SUBJECT_SIZE + 48)
 
@@ -36,12 +40,15 @@ struct taken_call {
     char message[WIRE_SUBJECT_SIZE]; /* of the broker: the subject to acknowledge it */
     struct buffer call;              /* the line for our process */
     struct buffer result;
-    unsigned question; /* the last one; an answer to another is late */
+    unsigned question; /* the last one */
+    unsigned oldest;   /* whose answer counts: those before it were about something else */
+    bool is_waiting;   /* for the answer to the last one */
     int64_t asked_at;  /* clock_now() */
     int64_t heard_at;  /* of its front end */
     int64_t ended_at;  /* the run */
     bool has_nobody;   /* heard the last question */
     size_t part;       /* of the result, that is to be confirmed */
+    size_t part_size;  /* of all but the last */
 };
 
 static int64_t milliseconds_since(int64_t at)
@@ -115,6 +122,7 @@ static void ask(struct taken_call *call, const char *data, size_t length)
     char inbox[INBOX_SIZE];
     call->question++;
     call->asked_at = clock_now();
+    call->is_waiting = true;
     call->has_nobody = false;
     snprintf(inbox, sizeof(inbox), "%s.%" PRIu64 ".%u", call->calls->inbox, call->number,
              call->question);
@@ -127,6 +135,13 @@ static void say_lost(const struct taken_call *call, const char *reason)
     char text[HEAD_SIZE + 256];
     snprintf(text, sizeof(text), WIRE_LOST "%.200s", reason);
     natsConnection_PublishString(call->calls->broker->connection, call->reply, text);
+}
+
+/* What is asked from now on is about something else. */
+static void enter(struct taken_call *call, enum call_state state)
+{
+    call->state = state;
+    call->oldest = call->question + 1;
 }
 
 static void ask_to_begin(struct taken_call *call)
@@ -151,7 +166,7 @@ static void abandon_run(struct taken_call *call)
  */
 static void begin_run(struct taken_call *call, enum answer answer)
 {
-    if (answer == ANSWER_NOBODY && queue_is_first_delivery(call->message)) {
+    if (answer == ANSWER_NOBODY && queue_deliveries(call->message) < DELIVERIES_MIN) {
         end_without_result(call); /* it may be about to reach the broker again */
         return;
     }
@@ -160,7 +175,7 @@ static void begin_run(struct taken_call *call, enum answer answer)
         end_without_result(call);
         return;
     }
-    call->state = CALL_RUNNING;
+    enter(call, CALL_RUNNING);
     call->heard_at = call->asked_at = clock_now();
     if (lines_write(call->call.data, call->call.length) == 0)
         return;
@@ -168,20 +183,11 @@ static void begin_run(struct taken_call *call, enum answer answer)
     end_without_result(call);
 }
 
-static size_t part_size(const struct taken_call *call)
-{
-    return (size_t)natsConnection_GetMaxPayload(call->calls->broker->connection) / 2;
-}
-
 static void send_part(struct taken_call *call)
 {
-    size_t most = part_size(call);
+    size_t most = call->part_size;
     size_t count = (call->result.length + most - 1) / most;
     size_t at = call->part * most;
-    if (at >= call->result.length) {
-        end_call(call);
-        return;
-    }
     OWNED(buffer_release) struct buffer message = BUFFER(most + HEAD_SIZE);
     size_t length = call->result.length - at < most ? call->result.length - at : most;
     if (buffer_format(&message, WIRE_PART "%zu %zu ", call->part, count) == 0 &&
@@ -191,11 +197,38 @@ static void send_part(struct taken_call *call)
         call->asked_at = clock_now(); /* later, when there is memory */
 }
 
+static void begin_delivery(struct taken_call *call)
+{
+    int64_t most = natsConnection_GetMaxPayload(call->calls->broker->connection) / 2;
+    call->part_size = most > 0 ? (size_t)most : 1;
+    call->ended_at = clock_now();
+    enter(call, CALL_DELIVERING);
+    free_place(call->calls);
+    send_part(call);
+}
+
+static void send_next_part(struct taken_call *call)
+{
+    call->part++;
+    enter(call, CALL_DELIVERING);
+    if (call->part * call->part_size < call->result.length)
+        send_part(call);
+    else
+        end_call(call);
+}
+
 /* A front end that nobody hears may be about to reach the broker again, but not for longer. */
 static bool is_undeliverable(const struct taken_call *call)
 {
     int64_t spare = call->has_nobody ? WIRE_CONFIRM_MS - WIRE_RECONNECT_MS : 0;
     return milliseconds_since(call->ended_at) > WIRE_CONFIRM_MS - spare;
+}
+
+/* Its front end, and not only because it has not found the broker again. */
+static bool is_absent(const struct taken_call *call)
+{
+    return milliseconds_since(call->heard_at) > WIRE_ABSENT_MS &&
+           !broker_has_just_returned(call->calls->broker);
 }
 
 static void take_answer(struct taken_call *call, enum answer answer)
@@ -207,14 +240,13 @@ static void take_answer(struct taken_call *call, enum answer answer)
     case CALL_RUNNING:
         if (answer == ANSWER_GO)
             call->heard_at = clock_now();
-        else if (answer == ANSWER_GONE || !broker_has_just_returned(call->calls->broker))
+        else if (answer == ANSWER_GONE || is_absent(call))
             abandon_run(call);
         break;
     case CALL_DELIVERING:
         call->has_nobody = answer == ANSWER_NOBODY;
-        call->part += answer == ANSWER_GO;
         if (answer == ANSWER_GO)
-            send_part(call);
+            send_next_part(call);
         else if (answer == ANSWER_GONE || is_undeliverable(call))
             end_call(call);
         break;
@@ -227,13 +259,13 @@ static void tend_call(struct taken_call *call, bool has_broker)
     int64_t since = milliseconds_since(call->asked_at);
     switch (call->state) {
     case CALL_ASKING:
-        if (since > WIRE_REQUEST_MS)
+        if (since > LEAVE_MS)
             end_without_result(call); /* not known: it is delivered again */
         break;
     case CALL_RUNNING:
         if (milliseconds_since(call->heard_at) > WIRE_ORPHAN_MS)
             abandon_run(call);
-        else if (since >= WIRE_ALIVE_MS && has_broker)
+        else if (since >= (call->is_waiting ? WIRE_REQUEST_MS : WIRE_ALIVE_MS) && has_broker)
             ask(call, WIRE_ALIVE, strlen(WIRE_ALIVE));
         break;
     case CALL_DELIVERING:
@@ -264,15 +296,20 @@ static void *tend_calls(void *data)
     return NULL;
 }
 
-/* INBOX.NUMBER.QUESTION. NULL: it has ended, or the answer is late. */
-static struct taken_call *find_asked(struct taken_calls *calls, const char *subject)
+/* INBOX.NUMBER.QUESTION. NULL: the call has ended, or it was about something else. */
+static struct taken_call *find_asked(struct taken_calls *calls, const char *subject,
+                                     enum answer answer)
 {
     uint64_t number;
     unsigned question;
     if (sscanf(subject + strlen(calls->inbox), ".%" SCNu64 ".%u", &number, &question) != 2)
         return NULL;
     struct taken_call *call = *find(calls, number);
-    return call != NULL && call->question == question ? call : NULL;
+    if (call == NULL || question < call->oldest || question > call->question)
+        return NULL;
+    bool is_last = question == call->question;
+    call->is_waiting = call->is_waiting && !is_last;
+    return is_last || answer != ANSWER_NOBODY ? call : NULL;
 }
 
 static void on_answer(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
@@ -287,7 +324,7 @@ static void on_answer(natsConnection *connection, natsSubscription *subscription
                          : is_go                         ? ANSWER_GO
                                                          : ANSWER_GONE;
     pthread_mutex_lock(&calls->mutex);
-    struct taken_call *call = find_asked(calls, natsMsg_GetSubject(message));
+    struct taken_call *call = find_asked(calls, natsMsg_GetSubject(message), answer);
     if (call != NULL)
         take_answer(call, answer);
     pthread_mutex_unlock(&calls->mutex);
@@ -347,12 +384,14 @@ static int number_call(struct taken_call *call, const char *data, size_t length)
     return json_writer_close(writer);
 }
 
-/* NULL: nobody could be told of its end, or there is no memory. */
+/* NULL: nobody could be told of its end. */
 static struct taken_call *make_call(struct taken_calls *calls, natsMsg *message)
 {
     const char *reply = NULL, *subject = natsMsg_GetReply(message);
     struct taken_call *call = calloc(1, sizeof(*call));
-    if (call == NULL || natsMsgHeader_Get(message, WIRE_REPLY, &reply) != NATS_OK ||
+    if (call == NULL)
+        lines_give_up();
+    if (natsMsgHeader_Get(message, WIRE_REPLY, &reply) != NATS_OK ||
         strlen(reply) >= sizeof(call->reply) || strlen(subject) >= sizeof(call->message)) {
         free(call);
         return NULL;
@@ -395,12 +434,10 @@ void taken_calls_answer(struct taken_calls *calls, uint64_t number, const char *
 {
     pthread_mutex_lock(&calls->mutex);
     struct taken_call *call = *find(calls, number);
-    if (call != NULL && call->state == CALL_RUNNING &&
-        buffer_append(&call->result, line, length) == 0) {
-        call->state = CALL_DELIVERING;
-        call->ended_at = clock_now();
-        free_place(calls);
-        send_part(call);
+    if (call != NULL && call->state == CALL_RUNNING) {
+        if (buffer_append(&call->result, line, length) < 0)
+            lines_give_up();
+        begin_delivery(call);
     }
     pthread_mutex_unlock(&calls->mutex);
 }
@@ -433,8 +470,12 @@ void taken_calls_wait_for_all(struct taken_calls *calls, int64_t milliseconds)
 void taken_calls_lose(struct taken_calls *calls, const char *reason)
 {
     pthread_mutex_lock(&calls->mutex);
-    for (struct taken_call *call = calls->first; call != NULL; call = call->next)
-        if (call->state != CALL_DELIVERING)
-            say_lost(call, reason);
+    for (struct taken_call *call = calls->first, *after; call != NULL; call = after) {
+        after = call->next;
+        if (call->state != CALL_RUNNING)
+            continue;
+        say_lost(call, reason);
+        end_without_result(call);
+    }
     pthread_mutex_unlock(&calls->mutex);
 }

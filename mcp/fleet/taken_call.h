@@ -52,7 +52,7 @@ void taken_calls_stop(struct taken_calls *calls);
 /* Waits until every call has its confirmed result, at most so long. */
 void taken_calls_wait_for_all(struct taken_calls *calls, int64_t milliseconds);
 
-/* Tells the front ends of all calls without a result that they are lost. */
+/* Tells the front ends of calls that run that they are lost. What has not begun is delivered to another worker. */
 void taken_calls_lose(struct taken_calls *calls, const char *reason);
 
 #endif

@@ -245,6 +245,7 @@ int taker_run(struct broker *broker, unsigned places, struct fault *fault)
         drain(&calls);
     else
         taken_calls_lose(&calls, "its worker has ended");
+    taken_calls_wait_for_all(&calls, WIRE_REQUEST_MS); /* for results on their way */
     natsConnection_FlushTimeout(broker->connection, WIRE_REQUEST_MS);
     return is_drained ? 0 : fault_set(fault, EPIPE, "the worker has ended");
 }

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define PERIOD_MS 250
-#define UNSTORED_MS 5000 /* until a call that the broker has not confirmed is lost */
+#define UNSTORED_MS 5000 /* until a call that the broker has not confirmed is refused */
 #define UNTAKEN_MS 1000 /* until it is asked who has the image */
 
 static int64_t milliseconds_since(int64_t at)
@@ -35,11 +35,21 @@ void watch_explain_missing(const struct broker *broker, const struct environment
               broker->options->pool, environment->image, environment->text, environment->image);
 }
 
-/* Refuses it if the broker still had it; otherwise a worker has taken it just now. */
+/* Unless a worker has been told that it may run it. */
 static void refuse(struct watch *watch, const struct sent_call *call, const char *reason)
 {
-    if (call->sequence != 0 && queue_delete(watch->broker, call->sequence))
-        sent_calls_end(watch->calls, call->number, "refused", reason);
+    if (sent_calls_refuse(watch->calls, call->number, reason) && call->sequence != 0)
+        queue_delete(watch->broker, call->sequence, call->stored_at);
+}
+
+/* Sent, but the broker has not said that it has it. */
+static void look_at_unstored(struct watch *watch, const struct sent_call *call)
+{
+    char denial[BROKER_DENIAL_MAX];
+    if (broker_has_denied(watch->broker, call->sent_at, denial))
+        refuse(watch, call, denial);
+    else if (milliseconds_since(call->sent_at) > UNSTORED_MS)
+        refuse(watch, call, "the broker did not confirm it in time");
 }
 
 static void look_at_queued(struct watch *watch, const struct sent_call *call)
@@ -47,13 +57,7 @@ static void look_at_queued(struct watch *watch, const struct sent_call *call)
     const struct broker_options *options = watch->broker->options;
     size_t index = (size_t)(call->environment - options->environments);
     int64_t age = milliseconds_since(call->sent_at) - WIRE_QUEUE_AGE_S * 1000;
-    char denial[BROKER_DENIAL_MAX];
-    if (call->sequence == 0 && broker_has_denied(watch->broker, call->sent_at, denial)) {
-        sent_calls_end(watch->calls, call->number, "refused", denial);
-    } else if (call->sequence == 0 && milliseconds_since(call->sent_at) > UNSTORED_MS) {
-        sent_calls_end(watch->calls, call->number, "lost",
-                       "the broker did not confirm it: it may have run in part");
-    } else if (age > 2 * WIRE_ACK_WAIT_S * 1000) {
+    if (age > 2 * WIRE_ACK_WAIT_S * 1000) {
         sent_calls_end(watch->calls, call->number, "lost", "the broker has it no more");
     } else if (age > 0) {
         refuse(watch, call, "no worker has taken it in 10 minutes");
@@ -100,7 +104,7 @@ static void look_at_stream(struct watch *watch)
     watch->checked_at = reconnected_at;
     struct sent_call call = {0};
     while (is_new && sent_calls_next(watch->calls, call.number, &call))
-        if (!call.is_taken && call.sent_at < reconnected_at)
+        if (!call.is_taken && call.sent_at != 0 && call.sent_at < reconnected_at)
             sent_calls_end(watch->calls, call.number, "lost",
                            "the broker was started anew, and has forgotten what waited: it may "
                            "have run in part");
@@ -118,8 +122,10 @@ static void look(struct watch *watch)
                            "the broker has been gone for 10 s: it may have run in part");
         else if (gone == 0 && call.is_taken)
             look_at_taken(watch, &call);
-        else if (gone == 0)
+        else if (gone == 0 && call.sequence != 0)
             look_at_queued(watch, &call);
+        else if (gone == 0 && call.sent_at != 0)
+            look_at_unstored(watch, &call);
     }
 }
 

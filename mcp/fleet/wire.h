@@ -42,6 +42,7 @@
 #define WIRE_ALIVE_MS 1000
 #define WIRE_SILENCE_MS 5000 /* of a worker, until its calls are lost */
 #define WIRE_RECONNECT_MS 10000 /* without a broker, until calls are lost */
+#define WIRE_ABSENT_MS 3000 /* without a front end that hears it, until a run is killed */
 #define WIRE_ORPHAN_MS 15000 /* without an answer of the front end, until a run is killed */
 #define WIRE_CONFIRM_MS 30000 /* for a result to be confirmed */
 #define WIRE_DRAIN_MS 30000 /* for runs to end, once a worker is to stop */

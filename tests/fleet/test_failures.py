@@ -6,8 +6,10 @@ import os
 import signal
 import time
 
+import pytest
+
 from support.batch import line_of
-from support.nats import PATIENCE
+from support.nats import PATIENCE, Passage
 from support.sample import sample_of
 from support.sandbox import descendants_of
 
@@ -49,7 +51,7 @@ def check_answers(results, count, directory):
     begun = times_begun(directory)
     assert not begun or max(begun.values()) == 1
     outcomes = collections.Counter(result.get("outcome", "refused") for result in results)
-    assert set(outcomes) <= {"exited", "lost"}, outcomes
+    assert set(outcomes) <= {"exited", "lost"}, results
     return outcomes
 
 
@@ -103,6 +105,24 @@ def test_a_call_that_nobody_took_is_delivered_again(start, start_worker, client,
     began = time.monotonic()
     assert batch.end() == 0
     assert time.monotonic() - began < 12 and len(os.listdir(place)) == 1
+
+
+@pytest.mark.parametrize("seconds, lost", [(1.5, 0), (7, 1)])
+def test_a_front_end_that_loses_its_way_to_the_broker_finds_its_calls(start, start_worker, broker, client, stack, tmp_path, seconds, lost):
+    """Those that wait are run later, and one that runs survives 3 s. The others notice nothing."""
+    passage, place = Passage(broker), tmp_path / "marks"
+    stack.callback(passage.cut)
+    place.mkdir()
+    start_worker("--parallel", "1", *mounted(tmp_path))
+    batch = start("--parallel", "4", url=passage.url)
+    batch.write(*marked_calls(place, 4, 4 if lost else 2))
+    wait_until(lambda: len(os.listdir(place)) == 1 and client.queued() == 3)
+    time.sleep(0.5)  # for the broker's confirmation
+    passage.cut()
+    time.sleep(seconds)
+    passage.open()
+    batch.wait_for(4)
+    assert check_answers(batch.results, 4, place)["lost"] <= lost
 
 
 def test_a_call_that_is_delivered_twice_runs_once(start, start_worker, client, tmp_path):

@@ -9,6 +9,7 @@ import pathlib
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 PATIENCE = 20
@@ -50,6 +51,41 @@ class Broker:
     def stop(self):
         if self.process.poll() is None:
             self.kill()
+
+
+class Passage:
+    """A way to a broker that can be cut, for those who take it."""
+
+    def __init__(self, broker):
+        self.target, self.port, self.sockets = broker.port, free_port(), []
+        self.url = f"nats://127.0.0.1:{self.port}"
+        self.open()
+
+    def open(self):
+        listener = socket.create_server(("127.0.0.1", self.port))
+        self.sockets = [listener]
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def _accept(self, listener):
+        with contextlib.suppress(OSError):
+            while True:
+                here, _ = listener.accept()
+                there = socket.create_connection(("127.0.0.1", self.target))
+                self.sockets += [here, there]
+                for source, sink in ((here, there), (there, here)):
+                    threading.Thread(target=self._pass, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def _pass(source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+
+    def cut(self):
+        for one in self.sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
 
 
 class Client:

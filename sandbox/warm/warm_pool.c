@@ -198,10 +198,13 @@ static bool awaits_template(const struct warm_kind *kind)
     return kind->is_forked && !is_ready(kind);
 }
 
+/* While the owner is busy, too, a fork may be made ahead: a run that finds none has one made for it. */
 static struct warm_kind *wanting(const struct warm_pool *pool)
 {
+    bool is_idle = pool->may_fill(pool);
     struct warm_kind *kind = pool->kinds;
-    while (kind != NULL && (kind->failed || kind->count >= size_of(kind) || awaits_template(kind)))
+    while (kind != NULL && (kind->failed || kind->count >= size_of(kind) || awaits_template(kind) ||
+                            (!is_idle && !is_ready(kind))))
         kind = kind->next;
     return kind;
 }
@@ -210,7 +213,7 @@ static void on_fill(struct loop_timer *timer)
 {
     struct warm_pool *pool = container_of(timer, struct warm_pool, fill);
     struct warm_kind *kind = wanting(pool);
-    if (kind == NULL || !pool->may_fill(pool) || meminfo_read().is_low)
+    if (kind == NULL || meminfo_read().is_low)
         return;
     kind_add(kind);
     warm_pool_wake(pool);

@@ -21,20 +21,8 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", 5))
 AT_ONCE = (1, 2, 8)
 LATENCY_CALLS = 40
 IMAGE = "python"
-PROGRAMS = {"print(1)": ("print(1)", 100, ()),
+PROGRAMS = {"print(1)": ("print(1)", 200, ()),
             "numpy, pandas": ("import numpy, pandas; print(1)", 10, ("--preload", "numpy,pandas"))}
-
-
-def seconds_of_calls(server, code, times, at_once):
-    """As a client that has so many calls under way."""
-    begin, waiting = time.perf_counter(), []
-    while times > 0 or waiting:
-        while times > 0 and len(waiting) < at_once:
-            waiting.append(server.start_call("run_python_code", code))
-            times -= 1
-        result = server.answer(waiting.pop(0))["result"]
-        assert server.text_of(result) == "1", result
-    return time.perf_counter() - begin
 
 
 def private_kilobytes(pid):
@@ -48,14 +36,17 @@ def waiting_kilobytes(server):
 
 
 def measure(bare, servers, code, times):
+    """By a client that costs as little as one can."""
     rows = {}
+    for server in servers.values():
+        server.seconds(code)
     for at_once in AT_ONCE:
         rounds = []
         for _ in range(ROUNDS):
             took = {"bare": bare.seconds(code, times, at_once)}
             for name, server in servers.items():
-                server.wait_ready()
-                took[name] = seconds_of_calls(server, code, times, at_once)
+                server.ready()
+                took[name] = server.seconds(code, times, at_once)
             rounds.append(took)
         rows[at_once] = {f"{name}_rate": statistics.median(times / took[name] for took in rounds) for name in rounds[0]}
         rows[at_once].update({f"{name}_ratio": statistics.median(took["bare"] / took[name] for took in rounds)
@@ -69,7 +60,9 @@ def latencies(servers, code):
     for _ in range(LATENCY_CALLS):
         for name, server in servers.items():
             server.wait_ready()
-            times[name].append(1000 * seconds_of_calls(server, code, 1, 1))
+            begin = time.perf_counter()
+            assert server.text_of(server.call("run_python_code", code)) == "1"
+            times[name].append(1000 * (time.perf_counter() - begin))
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 
@@ -78,10 +71,13 @@ def main():
     found = {"rounds": ROUNDS, "calls": {}, "ms": {}, "waiting_kb": {}}
     print(f"calls a second, and multiples of bare interpreters; medians of {ROUNDS} rounds:")
     for name, (code, times, options) in PROGRAMS.items():
+        callers = {"pool": Calls("run_python_code", 2, *options), "template": Calls("run_python_code", 2, "--template", "auto", *options)}
+        rows = found["calls"][name] = measure(bare, callers, code, times)
+        for caller in callers.values():
+            caller.server.stop()
         servers = {"pool": WarmServer(*options), "template": TemplateServer(*options)}
         for server in servers.values():
             server.prime()
-        rows = found["calls"][name] = measure(bare, servers, code, times)
         for at_once, row in rows.items():
             print(f"  {name:14} {at_once} at once: bare {row['bare_rate']:6.1f}, pool {row['pool_rate']:6.1f} "
                   f"({row['pool_ratio']:.2f}), template {row['template_rate']:6.1f} ({row['template_ratio']:.2f})", flush=True)
@@ -104,6 +100,6 @@ if __name__ == "__main__":
     os.environ["CODE_SANDBOX_BUILD"] = sys.argv[1]
     from bench import picture
     from bench.bare import Bare
-    from bench.bench_calls import tree_of
+    from bench.bench_calls import Calls, tree_of
     from waiting import TemplateServer, WarmServer
     main()

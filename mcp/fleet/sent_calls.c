@@ -184,10 +184,11 @@ static bool end(struct sent_call *call, const char *kind, const char *reason)
     struct json_writer *writer = NULL;
     if (call == NULL)
         return false;
-    OWNED_MEMORY char *plain = strdup(reason); /* a worker may have written it: untrusted */
-    if (plain == NULL || json_writer_open(&line, &writer) < 0)
-        lines_give_up();
+    char plain[FAULT_TEXT_MAX]; /* a worker may have written it: untrusted */
+    snprintf(plain, sizeof(plain), "%s", reason);
     utf8_make_plain(plain, false);
+    if (json_writer_open(&line, &writer) < 0)
+        lines_give_up();
     json_begin_object(writer);
     json_number_member(writer, "id", (int64_t)call->number);
     json_text_member(writer, kind, plain);

@@ -36,6 +36,15 @@ def png_with(text):
             + chunk(b"IEND", b""))
 
 
+def remove_ipc(key, queue):
+    """What this user has by the names, of the System V and of POSIX."""
+    shm, sem, msg = libc.shmget(key, ctypes.c_size_t(0), 0), libc.semget(key, 0, 0), libc.msgget(key, 0)
+    libc.shmctl(shm, IPC_RMID, None)
+    libc.semctl(sem, 0, IPC_RMID)
+    libc.msgctl(msg, IPC_RMID, None)
+    libc.mq_unlink(queue.encode())
+
+
 class Bait:
     def __init__(self, directory):
         self.token = f"secret-{secrets.token_hex(8)}"
@@ -92,9 +101,9 @@ class Bait:
     def open_ipc(self):
         self.key = int.from_bytes(os.urandom(3), "big") + 1
         flags = IPC_CREAT | IPC_EXCL | 0o666
-        self.shm = check(libc.shmget(self.key, ctypes.c_size_t(4096), flags))
-        self.sem = check(libc.semget(self.key, 1, flags))
-        self.msg = check(libc.msgget(self.key, flags))
+        check(libc.shmget(self.key, ctypes.c_size_t(4096), flags))
+        check(libc.semget(self.key, 1, flags))
+        check(libc.msgget(self.key, flags))
         self.queue = f"/bait-{os.getpid()}-{self.key}"
         self.queue_fd = check(libc.mq_open(self.queue.encode(), os.O_RDWR | os.O_CREAT, 0o666, None))
         self.shared_file = pathlib.Path(f"/dev/shm/{self.token}")
@@ -147,11 +156,8 @@ class Bait:
     def close(self):
         for sock in self.sockets:
             sock.close()
-        libc.shmctl(self.shm, IPC_RMID, None)
-        libc.semctl(self.sem, 0, IPC_RMID)
-        libc.msgctl(self.msg, IPC_RMID, None)
         os.close(self.queue_fd)
-        libc.mq_unlink(self.queue.encode())
+        remove_ipc(self.key, self.queue)
         self.shared_file.unlink()
         self.process.kill()
         self.process.wait()

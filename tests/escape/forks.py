@@ -6,6 +6,7 @@ import secrets
 import sys
 
 from attempt import call_numbers, snippet_of
+from bait import remove_ipc
 from served import word_of
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "warm"))
@@ -124,6 +125,11 @@ class ForkJail:
     def is_whole(self):
         """Neither the template nor the other fork has been harmed."""
         return self.is_beside_another() and (not self.is_forked or self.server.templates() == self.templates)
+
+    def stop(self):
+        """Also what the other fork has put out of its jail, where a wall is away."""
+        self.server.stop()
+        remove_ipc(self.key, f"/bait{self.key}")
 
     def say(self, attempt, twin=False):
         known = {"tokens": self.tokens, "key": self.key, "port": self.port, "name": f"bait{self.key}"}

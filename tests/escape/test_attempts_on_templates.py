@@ -20,13 +20,13 @@ def jail_with(tmp_path_factory):
     def jail_of(modules):
         if modules not in made:
             while made:
-                made.popitem()[1].server.stop()
+                made.popitem()[1].stop()
             made[modules] = ForkJail(tokens, modules=modules, is_forked=not modules, environment=environment)
         return made[modules]
 
     yield jail_of
     for jail in made.values():
-        jail.server.stop()
+        jail.stop()
 
 
 @pytest.mark.parametrize("name", ATTEMPTS)

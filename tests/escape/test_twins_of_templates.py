@@ -49,6 +49,11 @@ class Templates(Servers):
             self.now = wanted
         return self.jail
 
+    def close(self):
+        if self.jail is not None:
+            self.jail.stop()
+            self.jail = self.now = None
+
     def start(self, modules, may_share):
         environment = environment_of(**self.altered.environment(), CONTAINER_IMAGE=IMAGE, CONTAINER_LANGUAGE="python")
         return ForkJail(self.tokens, modules=modules, is_forked=may_share or not modules, program=self.altered.program,

@@ -4,7 +4,7 @@ The roles are server, template, and init and program of the fork, up to what tak
 that the server starts because there is no fork is let alone.
 """
 
-from warm_tracer import AHEAD, WarmTracer
+from warm_tracer import AHEAD, KILL, WarmTracer
 
 from support.tracer import INTERRUPT, OPTIONS, SEIZE, parent_of, ptrace
 
@@ -42,7 +42,17 @@ class TemplateTracer(WarmTracer):
     def enter(self, pid, number, first):
         if self.now is None and self.role_of(pid) == "server" and self.names.get(number) == FIRST_OF_A_FORK:
             super().begin(AHEAD)
-        super().enter(pid, number, first)
+        if not self.is_answer(pid, number, first):
+            super().enter(pid, number, first)
+
+    def is_answer(self, pid, number, first):
+        """To the call before, which may come while the next fork is made."""
+        return self.now == AHEAD and (self.role_of(pid), self.names.get(number), first) == ("server", "write", 1)
+
+    def waits(self):
+        """A program whose init has been killed may not have ended yet."""
+        is_doomed = self.injected and self.fault.error == KILL and self.fault.call.role == "init"
+        return not is_doomed and super().waits()
 
     def leave(self, pid):
         super().leave(pid)

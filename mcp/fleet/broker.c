@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define RECONNECT_WAIT_MS 200
 #define CREDENTIALS_MAX 16384
@@ -102,6 +103,12 @@ int64_t broker_reconnected_at(struct broker *broker)
     int64_t at = broker->reconnected_at;
     pthread_mutex_unlock(&broker->mutex);
     return at;
+}
+
+void broker_pause(long milliseconds)
+{
+    const struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    nanosleep(&pause, NULL);
 }
 
 bool broker_has_just_returned(struct broker *broker)

@@ -60,6 +60,9 @@ int64_t broker_reconnected_at(struct broker *broker);
 /* Others may not have found it again yet. */
 bool broker_has_just_returned(struct broker *broker);
 
+/* Waits, before the broker is asked again. */
+void broker_pause(long milliseconds);
+
 /* Whether the broker has since then denied something to this user, and what, in its words. */
 bool broker_has_denied(struct broker *broker, int64_t since,
                        char ret_text[static BROKER_DENIAL_MAX]);

@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define PAUSE_MS 50
 #define READY "{\"ready\":true}"
@@ -79,18 +78,12 @@ static const struct environment_name *find_environment(const struct caller *call
     return NULL;
 }
 
-static void pause_ms(long milliseconds)
-{
-    const struct timespec pause = {0, milliseconds * 1000000};
-    nanosleep(&pause, NULL);
-}
-
 /* A broker that has gone just now may come back. */
 static bool wait_for_broker(struct caller *caller)
 {
     int64_t gone;
     while ((gone = broker_gone_ms(caller->broker)) > 0 && gone < WIRE_RECONNECT_MS)
-        pause_ms(PAUSE_MS);
+        broker_pause(PAUSE_MS);
     return gone == 0;
 }
 
@@ -131,7 +124,7 @@ static void send_call(struct caller *caller, uint64_t number,
     if (ensure_worker(caller, environment, &fault) == 0 &&
         publisher_send(&caller->publisher, number, &fault) == 0)
         return;
-    sent_calls_end(&caller->calls, number, "refused", fault.text);
+    sent_calls_refuse(&caller->calls, number, fault.text);
 }
 
 static void cancel(struct caller *caller, uint64_t number)

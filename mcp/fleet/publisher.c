@@ -9,19 +9,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define OVERHEAD_MAX 1024 /* of a message: subject and headers */
 #define PAUSE_MS 50
 #define WAIT_MS 1000
 #define STORED "stored"
 #define SUBJECT_SIZE (WIRE_SUBJECT_SIZE + 32) /* INBOX.stored.NUMBER */
-
-static void pause_ms(long milliseconds)
-{
-    const struct timespec pause = {0, milliseconds * 1000000};
-    nanosleep(&pause, NULL);
-}
 
 uint64_t publisher_number_of(const natsMsg *message)
 {
@@ -69,7 +62,7 @@ static void pause_once(struct publisher *publisher)
 {
     if (clock_now() - publisher->paused_at < PAUSE_MS * NANOSECONDS_PER_MILLISECOND)
         return;
-    pause_ms(PAUSE_MS);
+    broker_pause(PAUSE_MS);
     publisher->paused_at = clock_now();
 }
 
@@ -168,5 +161,5 @@ static bool has_unstored(struct sent_calls *calls)
 void publisher_wait(struct publisher *publisher)
 {
     for (int waited = 0; waited < WAIT_MS && has_unstored(publisher->calls); waited += PAUSE_MS)
-        pause_ms(PAUSE_MS);
+        broker_pause(PAUSE_MS);
 }

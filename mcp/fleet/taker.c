@@ -17,12 +17,6 @@
 #define PAUSE_MS 100 /* after an error of the broker */
 #define FETCHES_MAX 10 /* without a message, until the consumer is looked at */
 
-static void pause_ms(long milliseconds)
-{
-    const struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};
-    nanosleep(&pause, NULL);
-}
-
 /* One environment's calls, by a thread of its own. */
 struct fetcher {
     struct taken_calls *calls;
@@ -68,7 +62,7 @@ static void *fetch(void *data)
         /* The broker is gone, or has been started anew without its queue. */
         natsSubscription_Destroy(subscription);
         subscription = NULL;
-        pause_ms(PAUSE_MS);
+        broker_pause(PAUSE_MS);
     }
     natsSubscription_Destroy(subscription);
     return NULL;
@@ -128,7 +122,7 @@ static void *keep_queue(void *data)
         int64_t reconnected_at = broker_reconnected_at(broker);
         if (reconnected_at != kept_at && queue_ensure(broker, NULL) == 0)
             kept_at = reconnected_at;
-        pause_ms(PAUSE_MS);
+        broker_pause(PAUSE_MS);
     }
     return NULL;
 }

@@ -5,6 +5,7 @@ it cannot be told to fail in one of them: server, init, network (which init has 
 """
 
 import collections
+import contextlib
 import ctypes
 import errno
 import os
@@ -12,6 +13,7 @@ import pathlib
 import platform
 import signal
 import struct
+import time
 from typing import NamedTuple
 
 CAN_INJECT = platform.machine() == "x86_64"  # the registers below are its
@@ -61,6 +63,26 @@ def parent_of(pid):
     return int(next(line.split()[1] for line in lines if line.startswith("PPid:")))
 
 
+def end_traced(server, deadline=30):
+    """Kills the server and all else that this process traces, even what is held before it could be seen.
+
+    Popen.kill() would take the news of a stop for that of the end.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(server, signal.SIGKILL)
+    end = time.monotonic() + deadline
+    while time.monotonic() < end:
+        try:
+            pid, status = os.waitpid(-1, WALL | os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            time.sleep(0.002)
+        elif os.WIFSTOPPED(status):
+            os.kill(pid, signal.SIGKILL)
+    raise AssertionError(f"in {deadline} s, not all that was traced has ended")
+
+
 class Tracer:
     """Attached to a server that waits for input; `run()` follows it through one run."""
 
@@ -76,6 +98,7 @@ class Tracer:
         self.others = set()  # traced processes of the jail
         self.counts = collections.Counter()
         self.failing = set()  # processes inside the call that is to fail
+        self.inside = {}  # the name of the call that each has entered
         ptrace(SEIZE, server, data=OPTIONS)
         ptrace(INTERRUPT, server)
 
@@ -113,10 +136,12 @@ class Tracer:
     def at_syscall(self, pid):
         kind, number, *arguments = syscall_info(pid)
         if kind == ENTRY:
+            self.inside[pid] = self.names.get(number)
             self.enter(pid, number, arguments[0])
             if self.role_of(pid) == "server":
                 self.writing = self.names.get(number) == "write" and arguments[0] == 1
         elif kind == EXIT:
+            self.inside.pop(pid, None)
             self.leave(pid)
             if self.role_of(pid) == "server" and self.writing:
                 self.answered = True

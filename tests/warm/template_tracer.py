@@ -54,6 +54,10 @@ class TemplateTracer(WarmTracer):
         is_doomed = self.injected and self.fault.error == KILL and self.fault.call.role == "init"
         return not is_doomed and super().waits()
 
+    def is_lost(self):
+        """The template was replaced, since its forks took too long."""
+        return self.template in self.gone and not self.injected
+
     def leave(self, pid):
         super().leave(pid)
         self.went_on = self.went_on or self.counts["program", "close_range"] == CLOSES_OF_PROGRAM

@@ -57,7 +57,6 @@ class TracedForks(Traced):
         try:
             return self.run_once(phase, fault, code, tracing)
         except (AssertionError, ProcessLookupError):
-            self.server.kill()
             self.renew()
             return self.run_once(phase, fault, code, tracing)
 

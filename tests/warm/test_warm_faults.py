@@ -17,12 +17,13 @@ from warm_tracer import AHEAD, HAND_OVER, KILL, WarmTracer
 from support import sample, sanitizer
 from support.mcp_client import environment_of
 from support.sandbox import descendants_of
-from support.tracer import CAN_INJECT, Call, Fault
+from support.tracer import CAN_INJECT, Call, Fault, end_traced
 
 MARK = "it runs"
 CODE = f"print('it ' + '{MARK.split()[1]}')\n"
 HOLD_SECONDS = 2.2  # twice as long as from one look at what waits to the next
 SETTLE_SECONDS = 5
+SETTLED_SECONDS = 0.05
 ATTEMPTS_TO_BE_EARLY = 10
 LONG = CODE + "# long\n" * 100_000  # more than the FIFO takes at once
 
@@ -60,16 +61,33 @@ class Traced:
         self.server.result("ping")
         return len(os.listdir(f"/proc/{self.server.process.pid}/fd"))
 
+    def settled_descriptors(self):
+        """The number that stays: of one that waits already, the server may not have been told all."""
+        last = None
+        while (count := self.descriptors()) != last:
+            last = count
+            time.sleep(SETTLED_SECONDS)
+        return count
+
     def descriptors_are_left(self, before):
         """Whether there are more than before, and stay: one that is being made has some of its own."""
         deadline = time.monotonic() + SETTLE_SECONDS
-        while self.descriptors() > before and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return self.descriptors() > before
+        while self.descriptors() > before:
+            if time.monotonic() > deadline:
+                return True
+            time.sleep(SETTLED_SECONDS)
+        return False
 
     def run(self, phase, fault=None, code=CODE, tracing=WarmTracer):
         """The tracer; whether what was made ahead waited in the end; the result, None if it ended."""
         self.descriptors()  # so that nothing of what was before is in it
+        try:
+            return self.trace(phase, fault, code, tracing)
+        except (AssertionError, ProcessLookupError):
+            end_traced(self.server.process.pid)
+            raise
+
+    def trace(self, phase, fault, code, tracing):
         process = self.server.process
         tracer = tracing(process.pid, self.names, phase, fault)
         first = self.server.start_call("run_python_code", "")
@@ -92,6 +110,7 @@ class Traced:
             result = self.server.answer("traced")["result"]
         else:
             process.returncode = ended
+            end_traced(process.pid)
         return tracer, waited, result
 
 
@@ -141,7 +160,7 @@ def is_made(traced, call, phase, code):
 
 def complaint_of(traced, phase, fault, code=CODE):
     """What is wrong when that call fails, or None."""
-    descriptors = traced.descriptors()
+    descriptors = traced.settled_descriptors()
     tracer, waited, result = run_into(traced, phase, fault, code)
     if result is None:
         traced.renew()

@@ -95,6 +95,7 @@ class WarmTracer(Tracer):
         last = time.monotonic()
         while not done():
             assert time.monotonic() < end, "a traced run does not end"
+            assert not self.is_lost(), "what is traced is not the one that is used"
             if self.has_failed_ahead() and (self.fault.call.role != "server" or
                                             time.monotonic() > last + QUIET_SECONDS):
                 return None
@@ -116,11 +117,17 @@ class WarmTracer(Tracer):
                 pass  # killed meanwhile
         return None
 
+    def is_lost(self):
+        """It cannot come to what is waited for."""
+        return False
+
     def has_failed_ahead(self):
         return self.now == AHEAD and self.injected and not self.others
 
     def waits(self):
-        return self.program in self.others and waits_for_its_code(self.program)
+        """The program for its code, and init for the word to hand it over: before, init may still fail."""
+        return (self.program in self.others and self.inside.get(self.init) == "poll" and
+                waits_for_its_code(self.program))
 
     def let_go(self):
         """Of all that is still traced."""

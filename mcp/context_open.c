@@ -24,8 +24,7 @@ int context_open(struct context *context, const struct settings *settings, struc
         .patches = patch_queue_of(&context->loop, hold_for_patches, context),
         .directory = {settings->files_dir, false},
     };
-    context->launcher.warm = settings->engine.warm;
-    context->launcher.has_templates = true;
+    launcher_prewarm(&context->launcher);
     int r = loop_open(&context->loop);
     if (r < 0)
         return fault_set(fault, -r, "starting the server: %m");

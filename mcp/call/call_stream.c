@@ -305,8 +305,8 @@ int call_stream_open(struct call_stream *stream, struct loop *loop,
     int r = call_site_open(&stream->site, loop, options->settings, options->fleet, fault);
     if (r < 0)
         return r;
-    /* Servers elsewhere wait for each answer. */
-    stream->site.launcher.warm = options->is_worker ? options->settings->engine.warm : 0;
+    if (options->is_worker) /* servers elsewhere wait for each answer */
+        launcher_prewarm(&stream->site.launcher);
     r = channel_open(&stream->channel, loop, options->input_fd, options->output_fd,
                      &stream->observer);
     if (r < 0)

@@ -200,14 +200,16 @@ static void print_template(const struct examination *examination)
 {
     const struct template_finding *finding = &examination->template;
     char text[256];
-    if (examination->settings->template != SWITCH_AUTO)
+    if (examination->is_refused)
         return;
-    if (finding->works)
+    if (finding->is_off)
+        snprintf(text, sizeof(text), "%s", finding->reason);
+    else if (finding->works)
         snprintf(text, sizeof(text), "a program ran in a fork in %.1f ms",
                  milliseconds_of(finding->run_ns));
     else
         snprintf(text, sizeof(text), "%s: each sandbox is started", finding->reason);
-    print_finding(finding->works ? VERDICT_OK : VERDICT_WEAK, "template", text);
+    print_finding(finding->works || finding->is_off ? VERDICT_OK : VERDICT_WEAK, "template", text);
 }
 
 static void print_conclusion(const struct examination *examination)

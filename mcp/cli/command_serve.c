@@ -76,9 +76,8 @@ static int execute_http(int argc, char **argv)
 {
     OWNED_MEMORY char *program = NULL;
     if (helpers_find(HTTP_PROGRAM, "mcp", &program) < 0) {
-        log_note(HTTP_PROGRAM
-                 " is not installed: it is built where libmicrohttpd is there (Debian: "
-                 "libmicrohttpd-dev)");
+        log_note(HTTP_PROGRAM " is not installed: install the package " HTTP_PROGRAM
+                              ", or build from source with libmicrohttpd");
         return EXIT_FAILED;
     }
     OWNED_MEMORY char **arguments = calloc((size_t)argc + 2, sizeof(*arguments));

@@ -1,6 +1,7 @@
 #include "mcp/cli/doctor_profiles.h"
 
 #include "mcp/base/helpers.h"
+#include "mcp/cli/serve.h"
 #include "sandbox/base/owned.h"
 #include "seccomp-profiles/container-profile.h"
 
@@ -26,20 +27,27 @@ static void print_apparmor_profile(const char *name, const char *path)
     printf("\" flags=(unconfined) {\n  userns,\n\n  include if exists <local/%s>\n}\n", name);
 }
 
-/* Both programs make sandboxes. A profile with this flag confines nothing. */
+/* The real path of a program that was installed with this one; owned. NULL with errno. */
+static char *path_of(const char *program, const char *folder)
+{
+    OWNED_MEMORY char *found = NULL;
+    int r = helpers_find(program, folder, &found);
+    errno = -r;
+    return r == 0 ? realpath(found, NULL) : NULL;
+}
+
+/* All of these programs make sandboxes. A profile with this flag confines nothing. */
 static int print_apparmor(struct fault *fault)
 {
     char own[PATH_MAX];
-    OWNED_MEMORY char *found = NULL;
     ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
     if (length < 0)
         return fault_set(fault, errno, "cannot find this program: /proc/self/exe: %m");
     own[length] = '\0';
-    int r = helpers_find(IMAGE_PROGRAM, "images", &found);
-    OWNED_MEMORY char *image_program = r == 0 ? realpath(found, NULL) : NULL;
+    OWNED_MEMORY char *image_program = path_of(IMAGE_PROGRAM, "images");
     if (image_program == NULL)
-        return fault_set(fault, r < 0 ? -r : errno,
-                         "cannot find the program " IMAGE_PROGRAM ": %m");
+        return fault_set(fault, errno, "cannot find the program " IMAGE_PROGRAM ": %m");
+    OWNED_MEMORY char *http_program = path_of(HTTP_PROGRAM, "mcp");
     puts("# Lets code-sandbox-mcp make sandboxes where AppArmor keeps user namespaces from other "
          "programs.\n"
          "# /etc/apparmor.d/code-sandbox-mcp; then: sudo apparmor_parser -r "
@@ -48,6 +56,8 @@ static int print_apparmor(struct fault *fault)
          "include <tunables/global>");
     print_apparmor_profile("code-sandbox-mcp", own);
     print_apparmor_profile(IMAGE_PROGRAM, image_program);
+    if (http_program != NULL)
+        print_apparmor_profile(HTTP_PROGRAM, http_program);
     return 0;
 }
 

@@ -11,20 +11,19 @@
 /* What rules it out; NULL: nothing that is known before it is tried. */
 static const char *reason_against(const struct settings *settings)
 {
-    return settings->engine.warm == 0              ? "--warm 0 prewarms no sandbox"
-           : settings->network.mode != NETWORK_OFF ? "it does not go with --network"
-           : settings->profile != NULL             ? "it does not go with --seccomp-profile"
-           : settings->folders.count > 0           ? "it does not go with --mount"
-           : settings->engine.tier != TIER_F       ? "it needs a host that allows tier F"
+    return settings->template == SWITCH_OFF        ? "off"
+           : settings->engine.warm == 0            ? "off: it cannot have --warm 0"
+           : settings->network.mode != NETWORK_OFF ? "off: it cannot have --network"
+           : settings->profile != NULL             ? "off: it cannot have --seccomp-profile"
+           : settings->folders.count > 0           ? "off: it cannot have --mount"
+           : settings->engine.tier != TIER_F       ? "off: it needs tier F"
                                                    : NULL;
 }
 
 void template_probe_prepare(struct launcher *launcher)
 {
-    if (launcher->settings->template != SWITCH_AUTO || reason_against(launcher->settings) != NULL)
-        return;
-    launcher->has_templates = true;
-    launcher->warm = PREWARMED;
+    launcher->has_templates = reason_against(launcher->settings) == NULL;
+    launcher->warm = launcher->has_templates ? PREWARMED : 0;
 }
 
 static void run(struct template_probe *probe);
@@ -70,13 +69,15 @@ static void run(struct template_probe *probe)
 void template_probe_start(struct template_probe *probe)
 {
     probe->again = (struct loop_timer){.fire = run_again};
-    probe->finding->reason = reason_against(probe->launcher->settings);
-    if (probe->finding->reason == NULL && probe->finding->language == NULL)
-        probe->finding->reason = "there is no Python to fork";
-    if (probe->finding->reason == NULL && probe->launcher->has_templates)
-        run(probe);
-    else
+    struct template_finding *finding = probe->finding;
+    finding->reason = reason_against(probe->launcher->settings);
+    if (finding->reason == NULL && finding->language == NULL)
+        finding->reason = "off: there is no Python to fork";
+    finding->is_off = finding->reason != NULL;
+    if (finding->is_off)
         probe->done(probe->data);
+    else
+        run(probe);
 }
 
 void template_finding_write(struct json_writer *writer, const struct settings *settings,

@@ -21,6 +21,12 @@ struct launcher launcher_of(struct loop *loop, const struct settings *settings)
         .loop = loop, .settings = settings, .remote = {.loop = loop, .settings = settings}};
 }
 
+void launcher_prewarm(struct launcher *launcher)
+{
+    launcher->warm = launcher->settings->engine.warm;
+    launcher->has_templates = launcher->warm > 0;
+}
+
 void launcher_release(struct launcher *launcher)
 {
     engine_free(launcher->engine);

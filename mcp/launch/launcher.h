@@ -27,7 +27,7 @@ struct launcher {
     struct engine *engine;           /* owned; NULL before the first run */
     struct remote remote;            /* of --workers */
     struct used_images used;         /* by runs that go on */
-    uint64_t warm;                   /* engine_options.warm; a server's */
+    uint64_t warm;                   /* engine_options.warm */
     bool has_templates; /* many snippets may come: engine_options.templates, if wanted */
     char *scope_program; /* owned; NULL: not looked for yet, or not there */
     char *network_program; /* the same, of the network's broker */
@@ -38,6 +38,9 @@ struct launcher {
 
 /* Cheap, without side effects: nothing is looked for before the first run. */
 struct launcher launcher_of(struct loop *loop, const struct settings *settings);
+
+/* For a server: keeps sandboxes prewarmed as the settings want it. Without any, it has no templates either. */
+void launcher_prewarm(struct launcher *launcher);
 
 enum hold {
     HOLD_UNREAD = 1, /* the client does not read its answers */

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #define OWN_PROCESSES 3 /* of Python: template.py */
@@ -50,6 +51,15 @@ static void change(struct interpreter_template *template, enum template_stage st
         template->changed(template->data);
 }
 
+/* What the image prints when the interpreter starts belongs to each run: forks would lack it. */
+static bool has_printed(const struct sandbox *sandbox)
+{
+    int out = 0;
+    int err = 0;
+    return ioctl(sandbox->stdout_fd, FIONREAD, &out) < 0 ||
+           ioctl(sandbox->stderr_fd, FIONREAD, &err) < 0 || out > 0 || err > 0;
+}
+
 /* It says that it is ready. Anything else is a failure; answers to requests are read where they are awaited. */
 static void on_channel(struct loop_watch *watch, uint32_t events)
 {
@@ -59,7 +69,8 @@ static void on_channel(struct loop_watch *watch, uint32_t events)
     struct fork_reply reply = {0};
     ssize_t length = recv(watch->fd, &reply, sizeof(reply), MSG_DONTWAIT);
     bool is_ready = length == (ssize_t)sizeof(reply) && reply.error == 0 &&
-                    template->stage == TEMPLATE_STARTING;
+                    template->stage == TEMPLATE_STARTING &&
+                    !has_printed(&template->limited.sandbox);
     change(template, is_ready ? TEMPLATE_READY : TEMPLATE_FAILED);
 }
 

@@ -72,6 +72,11 @@ struct launcher launcher_of(struct loop *loop, const struct settings *settings)
     return (struct launcher){.loop = loop, .settings = settings};
 }
 
+void launcher_prewarm(struct launcher *launcher)
+{
+    (void)launcher;
+}
+
 void launcher_release(struct launcher *launcher)
 {
     while (launcher->engine != NULL && launcher->engine->first != NULL)

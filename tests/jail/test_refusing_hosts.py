@@ -204,4 +204,5 @@ def test_profiles_are_printed(sandbox):
     assert json.loads(profile("docker")) == json.loads(refusing.CONTAINER.read_text())
     assert f'profile code-sandbox-mcp "{sandbox.server}" flags=(unconfined) {{\n  userns,\n' in profile("apparmor")
     assert "procMount: Unmasked" in profile("kubernetes") and "localhostProfile: code-sandbox-mcp.json" in profile("kubernetes")
+    assert len(re.findall(r"^profile .* flags=\(unconfined\)", profile("apparmor"), re.M)) == 3
     assert "apparmor, docker or kubernetes" in profile("none")

@@ -159,6 +159,29 @@ def test_life_of_an_installation(machine, package, scratch):
     assert "/home/tester/.local/share/code-sandbox-mcp" in left  # the user's images
 
 
+def test_http_and_workers_are_packages_of_their_own(machine, package):
+    """Without them, the message names the package."""
+    names = ["code-sandbox-mcp", "code-sandbox-mcp-http", "code-sandbox-mcp-fleet"]
+    programs = {name: [line.split()[5] for line in run("dpkg-deb", "--contents", next(package.glob(f"{name}_*.deb"))).splitlines()
+                       if "/code-sandbox-mcp-" in line and line.startswith("-rwx")] for name in names}
+    assert programs["code-sandbox-mcp-http"] == ["./usr/libexec/code-sandbox-mcp/code-sandbox-mcp-http"]
+    assert programs["code-sandbox-mcp-fleet"] == ["./usr/libexec/code-sandbox-mcp/code-sandbox-mcp-fleet"]
+    first, *others = [machine.bring(next(package.glob(f"{name}_*.deb"))) for name in names]
+    commands = {"serve --http 0": "serving http://127.0.0.1:", "doctor --workers nats://127.0.0.1:1": "nats://127.0.0.1:1"}
+    install = "apt-get -qq update && apt-get -qq install --no-install-recommends"
+
+    def shown(command):
+        return machine.as_user(f"timeout 5 code-sandbox-mcp {command} 2>&1 || true")
+    machine.as_root(f"{install} {first} </dev/null")
+    for command, name in zip(commands, names[1:], strict=True):
+        assert f"{name} is not installed: install the package {name}" in shown(command)
+    machine.as_root(f"{install} {' '.join(others)} </dev/null")
+    for command, message in commands.items():
+        output = shown(command)
+        assert message in output and "not installed" not in output
+    machine.as_root(f"apt-get -qq purge {' '.join(names)} </dev/null")
+
+
 def test_profile_of_apparmor_is_one(machine, package):
     if machine.release == "bookworm":
         return  # whose package has none
@@ -167,5 +190,6 @@ def test_profile_of_apparmor_is_one(machine, package):
     text = machine.as_root("cat /etc/apparmor.d/code-sandbox-mcp")
     assert re.findall(r'^profile (\S+) "(.*)" flags=\(unconfined\)', text, re.M) == [
         ("code-sandbox-mcp", "/usr/bin/code-sandbox-mcp"),
-        ("code-sandbox-mcp-image", "/usr/libexec/code-sandbox-mcp/code-sandbox-mcp-image")]
+        ("code-sandbox-mcp-image", "/usr/libexec/code-sandbox-mcp/code-sandbox-mcp-image"),
+        ("code-sandbox-mcp-http", "/usr/libexec/code-sandbox-mcp/code-sandbox-mcp-http")]
     machine.as_root("apparmor_parser --skip-kernel-load --skip-cache /etc/apparmor.d/code-sandbox-mcp")

@@ -131,18 +131,28 @@ def test_a_program_that_ends_badly_is_told_with_its_end(doctor):
     assert "timed out after 0.001 s" in language_of(report, "python")["message"]
 
 
+def template_line(*options, **settings):
+    lines = run_program("doctor", *options, env=settings).stdout.decode().splitlines()
+    return next(line for line in lines if line[6:14] == "template")
+
+
 def test_a_template_is_tried_where_one_is_wanted(doctor, python_settings):
     assert doctor()[0]["template"] == {"mode": "off", "ok": False, "message": None, "run_ms": None}
+    assert template_line(**python_settings) == "ok    template    off"
     report, status = doctor("--template", "auto")
-    assert status == 0 and report["template"]["ok"] is True and report["template"]["run_ms"] > 0
-    lines = run_program("doctor", "--template", "auto", env=python_settings).stdout.decode().splitlines()
-    assert any(line.startswith("ok    template    a program ran in a fork in ") for line in lines)
+    assert status == 0 and report["template"]["mode"] == "auto"
+    assert report["template"]["ok"] is True and report["template"]["run_ms"] > 0
+    line = template_line("--template", "auto", **python_settings)
+    assert line.startswith("ok    template    a program ran in a fork in ")
 
 
 @pytest.mark.parametrize("option, value", [("--warm", "0"), ("--network", "on"), ("--mount", None)])
-def test_what_rules_a_template_out_is_named(doctor, tmp_path, option, value):
-    report, status = doctor("--template", "auto", option, value or tmp_path)
+def test_what_rules_a_template_out_is_named(doctor, python_settings, tmp_path, option, value):
+    options = ("--template", "auto", option, value or tmp_path)
+    report, status = doctor(*options)
     assert status == 0 and report["template"]["ok"] is False and option in report["template"]["message"]
+    line = template_line(*options, **python_settings)
+    assert line.startswith("ok    template    off: ") and option in line
 
 
 def test_an_interpreter_that_cannot_be_forked_is_told(doctor, tmp_path):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from support.mcp_client import Server
+from support.mcp_client import RECORD, Server
 from support.png import Png
 from support.sandbox import descendants_of, left_after
 
@@ -268,13 +268,16 @@ def serve(images):
         server.stop()
 
 
-WAYS = {"cold": ("--warm", "0"), "warm": ("--warm", "1"),
-        "preloaded": ("--warm", "1", "--preload", "matplotlib.pyplot")}
+WAYS = {"cold": ("--warm", "0"), "warm": ("--warm", "1"), "forked": ("--warm", "1", "--template", "auto"),
+        "preloaded": ("--warm", "1", "--preload", "matplotlib.pyplot"),
+        "preloaded, forked": ("--warm", "1", "--template", "auto", "--preload", "matplotlib.pyplot")}
 
 
 def run_in(way, serve, code):
     server = serve(*WAYS[way])
-    if way != "cold":
+    if "forked" in way:
+        assert not left_after(30, lambda: server.call("run_python_code", "")["_meta"][RECORD]["start"] != "forked")
+    elif way != "cold":
         if not descendants_of(server.process.pid):
             server.call("run_python_code", "")
         assert not left_after(30, lambda: len(descendants_of(server.process.pid)) < 2)
@@ -289,7 +292,7 @@ def check(run, wanted):
     assert run.figures == len(wanted.pictures) - wanted.files + wanted.beyond
 
 
-@pytest.mark.parametrize("way", ["cold", "warm"])
+@pytest.mark.parametrize("way", ["cold", "warm", "forked"])
 @pytest.mark.parametrize("name", CASES)
 def test_case(serve, name, way):
     check(run_in(way, serve, CASES[name].prelude + CASES[name].code), CASES[name])
@@ -301,8 +304,9 @@ PRELOADED = ["shown, and open at the end", "show(block=False) is a window that s
 
 
 @pytest.mark.parametrize("name", PRELOADED)
-def test_case_with_pyplot_preloaded(serve, name):
-    check(run_in("preloaded", serve, CASES[name].prelude + CASES[name].code), CASES[name])
+@pytest.mark.parametrize("way", ["preloaded", "preloaded, forked"])
+def test_case_with_pyplot_preloaded(serve, name, way):
+    check(run_in(way, serve, CASES[name].prelude + CASES[name].code), CASES[name])
 
 
 def run_with(serve, code, *options):

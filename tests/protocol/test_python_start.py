@@ -16,17 +16,23 @@ from support.sandbox import descendants_of, left_after
 
 PACKAGES = "usr/lib/python3/dist-packages/"
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "images/runners/python"
-OPTIONS = {"cold": ("--warm", "0"), "warm": ("--warm", "1"), "preloaded": ("--warm", "1", "--preload", "decimal")}
+OPTIONS = {"cold": ("--warm", "0"), "warm": ("--warm", "1"), "preloaded": ("--warm", "1", "--preload", "decimal"),
+           "forked": ("--warm", "1", "--template", "auto")}
 
 
 @pytest.fixture(params=OPTIONS)
 def start_image(request, start_python, python_settings, tmp_path):
-    """Starts a server on the usual image with more files; the next call is served in that way."""
-    def start(files):
+    """Starts a server on the usual image with more files; the next call is served in that way.
+
+    Where these print, there are no forks: each run is to print it.
+    """
+    def start(files, prints=False):
         base = user_images() / python_settings.get("CONTAINER_IMAGE", "python")
         server = start_python(*OPTIONS[request.param], CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python",
                               XDG_DATA_HOME=image_with(base, tmp_path / "store", files))
-        if request.param != "cold":
+        if request.param == "forked":
+            assert prints == left_after(2 if prints else 30, lambda: run(server, "")[1]["start"] != "forked")
+        elif request.param != "cold":
             run(server, "")
             assert not left_after(30, lambda: len(descendants_of(server.process.pid)) < 2)
         return server
@@ -35,14 +41,15 @@ def start_image(request, start_python, python_settings, tmp_path):
 
 
 def test_a_usercustomize_of_the_image_is_imported_as_ever(start_image):
-    server = start_image({PACKAGES + "usercustomize.py": "import sys\nseen = sys.path[:]\nprint('custom')\n"})
+    server = start_image({PACKAGES + "usercustomize.py": "import sys\nseen = sys.path[:]\nprint('custom')\n"},
+                         prints=True)
     texts, _ = run(server, "import sys; mine = sys.modules['usercustomize']\n"
                            "print(mine.__file__, mine.seen == sys.path[1:], mine.__spec__.name)")
     assert texts == [f"custom\n/{PACKAGES}usercustomize.py True usercustomize"]
 
 
 def test_one_that_fails_is_reported_as_ever(start_image):
-    server = start_image({PACKAGES + "usercustomize.py": "raise ValueError('mine')\n"})
+    server = start_image({PACKAGES + "usercustomize.py": "raise ValueError('mine')\n"}, prints=True)
     texts, record = run(server, "print(1)")
     assert texts == ["1", "Error in usercustomize; set PYTHONVERBOSE for traceback:\nValueError: mine"]
     assert record["exit_code"] == 0
@@ -59,7 +66,8 @@ def test_other_path_files_of_the_image_are_executed(start_image):
 def test_a_sitecustomize_of_the_image_is_imported_as_ever(start_image):
     place = "usr/lib/python3.13/sitecustomize.py"  # Debian has one there, which hides all others
     cache = "usr/lib/python3.13/__pycache__/sitecustomize.cpython-313.pyc"
-    server = start_image({place: "print('site')\n", cache: "", PACKAGES + "usercustomize.py": "print('user')\n"})
+    server = start_image({place: "print('site')\n", cache: "", PACKAGES + "usercustomize.py": "print('user')\n"},
+                         prints=True)
     texts, _ = run(server, "import sys; print(sys.modules['sitecustomize'].__file__)")
     assert texts == [f"site\nuser\n/{place}"]
 

@@ -28,10 +28,13 @@ def wait_until(look, what):
 
 
 class WarmServer(Server):
-    """One that keeps `size` sandboxes for each language that was used."""
+    """One that keeps `size` sandboxes for each language that was used, each with an interpreter of its own."""
+
+    template = "off"
 
     def __init__(self, *arguments, size=2, **options):
-        super().__init__("--warm", str(size), "--result-format", "structured", *arguments, **options)
+        super().__init__("--warm", str(size), "--template", self.template, "--result-format", "structured", *arguments,
+                         **options)
         self.size = size
         self.initialize()
 
@@ -92,8 +95,7 @@ def descendants_of(pid):
 class TemplateServer(WarmServer):
     """One whose Python sandboxes are forks of a template."""
 
-    def __init__(self, *arguments, **options):
-        super().__init__("--template", "auto", *arguments, **options)
+    template = "auto"
 
     def templates(self):
         """{pid of the init of a template: pid of the interpreter that forks}, those that serve."""

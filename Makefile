@@ -117,7 +117,7 @@ bench-guest: benchmarks
 install: build
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))')
 
-# The package of this machine's Debian release; in build-deb.
+# The packages of this machine's Debian release; in build-deb.
 .PHONY: deb
 deb:
 	@.ci/install-packages build deb
@@ -172,7 +172,7 @@ help:
 	@echo 'make lint      formatting, static analysis, house rules'
 	@echo 'make fuzz      libFuzzer on every reader of outside bytes, a minute each; FUZZ=NAME,'
 	@echo '               FUZZ_SECONDS=N, or FUZZ_RUNS=N for a number of calls'
-	@echo 'make deb       a package of this Debian release, in build-deb'
+	@echo 'make deb       packages of this Debian release, in build-deb'
 	@echo 'make dist      static programs for ARCH=$(ARCH) as tar.gz, npm package, wheel and MCP'
 	@echo '               bundle, in build-dist; make release-check compares what they say'
 	@echo 'make bench     the cost of a jail, a server start and a call; writes $(BUILD)/bench*.json'

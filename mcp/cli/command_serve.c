@@ -76,7 +76,7 @@ static int execute_http(int argc, char **argv)
 {
     OWNED_MEMORY char *program = NULL;
     if (helpers_find(HTTP_PROGRAM, "mcp", &program) < 0) {
-        log_note(HTTP_PROGRAM " is not installed: install the package " HTTP_PROGRAM
+        log_note(HTTP_PROGRAM " is not installed: install the Debian package " HTTP_PROGRAM
                               ", or build from source with libmicrohttpd");
         return EXIT_FAILED;
     }

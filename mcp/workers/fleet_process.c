@@ -115,8 +115,9 @@ int fleet_process_start(struct fleet_process *process, enum fleet_mode mode,
     int ends[2] = {-1, -1};
     if (helpers_find(FLEET_PROGRAM, FLEET_FOLDER, &program) < 0)
         return fault_set(fault, ENOENT,
-                         FLEET_PROGRAM " is not installed: install the package " FLEET_PROGRAM
-                                       ", or build from source with libnats");
+                         FLEET_PROGRAM
+                         " is not installed: install the Debian package " FLEET_PROGRAM
+                         ", or build from source with libnats");
     int r = make_arguments(&arguments, mode, fleet, settings, places);
     if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         r = -errno;

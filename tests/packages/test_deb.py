@@ -174,7 +174,7 @@ def test_http_and_workers_are_packages_of_their_own(machine, package):
         return machine.as_user(f"timeout 5 code-sandbox-mcp {command} 2>&1 || true")
     machine.as_root(f"{install} {first} </dev/null")
     for command, name in zip(commands, names[1:], strict=True):
-        assert f"{name} is not installed: install the package {name}" in shown(command)
+        assert f"{name} is not installed: install the Debian package {name}" in shown(command)
     machine.as_root(f"{install} {' '.join(others)} </dev/null")
     for command, message in commands.items():
         output = shown(command)

@@ -63,24 +63,26 @@ def parent_of(pid):
     return int(next(line.split()[1] for line in lines if line.startswith("PPid:")))
 
 
-def end_traced(server, deadline=30):
-    """Kills the server and all else that this process traces, even what is held before it could be seen.
+def traced_here():
+    """The pids that this process traces, also those that it has not heard of yet."""
+    own = f"TracerPid:\t{os.getpid()}\n"
+    found = []
+    for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            if own in status.read_text():
+                found.append(int(status.parent.name))
+    return found
 
-    Popen.kill() would take the news of a stop for that of the end.
-    """
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(server, signal.SIGKILL)
+
+def end_traced(deadline=30):
+    """Kills all that this process traces. Popen.kill() would take the news of a stop for that of the end."""
     end = time.monotonic() + deadline
-    while time.monotonic() < end:
-        try:
-            pid, status = os.waitpid(-1, WALL | os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            time.sleep(0.002)
-        elif os.WIFSTOPPED(status):
-            os.kill(pid, signal.SIGKILL)
-    raise AssertionError(f"in {deadline} s, not all that was traced has ended")
+    while traced := traced_here():
+        assert time.monotonic() < end, f"in {deadline} s, {traced} have not ended"
+        for pid in traced:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, WALL | os.WNOHANG)
 
 
 class Tracer:

@@ -57,7 +57,6 @@ class TracedForks(Traced):
         try:
             return self.run_once(phase, fault, code, tracing)
         except (AssertionError, ProcessLookupError):
-            self.renew()
             return self.run_once(phase, fault, code, tracing)
 
     def run_once(self, phase, fault, code, tracing):

@@ -63,10 +63,11 @@ class Traced:
 
     def settled_descriptors(self):
         """The number that stays: of one that waits already, the server may not have been told all."""
-        last = None
-        while (count := self.descriptors()) != last:
-            last = count
+        last, count = None, self.descriptors()
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while count != last and time.monotonic() < deadline:
             time.sleep(SETTLED_SECONDS)
+            last, count = count, self.descriptors()
         return count
 
     def descriptors_are_left(self, before):
@@ -84,7 +85,8 @@ class Traced:
         try:
             return self.trace(phase, fault, code, tracing)
         except (AssertionError, ProcessLookupError):
-            end_traced(self.server.process.pid)
+            end_traced()
+            self.renew()
             raise
 
     def trace(self, phase, fault, code, tracing):
@@ -110,7 +112,7 @@ class Traced:
             result = self.server.answer("traced")["result"]
         else:
             process.returncode = ended
-            end_traced(process.pid)
+            end_traced()
         return tracer, waited, result
 
 

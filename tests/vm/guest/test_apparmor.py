@@ -150,7 +150,7 @@ def test_profile_of_the_package_attaches(build_directory):
     printed = subprocess.run([build_directory / "mcp" / "code-sandbox-mcp", "doctor", "--profile", "apparmor"], text=True,
                              capture_output=True, check=True).stdout
     replaced = re.findall(r"""-e 's,"\$\(BUILT\)(\S+),"(\S+),'""", RULES.read_text())
-    assert len(replaced) == 2
+    assert len(replaced) == 3
     for built, installed in replaced:
         assert f'"{build_directory}{built}' in printed
         printed = printed.replace(f'"{build_directory}{built}', f'"{installed}')
@@ -159,5 +159,5 @@ def test_profile_of_the_package_attaches(build_directory):
     load(printed, abi="")
     assert program.label() == "code-sandbox-mcp (unconfined)"
     modes = dict(re.findall(r"^(.*) \((\w+)\)$", (POLICY / "profiles").read_text(), re.M))
-    assert modes["code-sandbox-mcp"] == modes["code-sandbox-mcp-image"] == "unconfined"
+    assert {modes[f"code-sandbox-mcp{suffix}"] for suffix in ("", "-image", "-http")} == {"unconfined"}
     program.lets_snippets_run()

@@ -315,14 +315,14 @@ int engine_landlock(const struct engine *engine)
     return engine->jail_host.landlock_abi;
 }
 
-size_t engine_running(const struct engine *engine)
+const char *engine_template_failure(const struct engine *engine)
 {
-    return engine->running.count;
+    return engine->pool.template_failure;
 }
 
-size_t engine_queued(const struct engine *engine)
+struct engine_counts engine_counts(const struct engine *engine)
 {
-    return engine->queued.count;
+    return (struct engine_counts){engine->running.count, engine->queued.count};
 }
 
 /* A copy of the bytes of a run's stdin, if it has any. 0 or -ENOMEM. */

@@ -126,8 +126,14 @@ const struct engine_enforcement *engine_enforcement(const struct engine *engine)
 /* The version of Landlock that jails use; 0: none (landlock(7)). */
 int engine_landlock(const struct engine *engine);
 
-/* Number of runs that have started but not ended; number of queued runs. */
-size_t engine_running(const struct engine *engine);
-size_t engine_queued(const struct engine *engine);
+/* Why the last template that could not be made was not, in words: template_failure(). "": each could be, or none was tried. */
+const char *engine_template_failure(const struct engine *engine);
+
+/* Runs that have started but not ended, and those that wait. */
+struct engine_counts {
+    size_t running, queued;
+};
+
+struct engine_counts engine_counts(const struct engine *engine);
 
 #endif

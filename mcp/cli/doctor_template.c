@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define TRIES_MAX 20
@@ -33,14 +34,23 @@ static void run_again(struct loop_timer *timer)
     run(container_of(timer, struct template_probe, again));
 }
 
+static void set_reason(struct template_finding *finding, const char *reason)
+{
+    snprintf(finding->reason, sizeof(finding->reason), "%s", reason);
+}
+
 /* Whether there is to be another run. */
 static bool take_result(struct template_probe *probe, const struct run_result *result)
 {
     struct template_finding *finding = probe->finding;
     finding->works = result->start == START_FORKED && result->outcome == OUTCOME_EXITED;
     finding->run_ns = clock_now() - probe->begun_at;
-    finding->reason = finding->works ? NULL : "no fork could be made";
-    return !finding->works && probe->tries < TRIES_MAX;
+    if (finding->works)
+        return false;
+    const char *failure = engine_template_failure(probe->launcher->engine);
+    bool is_known = failure[0] != '\0';
+    set_reason(finding, is_known ? failure : "no fork could be made");
+    return !is_known && probe->tries < TRIES_MAX;
 }
 
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
@@ -70,14 +80,16 @@ void template_probe_start(struct template_probe *probe)
 {
     probe->again = (struct loop_timer){.fire = run_again};
     struct template_finding *finding = probe->finding;
-    finding->reason = reason_against(probe->launcher->settings);
-    if (finding->reason == NULL && finding->language == NULL)
-        finding->reason = "off: there is no Python to fork";
-    finding->is_off = finding->reason != NULL;
-    if (finding->is_off)
+    const char *reason = reason_against(probe->launcher->settings);
+    if (reason == NULL && finding->language == NULL)
+        reason = "off: there is no Python to fork";
+    finding->is_off = reason != NULL;
+    if (finding->is_off) {
+        set_reason(finding, reason);
         probe->done(probe->data);
-    else
+    } else {
         run(probe);
+    }
 }
 
 void template_finding_write(struct json_writer *writer, const struct settings *settings,
@@ -87,7 +99,8 @@ void template_finding_write(struct json_writer *writer, const struct settings *s
     json_begin_object(writer);
     json_text_member(writer, "mode", is_wanted ? "auto" : "off");
     json_boolean_member(writer, "ok", finding->works);
-    json_text_member(writer, "message", is_wanted ? finding->reason : NULL);
+    json_text_member(writer, "message",
+                     is_wanted && finding->reason[0] != '\0' ? finding->reason : NULL);
     json_key(writer, "run_ms");
     if (finding->works)
         json_double(writer, (double)(finding->run_ns / 1000) / 1000);

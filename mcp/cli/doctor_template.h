@@ -9,11 +9,13 @@
 #include "mcp/launch/launcher.h"
 #include "sandbox/base/json.h"
 
+#define TEMPLATE_REASON_SIZE 192
+
 struct template_finding {
     const struct language *language; /* whose image runs; NULL: there is none */
     bool is_off; /* the settings, the tier or the images rule it out */
     bool works;
-    const char *reason; /* static; why not, or NULL */
+    char reason[TEMPLATE_REASON_SIZE]; /* why not, or "" */
     int64_t run_ns;     /* of a run in a fork, from asking for it to its end */
 };
 

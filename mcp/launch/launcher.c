@@ -49,16 +49,18 @@ void launcher_hold(struct launcher *launcher, enum hold reason, bool hold)
 void launcher_look(void *data, struct metrics_now *ret_now)
 {
     const struct launcher *launcher = data;
-    const struct engine *engine = launcher->engine;
+    struct engine_counts counts = {0};
     if (launcher->settings->fleet.url != NULL) {
         remote_look(&launcher->remote, ret_now);
         return;
     }
+    if (launcher->engine != NULL)
+        counts = engine_counts(launcher->engine);
     uint64_t parallel = launcher->settings->engine.parallel;
     *ret_now = (struct metrics_now){
         .places = parallel != 0 ? parallel : inherited_processors(),
-        .running = engine != NULL ? engine_running(engine) : 0,
-        .queued = engine != NULL ? engine_queued(engine) : 0,
+        .running = counts.running,
+        .queued = counts.queued,
     };
 }
 

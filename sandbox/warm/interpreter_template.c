@@ -1,13 +1,17 @@
 #include "sandbox/warm/interpreter_template.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/jail/child/fork_server.h"
 #include "sandbox/limits/limits.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define OWN_PROCESSES 3 /* of Python: template.py */
 #define SLOW_FORK_NS (50 * NANOSECONDS_PER_MILLISECOND) /* the loop waits for each */
@@ -24,6 +28,7 @@ struct interpreter_template {
     int64_t started_at; /* clock_now() */
     uint64_t forks;     /* made */
     size_t holders;     /* sandboxes that are left */
+    char failure[TEMPLATE_FAILURE_SIZE];
 };
 
 static void template_free(struct interpreter_template *template)
@@ -34,6 +39,35 @@ static void template_free(struct interpreter_template *template)
     loop_disarm(loop, &template->deadline);
     limited_sandbox_release(&template->limited);
     free(template);
+}
+
+/* The last line that it has printed; "": none. Its start prints little, so that no read is incomplete. */
+static void read_last_line(const struct sandbox *sandbox, char *line, size_t size)
+{
+    char text[512];
+    ssize_t length = read(sandbox->stderr_fd, text, sizeof(text) - 1);
+    if (length <= 0)
+        length = read(sandbox->stdout_fd, text, sizeof(text) - 1);
+    text[length > 0 ? length : 0] = '\0';
+    while (length > 0 && text[length - 1] == '\n')
+        text[--length] = '\0';
+    const char *newline = strrchr(text, '\n');
+    utf8_make_plain(text, true);
+    snprintf(line, size, "%.*s", (int)size - 1, newline != NULL ? newline + 1 : text);
+    utf8_make_plain(line, false); /* it may have been cut in the middle of a character */
+}
+
+/* It will not become ready. `what`: NULL if it has said so itself, or ended without a word. */
+static void note_failure(struct interpreter_template *template, const char *what)
+{
+    char line[TEMPLATE_FAILURE_SIZE / 2];
+    if (template->stage != TEMPLATE_STARTING)
+        return;
+    read_last_line(&template->limited.sandbox, line, sizeof(line));
+    if (what == NULL && line[0] == '\0')
+        what = "its interpreter ended";
+    snprintf(template->failure, sizeof(template->failure), "%s%s%s", what != NULL ? what : "",
+             what != NULL && line[0] != '\0' ? ": " : "", line);
 }
 
 static void change(struct interpreter_template *template, enum template_stage stage)
@@ -69,20 +103,30 @@ static void on_channel(struct loop_watch *watch, uint32_t events)
     struct fork_reply reply = {0};
     ssize_t length = recv(watch->fd, &reply, sizeof(reply), MSG_DONTWAIT);
     bool is_ready = length == (ssize_t)sizeof(reply) && reply.error == 0 &&
-                    template->stage == TEMPLATE_STARTING &&
-                    !has_printed(&template->limited.sandbox);
+                    template->stage == TEMPLATE_STARTING;
+    if (is_ready && has_printed(&template->limited.sandbox)) {
+        note_failure(template, "the image prints when Python starts");
+        is_ready = false;
+    } else if (!is_ready) {
+        note_failure(template, NULL);
+    }
     change(template, is_ready ? TEMPLATE_READY : TEMPLATE_FAILED);
 }
 
 static void on_end(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    change(container_of(watch, struct interpreter_template, end), TEMPLATE_FAILED);
+    struct interpreter_template *template = container_of(watch, struct interpreter_template, end);
+    note_failure(template, NULL);
+    change(template, TEMPLATE_FAILED);
 }
 
 static void on_deadline(struct loop_timer *timer)
 {
-    change(container_of(timer, struct interpreter_template, deadline), TEMPLATE_FAILED);
+    struct interpreter_template *template =
+        container_of(timer, struct interpreter_template, deadline);
+    note_failure(template, "it took too long to start");
+    change(template, TEMPLATE_FAILED);
 }
 
 static int begin(struct interpreter_template *template, const struct sandbox_template *kind)
@@ -135,6 +179,11 @@ struct interpreter_template *template_start(struct sandbox_host *host,
 enum template_stage template_stage(const struct interpreter_template *template)
 {
     return template->stage;
+}
+
+const char *template_failure(const struct interpreter_template *template)
+{
+    return template->failure;
 }
 
 /*

@@ -31,6 +31,11 @@ struct interpreter_template *template_start(struct sandbox_host *host,
 
 enum template_stage template_stage(const struct interpreter_template *template);
 
+#define TEMPLATE_FAILURE_SIZE 160
+
+/* Why it never became ready, in words; may end with text of the image, safe for a terminal. "": it was ready. */
+const char *template_failure(const struct interpreter_template *template);
+
 /* Whether it has made many forks, or is old. */
 bool template_is_worn(const struct interpreter_template *template);
 

@@ -3,9 +3,9 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/limits/meminfo.h"
-#include "sandbox/warm/interpreter_template.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct warm_sandbox {
@@ -169,6 +169,10 @@ static void on_template_change(void *data)
         kind->is_forked = true;
         kind_drain(kind); /* what is left of its predecessor, or was started */
     } else {
+        const char *failure = template_failure(kind->template_of_forks);
+        if (failure[0] != '\0')
+            snprintf(kind->pool->template_failure, sizeof(kind->pool->template_failure), "%s",
+                     failure);
         give_up_template(kind);
         note_failure(kind);
     }

@@ -12,6 +12,7 @@
 #define SANDBOX_WARM_WARM_POOL_H
 
 #include "sandbox/limited_sandbox.h"
+#include "sandbox/warm/interpreter_template.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,8 @@ struct warm_pool {
     struct loop_timer fill;    /* adds one sandbox */
     struct loop_timer sweep;   /* drops unused kinds, and everything when memory is short */
     bool (*may_fill)(const struct warm_pool *pool);
+    char template_failure
+        [TEMPLATE_FAILURE_SIZE]; /* template_failure() of the last that never became ready */
 };
 
 /* `size` is at most WARM_SANDBOXES_MAX. `may_fill` says whether the owner is idle. */

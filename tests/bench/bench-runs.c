@@ -91,7 +91,7 @@ static bool is_idle(const struct bench *bench)
 {
     for (size_t i = 0; i < ENGINE_COUNT; i++) {
         const struct engine *engine = bench->engines[i];
-        if (engine_running(engine) > 0 || engine->pool.fill.armed ||
+        if (engine_counts(engine).running > 0 || engine->pool.fill.armed ||
             engine->host.cgroups.parent.tidy.armed)
             return false;
     }

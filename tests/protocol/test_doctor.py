@@ -155,13 +155,19 @@ def test_what_rules_a_template_out_is_named(doctor, python_settings, tmp_path, o
     assert line.startswith("ok    template    off: ") and option in line
 
 
-def test_an_interpreter_that_cannot_be_forked_is_told(doctor, tmp_path):
-    """It has a thread. Each sandbox is started then, as without a template."""
-    store = image_with(user_images() / "python-slim", tmp_path, {
-        "usr/lib/python3/dist-packages/threaded.py": "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"})
-    report, status = doctor("--template", "auto", "--preload", "threaded",
+@pytest.mark.parametrize("name, code, message", [
+    ("preloaded", "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()",
+     "a preloaded module has started threads"),
+    ("preloaded", "import os; kept = os.open('/etc/os-release', os.O_RDONLY)", "a preloaded module keeps a file open"),
+    ("preloaded", "import mmap; kept = mmap.mmap(-1, 4096)", "a preloaded module has shared memory"),
+    ("preloaded", "import os; os.getpid() == 2 or os._exit(7)", "its interpreter ended"),
+    ("usercustomize", "import os; os.write(2, b'one\\nt\\x1bwo\\n')", "the image prints when Python starts: t?wo")])
+def test_an_interpreter_that_cannot_be_forked_is_told(doctor, tmp_path, name, code, message):
+    """Each sandbox is started then, as without a template."""
+    store = image_with(user_images() / "python-slim", tmp_path, {f"usr/lib/python3/dist-packages/{name}.py": code})
+    report, status = doctor("--template", "auto", "--preload", "preloaded",
                             XDG_DATA_HOME=str(store), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")
-    assert status == 0 and report["template"]["message"] == "no fork could be made"
+    assert status == 0 and report["template"]["message"] == message
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

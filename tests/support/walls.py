@@ -155,8 +155,8 @@ WALLS = {
     "a plan that is unmapped": ((
         "sandbox/jail/child/fork_server.c", "    munmap((void *)FORK_PLAN_ADDRESS, plan_size);\n", ""),),
     "templates that share nothing": ((
-        "images/runners/python/template.py", "become_child(lambda own: holds_nothing(own) and has_no_threads())",
-        "become_child(lambda own: has_no_threads())"),),
+        "images/runners/python/template.py", "become_child(lambda own: shared(own) or threads())",
+        "become_child(lambda own: threads())"),),
     # Of forks and templates, whose code is apart: tests/warm/test_template_walls_removed.py.
     "a filter of each fork": ((
         "sandbox/jail/child/privileges.c", "    return r == 0 ? install(&plan->filter) : r;",

@@ -8,8 +8,10 @@ import sys
 from preload import freeze, import_silently
 
 
-def become_child(is_ready=lambda own: True):
-    """Goes on in a child, once this process is ready to be left, and ends when that ends."""
+def become_child(hindrance=lambda own: None):
+    """Goes on in a child, and ends when that ends. Unless something is in the way: the server reads what, and there is no
+    template.
+    """
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -18,31 +20,36 @@ def become_child(is_ready=lambda own: True):
             os._exit(1)
         os.close(read_end)
         return
-    if is_ready({read_end, write_end}):
+    found = hindrance({read_end, write_end})
+    if found is None:
         os.write(write_end, b"1")
+    else:
+        os.write(2, found.encode())
     os.close(write_end)
     os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 255)
 
 
-def holds_nothing(own):
-    """Nothing that forks would have in common: open files but the standard streams, the template's, and `own`; memory."""
+def shared(own):
+    """What forks would have in common: open files but the standard streams, the template's, and `own`; memory."""
     opened = {int(it) for it in os.listdir("/proc/self/fd")} - {0, 1, 2, 3, 4} - own
     if any(os.path.exists(f"/proc/self/fd/{it}") for it in opened):  # but the one that listed them
-        return False
+        return "a preloaded module keeps a file open"
     with open("/proc/self/maps") as file:
-        return not any(line.split()[1] in ("rw-s", "-w-s", "rwxs") for line in file)
+        if any(line.split()[1] in ("rw-s", "-w-s", "rwxs") for line in file):
+            return "a preloaded module has shared memory"
+    return None
 
 
-def has_no_threads():
+def threads():
     """fork(2) copies none. What is stopped for a fork goes a little later; numexpr starts anew by itself."""
     import time
     numexpr = sys.modules.get("numexpr")
     anew = numexpr.get_num_threads() if hasattr(numexpr, "get_num_threads") else 0
     for _ in range(1000):
         if len(os.listdir("/proc/self/task")) - 1 in (0, anew):
-            return True
+            return None
         time.sleep(0.001)
-    return False
+    return "a preloaded module has started threads"
 
 
 def make_template(modules):
@@ -57,7 +64,7 @@ def make_template(modules):
     # another pid than before, so neither is 2.
     become_child()
     import_silently(modules)
-    become_child(lambda own: holds_nothing(own) and has_no_threads())
+    become_child(lambda own: shared(own) or threads())
 
     def nothing_is_left():
         """Whether no object of the snippet may want to be closed in its turn. Else the end looks at all objects."""

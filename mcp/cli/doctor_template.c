@@ -45,12 +45,10 @@ static bool take_result(struct template_probe *probe, const struct run_result *r
     struct template_finding *finding = probe->finding;
     finding->works = result->start == START_FORKED && result->outcome == OUTCOME_EXITED;
     finding->run_ns = clock_now() - probe->begun_at;
-    if (finding->works)
-        return false;
     const char *failure = engine_template_failure(probe->launcher->engine);
     bool is_known = failure[0] != '\0';
-    set_reason(finding, is_known ? failure : "no fork could be made");
-    return !is_known && probe->tries < TRIES_MAX;
+    set_reason(finding, finding->works ? "" : is_known ? failure : "no fork could be made");
+    return !finding->works && !is_known && probe->tries < TRIES_MAX;
 }
 
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)

@@ -141,7 +141,7 @@ def test_a_template_is_tried_where_one_is_wanted(doctor, python_settings):
     assert template_line(**python_settings) == "ok    template    off"
     report, status = doctor("--template", "auto")
     assert status == 0 and report["template"]["mode"] == "auto"
-    assert report["template"]["ok"] is True and report["template"]["run_ms"] > 0
+    assert report["template"]["ok"] is True and report["template"]["message"] is None and report["template"]["run_ms"] > 0
     line = template_line("--template", "auto", **python_settings)
     assert line.startswith("ok    template    a program ran in a fork in ")
 
@@ -168,6 +168,14 @@ def test_an_interpreter_that_cannot_be_forked_is_told(doctor, tmp_path, name, co
     report, status = doctor("--template", "auto", "--preload", "preloaded",
                             XDG_DATA_HOME=str(store), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")
     assert status == 0 and report["template"]["message"] == message
+
+
+def test_a_template_that_starts_slowly_is_waited_for(doctor, tmp_path):
+    store = image_with(user_images() / "python-slim", tmp_path, {
+        "usr/lib/python3/dist-packages/slow.py": "import time; time.sleep(1)"})
+    report, status = doctor("--template", "auto", "--preload", "slow",
+                            XDG_DATA_HOME=str(store), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")
+    assert status == 0 and report["template"]["ok"] is True and report["template"]["message"] is None
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

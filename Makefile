@@ -42,21 +42,18 @@ check: packages-check
 	@meson test -C build-test --no-rebuild --print-errorlogs
 	@$(PYTHON) tests/lint.py --quick build-test
 
-# Everything, the heavy suites in small samples; test-all takes no samples. STAGES picks some, and
-# WITHOUT_VM=1 leaves out the emulated machines. WHOLE_STAGES take no sample when asked for by name.
+# The gate: every feature and every wall once, in minutes. STAGES picks stages, ONLY=TEST one test.
 STAGES =
-WHOLE_STAGES = interpreters asan
-ALL_STAGES = analyze unit valgrind project protocol policy batch fleet http changes conformance images runners jail warm escape network interpreters asan vm clients packages demo root
-.PHONY: test test-all lint $(ALL_STAGES:%=test-%)
-test: packages-test
-	@$(PYTHON) tests/run.py $(if $(TALLY),--tally '$(TALLY)') $(STAGES)
-test-all: packages-test-all
-	@$(PYTHON) tests/run.py --whole $(STAGES)
-$(ALL_STAGES:%=test-%): test-%:
-	@.ci/install-packages build check $*
-	@$(PYTHON) tests/run.py $(if $(filter $*,$(WHOLE_STAGES)),--whole) build $*
-lint: packages-lint
-	@$(PYTHON) tests/run.py build lint
+FROM =
+.PHONY: test test-all lint
+test: packages-build
+	@$(PYTHON) -B tests/run.py $(STAGES)
+# Everything in full: hours. FROM=STAGE goes on after an interruption; WITHOUT_VM=1 leaves out the emulated machines.
+test-all: packages-build
+	@$(PYTHON) -B tests/run.py --whole $(if $(FROM),--from $(FROM)) $(STAGES)
+test-%: packages-build
+	@$(PYTHON) -B tests/run.py --stage $*
+lint: test-lint
 
 # Each harness of tests/fuzz for FUZZ_SECONDS, or FUZZ_RUNS calls, FUZZ_CHUNK at a time, which go on after
 # an interruption; FUZZ=NAME picks one; FUZZ_FAST=1.
@@ -68,7 +65,7 @@ FUZZ_FAST =
 .PHONY: fuzz
 fuzz: packages-fuzz
 	@FUZZ='$(FUZZ)' FUZZ_SECONDS='$(FUZZ_SECONDS)' FUZZ_RUNS='$(FUZZ_RUNS)' FUZZ_CHUNK='$(FUZZ_CHUNK)' \
-		FUZZ_FAST='$(FUZZ_FAST)' $(PYTHON) tests/run.py fuzz
+		FUZZ_FAST='$(FUZZ_FAST)' $(PYTHON) -B tests/run.py --stage fuzz
 
 .PHONY: benchmarks
 benchmarks: build
@@ -137,11 +134,10 @@ release-check:
 
 .PHONY: clean
 clean:
-	rm -rf $(BUILD) build-test build-asan build-fuzz build-fuzz-fast build-deb build-dist
+	rm -rf $(BUILD) build-test build-without build-asan build-fuzz build-fuzz-fast build-deb build-dist
 
-# Each stage installs only its own needs.
-STAGES_NOW = $(or $(STAGES),lint $(ALL_STAGES))
-.PHONY: packages-build packages-check packages-demo packages-fuzz packages-lint packages-test packages-test-all
+# Each target installs only its own needs; tests/run.py those of its stages.
+.PHONY: packages-build packages-check packages-demo packages-fuzz
 packages-build:
 	@.ci/install-packages build
 packages-check:
@@ -150,24 +146,14 @@ packages-demo:
 	@.ci/install-packages build demo
 packages-fuzz:
 	@.ci/install-packages build fuzz
-packages-lint:
-	@.ci/install-packages build check lint
-STAGES_PREPARED = $(if $(filter 1,$(WITHOUT_VM)),$(filter-out vm,$(STAGES_NOW)),$(STAGES_NOW))
-packages-test:
-	@.ci/install-packages build check $(STAGES_PREPARED)
-packages-test-all:
-	@.ci/install-packages build check $(patsubst vm,vm-whole,$(STAGES_PREPARED))
 
 .PHONY: help
 help:
 	@echo 'make demo      install missing packages, build, fetch two images, run some snippets'
 	@echo 'make check     unit tests, corpora and quick lint: under a minute after a build'
-	@echo 'make test      install missing packages, check everything, heavy suites in samples'
-	@echo 'make test-all  the same, heavy suites in full'
-	@echo 'make test-S    one stage and its packages only; S is one of:'
-	@echo '               $(ALL_STAGES)'
-	@echo '               interpreters: the test suites of CPython and Node in full, an hour'
-	@echo '               asan: all suites with sanitizers, half an hour'
+	@echo 'make test      install missing packages, check every feature and every wall once: minutes'
+	@echo 'make test-all  check everything in full: hours; FROM=STAGE goes on after an interruption'
+	@echo 'make test-S    one stage, heavy tests as samples; tests/run.py --list names the stages'
 	@echo '               WITHOUT_VM=1 leaves out the emulated machines'
 	@echo 'make lint      formatting, static analysis, house rules'
 	@echo 'make fuzz      libFuzzer on every reader of outside bytes, a minute each; FUZZ=NAME,'

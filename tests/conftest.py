@@ -26,19 +26,26 @@ MAY_SKIP = (
     "a pinned source is not to be had",  # when Debian has replaced it
 )
 
-# What must never fail, not even once: here a second try would hide a race that an attacker can win.
-ONE_TRY_FOLDER = "escape"
-ONE_TRY = ("walls", "attempts", "attacks", "hostile", "tiers", "twins")  # in the name of the file
+PART = os.environ.get("CODE_SANDBOX_PART", "both")  # tests/run.py sets it; by hand, all tests are run
+ALONE = os.environ.get("CODE_SANDBOX_ALONE", "")  # 1: only tests that are marked so; 0: only the others
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "flaky(reruns): how often it may fail, with pytest-rerunfailures")
+    config.addinivalue_line("markers", "thorough: not in the gate, `make test`; in CI by turns and in `make test-all`")
+    config.addinivalue_line("markers", "alone: measures the machine, so nothing else may run meanwhile")
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.parent.name == ONE_TRY_FOLDER or any(word in item.path.name for word in ONE_TRY):
-            item.add_marker(pytest.mark.flaky(reruns=0))
+def is_wanted(item):
+    is_thorough = item.get_closest_marker("thorough") is not None
+    is_alone = item.get_closest_marker("alone") is not None
+    return PART in ("both", "rest" if is_thorough else "gate") and ALONE in ("", str(int(is_alone)))
+
+
+def pytest_collection_modifyitems(config, items):
+    """The gate, or what it leaves out."""
+    chosen = [item for item in items if is_wanted(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = chosen
 
 
 @pytest.fixture(scope="session")

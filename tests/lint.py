@@ -1,7 +1,8 @@
-"""Automatic checks of the source: lint.py [--quick] BUILD [REPORT]
+"""Automatic checks of the source: lint.py [--quick | --slow] BUILD [REPORT]
 
-Every check is a function that yields complaints; none is a pass. REPORT is a JUnit file. --quick, for
-`make check`, leaves out the static analysis and every check whose tool is not installed.
+Every check is a function that yields complaints; none is a pass. REPORT is a JUnit file. --quick leaves
+out the static analysis, and every check whose tool is not installed; --slow is the static analysis alone.
+Only files that git tracks are judged, where git knows the tree.
 """
 
 import argparse
@@ -85,13 +86,20 @@ PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/limited_sandbox.h
            "sandbox/session_link.h", "sandbox/session_state.h", "sandbox/stdin_pump.h")
 
 
+def tracked():
+    """The files of ours: those that git tracks; where it knows nothing, all but what was built."""
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        listed = subprocess.run(["git", "-C", ROOT, "-c", f"safe.directory={ROOT}", "ls-files", "-z"],
+                                capture_output=True, text=True, check=False)
+        if listed.returncode == 0:
+            return sorted(path for name in listed.stdout.split("\0")[:-1] if (path := ROOT / name).is_file())
+    return sorted(path for path in ROOT.rglob("*") if path.is_file() and "node_modules" not in path.parts and
+                  not re.match(r"\.git$|build", path.relative_to(ROOT).parts[0]))
+
+
 def sources(*suffixes):
-    """Files of ours with these suffixes, without what was built."""
-    for path in sorted(ROOT.rglob("*")):
-        parts = path.relative_to(ROOT).parts
-        hidden = parts[0] == ".git" or parts[0].startswith("build") or "node_modules" in parts
-        if path.suffix in suffixes and path.is_file() and not hidden:
-            yield path
+    """Files of ours with these suffixes."""
+    return [path for path in tracked() if path.suffix in suffixes]
 
 
 def name_of(path):
@@ -129,8 +137,8 @@ def check_static_analysis(build):
 
 
 def check_shell(_build):
-    scripts = [path for path in [*(ROOT / ".ci").iterdir(), *sources(".sh")]
-               if path.is_file() and path.read_bytes().startswith(b"#!/bin/sh")]
+    scripts = [path for path in tracked() if (path.parent == ROOT / ".ci" or path.suffix == ".sh") and
+               path.read_bytes().startswith(b"#!/bin/sh")]
     yield from output_of("shellcheck", *scripts)
 
 
@@ -212,6 +220,13 @@ def check_include_cycles(_build):
         yield f"a cycle of {len(cycle)} units: {', '.join(cycle)}"
 
 
+def check_skips(_build):
+    """A skipped unit test says why, in a line that every meson takes for a skip: skip_because()."""
+    for path in sources(".c"):
+        if re.search(r"\bskip\(\)", path.read_text()) and path.name != "skip.c":
+            yield f"{name_of(path)} calls skip(), not skip_because()"
+
+
 def check_external_names(build):
     """No two units of the product define an external function or variable of the same name."""
     units = collections.defaultdict(set)
@@ -242,7 +257,7 @@ def check_folders(_build):
 
 
 def documents():
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+    return [path for path in sources(".md") if path.parent in (ROOT, ROOT / "docs")]
 
 
 def check_documents(_build):
@@ -293,20 +308,20 @@ def check_sizes(_build):
 
 
 def check_top_level(_build):
-    for path in sorted(ROOT.iterdir()):
-        if path.name not in TOP_LEVEL and not path.name.startswith("build"):
-            yield f"{path.name}: the top level holds {', '.join(sorted(TOP_LEVEL))}, nothing else"
+    for name in sorted({path.relative_to(ROOT).parts[0] for path in tracked()}):
+        if name not in TOP_LEVEL:
+            yield f"{name}: the top level holds {', '.join(sorted(TOP_LEVEL))}, nothing else"
 
 
 CHECKS = (check_top_level, check_layers, check_include_cycles, check_folders, check_sizes,
-          check_documents, check_front_page, check_prose, check_external_names, check_child_symbols,
+          check_documents, check_front_page, check_prose, check_skips, check_external_names, check_child_symbols,
           check_shell, check_python, check_formatting, check_static_analysis)
 TOOLS = {check_shell: "shellcheck", check_python: "pyflakes3", check_formatting: "clang-format-19",
          check_static_analysis: "clang-tidy-19"}
 
 
-def why_left_out(check, quick):
-    if quick and check is check_static_analysis:
+def why_left_out(check, quick, slow):
+    if slow != (check is check_static_analysis) and (quick or slow):
         return "make lint has it"
     if quick and check in TOOLS and not shutil.which(TOOLS[check]):
         return f"{TOOLS[check]} is not installed"
@@ -316,13 +331,14 @@ def why_left_out(check, quick):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--slow", action="store_true")
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("report", type=pathlib.Path, nargs="?")
     arguments = parser.parse_args()
     suite = xml.etree.ElementTree.Element("testsuite", name="lint")
     for check in CHECKS:
         name = check.__name__.removeprefix("check_").replace("_", " ")
-        reason = why_left_out(check, arguments.quick)
+        reason = why_left_out(check, arguments.quick, arguments.slow)
         if reason:
             print(f"{'-':6}  {name}: {reason}")
             continue

@@ -11,7 +11,7 @@
 #include "mcp/launch/launcher.h"
 #include "mcp/rules/rules.h"
 
-#define CHECK_MAX_MS 2000 /* of one program; then it is unparsed */
+#define CHECK_MAX_MS 5000 /* of one program; then it is unparsed */
 #define CHECKS_MAX 1000   /* in one sandbox; then the next takes over */
 #define CHECKS_QUEUED_MAX 16 /* in one sandbox at once; further ones wait before it */
 #define CHECKS_WAITING_MAX 256

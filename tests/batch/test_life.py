@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+import pytest
+
 from support import mcp_client, sanitizer
 from support.batch import PATIENCE, Batch, line_of
 from support.sample import sample_of
@@ -46,6 +48,7 @@ def memory_while(batch, calls, first):
     return before, after
 
 
+@pytest.mark.thorough
 def test_memory_does_not_grow_with_runs(start):
     sanitizer.skip_if_in_use("it keeps back what is freed")
     total = sample_of("snippets of a batch whose memory is watched", 100_000, 1500)

@@ -56,6 +56,7 @@ def test_the_sums_are_those_of_the_results(run, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.thorough
 def test_a_server_counts_runs_refusals_rules_and_cancelled_calls(tmp_path):
     path, rules = tmp_path / "metrics", tmp_path / "rules.json"
     rules.write_text('{"rules": [{"id": "no-os", "severity": "refuse", "match": {"import": ["os"]}}]}')
@@ -80,6 +81,7 @@ def test_a_server_counts_runs_refusals_rules_and_cancelled_calls(tmp_path):
         {"refused": 1, "policy": 1, "failed": 0, "cancelled": 1}
 
 
+@pytest.mark.thorough
 def test_its_reader_always_finds_a_complete_file(start, tmp_path):
     path = tmp_path / "metrics"
     batch = start("--metrics-file", str(path))

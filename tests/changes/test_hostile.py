@@ -126,6 +126,7 @@ open('deep', 'w').write('1\\n')
     assert list(changes.left_out().values()) == [["nested too deeply"]]
 
 
+@pytest.mark.thorough
 def test_bounds_names(host):
     changes = changes_by(host, """
 os.mkdir('many')
@@ -141,6 +142,7 @@ open('zz', 'w').close()
     assert changes.report["more_left_out"] > 80_000
 
 
+@pytest.mark.thorough
 def test_bounds_names_of_the_host(host):
     """A directory of the host that is deleted has as many files as it has."""
     for i in range(15_000):

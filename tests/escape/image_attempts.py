@@ -114,11 +114,11 @@ class Image:
         shutil.rmtree(directory)
         directory.mkdir()
 
-    def say(self, library, name, twin=False):
+    def say(self, library, name, twin=False, environment=None):
         self.clear(self.tree / "work")
         code = snippet_of(GUARDED[name], self.bait.known(), twin)
         command = [sys.executable, image_jail.__file__, library, self.kind, self.tree]
         done = subprocess.run(command, input=code, text=True, capture_output=True, check=False,
-                              timeout=SECONDS_MAX, env=self.bait.environment(),
+                              timeout=SECONDS_MAX, env={**self.bait.environment(), **(environment or {})},
                               **self.bait.server_options())
         return done.stdout.strip() or done.stderr

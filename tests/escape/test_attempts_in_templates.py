@@ -11,7 +11,7 @@ from served import LANGUAGE
 
 from support.images import image_with, user_images
 from support.mcp_client import environment_of
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 from support.sandbox import descendants_of
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "warm"))
@@ -120,7 +120,7 @@ def word_of(server):
     return wait_until(look, "the module has tried")
 
 
-@pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.parametrize("name", in_gate(CHOSEN, 50))
 def test_attempt_of_a_module_is_denied(bait, store, name):
     environment = {**bait.environment(), **environment_of(XDG_DATA_HOME=store, CONTAINER_IMAGE="mine",
                                                           CONTAINER_LANGUAGE="python")}

@@ -9,7 +9,7 @@ from served import Jail
 
 from support import refusing
 from support.mcp_client import RECORD
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 
 # What succeeds, in part or otherwise than elsewhere: SECURITY.md, "Tiers". PAST_A_LIMIT: if it ends before the server
 # looks; test_tiers_without_namespaces.py has those that do not.
@@ -60,7 +60,7 @@ def denials_of(attempt):
     return (*attempt.denials(root=os.geteuid() == 0), *(("ENOENT", "ENOENT\nENOENT") if is_by_proc else ()))
 
 
-@pytest.mark.parametrize("name", some_attempts())
+@pytest.mark.parametrize("name", in_gate(some_attempts(), 50))
 def test_attempt_is_denied(jail, name):
     hole = HOLES[jail.tier].get(name)
     if hole == PAST_A_LIMIT:

@@ -234,8 +234,7 @@ def calls_of(traced, kind):
     return by_name(traced.calls).get(kind, [])
 
 
-@pytest.mark.parametrize("role, name", [(role, name) for role, table in TABLES.items()
-                                        for name in table])
+@pytest.mark.parametrize("role, name", sample.in_gate(((role, name) for role, table in TABLES.items() for name in table), 24))
 def test_call_that_fails_is_told_and_nothing_runs(traced, role, name):
     faults = faults_of(calls_of(traced, (role, name)))
     assert faults, "the call is not made any more: take it from the table"
@@ -250,6 +249,7 @@ def test_call_of_some_machines_that_fails_is_told_and_nothing_runs(traced):
     assert found == []
 
 
+@pytest.mark.thorough
 def test_call_for_input_that_fails_is_told_and_nothing_runs(traced, traced_with_input):
     """Those of a name of which there are more, when there are files and stdin; the request is longer, too."""
     plain, found, tried = by_name(traced.calls), [], set()
@@ -262,6 +262,7 @@ def test_call_for_input_that_fails_is_told_and_nothing_runs(traced, traced_with_
     assert found == []
 
 
+@pytest.mark.thorough
 def test_call_for_folders_that_fails_is_told_and_nothing_runs(traced, traced_with_folders):
     plain, found, tried = by_name(traced.calls), [], set()
     for kind, calls in by_name(traced_with_folders.calls).items():
@@ -274,6 +275,7 @@ def test_call_for_folders_that_fails_is_told_and_nothing_runs(traced, traced_wit
     assert found == []
 
 
+@pytest.mark.thorough
 def test_call_for_the_network_that_fails_is_told_and_nothing_runs(traced, traced_with_network):
     plain, found, tried = by_name(traced.calls), [], set()
     for kind, calls in by_name(traced_with_network.calls).items():

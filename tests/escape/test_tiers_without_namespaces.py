@@ -156,6 +156,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("outcome", LIMITS)
 def test_limits_hold(shared, outcome):
     before = set(descendants_of(shared.server.process.pid))
@@ -165,6 +166,7 @@ def test_limits_hold(shared, outcome):
     wait_until_gone(shared, before)
 
 
+@pytest.mark.thorough
 def test_fork_bomb_is_ended(shared):
     before = set(descendants_of(shared.server.process.pid))
     code = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"

@@ -15,8 +15,8 @@ from served import IMAGE, Jail
 
 from support.altered import DEFAULT_PROFILE, Altered, allow
 
-pytestmark = pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for "
-                                "whom what gets through could harm the machine")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for whom what gets "
+                                                     "through could harm the machine")]
 
 
 def has_route():
@@ -42,9 +42,9 @@ NEEDS = {
 class Servers:
     """Servers without walls, one at a time."""
 
-    def __init__(self, bait, path):
+    def __init__(self, bait, path, of_forks=False):
         self.bait = bait
-        self.altered = Altered(path, IMAGE)
+        self.altered = Altered(path, IMAGE, of_forks)
         self.profile = path / "profile.json"
         self.now = None  # changes and calls of the server that runs
         self.jail = None

@@ -9,8 +9,8 @@ from collecting import Collector
 from registry import twins
 from test_twins import Servers
 
-pytestmark = pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for "
-                                "whom what gets through could harm the machine")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for whom what gets "
+                                                     "through could harm the machine")]
 
 
 class Collectors(Servers):

@@ -9,8 +9,8 @@ from folders import FolderJail, Folders
 from registry import twins
 from test_twins import Servers
 
-pytestmark = pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for "
-                                "whom what gets through could harm the machine")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for whom what gets "
+                                                     "through could harm the machine")]
 
 
 class FolderServers(Servers):

@@ -16,8 +16,8 @@ from support.altered import Altered
 from support.sanitizer import IN_USE
 from support.walls import WALLS
 
-pytestmark = pytest.mark.skipif(IN_USE, reason="under AddressSanitizer: a module with it in it cannot "
-                                "be loaded")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(IN_USE, reason="under AddressSanitizer: a module with it in it cannot "
+                                "be loaded")]
 
 WALLS_OF_FILTER = list(WALLS["every system call filtered"])
 
@@ -43,4 +43,4 @@ def altered(tmp_path_factory):
 def test_without_walls(image_trees, altered, kind, name):
     altered.change(changes_for(kind, name))
     library = altered.make(LIBRARY)
-    assert image_trees[kind].say(library, name, twin=True) in through(GUARDED[name])
+    assert image_trees[kind].say(library, name, twin=True, environment=altered.without()) in through(GUARDED[name])

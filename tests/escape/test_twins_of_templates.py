@@ -18,8 +18,8 @@ from support.altered import DEFAULT_PROFILE, ROOT, allow
 from support.images import layers_of
 from support.mcp_client import environment_of
 
-pytestmark = pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for "
-                                "whom what gets through could harm the machine")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for whom what gets "
+                                                     "through could harm the machine")]
 
 
 # Of all attempts at once: each set of them takes a build.
@@ -31,7 +31,7 @@ class Templates(Servers):
     """Servers without walls, each with a template and another fork."""
 
     def __init__(self, path):
-        super().__init__(None, path)
+        super().__init__(None, path, of_forks=True)
         self.tokens = draw_tokens()
         images = self.altered.data / "code-sandbox-mcp" / "images"
         for name, text in modules_of(self.tokens).items():

@@ -15,7 +15,7 @@ from test_tiers_without_namespaces import IN_IMAGE, SharedJail
 
 from support.altered import Altered
 
-pytestmark = pytest.mark.skipif(os.geteuid() == 0, reason="tier L is not for root")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(os.geteuid() == 0, reason="tier L is not for root")]
 GUARDED = {name: attempt for table in (SIGNALS, POWERS, EVERYONE, FILES, OBJECTS) for name, attempt in table.items()
            if attempt.walls}
 

@@ -11,7 +11,7 @@ import pytest
 from support.batch import line_of
 from support.nats import PATIENCE, Passage
 from support.sample import sample_of
-from support.sandbox import descendants_of
+from support.sandbox import descendants_of, stop_process
 
 
 def mark(directory, seconds):
@@ -55,6 +55,7 @@ def check_answers(results, count, directory):
     return outcomes
 
 
+@pytest.mark.thorough
 def test_a_killed_worker_loses_what_it_runs_and_nothing_else(start, start_worker, tmp_path):
     """The program alone, which its helper tells at once, and both, which silence tells."""
     places, rounds = 2, sample_of("killed workers", 50, 4)
@@ -87,8 +88,8 @@ def test_a_call_that_nobody_took_is_delivered_again(start, start_worker, client,
     place = tmp_path / "marks"
     place.mkdir()
     worker = start_worker(*mounted(tmp_path))
-    worker.process.send_signal(signal.SIGSTOP)
-    os.kill(worker.fleet, signal.SIGSTOP)
+    stop_process(worker.process.pid)
+    stop_process(worker.fleet)
     environment = next(word for word in worker.said.split() if word.startswith("python-"))
     batch = start("--parallel", "1")
     client.subscribe("taken.by.us")
@@ -96,7 +97,7 @@ def test_a_call_that_nobody_took_is_delivered_again(start, start_worker, client,
     worker.process.send_signal(signal.SIGCONT)
     batch.write(line_of("print(1)"))
     batch.wait_for(1)
-    os.kill(worker.fleet, signal.SIGSTOP)
+    stop_process(worker.fleet)
     client.publish(f"$JS.API.CONSUMER.MSG.NEXT.csm-default.{environment}", b"1", "taken.by.us")
     batch.write(marked_calls(place, 1, 0)[0])
     message = client.next()
@@ -107,6 +108,7 @@ def test_a_call_that_nobody_took_is_delivered_again(start, start_worker, client,
     assert time.monotonic() - began < 12 and len(os.listdir(place)) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seconds, lost", [(1.5, 0), (7, 1)])
 def test_a_front_end_that_loses_its_way_to_the_broker_finds_its_calls(start, start_worker, broker, client, stack, tmp_path, seconds, lost):
     """Those that wait are run later, and one that runs survives 3 s. The others notice nothing."""
@@ -125,6 +127,7 @@ def test_a_front_end_that_loses_its_way_to_the_broker_finds_its_calls(start, sta
     assert check_answers(batch.results, 4, place)["lost"] <= lost
 
 
+@pytest.mark.thorough
 def test_a_call_that_is_delivered_twice_runs_once(start, start_worker, client, tmp_path):
     """Another worker has been told that it may run it."""
     place = tmp_path / "marks"
@@ -134,7 +137,7 @@ def test_a_call_that_is_delivered_twice_runs_once(start, start_worker, client, t
     batch = start("--parallel", "1")
     batch.write(line_of("print(1)"))
     batch.wait_for(1)
-    os.kill(worker.fleet, signal.SIGSTOP)
+    stop_process(worker.fleet)
     client.subscribe("taken.by.us")
     client.publish(f"$JS.API.CONSUMER.MSG.NEXT.csm-default.{environment}", b"1", "taken.by.us")
     batch.write(line_of(mark(place, 0) % 0, id="twice"))
@@ -150,6 +153,7 @@ def test_a_call_that_is_delivered_twice_runs_once(start, start_worker, client, t
     assert os.listdir(place) == []
 
 
+@pytest.mark.thorough
 def test_a_stopped_worker_ends_what_it_runs(start, start_worker, tmp_path):
     rounds, place = sample_of("stopped workers", 20, 2), tmp_path / "marks"
     start_worker("--parallel", "1", *mounted(tmp_path))
@@ -204,6 +208,7 @@ def test_calls_survive_a_broker_that_comes_back(start, start_worker, broker, tmp
     assert all(result["stdout"] == "1\n" for result in batch.results[6:])
 
 
+@pytest.mark.thorough
 def test_calls_are_lost_when_the_broker_stays_away(start, start_worker, broker, tmp_path):
     place = tmp_path / "marks"
     place.mkdir()
@@ -245,6 +250,7 @@ def test_a_front_end_that_is_told_to_stop_waits_for_its_calls(start, start_worke
     assert check_answers(batch.results, 2, place) == {"exited": 2}
 
 
+@pytest.mark.thorough
 def test_a_killed_front_end_leaves_nothing(start, start_worker, client, tmp_path):
     """Killed alone, its helper takes the calls back; killed with it, nobody lets them begin."""
     worker = start_worker("--parallel", "1", *mounted(tmp_path))

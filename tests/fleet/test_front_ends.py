@@ -12,7 +12,7 @@ import pytest
 from support import mcp_client
 from support.nats import PATIENCE
 from support.sample import sample_of
-from support.sandbox import descendants_of
+from support.sandbox import descendants_of, stop_process
 
 sys.path.insert(0, str(mcp_client.ROOT / "tests" / "warm"))
 from corpus import CORPUS  # noqa: E402
@@ -254,7 +254,7 @@ def test_a_bad_result_of_a_worker_loses_its_call(serve, start_worker, client):
     environment = next(word for word in worker.said.split() if word.startswith("python-"))
     server = serve(*SLIM)
     assert server.text_of(server.call("run_python_code", "print(1)")) == "1"
-    os.kill(worker.fleet, signal.SIGSTOP)
+    stop_process(worker.fleet)
     client.subscribe("taken.by.us")
     for bad in ({}, {"outcome": "exited"}, {"run": {"outcome": "exited"}}, []):
         client.publish(f"$JS.API.CONSUMER.MSG.NEXT.csm-default.{environment}", b"1", "taken.by.us")

@@ -67,6 +67,7 @@ def test_a_worker_takes_no_more_than_it_has_places_for(start, start_worker, clie
     assert client.queued() == 0
 
 
+@pytest.mark.thorough
 def test_large_calls_and_large_results_pass_each_other(start, start_worker):
     """No side waits until the other one reads."""
     large = ("--output", "8M")
@@ -143,6 +144,7 @@ def test_a_full_queue_refuses(start, start_worker, client, tmp_path):
     assert sum("outcome" in result for result in batch.results) == 12 - sum("error" in result for result in batch.results) >= 5
 
 
+@pytest.mark.thorough
 def test_an_overload_is_refused_at_once_and_slows_nothing_down(start, start_worker, client):
     """Three times as many calls as the places can run; a queue of 20."""
     made = client.api("STREAM.CREATE.csm-default", name="csm-default", subjects=["csm.run.default.*"], retention="workqueue",

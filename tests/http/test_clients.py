@@ -20,6 +20,7 @@ def converse(python, *arguments):
     assert done.returncode == 0, done.stderr or done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("client", ["mcp-1", "mcp-2-handshake", "mcp-2-stateless"])
 def test_official_clients_get_the_answers_of_stdio(build_directory, server_path, start, client):
     list_name = "python-sdk-1.txt" if client == "mcp-1" else "python-sdk-2.txt"

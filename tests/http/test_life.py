@@ -208,6 +208,7 @@ def test_malformed_requests_harm_nobody(start):
     wait_until(lambda: server.descriptors() <= before + 4)
 
 
+@pytest.mark.thorough
 def test_clients_that_come_and_go_leave_nothing(start):
     server = start("--warm", "0")
     server.run("print(1)", "bash")
@@ -266,6 +267,7 @@ def test_a_killed_server_leaves_no_process(start):
     connection.close()
 
 
+@pytest.mark.thorough
 def test_slow_requests_are_closed(dawdlers):
     """A byte now and then is no progress: each step has its time as a whole."""
     for kind, seconds in dawdlers.join(120).items():

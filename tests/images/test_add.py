@@ -111,6 +111,7 @@ def test_programs_read_history_and_disk_use_as_json(layered):
     ], "together_bytes": size + added}
 
 
+@pytest.mark.thorough
 def test_deb_packages_are_installed_and_configured(with_pip):
     assert with_pip.run("pip", """
 import os, subprocess
@@ -122,6 +123,7 @@ print(os.path.exists(pip.__cached__))
 """).split() == ["ii", "0", "True"]
 
 
+@pytest.mark.thorough
 def test_a_wheel_of_the_index_is_imported_in_the_next_run(with_pip):
     with_pip.must_add("pip", "--pip", "six==1.*")
     assert with_pip.run("pip", """
@@ -143,12 +145,14 @@ def test_a_package_of_debian_is_replaced(with_pip, tmp_path):
     assert version == "1.0" and place.startswith("/usr/local/lib/")
 
 
+@pytest.mark.thorough
 def test_a_source_package_is_built(with_pip):
     with_pip.must_add("pip", "--pip", "docopt==0.6.2", PIP_NO_BINARY="docopt")
     assert with_pip.run("pip", "import docopt; print(docopt.__version__)") == "0.6.2"
     assert not (top_of(with_pip, "pip") / "var" / "tmp").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", ["variable", "file", "wheels"])
 def test_settings_of_the_host_are_honoured(with_pip, index, tmp_path, how):
     if how == "variable":
@@ -201,6 +205,7 @@ def test_a_failed_pip_speaks_in_its_own_words(with_pip, index):
     assert done.returncode == 1 and "No matching distribution found for no-such-thing" in done.stderr
 
 
+@pytest.mark.thorough
 def test_two_at_once_both_count(layered):
     adds = [layered.start_add("base", "--run", f"sleep 1; echo > /opt/{name}") for name in "ab"]
     for process in adds:

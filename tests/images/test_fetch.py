@@ -388,6 +388,7 @@ def debian_source_of_this_host():
                 if kind == "Packages" and component == "main" and uri.rstrip("/").endswith("debian"))
 
 
+@pytest.mark.thorough
 def test_terminal_gets_a_bar_and_a_pipe_plain_lines(store, slow_archive):
     leader, follower = os.openpty()
     process = subprocess.Popen([store.program, "fetch", "--from", slow_archive, "--name", "mine"],
@@ -414,6 +415,7 @@ def read_all(fd, chunks):
     os.close(fd)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", ["resolving", "downloading", "unpacking", "compiling"])
 def test_interrupted_recipe_leaves_nothing(store, step):
     """Needs a mirror: from the question for packages to the programs of the new image."""

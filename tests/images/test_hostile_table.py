@@ -4,6 +4,7 @@ Whatever the verdict: nothing outside the store changed, nothing of a refused ar
 fetch ended in time, and no process of it took more memory than the maximum.
 """
 
+import itertools
 import os
 import pathlib
 import stat
@@ -16,6 +17,7 @@ from support import oci, sanitizer, tar_bytes
 from support.hostile_images import IMAGES
 from support.hostile_members import ABSENT, DIRECTORY, Link, cases
 from support.hostile_streams import PLAIN, STREAMS
+from support.sample import in_gate
 
 SECONDS_MAX = 300  # of one fetch, on a busy machine
 MEMORY_MAX_MB = 64
@@ -115,8 +117,7 @@ def as_docker_archive(members, directory):
 FORMS = {"root file system": as_tar, "layer": as_layer, "docker save": as_docker_archive}
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize(("row", "form"), in_gate(itertools.product(ROWS, FORMS), 100))
 def test_members(store, tmp_path, outside, form, row):
     members, whole, layer = next(rest for name, *rest in cases(outside) if name == row)
     verdict = whole if form == "root file system" else layer

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import http.server
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -28,6 +29,7 @@ import pytest
 import install_attacks
 from support import images
 from support.layered import SECONDS_MAX
+from support.sample import in_gate
 from support.sandbox import left_after
 
 CODE = pathlib.Path(install_attacks.__file__).read_text()
@@ -284,8 +286,7 @@ def installed(server_path, image_program, pip_store, tmp_path_factory):
     shutil.rmtree(directory / "data")
 
 
-@pytest.mark.parametrize("name", install_attacks.ATTEMPTS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "name"), in_gate(itertools.product(WAYS, install_attacks.ATTEMPTS), 60))
 def test_a_package_does_not_get_out(installed, way, name):
     inside, free, said = installed.by(way)
     assert name not in inside

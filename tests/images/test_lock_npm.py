@@ -14,6 +14,8 @@ import pytest
 
 from support.images import layers_of, user_images
 
+pytestmark = pytest.mark.thorough
+
 SECONDS_MAX = 500  # generous: a busy machine, a slow mirror
 
 

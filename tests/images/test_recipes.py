@@ -195,6 +195,7 @@ print(pwd.getpwuid(os.getuid()).pw_dir, zoneinfo.ZoneInfo("Europe/Berlin").key)
 """).splitlines() == ["True", "127.0.0.1 image/png", "/home/sandbox Europe/Berlin"]
 
 
+@pytest.mark.thorough
 def test_a_lock_brings_the_same_again(image_program, tmp_path):
     """Needs a mirror that still has what the image `bash` was made of: else `fetch --force bash`."""
     lock = user_images() / "bash" / "lock.json"

@@ -16,6 +16,7 @@ import pytest
 from support import oci
 from support.front import Front
 from support.registry import Registry
+from support.sample import in_gate
 from support.tar_bytes import file
 
 LAYER_BYTES = 3 << 20
@@ -88,7 +89,7 @@ def test_breaks_are_followed_by_going_on(store, front, image):
     assert len(ranges) >= 5 and all(text.startswith("bytes=") for text in ranges)
 
 
-@pytest.mark.parametrize("number", range(10))
+@pytest.mark.parametrize("number", in_gate(range(10), 2))
 def test_killed_fetch_is_gone_on_with_by_the_next(store, front, image, number):
     """At a random point each time; what was there is not asked for again."""
     point = random.Random(number).randrange(100000, LAYER_BYTES - 1)
@@ -280,6 +281,7 @@ def test_redirects_lead_nowhere_else(store, front, image, location, words):
     assert len(away.asked("/blobs/")) <= 20 and store.entries() == []
 
 
+@pytest.mark.thorough
 def test_busy_registry_is_asked_again(store, front, image):
     answers = [(429, {"Retry_After": "1"}), (503, {}), (500, {}), (502, {"Retry_After": "0"})]
 
@@ -449,6 +451,7 @@ def test_full_disk_is_said_and_leaves_nothing(registry, image, image_program, tm
     assert done.stdout.splitlines() == ["status 1"]
 
 
+@pytest.mark.thorough
 def test_terminal_gets_a_line_for_each_layer(store, front, image):
     """Layers come slowly, as from afar; a pipe gets plain lines."""
     def trickle(handler):

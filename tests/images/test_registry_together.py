@@ -13,6 +13,8 @@ from support.layered import SECONDS_MAX
 from support.registry import Registry
 from support.tar_bytes import directory, file
 
+pytestmark = pytest.mark.thorough
+
 FILES = 200  # of a version, each of which says which one
 LOOK = f"""
 import os

@@ -6,9 +6,13 @@ import random
 import stat
 import subprocess
 
+import pytest
+
 from support import oci, tar_bytes
 from support.registry import Registry
 from support.tar_bytes import directory, file, hard_link, symbolic_link
+
+pytestmark = pytest.mark.thorough
 
 SEEDS = 40
 LAYERS = 5

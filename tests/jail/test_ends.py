@@ -8,6 +8,7 @@ import time
 import pytest
 
 from support import sanitizer
+from support.sample import in_gate
 from support.sandbox import descendants_of
 
 MEBIBYTE = 1 << 20
@@ -231,12 +232,13 @@ ctypes.CDLL(None).syscall(60 if __import__('platform').machine() == 'x86_64' els
 NOT_DUMPABLE = "import ctypes\nctypes.CDLL(None).prctl(4, 0)\n" + BIT_BY_BIT
 
 
-@pytest.mark.parametrize(
-    "code", [ONE_PROCESS, BIT_BY_BIT, MANY_PROCESSES, SHARED, WITHOUT_FIRST_THREAD, NOT_DUMPABLE],
-    ids=["one process", "bit by bit", "64 processes", "shared", "without its first thread",
-         "not dumpable"])
-def test_ten_gigabytes_end_as_out_of_memory(sandbox, code):
-    record = sandbox.run("print('before', flush=True)\n" + code)
+TEN_GIGABYTES = {"one process": ONE_PROCESS, "bit by bit": BIT_BY_BIT, "64 processes": MANY_PROCESSES, "shared": SHARED,
+                 "without its first thread": WITHOUT_FIRST_THREAD, "not dumpable": NOT_DUMPABLE}
+
+
+@pytest.mark.parametrize("way", in_gate(TEN_GIGABYTES, 2))
+def test_ten_gigabytes_end_as_out_of_memory(sandbox, way):
+    record = sandbox.run("print('before', flush=True)\n" + TEN_GIGABYTES[way])
     assert record["outcome"] == "out_of_memory", record
     assert record["stdout"] == "before\n"
     assert record["peak_memory_bytes"] > 0.9 * min(2 << 30, MACHINE_MEMORY / 2)

@@ -9,6 +9,8 @@ from support.altered import Altered
 from support.mcp_client import RECORD, Server, environment_of
 from support.sandbox import descendants_of, left_after
 
+pytestmark = pytest.mark.thorough
+
 INIT = "sandbox/jail/child/init.c"
 BEGIN = "    do {\n        if (reap_children(jail, WNOHANG, &status) && "
 AGAIN = """    for (int i = 0; i < 8; i++) {

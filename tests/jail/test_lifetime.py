@@ -154,6 +154,7 @@ time.sleep(600)
     assert "out of memory (limit 64 MiB)" in process.stderr.read()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reading_from", [0.5, 2])
 def test_a_slow_reader_does_not_make_an_end_a_failure(server_path, reading_from):
     process = subprocess.Popen([server_path, "run", "--language", "python", "-"],

@@ -32,7 +32,8 @@ def taken_by(sandbox, code):
     return watch.taken, out
 
 
-@pytest.mark.parametrize("name", list(FAMILIES)[::EVERY])
+@pytest.mark.alone
+@pytest.mark.parametrize("name", sample.in_gate(list(FAMILIES)[::EVERY], 3))
 def test_machine_keeps_its_memory(sandbox, name):
     taken = []
     while not taken or (taken[-1] > 2 * LIMIT and len(taken) < ATTEMPTS):

@@ -44,6 +44,7 @@ def test_wrong_profile_is_an_error_before_anything_runs(sandbox, tmp_path, text,
     assert words in done.stderr and str(path) in done.stderr
 
 
+@pytest.mark.thorough
 def test_profile_that_libseccomp_is_not_done_with_is_an_error(sandbox, tmp_path):
     """Version 2.5.4 goes round in circles over these two; one that does not may take them."""
     def rule(argument):

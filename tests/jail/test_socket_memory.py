@@ -177,6 +177,7 @@ print(len(pairs), len(peers))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("closed", [0, 1])
 def test_a_run_with_many_idle_sockets_ends_well(sandbox, closed):
     code = IDLE.replace("CLOSED", str(closed))

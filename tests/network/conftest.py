@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -146,6 +145,3 @@ def authority(tmp_path_factory):
             "-days", "30", "-extfile", "names")
     (path / "both.pem").write_text((path / "server.pem").read_text() + (path / "server.key").read_text())
     return path
-
-
-os.environ["PATH"] += ":/usr/sbin:/sbin"

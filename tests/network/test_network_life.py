@@ -6,7 +6,7 @@ import time
 
 from support.broker import broker_of
 from support.mcp_client import RECORD, Server, program_path
-from support.sandbox import left_after
+from support.sandbox import left_after, stop_process
 
 ON = ("--warm", "0", "--network", "on")
 OPEN = "import socket; s = socket.create_connection(('api.example.org', 443))"
@@ -64,7 +64,7 @@ def test_stopped_broker_delays_no_answer(start_server):
     broker = broker_of(server)
     request = server.start_call("run_python_code", "import time; time.sleep(0.5); print('done')")
     time.sleep(0.3)
-    os.kill(broker, signal.SIGSTOP)
+    stop_process(broker)
     begin = time.monotonic()
     result = server.answer(request)["result"]
     assert text_of(result) == "done" and time.monotonic() - begin < 3

@@ -11,6 +11,8 @@ from attempts import ATTEMPTS, is_denied
 from support import mcp_client
 from support.altered import Altered
 
+pytestmark = pytest.mark.thorough
+
 HERE = pathlib.Path(__file__).resolve().parent
 LISTED = ("api.example.org", "many.example.org", "*.sub.example.org", "private.example.org", "mixed.example.org",
           "loop.example.org", "meta.example.org", "own.example.org", "lan.example.org", "www.example.org:5432,www.example.org:19")

@@ -7,10 +7,14 @@ import statistics
 import textwrap
 import time
 
+import pytest
+
 from support import sample
 from support.broker import broker_of
 from support.mcp_client import RECORD
-from support.sandbox import descendants_of, left_after
+from support.sandbox import descendants_of, left_after, stop_process
+
+pytestmark = pytest.mark.thorough
 
 REQUEST = "import socket; s = socket.create_connection(('93.184.1.1', 7)); s.sendall(b'x'); print(s.recv(1))"
 
@@ -88,7 +92,7 @@ def test_broker_that_dies_with_a_link_unread_is_replaced(start_server):
     server = start_server("--warm", "0", "--timeout", "2", "--network", "on")
     assert text_of(call(server, REQUEST)) == "b'x'"
     broker = broker_of(server)
-    os.kill(broker, signal.SIGSTOP)
+    stop_process(broker)
     assert text_of(call(server, REQUEST)) != "b'x'"
     os.kill(broker, signal.SIGKILL)
     assert not left_after(5, lambda: not is_dead(broker))  # a sandbox that meets one that is dying is not made

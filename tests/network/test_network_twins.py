@@ -10,6 +10,8 @@ from attempts import ALLOW, ATTEMPTS, WALLS
 from support import mcp_client
 from support.altered import Altered
 
+pytestmark = pytest.mark.thorough
+
 HERE = pathlib.Path(__file__).resolve().parent
 BROKER = "sandbox/network/broker/code-sandbox-mcp-network"
 BY_WALLS = {}

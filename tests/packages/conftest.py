@@ -1,6 +1,10 @@
 """What `make dist` builds, and who installs and calls it."""
 
+import pathlib
+import tempfile
+
 import pytest
+from clean_root import IN_NAMESPACE, run
 
 from support import distribution as support
 
@@ -46,3 +50,12 @@ def client(tools, tmp_path_factory):
     requirements = support.ROOT / "tests" / "clients" / "python-sdk-1.txt"
     python = support.virtual_environment(tools / "client", "-r", requirements) / "python"
     return support.Client(python, tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="module")
+def scratch():
+    """A directory whose files may belong to other ids."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="code-sandbox-packages-", dir="/var/tmp"))
+    path.chmod(0o755)
+    yield path
+    run(*IN_NAMESPACE, "rm", "-rf", path)

@@ -13,6 +13,9 @@ for device in null zero full random urandom tty; do
 done
 mkdir -p "$root/dev/shm" "$root/dev/pts"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts "$root/dev/pts"
+ln -sfn pts/ptmx "$root/dev/ptmx"
+ln -sfn /proc/self/fd "$root/dev/fd"
 mount -t proc proc "$root/proc"
 mkdir -p "$root/outside"
 cd "$root"

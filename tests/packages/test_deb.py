@@ -1,53 +1,20 @@
 """The Debian package: built in a clean root, checked, installed, used by an ordinary user, purged."""
 
-import pathlib
 import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 import time
 
 import pytest
+from clean_root import RELEASES, ROOT, Machine, bootstrap, copy_source, run
 
-from support import debian, sample
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-ENTER = pathlib.Path(__file__).resolve().parent / "enter.sh"
-RELEASES = ["trixie", "bookworm"]
-IN_NAMESPACE = ["unshare", "--map-root-user", "--map-auto"]
-ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
-               "DEBIAN_FRONTEND": "noninteractive"}
-SECONDS_MAX = 1200
-
-
-def run(*command, **options):
-    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          check=False, timeout=SECONDS_MAX, **options)
-    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def scratch():
-    """A directory whose files may belong to other ids."""
-    path = pathlib.Path(tempfile.mkdtemp(prefix="code-sandbox-packages-", dir="/var/tmp"))
-    path.chmod(0o755)
-    yield path
-    run(*IN_NAMESPACE, "rm", "-rf", path)
+from support import sample
 
 
 @pytest.fixture(scope="module", params=RELEASES[:sample.sample_of("Debian releases to build the package in", 2, 1)])
 def release(request):
     return request.param
-
-
-def bootstrap(scratch, release, variant, target, *options):
-    """A new root file system, from the mirror and with the proxies of this host."""
-    settings = scratch / "acquire.conf"
-    settings.write_text(run("apt-config", "dump", "Acquire"))
-    return run("mmdebstrap", "--quiet", "--mode=unshare", f"--variant={variant}", f"--aptopt={settings}", *options,
-               release, target, *debian.source_lines(debian.archives(debian.host_release()), release))
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +24,8 @@ def package(scratch, release):
     needed = re.search(r"^Build-Depends: (.*?)^\S", control, re.M | re.S)[1]
     names = [re.split(r"[ :]", name.strip())[0] for name in needed.replace("debhelper-compat", "debhelper").split(",")]
     source, result = scratch / f"source-{release}", scratch / f"built-{release}"
-    (source / "project").mkdir(parents=True)
     result.mkdir()
-    for entry in ROOT.iterdir():
-        if not entry.name.startswith(("build", ".git")):
-            copy = shutil.copytree if entry.is_dir() else shutil.copy
-            copy(entry, source / "project" / entry.name)
+    copy_source(source / "project")
     bootstrap(scratch, release, "buildd", "/dev/null", f"--include={','.join(names)}", "--format=tar",
               '--customize-hook=mkdir "$1/build"', f"--customize-hook=sync-in {source} /build",
               # As builders do it: not by root.
@@ -76,32 +39,6 @@ def package(scratch, release):
 def deb_of(package):
     [path] = package.glob("code-sandbox-mcp_*.deb")
     return path
-
-
-class Machine:
-    """A minimal system of that release with an ordinary user."""
-
-    def __init__(self, scratch, release):
-        self.root = scratch / f"system-{release}"
-        self.release = release
-        bootstrap(scratch, release, "apt", scratch / f"system-{release}.tar", "--format=tar", "--include=ca-certificates,mount,passwd")
-        self.root.mkdir()
-        run(*IN_NAMESPACE, "tar", "-C", self.root, "--exclude=./dev/*", "-xf", scratch / f"system-{release}.tar")
-        for name in ("/etc/resolv.conf", "/etc/hosts", "/etc/ssl/certs/ca-certificates.crt"):
-            run(*IN_NAMESPACE, "cp", name, f"{self.root}{name}")
-        run(*IN_NAMESPACE, "cp", scratch / "acquire.conf", f"{self.root}/etc/apt/apt.conf.d/99host")
-        self.as_root("useradd --create-home --shell /bin/sh tester")
-
-    def as_root(self, command, **options):
-        return run(*IN_NAMESPACE, "--mount", "--pid", "--fork", "--kill-child", ENTER, self.root, "sh", "-ec", command,
-                   env=ENVIRONMENT, **options)
-
-    def as_user(self, command):
-        return self.as_root(f"exec runuser -l tester -c {shlex.quote(command)}")
-
-    def bring(self, path):
-        run(*IN_NAMESPACE, "cp", path, self.root / "root")
-        return f"/root/{path.name}"
 
 
 @pytest.fixture(scope="module")

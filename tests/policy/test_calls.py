@@ -150,6 +150,7 @@ def test_checks_behind_one_that_ends_the_checker_are_done_again(start_server, ru
     assert [texts_of(result) for result in results[1:]] == [["1"]] * 6
 
 
+@pytest.mark.thorough
 def test_programs_that_end_the_checker_let_no_other_run_unchecked(start_server, rules_file):
     """Not even where what was not checked may run."""
     server = start_server("--policy", rules_file({**RULES, "unparsed": "allow"}), "--parallel", "2")
@@ -184,6 +185,7 @@ def test_strings_that_a_rule_compares_slowly_hold_nobody_up(start_server, rules_
     assert result["_meta"][RECORD]["policy"]["unchecked"] == "its names and strings take too long to compare"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script", ["exit 3", "sleep 600", "echo '{\"facts\": []}'; exit 0", "kill -9 $$"])
 @pytest.mark.parametrize("unparsed", ["allow", "refuse"])
 def test_image_whose_interpreter_is_none_has_no_checker_and_no_endless_calls(start_server, rules_file, tmp_path, script, unparsed):
@@ -205,6 +207,7 @@ def test_image_whose_interpreter_is_none_has_no_checker_and_no_endless_calls(sta
             assert result["_meta"][RECORD]["policy"]["unchecked"] == "the checker does not start"
 
 
+@pytest.mark.thorough
 def test_large_programs_wait_or_are_refused(start_server, rules_file):
     server = start_server("--policy", rules_file({**RULES, "unparsed": "refuse"}))
     program = "#" + "x" * (5 << 20) + "\nprint(1)"

@@ -134,6 +134,7 @@ def test_large_program_is_checked_in_time(check, rules_file):
     assert [finding["rule"] for finding in findings] in (["no-process"], ["unparsed"])  # by how fast the machine is
 
 
+@pytest.mark.thorough
 def test_no_preset_but_strict_refuses_ordinary_programs(check):
     from corpus import CORPUS
     programs = [(language, snippet.code) for (language, _), snippet in CORPUS.items()]

@@ -13,6 +13,8 @@ import pytest
 
 from bench import bench_others
 
+pytestmark = pytest.mark.thorough
+
 DEADLINE = 120
 ROUNDS = "3"
 

@@ -16,6 +16,8 @@ from support import images
 from support.altered import ROOT
 from support.layered import put
 
+pytestmark = pytest.mark.thorough
+
 LANGUAGE = {
     "images/store/languages.def": ("LANGUAGE(BASH,", """LANGUAGE(AWK, "awk", "AWK", "bash",
          .code_name = "main.awk",

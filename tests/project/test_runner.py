@@ -1,84 +1,251 @@
-"""The test runner counts honestly."""
+"""The test runner counts honestly, repeats what failed, and picks what it says."""
 
+import os
 import pathlib
+import pwd
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 
 import run
+import stages
+from stages import BOTH, GATE, REST, STAGES, Job, Stage, Tally
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
+TWO_PARTS = """
+import pytest
+def test_quick(): pass
+@pytest.mark.thorough
+def test_thorough(): pass
+@pytest.mark.alone
+def test_measuring(): pass
+"""
 
 
 @pytest.fixture
 def outcome_of(tmp_path, monkeypatch):
-    """Runs one test file under this suite's conftest.py and returns the counted outcomes."""
-    shutil.copy(TESTS / "conftest.py", tmp_path)
-    shutil.copytree(TESTS / "support", tmp_path / "support")
-    report = tmp_path / "report.xml"
+    """Runs one test file as the runner does, under this suite's conftest.py, and returns the tally."""
+    tests = tmp_path / "tests"
+    (tests / "suite").mkdir(parents=True)
+    shutil.copy(TESTS / "conftest.py", tests)
+    shutil.copytree(TESTS / "support", tests / "support")
+    monkeypatch.setattr(stages, "ROOT", tmp_path)
+    monkeypatch.setattr(stages, "BUILD", tmp_path)
 
-    def hold(body, must_work, file="test_it.py", options=()):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_text(f"import pytest\ndef test_it():\n    {body}\n")
+    def hold(body, must_work=True, **settings):
+        (tests / "suite" / "test_it.py").write_text(
+            body if "\n" in body else f"import pytest\ndef test_it():\n    {body}\n")
         monkeypatch.setenv("MUST_WORK", "1" if must_work else "0")
-        status = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options,
-                                 f"--junitxml={report}", tmp_path], check=False,
-                                stdin=subprocess.DEVNULL, capture_output=True).returncode
-        return str(run.tally_of_report(report, status))
+        with open(tmp_path / "log", "w") as log:
+            return Job("suite", settings.pop("part", BOTH), log, tmp_path / "scratch", **settings).pytest("suite")
     return hold
 
 
-def test_a_skip_is_a_skip(outcome_of):
-    assert outcome_of("pytest.skip('no network')", False) == "0 passed, 0 failed, 1 skipped"
+def test_a_skip_is_a_skip_and_says_why(outcome_of):
+    tally = outcome_of("pytest.skip('no network')", must_work=False)
+    assert str(tally) == "0 passed, 0 failed, 1 skipped"
+    assert list(tally.reasons) == ["no network"]
 
 
 def test_a_skip_is_a_failure_where_it_must_work(outcome_of):
-    assert outcome_of("pytest.skip('no network')", True) == "0 passed, 1 failed, 0 skipped"
+    assert str(outcome_of("pytest.skip('no network')")) == "0 passed, 1 failed, 0 skipped"
 
 
 def test_a_listed_skip_stays_one_where_it_must_work(outcome_of):
-    assert outcome_of("pytest.skip('this kernel has no such thing')", True) == (
-        "0 passed, 0 failed, 1 skipped")
+    assert str(outcome_of("pytest.skip('this kernel has no such thing')")) == "0 passed, 0 failed, 1 skipped"
 
 
-def test_a_pass_and_a_failure_are_counted(outcome_of):
-    assert outcome_of("pass", True) == "1 passed, 0 failed, 0 skipped"
-    assert outcome_of("assert False", True) == "0 passed, 1 failed, 0 skipped"
+def test_a_pass_and_a_failure_are_counted_and_told_by_name(outcome_of):
+    assert str(outcome_of("pass")) == "1 passed, 0 failed, 0 skipped"
+    tally = outcome_of("assert 1 == 2")
+    assert str(tally) == "0 passed, 1 failed, 0 skipped"
+    assert tally.failures[0].name == "tests/suite/test_it.py::test_it"
+    assert "assert 1 == 2" in tally.failures[0].message
 
 
-FAILS_ONCE = "mark = __file__ + '.tried'; open(mark, 'a').write('x'); assert len(open(mark).read()) > 1"
+@pytest.mark.parametrize(("part", "alone", "passed"), [
+    (GATE, "", 2), (REST, "", 1), (BOTH, "", 3), (GATE, "0", 1), (GATE, "1", 1), (REST, "1", 0), (BOTH, "0", 2)])
+def test_each_part_takes_its_tests(outcome_of, part, alone, passed):
+    assert str(outcome_of(TWO_PARTS, part=part, alone=alone)) == f"{passed} passed, 0 failed, 0 skipped"
 
 
-def test_what_fails_once_is_tried_again(outcome_of):
-    assert outcome_of(FAILS_ONCE, True, options=["--reruns=1"]) == "1 passed, 0 failed, 0 skipped"
-    assert outcome_of("assert False", True, options=["--reruns=1"]) == "0 passed, 1 failed, 0 skipped"
-
-
-@pytest.mark.parametrize("file", ["escape/test_it.py", "test_walls.py"])
-def test_an_attempt_to_escape_is_not_tried_again(outcome_of, file):
-    assert outcome_of(FAILS_ONCE, True, file, ["--reruns=1"]) == "0 passed, 1 failed, 0 skipped"
+def test_one_test_is_run_by_name(outcome_of):
+    assert str(outcome_of(TWO_PARTS, only=("tests/suite/test_it.py::test_quick",))) == "1 passed, 0 failed, 0 skipped"
+    assert outcome_of(TWO_PARTS, only=("tests/suite/test_it.py::test_none",)).failed == 1
 
 
 def test_a_runner_that_died_is_a_failure(tmp_path):
-    assert str(run.tally_of_report(tmp_path / "absent.xml", 3)) == "0 passed, 1 failed, 0 skipped"
+    assert str(stages.tally_of_report(tmp_path / "absent.xml", 3)) == "0 passed, 1 failed, 0 skipped"
 
 
 def test_a_tally_reads_what_it_wrote():
-    assert str(run.Tally.parse("3 passed, 1 failed, 2 skipped\n")) == (
-        "3 passed, 1 failed, 2 skipped")
+    assert str(Tally.parse("3 passed, 1 failed, 2 skipped\n")) == "3 passed, 1 failed, 2 skipped"
 
 
-def test_without_images_what_needs_them_is_left_out(monkeypatch, capsys):
-    monkeypatch.setattr(run, "STAGES", {"fetch": lambda: run.Tally(failed=1),
-                                        "project": lambda: run.Tally(passed=1),
-                                        "jail": lambda: run.Tally(passed=1)})
-    assert str(run.run_stages(["fetch", "project", "jail"])) == "1 passed, 1 failed, 0 skipped"
-    assert "=== jail: left out" in capsys.readouterr().out
+def options(**settings):
+    return types.SimpleNamespace(**{"part": GATE, "whole": False, "only": {}, "told": None, "stages": [], "begin": None} | settings)
 
 
-def test_without_a_build_the_run_ends(monkeypatch):
-    monkeypatch.setattr(run, "STAGES", {"build": lambda: run.Tally(failed=1),
-                                        "lint": lambda: run.Tally(passed=1)})
-    assert str(run.run_stages(["build", "lint"])) == "0 passed, 1 failed, 0 skipped"
+@pytest.fixture
+def stages_of(tmp_path, monkeypatch):
+    """Has the runner know these stages: {name: [tally of each run]}."""
+    monkeypatch.setattr(run, "BUILD", tmp_path)
+
+    def of(table, needs=()):
+        tallies = {name: iter(tallies) for name, tallies in table.items()}
+        monkeypatch.setattr(run, "STAGES", {
+            name: Stage(lambda job, name=name: next(tallies[name]), 1, 1, needs=needs if name not in needs else ())
+            for name in table})
+        return run.run_stages(list(table), options())
+    return of
+
+
+def test_without_what_it_needs_a_stage_is_left_out(stages_of, capsys):
+    summary = stages_of({"fetch": [Tally.failure("no mirror")], "jail": [Tally(passed=1)]}, needs=("fetch",))
+    assert str(summary.total) == "0 passed, 1 failed, 0 skipped"
+    assert "left out: it needs fetch" in capsys.readouterr().out
+
+
+FAILED = "tests/protocol/test_it.py::test_it"
+WALL = "tests/jail/test_walls.py::test_it"
+
+
+def test_what_passes_alone_is_flaky_and_no_failure(stages_of):
+    summary = stages_of({"protocol": [Tally.failure("once", FAILED), Tally(passed=1)]})
+    assert str(summary.total) == "1 passed, 0 failed, 0 skipped" and summary.flaky == [FAILED]
+
+
+def test_what_fails_again_is_a_failure(stages_of, capsys):
+    summary = stages_of({"protocol": [Tally.failure("once", FAILED), Tally.failure("twice", FAILED)]})
+    assert str(summary.total) == "0 passed, 1 failed, 0 skipped" and summary.flaky == []
+    summary.report()
+    assert f"again: ONLY={FAILED} make test" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("third", "failed"), [(Tally(passed=1), 0), (Tally.failure("again", WALL), 1)])
+def test_a_test_of_a_wall_must_pass_three_times(stages_of, third, failed):
+    summary = stages_of({"jail": [Tally.failure("once", WALL), Tally(passed=1), Tally(passed=1), third]})
+    assert summary.total.failed == failed and len(summary.flaky) == 1 - failed
+
+
+@pytest.mark.parametrize(("name", "is_so"), [
+    (WALL, True), ("tests/escape/test_it.py::test_it", True), ("tests/images/test_hostile_table.py::test_it", True),
+    (FAILED, False), ("tests/unit/test-buffer.c", False)])
+def test_walls_and_attempts_are_known_by_their_files(name, is_so):
+    assert run.has_one_try(name) is is_so
+
+
+def test_many_failures_are_not_repeated(stages_of):
+    tally = Tally()
+    for number in range(run.REPEATED_MAX + 1):
+        tally.add(Tally.failure("broken", f"{FAILED}[{number}]"))
+    assert stages_of({"protocol": [tally]}).total.failed == run.REPEATED_MAX + 1
+
+
+def test_three_days_run_the_whole_rest():
+    rest = {name for name, stage in STAGES.items() if stage.rest}
+    assert {name for day in range(3) for name in run.plan_rest(day, [], 1000)} == rest
+
+
+@pytest.mark.parametrize(("changed", "stage"), [("packaging/dist.py", "packages"), ("sandbox/network/policy.c", "network"),
+                                                ("images/unpack/tar.c", "images"), ("mcp/rules/rules.c", "policy")])
+def test_what_watches_a_change_is_run_on_any_day(changed, stage):
+    assert all(stage in run.plan_rest(day, [changed], 1000) for day in range(3))
+
+
+def test_a_share_of_the_rest_fits_into_its_time():
+    for day in range(3):
+        chosen = run.plan_rest(day, ["sandbox/run.c", "mcp/rpc.c", "images/main.c"], 20)
+        assert 0 < sum(STAGES[name].rest for name in chosen if name != "root") / run.AT_ONCE <= 20
+
+
+def test_the_list_of_stages_in_the_documents_is_that_of_the_runner(capsys):
+    run.list_stages()
+    table = capsys.readouterr().out.partition("\n\n")[0]
+    assert table in (TESTS.parent / "CONTRIBUTING.md").read_text()
+
+
+def test_watched_folders_exist():
+    for stage in STAGES.values():
+        for folder in stage.watches:
+            assert (TESTS.parent / folder).exists(), folder
+
+
+@pytest.mark.parametrize(("only", "found"), [
+    (WALL, {"jail": [WALL]}), ("tests/jail/test_walls.py", {"jail": ["tests/jail/test_walls.py"]}),
+    ("tests/unit/test-buffer.c", {"unit": ["buffer"]}), ("tests/http/test_mcp.py::test_a[b c]", {"http": ["tests/http/test_mcp.py::test_a[b c]"]})])
+def test_only_names_a_test_by_its_place(only, found):
+    assert run.stages_of_only(only) == found
+
+
+def test_only_refuses_what_is_no_test():
+    with pytest.raises(SystemExit, match="is no test"):
+        run.stages_of_only("README.md")
+
+
+def test_the_whole_goes_on_with_a_stage(capsys):
+    names = run.names_of(options(part=BOTH, whole=True, begin="root"))
+    assert names == ["build", "fetch", "root"] and "Left out, before root: build, fetch, lint" in capsys.readouterr().out
+
+
+def test_tests_of_root_get_the_environment_of_a_user(monkeypatch):
+    monkeypatch.setenv("SANDBOX_TIMEOUT", "1")
+    monkeypatch.setenv("PIP_CERT", "/a")
+    user = pwd.getpwuid(os.getuid())
+    command = run.as_test_user(user, ["true"])
+    pairs = dict(word.split("=", 1) for word in command if "=" in word and not word.startswith("--"))
+    assert pairs["PATH"] == "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
+    assert pairs["PIP_CERT"] == "/a" and "SANDBOX_TIMEOUT" not in pairs and "-i" in command
+
+
+SKIPPING = """
+#include "skip.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+static void passes(void **state) { (void)state; }
+static void cannot(void **state) { (void)state; skip_because("no such thing here"); }
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(passes), cmocka_unit_test(cannot)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+"""
+
+
+def test_a_skipped_unit_test_is_no_failure_to_any_meson(tmp_path):
+    """cmocka of Debian 12 says "not ok"."""
+    source, program = tmp_path / "test-skipping.c", tmp_path / "test-skipping"
+    source.write_text(SKIPPING)
+    subprocess.run(["cc", "-I", TESTS / "unit", source, TESTS / "unit" / "skip.c", "-o", program, "-lcmocka"], check=True)
+    done = subprocess.run([program], env={**os.environ, "CMOCKA_MESSAGE_OUTPUT": "TAP"}, stdout=subprocess.PIPE, text=True,
+                          check=True)
+    first, second = [line for line in done.stdout.splitlines() if line.startswith(("ok", "not ok"))]
+    assert first.startswith("ok 1") and second.startswith("ok 2") and "# SKIP" in second
+    assert "# no such thing here" in done.stdout
+
+
+def test_what_is_interrupted_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    """Its children are ended, whatever they do."""
+    monkeypatch.setattr(run, "BUILD", tmp_path)
+    monkeypatch.setattr(stages, "ROOT", tmp_path)
+    monkeypatch.setattr(stages, "PATIENCE", 1)
+    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('begun', flush=True); time.sleep(600)"
+
+    def interrupted(job):
+        def watch():
+            while "begun" not in pathlib.Path(job.log.name).read_text().split("\n", 1)[-1]:
+                pass
+            os.kill(os.getpid(), 2)
+        run.threading.Thread(target=watch, daemon=True).start()
+        return job.must([sys.executable, "-c", code])
+    monkeypatch.setattr(run, "STAGES", {"jail": Stage(interrupted, 1, 1, needs=()), "warm": Stage(interrupted, 1, 1, needs=("jail",))})
+    with pytest.raises(KeyboardInterrupt):
+        run.run_side_by_side(["jail", "warm"], options(), run.Summary(), tmp_path)
+    assert "Not done: jail, warm" in capsys.readouterr().out
+    assert not stages.RUNNING

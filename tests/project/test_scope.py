@@ -140,6 +140,7 @@ def test_a_bus_without_a_manager_is_no_refusal(ask, manager_at):
     assert "no such name" in words and not words.endswith("ServiceUnknown)\n"), "no remedy"
 
 
+@pytest.mark.thorough
 def test_what_systemd_accepts_and_does_not_do_is_told(ask, manager_at):
     """As on a host whose cgroups are of version 1."""
     manager_at("systemd/private")
@@ -193,6 +194,7 @@ def test_a_manager_that_goes_away_leads_to_the_bus(ask, manager_at):
     assert len(private.calls) == 1 and len(bus.calls) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("answer", [b"x" * 100, b"l\2\0\1\377\377\377\377", b"l\2\0\1" + bytes(8) + b"\1\0\0\0" + bytes(8)])
 def test_an_answer_that_is_not_one_is_told(ask, manager_at, answer):
     manager_at("systemd/private", answer=answer + bytes(16))
@@ -208,6 +210,7 @@ def test_a_socket_that_speaks_something_else_leads_to_the_bus(ask, manager_at):
     assert len(bus.calls) == 1
 
 
+@pytest.mark.thorough
 def test_a_manager_that_does_not_answer_is_not_asked_twice(ask, manager_at):
     manager_at("systemd/private", answer="say nothing")
     bus = manager_at("bus")
@@ -215,6 +218,7 @@ def test_a_manager_that_does_not_answer_is_not_asked_twice(ask, manager_at):
     assert not bus.calls
 
 
+@pytest.mark.thorough
 def test_two_silent_sockets_are_given_up(ask, manager_at):
     manager_at("systemd/private", greets=False)
     manager_at("bus", greets=False)

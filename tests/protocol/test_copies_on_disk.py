@@ -14,6 +14,7 @@ import pytest
 from support import hidden, mcp_client
 from support.folder import Folder
 from support.mcp_client import RECORD, run_program
+from support.sample import in_gate
 
 ENDLESS = 1000  # times more than what ends these runs
 
@@ -153,7 +154,7 @@ for number in range(%d):
 }
 
 
-@pytest.mark.parametrize("way", WRITES)
+@pytest.mark.parametrize("way", in_gate(WRITES, 2))
 def test_disk_limit_ends_the_run(state, start_python, folder, way):
     server = start_python("--mount", f"{folder.path}:overlay", "--disk", "16M")
     code = f"import os, time\nos.chdir({str(folder.path)!r})\n{WRITES[way] % ENDLESS}time.sleep(600)"
@@ -164,6 +165,7 @@ def test_disk_limit_ends_the_run(state, start_python, folder, way):
     folder.assert_untouched()
 
 
+@pytest.mark.thorough
 def test_run_within_its_limit_is_left_alone(state, start_python, folder):
     """Each removed file counts once, however many processes have it open; writing again needs no more."""
     server = start_python("--mount", f"{folder.path}:overlay", "--disk", "16M")

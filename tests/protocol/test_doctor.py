@@ -114,9 +114,9 @@ def test_an_image_that_is_there_and_does_not_run_is_a_failure(doctor, tmp_path):
 
 
 def test_one_language_that_does_not_run_is_a_failure_though_the_other_does(doctor, images):
-    if "node" not in images:
-        pytest.skip("no image for JavaScript: code-sandbox-mcp fetch node")
-    report, status = doctor(CONTAINER_IMAGE="node", CONTAINER_LANGUAGE="python")
+    if "bash" not in images:
+        pytest.skip("no image for Bash: code-sandbox-mcp fetch bash")
+    report, status = doctor(CONTAINER_IMAGE="bash", CONTAINER_LANGUAGE="python")
     assert status == 1 and report["ok"] is False
     assert language_of(report, "javascript")["ok"] is True
     assert "python3" in language_of(report, "python")["message"]

@@ -197,13 +197,13 @@ def test_an_edit_of_the_host_meanwhile_is_left_out(start_python, folder):
     request = server.start_call("run_python_code", f"""
 import os, time
 open({str(folder)!r} + '/README.md', 'a').write('mine\\n')
-while not os.path.exists({str(folder)!r} + '/old.txt~'):
+while os.path.getsize({str(folder)!r} + '/old.txt') > 0:
     time.sleep(0.01)
 """)
     time.sleep(1)
     (folder / "README.md").write_text("theirs\n")
     time.sleep(0.1)
-    (folder / "old.txt~").write_text("")
+    (folder / "old.txt").write_text("")
     result = server.answer(request)["result"]
     assert changes_of(result)["files"] == []
     assert changes_of(result)["left_out"] == [{"path": "README.md", "reason": "changed on the host meanwhile"}]

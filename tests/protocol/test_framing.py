@@ -180,6 +180,7 @@ def test_flags_of_inherited_descriptors_are_left_alone():
         os.close(read_end)
 
 
+@pytest.mark.thorough
 def test_a_client_that_reads_late_gets_everything(server):
     """The pipe holds 64 KiB: the rest waits in the server, which reads no more meanwhile."""
     count = 20_000

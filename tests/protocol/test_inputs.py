@@ -14,6 +14,7 @@ import pytest
 
 from support import mcp_client
 from support.mcp_client import RECORD
+from support.sandbox import stop_process
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "warm"))
 from waiting import TOOLS, WarmServer, wait_until  # noqa: E402  behind the path that it needs
@@ -386,6 +387,7 @@ def test_stdin_and_files_together(way):
     assert way.run(code, stdin="3\n4", files=[text("a", "1\n2")]) == "3 7"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("code", [
     "import time; print('begun', flush=True); time.sleep(600)",
     "print('begun', flush=True)\nwhile True: pass",
@@ -434,7 +436,7 @@ def test_a_sandbox_that_dies_is_replaced_with_all_of_the_input():
     with WarmServer("--parallel", "1", size=1) as server:
         server.call_with("", stdin="")
         (init,) = server.wait_alone()
-        os.kill(init, signal.SIGSTOP)
+        stop_process(init)
         call = server.start("tools/call", {"name": "run_python_code", "arguments": {
             "code": HASH.format("sys.stdin.buffer.read() + open('a', 'rb').read()"), "stdin": content,
             "files": [text("a", "end")]}})

@@ -9,7 +9,7 @@ import pytest
 
 from support import mcp_client, sandbox, sanitizer
 from support.mcp_client import WAIT_LONG
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 
 
 def resident_bytes(server):
@@ -31,6 +31,7 @@ def settled_descriptors_of(server):
     return seen[-1]
 
 
+@pytest.mark.thorough
 def test_five_hundred_calls_in_flight_are_answered_right(python_server):
     """Each with its own answer, whatever comes between: progress, pings, other calls cancelled."""
     calls = {}
@@ -56,6 +57,7 @@ def test_five_hundred_calls_in_flight_are_answered_right(python_server):
                             line)]
 
 
+@pytest.mark.thorough
 def test_calls_in_a_row_leave_memory_and_descriptors_flat(python_server):
     count = sample_of("calls in a row", 10_000, 300)
     code = "import sys; print('x' * 40_000); print(1, file=sys.stderr)"
@@ -73,7 +75,7 @@ def test_calls_in_a_row_leave_memory_and_descriptors_flat(python_server):
         assert end[0] - begin[0] < 512 * 1024
 
 
-@pytest.mark.parametrize("end", ["end of input", signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("end", in_gate(["end of input", signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 2))
 def test_eight_runs_end_with_the_server(start_python, end):
     server = start_python("--parallel", "8")
     code = "import subprocess; " + WAIT_LONG.replace("time.sleep", "subprocess.Popen(['sleep', '601']); time.sleep")

@@ -2,6 +2,7 @@
 
 import base64
 import collections
+import itertools
 import re
 import textwrap
 from typing import NamedTuple
@@ -10,6 +11,7 @@ import pytest
 
 from support.mcp_client import RECORD, Server
 from support.png import Png
+from support.sample import in_gate
 from support.sandbox import descendants_of, left_after
 
 COLOURS = {"red": (255, 0, 0), "lime": (0, 255, 0), "blue": (0, 0, 255)}
@@ -292,8 +294,7 @@ def check(run, wanted):
     assert run.figures == len(wanted.pictures) - wanted.files + wanted.beyond
 
 
-@pytest.mark.parametrize("way", ["cold", "warm", "forked"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "way"), in_gate(itertools.product(CASES, ["cold", "warm", "forked"]), 28))
 def test_case(serve, name, way):
     check(run_in(way, serve, CASES[name].prelude + CASES[name].code), CASES[name])
 
@@ -303,8 +304,7 @@ PRELOADED = ["shown, and open at the end", "show(block=False) is a window that s
              "Agg by use()", "own functions at exit"]
 
 
-@pytest.mark.parametrize("name", PRELOADED)
-@pytest.mark.parametrize("way", ["preloaded", "preloaded, forked"])
+@pytest.mark.parametrize(("name", "way"), in_gate(itertools.product(PRELOADED, ["preloaded", "preloaded, forked"]), 5))
 def test_case_with_pyplot_preloaded(serve, name, way):
     check(run_in(way, serve, CASES[name].prelude + CASES[name].code), CASES[name])
 
@@ -313,7 +313,7 @@ def run_with(serve, code, *options):
     return Run(serve("--warm", "0", *options), PRELUDE + code)
 
 
-@pytest.mark.parametrize("figure", ["figsize=(40, 5)", "figsize=(3, 20)", "figsize=(150, 150)", "dpi=900", "figsize=(16, 9)"])
+@pytest.mark.parametrize("figure", in_gate(["figsize=(150, 150)", "figsize=(40, 5)", "dpi=900", "figsize=(3, 20)", "figsize=(16, 9)"], 2))
 def test_a_side_has_at_most_1600_pixels(serve, figure):
     run = run_with(serve, f"plt.figure({figure}); line('red')")
     (png,) = map(Png, run.pictures)
@@ -325,6 +325,7 @@ def test_the_resolution_is_kept_if_it_fits(serve):
     assert [(png.width, png.height) for png in map(Png, run.pictures)] == [(450, 300)]
 
 
+@pytest.mark.thorough
 def test_noise_is_drawn_smaller_and_leaves_room_for_the_others(serve):
     run = run_with(serve, """import numpy
 for i in range(8): plt.figure(figsize=(12, 9)); plt.imshow(numpy.random.default_rng(i).random((900, 900, 3)))
@@ -343,6 +344,7 @@ for i in range(300): Image.new('RGB', (9, 9), (i % 256, 0, 0)).show()
     assert run.figures == 300 and "292 more figures are not shown" in run.text
 
 
+@pytest.mark.thorough
 def test_300_of_matplotlib_are_counted_too(serve):
     run = run_with(serve, """for i in range(300):
     line(['red', 'lime', 'blue'][i % 3] if i < 8 else 'black'); plt.show()

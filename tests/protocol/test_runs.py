@@ -12,6 +12,7 @@ from greedy import start_greedy
 from support import mcp_client, sample, sanitizer
 from support.altered import DEFAULT_PROFILE
 from support.mcp_client import RECORD, WAIT_LONG, run
+from support.sample import in_gate
 
 
 @pytest.fixture
@@ -365,7 +366,7 @@ def call_deafly(process, count):
     process.stdin.flush()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", in_gate([signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 1))
 def test_a_signal_is_heeded_though_nobody_reads(deaf_client, number):
     call_deafly(deaf_client, 10)
     time.sleep(0.5)  # long enough for the pipe to be full; right also if it is not
@@ -386,6 +387,7 @@ def resident_bytes(pid):
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) * 1024
 
 
+@pytest.mark.thorough
 def test_a_client_that_does_not_read_for_long_loses_nothing(deaf_client):
     """500 answers would be 95 MB, 200 be 38: runs wait until there is room for theirs."""
     sanitizer.skip_if_in_use("it keeps freed memory back")

@@ -236,6 +236,7 @@ WAYS = {
 }
 
 
+@pytest.mark.thorough
 def test_sessions_that_ended_in_every_way_leave_nothing(start_python):
     server = start_python("--warm=0", "--sessions=3", "--session-idle=2")
 

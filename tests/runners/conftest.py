@@ -11,8 +11,9 @@ from support import sample
 
 IMAGES = pathlib.Path(os.environ.get("XDG_DATA_HOME", pathlib.Path.home() / ".local" / "share")) / (
     "code-sandbox-mcp/images")
-# The directory of a test is /mnt in the image.
+# The directory of a test is /mnt in the image, of which nothing else can be written.
 ENTER = """
+mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && mount -t tmpfs -o mode=1777 tmpfs "$0/tmp" || exit 99
 mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --rbind "$1" "$0/mnt" || exit 99
 root=$0; shift
 PATH=$PATH:/usr/sbin

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from session import ABANDONED, EXITED, FINISHED, INTERRUPTED, Cell
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 
 HEEDED = {
     "an endless loop": ("for (;;);", INTERRUPTED),
@@ -85,7 +85,7 @@ def test_old_and_future_numbers_are_ignored(node):
     assert node.end() == Cell(FINISHED, "go\n1\n", "")
 
 
-@pytest.mark.parametrize("ending", ["", "\nawait 1", "\nawait new Promise(r => setTimeout(r, 0))", "\nif (Math.random() < 0.2) process.exit(0)"])
+@pytest.mark.parametrize("ending", in_gate(["", "\nawait 1", "\nawait new Promise(r => setTimeout(r, 0))", "\nif (Math.random() < 0.2) process.exit(0)"], 1))
 def test_interrupts_near_the_end_of_a_cell_never_hit_the_next(node, ending):
     """At random moments around the end; some after it, as when server and cell have met halfway."""
     rounds = sample_of("interrupts of JavaScript cells", 1000, 250)

@@ -8,6 +8,9 @@ import shutil
 import subprocess
 
 
+COPY = ["cp", "--recursive", "--preserve=mode,links,timestamps", "--reflink=auto"]
+
+
 def user_images():
     """The directory of the images of whoever runs the tests."""
     home = os.environ.get("XDG_DATA_HOME") or pathlib.Path.home() / ".local" / "share"
@@ -27,12 +30,11 @@ def layers_of(image):
 def copy_image(image, images, name=None):
     """Copies an image with its layers into the directory of images of another store."""
     images.mkdir(parents=True, exist_ok=True)
-    copy = ["cp", "--recursive", "--preserve=mode,links,timestamps", "--reflink=auto"]
-    subprocess.run([*copy, image, images / (name or image.name)], check=True)
+    subprocess.run([*COPY, image, images / (name or image.name)], check=True)
     for layer in layers_of(image):
         (images.parent / "layers").mkdir(exist_ok=True)
         if not (images.parent / "layers" / layer.name).exists():
-            subprocess.run([*copy, layer, images.parent / "layers"], check=True)
+            subprocess.run([*COPY, layer, images.parent / "layers"], check=True)
 
 
 def link_store(store, directory):
@@ -66,8 +68,9 @@ def image_with(base, directory, files):
     images = directory / "code-sandbox-mcp" / "images"
     images.mkdir(parents=True)
     shutil.copytree(base, images / base.name, symlinks=True)
-    for layer in layers_of(base):
-        link_store(layer, images.parent / "layers" / layer.name)
+    (images.parent / "layers").mkdir()
+    for layer in layers_of(base):  # no links: they would change the times of files that others look at
+        subprocess.run([*COPY, layer, images.parent / "layers" / layer.name], check=True)
     name, tree = new_layer(images)
     for path, text in files.items():
         (tree / path).parent.mkdir(parents=True, exist_ok=True)

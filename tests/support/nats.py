@@ -12,6 +12,8 @@ import subprocess
 import threading
 import time
 
+from .programs import path_of
+
 PATIENCE = 20
 
 
@@ -35,7 +37,7 @@ class Broker:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(["nats-server", "-c", self.file], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([path_of("nats-server"), "-c", self.file], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + PATIENCE
         while True:

@@ -5,13 +5,13 @@ import contextlib
 import http.client
 import json
 import pathlib
-import shutil
 import socket
 import subprocess
 import time
 import urllib.parse
 
 from support import oci
+from support.programs import path_of
 
 START_SECONDS_MAX = 60
 
@@ -26,8 +26,6 @@ class Registry:
     """One registry; `settings` are further lines of its configuration."""
 
     def __init__(self, directory, settings="", login=None):
-        program = shutil.which("docker-registry", path="/usr/bin:/bin:/usr/sbin")
-        assert program, "docker-registry is not installed: see .ci/install-packages"
         self.directory = pathlib.Path(directory)
         self.directory.mkdir()
         self.port = free_port()
@@ -42,7 +40,7 @@ class Registry:
             f"storage: {{filesystem: {{rootdirectory: {self.directory}/data}}}}\n"
             f"http: {{addr: '{self.host}'}}\n{settings}")
         self.log = open(self.directory / "log", "wb")
-        self.process = subprocess.Popen([program, "serve", configuration], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([path_of("docker-registry"), "serve", configuration], stdin=subprocess.DEVNULL,
                                         stdout=self.log, stderr=subprocess.STDOUT)
         self.wait()
 

@@ -1,6 +1,8 @@
-"""Heavy tests run a sample in `make test` and the whole in `make test-all`; the difference is said."""
+"""What of a heavy test is run when: a few cases in `make test`, a sample in CI, the whole in `make test-all`."""
 
 import os
+
+import pytest
 
 WHOLE = os.environ.get("CODE_SANDBOX_WHOLE") == "1"
 taken = []
@@ -12,3 +14,13 @@ def sample_of(what, whole, sample):
         return whole
     taken.append(f"{what}: {sample} of {whole}")
     return sample
+
+
+def in_gate(cases, count):
+    """Parameters of a test, `count` of which are in the gate, evenly spread; the others are thorough.
+
+    A case that is a tuple has a value for each of several parameters.
+    """
+    cases = [case if isinstance(case, tuple) else (case,) for case in cases]
+    chosen = {place * len(cases) // count for place in range(count)}
+    return [pytest.param(*case, marks=() if place in chosen else pytest.mark.thorough) for place, case in enumerate(cases)]

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -68,6 +69,16 @@ def still_alive(pids):
         if state not in "ZX":
             alive.append(pid)
     return alive
+
+
+def stop_process(pid):
+    """Sends SIGSTOP and waits until no thread of it runs on."""
+    os.kill(pid, signal.SIGSTOP)
+    end = time.monotonic() + DEADLINE
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        while (task / "stat").read_text().rpartition(")")[2].split()[0] != "T":
+            assert time.monotonic() < end, f"process {pid} does not stop"
+            time.sleep(0.001)
 
 
 def left_after(seconds, look):

@@ -1,8 +1,10 @@
 /* Each wall of code-sandbox-mcp-changes, from inside: what it still can do, and what no longer. */
 #include "mcp/changes/confine.h"
+
 #include "mcp/changes/entry.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "skip.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -142,7 +144,7 @@ static void opens_nothing_else(void **state)
     static long (*const calls[])(void) = {open_outside, list_outside, write_inside,
                                           truncate_inside};
     if (!has_landlock())
-        skip();
+        skip_because("this kernel has no Landlock");
     for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
         assert_int_equal(errno_in(STAGE_NONE, calls[i]), 0);
         if (errno_in(STAGE_READING, calls[i]) != EACCES)

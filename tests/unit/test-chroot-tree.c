@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/base/tree.h"
+#include "skip.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -142,8 +143,7 @@ static void layers_replace_and_hide_what_is_below(void **state)
     make_file("layers/upper/becomes-file", "upper");
     if (mknod("layers/upper/hidden", S_IFCHR, makedev(0, 0)) < 0 ||
         setxattr("layers/upper/opaque", "user.overlay.opaque", "y", 1, 0) < 0) {
-        print_message("this file system has no attributes of users, or no whiteouts\n");
-        skip();
+        skip_because("this file system has no attributes of users, or no whiteouts");
     }
     assert_int_equal(fill(&plan), 0);
     assert_true(lstat("root/hidden", &status) < 0);

@@ -26,6 +26,7 @@ import machine
 import scenes
 from support import debian, images
 from support.greedy import greedy_store
+from support.programs import path_of
 
 WHOLE = os.environ.get("CODE_SANDBOX_WHOLE") == "1"
 GUESTS_MAX = 2
@@ -70,7 +71,7 @@ def make_input_disk(build, scratch, guest_image, fill=None):
         "environment": {key: os.environ[key] for key in PASSED_ON if key in os.environ}}))
     # All of it belongs to the guest's user, whose number this user has for as long as that takes.
     debian.run("unshare", "--map-user=1000", "--map-group=1000", "--",
-               "mke2fs", "-q", "-t", "ext4", "-L", "tests", "-O", "^has_journal", "-d", tree, disk, "1G")
+               path_of("mke2fs"), "-q", "-t", "ext4", "-L", "tests", "-O", "^has_journal", "-d", tree, disk, "1G")
     shutil.rmtree(tree)
     return disk
 

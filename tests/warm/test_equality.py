@@ -8,7 +8,7 @@ import python_start
 from corpus import CORPUS, end_of, run_bare
 from waiting import TemplateServer, WarmServer
 
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 
 
 def ways_of(servers, language, snippet):
@@ -32,7 +32,7 @@ CHOSEN = list(CORPUS)[::len(CORPUS) // sample_of("programs that run warm, cold a
                                                  len(CORPUS) // 3)]
 
 
-@pytest.mark.parametrize("language, name", CHOSEN, ids=[f"{one}: {name}" for one, name in CHOSEN])
+@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 40), ids=[f"{one}: {name}" for one, name in CHOSEN])
 def test_the_same_warm_cold_and_bare(servers, language, name):
     ends = ways_of(servers, language, CORPUS[language, name])
     for way, end in ends.items():
@@ -53,7 +53,7 @@ FORKED = OF_PYTHON[::len(OF_PYTHON) // sample_of("programs that run in forks of 
                                                   len(OF_PYTHON) // 3)]
 
 
-@pytest.mark.parametrize("name", FORKED)
+@pytest.mark.parametrize("name", in_gate(FORKED, 30))
 def test_the_same_in_a_fork_of_a_template(servers, forked, name):
     snippet = CORPUS["python", name]
     before = forked.wait_ready()
@@ -81,6 +81,7 @@ def test_chance_is_of_each_run_alone(servers, language):
         assert len(set(numbers)) > 1 if numbers[0].isdigit() else len(set(numbers)) == 8, numbers
 
 
+@pytest.mark.thorough
 def test_code_may_come_at_any_moment(servers, language):
     """Before the interpreter has begun, or is there, or has opened its file, or long after."""
     warm, chance = servers(language, 2), random.Random(3)
@@ -104,7 +105,7 @@ def preloaded():
         yield server
 
 
-@pytest.mark.parametrize("name", [name for name in python_start.SNIPPETS if name not in TELL_OF_PRELOADED])
+@pytest.mark.parametrize("name", in_gate((name for name in python_start.SNIPPETS if name not in TELL_OF_PRELOADED), 15))
 def test_modules_that_are_preloaded_change_nothing_else(servers, preloaded, name):
     code = python_start.SNIPPETS[name].code
     assert end_of(preloaded.warm_call(code)) == end_of(servers("python", 0).call_with(code))

@@ -10,7 +10,7 @@ from waiting import WarmServer
 
 from support import refusing
 from support.mcp_client import environment_of, program_path
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 from support.sandbox import descendants_of, left_after
 
 # They read what /proc tells of processes, directly or by their library.
@@ -73,7 +73,7 @@ def plain_end_of(result):
     return end
 
 
-@pytest.mark.parametrize("language, name", CHOSEN, ids=[f"{one}: {name}" for one, name in CHOSEN])
+@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 30), ids=[f"{one}: {name}" for one, name in CHOSEN])
 def test_the_same_in_a_weaker_tier(servers, server, language, name):
     code = CORPUS[language, name].code
     here, elsewhere = plain_end_of(server.call_with(code, language)), end_of(servers(language, 0).call_with(code, language))

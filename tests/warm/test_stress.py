@@ -21,6 +21,8 @@ from support.mcp_client import environment_of
 from support.sample import sample_of
 from support.sandbox import descendants_of, left_after, mounts_but_of_others, still_alive
 
+pytestmark = pytest.mark.thorough
+
 SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}  # its home is empty
 CALLS_KEPT_MAX = 32  # whose files can be read as resources
 PAGES_MORE = 256  # of memory that a server may have more at the end: 1 MiB

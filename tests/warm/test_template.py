@@ -14,7 +14,7 @@ from waiting import TemplateServer, children_of, descendants_of, wait_until
 
 from support.images import image_with, user_images
 from support.mcp_client import RECORD, Server, environment_of
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 
 SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
 FORKS_MAX = 1000  # sandbox/limits/limits.h
@@ -40,7 +40,7 @@ CHOSEN = list(ATTEMPTS)[::len(ATTEMPTS) // sample_of("attempts to escape from a 
 
 
 @pytest.mark.flaky(reruns=0)
-@pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.parametrize("name", in_gate(CHOSEN, 50))
 def test_attempt_is_denied_in_a_fork(bait, jail, name):
     attempt = ATTEMPTS[name]
     result = jail.warm_call(snippet_of(attempt, bait.known()))
@@ -163,6 +163,7 @@ def test_a_run_whose_template_is_killed_is_answered():
         assert server.text_of(server.call("run_python_code", "print(6 * 7)")) == "42"
 
 
+@pytest.mark.thorough
 def test_a_template_is_replaced_after_many_forks():
     with TemplateServer("--parallel", "2", environment=environment_of(**SLIM)) as server:
         server.prime()
@@ -188,6 +189,7 @@ def wait_for_forks(server):
     assert server.text_of(server.warm_call("print(6 * 7)")) == "42"
 
 
+@pytest.mark.thorough
 def test_kills_at_any_moment_leave_each_call_its_answer():
     """Of templates, forks and programs."""
     rounds = sample_of("calls of forks while whatever there is is killed", 10_000, 100)
@@ -307,7 +309,7 @@ def settled_descriptors(server):
     return counts[-1]
 
 
-@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize("what", in_gate(HOSTILE, 2))
 def test_a_template_that_deceives_costs_nobody_a_call(tmp_path, what):
     environment = environment_of(XDG_DATA_HOME=str(image_with(user_images() / "python-slim", tmp_path, {
         "usr/lib/python3/dist-packages/hostile.py": IN_A_TEMPLATE + HOSTILE[what]})), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")

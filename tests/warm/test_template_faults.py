@@ -16,7 +16,7 @@ from warm_tracer import AHEAD, HAND_OVER
 from support import sample, sanitizer
 from support.tracer import CAN_INJECT, Fault
 
-pytestmark = pytest.mark.skipif(not CAN_INJECT, reason="the numbers of registers are x86-64's")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(not CAN_INJECT, reason="the numbers of registers are x86-64's")]
 
 # It prints the mark where no wall is missing of those that a program can see.
 CODE = f"""\

@@ -7,8 +7,6 @@ depend on a pid, too).
 
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 from served import IMAGE
@@ -16,13 +14,14 @@ from served import IMAGE
 from support.altered import ROOT, Altered
 from support.walls import WALLS
 
-pytestmark = pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for "
-                                "whom what gets through could harm the machine")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for whom what gets "
+                                                     "through could harm the machine")]
 
 TEMPLATE, MODULES, OTHERS = (ROOT / "tests" / name for name in (
     "warm/test_template.py", "escape/test_attempts_in_templates.py", "escape/test_attempts_on_templates.py"))
 NUMBERS = "test_forks_draw_different_numbers"
 DENIED = "test_attempt_is_denied_in_a_fork"
+OWN_IMAGES = {"XDG_DATA_HOME": os.environ.get("XDG_DATA_HOME", "")}  # of whoever runs the tests
 TESTS = {
     "a pid namespace of each fork": (TEMPLATE, "test_a_fork_cannot_signal_or_see_its_template"),
     "a user namespace of each fork": (TEMPLATE, "test_what_the_kernel_counts_for_a_user_is_of_each_fork_alone"),
@@ -47,39 +46,31 @@ TESTS = {
 }
 
 
-class Copy(Altered):
-    """A copy of the source with a build directory and an image of its own."""
-
-    def test(self, tests, **environment):
-        """Exit status and output of these tests against this build; none of them is left out of a sample."""
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"{path}::{name}" for path, name in tests)],
-            env={**os.environ, "CODE_SANDBOX_WHOLE": "1", **environment}, text=True, check=False,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        return done.returncode, done.stdout
-
-
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory):
+def altered(tmp_path_factory):
     path = tmp_path_factory.mktemp("walls-of-templates")
-    yield Copy(path, IMAGE)
+    yield Altered(path, IMAGE, of_forks=True)
     shutil.rmtree(path)
 
 
+def run_tests(altered, tests, **environment):
+    """None of them is left out of a sample."""
+    return altered.pytest(*(f"{path}::{name}" for path, name in tests), part="both", CODE_SANDBOX_WHOLE="1", **environment)
+
+
 @pytest.mark.parametrize("wall", TESTS)
-def test_without_the_wall_its_test_fails(copy, wall):
-    copy.change(WALLS[wall])
-    copy.make()
+def test_without_the_wall_its_test_fails(altered, wall):
+    altered.change(WALLS[wall])
+    altered.make()
     path, name = TESTS[wall]
     # Numbers of numpy need the larger image; what is missing then is none of the walls around it.
-    environment = copy.environment() if name != NUMBERS else {"CODE_SANDBOX_BUILD": str(copy.build)}
-    status, output = copy.test([(path, name)], **environment)
+    status, output = run_tests(altered, [(path, name)], **(OWN_IMAGES if name == NUMBERS else {}))
     assert status == 1 and " failed" in output, output
 
 
 @pytest.mark.parametrize("path", [TEMPLATE, MODULES, OTHERS], ids=lambda path: path.stem)
-def test_with_all_walls_every_one_of_these_tests_passes(copy, path):
-    copy.change([])
-    copy.make()
-    status, output = copy.test(sorted({test for test in TESTS.values() if test[0] == path}), CODE_SANDBOX_BUILD=str(copy.build))
+def test_with_all_walls_every_one_of_these_tests_passes(altered, path):
+    altered.change([])
+    altered.make()
+    status, output = run_tests(altered, sorted({test for test in TESTS.values() if test[0] == path}), **OWN_IMAGES)
     assert status == 0, output

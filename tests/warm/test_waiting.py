@@ -11,7 +11,7 @@ import pytest
 from waiting import WarmServer
 
 from support.sample import sample_of
-from support.sandbox import descendants_of, left_after, still_alive
+from support.sandbox import descendants_of, left_after, still_alive, stop_process
 
 QUIET_SECONDS = 2
 
@@ -101,7 +101,7 @@ def test_queued_calls_go_on_when_a_dead_sandbox_cannot_be_replaced():
     with WarmServer("--parallel", "1", size=1) as server:
         (init,) = server.prime()
         server.wait_alone()
-        os.kill(init, signal.SIGSTOP)  # so that the code is sent to it, and not taken
+        stop_process(init)  # so that the code is sent to it, and not taken
         first = server.start_call("run_python_code", "print(1)", "first")
         second = server.start_call("run_python_code", "print(2)", "second")
         server.result("ping")  # both have been read

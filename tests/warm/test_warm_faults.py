@@ -31,7 +31,7 @@ LONG = CODE + "# long\n" * 100_000  # more than the FIFO takes at once
 # looked for its program elsewhere.
 CHANGE_THE_SERVER = ("close", "sysinfo", "prlimit64", "openat2", "newfstatat", "fstat")
 
-pytestmark = pytest.mark.skipif(not CAN_INJECT, reason="the numbers of registers are x86-64's")
+pytestmark = [pytest.mark.thorough, pytest.mark.skipif(not CAN_INJECT, reason="the numbers of registers are x86-64's")]
 
 
 class Traced:

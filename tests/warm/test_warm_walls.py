@@ -94,6 +94,7 @@ def stays_alone(server):
     return True
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("greed", "options"), GREEDS, ids=[greed for greed, _ in GREEDS])
 def test_nothing_that_waits_uses_more_than_a_run_may(tmp_path, greed, options):
     with greedy_server(tmp_path, greed, *options) as server:
@@ -105,6 +106,7 @@ def test_nothing_that_waits_uses_more_than_a_run_may(tmp_path, greed, options):
         assert server.text_of(server.call_with("")) == "cold"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("greed", "options"), [("none", []), ("files", ["--memory", "32M"])],
                          ids=["none", "files"])
 def test_one_that_waits_and_uses_less_is_let_be(tmp_path, greed, options):

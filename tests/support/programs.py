@@ -1,0 +1,13 @@
+"""Where programs of Debian packages are: users have no /usr/sbin in PATH."""
+
+import os
+import shutil
+
+PLACES = "/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def path_of(name):
+    """The path of a program that the tests call; an error if it is not installed."""
+    path = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{PLACES}")
+    assert path, f"{name} is not installed: .ci/install-packages STAGE installs what a stage needs"
+    return path

@@ -2,11 +2,18 @@
 
 #include "images/base/file.h"
 #include "images/store/xdg.h"
+#include "sandbox/base/host_fence.h"
 #include "sandbox/base/owned.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/stat.h>
+
+#define NO_MEMORY "no memory for the settings of this host"
+#define BLANKS " \t\"'\r\n"
 
 #define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
 /* On disk, since a tmpfs is too small for builds; removed from the layer afterwards. */
@@ -28,11 +35,77 @@ static const char *const own_variables[] = {
     "npm_config_update_notifier=false",
 };
 
-/* Variables by name, or by prefix if the entry ends with '*'; upper or lower case. */
-static const char *const passed_variables[] = {
-    "http_proxy",          "https_proxy",    "no_proxy",     "all_proxy",      "PIP_*",
-    "npm_config_*",        "SSL_CERT_FILE",  "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
+/* What the value of a setting is. Installers are shown the files that it names, and nothing else. */
+enum value_kind {
+    VALUE_PLAIN,
+    VALUE_CERTIFICATES, /* a file in PEM form, without keys */
+    VALUE_CERTIFICATE_FOLDER, /* as c_rehash(1) makes them */
+    VALUE_CLIENT_CERTIFICATE, /* a file with a certificate and its key */
+    VALUE_CONFIGURATION, /* a file of settings */
+    VALUE_PLACES, /* paths and URLs, separated by white space */
+};
+
+/*
+ * The settings that are passed on; all others stay here. Names of variables in upper or lower case, with '-'
+ * for '_'; '*' stands for any end. Sources: pip's "Configuration" and its general options, npm's config(7).
+ */
+static const struct host_setting {
+    const char *variable;
+    const char *key; /* in a configuration file whose file is shown; NULL: none */
+    enum value_kind kind;
+} passed_settings[] = {
+    {"http_proxy"},
+    {"https_proxy"},
+    {"no_proxy"},
+    {"all_proxy"},
+    {"SSL_CERT_FILE", NULL, VALUE_CERTIFICATES},
+    {"SSL_CERT_DIR", NULL, VALUE_CERTIFICATE_FOLDER},
+    {"CURL_CA_BUNDLE", NULL, VALUE_CERTIFICATES},
+    {"REQUESTS_CA_BUNDLE", NULL, VALUE_CERTIFICATES},
+    {"NODE_EXTRA_CA_CERTS", NULL, VALUE_CERTIFICATES},
+    {"GIT_SSL_CAINFO", NULL, VALUE_CERTIFICATES},
+    {"PIP_INDEX_URL"},
+    {"PIP_EXTRA_INDEX_URL"},
+    {"PIP_NO_INDEX"},
+    {"PIP_FIND_LINKS", "find-links", VALUE_PLACES},
+    {"PIP_CONSTRAINT", "constraint", VALUE_PLACES},
+    {"PIP_TRUSTED_HOST"},
+    {"PIP_PROXY"},
+    {"PIP_CERT", "cert", VALUE_CERTIFICATES},
+    {"PIP_CLIENT_CERT", "client-cert", VALUE_CLIENT_CERTIFICATE},
+    {"PIP_CONFIG_FILE", NULL, VALUE_CONFIGURATION},
+    {"PIP_TIMEOUT"},
+    {"PIP_DEFAULT_TIMEOUT"},
+    {"PIP_RETRIES"},
+    {"PIP_ONLY_BINARY"},
+    {"PIP_NO_BINARY"},
+    {"PIP_PREFER_BINARY"},
+    {"PIP_PRE"},
+    {"PIP_REQUIRE_HASHES"},
+    {"PIP_USE_FEATURE"},
+    {"PIP_USE_DEPRECATED"},
+    {"npm_config_registry"},
+    {"npm_config_@*"}, /* the registry of a scope */
+    {"npm_config_//*"}, /* what a registry asks for */
+    {"npm_config__auth"},
+    {"npm_config__authtoken"},
+    {"npm_config_proxy"},
+    {"npm_config_https_proxy"},
+    {"npm_config_noproxy"},
+    {"npm_config_ca"},
+    {"npm_config_cert"},
+    {"npm_config_key"},
+    {"npm_config_cafile", "cafile", VALUE_CERTIFICATES},
+    {"npm_config_strict_ssl"},
+    {"npm_config_maxsockets"},
+    {"npm_config_fetch_retries"},
+    {"npm_config_fetch_retry_factor"},
+    {"npm_config_fetch_retry_mintimeout"},
+    {"npm_config_fetch_retry_maxtimeout"},
+    {"npm_config_fetch_timeout"},
+    {"npm_config_before"},
+    {"npm_config_userconfig", NULL, VALUE_CONFIGURATION},
+    {"npm_config_globalconfig", NULL, VALUE_CONFIGURATION},
 };
 
 /* Certificate bundles of distributions. Programs of an image look in Debian's place. */
@@ -43,12 +116,24 @@ static const char *const bundles[] = {
     "/etc/ssl/cert.pem",
 };
 
+/* Whether NAME=VALUE has that name. */
 static bool name_matches(const char *pair, const char *pattern)
 {
-    size_t length = strlen(pattern);
-    if (pattern[length - 1] == '*')
-        return strncasecmp(pair, pattern, length - 1) == 0;
-    return strncasecmp(pair, pattern, length) == 0 && pair[length] == '=';
+    for (; *pattern != '\0' && *pattern != '*'; pattern++, pair++) {
+        char byte = *pair == '-' ? '_' : *pair;
+        if (*pair == '\0' || tolower((unsigned char)byte) != tolower((unsigned char)*pattern))
+            return false;
+    }
+    return *pattern == '*' ? strchr(pair, '=') != NULL : *pair == '=';
+}
+
+/* The setting with that variable; NULL: it is not passed on. */
+static const struct host_setting *setting_of(const char *pair)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(passed_settings); i++)
+        if (name_matches(pair, passed_settings[i].variable))
+            return &passed_settings[i];
+    return NULL;
 }
 
 /* The place of NAME=VALUE with the same name, or the end. */
@@ -65,7 +150,7 @@ static int variable_set(struct host_settings *settings, const char *pair)
 {
     size_t at = variable_find(settings, pair);
     if (at == HOST_VARIABLES_MAX)
-        return 0; /* too many variables: ignore the rest */
+        return -E2BIG;
     char *copy = strdup(pair);
     if (copy == NULL)
         return -ENOMEM;
@@ -85,7 +170,7 @@ int host_settings_show(struct host_settings *settings, const char *host_path,
         if (strcmp(settings->files[i].image_path, image_path) == 0)
             return 0;
     if (settings->file_count == HOST_FILES_MAX)
-        return 0;
+        return -E2BIG;
     OWNED_MEMORY char *host = strdup(host_path);
     OWNED_MEMORY char *image = strdup(image_path);
     if (host == NULL || image == NULL)
@@ -110,61 +195,184 @@ static bool may_cover(const char *path)
            strcmp(path, "/usr") != 0 && strcmp(path, "/var") != 0 && strstr(path, "/../") == NULL;
 }
 
-/* Shows each absolute path among the words of a value: "/opt/wheels https://host/simple". */
-static int show_words(struct host_settings *settings, const char *value)
+static int told(int status, struct fault *fault)
 {
+    if (status == -E2BIG)
+        return fault_set(fault, E2BIG,
+                         "the settings of this host for pip and npm have too many "
+                         "variables or files; remove some");
+    return status < 0 ? fault_set(fault, -status, NO_MEMORY) : 0;
+}
+
+static int set_or_tell(struct host_settings *settings, const char *pair, struct fault *fault)
+{
+    return told(variable_set(settings, pair), fault);
+}
+
+static int show_or_tell(struct host_settings *settings, const char *host_path,
+                        const char *image_path, struct fault *fault)
+{
+    return told(host_settings_show(settings, host_path, image_path), fault);
+}
+
+static int show_configuration(struct host_settings *settings, const char *name, const char *path,
+                              struct fault *fault);
+
+static int refuse(const char *name, const char *path, const char *reason, const char *remedy,
+                  struct fault *fault)
+{
+    return fault_set(fault, EPERM, "%s names %s, which installers are not shown: %s; %s", name,
+                     path, reason, remedy);
+}
+
+static bool text_has(const struct buffer *text, const char *word)
+{
+    return memmem(text->data, text->length, word, strlen(word)) != NULL;
+}
+
+/* Why a file is not shown; NULL: it may be. Source: RFC 7468, on labels. */
+static const char *reason_against(const struct buffer *text, enum value_kind kind)
+{
+    if (kind != VALUE_CLIENT_CERTIFICATE && text_has(text, "PRIVATE KEY-----"))
+        return "there is a private key in it";
+    if (kind == VALUE_CERTIFICATES && !text_has(text, "CERTIFICATE-----"))
+        return "there is no certificate in it";
+    return NULL;
+}
+
+static int check_file(const char *name, const char *path, enum value_kind kind, struct fault *fault)
+{
+    static const char remedy[] = "name another file, or remove the setting";
+    struct stat about;
+    OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
+    if (stat(path, &about) < 0 || !S_ISREG(about.st_mode))
+        return refuse(name, path, "it is no file", remedy, fault);
+    int r = file_read(path, &text, fault);
+    if (r < 0)
+        return r;
+    const char *reason = reason_against(&text, kind);
+    return reason == NULL ? 0 : refuse(name, path, reason, remedy, fault);
+}
+
+/* Certificates of the system are for everybody; any other directory may not give away a home. */
+static int check_place(const char *name, const char *path, enum value_kind kind,
+                       struct fault *fault)
+{
+    OWNED_MEMORY char *real = realpath(path, NULL);
+    const char *own = getenv("HOME");
+    OWNED_MEMORY char *home = own != NULL ? realpath(own, NULL) : NULL;
+    struct host_fence stopped;
+    bool is_of_system =
+        kind == VALUE_CERTIFICATE_FOLDER && real != NULL &&
+        (path_is_below(real, "/etc/ssl/certs") || path_is_below(real, "/etc/pki/tls/certs"));
+    if (real == NULL || is_of_system || !host_fence_stops(real, home, &stopped))
+        return 0;
+    return refuse(name, path, stopped.reason, stopped.remedy, fault);
+}
+
+static int show_path(struct host_settings *settings, const char *name, const char *path,
+                     enum value_kind kind, struct fault *fault)
+{
+    if (!may_cover(path) || !file_exists(path))
+        return 0;
+    bool is_place = kind == VALUE_PLACES || kind == VALUE_CERTIFICATE_FOLDER;
+    int r = is_place ? check_place(name, path, kind, fault) : check_file(name, path, kind, fault);
+    return r == 0 ? show_or_tell(settings, path, path, fault) : r;
+}
+
+/* Each path among "/opt/wheels https://host/simple file:///opt/more". */
+static int show_places(struct host_settings *settings, const char *name, const char *value,
+                       struct fault *fault)
+{
+    static const char scheme[] = "file://";
     int r = 0;
     while (r == 0 && *value != '\0') {
-        value += strspn(value, " \t\"'");
-        size_t length = strcspn(value, " \t\"'\r\n");
+        value += strspn(value, BLANKS);
+        size_t length = strcspn(value, BLANKS);
         OWNED_MEMORY char *word = strndup(value, length);
         if (word == NULL)
-            return -ENOMEM;
-        if (may_cover(word))
-            r = host_settings_show(settings, word, word);
-        value += length + (value[length] == '\r' || value[length] == '\n');
+            return fault_set(fault, ENOMEM, NO_MEMORY);
+        bool is_url = strncmp(word, scheme, strlen(scheme)) == 0;
+        r = show_path(settings, name, word + (is_url ? strlen(scheme) : 0), VALUE_PLACES, fault);
+        value += length;
     }
     return r;
 }
 
-static int variables_read(struct host_settings *settings)
+static int show_value(struct host_settings *settings, const struct host_setting *setting,
+                      const char *value, struct fault *fault)
+{
+    size_t blanks = strspn(value, BLANKS);
+    OWNED_MEMORY char *path = NULL;
+    if (setting->kind == VALUE_PLAIN)
+        return 0;
+    if (setting->kind == VALUE_PLACES)
+        return show_places(settings, setting->variable, value, fault);
+    path = strdup(value + blanks);
+    if (path == NULL)
+        return fault_set(fault, ENOMEM, NO_MEMORY);
+    for (size_t length = strlen(path); length > 0 && strchr(BLANKS, path[length - 1]) != NULL;)
+        path[--length] = '\0';
+    if (setting->kind == VALUE_CONFIGURATION)
+        return show_configuration(settings, setting->variable, path, fault);
+    return show_path(settings, setting->variable, path, setting->kind, fault);
+}
+
+static int variables_read(struct host_settings *settings, struct fault *fault)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(own_variables); i++)
-        r = variable_set(settings, own_variables[i]);
+        r = set_or_tell(settings, own_variables[i], fault);
     for (char **pair = environ; r == 0 && *pair != NULL; pair++) {
-        bool passed = false;
-        for (size_t i = 0; i < ARRAY_LENGTH(passed_variables); i++)
-            passed = passed || name_matches(*pair, passed_variables[i]);
-        if (passed && strchr(*pair, '=') != NULL)
-            r = variable_set(settings, *pair);
-        if (r == 0 && passed && strchr(*pair, '=') != NULL)
-            r = show_words(settings, strchr(*pair, '=') + 1);
+        const struct host_setting *setting = setting_of(*pair);
+        if (setting == NULL)
+            continue;
+        r = set_or_tell(settings, *pair, fault);
+        if (r == 0)
+            r = show_value(settings, setting, strchr(*pair, '=') + 1, fault);
     }
     return r;
 }
 
-/* Shows a configuration file, and the files named in its lines NAME = VALUE. */
-static int show_configuration(struct host_settings *settings, const char *path)
+/* The setting that a line KEY = VALUE is of, and its value; NULL: none whose file is shown. */
+static const struct host_setting *setting_of_line(const char *line, const char **ret_value)
 {
-    static const char *const names[] = {"cert", "client-cert", "find-links", "cafile"};
+    line += strspn(line, " \t");
+    size_t length = strcspn(line, " \t=\n");
+    const char *value = line + length + strspn(line + length, " \t");
+    for (size_t i = 0; *value == '=' && i < ARRAY_LENGTH(passed_settings); i++) {
+        const char *key = passed_settings[i].key;
+        if (key != NULL && strlen(key) == length && strncmp(line, key, length) == 0) {
+            *ret_value = value + 1;
+            return &passed_settings[i];
+        }
+    }
+    return NULL;
+}
+
+/* Shows a configuration file, and the files that its lines name. */
+static int show_configuration(struct host_settings *settings, const char *name, const char *path,
+                              struct fault *fault)
+{
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
-    if (!may_cover(path) || file_read(path, &text, NULL) < 0)
+    if (!may_cover(path) || !file_exists(path))
         return 0;
-    int r = host_settings_show(settings, path, path);
+    int r = show_path(settings, name, path, VALUE_CONFIGURATION, fault);
+    if (r < 0 || file_read(path, &text, NULL) < 0)
+        return r;
     const char *line = buffer_string(&text);
     if (line == NULL)
-        return -ENOMEM;
+        return fault_set(fault, ENOMEM, NO_MEMORY);
     while (r == 0 && line != NULL) {
-        line += strspn(line, " \t\n");
-        size_t length = strcspn(line, " \t=\n");
-        const char *value = line + length + strspn(line + length, " \t");
-        for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(names); i++) {
-            if (strlen(names[i]) != length || strncmp(line, names[i], length) != 0 || *value != '=')
-                continue;
-            OWNED_MEMORY char *rest = strndup(value + 1, strcspn(value + 1, "\n"));
-            r = rest != NULL ? show_words(settings, rest) : -ENOMEM;
-        }
+        line += strspn(line, "\n");
+        const char *value = NULL;
+        const struct host_setting *setting = setting_of_line(line, &value);
+        OWNED_MEMORY char *rest = setting != NULL ? strndup(value, strcspn(value, "\n")) : NULL;
+        if (setting != NULL)
+            r = rest != NULL ? show_value(settings, setting, rest, fault)
+                             : fault_set(fault, ENOMEM, NO_MEMORY);
+        if (r < 0)
+            fault_prefix(fault, "%s", path);
         line = strchr(line, '\n');
     }
     return r;
@@ -175,7 +383,7 @@ static int show_configuration(struct host_settings *settings, const char *path)
  * to the file.
  */
 static int show_own(struct host_settings *settings, const char *directory, const char *below,
-                    const char *variable)
+                    const char *variable, struct fault *fault)
 {
     OWNED_MEMORY char *path = NULL;
     OWNED_MEMORY char *pair = NULL;
@@ -183,19 +391,19 @@ static int show_own(struct host_settings *settings, const char *directory, const
         return 0;
     if (asprintf(&path, "%s/%s", directory, below) < 0) {
         path = NULL;
-        return -ENOMEM;
+        return fault_set(fault, ENOMEM, NO_MEMORY);
     }
     if (asprintf(&pair, "%s=%s", variable, path) < 0) {
         pair = NULL;
-        return -ENOMEM;
+        return fault_set(fault, ENOMEM, NO_MEMORY);
     }
     if (!file_exists(path) || variable_find(settings, pair) < settings->variable_count)
         return 0;
-    int r = show_configuration(settings, path);
-    return r == 0 ? variable_set(settings, pair) : r;
+    int r = show_configuration(settings, variable, path, fault);
+    return r == 0 ? set_or_tell(settings, pair, fault) : r;
 }
 
-static int configurations_read(struct host_settings *settings)
+static int configurations_read(struct host_settings *settings, struct fault *fault)
 {
     static const char *const system_wide[] = {"/etc/pip.conf", "/etc/xdg/pip/pip.conf"};
     /* npm looks below its own prefix, which differs in the jail. */
@@ -205,15 +413,15 @@ static int configurations_read(struct host_settings *settings)
     const char *home = getenv("HOME");
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(system_wide); i++)
-        r = show_configuration(settings, system_wide[i]);
+        r = show_configuration(settings, "a default", system_wide[i], fault);
     if (r == 0)
-        r = show_own(settings, configuration, "pip/pip.conf", "PIP_CONFIG_FILE");
+        r = show_own(settings, configuration, "pip/pip.conf", "PIP_CONFIG_FILE", fault);
     if (r == 0)
-        r = show_own(settings, home, ".pip/pip.conf", "PIP_CONFIG_FILE");
+        r = show_own(settings, home, ".pip/pip.conf", "PIP_CONFIG_FILE", fault);
     if (r == 0)
-        r = show_own(settings, home, ".npmrc", "NPM_CONFIG_USERCONFIG");
+        r = show_own(settings, home, ".npmrc", "NPM_CONFIG_USERCONFIG", fault);
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(npm_prefixes); i++)
-        r = show_own(settings, npm_prefixes[i], "npmrc", "NPM_CONFIG_GLOBALCONFIG");
+        r = show_own(settings, npm_prefixes[i], "npmrc", "NPM_CONFIG_GLOBALCONFIG", fault);
     return r;
 }
 
@@ -222,18 +430,18 @@ int host_settings_read(struct host_settings *settings, struct fault *fault)
     static const char *const names[] = {"/etc/resolv.conf", "/etc/hosts"};
     int r = 0;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(names); i++)
-        r = host_settings_show(settings, names[i], names[i]);
+        r = show_or_tell(settings, names[i], names[i], fault);
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(bundles); i++)
-        r = host_settings_show(settings, bundles[i], CA_BUNDLE);
+        r = show_or_tell(settings, bundles[i], CA_BUNDLE, fault);
     if (r == 0)
-        r = variables_read(settings);
+        r = variables_read(settings, fault);
     if (r == 0)
-        r = configurations_read(settings);
+        r = configurations_read(settings, fault);
     /* By default Node uses only its built-in certificates. */
     const char *certificates = "NODE_EXTRA_CA_CERTS=" CA_BUNDLE;
     if (r == 0 && variable_find(settings, certificates) == settings->variable_count)
-        r = variable_set(settings, certificates);
-    return r < 0 ? fault_set(fault, -r, "no memory for the settings of this host") : 0;
+        r = set_or_tell(settings, certificates, fault);
+    return r;
 }
 
 void host_settings_release(struct host_settings *settings)

@@ -1,5 +1,6 @@
 #include "mcp/settings/mounts.h"
 
+#include "sandbox/base/host_fence.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 
@@ -102,35 +103,14 @@ static char *real_path(const char *path)
     return real != NULL ? real : strdup(path);
 }
 
-static int check_system(const struct folder *folder, struct fault *fault)
-{
-    static const char *const below[] = {"/proc", "/sys", "/dev", "/run", "/boot", "/etc"};
-    static const char *const alone[] = {"/usr", "/var", "/tmp",  "/home",  "/root", "/opt",  "/srv",
-                                        "/mnt", "/bin", "/sbin", "/media", "/lib",  "/lib64"};
-    static const char choose[] = "mount the folder that snippets need, below it";
-    if (strcmp(folder->path, "/") == 0)
-        return refuse(folder, "it is the whole file system", choose, fault);
-    for (size_t i = 0; i < ARRAY_LENGTH(below); i++)
-        if (folder_is_below(folder->path, below[i]))
-            return refuse(folder, "it belongs to the system", "copy what snippets need elsewhere",
-                          fault);
-    for (size_t i = 0; i < ARRAY_LENGTH(alone); i++)
-        if (strcmp(folder->path, alone[i]) == 0)
-            return refuse(folder, "it belongs to the system", choose, fault);
-    return 0;
-}
-
-static int check_home(const struct folder *folder, const struct mount_fence *fence,
-                      struct fault *fault)
+static int check_fence(const struct folder *folder, const struct mount_fence *fence,
+                       struct fault *fault)
 {
     OWNED_MEMORY char *home = real_path(fence->home);
-    if (home == NULL || !folder_is_below(home, folder->path))
+    struct host_fence stopped;
+    if (!host_fence_stops(folder->path, home, &stopped))
         return 0;
-    return refuse(folder,
-                  strcmp(home, folder->path) == 0
-                      ? "it is your home directory, with keys and settings of other programs"
-                      : "your home directory is in it",
-                  "mount a folder below your home directory", fault);
+    return refuse(folder, stopped.reason, stopped.remedy, fault);
 }
 
 static int check_own(const struct folder *folder, const struct mount_fence *fence,
@@ -140,16 +120,15 @@ static int check_own(const struct folder *folder, const struct mount_fence *fenc
     OWNED_MEMORY char *configuration = real_path(fence->configuration);
     OWNED_MEMORY char *read = real_path(fence->configuration_read);
     OWNED_MEMORY char *copies = real_path(fence->copies);
-    if (store != NULL &&
-        (folder_is_below(store, folder->path) || folder_is_below(folder->path, store)))
+    if (store != NULL && (path_is_below(store, folder->path) || path_is_below(folder->path, store)))
         return refuse(folder, "the images of this server are there", "mount another folder", fault);
     if (copies != NULL &&
-        (folder_is_below(copies, folder->path) || folder_is_below(folder->path, copies)))
+        (path_is_below(copies, folder->path) || path_is_below(folder->path, copies)))
         return refuse(folder, "copies of folders of other runs are there", "mount another folder",
                       fault);
-    if ((configuration != NULL && (folder_is_below(configuration, folder->path) ||
-                                   folder_is_below(folder->path, configuration))) ||
-        (read != NULL && folder_is_below(read, folder->path)))
+    if ((configuration != NULL && (path_is_below(configuration, folder->path) ||
+                                   path_is_below(folder->path, configuration))) ||
+        (read != NULL && path_is_below(read, folder->path)))
         return refuse(folder, "the configuration of this server is there",
                       "mount another folder, or keep the configuration elsewhere (--config)",
                       fault);
@@ -169,8 +148,8 @@ static int check_project(const struct folder *folder, const struct mount_fence *
 {
     OWNED_MEMORY char *home = real_path(fence->home);
     OWNED_MEMORY char *under = real_path(fence->under);
-    if ((home != NULL && folder_is_below(folder->path, home)) ||
-        (under != NULL && folder_is_below(folder->path, under)))
+    if ((home != NULL && path_is_below(folder->path, home)) ||
+        (under != NULL && path_is_below(folder->path, under)))
         return 0;
     return refuse(folder, "the project is outside of your home directory",
                   "allow folders below one with --mount-under DIR, or name the folder", fault);
@@ -182,9 +161,7 @@ static int open_mount(const struct mount *mount, const struct mount_fence *fence
     bool is_project = strcmp(mount->path, MOUNT_PROJECT) == 0;
     int r = folder_open(is_project ? find_project() : mount->path, folder, fault);
     if (r == 0)
-        r = check_system(folder, fault);
-    if (r == 0)
-        r = check_home(folder, fence, fault);
+        r = check_fence(folder, fence, fault);
     if (r == 0)
         r = check_own(folder, fence, fault);
     if (r == 0 && is_project)
@@ -204,8 +181,8 @@ static int check_overlap(const struct folders *folders, const struct folder *fol
 {
     for (size_t i = 0; i < folders->count; i++) {
         const struct folder *other = &folders->list[i];
-        if (other != folder && (folder_is_below(folder->place, other->place) ||
-                                folder_is_below(other->place, folder->place)))
+        if (other != folder && (path_is_below(folder->place, other->place) ||
+                                path_is_below(other->place, folder->place)))
             return fault_set(fault, EINVAL,
                              "%s and %s overlap in the sandbox: mount one of them, or give one "
                              "another place with @/PATH",

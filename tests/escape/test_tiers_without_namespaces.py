@@ -186,7 +186,8 @@ def test_cancelled_run_leaves_nothing(shared):
 def test_many_runs_leave_nothing(shared):
     before = set(descendants_of(shared.server.process.pid))
     for number in range(sample_of("runs without namespaces", 1000, 40)):
-        assert shared.server.call("run_python_code", f"import os\nos.fork()\nprint({number})")["isError"] is False
+        result = shared.server.call("run_python_code", f"import os\nos.fork()\nprint({number})")
+        assert result["isError"] is False, result
     wait_until_gone(shared, before)
 
 

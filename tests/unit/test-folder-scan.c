@@ -1,5 +1,6 @@
 #include "sandbox/jail/folders/folder_guard.h"
 
+#include "sandbox/base/host_fence.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -130,7 +131,7 @@ static void each_name_gets_the_care_it_needs(void **state)
     /* A directory comes before what is in it: it is mounted first. */
     for (size_t i = 0; i < scan.count; i++)
         for (size_t j = i + 1; j < scan.count; j++)
-            assert_false(folder_is_below(scan.list[i].path, scan.list[j].path));
+            assert_false(path_is_below(scan.list[i].path, scan.list[j].path));
 }
 
 static void too_many_parts_and_levels_are_refused(void **state)

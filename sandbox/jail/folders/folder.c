@@ -1,5 +1,6 @@
 #include "sandbox/jail/folders/folder.h"
 
+#include "sandbox/base/host_fence.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/run_paths.h"
@@ -77,19 +78,11 @@ int folder_open(const char *path, struct folder *folder, struct fault *fault)
     return 0;
 }
 
-bool folder_is_below(const char *path, const char *above)
-{
-    size_t length = strlen(above);
-    if (length == 1) /* "/" */
-        return true;
-    return strncmp(path, above, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
 bool folder_is_in_scratch(const char *place)
 {
     static const char *const scratch[] = {RUN_WORK, RUN_HOME, "/tmp"};
     for (size_t i = 0; i < ARRAY_LENGTH(scratch); i++)
-        if (folder_is_below(place, scratch[i]))
+        if (path_is_below(place, scratch[i]))
             return true;
     return false;
 }
@@ -129,11 +122,11 @@ int folder_check_place(const struct folder *folder, struct fault *fault)
                          "the place of %s in the sandbox is longer than %d bytes: " ANOTHER_PLACE,
                          folder->path, FOLDER_PLACE_SIZE - 1);
     for (size_t i = 0; i < ARRAY_LENGTH(whole); i++)
-        if (folder_is_below(whole[i], place))
+        if (path_is_below(whole[i], place))
             return fault_set(fault, EINVAL,
                              "the sandbox has a directory %s of its own: " ANOTHER_PLACE, whole[i]);
     for (size_t i = 0; i < ARRAY_LENGTH(below); i++)
-        if (folder_is_below(place, below[i]))
+        if (path_is_below(place, below[i]))
             return fault_set(fault, EINVAL,
                              "%s in the sandbox belongs to the system there: " ANOTHER_PLACE,
                              place);

@@ -51,7 +51,4 @@ bool folder_is_in_scratch(const char *place);
 /* Whether one of them is of that mode. */
 bool folders_have(const struct folders *folders, enum folder_mode mode);
 
-/* Whether a path is another or lies below it; both absolute and normal. */
-bool folder_is_below(const char *path, const char *above);
-
 #endif

@@ -1,0 +1,105 @@
+"""Installers see the files that settings of package indexes name, and nothing else of whoever runs them."""
+
+import os
+import pathlib
+
+import pytest
+
+from support.layered import put
+from support.sample import in_gate
+
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nplanted\n-----END OPENSSH PRIVATE KEY-----\n"
+BUNDLE = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
+# {variable: value}, with the home directory and the key in it. None of them is a setting of an index.
+IGNORED = [
+    {"npm_config_local_prefix": "{home}"}, {"npm_config_cache": "{home}"}, {"npm_config_prefix": "{home}"},
+    {"npm_config_init_module": "{key}"}, {"npm_config_node_gyp": "{key}"}, {"NPM_CONFIG_SCRIPT_SHELL": "{key}"},
+    {"npm_config_logs_dir": "{home}/.ssh"}, {"npm_config_globalconfigs": "{key}"}, {"npm_config_cafile_": "{key}"},
+    {"PIP_CACHE_DIR": "{home}"}, {"PIP_LOG": "{key}"}, {"PIP_TARGET": "{home}"}, {"PIP_SRC": "{home}"}, {"PIP_PREFIX": "{home}"},
+    {"PIP_REQUIREMENT": "{key}"}, {"PIP_INDEX_URL": "{home}"}, {"PIP_PROXY": "{key}"}, {"https_proxy": "{home}"},
+    {"npm_config_registry": "{key}"}, {"npm_config_noproxy": "{home} {key}"}, {"CURL_CA_BUNDLES": "{key}"},
+    {"PIP_FIND_LINKS": "{home}/../{name}"},
+]
+# With the reason that is told.
+REFUSED = [
+    ({"PIP_FIND_LINKS": "{home}"}, "it is your home directory"), ({"PIP_FIND_LINKS": "https://x.invalid {home}"}, "it is your home"),
+    ({"PIP_FIND_LINKS": "file://{home}"}, "it is your home"),
+    ({"PIP_FIND_LINKS": "{above}"}, "your home directory is in it"), ({"PIP_FIND_LINKS": "{link}"}, "it is your home"),
+    ({"pip_find_links": "{home}"}, "it is your home"), ({"PIP_CONSTRAINT": "{home}"}, "it is your home"),
+    ({"PIP_CERT": "{key}"}, "there is a private key in it"), ({"PIP_CERT": "{words}"}, "there is no certificate in it"),
+    ({"npm_config_cafile": "{key}"}, "there is a private key"), ({"NPM_CONFIG_CAFILE": "{key}"}, "there is a private key"),
+    ({"npm-config-cafile": "{key}"}, "there is a private key"), ({"npm_config_cafile": "{home}/.ssh"}, "it is no file"),
+    ({"npm_config_userconfig": "{key}"}, "there is a private key"), ({"npm_config_globalconfig": "{home}"}, "it is no file"),
+    ({"PIP_CONFIG_FILE": "{key}"}, "there is a private key"), ({"SSL_CERT_FILE": "{key}"}, "there is a private key"),
+    ({"SSL_CERT_DIR": "{home}"}, "it is your home"), ({"NODE_EXTRA_CA_CERTS": "{words}"}, "there is no certificate"),
+    ({"GIT_SSL_CAINFO": "{key}"}, "there is a private key"), ({"PIP_CLIENT_CERT": "{home}"}, "it is no file"),
+]
+FILES = [("npmrc", "cafile={key}\n", "there is a private key"), ("npmrc", "  cafile = \"{key}\"\n", "there is a private key"),
+         ("pip", "[global]\nfind-links = {home}\n", "it is your home"), ("pip", "[global]\ncert = {words}\n", "no certificate"),
+         ("pip", "[install]\nfind-links = https://x.invalid {above}\n", "your home directory is in it")]
+LOOK = "cat {key}; ls -a {home} {home}/.ssh; grep -rs planted / --include=id_rsa; true"
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home directory with a key, below one of which nothing else is."""
+    path = tmp_path / "above" / "someone"
+    put(path, ".ssh/id_rsa", KEY)
+    put(path, "words", "planted\n")
+    (tmp_path / "link").symlink_to(path)
+    return path
+
+
+def filled(text, home):
+    return text.format(home=home, key=home / ".ssh" / "id_rsa", words=home / "words", above=home.parent, name=home.name,
+                       link=home.parent.parent / "link")
+
+
+def settings(variables, home):
+    return {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), **{name: filled(value, home) for name, value in variables.items()}}
+
+
+def nothing_seen(layered, home, variables):
+    done = layered.add("base", "--run", f"({filled(LOOK, home)}) >/opt/seen 2>&1; ls /opt", **settings(variables, home))
+    assert done.returncode == 0, done.stderr
+    seen = layered.run("base", "print(open('/opt/seen').read())")
+    assert "planted" not in seen and "id_rsa\n" not in seen.replace(f"{home}/.ssh/id_rsa", ""), seen
+
+
+@pytest.mark.parametrize("variables", in_gate(IGNORED, 4), ids=str)
+def test_no_other_variable_shows_a_file(layered, home, variables):
+    nothing_seen(layered, home, variables)
+
+
+def test_all_of_them_at_once_show_nothing(layered, home):
+    nothing_seen(layered, home, {name: value for variables in IGNORED for name, value in variables.items()})
+
+
+@pytest.mark.parametrize(("variables", "reason"), in_gate(REFUSED, 6), ids=lambda value: str(value) if isinstance(value, dict) else "")
+def test_what_gives_too_much_away_is_refused_by_name(layered, home, variables, reason):
+    done = layered.add("base", "--run", "true", **settings(variables, home))
+    assert done.returncode == 1 and "installers are not shown" in done.stderr and reason in done.stderr, done.stderr
+    assert next(iter(variables)).lower().replace("-", "_") in done.stderr.lower()
+
+
+@pytest.mark.parametrize(("kind", "text", "reason"), FILES)
+def test_configuration_files_are_held_to_the_same(layered, home, kind, text, reason):
+    put(home, ".npmrc" if kind == "npmrc" else ".config/pip/pip.conf", filled(text, home))
+    done = layered.add("base", "--run", "true", **settings({}, home))
+    assert done.returncode == 1 and reason in done.stderr, done.stderr
+
+
+def test_what_an_index_needs_is_shown(layered, home):
+    put(home, "wheels/thing.whl", "a wheel")
+    put(home, "certs.pem", BUNDLE.read_text())
+    put(home, "npmrc", "registry=https://registry.example.org/\n")
+    variables = {"PIP_FIND_LINKS": "{home}/wheels", "PIP_CERT": "{home}/certs.pem", "npm_config_userconfig": "{home}/npmrc",
+                 "npm_config_registry": "https://npm.example.org/", "PIP_INDEX_URL": "https://pypi.example.org/simple",
+                 "SSL_CERT_DIR": "/etc/ssl/certs"}
+    command = filled("cat {home}/wheels/thing.whl {home}/npmrc; test -s {home}/certs.pem && ls {home} && env", home)
+    layered.must_add("base", "--run", f"({command}) >/opt/seen", **settings(variables, home))
+    seen = layered.run("base", "print(open('/opt/seen').read())")
+    for word in ("a wheel", "registry=https://registry.example.org/", "certs.pem\nnpmrc\nwheels\n", "npm_config_registry=https://npm",
+                 "PIP_INDEX_URL=https://pypi.example.org/simple", "SSL_CERT_DIR=/etc/ssl/certs"):
+        assert word in seen, (word, seen)
+    assert "HOME=" + os.fspath(home) not in seen

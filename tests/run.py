@@ -155,8 +155,8 @@ def run_side_by_side(names, options, summary, scratch):
     try:
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        while any(thread.is_alive() for thread in threads):
+            time.sleep(0.05)  # join() is deaf to signals, from Python 3.13 on
     except KeyboardInterrupt:
         with changed:
             waiting.clear()

@@ -43,9 +43,9 @@ def is_wanted(item):
 
 def pytest_collection_modifyitems(config, items):
     """The gate, or what it leaves out."""
-    chosen = [item for item in items if is_wanted(item)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    items[:] = chosen
+    others = [item for item in items if not is_wanted(item)]
+    items[:] = [item for item in items if is_wanted(item)]
+    config.hook.pytest_deselected(items=others)
 
 
 @pytest.fixture(scope="session")

@@ -23,14 +23,11 @@ WITHOUT_VM=1   leaves out the stage "vm", which boots emulated machines; it coun
 """
 
 import argparse
-import collections
 import contextlib
 import datetime
-import fcntl
 import json
 import os
 import pathlib
-import pwd
 import shlex
 import shutil
 import signal
@@ -39,26 +36,19 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
-from stages import BOTH, BUILD, GATE, IMAGES, REST, ROOT, STAGES, Job, Tally, end_all, store_of_root
-from support import images
-from support.programs import path_of
+import user
+from stages import BOTH, BUILD, GATE, REST, ROOT, STAGES, Job, Tally, end_all, store_of_root
 
-TEST_USER = "code-sandbox-test"
-DEBIAN_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"  # of a user: /etc/login.defs
-# What reaches the tests that root starts, beside the settings with which this host reaches registries.
-KEPT = ("CI", "MUST_WORK", "WITHOUT_VM", "ONLY", "JOBS", "FUZZ", "FUZZ_SECONDS", "FUZZ_RUNS", "FUZZ_CHUNK", "FUZZ_FAST",
-        "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
-        "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
-KEPT_PREFIXES = ("PIP_", "npm_config_")
 CI_MINUTES = 35
 AT_ONCE = 2  # stages that two processors carry, by their minutes
-JOBS = int(os.environ.get("JOBS") or 3)  # many tests wait
+JOBS = max(1, int(os.environ.get("JOBS") or 3))  # many tests wait
 REPEATED_MAX = 20  # failures; more are no flakes
 WALL_REPEATS = 3
 # What must never fail, not even once: a second try alone would hide a race that an attacker can win.
 ONE_TRY_FOLDER = "escape"
-ONE_TRY = ("walls", "attempts", "attacks", "hostile", "tiers", "twins")  # in the name of the file
+ONE_TRY = ("walls", "attempts", "attacks", "hostile", "tiers", "twins", "limits", "system_calls", "template", "host_settings")
 FRESH_SECONDS = 12 * 3600  # commits of the last hours are what changed, unless CI_BASE names another base
 
 
@@ -70,6 +60,7 @@ class Summary:
     def __init__(self):
         self.total = Tally()
         self.failed = {}  # stage: its failures
+        self.passed = []  # stages
         self.flaky = []
         self.lock = threading.Lock()
 
@@ -80,8 +71,22 @@ class Summary:
             if tally.failed:
                 self.failed[name] = list(tally.failures)
                 print(f"      {log}")
+            else:
+                self.passed.append(name)
+
+    def break_off(self, why):
+        """A failure of no stage."""
+        print(f"  FAILED: {why}", flush=True)
+        self.total.add(Tally.failure(why))
+
+    def leave_out(self, name, why, tally):
+        with self.lock:
+            self.total.add(tally)
+            print(f"  {name:<13} left out: {why}", flush=True)
 
     def report(self):
+        if self.total.left_out:
+            print(f"  left to `make test-all`: {self.total.left_out} tests; heavy tests ran as samples (see the logs)")
         for reason, count in sorted(self.total.reasons.items()):
             print(f"  skipped: {count} x {reason}")
         for name in self.flaky:
@@ -94,9 +99,10 @@ class Summary:
 
 def command_of(stage, name):
     """What a person types to repeat it."""
-    if "::" in name or name.endswith(".c"):
-        return f"ONLY={shlex.quote(name)} make test" + (" STAGES=root" if stage == "root" else "")
-    return f"make test-{stage.partition(',')[0]}"
+    stage = stage.partition(",")[0]
+    if stage in ("asan", "valgrind") or not name:
+        return f"make test-{stage}"
+    return f"ONLY={shlex.quote(name)} make test" + (" STAGES=root" if stage == "root" else "")
 
 
 def tally_of_stage(name, options, scratch, only=(), alone=""):
@@ -121,51 +127,74 @@ def run_stage(name, options, summary, scratch, only=(), alone=""):
     return not tally.failed
 
 
-def run_side_by_side(names, options, summary, scratch):
-    """Each stage as soon as those that it needs are done, JOBS at a time, in the order of `names`."""
-    waiting, done, changed = list(names), {}, threading.Condition()
+class Plan:
+    """Stages, each of which begins as soon as those that it needs are done, in the order of `names`."""
 
-    def needed_by(name):
-        return [need for need in STAGES[name].needs if need in names]
+    def __init__(self, names, options, summary, scratch):
+        self.names, self.options, self.summary, self.scratch = names, options, summary, scratch
+        self.waiting, self.done, self.changed = list(names), {}, threading.Condition()
+        self.error = None
 
-    def next_stage():
-        for name in waiting:
-            if all(need in done for need in needed_by(name)):
+    def needed_by(self, name):
+        return [need for need in STAGES[name].needs if need in self.names]
+
+    def next(self):
+        for name in self.waiting:
+            if all(need in self.done for need in self.needed_by(name)):
                 return name
         return None
 
-    def work():
-        while True:
-            with changed:
-                changed.wait_for(lambda: not waiting or next_stage())
-                if not waiting:
-                    return
-                name = next_stage()
-                waiting.remove(name)
-                lacking = [need for need in needed_by(name) if not done[need]]
-            if lacking:
-                print(f"  {name:<13} left out: it needs {' and '.join(lacking)}", flush=True)
-            is_good = not lacking and run_stage(name, options, summary, scratch, options.only.get(name, ()),
-                                                "0" if STAGES[name].measures else "")
-            with changed:
-                done[name] = is_good
-                changed.notify_all()
+    def run_one(self, name):
+        lacking = [need for need in self.needed_by(name) if not self.done[need]]
+        if lacking:
+            self.summary.leave_out(name, f"it needs {' and '.join(lacking)}", Tally.failure("not run", ""))
+            return False
+        if self.options.deadline and time.monotonic() + minutes_of(name) * 60 > self.options.deadline:
+            self.summary.leave_out(name, "there is no time for it today", Tally())
+            return True
+        return run_stage(name, self.options, self.summary, self.scratch, self.options.only.get(name, ()),
+                         "0" if STAGES[name].measures else "")
 
-    threads = [threading.Thread(target=work) for _ in range(JOBS)]
-    try:
+    def work(self):
+        while True:
+            with self.changed:
+                self.changed.wait_for(lambda: not self.waiting or self.next())
+                if not self.waiting:
+                    return
+                name = self.next()
+                self.waiting.remove(name)
+            is_good = False
+            try:
+                is_good = self.run_one(name)
+            except BaseException as error:  # of the runner itself, such as a full disk: main() tells it
+                self.error = error
+            with self.changed:
+                self.done[name] = is_good
+                if self.error:
+                    self.waiting.clear()
+                self.changed.notify_all()
+
+    def run(self):
+        threads = [threading.Thread(target=self.work) for _ in range(JOBS)]
         for thread in threads:
             thread.start()
-        while any(thread.is_alive() for thread in threads):
-            time.sleep(0.05)  # join() is deaf to signals, from Python 3.13 on
-    except KeyboardInterrupt:
-        with changed:
-            waiting.clear()
-        end_all()
-        for thread in threads:
-            thread.join()
-        print(f"Interrupted. Not done: {', '.join(name for name in names if not done.get(name))}; "
-              "`make test-all FROM=STAGE` goes on with a stage.", flush=True)
-        raise
+        try:
+            while any(thread.is_alive() for thread in threads):
+                time.sleep(0.05)  # join() is deaf to signals, from Python 3.13 on
+        except KeyboardInterrupt:
+            with self.changed:
+                self.waiting.clear()
+            end_all()
+            for thread in threads:
+                thread.join()
+            raise
+        if self.error:
+            raise self.error
+
+
+def minutes_of(name):
+    """How long the rest of a stage takes beside others."""
+    return (STAGES[name].rest or 0) * JOBS / AT_ONCE if name != "root" else STAGES[name].rest
 
 
 def has_one_try(name):
@@ -175,8 +204,12 @@ def has_one_try(name):
 
 
 def passes_again(stage, failure, options, scratch):
-    for _ in range(WALL_REPEATS if has_one_try(failure.name) else 1):
-        if tally_of_stage(stage.partition(",")[0], options, scratch, [failure.name])[0].failed:
+    """Of tests of walls the whole file, whose last test may look at what the others have done, three times."""
+    is_wall = has_one_try(failure.name)
+    name = failure.name.partition("::")[0] if is_wall else failure.name
+    for _ in range(WALL_REPEATS if is_wall else 1):
+        tally = tally_of_stage(stage.partition(",")[0], options, scratch, [name])[0]
+        if tally.failed or not tally.passed:
             return False
     return True
 
@@ -187,7 +220,7 @@ def repeat_failures(options, summary, scratch):
         return
     for stage, failures in list(summary.failed.items()):
         for failure in list(failures):
-            if "::" in failure.name and passes_again(stage, failure, options, scratch):
+            if command_of(stage, failure.name).startswith("ONLY=") and passes_again(stage, failure, options, scratch):
                 summary.flaky.append(failure.name)
                 failures.remove(failure)
                 summary.total.failed -= 1
@@ -199,118 +232,59 @@ def repeat_failures(options, summary, scratch):
 def run_stages(names, options):
     summary = Summary()
     # Short, for the paths of sockets; and nothing else of a run is directly in /tmp.
-    with tempfile.TemporaryDirectory(prefix="cst-", ignore_cleanup_errors=True) as scratch:
-        run_side_by_side(names, options, summary, pathlib.Path(scratch))
-        for name in names:
-            if STAGES[name].measures and not set(STAGES[name].needs) & set(summary.failed):
-                run_stage(name, options, summary, pathlib.Path(scratch), options.only.get(name, ()), alone="1")
-        repeat_failures(options, summary, pathlib.Path(scratch))
+    with tempfile.TemporaryDirectory(prefix="cst-", ignore_cleanup_errors=True) as directory:
+        scratch = pathlib.Path(directory)
+        try:
+            Plan(names, options, summary, scratch).run()
+            for name in names:
+                if STAGES[name].measures and not set(STAGES[name].needs) & set(summary.failed):
+                    run_stage(name, options, summary, scratch, options.only.get(name, ()), alone="1")
+            repeat_failures(options, summary, scratch)
+        except KeyboardInterrupt:
+            end_all()
+            print(f"Interrupted. Not done: {', '.join(name for name in names if name not in summary.passed)}; "
+                  "`make test-all FROM=STAGE` goes on with a stage.", flush=True)
+            raise
     return summary
 
 
-# The unprivileged user
-
-def find_test_user():
-    try:
-        return pwd.getpwnam(TEST_USER)
-    except KeyError:
-        subprocess.run([path_of("useradd"), "--create-home", "--shell", "/bin/bash", TEST_USER], check=True)
-        return pwd.getpwnam(TEST_USER)
-
-
-def lock_test_user(user):
-    """One run at a time has that user to itself. The lock lasts as long as the process."""
-    home_fd = os.open(user.pw_dir, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(home_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print(f"Waiting for another run of these tests, which has the user {TEST_USER}.", flush=True)
-        fcntl.flock(home_fd, fcntl.LOCK_EX)
-
-
-def files_of_git(*options):
-    """Paths below ROOT, each ended by a NUL; None where git does not know this tree."""
-    with contextlib.suppress(OSError):
-        listed = subprocess.run(["git", "-C", ROOT, "-c", f"safe.directory={ROOT}", "ls-files", "-z", *options],
-                                capture_output=True, check=False)
-        if listed.returncode == 0 and (ROOT / ".git").exists():
-            names = [name for name in listed.stdout.split(b"\0") if name and os.path.lexists(ROOT / os.fsdecode(name))]
-            return b"".join(name + b"\0" for name in names)
-    return None
-
-
-def copy_source(user):
-    """The copy of the source in that user's home; what was built there before is kept."""
-    copy = pathlib.Path(user.pw_dir) / "project"
-    if copy.is_dir():
-        for entry in copy.iterdir():
-            if not entry.name.startswith("build"):
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    listed = files_of_git("--cached", "--others", "--exclude-standard")
-    what = ["--null", "--files-from=-"] if listed is not None else [
-        "--exclude=./.git", "--exclude=./build*", "--exclude=__pycache__", "."]
-    packed = subprocess.run(["tar", "-C", ROOT, "-cf", "-", *what], input=listed or b"", stdout=subprocess.PIPE, check=True)
-    subprocess.run(as_test_user(user, ["sh", "-c", 'mkdir -p "$1" && tar -C "$1" -xf -', "sh", copy]),
-                   input=packed.stdout, check=True)
-    if listed is not None:  # lint asks git for what it tracks
-        subprocess.run(as_test_user(user, ["git", "init", "--quiet", copy]), check=True)
-        subprocess.run(as_test_user(user, ["git", "-C", copy, "add", "--force", "--pathspec-from-file=-",
-                                           "--pathspec-file-nul"]), input=files_of_git("--cached"), check=True)
-    return copy
-
-
-def as_test_user(user, command):
-    """The command line that runs `command` as that user, in the environment of a new user of Debian."""
-    kept = [f"{name}={value}" for name, value in os.environ.items()
-            if name in KEPT or name.startswith(KEPT_PREFIXES)]
-    return [path_of("runuser"), "-u", user.pw_name, "--", "env", "-i", f"--chdir={user.pw_dir}", f"HOME={user.pw_dir}",
-            f"USER={user.pw_name}", f"LOGNAME={user.pw_name}", f"SHELL={user.pw_shell}", f"PATH={DEBIAN_PATH}",
-            *kept, *command]
-
-
-def share_images(user):
-    """Images that root has fetched need not be fetched again, unless it is this that CI tests."""
-    fetched = images.user_images()
-    target = pathlib.Path(user.pw_dir) / ".local" / "share" / "code-sandbox-mcp" / "images"
-    names = [name for name in IMAGES if (fetched / name).is_dir() and not (target / name).exists()]
-    if os.environ.get("CI") == "true" or not names:
-        return
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as store:
-        for name in names:
-            images.copy_image(fetched / name, pathlib.Path(store) / "images")
-        for part in ("layers", "images"):  # an image is complete once its record is there
-            pack = subprocess.Popen(["tar", "-C", store, "-cf", "-", part], stdout=subprocess.PIPE)
-            subprocess.run(as_test_user(user, ["sh", "-c", 'mkdir -p "$1" && tar -C "$1" --skip-old-files -xpf -', "sh",
-                                               target.parent]), stdin=pack.stdout, check=True)
-
+# Users
 
 def run_as_test_user(names, options, summary):
-    user = find_test_user()
-    lock_test_user(user)
-    copy = copy_source(user)
-    share_images(user)
-    print(f"The tests run as user {user.pw_name} in {copy}.", flush=True)
+    other = user.find_test_user()
+    user.lock(other)
+    copy = user.copy_source(other)
+    user.share_images(other)
+    print(f"The tests run as user {other.pw_name} in {copy}.", flush=True)
     told = copy / "build-test-tally"
     told.unlink(missing_ok=True)
-    subprocess.run(as_test_user(user, [sys.executable, copy / "tests" / "run.py", "--part", options.part,
-                                       *(["--whole"] if options.whole else []), "--told", told, *names]),
-                   stdin=subprocess.DEVNULL, check=False)
+    seconds = [f"--seconds={options.deadline - time.monotonic():.0f}"] if options.deadline else []
+    process = subprocess.Popen(user.as_user(other, [
+        sys.executable, "-B", copy / "tests" / "run.py", "--part", options.part, *(["--whole"] if options.whole else []),
+        *seconds, "--told", told, *names]), stdin=subprocess.DEVNULL)
+    try:
+        process.wait()
+    except KeyboardInterrupt:
+        process.terminate()  # runuser(1) passes it on
+        process.wait()
+        raise
     try:
         outcome = json.loads(told.read_text())
         summary.total.add(Tally.parse(outcome["total"]))
         summary.flaky += outcome["flaky"]
     except (OSError, ValueError):
-        summary.total.add(Tally.failure("The tests of the unprivileged user ended before their summary."))
-        summary.failed["run"] = summary.total.failures[-1:]
+        summary.break_off("the tests of the unprivileged user ended before their summary")
 
 
 def run_as_root(options, summary):
     """The stage of root, on the programs in this checkout and with images that only root can reach."""
     own = Summary()
-    user = pwd.getpwnam(TEST_USER)
-    with tempfile.TemporaryDirectory(prefix="cst-", ignore_cleanup_errors=True) as scratch, store_of_root(user.pw_dir) as store:
+    home = user.find_test_user().pw_dir
+    with tempfile.TemporaryDirectory(prefix="cst-", ignore_cleanup_errors=True) as scratch, store_of_root(home) as store:
         os.environ["XDG_DATA_HOME"] = store
-        if run_stage("build", options, own, pathlib.Path(scratch)):
+        if options.deadline and time.monotonic() + minutes_of("root") * 60 > options.deadline:
+            own.leave_out("root", "there is no time for it today", Tally())
+        elif run_stage("build", options, own, pathlib.Path(scratch)):
             run_stage("root", options, own, pathlib.Path(scratch), options.only.get("root", ()))
             repeat_failures(options, own, pathlib.Path(scratch))
         del os.environ["XDG_DATA_HOME"]
@@ -326,8 +300,8 @@ def with_needs(names):
     return [name for name in STAGES if name in needed and name not in names] + list(names)
 
 
-def changed_folders():
-    """Paths changed since CI_BASE, or by the commits of the last hours; everything if git cannot tell."""
+def changed_paths():
+    """Since CI_BASE, or by the commits of the last hours; all that git tracks if it cannot tell."""
     base = os.environ.get("CI_BASE")
     git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}"]
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
@@ -336,27 +310,29 @@ def changed_folders():
             base = subprocess.run([*git, "rev-list", "-1", before, "HEAD"], text=True, check=True, capture_output=True).stdout.strip()
         named = subprocess.run([*git, "diff", "--name-only", base or "HEAD~1", "HEAD"], text=True, check=True, capture_output=True)
         return named.stdout.splitlines()
-    return [f"{folder}/" for folder in ("sandbox", "mcp", "images")]
+    return [os.fsdecode(path.relative_to(ROOT)) for path in ROOT.rglob("*.[chp]*")]
 
 
 def plan_rest(day, changed, minutes):
-    """The stages whose rest is run today: those that watch a change, then a third of all, as long as time is left."""
+    """The stages whose rest is run today: those that watch a change, then a third of all, as long as time is left.
+
+    Which comes first changes with the day, so that none is always the one for which no time is left.
+    """
     names = [name for name, stage in STAGES.items() if stage.rest]
-    todays = [name for place, name in enumerate(names) if place % 3 == day % 3]
+    first = day * len(names) // 3 % len(names)
+    rotated = names[first:] + names[:first]
 
-    def watched(name):
-        return sum(any(path == folder or path.startswith(f"{folder}/") for folder in STAGES[name].watches) for path in changed)
+    def watches(name):
+        folders = (*STAGES[name].watches, f"tests/{name}")
+        return any(path == folder or path.startswith(f"{folder}/") for folder in folders for path in changed)
 
-    def cost(name):  # the stage of root runs when the others are done
-        return STAGES[name].rest / (1 if name == "root" else AT_ONCE)
-
-    # Of those that watch a change, today's third first: else the same few would use up the time every day.
-    wanted = sorted(names, key=lambda name: (name not in todays, not watched(name), names.index(name)))
+    watching = [name for name in rotated if watches(name)]
     chosen, left = [], minutes
-    for name in wanted:
-        if (name in todays or watched(name)) and cost(name) <= left:
+    for name in watching + [name for name in rotated[:-(-len(names) // 3)] if name not in watching]:
+        cost = STAGES[name].rest / (1 if name == "root" else AT_ONCE)  # root's runs when the others are done
+        if cost <= left:
             chosen.append(name)
-            left -= cost(name)
+            left -= cost
     return [name for name in names if name in chosen]
 
 
@@ -372,7 +348,7 @@ def install_packages(names, options):
 def run_part(names, options, summary):
     """These stages as the right user."""
     if not options.told and not install_packages(names, options):
-        summary.total.add(Tally.failure("packages that the tests need are not installed"))
+        summary.break_off("packages that the tests need are not installed")
         return
     if os.geteuid() != 0:
         own = run_stages(names, options)
@@ -383,32 +359,29 @@ def run_part(names, options, summary):
     users = [name for name in names if name != "root"]
     if users:
         run_as_test_user(users, options, summary)
-    if "root" in names and not summary.failed.get("run"):
+    if "root" in names:
         run_as_root(options, summary)
 
 
 def run_rest_of_ci(options, summary, begin):
+    options.deadline = begin + CI_MINUTES * 60
     minutes = CI_MINUTES - (time.monotonic() - begin) / 60
     day = datetime.date.today().timetuple().tm_yday
-    names = plan_rest(day, changed_folders(), minutes)
+    names = plan_rest(day, changed_paths(), minutes)
     left_out = [name for name, stage in STAGES.items() if stage.rest and name not in names]
     print(f"\nThe gate is done. Of the rest, today: {', '.join(names)}.\nLeft for other days: {', '.join(left_out)}.", flush=True)
     options.part = REST
     run_part(with_needs(names), options, summary)
 
 
-def stages_of_only(only):
-    """{stage: names} of tests that ONLY gives."""
-    found = collections.defaultdict(list)
-    for name in filter(None, [only.strip()]):
-        folder, _, file = name.removeprefix("tests/").partition("/")
-        if folder in ("unit", "fuzz") and file.endswith(".c"):
-            found["unit"].append(pathlib.Path(file).stem.removeprefix("test-"))
-        elif folder in STAGES:
-            found[folder].append(name)
-        else:
-            raise SystemExit(f"run.py: ONLY={name!r} is no test; it looks like tests/jail/test_walls.py::test_id_is_not_root")
-    return dict(found)
+def stage_of_only(name):
+    """The stage of the test that ONLY gives."""
+    folder, _, file = name.removeprefix("tests/").partition("/")
+    if folder in ("unit", "fuzz") and file.endswith(".c"):
+        return "unit"
+    if folder not in STAGES:
+        raise SystemExit(f"run.py: ONLY={name!r} is no test; it looks like tests/jail/test_walls.py::test_id_is_not_root")
+    return folder
 
 
 def parse_arguments():
@@ -421,13 +394,16 @@ def parse_arguments():
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--from", dest="begin", metavar="STAGE", choices=STAGES)
     parser.add_argument("--told", type=pathlib.Path, help=argparse.SUPPRESS)  # a file for the summary
+    parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)  # no stage begins that takes longer
     parser.add_argument("stages", nargs="*", metavar="STAGE", help=", ".join(STAGES))
     options = parser.parse_args()
     for name in options.stages:
         if name not in STAGES:
             parser.error(f"there is no stage {name!r}; there are: {', '.join(STAGES)}")
     options.part = options.part or (BOTH if options.whole else GATE)
-    options.only = stages_of_only(os.environ.get("ONLY", ""))
+    only = os.environ.get("ONLY", "").strip()
+    options.only = {stage_of_only(only): [only]} if only else {}
+    options.deadline = time.monotonic() + options.seconds if options.seconds else None
     return options
 
 
@@ -435,14 +411,13 @@ def names_of(options):
     """The stages that were asked for, with those that they need."""
     if options.only:
         asked = options.stages or list(options.only)
-        if "root" in asked:
-            options.only = {"root": [name for names in options.only.values() for name in names]}
+        options.only = {stage: names for stage in asked for names in options.only.values()}
         options.part = BOTH
         return with_needs(asked)
     asked = options.stages or [name for name, stage in STAGES.items()
                                if (stage.gate if options.part == GATE else stage.gate or stage.rest)]
-    if options.begin:
-        left_out = asked[:asked.index(options.begin)]
+    if options.begin in asked:
+        left_out = [name for name in asked[:asked.index(options.begin)] if name not in ("build", "fetch")]
         asked = asked[asked.index(options.begin):]
         print(f"Left out, before {options.begin}: {', '.join(left_out)}")
     return with_needs(asked)
@@ -452,7 +427,7 @@ def list_stages():
     print("| stage | gate | rest |\n| --- | --- | --- |")
     for name, stage in STAGES.items():
         print(f"| {name} | {stage.gate or ''} | {stage.rest or ''} |")
-    print("\nCI would add:", ", ".join(plan_rest(datetime.date.today().timetuple().tm_yday, changed_folders(), CI_MINUTES - 10)))
+    print("\nCI would add:", ", ".join(plan_rest(datetime.date.today().timetuple().tm_yday, changed_paths(), CI_MINUTES - 10)))
 
 
 def main():
@@ -466,9 +441,13 @@ def main():
     if os.environ.get("CI") == "true":
         os.environ.setdefault("MUST_WORK", "1")
     summary = Summary()
-    run_part(names_of(options), options, summary)
-    if options.ci and not options.only:
-        run_rest_of_ci(options, summary, begin)
+    try:
+        run_part(names_of(options), options, summary)
+        if options.ci and not options.only:
+            run_rest_of_ci(options, summary, begin)
+    except Exception as error:  # the summary comes all the same
+        traceback.print_exc()
+        summary.break_off(f"the runner failed: {error}")
     if options.told:
         options.told.write_text(json.dumps({"total": str(summary.total), "flaky": summary.flaky}))
         return 1 if summary.total.failed else 0

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import typing
 import xml.etree.ElementTree
@@ -31,6 +32,7 @@ GATE, REST, BOTH = "gate", "rest", "both"
 SECONDS_MAX = 3600
 WHOLE_SECONDS_MAX = 6 * 3600
 PYTEST_RAN_NOTHING = 5
+STATUS_STOPPED = 130
 PATIENCE = 20  # seconds
 MESSAGE_LINES_MAX, MESSAGE_LINE_MAX = 3, 200
 # What of the protocol's suite meets files and ids; the rest is the same for every user.
@@ -48,10 +50,12 @@ ASAN_SAMPLE = ["protocol/test_framing.py", "protocol/test_tools.py",
 
 
 RUNNING = set()  # processes that lead a session each
+STOPPING = threading.Event()  # nothing more is started
 
 
 def end_all():
     """Ends what runs, so that tests clean up, and what is left a little later."""
+    STOPPING.set()
     for number in (signal.SIGINT, signal.SIGKILL):
         for process in list(RUNNING):
             with contextlib.suppress(ProcessLookupError):
@@ -72,6 +76,7 @@ class Tally:
 
     def __init__(self, passed=0, failed=0, skipped=0):
         self.passed, self.failed, self.skipped = passed, failed, skipped
+        self.left_out = 0  # tests of other parts
         self.failures = []
         self.reasons = collections.Counter()
 
@@ -79,6 +84,7 @@ class Tally:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.left_out += other.left_out
         self.failures += other.failures
         self.reasons += other.reasons
         return self
@@ -112,12 +118,15 @@ def brief(text):
 
 def name_of_case(case, suite):
     """How ONLY calls a case of a JUnit report."""
-    if case.get("file"):  # pytest, with junit_family=xunit1
+    if case.get("file") and case.get("name", "").startswith("test_"):  # pytest, with junit_family=xunit1
         return f"{case.get('file')}::{case.get('name')}"
-    if suite == "unit":  # meson: of a unit test, each function is a case
-        name = (case.get("classname") or case.get("name") or "").rpartition(".")[2]
-        return f"tests/unit/test-{name}.c"
-    return case.get("name")
+    if suite == "unit":  # meson: each function of a unit test is a case, and each corpus
+        test = (case.get("classname") or "").rpartition(".")[2]
+        if (ROOT / f"tests/unit/test-{test}.c").exists():
+            return f"tests/unit/test-{test}.c"
+        if (ROOT / f"tests/fuzz/fuzz-{case.get('name')}.c").exists():
+            return f"tests/fuzz/fuzz-{case.get('name')}.c"
+    return ""
 
 
 def tally_of_report(report, status, suite=""):
@@ -152,9 +161,11 @@ class Job:
     environment: dict = dataclasses.field(default_factory=dict)
 
     def run(self, command, **environment):
-        """The exit status of a command, which is ended with all its children when it takes too long."""
+        """The exit status of a command, which is ended with its group of processes when it takes too long."""
+        if STOPPING.is_set():
+            return STATUS_STOPPED
         self.scratch.mkdir(exist_ok=True)
-        seconds = WHOLE_SECONDS_MAX if self.whole else SECONDS_MAX
+        seconds = None if self.name == "fuzz" else WHOLE_SECONDS_MAX if self.whole else SECONDS_MAX
         variables = {**os.environ, "CODE_SANDBOX_PART": self.part, "CODE_SANDBOX_ALONE": self.alone, "TMPDIR": str(self.scratch),
                      "CODE_SANDBOX_BUILD": str(self.build), **self.environment, **environment}
         if self.whole:
@@ -198,7 +209,11 @@ class Job:
                            f"--junitxml={report}",
                            *(self.only or [f"tests/{place}" for place in places])])
         shutil.rmtree(base, ignore_errors=True)  # pytest would keep three, and there are images in them
-        return tally_of_report(report, 0 if status == PYTEST_RAN_NOTHING and (self.alone or not self.only) else status)
+        # Of the tests that must run alone, a part may have none; nothing else may be empty.
+        tally = tally_of_report(report, 0 if status == PYTEST_RAN_NOTHING and self.alone == "1" else status)
+        with open(self.log.name, encoding="utf-8", errors="replace") as log:
+            tally.left_out = sum(map(int, re.findall(r"\b(\d+) deselected", log.read()))) if self.part == GATE else 0
+        return tally
 
 
 def make_build(job, build, *options):
@@ -237,7 +252,8 @@ def stage_analyze(job):
 def unit_tests(job, build=BUILD, options=(), log="testlog", **environment):
     """The unit tests, and the fuzz harnesses on their corpora."""
     report = build / "meson-logs" / f"{log}.junit.xml"
-    return job.reported(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", *options, *job.only],
+    chosen = [pathlib.Path(name).stem.partition("-")[2] for name in job.only]
+    return job.reported(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", *options, *chosen],
                         report, "unit", **environment)
 
 
@@ -289,6 +305,7 @@ def stage_vm(job):
 def stage_fuzz(job):
     """As long as was asked for: see tests/fuzz/run_fuzz.py."""
     report = BUILD / "report-fuzz.xml"
+    job = dataclasses.replace(job, log=sys.stdout)
     return job.reported([sys.executable, ROOT / "tests" / "fuzz" / "run_fuzz.py", report], report)
 
 
@@ -315,20 +332,23 @@ def stage_root(job):
         if (ROOT / "build" / "build.ninja").exists():
             job.build = ROOT / "build"
         return job.pytest("root", "jail/test_walls.py", "jail/test_weaker_tiers.py", options=WITHOUT_TWINS)
+    job = dataclasses.replace(job, part=BOTH)  # what the gate has of them was another user's
     protocol = ["protocol"] if job.whole else PROTOCOL_OF_ROOT
     return job.pytest("root", "jail", "escape", "network", *protocol, "warm/test_equality_of_tiers.py",
                       options=WITHOUT_TWINS)
 
 
 def suite(job):
-    """The folder of tests/ with the stage's name."""
+    """The folder of tests/ with the stage's name; all of it, if none of it is in the gate."""
+    if STAGES[job.name].gate is None:
+        job = dataclasses.replace(job, part=BOTH)
     return job.pytest(job.name)
 
 
 class Stage(typing.NamedTuple):
     """`gate` and `rest`: minutes of each part, in samples, alone on two cores; None: it has no such part.
 
-    `watches`: changes below these folders have CI run the rest of this stage first. `measures`: some of its
+    `watches`: changes below these folders, or the stage's own in tests/, have CI run the rest of it first. `measures`: some of its
     tests are marked `alone`.
     """
     run: typing.Callable
@@ -349,7 +369,7 @@ STAGES = {
     "lint": Stage(stage_lint, 0.4, 8, ("sandbox", "mcp", "images", "tests"), needs=BUILT),
     "unit": Stage(stage_unit, 0.3, None, needs=BUILT),
     "protocol": Stage(suite, 3, 4, SERVER_SIDE),
-    "escape": Stage(suite, 1, 6, JAIL),
+    "escape": Stage(suite, 1, 6, JAIL, measures=True),
     "jail": Stage(suite, 0.8, 2, JAIL, measures=True),
     "images": Stage(suite, 2, 5, ("images",)),
     "warm": Stage(suite, 1, 7, ("sandbox", "images/runners")),
@@ -360,7 +380,7 @@ STAGES = {
     "batch": Stage(suite, 0.4, 0.5, ("mcp/call",)),
     "fleet": Stage(suite, 0.8, 2, ("mcp/fleet", "mcp/workers")),
     "http": Stage(suite, 0.5, 1, ("mcp/http",)),
-    "project": Stage(suite, 0.3, 2, ("tests", "packaging", "docs")),
+    "project": Stage(suite, 0.3, 2, ("tests", "packaging", "docs", ".ci", "Makefile")),
     "demo": Stage(stage_demo, 0.1, None),
     "conformance": Stage(suite, None, 1, ("mcp",)),
     "clients": Stage(suite, None, 2, ("mcp",)),
@@ -369,7 +389,7 @@ STAGES = {
     "interpreters": Stage(suite, None, 3, ("sandbox", "seccomp-profiles")),
     "asan": Stage(stage_asan, None, 6, ("sandbox", "mcp", "images")),
     "vm": Stage(stage_vm, None, 9, ("sandbox/limits", "sandbox/scope", "packaging")),
-    "packages": Stage(suite, None, 12, ("packaging", "meson.build")),
+    "packages": Stage(suite, None, 12, ("packaging", "meson.build", ".ci", "Makefile")),
     "root": Stage(stage_root, 0.8, 9, ("sandbox/roots", "sandbox/jail")),
     "fuzz": Stage(stage_fuzz, None, None, needs=()),
 }

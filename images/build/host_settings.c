@@ -2,8 +2,8 @@
 
 #include "images/base/file.h"
 #include "images/store/xdg.h"
-#include "sandbox/base/host_fence.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/host_fence.h"
 
 #include <ctype.h>
 #include <errno.h>

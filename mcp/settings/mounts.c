@@ -1,7 +1,7 @@
 #include "mcp/settings/mounts.h"
 
-#include "sandbox/base/host_fence.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/host_fence.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>

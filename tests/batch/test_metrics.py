@@ -81,7 +81,6 @@ def test_a_server_counts_runs_refusals_rules_and_cancelled_calls(tmp_path):
         {"refused": 1, "policy": 1, "failed": 0, "cancelled": 1}
 
 
-@pytest.mark.thorough
 def test_its_reader_always_finds_a_complete_file(start, tmp_path):
     path = tmp_path / "metrics"
     batch = start("--metrics-file", str(path))

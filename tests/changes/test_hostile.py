@@ -126,7 +126,6 @@ open('deep', 'w').write('1\\n')
     assert list(changes.left_out().values()) == [["nested too deeply"]]
 
 
-@pytest.mark.thorough
 def test_bounds_names(host):
     changes = changes_by(host, """
 os.mkdir('many')

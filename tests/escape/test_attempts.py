@@ -13,6 +13,8 @@ from registry import ATTEMPTS
 
 from support.sandbox import descendants_of, left_after, mounts_but_of_others
 
+pytestmark = pytest.mark.alone  # what else this user has is compared, too
+
 OUTSIDE_ID_OF_ROOTS = 1900000000  # sandbox/jail/id_map.c
 
 

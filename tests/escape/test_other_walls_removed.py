@@ -50,5 +50,5 @@ def test_with_all_walls_it_passes(altered):
     altered.change([])
     altered.make("programs")
     altered.renew_image()
-    status, output = altered.pytest(FOLDERS, FILES)
+    status, output = altered.pytest(FOLDERS, FILES, ALL)
     assert status == 0, output

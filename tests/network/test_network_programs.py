@@ -101,7 +101,7 @@ def both(probe, internet):
     return dict(zip(AS_BARE, zip(probe(AS_BARE, *ON)[0], json.loads(bare.stdout))))
 
 
-@pytest.mark.parametrize("probe_of_one", in_gate([(probe,) for probe in AS_BARE], 8), ids=lambda probe_of_one: " ".join(map(str, probe_of_one)))
+@pytest.mark.parametrize("probe_of_one", AS_BARE, ids=lambda probe_of_one: " ".join(map(str, probe_of_one)))
 def test_outcome_is_that_of_a_program_without_a_sandbox(both, probe_of_one):
     inside, bare = both[probe_of_one]
     assert inside == bare

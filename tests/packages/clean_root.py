@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 from support import debian
+from support.programs import root_environment
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENTER = ROOT / "tests" / "packages" / "enter.sh"
@@ -34,7 +35,7 @@ def bootstrap(scratch, release, variant, target, *options):
     settings = scratch / "acquire.conf"
     settings.write_text(run("apt-config", "dump", "Acquire"))
     return run("mmdebstrap", "--quiet", "--mode=unshare", f"--variant={variant}", f"--aptopt={settings}", *options,
-               release, target, *debian.source_lines(debian.archives(debian.host_release()), release))
+               release, target, *debian.source_lines(debian.archives(debian.host_release()), release), env=root_environment())
 
 
 class Machine:

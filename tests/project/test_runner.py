@@ -6,12 +6,14 @@ import pwd
 import shutil
 import subprocess
 import sys
+import time
 import types
 
 import pytest
 
 import run
 import stages
+import user
 from stages import BOTH, GATE, REST, STAGES, Job, Stage, Tally
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
@@ -72,6 +74,10 @@ def test_each_part_takes_its_tests(outcome_of, part, alone, passed):
     assert str(outcome_of(TWO_PARTS, part=part, alone=alone)) == f"{passed} passed, 0 failed, 0 skipped"
 
 
+def test_a_part_without_tests_is_a_failure(outcome_of):
+    assert outcome_of("def test_it():\n    pass\n", part=REST).failed == 1
+
+
 def test_one_test_is_run_by_name(outcome_of):
     assert str(outcome_of(TWO_PARTS, only=("tests/suite/test_it.py::test_quick",))) == "1 passed, 0 failed, 0 skipped"
     assert outcome_of(TWO_PARTS, only=("tests/suite/test_it.py::test_none",)).failed == 1
@@ -86,7 +92,8 @@ def test_a_tally_reads_what_it_wrote():
 
 
 def options(**settings):
-    return types.SimpleNamespace(**{"part": GATE, "whole": False, "only": {}, "told": None, "stages": [], "begin": None} | settings)
+    return types.SimpleNamespace(**{"part": GATE, "whole": False, "only": {}, "told": None, "stages": [], "begin": None,
+                                    "deadline": None} | settings)
 
 
 @pytest.fixture
@@ -105,7 +112,7 @@ def stages_of(tmp_path, monkeypatch):
 
 def test_without_what_it_needs_a_stage_is_left_out(stages_of, capsys):
     summary = stages_of({"fetch": [Tally.failure("no mirror")], "jail": [Tally(passed=1)]}, needs=("fetch",))
-    assert str(summary.total) == "0 passed, 1 failed, 0 skipped"
+    assert str(summary.total) == "0 passed, 2 failed, 0 skipped"
     assert "left out: it needs fetch" in capsys.readouterr().out
 
 
@@ -150,7 +157,30 @@ def test_three_days_run_the_whole_rest():
     assert {name for day in range(3) for name in run.plan_rest(day, [], 1000)} == rest
 
 
-@pytest.mark.parametrize(("changed", "stage"), [("packaging/dist.py", "packages"), ("sandbox/network/policy.c", "network"),
+def test_a_stage_that_the_time_does_not_allow_is_left_out_and_said(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(run, "STAGES", {"jail": Stage(lambda job: Tally(passed=1), 1, 5, needs=())})
+    summary = run.Summary()
+    run.Plan(["jail"], options(deadline=time.monotonic() + 60), summary, tmp_path).run()
+    assert str(summary.total) == "0 passed, 0 failed, 0 skipped" and "no time for it today" in capsys.readouterr().out
+
+
+def test_a_fault_of_the_runner_ends_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(run, "BUILD", tmp_path)
+    monkeypatch.setattr(run, "STAGES", {name: Stage(lambda job: Tally(passed=1), 1, 1, needs=()) for name in ("jail", "warm")})
+    summary = run.Summary()
+    monkeypatch.setattr(summary, "add", lambda *_: open("/nonexistent"))
+    with pytest.raises(FileNotFoundError):
+        run.Plan(["jail", "warm"], options(), summary, tmp_path).run()
+
+
+def test_the_user_is_locked_once(tmp_path, monkeypatch):
+    """Both parts of CI ask for it."""
+    other = pwd.struct_passwd(("someone", "x", 1000, 1000, "", str(tmp_path), "/bin/sh"))
+    user.lock(other)
+    user.lock(other)
+
+
+@pytest.mark.parametrize(("changed", "stage"), [("packaging/dist.py", "packages"), ("tests/escape/test_twins.py", "escape"), ("sandbox/network/policy.c", "network"),
                                                 ("images/unpack/tar.c", "images"), ("mcp/rules/rules.c", "policy")])
 def test_what_watches_a_change_is_run_on_any_day(changed, stage):
     assert all(stage in run.plan_rest(day, [changed], 1000) for day in range(3))
@@ -174,28 +204,27 @@ def test_watched_folders_exist():
             assert (TESTS.parent / folder).exists(), folder
 
 
-@pytest.mark.parametrize(("only", "found"), [
-    (WALL, {"jail": [WALL]}), ("tests/jail/test_walls.py", {"jail": ["tests/jail/test_walls.py"]}),
-    ("tests/unit/test-buffer.c", {"unit": ["buffer"]}), ("tests/http/test_mcp.py::test_a[b c]", {"http": ["tests/http/test_mcp.py::test_a[b c]"]})])
-def test_only_names_a_test_by_its_place(only, found):
-    assert run.stages_of_only(only) == found
+@pytest.mark.parametrize(("only", "stage"), [
+    (WALL, "jail"), ("tests/jail/test_walls.py", "jail"), ("tests/unit/test-buffer.c", "unit"), ("tests/fuzz/fuzz-json.c", "unit"),
+    ("tests/http/test_mcp.py::test_a[b c]", "http")])
+def test_only_names_a_test_by_its_place(only, stage):
+    assert run.stage_of_only(only) == stage
 
 
 def test_only_refuses_what_is_no_test():
     with pytest.raises(SystemExit, match="is no test"):
-        run.stages_of_only("README.md")
+        run.stage_of_only("README.md")
 
 
 def test_the_whole_goes_on_with_a_stage(capsys):
     names = run.names_of(options(part=BOTH, whole=True, begin="root"))
-    assert names == ["build", "fetch", "root"] and "Left out, before root: build, fetch, lint" in capsys.readouterr().out
+    assert names == ["build", "fetch", "root"] and "Left out, before root: lint, unit" in capsys.readouterr().out
 
 
 def test_tests_of_root_get_the_environment_of_a_user(monkeypatch):
     monkeypatch.setenv("SANDBOX_TIMEOUT", "1")
     monkeypatch.setenv("PIP_CERT", "/a")
-    user = pwd.getpwuid(os.getuid())
-    command = run.as_test_user(user, ["true"])
+    command = user.as_user(pwd.getpwuid(os.getuid()), ["true"])
     pairs = dict(word.split("=", 1) for word in command if "=" in word and not word.startswith("--"))
     assert pairs["PATH"] == "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
     assert pairs["PIP_CERT"] == "/a" and "SANDBOX_TIMEOUT" not in pairs and "-i" in command
@@ -246,6 +275,7 @@ def test_what_is_interrupted_says_how_to_go_on(tmp_path, monkeypatch, capsys):
         return job.must([sys.executable, "-c", code])
     monkeypatch.setattr(run, "STAGES", {"jail": Stage(interrupted, 1, 1, needs=()), "warm": Stage(interrupted, 1, 1, needs=("jail",))})
     with pytest.raises(KeyboardInterrupt):
-        run.run_side_by_side(["jail", "warm"], options(), run.Summary(), tmp_path)
+        run.run_stages(["jail", "warm"], options())
     assert "Not done: jail, warm" in capsys.readouterr().out
     assert not stages.RUNNING
+    stages.STOPPING.clear()

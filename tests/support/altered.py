@@ -132,7 +132,8 @@ class Altered:
         """Exit status and output of tests, named as for pytest, against what was made last."""
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
-            env={**os.environ, "CODE_SANDBOX_PART": part, "CODE_SANDBOX_ALONE": "", **self.environment(), **environment},
+            env={**os.environ, "CODE_SANDBOX_PART": part, "CODE_SANDBOX_ALONE": "", "CODE_SANDBOX_WHOLE": "", **self.environment(),
+                 **environment},
             text=True, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
 

@@ -1,6 +1,7 @@
 """What of a heavy test is run when: a few cases in `make test`, a sample in CI, the whole in `make test-all`."""
 
 import os
+import random
 
 import pytest
 
@@ -17,10 +18,10 @@ def sample_of(what, whole, sample):
 
 
 def in_gate(cases, count):
-    """Parameters of a test, `count` of which are in the gate, evenly spread; the others are thorough.
+    """Parameters of a test, `count` of which are in the gate, drawn by a fixed lot; the others are thorough.
 
     A case that is a tuple has a value for each of several parameters.
     """
     cases = [case if isinstance(case, tuple) else (case,) for case in cases]
-    chosen = {place * len(cases) // count for place in range(count)}
+    chosen = random.Random(len(cases)).sample(range(len(cases)), count)
     return [pytest.param(*case, marks=() if place in chosen else pytest.mark.thorough) for place, case in enumerate(cases)]

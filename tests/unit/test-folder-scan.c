@@ -1,7 +1,7 @@
 #include "sandbox/jail/folders/folder_guard.h"
 
-#include "sandbox/base/host_fence.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/host_fence.h"
 
 #include <errno.h>
 #include <fcntl.h>

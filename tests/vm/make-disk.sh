@@ -3,6 +3,7 @@
 # TAR is a bare Debian, FILES a directory of what is put over it, SCRATCH is made and removed. Runs
 # as root of a user namespace, so that the files on the disk belong to whom they should.
 set -eu
+PATH=$PATH:/usr/sbin:/sbin # users have no such places
 tar=$1 files=$2 scratch=$3 disk=$4
 
 mkdir "$scratch"

@@ -12,7 +12,7 @@ from waiting import WarmServer, wait_until
 
 from support.greedy import greedy_store
 from support.mcp_client import RECORD, environment_of, program_path
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 from support.sandbox import descendants_of
 
 
@@ -94,8 +94,7 @@ def stays_alone(server):
     return True
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("greed", "options"), GREEDS, ids=[greed for greed, _ in GREEDS])
+@pytest.mark.parametrize(("greed", "options"), in_gate(GREEDS, 1), ids=[greed for greed, _ in GREEDS])
 def test_nothing_that_waits_uses_more_than_a_run_may(tmp_path, greed, options):
     with greedy_server(tmp_path, greed, *options) as server:
         result = server.call_with("")

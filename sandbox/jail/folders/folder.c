@@ -1,8 +1,8 @@
 #include "sandbox/jail/folders/folder.h"
 
-#include "sandbox/base/host_fence.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/host_fence.h"
 #include "sandbox/jail/run_paths.h"
 #include "sandbox/limits/limits.h"
 

@@ -1,4 +1,4 @@
-#include "sandbox/base/host_fence.h"
+#include "sandbox/jail/host_fence.h"
 
 #include "sandbox/base/owned.h"
 

@@ -4,8 +4,8 @@
  *
  * Side: parent.
  */
-#ifndef SANDBOX_BASE_HOST_FENCE_H
-#define SANDBOX_BASE_HOST_FENCE_H
+#ifndef SANDBOX_JAIL_HOST_FENCE_H
+#define SANDBOX_JAIL_HOST_FENCE_H
 
 #include <stdbool.h>
 

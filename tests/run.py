@@ -18,6 +18,7 @@ Started by root, everything runs as the user code-sandbox-test, in a copy of the
 may lie where that user cannot go) and with the environment of a new user of Debian; then the stage
 "root" runs as root. Started by anyone else, that stage is skipped.
 
+CI_DAY=N, CI_BASE=COMMIT  the share of the N-th day of the year; what has changed since that commit
 CI=true, MUST_WORK=1  a skip is a failure, apart from those that tests/conftest.py lists
 WITHOUT_VM=1   leaves out the stage "vm", which boots emulated machines; it counts as a skip
 """
@@ -313,6 +314,10 @@ def changed_paths():
     return [os.fsdecode(path.relative_to(ROOT)) for path in ROOT.rglob("*.[chp]*")]
 
 
+def day_of_year():
+    return int(os.environ.get("CI_DAY") or datetime.date.today().timetuple().tm_yday)
+
+
 def plan_rest(day, changed, minutes):
     """The stages whose rest is run today: those that watch a change, then a third of all, as long as time is left.
 
@@ -366,8 +371,7 @@ def run_part(names, options, summary):
 def run_rest_of_ci(options, summary, begin):
     options.deadline = begin + CI_MINUTES * 60
     minutes = CI_MINUTES - (time.monotonic() - begin) / 60
-    day = datetime.date.today().timetuple().tm_yday
-    names = plan_rest(day, changed_paths(), minutes)
+    names = plan_rest(day_of_year(), changed_paths(), minutes)
     left_out = [name for name, stage in STAGES.items() if stage.rest and name not in names]
     print(f"\nThe gate is done. Of the rest, today: {', '.join(names)}.\nLeft for other days: {', '.join(left_out)}.", flush=True)
     options.part = REST
@@ -427,7 +431,7 @@ def list_stages():
     print("| stage | gate | rest |\n| --- | --- | --- |")
     for name, stage in STAGES.items():
         print(f"| {name} | {stage.gate or ''} | {stage.rest or ''} |")
-    print("\nCI would add:", ", ".join(plan_rest(datetime.date.today().timetuple().tm_yday, changed_paths(), CI_MINUTES - 10)))
+    print("\nCI would add:", ", ".join(plan_rest(day_of_year(), changed_paths(), CI_MINUTES - 10)))
 
 
 def main():

@@ -32,6 +32,7 @@
 #include "sandbox/run.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/folders/file_clock.h"
 #include "sandbox/jail/setup_error.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/run_end.h"
@@ -117,7 +118,7 @@ static int attempt_start(struct run *run, struct fault *fault)
     limited->limiter.unreadable = on_unreadable;
     if (r == 0)
         r = start_stdin(run, STDIN_BYTES, fault);
-    clock_gettime(CLOCK_REALTIME_COARSE, &attempt->fed_at);
+    attempt->fed_at = file_clock_read().after;
     if (r == 0 && wants_code(run))
         r = sandbox_feed(&limited->sandbox, &run->parcel, fault);
     if (r < 0)

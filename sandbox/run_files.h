@@ -40,8 +40,8 @@ void run_directories_receive(int files_fd, const struct folders *folders,
 void run_directories_close(struct run_directories *directories);
 
 /*
- * Files that were found before, as they were then: those that have not changed are not found again. A
- * change time may be some milliseconds ahead of CLOCK_REALTIME_COARSE, or the same as before.
+ * Files that were found before, as they were then: those that have not changed are not found again. Where
+ * changes have times of ticks, one that was found may have the time of `since`.
  */
 struct run_files_seen {
     struct {
@@ -57,8 +57,7 @@ struct run_files_source {
     struct run_inputs inputs; /* left out as long as they are unchanged */
     const struct folder_guard *guard; /* borrowed */
     struct timespec folders_since; /* run_folder.since */
-    struct timespec
-        since; /* CLOCK_REALTIME_COARSE: files that have not changed since are left out */
+    struct timespec since; /* file_clock.since: files that have not changed since are left out */
     struct run_files_seen *seen; /* borrowed; what is found is added; NULL: none */
     bool removes_figures; /* after they are opened: those found next are new ones */
     struct upper_directory *uppers; /* that of the sandbox; moved to the result; or NULL */

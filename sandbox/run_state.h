@@ -36,7 +36,7 @@ struct attempt {
     struct limited_sandbox limited;
     struct loop_watch control, out, err, end;
     struct stdin_pump stdin_pump;
-    struct timespec fed_at; /* just before the code was handed over, by the clock of file times */
+    struct timespec fed_at; /* file_clock.after, just before the code was handed over */
     struct loop_timer deadline; /* of the set-up, of the program, or of the stop */
     int64_t started_at;         /* clock_now() of READY; 0: never */
     struct child_report report; /* of the end; all 0: none */

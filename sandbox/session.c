@@ -16,6 +16,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/cell_result.h"
+#include "sandbox/jail/folders/file_clock.h"
 #include "sandbox/jail/setup_error.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/run.h"
@@ -205,9 +206,10 @@ static void begin_cell(struct session *session)
     if (progress.number == 1)
         limiter_measure(limiter_of(session), &session->used);
     progress.before = session->used;
-    clock_gettime(CLOCK_REALTIME_COARSE, &progress.since);
+    struct file_clock clock = file_clock_read();
+    progress.since = clock.since;
     if (progress.number == 1)
-        session->folders_since = progress.since;
+        session->folders_since = clock.after;
     session->progress = progress;
     limiter_resume(limiter_of(session), &limits);
     int r = session_link_write_input(&sandbox_of(session)->session, cell->stdin_bytes,
@@ -286,7 +288,7 @@ static void on_written(struct session *session, const struct child_report *repor
     if (session->stage != SESSION_FEEDING)
         return;
     const struct cell *cell = session->cells;
-    clock_gettime(CLOCK_REALTIME_COARSE, &session->progress.since);
+    session->progress.since = file_clock_read().since;
     if (report->error != 0) {
         struct fault fault = {0};
         int r = setup_error_explain_run(plan_jail(session->run->template.plan), report,

@@ -65,7 +65,7 @@ static bool is_later(const struct walk *walk, const struct entry *entry)
     const struct timespec *changed = &entry->about.st_ctim;
     const struct timespec *since = &walk->spec->since;
     return changed->tv_sec != since->tv_sec ? changed->tv_sec > since->tv_sec
-                                            : changed->tv_nsec > since->tv_nsec;
+                                            : changed->tv_nsec >= since->tv_nsec;
 }
 
 static bool is_content(enum entry_kind kind)

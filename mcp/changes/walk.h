@@ -17,7 +17,7 @@ struct walk_spec {
     int upper_fd; /* borrowed: the root of the upper layer; no writer is left */
     int host_fd;  /* borrowed: the folder; O_PATH is enough */
     struct timespec
-        since; /* the clock when the snippet began; later changes of the folder are others' */
+        since; /* file_clock.after, when the snippet began; changes from then on are others' */
 };
 
 /* Adds the changes. Whatever cannot be read is in the list of what is left out. */

@@ -44,7 +44,6 @@ def folder(home):
     (path / "README.md").write_text("one\ntwo\n")
     (path / "old.txt").write_text("old\n")
     give_to_snippets(path)
-    time.sleep(0.02)  # older than the snippet, by the clock of file times
     return path
 
 

@@ -278,6 +278,8 @@ int rules_parse(const char *name, const struct buffer *text, struct rules *ret_r
     OWNED(json_release) struct json *json = NULL;
     *ret_rules = RULES_NONE;
     int r = json_parse(text->data, text->length, &json, fault);
+    if (r == 0)
+        r = json_check_unique(json_root(json), fault);
     if (r < 0) {
         fault_prefix(fault, "%s", name);
         return r;

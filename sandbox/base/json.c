@@ -374,6 +374,40 @@ const struct json_value *json_member(const struct json_value *object, const char
     return found;
 }
 
+static int compare_keys(const void *one, const void *other)
+{
+    const struct json_value *a = *(const struct json_value *const *)one;
+    const struct json_value *b = *(const struct json_value *const *)other;
+    size_t length = a->key_length < b->key_length ? a->key_length : b->key_length;
+    int r = memcmp(a->key, b->key, length);
+    return r != 0 ? r : (a->key_length > b->key_length) - (a->key_length < b->key_length);
+}
+
+static int check_keys(const struct json_value *object, struct fault *fault)
+{
+    OWNED_MEMORY const struct json_value **sorted = calloc(object->count, sizeof(*sorted));
+    size_t count = 0;
+    if (sorted == NULL)
+        return object->count == 0 ? 0 : fault_set(fault, ENOMEM, "reading JSON: %m");
+    for (const struct json_value *child = object->first; child != NULL; child = child->next)
+        sorted[count++] = child;
+    qsort(sorted, count, sizeof(*sorted), compare_keys);
+    for (size_t i = 1; i < count; i++)
+        if (compare_keys(&sorted[i - 1], &sorted[i]) == 0)
+            return fault_set(fault, EINVAL, "the key \"%.40s\" appears twice: remove one",
+                             sorted[i]->key);
+    return 0;
+}
+
+int json_check_unique(const struct json_value *value, struct fault *fault)
+{
+    int r = value->type == JSON_OBJECT ? check_keys(value, fault) : 0;
+    for (const struct json_value *child = value->first; r == 0 && child != NULL;
+         child = child->next)
+        r = json_check_unique(child, fault);
+    return r;
+}
+
 bool json_is(const struct json_value *value, const char *text)
 {
     return value != NULL && value->type == JSON_STRING && value->length == strlen(text) &&

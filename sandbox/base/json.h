@@ -58,6 +58,12 @@ void json_release(struct json **json);
 /* The member of that name (the last of duplicates), or NULL; NULL for a non-object. */
 const struct json_value *json_member(const struct json_value *object, const char *name);
 
+/*
+ * For files of an operator, where of two members of the same name one would go unheeded. 0; -EINVAL with a
+ * fault that names it, if an object anywhere in the value has one twice; -ENOMEM with a fault.
+ */
+int json_check_unique(const struct json_value *value, struct fault *fault);
+
 /* Whether a member of an object has exactly that name. */
 bool json_key_is(const struct json_value *member, const char *name);
 

@@ -254,6 +254,8 @@ static int compile(const char *json, size_t length, const char *without, bool is
 {
     OWNED(json_release) struct json *document = NULL;
     int r = json_parse(json, length, &document, fault);
+    if (r == 0)
+        r = json_check_unique(json_root(document), fault);
     if (r < 0) {
         fault_prefix(fault, "seccomp profile");
         return r;

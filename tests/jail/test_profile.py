@@ -34,6 +34,10 @@ def test_profile_replaces_the_own_one(sandbox, profile):
     ("{", "seccomp profile"),
     ('{"defaultAction": "SCMP_ACT_ALLOW", "syscalls": []}', "must deny by default"),
     ('{"defaultAction": "SCMP_ACT_ERRNO"}', "syscalls must be an array"),
+    ('{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [], "syscalls": [{"names": ["bpf"], "action": "SCMP_ACT_ALLOW"}]}',
+     'the key "syscalls" appears twice'),
+    ('{"defaultAction": "SCMP_ACT_ERRNO", "syscalls": [{"names": ["read"], "action": "SCMP_ACT_ERRNO", "action": "SCMP_ACT_ALLOW"}]}',
+     'the key "action" appears twice'),
 ])
 def test_wrong_profile_is_an_error_before_anything_runs(sandbox, tmp_path, text, words):
     path = tmp_path / "wrong.json"

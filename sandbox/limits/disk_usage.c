@@ -73,7 +73,7 @@ struct inode {
 
 struct removed {
     void *seen; /* owned: a tree of struct inode, tsearch(3) */
-    pid_t guard;
+    const struct proc_usage *jail;
     dev_t device;
     const struct disk_usage *most;
     struct disk_usage *usage;
@@ -121,7 +121,7 @@ static bool is_of_overlay(int directory_fd, const char *name)
 static bool is_of_jail(const struct removed *removed, int directory_fd, const char *name,
                        dev_t device)
 {
-    return removed->guard == 0 ? is_of_overlay(directory_fd, name) : device == removed->device;
+    return removed->jail->has_guard ? device == removed->device : is_of_overlay(directory_fd, name);
 }
 
 /* Such a thread's directories belong to root once it has no memory any more; it closes its files then. */
@@ -175,20 +175,19 @@ static int add_process(struct removed *removed, int proc_fd, const char *process
     return r;
 }
 
-int disk_usage_add_removed(int proc_fd, pid_t guard, dev_t device, const struct disk_usage *most,
-                           struct disk_usage *usage)
+int disk_usage_add_removed(const struct proc_usage *jail, dev_t device,
+                           const struct disk_usage *most, struct disk_usage *usage)
 {
     OWNED(removed_release)
-    struct removed removed = {.guard = guard, .device = device, .most = most, .usage = usage};
-    OWNED(process_walk_release) struct process_walk processes = process_walk_open(proc_fd, guard);
-    if (guard == 0 && processes.all == NULL)
+    struct removed removed = {.jail = jail, .device = device, .most = most, .usage = usage};
+    OWNED(process_walk_release)
+    struct process_walk processes = process_walk_open(jail->proc_fd, jail->root);
+    if (jail->root == 0 && processes.all == NULL)
         return -errno;
     size_t position = 0;
     int r = 0;
-    for (const char *name; r == 0 && (name = process_walk_next(&processes)) != NULL; position++) {
-        bool is_ours = guard == 0 ? strcmp(name, INIT_PID) == 0 : position < 2;
-        if (!is_ours)
-            r = add_process(&removed, proc_fd, name);
-    }
+    for (const char *name; r == 0 && (name = process_walk_next(&processes)) != NULL;)
+        if (!proc_usage_is_ours(jail, name, position++))
+            r = add_process(&removed, jail->proc_fd, name);
     return r;
 }

@@ -10,6 +10,8 @@
 #ifndef SANDBOX_LIMITS_DISK_USAGE_H
 #define SANDBOX_LIMITS_DISK_USAGE_H
 
+#include "sandbox/limits/proc_usage.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -28,10 +30,10 @@ int disk_usage_add_tree(int directory_fd, const struct disk_usage *most, struct 
 
 /*
  * Adds regular files that have no name any more but are open in a process of the jail: those of overlays; or, below a
- * `guard` (process_walk.h), those on this `device`. 0 or a negative errno.
+ * guard, those on this `device`. 0 or a negative errno.
  */
-int disk_usage_add_removed(int proc_fd, pid_t guard, dev_t device, const struct disk_usage *most,
-                           struct disk_usage *usage);
+int disk_usage_add_removed(const struct proc_usage *jail, dev_t device,
+                           const struct disk_usage *most, struct disk_usage *usage);
 
 /* Whether one of the sums exceeds the other. */
 bool disk_usage_exceeds(const struct disk_usage *usage, const struct disk_usage *most);

@@ -92,8 +92,7 @@ static int add_removed(struct watcher *watcher, struct disk_usage *usage)
         syscall(SYS_setfsgid, uid);
         syscall(SYS_setfsuid, uid);
     }
-    int r = disk_usage_add_removed(watcher->jail.proc_fd, watcher->jail.guard, watcher->device,
-                                   &watcher->most, usage);
+    int r = disk_usage_add_removed(&watcher->jail, watcher->device, &watcher->most, usage);
     if (uid != 0) {
         syscall(SYS_setfsuid, 0);
         syscall(SYS_setfsgid, 0);

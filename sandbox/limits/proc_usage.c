@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,6 +52,19 @@ static int first_child(pid_t pid, int *ret_child)
     return sscanf(children, "%d", ret_child) == 1 ? 0 : -ECHILD;
 }
 
+/* Takes the host's /proc, where the jail is what is below a process. 0 or negative errno. */
+static int take_host(struct proc_usage *usage, pid_t root, bool has_guard)
+{
+    int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    usage->proc_fd = fd;
+    usage->root = root;
+    usage->has_guard = has_guard;
+    usage->shared_growth = 0;
+    return 0;
+}
+
 /* Below a guard, all is readable by the user of the program, and by root. */
 static int open_below(struct proc_usage *usage, pid_t guard)
 {
@@ -59,14 +73,13 @@ static int open_below(struct proc_usage *usage, pid_t guard)
     int r = first_child(guard, &init);
     if (r == 0)
         r = first_child(init, &program);
-    if (r < 0)
-        return r;
-    usage->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (usage->proc_fd < 0)
-        return -errno;
-    usage->guard = guard;
-    usage->shared_growth = 0;
-    return 0;
+    return r < 0 ? r : take_host(usage, guard, true);
+}
+
+static bool is_proc(int fd)
+{
+    struct statfs about;
+    return fstatfs(fd, &about) == 0 && about.f_type == PROC_SUPER_MAGIC;
 }
 
 int proc_usage_open(struct proc_usage *usage, pid_t init, bool has_guard)
@@ -82,12 +95,19 @@ int proc_usage_open(struct proc_usage *usage, pid_t init, bool has_guard)
     OWNED_FD int scratch_fd = openat(root_fd, "tmp", O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (proc_fd < 0 || scratch_fd < 0)
         return -EACCES;
-    OWNED_FD int sockstat_fd = openat(proc_fd, INIT_PID "/net/sockstat", O_RDONLY | O_CLOEXEC);
+    bool has_proc = is_proc(proc_fd);
+    OWNED_FD int sockstat_fd = has_proc
+                                   ? openat(proc_fd, INIT_PID "/net/sockstat", O_RDONLY | O_CLOEXEC)
+                                   : open_of(program, "net/sockstat", O_RDONLY);
     struct socket_memory sockets = {sockstat_fd, -1, -1};
     struct socket_count ignored;
     if (!socket_memory_count(&sockets, &ignored))
         return -EACCES;
-    usage->proc_fd = fd_take(&proc_fd);
+    r = has_proc ? 0 : take_host(usage, init, false);
+    if (r < 0)
+        return r;
+    if (has_proc)
+        usage->proc_fd = fd_take(&proc_fd);
     usage->scratch_fd = fd_take(&scratch_fd);
     usage->sockets =
         (struct socket_memory){fd_take(&sockstat_fd), open_of(program, "ns/user", O_RDONLY),
@@ -179,10 +199,9 @@ static void count_process(const struct proc_usage *usage, const char *name,
         proc_usage_parse_status(text, count);
 }
 
-/* Init and its guard are ours; only their processor time counts. */
-static bool is_ours(const struct proc_usage *usage, const char *name, size_t position)
+bool proc_usage_is_ours(const struct proc_usage *usage, const char *name, size_t position)
 {
-    return usage->guard == 0 ? strcmp(name, INIT_PID) == 0 : position < 2;
+    return usage->root == 0 ? strcmp(name, INIT_PID) == 0 : position <= (size_t)usage->has_guard;
 }
 
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count)
@@ -190,14 +209,15 @@ void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sa
     struct proc_usage_sample count = {.file_bytes = file_bytes(usage),
                                       .shared_growth = usage->shared_growth};
     OWNED(process_walk_release)
-    struct process_walk processes = process_walk_open(usage->proc_fd, usage->guard);
+    struct process_walk processes = process_walk_open(usage->proc_fd, usage->root);
     size_t position = 0;
     for (const char *name; (name = process_walk_next(&processes)) != NULL;) {
         struct proc_usage_sample init = {0};
-        count_process(usage, name, is_ours(usage, name, position++) ? &init : &count);
+        /* only the processor time of init counts */
+        count_process(usage, name, proc_usage_is_ours(usage, name, position++) ? &init : &count);
         count.cpu_ns += init.cpu_ns;
     }
-    if (usage->guard == 0)
+    if (usage->sockets.sockstat_fd >= 0)
         socket_memory_count(&usage->sockets, &count.sockets);
     *ret_count = count;
 }
@@ -231,7 +251,7 @@ static uint64_t shared_mappings(const struct proc_usage *usage)
 {
     uint64_t sum = 0;
     OWNED(process_walk_release)
-    struct process_walk processes = process_walk_open(usage->proc_fd, usage->guard);
+    struct process_walk processes = process_walk_open(usage->proc_fd, usage->root);
     for (const char *name; (name = process_walk_next(&processes)) != NULL;) {
         char path[64];
         snprintf(path, sizeof(path), "%.16s/task", name);
@@ -261,12 +281,12 @@ uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)
     uint64_t private_bytes = 0;
     uint64_t shared_bytes = 0;
     OWNED(process_walk_release)
-    struct process_walk processes = process_walk_open(usage->proc_fd, usage->guard);
+    struct process_walk processes = process_walk_open(usage->proc_fd, usage->root);
     size_t position = 0;
     for (const char *name;
          private_bytes <= enough && (name = process_walk_next(&processes)) != NULL;) {
         char text[PROCESS_FILE_MAX];
-        if (is_ours(usage, name, position++))
+        if (proc_usage_is_ours(usage, name, position++))
             continue;
         if (!read_of_process(usage, name, "smaps_rollup", "\nPss_Anon:", text)) {
             /* It has ended or is unreadable; unreadable memory must still count. */

@@ -1,5 +1,5 @@
 /*
- * What a running jail uses: its processes, their memory and processor time, by its own /proc.
+ * What a running jail uses: its processes, their memory and processor time, by its own /proc, or the host's.
  *
  * For hosts without cgroups. The server may read this, because it owns the jail's user namespace.
  * The sum covers data in sockets and shared pages given up with madvise(2). It misses other kernel
@@ -19,19 +19,20 @@
 #include <sys/types.h>
 
 struct proc_usage {
-    int proc_fd;    /* the jail's /proc, or the host's; -1: not open */
-    pid_t
-        guard; /* in the host's: the process above the jail's init; 0: all of /proc is the jail's */
+    int proc_fd; /* the jail's /proc, or the host's; -1: not open */
+    pid_t root;  /* in the host's: all below this process is the jail's; 0: all of /proc is */
+    bool has_guard; /* `root` is a guard, above the jail's init; else it is that */
     int scratch_fd; /* a directory of the jail's tmpfs; -1: what it writes is on disk */
     struct socket_memory sockets;
     uint64_t shared_growth; /* of the machine since the run began, as the owner last read it */
     int memory_fds[2]; /* borrowed: memory that a session shares with the server; -1: none */
 };
 
-#define PROC_USAGE_NONE ((struct proc_usage){-1, 0, -1, SOCKET_MEMORY_NONE, 0, {-1, -1}})
+#define PROC_USAGE_NONE ((struct proc_usage){-1, 0, false, -1, SOCKET_MEMORY_NONE, 0, {-1, -1}})
 
 /*
- * `has_guard`: the jail has no pid namespace, and `init` is the guard of its init. Sockets are not counted then. 0; -EACCES before the program's execve, which makes the jail readable; -ECHILD if the program has
+ * `has_guard`: the jail has no pid namespace, and `init` is the guard of its init. Sockets are not counted then. A
+ * jail without a /proc of its own is read in the host's. 0; -EACCES before the program's execve, which makes the jail readable; -ECHILD if the program has
  * ended, or the jail is not complete yet; another negative errno if this kernel does not allow it.
  */
 int proc_usage_open(struct proc_usage *usage, pid_t init, bool has_guard);
@@ -49,6 +50,9 @@ struct proc_usage_sample {
     struct socket_count sockets;
     int64_t cpu_ns; /* of living processes and those that they have reaped */
 };
+
+/* Whether one of its processes is not the program's, but init or its guard: named so, and at this place of the walk. */
+bool proc_usage_is_ours(const struct proc_usage *usage, const char *name, size_t position);
 
 /* Reads two small files for each process, without taking any lock of the process, and one more. */
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count);

@@ -172,3 +172,33 @@ def test_failed_step_ends_the_run(weaker, name, number):
         record = json.loads(out)
         assert record["tier"] == TIER
         assert record["stdout"] == "[]\n", (record, err)  # the image has no such file
+
+
+@pytest.fixture(name="without_proc")
+def without_proc_fixture(sandbox):
+    """Tier P: the jail has no /proc of its own, so the server looks into that of the host."""
+    if os.geteuid() == 0:
+        pytest.skip("tier P is for other users as well")
+    inside = Sandbox(sandbox.server, before=refusing.HOSTS_OF_TIERS["P"])
+
+    def run(code, *options):
+        record = inside.run(code, "--weaker", "P", "--no-cgroup", *options)
+        assert record["tier"] == "P", record
+        return record
+    return run
+
+
+def test_without_a_proc_a_run_lasts_as_long_as_elsewhere(without_proc):
+    record = without_proc("import time; time.sleep(2.5); print(1)")
+    assert (record["outcome"], record["stdout"]) == ("exited", "1\n") and record["peak_memory_bytes"] > 1 << 20
+
+
+@pytest.mark.parametrize(("code", "options", "outcome"), [
+    ("import time; x = bytearray(b'x') * (400 << 20); time.sleep(9)", ("--memory", "128M"), "out_of_memory"),
+    ("import os, time\nfor i in range(4):\n    if os.fork() == 0:\n        x = bytearray(b'x') * (60 << 20); time.sleep(9)\ntime.sleep(9)",
+     ("--memory", "128M"), "out_of_memory"),
+    ("import time\nwith open('f', 'wb') as f:\n    f.write(bytes(200 << 20))\ntime.sleep(9)", ("--memory", "128M"), "out_of_memory"),
+    ("import os, time\nfor i in range(40):\n    if os.fork() == 0: time.sleep(9)\ntime.sleep(9)", ("--pids", "8"), "exited"),
+])
+def test_without_a_proc_limits_hold(without_proc, code, options, outcome):
+    assert without_proc(code, "--timeout", "20", *options)["outcome"] == outcome

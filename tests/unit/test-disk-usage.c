@@ -126,9 +126,11 @@ static void what_is_no_process_has_no_files(void **state)
     (void)state;
     OWNED_FD int fds = open("/proc/self/fdinfo", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct disk_usage usage = {0};
-    assert_int_equal(disk_usage_add_removed(fds, 0, 0, &unbounded, &usage), 0);
+    struct proc_usage jail = PROC_USAGE_NONE;
+    jail.proc_fd = fds;
+    assert_int_equal(disk_usage_add_removed(&jail, 0, &unbounded, &usage), 0);
     assert_int_equal(usage.files, 0);
-    assert_true(disk_usage_add_removed(-1, 0, 0, &unbounded, &usage) < 0);
+    assert_true(disk_usage_add_removed(&PROC_USAGE_NONE, 0, &unbounded, &usage) < 0);
 }
 
 /* What disk_usage_add_removed() says of one process, which is linked to from a directory. */
@@ -139,7 +141,9 @@ static int add_process(pid_t process)
     assert_int_equal(symlink(target, "2"), 0);
     OWNED_FD int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct disk_usage usage = {0};
-    return disk_usage_add_removed(fd, 0, 0, &unbounded, &usage);
+    struct proc_usage jail = PROC_USAGE_NONE;
+    jail.proc_fd = fd;
+    return disk_usage_add_removed(&jail, 0, &unbounded, &usage);
 }
 
 /* Its directories belong to root until somebody has waited for it. */

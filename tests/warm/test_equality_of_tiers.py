@@ -78,6 +78,8 @@ def test_the_same_in_a_weaker_tier(servers, server, language, name):
     code = CORPUS[language, name].code
     here, elsewhere = plain_end_of(server.call_with(code, language)), end_of(servers(language, 0).call_with(code, language))
     same = here == elsewhere
+    if name in OF_HOST[language] and server.tier == "L":
+        return  # the host may have the same interpreter in the same place
     assert same is (name not in OTHERS[server.tier][language])
 
 

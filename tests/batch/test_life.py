@@ -13,7 +13,7 @@ import pytest
 from support import mcp_client, sanitizer
 from support.batch import PATIENCE, Batch, line_of
 from support.sample import sample_of
-from support.sandbox import descendants_of
+from support.sandbox import descendants_of, still_alive
 
 PARALLEL = 2
 SLEEP = "import time; time.sleep(600)"
@@ -146,7 +146,7 @@ def test_a_second_signal_does_not_wait(start, tmp_path):
     assert batch.process.poll() is None
     batch.process.send_signal(signal.SIGINT)
     assert batch.process.wait(PATIENCE) == -signal.SIGINT
-    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in family))
+    wait_until(lambda: not still_alive(family))
 
 
 def test_killed_it_leaves_no_snippet_behind(start, tmp_path):
@@ -154,7 +154,7 @@ def test_killed_it_leaves_no_snippet_behind(start, tmp_path):
     family = descendants_of(batch.pid)
     batch.process.kill()
     batch.process.wait()
-    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in family))
+    wait_until(lambda: not still_alive(family))
 
 
 def test_after_a_kill_it_resumes_where_it_was(tmp_path):

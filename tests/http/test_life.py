@@ -12,7 +12,7 @@ import pytest
 
 from support.http_server import BOTH, HttpServer, InBackground, Posts, head_of, read_all, sleepers_of, status_of, wait_until
 from support.sample import sample_of
-from support.sandbox import descendants_of, left_after
+from support.sandbox import descendants_of, left_after, still_alive
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 
@@ -253,7 +253,7 @@ def test_a_signal_ends_the_server_and_all_it_runs(start, number):
     assert status_of(read_all(waiting[1])) == 503
     assert server.process.wait(20) == 0
     assert time.monotonic() - begin < 10
-    assert left_after(10, lambda: [pid for pid in children if os.path.exists(f"/proc/{pid}")]) == []
+    assert left_after(10, lambda: still_alive(children)) == []
     with pytest.raises(OSError):
         server.connect()
 
@@ -263,7 +263,7 @@ def test_a_killed_server_leaves_no_process(start):
     connection = long_run(server, 633)
     children = descendants_of(server.pid)
     server.stop()
-    assert left_after(10, lambda: [pid for pid in children if os.path.exists(f"/proc/{pid}")]) == []
+    assert left_after(10, lambda: still_alive(children)) == []
     connection.close()
 
 

@@ -6,7 +6,7 @@ import time
 
 from support.broker import broker_of
 from support.mcp_client import RECORD, Server, program_path
-from support.sandbox import left_after, stop_process
+from support.sandbox import left_after, still_alive, stop_process
 
 ON = ("--warm", "0", "--network", "on")
 OPEN = "import socket; s = socket.create_connection(('api.example.org', 443))"
@@ -34,7 +34,7 @@ def test_broker_starts_with_the_first_sandbox_and_ends_with_the_server(start_ser
     assert broker_of(server) == broker
     server.process.kill()
     server.process.wait()
-    assert not left_after(5, lambda: os.path.exists(f"/proc/{broker}"))
+    assert not left_after(5, lambda: still_alive([broker]))
 
 
 def test_server_without_a_network_has_no_broker(start_server):

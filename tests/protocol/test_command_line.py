@@ -14,6 +14,7 @@ import pytest
 
 from support import mcp_client, sanitizer
 from support.mcp_client import run_program
+from support.sandbox import still_alive
 
 COMMANDS = ["serve", "run", "images", "doctor"]
 
@@ -349,7 +350,7 @@ def test_control_c_ends_both(terminal):
     os.write(other, b"\3")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGINT
     deadline = time.monotonic() + mcp_client.PATIENCE
-    while any(os.path.exists(f"/proc/{sandbox}") for sandbox in sandboxes):
+    while still_alive(sandboxes):
         assert sandboxes and time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -447,7 +448,7 @@ def test_run_ends_with_its_snippet_when_interrupted(tmp_path, python_settings, n
         assert process.wait(mcp_client.PATIENCE) == -number
     assert sandboxes
     deadline = time.monotonic() + mcp_client.PATIENCE
-    while any(os.path.exists(f"/proc/{pid}") for pid in sandboxes):
+    while still_alive(sandboxes):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 

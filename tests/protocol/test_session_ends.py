@@ -9,6 +9,7 @@ import time
 import pytest
 
 from support.sample import sample_of
+from support.sandbox import still_alive
 from support.sessions import Session, begin, call
 
 # Finds the runner's end of the channel, and the memories that the server fills.
@@ -172,7 +173,7 @@ def test_nothing_is_left_when_the_server_ends(start_python, end):
         server.kill(signal.SIGKILL if end == "kill" else signal.SIGTERM)
     server.wait()
     deadline = time.monotonic() + 10
-    while any(os.path.exists(f"/proc/{pid}") for pid in left):
+    while still_alive(left):
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
 

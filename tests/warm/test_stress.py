@@ -125,7 +125,7 @@ def test_no_sandbox_serves_twice_and_no_call_is_lost(parallel):
         if not sanitizer.IN_USE:  # it keeps freed memory back
             assert after[1] < pages + PAGES_MORE
         below = descendants_of(server.process.pid)
-    assert left_after(5, lambda: [pid for pid in below if os.path.exists(f"/proc/{pid}")]) == []
+    assert left_after(5, lambda: still_alive(below)) == []
     assert left_after(5, lambda: (mounts_but_of_others(), cgroups()) != before) is False
 
 

@@ -15,6 +15,7 @@ from waiting import TemplateServer, children_of, descendants_of, wait_until
 from support.images import image_with, user_images
 from support.mcp_client import RECORD, Server, environment_of
 from support.sample import in_gate, sample_of
+from support.sandbox import still_alive
 
 SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
 FORKS_MAX = 1000  # sandbox/limits/limits.h
@@ -197,7 +198,7 @@ def test_kills_at_any_moment_leave_each_call_its_answer():
         answer_amid_kills(server, rounds, descendants_of)
         wait_for_forks(server)
         below = descendants_of(server.process.pid)
-    wait_until(lambda: not [pid for pid in below if os.path.exists(f"/proc/{pid}")], "nothing is left")
+    wait_until(lambda: not still_alive(below), "nothing is left")
 
 
 # What a module does when a template imports it. Descriptor 3 is the socket to the server, which sends a record and
@@ -326,4 +327,4 @@ def test_a_template_that_deceives_costs_nobody_a_call(tmp_path, what):
         # A template that starts by chance has some; what is left of each call would only grow.
         wait_until(lambda: descriptors_after_calls() <= before, "no descriptors are left")
         below = descendants_of(server.process.pid)
-    wait_until(lambda: not [pid for pid in below if os.path.exists(f"/proc/{pid}")], "nothing is left")
+    wait_until(lambda: not still_alive(below), "nothing is left")

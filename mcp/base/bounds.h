@@ -127,6 +127,7 @@
 #define CONFIGURATION_MAX (64 * KIBIBYTE)
 /* An environment file. */
 #define ENVIRONMENT_FILE_MAX (256 * KIBIBYTE)
+#define ENVIRONMENT_FILES_MAX 64
 /* Variables for snippets: their number, a name, NAME=VALUE (MAX_ARG_STRLEN of execve(2)), the sum. */
 #define ENVIRONMENT_COUNT_MAX 256
 #define ENVIRONMENT_NAME_MAX 255

@@ -72,13 +72,14 @@ const struct option settings_of_runs[] = {
      SETTING(SETTING_CHOICE, "SANDBOX_WEAKER", "weaker", AT(weakest), .choices = tiers)},
     {"--files-dir", "DIR",
      "copy files left by snippets to DIR/CALL; `run`\ncopies to DIR and replaces nothing",
-     settings_remember, SETTING(SETTING_PATH, "SANDBOX_FILES_DIR", "files_dir", AT(files_dir))},
+     settings_remember,
+     SETTING(SETTING_PATH, "SANDBOX_FILES_DIR", "files_dir", AT(files_dir), .is_written = true)},
     {"--mount", "FOLDER[:MODE]",
      "show a folder of this computer to snippets, at\nthe same path or at @/PATH; MODE: ro "
      "(default),\noverlay (writes stay in the sandbox), rw (writes\nchange it); project: the client's; repeatable",
      settings_remember, SETTING(SETTING_MOUNT, NULL, "mounts")},
     {"--mount-under", "DIR", "where a project outside of your home may be", settings_remember,
-     SETTING(SETTING_PATH, "SANDBOX_MOUNT_UNDER", "mount_under", AT(mount_under))},
+     SETTING(SETTING_TEXT, "SANDBOX_MOUNT_UNDER", "mount_under", AT(mount_under))},
     {"--network", "MODE",
      "off: none (the default); allow: hosts that\n--allow-host lists; on: all public hosts",
      settings_remember,
@@ -136,7 +137,8 @@ const struct option settings_of_many[] = {
     {"--metrics-file", "FILE",
      "keep counts of runs in FILE, in the OpenMetrics\nformat, for a node_exporter",
      settings_remember,
-     SETTING(SETTING_PATH, "SANDBOX_METRICS_FILE", "metrics_file", AT(metrics_file))},
+     SETTING(SETTING_PATH, "SANDBOX_METRICS_FILE", "metrics_file", AT(metrics_file),
+             .is_written = true)},
     {0},
 };
 
@@ -203,7 +205,7 @@ const struct option settings_of_server[] = {
      SETTING(SETTING_CHOICE, "SANDBOX_LOG_FORMAT", "log_format", AT(log.format),
              .choices = log_formats)},
     {"--log-file", "FILE", "append the log to FILE instead of stderr", settings_remember,
-     SETTING(SETTING_PATH, "SANDBOX_LOG_FILE", "log_file", AT(log.path))},
+     SETTING(SETTING_PATH, "SANDBOX_LOG_FILE", "log_file", AT(log.path), .is_written = true)},
     {0},
 };
 
@@ -279,6 +281,23 @@ static int set_names(struct settings *settings, const char *what, const char *va
     return 0;
 }
 
+/* Its path is kept, for own_paths_check(). */
+static int read_environment_file(struct settings *settings, const char *what, const char *path,
+                                 struct fault *fault)
+{
+    if (settings->environment_file_count == ENVIRONMENT_FILES_MAX)
+        return fault_set(fault, EINVAL, "%s: at most %d environment files", what,
+                         ENVIRONMENT_FILES_MAX);
+    int r = environment_read_file(&settings->environment, what, path, fault);
+    if (r < 0)
+        return r;
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return fault_set(fault, ENOMEM, "reading %s: %m", what);
+    settings->environment_files[settings->environment_file_count++] = copy;
+    return 0;
+}
+
 int setting_set(struct settings *settings, const struct setting *setting, const char *what,
                 const char *value, struct fault *fault)
 {
@@ -322,7 +341,7 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
         return environment_set(&settings->environment, ENVIRONMENT_SET, what, value, strlen(value),
                                fault);
     case SETTING_ENVIRONMENT_FILE:
-        return environment_read_file(&settings->environment, what, value, fault);
+        return read_environment_file(settings, what, value, fault);
     case SETTING_HOSTS:
         return network_settings_add(&settings->network, (enum rule_list)setting->low, what, value,
                                     fault);

@@ -24,6 +24,8 @@ struct settings settings_default(void)
 void settings_release(struct settings *settings)
 {
     environment_release(&settings->environment);
+    for (size_t i = 0; i < settings->environment_file_count; i++)
+        free(settings->environment_files[i]);
     mounts_release(&settings->mounts);
     policy_release(&settings->network);
     free(settings->network_proxy);

@@ -11,6 +11,7 @@
 #define MCP_SETTINGS_SETTINGS_H
 
 #include "images/store/catalog.h"
+#include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
 #include "mcp/settings/environment.h"
 #include "mcp/settings/fleet_settings.h"
@@ -65,6 +66,8 @@ struct settings {
     unsigned weakest; /* enum tier: what sandboxes may be where the host allows no better */
     char *roots; /* owned; the path of engine.roots; NULL: the tier needs none */
     struct environment environment; /* of snippets */
+    char *environment_files[ENVIRONMENT_FILES_MAX]; /* owned; those that were read into it */
+    size_t environment_file_count;
     struct mounts mounts; /* as written */
     char *mount_under; /* owned; where the project may be; or NULL */
     struct folders folders; /* the same, open and checked, once complete */

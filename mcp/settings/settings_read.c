@@ -5,6 +5,7 @@
 #include "mcp/base/log.h"
 #include "mcp/settings/configuration.h"
 #include "mcp/settings/network_settings.h"
+#include "mcp/settings/own_paths.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/small_file.h"
 #include "sandbox/base/owned.h"
@@ -185,6 +186,8 @@ static int open_folders(struct settings *settings, struct fault *fault)
     r = mounts_open(&settings->mounts, &fence, &settings->folders, fault);
     if (r == 0 && folders_have(&settings->folders, FOLDER_OVERLAY))
         r = overlay_place_find(&settings->copies, fault);
+    if (r == 0)
+        r = own_paths_check(settings, fault);
     settings->engine.uppers = settings->copies.path;
     return r;
 }

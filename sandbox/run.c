@@ -118,7 +118,10 @@ static int attempt_start(struct run *run, struct fault *fault)
     limited->limiter.unreadable = on_unreadable;
     if (r == 0)
         r = start_stdin(run, STDIN_BYTES, fault);
-    attempt->fed_at = file_clock_read().after;
+    struct file_clock clock = {0};
+    if (r == 0)
+        r = file_clock_read(&clock, fault);
+    attempt->fed_at = clock.after;
     if (r == 0 && wants_code(run))
         r = sandbox_feed(&limited->sandbox, &run->parcel, fault);
     if (r < 0)

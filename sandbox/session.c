@@ -206,13 +206,15 @@ static void begin_cell(struct session *session)
     if (progress.number == 1)
         limiter_measure(limiter_of(session), &session->used);
     progress.before = session->used;
-    struct file_clock clock = file_clock_read();
+    struct file_clock clock = {0};
+    int r = file_clock_read(&clock, NULL);
     progress.since = clock.since;
     if (progress.number == 1)
         session->folders_since = clock.after;
     session->progress = progress;
     limiter_resume(limiter_of(session), &limits);
-    int r = session_link_write_input(&sandbox_of(session)->session, cell->stdin_bytes,
+    if (r == 0)
+        r = session_link_write_input(&sandbox_of(session)->session, cell->stdin_bytes,
                                      cell->stdin_length);
     if (r < 0)
         break_session(session, "a session did not take its standard input", -r);
@@ -288,7 +290,9 @@ static void on_written(struct session *session, const struct child_report *repor
     if (session->stage != SESSION_FEEDING)
         return;
     const struct cell *cell = session->cells;
-    session->progress.since = file_clock_read().since;
+    struct file_clock clock;
+    if (file_clock_read(&clock, NULL) == 0) /* else what was written is found, too */
+        session->progress.since = clock.since;
     if (report->error != 0) {
         struct fault fault = {0};
         int r = setup_error_explain_run(plan_jail(session->run->template.plan), report,

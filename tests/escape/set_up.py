@@ -9,6 +9,7 @@ MAPPING, CODE = "wait_for_id_map", "receive_code"
 DEV, SCRATCH, COVER = "fill_dev", "split_scratch", "mask_files"
 LANDLOCK, PATHS = "restrict_paths", "choose_paths"
 PIPES, WATCH = "cannot make the pipes of a sandbox", "cannot watch a sandbox"
+CLOCK = "clock of file times"
 STDIN = "cannot pass stdin on to a sandbox"
 IDS, MAP = "take_ids", "cannot map the sandbox's user to one outside"
 ROOT, FILTER = "open the root file system", "seccomp"
@@ -90,7 +91,8 @@ SERVER = {
     "pipe2": [PIPES],
     "fcntl": [PIPES, "bytes of code"],
     "socketpair": [PIPES],
-    "memfd_create": [PIPES],
+    "memfd_create": [PIPES, CLOCK],
+    "fchmod": [CLOCK],
     "clone3": ["cannot make the namespaces of a sandbox"],
     "write": [MAP, "oom_score_adj", "bytes of code"],
     "sendto": ["cannot start the set-up of a sandbox", "cannot hand the code to a sandbox"],
@@ -107,7 +109,7 @@ SOMETIMES = {
         "openat": ["/proc/self/stat", "_map"], "read": ["/proc/self/stat", "_map"],
         "prctl": ["cannot set no_new_privs"],
         "write": [FILTER, STDIN], "epoll_ctl": [STDIN], "memfd_create": [FILTER], "newfstatat": [FILTER], "pread64": [FILTER],
-        "flock": LAYER, "fstat": [ROOT, *LAYER], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],
+        "flock": LAYER, "fstat": [ROOT, *LAYER, CLOCK], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],
         "setgroups": ["cannot leave root's supplementary groups"],
         "landlock_create_ruleset": [], "sched_getaffinity": [], "rt_sigaction": [], "access": [],
         "readlink": [PYTHON], "openat2": [PYTHON, SEARCH], "madvise": [], "mmap": ["out of memory"], "mremap": ["out of memory"],

@@ -45,6 +45,8 @@ def jail(request, bait, server_path):
     jail = Jail(bait, server_path, "--weaker", tier, before=refusing.HOSTS_OF_TIERS[tier])
     jail.tier = tier
     with jail.server:
+        # The first call makes a directory of links to the image, which takes long on a busy machine.
+        jail.server.answer(jail.server.start_call("run_python_code", "print(1)"), 300)
         yield jail
 
 

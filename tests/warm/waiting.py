@@ -54,7 +54,7 @@ class WarmServer(Server):
 
     def prime(self, language="python"):
         """The first call of a language, after which sandboxes wait for the next."""
-        self.call(TOOLS[language], "")
+        self.answer(self.start_call(TOOLS[language], ""), 300)  # of a weaker tier, it may take long
         return self.wait_ready()
 
     def wait_ready(self, size=None):

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,30 +16,31 @@ static bool is_before(const struct timespec *one, const struct timespec *other)
 }
 
 /* The time of a change made now, to a file whose time was looked at before: that makes it exact. */
-static bool change_time(struct timespec *ret_time)
+static int change_time(struct timespec *ret_time)
 {
     struct stat about;
     OWNED_FD int fd = memfd_create("clock", MFD_CLOEXEC);
     if (fd < 0 || fstat(fd, &about) < 0 || fchmod(fd, about.st_mode & 07777) < 0 ||
         fstat(fd, &about) < 0)
-        return false;
+        return -errno;
     *ret_time = about.st_ctim;
-    return true;
+    return 0;
 }
 
-struct file_clock file_clock_read(void)
+int file_clock_read(struct file_clock *ret_clock, struct fault *fault)
 {
     struct file_clock clock;
     struct timespec coarse;
-    bool is_known = change_time(&clock.since);
+    int r = change_time(&clock.since);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot read the clock of file times: %m");
     clock_gettime(CLOCK_REALTIME_COARSE, &coarse);
-    if (!is_known)
-        clock.since = coarse;
     clock.after = clock.since;
-    if (is_before(&coarse, &clock.since)) /* not of a tick */
-        return clock;
-    clock.after.tv_nsec++;
-    if (clock.after.tv_nsec == NANOSECONDS)
-        clock.after = (struct timespec){.tv_sec = clock.after.tv_sec + 1};
-    return clock;
+    if (!is_before(&coarse, &clock.since)) { /* of a tick */
+        clock.after.tv_nsec++;
+        if (clock.after.tv_nsec == NANOSECONDS)
+            clock.after = (struct timespec){.tv_sec = clock.after.tv_sec + 1};
+    }
+    *ret_clock = clock;
+    return 0;
 }

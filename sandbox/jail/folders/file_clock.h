@@ -7,6 +7,8 @@
 #ifndef SANDBOX_JAIL_FOLDERS_FILE_CLOCK_H
 #define SANDBOX_JAIL_FOLDERS_FILE_CLOCK_H
 
+#include "sandbox/base/fault.h"
+
 #include <time.h>
 
 struct file_clock {
@@ -14,7 +16,7 @@ struct file_clock {
     struct timespec after; /* no change before now has this time or a later one */
 };
 
-/* Both are the same where each change has a time of its own. */
-struct file_clock file_clock_read(void);
+/* Both are the same where each change has a time of its own. 0, or a negative errno with a fault. */
+int file_clock_read(struct file_clock *ret_clock, struct fault *fault);
 
 #endif

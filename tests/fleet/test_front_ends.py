@@ -66,7 +66,8 @@ def check_same(servers, language, arguments):
         answers = [call(server, language, arguments) for server in servers]
         if answers[0] == answers[1]:
             return
-    assert answers[0] == answers[1]
+    same = len(os.path.commonprefix(answers))
+    raise AssertionError([answer[max(0, same - 200):same + 300] for answer in answers])
 
 
 @pytest.mark.parametrize("form", ["text", "structured"])

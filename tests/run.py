@@ -235,6 +235,7 @@ def run_stages(names, options):
     # Short, for the paths of sockets; and nothing else of a run is directly in /tmp.
     with tempfile.TemporaryDirectory(prefix="cst-", ignore_cleanup_errors=True) as directory:
         scratch = pathlib.Path(directory)
+        scratch.chmod(0o755)  # for tools that are other users in a namespace, such as mmdebstrap(1)
         try:
             Plan(names, options, summary, scratch).run()
             for name in names:

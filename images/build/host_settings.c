@@ -128,8 +128,8 @@ static const char *const bundles[] = {
 static bool name_matches(const char *pair, const char *pattern)
 {
     for (; *pattern != '\0' && *pattern != '*'; pattern++, pair++) {
-        char byte = *pair == '-' ? '_' : *pair;
-        if (*pair == '\0' || tolower((unsigned char)byte) != tolower((unsigned char)*pattern))
+        int byte = *pair == '-' ? '_' : (unsigned char)*pair;
+        if (byte == '\0' || tolower(byte) != tolower((unsigned char)*pattern))
             return false;
     }
     return *pattern == '*' ? strchr(pair, '=') != NULL : *pair == '=';

@@ -22,10 +22,10 @@ function find() {
 
 // For Node.js before 22.15, which cannot become another program.
 function stayBeside(program, words) {
-  const child = spawn(program, words, { stdio: "inherit" });
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"];
-  for (const signal of signals)
+  let child; // there as soon as a handler can run; before it, no signal ends this process alone
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR2"])
     process.on(signal, () => child.kill(signal));
+  child = spawn(program, words, { stdio: "inherit" });
   child.on("error", (error) => fail(`cannot start ${program}: ${error.message}`));
   child.on("exit", (code, signal) => {
     if (signal === null)

@@ -45,7 +45,7 @@ from stages import BOTH, BUILD, GATE, REST, ROOT, STAGES, Job, Tally, end_all, s
 CI_MINUTES = 35
 AT_ONCE = 2  # stages that two processors carry, by their minutes
 JOBS = max(1, int(os.environ.get("JOBS") or 3))  # many tests wait
-REPEATED_MAX = 20  # failures; more are no flakes
+REPEATED_MAX = 60  # failures; more are no flakes
 WALL_REPEATS = 3
 # What must never fail, not even once: a second try alone would hide a race that an attacker can win.
 ONE_TRY_FOLDER = "escape"
@@ -204,11 +204,13 @@ def has_one_try(name):
     return path.parent.name == ONE_TRY_FOLDER or any(word in path.name for word in ONE_TRY)
 
 
-def passes_again(stage, failure, options, scratch):
-    """Of tests of walls the whole file, whose last test may look at what the others have done, three times."""
-    is_wall = has_one_try(failure.name)
-    name = failure.name.partition("::")[0] if is_wall else failure.name
-    for _ in range(WALL_REPEATS if is_wall else 1):
+def what_repeats(failure):
+    """Of a test of walls the whole file: its last test may look at what the others have done."""
+    return failure.name.partition("::")[0] if has_one_try(failure.name) else failure.name
+
+
+def passes_again(stage, name, options, scratch):
+    for _ in range(WALL_REPEATS if has_one_try(name) else 1):
         tally = tally_of_stage(stage.partition(",")[0], options, scratch, [name])[0]
         if tally.failed or not tally.passed:
             return False
@@ -220,12 +222,13 @@ def repeat_failures(options, summary, scratch):
     if sum(map(len, summary.failed.values())) > REPEATED_MAX:
         return
     for stage, failures in list(summary.failed.items()):
-        for failure in list(failures):
-            if command_of(stage, failure.name).startswith("ONLY=") and passes_again(stage, failure, options, scratch):
-                summary.flaky.append(failure.name)
-                failures.remove(failure)
-                summary.total.failed -= 1
-                summary.total.passed += 1
+        names = {what_repeats(failure) for failure in failures if command_of(stage, failure.name).startswith("ONLY=")}
+        good = {name for name in names if passes_again(stage, name, options, scratch)}
+        for failure in [failure for failure in failures if what_repeats(failure) in good]:
+            summary.flaky.append(failure.name)
+            failures.remove(failure)
+            summary.total.failed -= 1
+            summary.total.passed += 1
         if not failures:
             del summary.failed[stage]
 

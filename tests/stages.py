@@ -368,7 +368,7 @@ STAGES = {
     "fetch": Stage(stage_fetch, 0.8, None, needs=BUILT),
     "lint": Stage(stage_lint, 0.4, 7, ("sandbox", "mcp", "images", "tests"), needs=BUILT),
     "unit": Stage(stage_unit, 0.3, None, needs=BUILT),
-    "protocol": Stage(suite, 3, 4, SERVER_SIDE),
+    "protocol": Stage(suite, 3, 4, SERVER_SIDE, measures=True),
     "escape": Stage(suite, 1, 6, JAIL, measures=True),
     "jail": Stage(suite, 0.8, 3, JAIL, measures=True),
     "images": Stage(suite, 3, 5, ("images",)),

@@ -232,6 +232,7 @@ def test_files_behind_too_many_directories_are_not_denied(server):
     assert found.names == [] and found.texts[1].endswith("directories: there may be others.")
 
 
+@pytest.mark.alone
 def test_a_result_says_that_files_are_lost_to_another_snippet(start, python_settings):
     """It fills the user's quota of descriptors in transit, with which those of directories travel."""
     def lower_quota():

@@ -210,6 +210,7 @@ def test_a_batch_waits_for_its_runs(start, python_settings):
         100: "100", 101: "101", 102: "102"}
 
 
+@pytest.mark.alone  # what it fills is of the whole user
 def test_descriptors_in_messages_of_one_run_do_not_hold_up_another(start_python):
     """The kernel counts them for each user, and refuses more at its limit: ETOOMANYREFS, unix(7)."""
     server = start_python("--parallel", "2")

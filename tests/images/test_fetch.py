@@ -12,6 +12,7 @@ import time
 import pytest
 
 from support import tar_bytes
+from support.sandbox import children_of
 
 WAIT_SECONDS_MAX = 60
 
@@ -56,8 +57,7 @@ def test_signal_leaves_nothing(store, begun, number):
 
 
 def test_reader_of_an_archive_has_a_filter_and_no_capability(begun):
-    states = [path.read_text() for path in pathlib.Path("/proc").glob("[0-9]*/status")
-              if f"\nPPid:\t{begun.pid}\n" in path.read_text()]
+    states = [pathlib.Path(f"/proc/{pid}/status").read_text() for pid in children_of(begun.pid)]
     assert len(states) == 1
     assert "\nSeccomp:\t2\n" in states[0] and "\nNoNewPrivs:\t1\n" in states[0]
     assert "\nCapEff:\t0000000000000000\n" in states[0]

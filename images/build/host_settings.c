@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #define NO_MEMORY "no memory for the settings of this host"
+#define KEY_MAX (64 << 10) /* larger files, such as packages, are not looked through for keys */
 #define BLANKS " \t\"'\r\n"
 
 #define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
@@ -283,7 +284,10 @@ static int show_path(struct host_settings *settings, const char *name, const cha
 {
     if (!may_cover(path) || !file_exists(path))
         return 0;
-    bool is_place = kind == VALUE_PLACES || kind == VALUE_CERTIFICATE_FOLDER;
+    struct stat about;
+    bool is_small_file =
+        stat(path, &about) == 0 && S_ISREG(about.st_mode) && about.st_size <= KEY_MAX;
+    bool is_place = kind == VALUE_CERTIFICATE_FOLDER || (kind == VALUE_PLACES && !is_small_file);
     int r = is_place ? check_place(name, path, kind, fault) : check_file(name, path, kind, fault);
     return r == 0 ? show_or_tell(settings, path, path, fault) : r;
 }

@@ -26,6 +26,7 @@ REFUSED = [
     ({"PIP_FIND_LINKS": "file://{home}"}, "it is your home"),
     ({"PIP_FIND_LINKS": "{above}"}, "your home directory is in it"), ({"PIP_FIND_LINKS": "{link}"}, "it is your home"),
     ({"pip_find_links": "{home}"}, "it is your home"), ({"PIP_CONSTRAINT": "{home}"}, "it is your home"),
+    ({"PIP_CONSTRAINT": "{key}"}, "there is a private key in it"), ({"PIP_FIND_LINKS": "https://x.invalid {key}"}, "there is a private key in it"),
     ({"PIP_CERT": "{key}"}, "there is a private key in it"), ({"PIP_CERT": "{words}"}, "there is no certificate in it"),
     ({"npm_config_cafile": "{key}"}, "there is a private key"), ({"NPM_CONFIG_CAFILE": "{key}"}, "there is a private key"),
     ({"npm-config-cafile": "{key}"}, "there is a private key"), ({"npm_config_cafile": "{home}/.ssh"}, "it is no file"),

@@ -7,12 +7,9 @@ PYTHON = /usr/bin/python3
 prefix = /usr/local
 DESTDIR =
 
-# A prefix given by hand must reach a build directory that is already there.
-ifneq ($(filter command line environment,$(origin prefix)),)
-SET_PREFIX = meson configure $(BUILD) --prefix='$(prefix)'
-else
-SET_PREFIX = :
-endif
+# The prefix must reach a build directory that is already there, with another one.
+SET_PREFIX = test "$$(cat $(BUILD)/prefix 2>/dev/null)" = '$(prefix)' || \
+	{ meson configure $(BUILD) --prefix='$(prefix)' && echo '$(prefix)' >$(BUILD)/prefix; }
 
 .NOTPARALLEL: # ninja and the test runner use the processors
 
@@ -110,9 +107,13 @@ bench-guest: benchmarks
 	@.ci/install-packages pytest vm
 	@$(PYTHON) -B tests/bench/bench_guest.py $(BUILD)
 
-.PHONY: install
+.PHONY: install uninstall
 install: build
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir '$(abspath $(DESTDIR))')
+# What the last installation from this directory has put there.
+uninstall:
+	@ninja -C $(BUILD) uninstall
+	@echo 'Images, settings and data stay: docs/install.md says where they are.'
 
 # The packages of this machine's Debian release; in build-deb.
 .PHONY: deb
@@ -167,6 +168,7 @@ help:
 	@echo 'make bench-pull   pulling an image, beside skopeo and umoci; not as root'
 	@echo 'make build     compile into $(BUILD)/ (also: plain make)'
 	@echo 'make install   install below $(prefix); prefix=DIR and DESTDIR=DIR override it'
+	@echo 'make uninstall removes what the last `make install` has put there'
 	@echo 'make clean     remove everything built; fetched images stay'
 	@echo
 	@echo 'As root, the tests run as the user code-sandbox-test, created for them, in a copy of this'

@@ -47,6 +47,7 @@ def write_forms(output, architecture, made):
     notices = dict(made.licences())
     write_tar(output, architecture, made.tree, notices, sbom.text_of(architecture, made.tree))
     npm.write_programs(output, architecture, made.tree, notices)
+    npm.write_bundled(output, architecture, made.tree, notices)
     wheel.write(output, architecture, made.tree, notices)
     manifests.write_bundle(output, architecture, made.tree, notices)
 

@@ -55,6 +55,8 @@ class Release:
         data = f"{NAMES['pypi'].replace('-', '_')}-{VERSION}.data"
         yield f"{stem}.tar.gz", {f"{stem}/bin/", f"{stem}/libexec/{COMMAND}/"}
         yield npm.file_name(npm_name(architecture)), {"package/bin/", f"package/libexec/{COMMAND}/"}
+        inner = f"package/node_modules/{npm_name(architecture)}"
+        yield npm.bundled_file_name(architecture), {f"{inner}/bin/", f"{inner}/libexec/{COMMAND}/"}
         yield wheel.file_name(architecture), {f"{data}/scripts/", f"{data}/data/libexec/{COMMAND}/"}
         yield f"{stem}.mcpb", {"bin/", f"libexec/{COMMAND}/"}
 

@@ -1,4 +1,8 @@
-"""The npm packages: one with the programs for each architecture, and one that starts the right one."""
+"""The npm packages: one with the programs for each architecture, and one that starts the right one.
+
+For a release, npm finds the former in its registry. Until both are there, the names are anybody's, so that a
+package from a file must bring its programs along: the bundled one.
+"""
 
 import json
 import pathlib
@@ -23,31 +27,57 @@ def file_name(name):
     return f"{name.removeprefix('@').replace('/', '-')}-{VERSION}.tgz"
 
 
-def write(output, name, manifest, members):
-    members.add("package/package.json", as_json({**common(name), **manifest}))
-    members.add("package/LICENSE", (ROOT / "LICENSE").read_bytes())
-    path = output / file_name(name)
+def bundled_file_name(architecture):
+    return file_name(npm_name(architecture)).replace(".tgz", "-bundled.tgz")
+
+
+def write(output, file, members):
+    path = output / file
     path.write_bytes(members.tar_gz(EPOCH))
     return path
 
 
-def write_main(output):
+def add_package(members, folder, name, manifest):
+    members.add(f"{folder}/package.json", as_json({**common(name), **manifest}))
+    members.add(f"{folder}/LICENSE", (ROOT / "LICENSE").read_bytes())
+
+
+def add_main(members, architectures, **further):
     """No script at installation: npm chooses the package of the architecture by `os` and `cpu`."""
-    members = archives.Members()
     members.add("package/start.cjs", (HERE / "start.cjs").read_bytes(), is_program=True)
     members.add("package/README.md", (ROOT / "README.md").read_bytes())
     manifest = {"mcpName": NAMES["registry"], "bin": {COMMAND: "start.cjs"}, "engines": {"node": ">=18"},
-                "optionalDependencies": {npm_name(architecture): VERSION for architecture in NPM_CPUS},
-                "keywords": ["mcp", "sandbox", "code-interpreter"]}
-    return write(output, NAMES["npm"], manifest, members)
+                "optionalDependencies": {npm_name(architecture): VERSION for architecture in architectures},
+                "keywords": ["mcp", "sandbox", "code-interpreter"], **further}
+    add_package(members, "package", NAMES["npm"], manifest)
+
+
+def add_programs(members, folder, architecture, tree, notices):
+    """No `libc`: the programs are static."""
+    for part in PROGRAMS:
+        members.add_tree(tree / part, f"{folder}/{part}/")
+    for name, text in notices.items():
+        members.add(f"{folder}/licenses/{name}", text)
+    add_package(members, folder, npm_name(architecture),
+                {"os": ["linux"], "cpu": [NPM_CPUS[architecture]], "preferUnplugged": True})
+
+
+def write_main(output):
+    members = archives.Members()
+    add_main(members, NPM_CPUS)
+    return write(output, file_name(NAMES["npm"]), members)
 
 
 def write_programs(output, architecture, tree, notices):
-    """No `libc`: the programs are static."""
     members = archives.Members()
-    for folder in PROGRAMS:
-        members.add_tree(tree / folder, f"package/{folder}/")
-    for name, text in notices.items():
-        members.add(f"package/licenses/{name}", text)
+    add_programs(members, "package", architecture, tree, notices)
+    return write(output, file_name(npm_name(architecture)), members)
+
+
+def write_bundled(output, architecture, tree, notices):
+    """For installation from a file: npm asks no registry for anything."""
     name = npm_name(architecture)
-    return write(output, name, {"os": ["linux"], "cpu": [NPM_CPUS[architecture]], "preferUnplugged": True}, members)
+    members = archives.Members()
+    add_main(members, [architecture], bundleDependencies=[name])
+    add_programs(members, f"package/node_modules/{name}", architecture, tree, notices)
+    return write(output, bundled_file_name(architecture), members)

@@ -60,6 +60,9 @@ class Build:
         texts = [(HERE / name).read_text() for name in ("pins.json", "libraries.mk", "archive.mk")]
         return hashlib.sha256("".join([COMPILER, *texts]).encode()).hexdigest()[:12]
 
+    def say(self, step):
+        print(f"{self.architecture}: {step}", flush=True)
+
     def run(self, *command, **options):
         log = self.work / "log"
         with open(log, "a", encoding="utf-8") as output:
@@ -87,8 +90,10 @@ class Build:
             return
         for old in self.work.glob("libraries-*"):
             shutil.rmtree(old)
+        self.say("sources of the libraries")
         for name in sources.PINS["libraries"]:
             sources.unpack(name, self.libraries / "source" / name, self.epoch)
+        self.say(f"libraries, some 10 minutes; the log is {self.work / 'log'}")
         self.run("make", f"-j{JOBS}", "--no-print-directory", "-f", HERE / "libraries.mk", f"TARGET={self.target}",
                  f"SOURCES={self.libraries / 'source'}", f"SYSROOT={self.libraries / 'sysroot'}", f"TOOLS={self.tools}")
         (self.libraries / "complete").touch()
@@ -99,6 +104,7 @@ class Build:
             shutil.rmtree(self.meson, ignore_errors=True)
             self.run("meson", "setup", self.meson, ROOT, "--cross-file", self.tools / "cross.ini", "--prefix=/",
                      "--prefer-static", "-Ddefault_library=static", "-Doptimization=2", "-Ddebug=false", "-Drelocatable=true")
+        self.say("programs")
         self.run("ninja", "-C", self.meson, "programs")
         shutil.rmtree(self.tree, ignore_errors=True)
         self.run("meson", "install", "-C", self.meson, "--no-rebuild", "--destdir", self.tree)

@@ -1,11 +1,14 @@
 """The npm packages: installed from a registry on the loopback interface, started with each Node.js in use."""
 
+import http.server
 import json
 import os
+import platform
 import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -19,6 +22,7 @@ REGISTRY = {"verdaccio": "6.10.4"}
 # One of its packages asks for another by a tag, which not every mirror has.
 OVERRIDES = {"node-fetch": "2.7.0"}
 PACKAGE = "@code-sandbox/mcp"
+CPUS = {"x86_64": "x64", "aarch64": "arm64"}
 VERSIONS = ["20", "22", "24"]
 CONFIGURATION = """storage: {directory}/storage
 packages: {{'**': {{access: $all, publish: $anonymous}}}}
@@ -65,7 +69,7 @@ class Registry:
 def registry(tools, node, distribution, tmp_path_factory):
     modules = npm_install(tools / "verdaccio", REGISTRY, overrides=OVERRIDES)
     made = Registry(node("24"), modules / "verdaccio" / "bin" / "verdaccio", tmp_path_factory.mktemp("registry"))
-    for file in distribution.directory.glob("*.tgz"):
+    for file in set(distribution.directory.glob("*.tgz")) - set(distribution.directory.glob("*-bundled.tgz")):
         made.npm("publish", "--ignore-scripts", file)
     yield made
     made.process.terminate()
@@ -150,3 +154,26 @@ def test_packages_run_nothing_at_installation(registry, installed):
         shown = subprocess.run(["npm", "view", "--json", name], env=registry.environment, capture_output=True, text=True, check=False)
         if shown.returncode == 0:
             assert "install" not in " ".join(json.loads(shown.stdout).get("scripts", {}))
+
+
+def test_a_package_from_a_file_has_npm_ask_nobody_for_its_programs(distribution, tmp_path):
+    asked = []
+
+    class EmptyRegistry(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), EmptyRegistry)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (tmp_path / "npmrc").write_text(f"registry=http://127.0.0.1:{server.server_port}/\nupdate-notifier=false\n")
+    environment = {**os.environ, "npm_config_userconfig": str(tmp_path / "npmrc"), "npm_config_cache": str(tmp_path / "cache"),
+                   "npm_config_globalconfig": str(tmp_path / "none")}
+    [file] = distribution.directory.glob(f"*-linux-{CPUS[platform.machine()]}-*-bundled.tgz")
+    run("npm", "install", "--global", "--prefix", tmp_path, file, env=environment)
+    server.shutdown()
+    assert asked == []
+    assert run(tmp_path / "bin" / "code-sandbox-mcp", "--version").stdout.startswith("code-sandbox-mcp ")

@@ -5,6 +5,7 @@
 #include "mcp/cli/doctor_folders.h"
 #include "mcp/cli/doctor_profiles.h"
 #include "mcp/cli/doctor_workers.h"
+#include "mcp/cli/terminal.h"
 #include "mcp/network/network_text.h"
 #include "mcp/rules/rules.h"
 #include "mcp/settings/quantity.h"
@@ -19,6 +20,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #define REPORT_MAX (256 * KIBIBYTE)
@@ -26,6 +28,7 @@
 struct doctor_options {
     struct settings settings;
     bool json;
+    bool is_long;
     const char *profile; /* to be printed instead; NULL: none */
 };
 
@@ -53,6 +56,8 @@ static int apply_profile(void *data, const struct option *option, const char *va
 
 static const struct option own_options[] = {
     {"--json", NULL, "print one JSON object", apply_json, NULL},
+    {"--long", NULL, "name all libraries of an image", option_set_flag,
+     .offset = offsetof(struct doctor_options, is_long)},
     {"--profile", "apparmor|docker|kubernetes",
      "print a file for an administrator to install, so\nthat sandboxes can be made; docker: for seccomp",
      apply_profile, NULL},
@@ -64,11 +69,6 @@ static double milliseconds_of(int64_t nanoseconds)
     return (double)(nanoseconds / 1000) / 1000;
 }
 
-static void print_finding(enum verdict verdict, const char *what, const char *text)
-{
-    printf("%-5s %-11s %s\n", doctor_verdict_name(verdict), what, text);
-}
-
 static void print_kernel(const struct examination *examination)
 {
     char text[256];
@@ -78,7 +78,7 @@ static void print_kernel(const struct examination *examination)
                  ? ""
                  : ": snippets share their process limit with your other processes; Linux 5.14 and "
                    "later count them separately");
-    print_finding(examination->kernel_verdict, "kernel", text);
+    terminal_print_finding(examination->kernel_verdict, "kernel", text);
 }
 
 static const char *cause_of(const struct host_finding *host)
@@ -90,10 +90,11 @@ static void print_host(const struct examination *examination)
 {
     const struct host_finding *host = &examination->host;
     if (host->can_jail && host->tier == TIER_F) {
-        print_finding(VERDICT_OK, "host", "lets a sandbox be made");
+        terminal_print_finding(VERDICT_OK, "host", "lets a sandbox be made");
         return;
     }
-    print_finding(examination->is_refused ? VERDICT_NO : VERDICT_WEAK, "host", cause_of(host));
+    terminal_print_finding(examination->is_refused ? VERDICT_NO : VERDICT_WEAK, "host",
+                           cause_of(host));
     if (host->remedy.action[0] != '\0')
         printf("      %-11s %s\n", "remedy", host->remedy.action);
     if (!host->can_jail)
@@ -104,16 +105,22 @@ static void print_host(const struct examination *examination)
            tier_name(host->tier));
 }
 
-static void print_language(const struct language_finding *finding)
+static void print_language(const struct language_finding *finding, bool is_long)
 {
     char text[FAULT_TEXT_MAX + 256];
-    if (finding->verdict == VERDICT_OK)
+    char contents[FAULT_TEXT_MAX];
+    if (finding->verdict == VERDICT_OK) {
+        if (is_long)
+            snprintf(contents, sizeof(contents), "%s", finding->message.text);
+        else
+            terminal_shorten(finding->message.text, contents, sizeof(contents));
         snprintf(text, sizeof(text), "ran in %.1f ms on image %s%s%s",
-                 milliseconds_of(finding->run_ns), finding->image,
-                 finding->message.text[0] != '\0' ? ": " : "", finding->message.text);
-    else
+                 milliseconds_of(finding->run_ns), finding->image, contents[0] != '\0' ? ": " : "",
+                 contents);
+    } else {
         snprintf(text, sizeof(text), "%s", finding->message.text);
-    print_finding(finding->verdict, finding->language->name, text);
+    }
+    terminal_print_finding(finding->verdict, finding->language->name, text);
 }
 
 static const char *describe_source(enum cgroup_source source)
@@ -170,7 +177,7 @@ static void print_limits(const struct examination *examination)
             ? examination->limits_fault.text
             : (fallback_reason[0] != '\0' ? fallback_reason
                                           : describe_source(examination->enforcement.source));
-    print_finding(examination->limits_verdict, "limits", text);
+    terminal_print_finding(examination->limits_verdict, "limits", text);
     if (examination->is_probed)
         print_settled_limits(examination);
     char time[64];
@@ -193,7 +200,7 @@ static void print_sessions(const struct settings *settings)
     else
         snprintf(text, sizeof(text), "%" PRIu64 " at once; one ends after %.8g s without a call",
                  settings->sessions, quantity_seconds(settings->session_idle_ms));
-    print_finding(VERDICT_OK, "sessions", text);
+    terminal_print_finding(VERDICT_OK, "sessions", text);
 }
 
 static void print_template(const struct examination *examination)
@@ -209,7 +216,8 @@ static void print_template(const struct examination *examination)
                  milliseconds_of(finding->run_ns));
     else
         snprintf(text, sizeof(text), "%s: each sandbox is started", finding->reason);
-    print_finding(finding->works || finding->is_off ? VERDICT_OK : VERDICT_WEAK, "template", text);
+    terminal_print_finding(finding->works || finding->is_off ? VERDICT_OK : VERDICT_WEAK,
+                           "template", text);
 }
 
 static void print_conclusion(const struct examination *examination)
@@ -246,30 +254,30 @@ static void print_network(const struct examination *examination)
                                   "(CONFIG_IP_MULTIPLE_TABLES): ports 53, 80, 443 and those that "
                                   "rules name, and no others");
     const char *line = buffer_string(&text);
-    print_finding(examination->has_no_rules ? VERDICT_WEAK : VERDICT_OK, "network",
-                  line != NULL ? line : "no memory");
+    terminal_print_finding(examination->has_no_rules ? VERDICT_WEAK : VERDICT_OK, "network",
+                           line != NULL ? line : "no memory");
 }
 
-static void print_report(const struct examination *examination)
+static void print_report(const struct examination *examination, bool is_long)
 {
     print_host(examination);
     print_kernel(examination);
     if (examination->settings->configuration_read != NULL)
-        print_finding(VERDICT_OK, "settings", examination->settings->configuration_read);
-    doctor_environment_print(examination->settings, print_finding);
+        terminal_print_finding(VERDICT_OK, "settings", examination->settings->configuration_read);
+    doctor_environment_print(examination->settings, terminal_print_finding);
     for (size_t i = 0; i < examination->language_count; i++)
-        print_language(&examination->languages[i]);
+        print_language(&examination->languages[i], is_long);
     if (examination->is_probed)
-        print_finding(
+        terminal_print_finding(
             examination->landlock > 0 ? VERDICT_OK : VERDICT_WEAK, "landlock",
             examination->landlock > 0
                 ? "restricts file access, in addition to the mounts"
                 : "not available before Linux 5.19: only the mounts restrict file access");
-    doctor_folders_print(examination, print_finding);
+    doctor_folders_print(examination, terminal_print_finding);
     print_limits(examination);
     print_network(examination);
     if (examination->settings->policy != NULL)
-        print_finding(VERDICT_OK, "policy", examination->settings->policy);
+        terminal_print_finding(VERDICT_OK, "policy", examination->settings->policy);
     print_sessions(examination->settings);
     print_template(examination);
     print_conclusion(examination);
@@ -456,7 +464,7 @@ static int doctor(const struct command *command, int argc, char **argv)
     if (r == 0 && options.json)
         r = print_json(&examination);
     else if (r == 0)
-        print_report(&examination);
+        print_report(&examination, options.is_long);
     if (r < 0)
         log_note("%s", fault.text[0] != '\0' ? fault.text : "no memory for the report");
     overlay_place_release(&examination.copies);
@@ -473,7 +481,7 @@ static const struct option *const doctor_options[] = {own_options,
 
 const struct command command_doctor = {
     .name = "doctor",
-    .usage = "doctor [--json | --profile NAME] [OPTION...]",
+    .usage = "doctor [--json | --long | --profile NAME] [OPTION...]",
     .summary = "check whether snippets can run here, and how limits are enforced",
     .help =
         "Tries whether this host lets sandboxes be made, for which it needs no image, runs a small\n"

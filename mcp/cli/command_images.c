@@ -3,6 +3,7 @@
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
 #include "mcp/cli/image_program.h"
+#include "mcp/cli/terminal.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
@@ -10,29 +11,23 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MEGABYTE UINT64_C(1000000)
+#define DATE_LENGTH 10 /* "2026-01-31" */
 #define LIST_JSON_MAX (16 * MEBIBYTE)
 
 struct images_options {
-    bool json;
+    bool json, is_long;
 };
 
-static int apply_json(void *data, const struct option *option, const char *value,
-                      struct fault *fault)
-{
-    (void)option;
-    (void)value;
-    (void)fault;
-    struct images_options *options = data;
-    options->json = true;
-    return 0;
-}
-
 static const struct option own_options[] = {
-    {"--json", NULL, "list, history, du: as one JSON document", apply_json, NULL},
+    {"--json", NULL, "list, history, du: as one JSON document", option_set_flag,
+     .offset = offsetof(struct images_options, json)},
+    {"--long", NULL, "list: name all libraries of an image", option_set_flag,
+     .offset = offsetof(struct images_options, is_long)},
     {0},
 };
 
@@ -41,7 +36,7 @@ static uint64_t megabytes(uint64_t bytes)
     return (bytes + MEGABYTE - 1) / MEGABYTE;
 }
 
-static void print_table(const struct image *images, size_t count, const char *store)
+static void print_table(const struct image *images, size_t count, const char *store, bool is_long)
 {
     if (count == 0) {
         printf("There are no images in %s. Fetch the usual two with: code-sandbox-mcp fetch python "
@@ -49,11 +44,13 @@ static void print_table(const struct image *images, size_t count, const char *st
                store);
         return;
     }
-    printf("%-16s %9s  %-20s  %s\n", "NAME", "SIZE", "CREATED", "CONTENTS");
+    printf("%-16s %9s  %-10s  %s\n", "NAME", "SIZE", "CREATED", "CONTENTS");
     for (size_t i = 0; i < count; i++) {
         const char *contents = images[i].summary[0] != '\0' ? images[i].summary : images[i].source;
-        printf("%-16s %5" PRIu64 " MB  %-20s  %s\n", images[i].name,
-               megabytes(images[i].size_bytes), images[i].created, contents);
+        char brief[FAULT_TEXT_MAX];
+        terminal_shorten(contents, brief, sizeof(brief));
+        printf("%-16s %6" PRIu64 " MB  %.*s  %s\n", images[i].name, megabytes(images[i].size_bytes),
+               DATE_LENGTH, images[i].created, is_long ? contents : brief);
     }
 }
 
@@ -117,7 +114,7 @@ static void write_list(struct json_writer *writer, const void *data)
     json_end_array(writer);
 }
 
-static int list_images(const char *store, bool json, struct fault *fault)
+static int list_images(const char *store, const struct images_options *options, struct fault *fault)
 {
     struct image *images = NULL;
     size_t count = 0;
@@ -125,10 +122,10 @@ static int list_images(const char *store, bool json, struct fault *fault)
     if (r < 0)
         return r;
     const struct image_array array = {images, count};
-    if (json)
+    if (options->json)
         r = print_document(write_list, &array, fault);
     else
-        print_table(images, count, store);
+        print_table(images, count, store, options->is_long);
     image_list_free(images, count);
     return r;
 }
@@ -200,25 +197,39 @@ static int show_history(const char *store, const char *name, bool json, struct f
     return r;
 }
 
-/* Whether an image before this one has the layer too. */
-static bool is_counted(const struct image_array *use, size_t before, const char *id)
+static bool has_layer(const struct image *image, const char *id)
 {
-    for (size_t i = 0; i < before; i++)
-        for (size_t j = 0; j < use->images[i].layer_count; j++)
-            if (strcmp(use->images[i].layers[j].id, id) == 0)
-                return true;
+    for (size_t i = 0; i < image->layer_count; i++)
+        if (strcmp(image->layers[i].id, id) == 0)
+            return true;
     return false;
+}
+
+/* What an image takes without the layers that it shares with one of the first `end` images. */
+static uint64_t bytes_beside(const struct image_array *use, size_t number, size_t end)
+{
+    const struct image *image = &use->images[number];
+    uint64_t bytes = image->layer_count == 0 ? image->size_bytes : 0;
+    for (size_t i = 0; i < image->layer_count; i++) {
+        bool is_shared = false;
+        for (size_t j = 0; j < end; j++)
+            is_shared =
+                is_shared || (j != number && has_layer(&use->images[j], image->layers[i].id));
+        bytes += is_shared ? 0 : image->layers[i].size_bytes;
+    }
+    return bytes;
 }
 
 /* What an image takes beside those before it. */
 static uint64_t bytes_added(const struct image_array *use, size_t number)
 {
-    const struct image *image = &use->images[number];
-    uint64_t added = image->layer_count == 0 ? image->size_bytes : 0;
-    for (size_t i = 0; i < image->layer_count; i++)
-        if (!is_counted(use, number, image->layers[i].id))
-            added += image->layers[i].size_bytes;
-    return added;
+    return bytes_beside(use, number, number);
+}
+
+/* What its removal frees: layers that no other image has. */
+static uint64_t bytes_freed(const struct image_array *use, size_t number)
+{
+    return bytes_beside(use, number, use->count);
 }
 
 static void write_disk_use(struct json_writer *writer, const void *data)
@@ -235,6 +246,7 @@ static void write_disk_use(struct json_writer *writer, const void *data)
         json_number_member(writer, "layers", (int64_t)use->images[i].layer_count);
         json_number_member(writer, "size_bytes", (int64_t)use->images[i].size_bytes);
         json_number_member(writer, "added_bytes", (int64_t)bytes_added(use, i));
+        json_number_member(writer, "freed_bytes", (int64_t)bytes_freed(use, i));
         json_end_object(writer);
     }
     json_end_array(writer);
@@ -245,18 +257,19 @@ static void write_disk_use(struct json_writer *writer, const void *data)
 static void print_disk_use(const struct image_array *use)
 {
     uint64_t total = 0;
-    printf("%-16s %6s  %9s  %9s\n", "NAME", "LAYERS", "SIZE", "ADDITION");
+    printf("%-16s %6s  %9s  %9s  %9s\n", "NAME", "LAYERS", "SIZE", "ADDITION", "FREED");
     for (size_t i = 0; i < use->count; i++) {
         const struct image *image = &use->images[i];
         uint64_t added = bytes_added(use, i);
         total += added;
-        printf("%-16s %6zu  %6" PRIu64 " MB  %6" PRIu64 " MB\n", image->name, image->layer_count,
-               megabytes(image->size_bytes), megabytes(added));
+        printf("%-16s %6zu  %6" PRIu64 " MB  %6" PRIu64 " MB  %6" PRIu64 " MB\n", image->name,
+               image->layer_count, megabytes(image->size_bytes), megabytes(added),
+               megabytes(bytes_freed(use, i)));
     }
     printf("%-16s %6s  %9s  %6" PRIu64 " MB\n", "together", "", "", megabytes(total));
 }
 
-/* What each image takes, alone and beside those above it in the table. */
+/* What each image takes, alone and beside those above it in the table, and what its removal frees. */
 static int show_disk_use(const char *store, bool json, struct fault *fault)
 {
     struct image *images = NULL;
@@ -298,7 +311,7 @@ static int images(const struct command *command, int argc, char **argv)
     OWNED_MEMORY char *store = NULL;
     int r = store_path(&store, &fault);
     if (r == 0 && list)
-        r = list_images(store, options.json, &fault);
+        r = list_images(store, &options, &fault);
     else if (r == 0 && prune)
         r = prune_images(store, &fault);
     else if (r == 0 && disk_use)
@@ -319,17 +332,18 @@ const struct command command_images = {
     .usage =
         "images [list [--json] | add NAME ... | history NAME | du | verify [NAME...] |\n       remove NAME... | prune]",
     .summary = "list images, add libraries to them, remove them",
-    .help = "list       list the fetched images\n"
-            "add        add libraries or tools to an image: see `images add --help`\n"
-            "history    list the layers of an image, lowest first\n"
-            "du         show the disk space of each image, without layers that it shares with an\n"
-            "           image listed above it\n"
-            "verify     check that images are unchanged: see `images verify --help`\n"
-            "remove     remove images, and layers that no other image has\n"
-            "prune      remove unused layers and the leftovers of killed commands\n"
-            "\n"
-            "Images are kept in $XDG_DATA_HOME/code-sandbox-mcp, by default\n"
-            "~/.local/share/code-sandbox-mcp.\n",
+    .help =
+        "list       list the fetched images\n"
+        "add        add libraries or tools to an image: see `images add --help`\n"
+        "history    list the layers of an image, lowest first\n"
+        "du         show the disk space of each image: its layers, those that no image above it\n"
+        "           has, and those that its removal frees\n"
+        "verify     check that images are unchanged: see `images verify --help`\n"
+        "remove     remove images, and layers that no other image has\n"
+        "prune      remove unused layers and the leftovers of killed commands\n"
+        "\n"
+        "Images are kept in $XDG_DATA_HOME/code-sandbox-mcp, by default\n"
+        "~/.local/share/code-sandbox-mcp.\n",
     .options = images_options,
     .run = images,
 };

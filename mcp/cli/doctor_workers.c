@@ -3,6 +3,7 @@
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
 #include "mcp/cli/doctor.h"
+#include "mcp/cli/terminal.h"
 #include "mcp/workers/fleet_process.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
@@ -151,7 +152,7 @@ static const char *pool_of(const struct settings *settings)
 }
 
 /* Names come from workers: not for a terminal as they are. */
-static void print_line(const char *verdict, const char *what, struct buffer *text)
+static void print_line(const enum verdict *verdict, const char *what, struct buffer *text)
 {
     OWNED_MEMORY char *plain = strdup(what);
     char *line = buffer_string(text);
@@ -159,7 +160,10 @@ static void print_line(const char *verdict, const char *what, struct buffer *tex
         return;
     utf8_make_plain(line, false);
     utf8_make_plain(plain, false);
-    printf("%-5s %-11s %s\n", verdict, plain, line);
+    if (verdict != NULL)
+        terminal_print_finding(*verdict, plain, line);
+    else
+        printf("      %-11s %s\n", plain, line);
 }
 
 static void print_worker(const struct json_value *worker)
@@ -170,7 +174,7 @@ static void print_worker(const struct json_value *worker)
          item = item->next)
         buffer_format(&text, " %.64s (image %.64s)", text_of(item, "environment"),
                       text_of(item, "image"));
-    print_line("", "worker", &text);
+    print_line(NULL, "worker", &text);
 }
 
 static void print_report(struct workers_report *report)
@@ -178,13 +182,13 @@ static void print_report(struct workers_report *report)
     OWNED(buffer_release) struct buffer text = BUFFER(LINE_MAX_BYTES);
     buffer_format(&text, "%s: workers %zu, places %" PRId64, pool_of(report->settings),
                   report->workers->count, report->places);
-    print_line(doctor_verdict_name(report->workers->count > 0 ? VERDICT_OK : VERDICT_NO), "pool",
-               &text);
+    enum verdict verdict = report->workers->count > 0 ? VERDICT_OK : VERDICT_NO;
+    print_line(&verdict, "pool", &text);
     for (const struct json_value *worker = report->workers->first; worker != NULL;
          worker = worker->next)
         print_worker(worker);
     for (size_t i = 0; i < report->offer_count; i++)
-        print_line(doctor_verdict_name(report->offers[i].verdict), report->offers[i].language->name,
+        print_line(&report->offers[i].verdict, report->offers[i].language->name,
                    &report->offers[i].message);
     puts(report->can_run ? "\nWorkers can run snippets." : "\nNo worker can run snippets.");
 }

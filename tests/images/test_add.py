@@ -106,8 +106,9 @@ def test_programs_read_history_and_disk_use_as_json(layered):
     added = records["mine"]["layers"][-1]["size_bytes"]
     size = records["base"]["size_bytes"]
     assert use == {"images": [
-        {"name": "base", "layers": 1, "size_bytes": size, "added_bytes": size},
-        {"name": "mine", "layers": 2, "size_bytes": size + added, "added_bytes": added},
+        {"name": "base", "layers": 1, "size_bytes": size, "added_bytes": size, "freed_bytes": 0},
+        {"name": "mine", "layers": 2, "size_bytes": size + added, "added_bytes": added,
+         "freed_bytes": added},
     ], "together_bytes": size + added}
 
 

@@ -13,8 +13,9 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_serve, &command_setup,  &command_run,    &command_batch,   &command_worker,
-    &command_fetch, &command_images, &command_doctor, &command_network, &command_check,
+    &command_serve,   &command_setup,    &command_run,    &command_batch,
+    &command_worker,  &command_fetch,    &command_images, &command_doctor,
+    &command_network, &command_settings, &command_check,
 };
 
 static void print_overview(void)

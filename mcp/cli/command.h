@@ -38,6 +38,7 @@ extern const struct command command_fetch;
 extern const struct command command_images;
 extern const struct command command_doctor;
 extern const struct command command_network;
+extern const struct command command_settings;
 extern const struct command command_setup;
 extern const struct command command_check;
 

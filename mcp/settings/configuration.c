@@ -23,11 +23,14 @@ static const struct {
                       .form = "a string such as \"512M\", or a "
                               "number of bytes"},
     [SETTING_COUNT] = {.number = true, .form = "a number"},
-    [SETTING_SECONDS] = {.number = true, .form = "a number of seconds"},
+    [SETTING_SECONDS] = {.number = true,
+                         .string = true,
+                         .form = "a number of seconds, or a string such as \"5m\""},
     [SETTING_PROCESSORS] = {.number = true, .form = "a number"},
     [SETTING_CHOICE] = {.string = true, .form = "a string"},
     [SETTING_FLAG] = {.boolean = true, .form = "true or false"},
     [SETTING_PATH] = {.string = true, .form = "a path"},
+    [SETTING_PLACE] = {.string = true, .form = "a path"},
     [SETTING_TEXT] = {.string = true, .form = "a string"},
     [SETTING_MODULES] = {.string = true, .form = "names of modules: \"numpy,pandas\""},
     [SETTING_IMAGE] = {.string = true, .form = "the name of an image"},
@@ -122,10 +125,10 @@ static int set_mount(struct settings *settings, const char *what, const struct j
                      json_key_is(member, "at"));
     if (is_wrong || path == NULL)
         return fault_set(fault, EINVAL, "%s must be %s", what, forms[SETTING_MOUNT].form);
-    if (path[0] != '/' && strcmp(path, MOUNT_PROJECT) != 0)
+    if (path[0] != '/' && path[0] != '~' && strcmp(path, MOUNT_PROJECT) != 0)
         return fault_set(fault, EINVAL,
-                         "%s: the path \"%s\" must begin with /, or be \"" MOUNT_PROJECT "\"", what,
-                         path);
+                         "%s: the path \"%s\" must begin with / or ~/, or be \"" MOUNT_PROJECT "\"",
+                         what, path);
     struct mount mount = {.source = (char *)what, .path = (char *)path, .place = (char *)place};
     int r = mode != NULL ? mount_mode_read(mode, &mount.mode, fault) : 0;
     if (r < 0) {
@@ -209,9 +212,9 @@ static int refuse_key(const char *path, const struct spelling *spelling, struct 
                      path, spelling->word);
 }
 
-/* The setting of that key; NULL with a fault when there is none. */
-static const struct setting *find_setting(const struct json_value *member, const char *path,
-                                          struct fault *fault)
+/* The option of that key; NULL with a fault when there is none. */
+static const struct option *find_option(const struct json_value *member, const char *path,
+                                        struct fault *fault)
 {
     struct spelling spelling = spelling_of(member->key);
     for (const struct option *const *table = setting_tables; *table != NULL; table++) {
@@ -219,7 +222,7 @@ static const struct setting *find_setting(const struct json_value *member, const
             if (option->setting == NULL)
                 continue;
             if (json_key_is(member, option->setting->key))
-                return option->setting;
+                return option;
             spelling_offer(&spelling, option->setting->key);
         }
     }
@@ -234,13 +237,16 @@ static int set_members(struct settings *settings, const char *path, const struct
         return fault_set(fault, EINVAL, "%s must contain one JSON object: {\"memory\": \"512M\"}",
                          path);
     for (const struct json_value *member = root->first; member != NULL; member = member->next) {
-        const struct setting *setting = find_setting(member, path, fault);
-        if (setting == NULL)
+        const struct option *option = find_option(member, path, fault);
+        if (option == NULL)
             return -EINVAL;
-        if (json_member(root, setting->key) != member)
+        if (json_member(root, option->setting->key) != member)
             return fault_set(fault, EINVAL, "%s: the key \"%s\" appears twice: remove one", path,
-                             setting->key);
-        int r = set_member(settings, setting, path, member, fault);
+                             option->setting->key);
+        int r = set_member(settings, option->setting, path, member, fault);
+        if (r == 0)
+            r = origins_note(&settings->origins, option, ORIGIN_CONFIGURATION,
+                             setting_adds_up(option->setting), fault);
         if (r < 0)
             return r;
     }

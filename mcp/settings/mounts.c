@@ -1,4 +1,5 @@
 #include "mcp/settings/mounts.h"
+#include "mcp/settings/home_path.h"
 
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/host_fence.h"
@@ -48,14 +49,12 @@ int mounts_add(struct mounts *mounts, const struct mount *mount, struct fault *f
     struct mount *added = &mounts->list[mounts->count++];
     *added = (struct mount){
         .source = strdup(mount->source),
-        .path = strdup(mount->path),
         .mode = mount->mode,
         .place = mount->place != NULL ? strdup(mount->place) : NULL,
     };
-    if (added->source == NULL || added->path == NULL ||
-        (mount->place != NULL && added->place == NULL))
+    if (added->source == NULL || (mount->place != NULL && added->place == NULL))
         return fault_set(fault, ENOMEM, "reading %s: %m", mount->source);
-    return 0;
+    return home_path_expand(mount->source, mount->path, &added->path, fault);
 }
 
 /* The last "@/" of the text; NULL: there is none. */
@@ -86,6 +85,19 @@ int mounts_add_text(struct mounts *mounts, const char *source, const char *text,
         return fault_set(fault, EINVAL,
                          "%s needs a folder: FOLDER, FOLDER:MODE or FOLDER:MODE@/PATH", source);
     return mounts_add(mounts, &mount, fault);
+}
+
+int mounts_add_list(struct mounts *mounts, const char *source, const char *text,
+                    struct fault *fault)
+{
+    OWNED_MEMORY char *copy = strdup(text);
+    if (copy == NULL)
+        return fault_set(fault, ENOMEM, "reading %s: %m", source);
+    char *rest = copy;
+    int r = 0;
+    for (char *folder; r == 0 && (folder = strsep(&rest, ",")) != NULL;)
+        r = mounts_add_text(mounts, source, folder + strspn(folder, " "), fault);
+    return r;
 }
 
 static int refuse(const struct folder *folder, const char *reason, const char *remedy,

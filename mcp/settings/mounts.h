@@ -39,7 +39,11 @@ int mount_mode_read(const char *name, enum folder_mode *ret_mode, struct fault *
 int mounts_add_text(struct mounts *mounts, const char *source, const char *text,
                     struct fault *fault);
 
-/* The same from its parts; `place` may be NULL. All are copied. */
+/* Several of them, separated by commas. A folder with a comma in its name cannot be written so. */
+int mounts_add_list(struct mounts *mounts, const char *source, const char *text,
+                    struct fault *fault);
+
+/* The same from its parts, of which the path may begin with ~/; `place` may be NULL. All are copied. */
 int mounts_add(struct mounts *mounts, const struct mount *mount, struct fault *fault);
 
 /* What a folder must not be, contain or be part of. All are borrowed and may be NULL. */

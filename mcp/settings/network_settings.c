@@ -51,9 +51,8 @@ static int decide_on_mode(struct policy *policy, unsigned said, struct fault *fa
     if (policy->mode == NETWORK_OFF && has_rules)
         return fault_set(
             fault, EINVAL,
-            "the network is off (--network, SANDBOX_NETWORK or \"network\" in the "
-            "configuration), but there are hosts to be reached (--allow-host, --map-host): "
-            "say --network allow, or name no hosts");
+            "the network is off (--network), but there are hosts to be reached (--allow-host, "
+            "--map-host): say --network allow, or name no hosts");
     if (policy->mode == NETWORK_ALLOW && !has_rules)
         return fault_set(fault, EINVAL,
                          "--network allow reaches the hosts that are listed, and none is: add "

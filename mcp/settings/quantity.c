@@ -16,8 +16,19 @@
 
 static const struct unit {
     const char *letter, *name;
-    unsigned shift; /* it is 1 << shift bytes */
-} units[] = {{"T", "TiB", 40}, {"G", "GiB", 30}, {"M", "MiB", 20}, {"K", "KiB", 10}};
+    const char *short_name; /* binary, too, as for Docker's --memory */
+    unsigned shift;         /* it is 1 << shift bytes */
+} units[] = {
+    {"T", "TiB", "TB", 40},
+    {"G", "GiB", "GB", 30},
+    {"M", "MiB", "MB", 20},
+    {"K", "KiB", "KB", 10},
+};
+
+static const struct time_unit {
+    const char *name;
+    double thousandths;
+} time_units[] = {{"", 1e3}, {"s", 1e3}, {"ms", 1}, {"m", 60e3}, {"min", 60e3}, {"h", 3600e3}};
 
 /* The largest unit that the bytes fill, and that divides them if it must; NULL: none does. */
 static const struct unit *find_unit(uint64_t bytes, bool must_divide)
@@ -69,7 +80,8 @@ static bool read_unit(const char *text, unsigned *ret_shift)
 {
     *ret_shift = 0;
     for (size_t i = 0; i < ARRAY_LENGTH(units); i++) {
-        if (strcasecmp(text, units[i].letter) == 0 || strcasecmp(text, units[i].name) == 0)
+        if (strcasecmp(text, units[i].letter) == 0 || strcasecmp(text, units[i].name) == 0 ||
+            strcasecmp(text, units[i].short_name) == 0)
             *ret_shift = units[i].shift;
     }
     return text[0] == '\0' || *ret_shift != 0;
@@ -93,23 +105,57 @@ int quantity_read_size(const struct quantity *quantity, const char *text, uint64
     return 0;
 }
 
+/* The number at the front of the text; *ret_rest is what follows it. False: there is none. */
+static bool read_number(const char *text, double *ret_number, const char **ret_rest)
+{
+    /* No sign, no white space, no "inf", no hexadecimal: those are strtod's, not people's. */
+    bool is_plain = text[0] != '\0' && strchr(DIGITS ".", text[0]) != NULL &&
+                    !(text[0] == '0' && (text[1] == 'x' || text[1] == 'X'));
+    char *end = NULL;
+    *ret_number = is_plain ? strtod(text, &end) : -1;
+    *ret_rest = is_plain ? end : text;
+    return is_plain && end != text;
+}
+
+/* NaN is outside of every range. */
+static bool take_thousandths(const struct quantity *quantity, double thousandths,
+                             uint64_t *ret_thousandths)
+{
+    thousandths += 0.5; /* rounded below, by the cast */
+    if (!(thousandths >= (double)quantity->low) || !(thousandths < (double)quantity->high + 1))
+        return false;
+    *ret_thousandths = (uint64_t)thousandths;
+    return true;
+}
+
 int quantity_read_thousandths(const struct quantity *quantity, const char *text,
                               uint64_t *ret_thousandths, struct fault *fault)
 {
-    /* No sign, no white space, no "inf", no hexadecimal: those are strtod's, not people's. */
-    bool is_plain = text[0] != '\0' && strspn(text, DIGITS ".eE+-") == strlen(text) &&
-                    strchr(DIGITS ".", text[0]) != NULL;
-    char *end = NULL;
-    double number = is_plain ? strtod(text, &end) : -1;
-    double thousandths = number * THOUSAND + 0.5; /* rounded below, by the cast */
-    if (!is_plain || *end != '\0' || !(thousandths >= (double)quantity->low) ||
-        !(thousandths < (double)quantity->high + 1))
-        return fault_set(fault, EINVAL,
-                         "%s must be a number of %s from %.8g to %.8g, not \"%.40s\"",
-                         quantity->what, quantity->unit, (double)quantity->low / THOUSAND,
-                         (double)quantity->high / THOUSAND, text);
-    *ret_thousandths = (uint64_t)thousandths;
-    return 0;
+    const char *rest;
+    double number;
+    if (read_number(text, &number, &rest) && rest[0] == '\0' &&
+        take_thousandths(quantity, number * THOUSAND, ret_thousandths))
+        return 0;
+    return fault_set(fault, EINVAL, "%s must be a number of %s from %.8g to %.8g, not \"%.40s\"",
+                     quantity->what, quantity->unit, (double)quantity->low / THOUSAND,
+                     (double)quantity->high / THOUSAND, text);
+}
+
+int quantity_read_duration(const struct quantity *quantity, const char *text,
+                           uint64_t *ret_milliseconds, struct fault *fault)
+{
+    const char *rest;
+    double number;
+    bool is_number = read_number(text, &number, &rest);
+    for (size_t i = 0; is_number && i < ARRAY_LENGTH(time_units); i++)
+        if (strcmp(rest, time_units[i].name) == 0 &&
+            take_thousandths(quantity, number * time_units[i].thousandths, ret_milliseconds))
+            return 0;
+    return fault_set(fault, EINVAL,
+                     "%s must be a number of seconds from %.8g to %.8g, or a time with a unit such "
+                     "as 500ms, 90s, 5m or 1h, not \"%.40s\"",
+                     quantity->what, (double)quantity->low / THOUSAND,
+                     (double)quantity->high / THOUSAND, text);
 }
 
 struct quantity_size_text quantity_size_short_text(uint64_t bytes)

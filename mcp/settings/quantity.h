@@ -21,13 +21,17 @@ struct quantity {
 int quantity_read_integer(const struct quantity *quantity, const char *text, uint64_t *ret_number,
                           struct fault *fault);
 
-/* Bytes: a whole number, with K, M, G or T (KiB, MiB, GiB, TiB) behind it, small or capital. */
+/* Bytes: a whole number, with K, M, G or T (or KB, KiB ...: all count in 1024) behind it, small or capital. */
 int quantity_read_size(const struct quantity *quantity, const char *text, uint64_t *ret_bytes,
                        struct fault *fault);
 
 /* A number, maybe with a fraction, as thousandths, rounded; the range is in thousandths too. */
 int quantity_read_thousandths(const struct quantity *quantity, const char *text,
                               uint64_t *ret_thousandths, struct fault *fault);
+
+/* A time in milliseconds: a number of seconds, or with the unit ms, s, m, min or h behind it. */
+int quantity_read_duration(const struct quantity *quantity, const char *text,
+                           uint64_t *ret_milliseconds, struct fault *fault);
 
 /* For people and models: 2500 is 2.5. */
 static inline double quantity_seconds(int64_t milliseconds)

@@ -1,6 +1,7 @@
 #include "mcp/settings/setting_table.h"
 #include "images/store/store.h"
 #include "mcp/base/bounds.h"
+#include "mcp/settings/home_path.h"
 #include "mcp/settings/network_settings.h"
 #include "mcp/settings/preload.h"
 #include "mcp/settings/quantity.h"
@@ -77,9 +78,9 @@ const struct option settings_of_runs[] = {
     {"--mount", "FOLDER[:MODE]",
      "show a folder of this computer to snippets, at\nthe same path or at @/PATH; MODE: ro "
      "(default),\noverlay (writes stay in the sandbox), rw (writes\nchange it); project: the client's; repeatable",
-     settings_remember, SETTING(SETTING_MOUNT, NULL, "mounts")},
+     settings_remember, SETTING(SETTING_MOUNT, "SANDBOX_MOUNT", "mounts")},
     {"--mount-under", "DIR", "where a project outside of your home may be", settings_remember,
-     SETTING(SETTING_TEXT, "SANDBOX_MOUNT_UNDER", "mount_under", AT(mount_under))},
+     SETTING(SETTING_PLACE, "SANDBOX_MOUNT_UNDER", "mount_under", AT(mount_under))},
     {"--network", "MODE",
      "off: none (the default); allow: hosts that\n--allow-host lists; on: all public hosts",
      settings_remember,
@@ -98,7 +99,7 @@ const struct option settings_of_runs[] = {
      SETTING(SETTING_HOSTS, "SANDBOX_MAP_HOST", "map_host", .low = RULES_MAP)},
     {"--network-proxy", "URL",
      "the proxy to the internet, http://HOST:PORT, or\nnone (HTTPS_PROXY)", settings_remember,
-     SETTING(SETTING_PATH, "SANDBOX_NETWORK_PROXY", "network_proxy", AT(network_proxy))},
+     SETTING(SETTING_TEXT, "SANDBOX_NETWORK_PROXY", "network_proxy", AT(network_proxy))},
     {"--ca-file", "FILE",
      "certificates of your network's authority, which\nsnippets trust besides those of the image, or\nnone (SSL_CERT_FILE)",
      settings_remember, SETTING(SETTING_PATH, "SANDBOX_CA_FILE", "ca_file", AT(ca_file))},
@@ -188,14 +189,14 @@ const struct option settings_of_server[] = {
      settings_remember, SETTING(SETTING_FLAG, "SANDBOX_NO_IMAGES", "no_images", AT(no_images))},
     {"--http", "ADDRESS",
      "serve over HTTP instead of stdin and stdout:\nPORT of this computer, ADDRESS:PORT or\n[ADDRESS]:PORT; port 0: any",
-     settings_remember, SETTING(SETTING_PATH, "SANDBOX_HTTP", "http", AT(http))},
+     settings_remember, SETTING(SETTING_TEXT, "SANDBOX_HTTP", "http", AT(http))},
     {"--http-token-file", "FILE",
      "file with the token that HTTP clients need; its\nmode must be 600; for other machines required",
      settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_HTTP_TOKEN_FILE", "http_token_file", AT(http_token_file))},
     {"--http-host", "NAMES",
      "further host names of the HTTP server, separated\nby commas: that of a proxy in front",
-     settings_remember, SETTING(SETTING_PATH, "SANDBOX_HTTP_HOST", "http_host", AT(http_hosts))},
+     settings_remember, SETTING(SETTING_TEXT, "SANDBOX_HTTP_HOST", "http_host", AT(http_hosts))},
     {"--log-level", "LEVEL",
      "warning: problems (the default);\ninfo: also each call, with its times", settings_remember,
      SETTING(SETTING_CHOICE, "SANDBOX_LOG_LEVEL", "log_level", AT(log.level),
@@ -282,20 +283,24 @@ static int set_names(struct settings *settings, const char *what, const char *va
 }
 
 /* Its path is kept, for own_paths_check(). */
-static int read_environment_file(struct settings *settings, const char *what, const char *path,
+static int read_environment_file(struct settings *settings, const char *what, const char *value,
                                  struct fault *fault)
 {
+    OWNED_MEMORY char *path = NULL;
     if (settings->environment_file_count == ENVIRONMENT_FILES_MAX)
         return fault_set(fault, EINVAL, "%s: at most %d environment files", what,
                          ENVIRONMENT_FILES_MAX);
-    int r = environment_read_file(&settings->environment, what, path, fault);
-    if (r < 0)
-        return r;
-    char *copy = strdup(path);
-    if (copy == NULL)
-        return fault_set(fault, ENOMEM, "reading %s: %m", what);
-    settings->environment_files[settings->environment_file_count++] = copy;
-    return 0;
+    int r = home_path_expand(what, value, &path, fault);
+    if (r == 0)
+        r = environment_read_file(&settings->environment, what, path, fault);
+    if (r == 0)
+        settings->environment_files[settings->environment_file_count++] = pointer_take(&path);
+    return r;
+}
+
+bool setting_adds_up(const struct setting *setting)
+{
+    return setting->kind >= SETTING_NAMES;
 }
 
 int setting_set(struct settings *settings, const struct setting *setting, const char *what,
@@ -303,7 +308,7 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
 {
     const struct quantity quantity = {
         .what = what,
-        .unit = setting->kind == SETTING_SECONDS ? "seconds" : "processors",
+        .unit = "processors",
         .low = setting->low,
         .high = setting->high,
     };
@@ -316,7 +321,7 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
     case SETTING_COUNT:
         return quantity_read_integer(&quantity, value, member, fault);
     case SETTING_SECONDS:
-        r = quantity_read_thousandths(&quantity, value, &number, fault);
+        r = quantity_read_duration(&quantity, value, &number, fault);
         if (r == 0)
             *(int64_t *)member = (int64_t)number;
         return r;
@@ -330,6 +335,8 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
     case SETTING_FLAG:
         return read_flag(what, value, member, fault);
     case SETTING_PATH:
+    case SETTING_PLACE:
+        return home_path_expand(what, value, member, fault);
     case SETTING_TEXT:
         return set_text(what, value, member, fault);
     case SETTING_MODULES:

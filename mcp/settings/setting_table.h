@@ -20,11 +20,12 @@
 enum setting_kind {
     SETTING_SIZE,       /* "512M"; uint64_t bytes */
     SETTING_COUNT,      /* "256"; uint64_t */
-    SETTING_SECONDS,    /* "2.5"; int64_t milliseconds */
+    SETTING_SECONDS,    /* "2.5", "5m"; int64_t milliseconds */
     SETTING_PROCESSORS, /* "0.5"; uint32_t thousandths */
     SETTING_CHOICE,     /* one of `choices`; an enum that counts them from 0 */
     SETTING_FLAG,       /* no value on the command line, "1" or "0" in a variable; bool */
-    SETTING_PATH,       /* of a file; owned char * */
+    SETTING_PATH,       /* of a file that is read or written, ~/ being the home; owned char * */
+    SETTING_PLACE,      /* of a directory that others are compared with; the same */
     SETTING_TEXT,       /* any; the same */
     SETTING_MODULES,    /* of Python, "numpy,pandas"; owned char * */
     SETTING_IMAGE,      /* the name of one; owned char * */
@@ -60,6 +61,9 @@ extern const struct option settings_of_server[];
 
 /* All, for who needs each of them; ends with NULL. */
 extern const struct option *const setting_tables[];
+
+/* Whether values of an option, a variable and a key are in force together. */
+bool setting_adds_up(const struct setting *setting);
 
 /*
  * Reads the value as the kind of the setting says, and sets it. `what` is how a fault calls it:

@@ -1,6 +1,7 @@
 #include "mcp/settings/settings.h"
 #include "images/store/store.h"
 #include "mcp/base/bounds.h"
+#include "mcp/settings/home_path.h"
 #include "mcp/settings/network_settings.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
@@ -48,7 +49,9 @@ void settings_release(struct settings *settings)
     free(settings->files_dir);
     free(settings->profile_path);
     free(settings->profile);
+    free(settings->configuration);
     free(settings->configuration_read);
+    origins_release(&settings->origins);
     free(settings->said);
     *settings = (struct settings){0};
 }
@@ -69,11 +72,8 @@ int settings_remember(void *data, const struct option *option, const char *value
 int settings_name_configuration(void *data, const struct option *option, const char *value,
                                 struct fault *fault)
 {
-    (void)option;
-    (void)fault;
     struct settings *settings = data;
-    settings->configuration = value;
-    return 0;
+    return home_path_expand(option->name, value, &settings->configuration, fault);
 }
 
 const char *settings_image(const struct settings *settings, const struct language *language)

@@ -16,6 +16,7 @@
 #include "mcp/settings/environment.h"
 #include "mcp/settings/fleet_settings.h"
 #include "mcp/settings/mounts.h"
+#include "mcp/settings/origins.h"
 #include "mcp/settings/overlay_place.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/base/options.h"
@@ -75,14 +76,15 @@ struct settings {
     char *ca_file; /* owned; of certificates for snippets; NULL: those of the image alone */
     struct fleet_settings fleet; /* of --workers */
     struct buffer certificates; /* the same, read; empty without a network */
-    unsigned network_said; /* enum network_mode, or NETWORK_UNSAID */
+    unsigned network_said; /* enum network_mode, or until settings_read() NETWORK_UNSAID */
     char *network_proxy; /* owned; as written; NULL: that of the environment */
     struct policy network; /* of snippets; complete once settings are */
     char *images[LANGUAGE_COUNT]; /* owned; that a language runs on instead of its own, or NULL */
-    const char *configuration; /* the file that --config names, borrowed; NULL: the usual one */
+    char *configuration; /* owned; the file that --config names; NULL: the usual one */
     char *configuration_read;  /* owned; the file that was read, NULL while there was none */
     struct said *said;         /* owned; what the command line says, until settings_read() */
     size_t said_count;
+    struct origins origins; /* of what is not the default */
 };
 
 struct settings settings_default(void);

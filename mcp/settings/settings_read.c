@@ -7,6 +7,7 @@
 #include "mcp/settings/network_settings.h"
 #include "mcp/settings/own_paths.h"
 #include "mcp/settings/setting_table.h"
+#include "mcp/settings/setting_text.h"
 #include "mcp/settings/small_file.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
@@ -17,6 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define VARIABLE_PREFIX "SANDBOX_"
 
 static void note_unknown_language(const char *name, const char *image)
 {
@@ -67,19 +70,58 @@ static int bind_image(struct settings *settings, struct fault *fault)
 }
 
 /* An empty variable counts as none: that is how many a launcher unsets one. */
-static int read_variable(struct settings *settings, const struct setting *setting,
+static int read_variable(struct settings *settings, const struct option *option,
                          struct fault *fault)
 {
+    const struct setting *setting = option->setting;
     const char *value = setting->variable != NULL ? getenv(setting->variable) : NULL;
     if (value == NULL || value[0] == '\0')
         return 0;
     struct fault own = {0};
-    int r = setting_set(settings, setting, setting->variable, value, &own);
+    int r = setting->kind == SETTING_MOUNT
+                ? mounts_add_list(&settings->mounts, setting->variable, value, &own)
+                : setting_set(settings, setting, setting->variable, value, &own);
     if (r == -EINVAL && setting->is_shared_variable) {
         log_note("%s; this and the rest of the variable are ignored", own.text);
         return 0;
     }
-    return r < 0 ? fault_set(fault, -r, "%s", own.text) : 0;
+    return r < 0 ? fault_set(fault, -r, "%s", own.text)
+                 : origins_note(&settings->origins, option, ORIGIN_VARIABLE,
+                                setting_adds_up(option->setting), fault);
+}
+
+/* Whether a setting has that variable; else offers all of them. */
+static bool knows_variable(struct spelling *spelling, const char *name)
+{
+    for (const struct option *const *table = setting_tables; *table != NULL; table++) {
+        for (const struct option *option = *table; option->name != NULL; option++) {
+            const char *known = option->setting != NULL ? option->setting->variable : NULL;
+            if (known != NULL && strcmp(known, name) == 0)
+                return true;
+            if (known != NULL)
+                spelling_offer(spelling, known);
+        }
+    }
+    return false;
+}
+
+/* A mistyped name would go unheeded. Other programs have variables of this prefix, too: it is no error. */
+static void note_unknown_variables(void)
+{
+    for (char **variable = environ; *variable != NULL; variable++) {
+        size_t length = strcspn(*variable, "=");
+        if (strncmp(*variable, VARIABLE_PREFIX, strlen(VARIABLE_PREFIX)) != 0)
+            continue;
+        OWNED_MEMORY char *name = strndup(*variable, length);
+        if (name == NULL)
+            return;
+        struct spelling spelling = spelling_of(name);
+        if (!knows_variable(&spelling, name))
+            log_note("%.60s is ignored: no setting of this program has that variable%s%s%s", name,
+                     spelling.nearest != NULL ? " (did you mean " : "",
+                     spelling.nearest != NULL ? spelling.nearest : "",
+                     spelling.nearest != NULL ? "?)" : "");
+    }
 }
 
 static int read_variables(struct settings *settings, struct fault *fault)
@@ -88,9 +130,10 @@ static int read_variables(struct settings *settings, struct fault *fault)
     for (const struct option *const *table = setting_tables; *table != NULL; table++) {
         for (const struct option *option = *table; r == 0 && option->name != NULL; option++) {
             if (option->setting != NULL)
-                r = read_variable(settings, option->setting, fault);
+                r = read_variable(settings, option, fault);
         }
     }
+    note_unknown_variables();
     if (getenv("BACKEND") != NULL)
         log_note("BACKEND is ignored: snippets run in namespaces, without a container engine");
     return r;
@@ -105,6 +148,9 @@ static int read_said(struct settings *settings, struct fault *fault)
         /* A flag has no value there: to say it is to set it. */
         r = setting_set(settings, option->setting, option->name, value != NULL ? value : "1",
                         fault);
+        if (r == 0)
+            r = origins_note(&settings->origins, option, ORIGIN_OPTION,
+                             setting_adds_up(option->setting), fault);
         if (option->setting->kind == SETTING_ENVIRONMENT)
             settings->environment.is_on_command_line = true;
     }
@@ -201,7 +247,7 @@ static bool may_have_sessions(const struct folders *folders)
     return !folders_have(folders, FOLDER_OVERLAY) && !folders_have(folders, FOLDER_WRITABLE);
 }
 
-int settings_read(struct settings *settings, struct fault *fault)
+static int read_all(struct settings *settings, struct fault *fault)
 {
     int r = configuration_read(settings, fault);
     if (r == 0)
@@ -221,6 +267,7 @@ int settings_read(struct settings *settings, struct fault *fault)
         r = open_folders(settings, fault);
     if (r < 0)
         return r;
+    settings->network_said = settings->network.mode;
     environment_note_missing(&settings->environment);
     if (!may_have_sessions(&settings->folders))
         settings->sessions = 0;
@@ -232,34 +279,57 @@ int settings_read(struct settings *settings, struct fault *fault)
         settings->engine.cgroup = CGROUP_NEVER;
     if (settings->require_cgroup && settings->no_cgroup)
         return fault_set(fault, EINVAL,
-                         "--require-cgroup and --no-cgroup (or their variables and keys) cannot be "
-                         "combined: remove one of them");
+                         "--require-cgroup and --no-cgroup cannot be combined: remove one of them");
     return 0;
+}
+
+/* Returns r. */
+static int blame(const struct settings *settings, int r, struct fault *fault)
+{
+    if (r < 0 && fault != NULL)
+        setting_blame(settings, fault);
+    return r;
+}
+
+int settings_read(struct settings *settings, struct fault *fault)
+{
+    return blame(settings, read_all(settings, fault), fault);
 }
 
 int settings_read_check_server(const struct settings *settings, struct fault *fault)
 {
     if (settings->wall_max_ms >= settings->limits.wall_ms)
         return 0;
-    return fault_set(fault, EINVAL,
-                     "--timeout-max is %g s, less than --timeout (%g s): raise --timeout-max or "
-                     "lower --timeout",
-                     (double)settings->wall_max_ms / 1000, (double)settings->limits.wall_ms / 1000);
+    int r =
+        fault_set(fault, EINVAL,
+                  "--timeout-max is %g s, less than --timeout (%g s): raise --timeout-max or "
+                  "lower --timeout",
+                  (double)settings->wall_max_ms / 1000, (double)settings->limits.wall_ms / 1000);
+    return blame(settings, r, fault);
+}
+
+static int check_workers(const struct settings *settings, struct fault *fault)
+{
+    int r = fleet_settings_check(&settings->fleet, fault);
+    if (r < 0)
+        return r;
+    if (settings->policy != NULL)
+        return fault_set(fault, EINVAL,
+                         "with --workers, each worker has a --policy of its own: remove --policy");
+    if (settings->folders.count > 0)
+        return fault_set(fault, EINVAL,
+                         "with --workers, snippets see no folder of this computer: give --mount to "
+                         "the workers");
+    return 0;
 }
 
 int settings_read_workers(struct settings *settings, struct fault *fault)
 {
     if (settings->fleet.url == NULL)
         return 0;
-    int r = fleet_settings_check(&settings->fleet, fault);
+    int r = check_workers(settings, fault);
     if (r < 0)
-        return r;
-    if (settings->policy != NULL)
-        return fault_set(fault, EINVAL, "with --workers, each worker has a --policy of its own");
-    if (settings->folders.count > 0)
-        return fault_set(fault, EINVAL,
-                         "with --workers, snippets see no folder of this computer: give --mount to "
-                         "the workers");
+        return blame(settings, r, fault);
     settings->sessions = 0;
     return 0;
 }

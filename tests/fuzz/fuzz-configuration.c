@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     setenv("FUZZ_ONE", "1", 1); /* something to pass through */
     setenv("FUZZ_TWO", "a=b", 1);
     OWNED(settings_release) struct settings settings = settings_default();
-    settings.configuration = fuzz_file_path();
+    settings.configuration = strdup(fuzz_file_path());
+    FUZZ_CHECK(settings.configuration != NULL);
     struct fault fault = {0};
     int r = configuration_read(&settings, &fault);
     fuzz_check_fault(r, &fault);

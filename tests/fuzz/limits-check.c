@@ -33,6 +33,7 @@ static uint64_t number_of(const struct settings *settings, const struct setting 
         memcpy(&wide, member, sizeof(wide));
         break;
     case SETTING_PATH:
+    case SETTING_PLACE:
     case SETTING_TEXT:
     case SETTING_IMAGE:
     case SETTING_MODULES:

@@ -29,7 +29,7 @@ def options_in(page):
 
 def test_each_command_has_a_page(pages):
     names = program_help.read_commands(mcp_client.program_path())
-    assert {"serve", "setup", "run", "batch", "worker", "fetch", "images", "doctor", "network", "check"} == set(names)
+    assert {"serve", "setup", "run", "batch", "worker", "fetch", "images", "doctor", "network", "settings", "check"} == set(names)
     for name in [*PAGE_OF.values(), "code-sandbox-mcp.json.5"]:
         assert (pages / name).exists(), name
 

@@ -54,7 +54,7 @@ def test_the_manual_has_a_row_for_every_setting_and_no_other():
         elif option == "--env":  # a variable could not hold several
             assert "\n| `--env NAME=VALUE` | | `env` | " in manual
         elif option == "--mount":
-            assert "\n| `--mount FOLDER[:MODE][@PATH]` | | `mounts` | " in manual
+            assert "\n| `--mount FOLDER[:MODE][@PATH]` | `SANDBOX_MOUNT` | `mounts` | " in manual
         elif option not in ("--help", "--version"):
             assert re.search(rf"^\| `{option}[ `].* \| `{variable}` \| `{key}` \| ", manual, re.M)
 
@@ -73,7 +73,7 @@ def test_the_manual_has_a_row_for_every_setting_and_no_other():
     (["--timeout"], "SECONDS"),
     (["--timeout", "0"], "--timeout"), (["--timeout", "-1"], "--timeout"),
     (["--timeout", "nan"], "--timeout"), (["--timeout", "1e308"], "--timeout"),
-    (["--timeout", "5s"], "--timeout"), (["--timeout="], "--timeout"),
+    (["--timeout", "5 s"], "5m"), (["--timeout", "5d"], "5m"), (["--timeout="], "--timeout"),
     (["--parallel", "0"], "--parallel"), (["--parallel", "1.5"], "--parallel"),
     (["--result-format", "xml"], "structured"),
     (["--pass-through-env", "A=B"], "names only"),

@@ -75,7 +75,11 @@ static void sizes_have_units_of_1024(void **state)
         {"-1M", REFUSED},
         {"1.5G", REFUSED},
         {"1 M", REFUSED},
-        {"1MB", REFUSED},
+        {"512MB", 512 * MEBIBYTE},
+        {"3kb", 3 * KIBIBYTE},
+        {"1 MB", REFUSED},
+        {"1MBit", REFUSED},
+        {"1B", REFUSED},
         {"1P", REFUSED},
         {"1Mx", REFUSED},
         {"18446744073709551616", REFUSED},
@@ -105,6 +109,25 @@ static void fractions_become_thousandths(void **state)
     struct fault fault = {0};
     quantity_read_thousandths(&quantity, "x", &(uint64_t){0}, &fault);
     assert_string_equal(fault.text, "--it must be a number of seconds from 0.001 to 60, not \"x\"");
+}
+
+static void durations_have_units(void **state)
+{
+    (void)state;
+    static const struct quantity quantity = {.what = "--it", .low = 1, .high = 7200000};
+    static const struct reading readings[] = {
+        {"1", 1000},        {"2.5", 2500},     {"90s", 90000},     {"500ms", 500},
+        {"1m", 60000},      {"1.5m", 90000},   {"2min", 120000},   {"2h", 7200000},
+        {".5s", 500},       {"1e1s", 10000},   {"0.4ms", REFUSED}, {"3h", REFUSED},
+        {"1d", REFUSED},    {"1M", REFUSED},   {"1 s", REFUSED},   {"s", REFUSED},
+        {"", REFUSED},      {"-1s", REFUSED},  {"1mm", REFUSED},   {"0x1s", REFUSED},
+        {"1h30m", REFUSED}, {"nans", REFUSED}, {"infs", REFUSED},
+    };
+    assert_readings(quantity_read_duration, &quantity, readings, ARRAY_LENGTH(readings));
+    struct fault fault = {0};
+    quantity_read_duration(&quantity, "x", &(uint64_t){0}, &fault);
+    assert_non_null(strstr(fault.text, "from 0.001 to 7200"));
+    assert_non_null(strstr(fault.text, "500ms, 90s, 5m or 1h"));
 }
 
 static void sizes_are_told_in_their_largest_unit(void **state)
@@ -137,6 +160,7 @@ int main(void)
         cmocka_unit_test(numbers_are_whole_and_within_their_range),
         cmocka_unit_test(sizes_have_units_of_1024),
         cmocka_unit_test(fractions_become_thousandths),
+        cmocka_unit_test(durations_have_units),
         cmocka_unit_test(sizes_are_told_in_their_largest_unit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,53 @@ bool address_parse(const char *text, struct address *ret_address)
     return inet_pton(AF_INET6, text, ret_address->bytes) == 1;
 }
 
+/* "7.2.0.192" */
+static bool parse_reverse_ipv4(const char *text, size_t length, struct address *ret_address)
+{
+    char copy[INET_ADDRSTRLEN];
+    struct in_addr ipv4;
+    if (length >= sizeof(copy))
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    if (inet_pton(AF_INET, copy, &ipv4) != 1)
+        return false;
+    *ret_address = address_of_ipv4(__builtin_bswap32(ipv4.s_addr));
+    return true;
+}
+
+/* "1.0.0.0 ... 8.b.d.0.1.0.0.2": from the last hexadecimal digit to the first. */
+static bool parse_reverse_ipv6(const char *text, size_t length, struct address *ret_address)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct address address = {0};
+    const size_t count = 2 * sizeof(address.bytes);
+    if (length != 2 * count - 1)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const char *digit = memchr(digits, text[2 * i], strlen(digits));
+        if (digit == NULL || (i + 1 < count && text[2 * i + 1] != '.'))
+            return false;
+        unsigned value = (unsigned)(digit - digits);
+        address.bytes[sizeof(address.bytes) - 1 - i / 2] |=
+            (uint8_t)(i % 2 == 0 ? value : value << 4);
+    }
+    *ret_address = address;
+    return true;
+}
+
+bool address_parse_reverse(const char *name, struct address *ret_address)
+{
+    static const char ipv4[] = ".in-addr.arpa";
+    static const char ipv6[] = ".ip6.arpa";
+    size_t length = strlen(name);
+    if (length > strlen(ipv4) && strcmp(name + length - strlen(ipv4), ipv4) == 0)
+        return parse_reverse_ipv4(name, length - strlen(ipv4), ret_address);
+    if (length > strlen(ipv6) && strcmp(name + length - strlen(ipv6), ipv6) == 0)
+        return parse_reverse_ipv6(name, length - strlen(ipv6), ret_address);
+    return false;
+}
+
 void address_format(const struct address *address, char text[ADDRESS_TEXT_MAX])
 {
     if (address_is_ipv4(address))

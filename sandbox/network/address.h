@@ -50,6 +50,11 @@ bool address_matches(const struct address *address, const struct address *prefix
  * is neither.
  */
 bool address_parse(const char *text, struct address *ret_address);
+/*
+ * Reads the address that a canonical name below in-addr.arpa or ip6.arpa stands for. False: it stands for
+ * none, or for a network. Source: RFC 1035, 3.5; RFC 3596, 2.5.
+ */
+bool address_parse_reverse(const char *name, struct address *ret_address);
 /* "192.0.2.7", "2001:db8::1". */
 void address_format(const struct address *address, char text[ADDRESS_TEXT_MAX]);
 

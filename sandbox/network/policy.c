@@ -69,6 +69,15 @@ static struct policy_verdict admitted(const struct policy_rule *rule)
     };
 }
 
+/* A name of reverse lookups. It tells of its address, and so is judged as that address. */
+static struct policy_verdict judge_reverse(const struct policy *policy, const char *name)
+{
+    struct address address;
+    if (!address_parse_reverse(name, &address))
+        return refused(REFUSAL_NOT_LISTED, NULL);
+    return policy_judge_address(policy, false, &address, 0);
+}
+
 struct policy_verdict policy_judge_name(const struct policy *policy, const char *name)
 {
     /* A port that is denied leaves the others; port 0 is only in rules for every port. */
@@ -82,6 +91,8 @@ struct policy_verdict policy_judge_name(const struct policy *policy, const char 
         rule = find_host(&policy->rules[RULES_ALLOW], name, 0, true);
     if (rule == NULL && policy->mode != NETWORK_ON)
         return refused(REFUSAL_NOT_LISTED, NULL);
+    if (rule == NULL && host_name_is_below(name, "arpa"))
+        return judge_reverse(policy, name);
     return admitted(rule);
 }
 
@@ -97,6 +108,57 @@ struct policy_verdict policy_judge_host(const struct policy *policy, const char 
     if (rule == NULL && (policy->mode != NETWORK_ON || port == PORT_SMTP))
         return refused(REFUSAL_NOT_LISTED, NULL);
     return admitted(rule);
+}
+
+bool policy_denies_names(const struct policy *policy, uint16_t port)
+{
+    const struct policy_rules *rules = &policy->rules[RULES_DENY];
+    for (size_t i = 0; i < rules->count; i++) {
+        if (!rules->list[i].is_address && has_port(&rules->list[i], port))
+            return true;
+    }
+    return false;
+}
+
+struct policy_verdict policy_judge_claim(const struct policy *policy, const char *host,
+                                         const char *claimed, uint16_t port)
+{
+    struct address address;
+    if (strcmp(host, claimed) == 0) /* judged already */
+        return admitted(NULL);
+    if (address_parse(claimed, &address))
+        return policy_judge_address(policy, false, &address, port);
+    if (host_name_is_numeric(claimed))
+        return refused(REFUSAL_NOT_LISTED, NULL);
+    if (!address_parse(host, &address))
+        return policy_judge_host(policy, claimed, port);
+    const struct policy_rule *rule = find_host(&policy->rules[RULES_DENY], claimed, port, false);
+    return rule != NULL ? refused(REFUSAL_DENIED, rule) : admitted(NULL);
+}
+
+bool policy_ports_have(const struct policy_ports *ports, uint16_t port)
+{
+    size_t i = 0;
+    while (i < ports->count && ports->list[i] != port)
+        i++;
+    return ports->all || i < ports->count;
+}
+
+struct policy_verdict policy_judge_alias(const struct policy *policy, const char *name,
+                                         struct policy_ports *denied)
+{
+    const struct policy_rules *rules = &policy->rules[RULES_DENY];
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct policy_rule *rule = &rules->list[i];
+        if (!has_name(rule, name))
+            continue;
+        if (rule->any_port || denied->count == POLICY_PORTS_MAX) {
+            denied->all = true;
+            return refused(REFUSAL_DENIED, rule);
+        }
+        denied->list[denied->count++] = rule->ports[0];
+    }
+    return admitted(NULL);
 }
 
 struct policy_verdict policy_judge_address(const struct policy *policy, bool by_name,

@@ -79,12 +79,43 @@ struct policy_verdict {
     bool by_address;  /* a rule admits the address itself */
 };
 
-/* Whether the name may be resolved: some port of it may be reached. */
+/*
+ * Whether the name may be resolved: some port of it may be reached. A name below "arpa" that no rule lists
+ * must be that of an address which may be reached: RFC 1035, 3.5; RFC 3596, 2.5.
+ */
 struct policy_verdict policy_judge_name(const struct policy *policy, const char *name);
 
 /* Whether the port of the named host may be reached, wherever it is. */
 struct policy_verdict policy_judge_host(const struct policy *policy, const char *name,
                                         uint16_t port);
+
+/*
+ * Whether a client that was let in to `host`, a name or an address as text, may name `claimed` over the
+ * connection: the same host, or another that it could have connected to. Whoever may connect to an address
+ * may name what is served there, but for names that are denied.
+ */
+struct policy_verdict policy_judge_claim(const struct policy *policy, const char *host,
+                                         const char *claimed, uint16_t port);
+
+/* Whether rules deny this port of any name. */
+bool policy_denies_names(const struct policy *policy, uint16_t port);
+
+#define POLICY_PORTS_MAX 16
+
+struct policy_ports {
+    bool all;
+    uint16_t list[POLICY_PORTS_MAX];
+    size_t count;
+};
+
+bool policy_ports_have(const struct policy_ports *ports, uint16_t port);
+
+/*
+ * Adds the ports at which rules deny this name, by which a host goes as well. A refusal: these are now all
+ * ports, because a rule says so or more would not fit.
+ */
+struct policy_verdict policy_judge_alias(const struct policy *policy, const char *name,
+                                         struct policy_ports *denied);
 
 /*
  * Whether the address may be dialled. `by_name`: for a named host that may be reached. `port` 0: on some

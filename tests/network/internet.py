@@ -52,6 +52,21 @@ NAMES = {
     "evillisted.org": ["93.184.6.7"],
     "api.example.org.evil.com": ["93.184.6.8"],
 }
+NAMES_6 = {"both.example.org": ["2606:4700::1"], "six.example.org": ["2606:4700::2"]}
+NAMES |= {"both.example.org": ["10.0.0.6"], "six.example.org": [],
+          "denied.example.com": ["93.184.6.1"], "half.example.com": ["93.184.6.2"],
+          "unknown.example.org.corp.example": ["93.184.6.9"], "intranet.corp.example": ["93.184.6.9"]}
+ALIASES = {"good.example.com": "www.example.org", "alias.example.com": "denied.example.com", "twice.example.com": "Alias.Example.COM",
+           "half-alias.example.com": "half.example.com", "round.example.com": "around.example.com",
+           "around.example.com": "round.example.com", "strange.example.com": "a/b.example.com"}
+ALIASES |= {f"long{number}.example.com": f"long{number + 1}.example.com" for number in range(20)}
+BROKEN = "broken.example.org"  # its server fails
+HALF_BROKEN = "half-broken.example.org"  # of its IPv6 addresses alone
+TARGETS = {("5.0.0.10.in-addr.arpa", 12): "secret.corp.example", ("1.1.184.93.in-addr.arpa", 12): "api.example.org",
+           ("_ldap._tcp.example.com", 33): "dc.corp.example", ("example.com", 15): "mail.example.com",
+           ("numeric.example.com", 33): "10.0.0.5", ("alias-of-texts.example.com", 5): "denied.example.com"}
+TARGETS |= {(name, 5): target for name, target in ALIASES.items()}
+SERVICE = bytes(6)  # ahead of the target of a service; of a mail server, two bytes
 REBINDING = "rebind.example.org"  # first public, then this machine
 LOOPING = "looping.example.org"  # its answers are wrong
 LARGE = "large.example.org"  # its texts need TCP
@@ -88,6 +103,14 @@ class Log:
         self.file.write(" ".join(map(str, words)) + "\n")
 
 
+def wire(name):
+    return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
+
+
+def record(name, kind, data, ttl=300):
+    return wire(name) + struct.pack("!HHIH", kind, 1, ttl, len(data)) + data
+
+
 class Names:
     def __init__(self, log):
         self.log = log
@@ -101,23 +124,40 @@ class Names:
         kind = struct.unpack("!H", question[at + 1:at + 3])[0]
         name = ".".join(labels).lower()
         self.log("dns", name, kind)
-        records = NAMES.get(name)
-        if name == REBINDING:
-            records, self.asked = (["93.184.1.1"], ["127.0.0.1"])[min(self.asked, 1):][0], self.asked + 1
-        ttl = 0 if name == REBINDING else 300
-        answers = []
-        if records and kind == 1:
-            answers = [socket.inet_aton(record) for record in records]
-        elif records and kind == 16:
-            text = f"of {name}".encode()
-            answers = [bytes([len(text)]) + text] * (100 if name == LARGE else 1)
         if name == LOOPING:  # a name that points to itself
             return question[:2] + struct.pack("!HHHHH", 0x8180, 1, 1, 0, 0) + question[12:at + 5] + struct.pack("!H", 0xc000 | at + 5)
-        data = b"".join(struct.pack("!HHHIH", 0xc00c, kind, 1, ttl, len(answer)) + answer for answer in answers)
-        flags = 0x8180 | (0 if records else 3)
+        if name == BROKEN or (name, kind) == (HALF_BROKEN, 28):
+            return question[:2] + struct.pack("!HHHHH", 0x8182, 1, 0, 0, 0) + question[12:at + 5]
+        answers = self.answers(name, kind)
+        data = b"".join(answers)
+        # As servers do, with the address of a target behind.
+        more = [record("dc.corp.example", 1, socket.inet_aton("10.0.0.5"))] if kind == 33 else []
+        flags = 0x8180 | (0 if answers or name in NAMES or name == HALF_BROKEN else 3)
         if at + 5 + len(data) > size:
-            flags, answers, data = flags | 0x200, [], b""
-        return question[:2] + struct.pack("!HHHHH", flags, 1, len(answers), 0, 0) + question[12:at + 5] + data
+            flags, answers, data, more = flags | 0x200, [], b"", []
+        return (question[:2] + struct.pack("!HHHHH", flags, 1, len(answers), 0, len(more)) + question[12:at + 5] + data
+                + b"".join(more))
+
+    def answers(self, name, kind):
+        found = []
+        while name in ALIASES and len(found) < 30:
+            found.append(record(name, 5, wire(ALIASES[name])))
+            if kind == 5:
+                return found
+            name = ALIASES[name].lower()
+        addresses = NAMES.get(name)
+        if name == REBINDING:
+            addresses, self.asked = (["93.184.1.1"], ["127.0.0.1"])[min(self.asked, 1):][0], self.asked + 1
+        if addresses and kind == 1:
+            found += [record(name, kind, socket.inet_aton(address), 0 if name == REBINDING else 300) for address in addresses]
+        if kind == 28:
+            found += [record(name, kind, socket.inet_pton(socket.AF_INET6, address)) for address in NAMES_6.get(name, ())]
+        if addresses and kind == 16:
+            text = f"of {name}".encode()
+            found += [record(name, kind, bytes([len(text)]) + text)] * (100 if name == LARGE else 1)
+        if (name, kind) in TARGETS and kind != 5:
+            found.append(record(name, kind, SERVICE[:{33: 6, 15: 2}.get(kind, 0)] + wire(TARGETS[name, kind])))
+        return found
 
 
 def serve_dns(names):
@@ -319,7 +359,7 @@ def main():
     directory = pathlib.Path(sys.argv[1])
     log = Log(directory / "seen")
     configuration = directory / "resolv.conf"
-    configuration.write_text("nameserver 8.8.8.8\n")
+    configuration.write_text("nameserver 8.8.8.8\nsearch corp.example\n")
     read_fd, write_fd = os.pipe()
     pid = os.fork()
     if pid == 0:  # the internet

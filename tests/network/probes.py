@@ -78,6 +78,11 @@ def resolve(name):
     return " ".join(sorted({info[4][0] for info in socket.getaddrinfo(name, 80, socket.AF_INET)}))
 
 
+def resolve_any(name):
+    """How many addresses of either kind there are."""
+    return str(len({info[4][0] for info in socket.getaddrinfo(name, 80, type=socket.SOCK_STREAM)}))
+
+
 def wire(name, kind, labels=None):
     labels = [label.encode("latin-1") for label in (labels or name.split("."))]
     question = b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
@@ -92,6 +97,15 @@ def ask(server, name, kind, labels=None):
         answer, source = client.recvfrom(4096)
         assert source == (server, 53) and answer[:2] == b"\x12\x34", source
         return f"{answer[3] & 15} {int.from_bytes(answer[6:8], 'big')}"
+
+
+def answer_of(server, name, kind):
+    """The whole answer, in hexadecimal."""
+    with socket.create_connection((server, 53), PATIENCE) as client:
+        message = wire(name, kind)
+        client.sendall(len(message).to_bytes(2, "big") + message)
+        size = int.from_bytes(client.recv(2, socket.MSG_WAITALL), "big")
+        return client.recv(size, socket.MSG_WAITALL).hex()
 
 
 def exchange_dns(client, message):

@@ -122,7 +122,7 @@ void listener_release(struct jail *jail);
 struct relay_name {
     char host[HOST_NAME_SIZE]; /* for the record */
     uint16_t port;
-    bool is_checked; /* a name of ports 80 or 443: the client may name no other host there */
+    bool is_checked; /* at port 80 or 443: the client may not name every host there */
 };
 
 /* Takes over both sockets. */

@@ -327,6 +327,8 @@ static enum refusal add_named(struct dial *dial, const struct name *name)
     dial->is_proxied = policy_is_proxied(policy, name->text, NULL);
     if (dial->is_proxied)
         return REFUSAL_NONE;
+    if (policy_ports_have(&name->denied, dial->port))
+        return REFUSAL_DENIED;
     if (segment->destination != name->synthetic) {
         const struct address address = address_of_ipv4(segment->destination);
         return add_address(dial, &address, true);
@@ -343,7 +345,10 @@ static enum refusal decide(struct dial *dial)
     struct jail *jail = dial->jail;
     const struct address address = address_of_ipv4(dial->segment.destination);
     const struct name *name = name_table_find(&jail->names, dial->segment.destination);
-    dial->name.is_checked = name != NULL && (dial->port == PORT_HTTP || dial->port == PORT_HTTPS);
+    /* An address has no name to compare with, but a host that is denied may be behind it. */
+    dial->name.is_checked =
+        (dial->port == PORT_HTTP || dial->port == PORT_HTTPS) &&
+        (name != NULL || policy_denies_names(&jail->broker->policy, dial->port));
     if (name != NULL)
         snprintf(dial->name.host, sizeof(dial->name.host), "%s", name->text);
     else

@@ -2,6 +2,7 @@
 #include "sandbox/network/broker/broker.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/network/broker/dns_answer.h"
 #include "sandbox/network/broker/dns_message.h"
 #include "sandbox/network/link.h"
 
@@ -94,7 +95,8 @@ static void answer_all(struct name *name, enum dns_rcode rcode, uint32_t ttl)
     while (name->questions != NULL) {
         struct question *question = name->questions;
         name->questions = question->next;
-        answer(question, rcode, name->given, name->given_count, ttl);
+        bool is_ipv4 = question->dns.type == DNS_A;
+        answer(question, rcode, name->given, is_ipv4 ? name->given_count : 0, ttl);
         question_free(question);
     }
 }
@@ -134,7 +136,10 @@ static void on_found(struct lookup *lookup, enum lookup_status status)
         answer_all(name, DNS_SERVER_FAILURE, 0);
         return;
     }
-    enum refusal refusal = judge(&jail->broker->policy, lookup, judged, &count);
+    name->denied = (struct policy_ports){0};
+    enum refusal refusal = aliases_judge(&lookup->aliases, &jail->broker->policy, &name->denied);
+    if (refusal == REFUSAL_NONE)
+        refusal = judge(&jail->broker->policy, lookup, judged, &count);
     if (refusal != REFUSAL_NONE)
         record_refuse(&jail->record, name->text, 0, refusal);
     if (name_table_set(&jail->names, name, judged, count, false) < 0) {
@@ -175,15 +180,28 @@ static void ask_addresses(struct jail *jail, struct question *question)
         answer_all(name, DNS_SERVER_FAILURE, 0);
 }
 
+/* Sends the answer, if no name that it leads to is denied. */
+static void send_adopted(const struct question *question, const struct dns_adopted *adopted)
+{
+    struct jail *jail = question->jail;
+    struct policy_ports denied = {0}; /* others of its ports may be reached */
+    enum refusal refusal = aliases_judge(&adopted->aliases, &jail->broker->policy, &denied);
+    if (refusal == REFUSAL_NONE) {
+        send_answer(question, adopted->bytes, adopted->length);
+        return;
+    }
+    record_refuse(&jail->record, question->dns.name, 0, refusal);
+    answer_without_records(question, DNS_NO_NAME);
+}
+
 static void on_answered(struct lookup *lookup, const uint8_t *bytes, size_t length)
 {
     struct question *question = lookup->data;
-    uint8_t adopted[DNS_MESSAGE_MAX];
-    size_t adopted_length =
-        length > 0 ? dns_answer_adopt(&question->dns, bytes, length, adopted) : 0;
-    if (adopted_length > 0)
-        send_answer(question, adopted, adopted_length);
-    else if (length > question->dns.size_max && question->stream == NULL)
+    struct dns_adopted adopted;
+    enum dns_adoption adoption = dns_answer_adopt(&question->dns, bytes, length, &adopted);
+    if (adoption == DNS_ADOPTED)
+        send_adopted(question, &adopted);
+    else if (adoption == DNS_CUT && question->stream == NULL)
         answer_truncated(question);
     else
         answer_without_records(question, DNS_SERVER_FAILURE);
@@ -208,35 +226,15 @@ static void ask_others(struct jail *jail, struct question *question)
     question_free(question);
 }
 
-/*
- * Records that hold no address. Of addresses of IPv6 there are none in a jail; HTTPS and SVCB records
- * would bring further addresses and keys.
- */
-static bool is_forwarded(unsigned type)
-{
-    switch (type) {
-    case DNS_NS:
-    case DNS_CNAME:
-    case DNS_SOA:
-    case DNS_PTR:
-    case DNS_MX:
-    case DNS_TXT:
-    case DNS_SRV:
-    case DNS_CAA:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* Answers at once, or keeps a copy of the question. */
 static void take_question(struct jail *jail, const struct question *asked)
 {
     const struct dns_question *dns = &asked->dns;
-    bool is_address = dns->type == DNS_A && dns->class == DNS_CLASS_IN;
+    /* There is no IPv6, but a client that asks for both must hear of a failure twice, or it sees none. */
+    bool is_address = (dns->type == DNS_A || dns->type == DNS_AAAA) && dns->class == DNS_CLASS_IN;
     if (host_name_is_local(dns->name) || strcmp(dns->name, LINK_JAIL_NAME) == 0) {
         const uint32_t loopback = htonl(INADDR_LOOPBACK);
-        answer(asked, DNS_OK, &loopback, is_address, NAME_TTL_MAX_S);
+        answer(asked, DNS_OK, &loopback, is_address && dns->type == DNS_A, NAME_TTL_MAX_S);
         return;
     }
     const struct policy_verdict verdict = policy_judge_name(&jail->broker->policy, dns->name);
@@ -247,7 +245,7 @@ static void take_question(struct jail *jail, const struct question *asked)
         answer_without_records(asked, DNS_NO_NAME);
         return;
     }
-    if (dns->class != DNS_CLASS_IN || (!is_address && !is_forwarded(dns->type))) {
+    if (dns->class != DNS_CLASS_IN || (!is_address && !dns_answer_has_type(dns->type))) {
         answer_without_records(asked, DNS_OK);
         return;
     }

@@ -16,6 +16,7 @@
 #define DNS_QUESTION_MAX (HOST_NAME_SIZE + 1 + 4) /* a name on the wire, its type and class */
 #define DNS_MESSAGE_MAX 4096
 #define DNS_PLAIN_MAX 512 /* of an answer to a client without EDNS */
+#define DNS_EDNS_SIZE 11  /* of the record of EDNS, without options */
 
 enum dns_type {
     DNS_A = 1,
@@ -25,6 +26,7 @@ enum dns_type {
     DNS_PTR = 12,
     DNS_MX = 15,
     DNS_TXT = 16,
+    DNS_AAAA = 28,
     DNS_SRV = 33,
     DNS_CAA = 257,
 };
@@ -77,10 +79,12 @@ size_t dns_answer_write(const struct dns_question *question, const struct dns_an
                         uint8_t bytes[DNS_MESSAGE_MAX]);
 
 /*
- * Makes an answer of another server, to a question of the same name and type, one to this question.
- * Returns its length; 0: it does not fit.
+ * The same in parts, for records that the caller puts between them: the header with the question, of which the
+ * length is returned; and, once there are `length` bytes, the end, of which at most DNS_EDNS_SIZE are added.
  */
-size_t dns_answer_adopt(const struct dns_question *question, const uint8_t *answer, size_t length,
+size_t dns_answer_begin(const struct dns_question *question, enum dns_rcode rcode,
                         uint8_t bytes[DNS_MESSAGE_MAX]);
+size_t dns_answer_end(const struct dns_question *question, size_t records, size_t length,
+                      uint8_t bytes[DNS_MESSAGE_MAX]);
 
 #endif

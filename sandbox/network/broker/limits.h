@@ -18,6 +18,7 @@
 
 #define STREAMS_MAX 4096         /* of all jails; a quarter of the descriptors, if that is less */
 #define NAME_ADDRESSES_MAX 16    /* of one name */
+#define NAME_ALIASES_MAX 16      /* of one name: what its CNAME records lead to */
 #define NAME_TTL_MAX_S 60        /* how long a name is remembered without asking again */
 #define DNS_STREAM_MAX_MS 10000  /* without a question, or in the middle of one */
 #define PING_IDLE_MS 10000       /* without a request to that host */

@@ -12,6 +12,7 @@
 #include "sandbox/network/address.h"
 #include "sandbox/network/broker/limits.h"
 #include "sandbox/network/host_name.h"
+#include "sandbox/network/policy.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@ struct name {
     size_t address_count;
     uint32_t given[NAME_ADDRESSES_MAX]; /* IPv4 addresses to answer with, network order */
     size_t given_count;
+    struct policy_ports denied; /* of an alias */
     uint32_t synthetic; /* network order; 0: none */
     int64_t fresh_until; /* clock_now() until which the answer may be given again; 0: none yet */
     struct question *questions; /* owned by the jail: waiting for an answer */

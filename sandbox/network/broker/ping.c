@@ -100,6 +100,8 @@ static enum refusal decide(const struct jail *jail, uint32_t destination, char h
         const struct policy_verdict verdict = policy_judge_name(policy, name->text);
         if (verdict.refusal != REFUSAL_NONE)
             return verdict.refusal;
+        if (name->denied.all)
+            return REFUSAL_DENIED;
         if (destination == name->synthetic && name->address_count > 0)
             *ret_address = name->addresses[0];
     } else {

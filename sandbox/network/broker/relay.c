@@ -132,8 +132,9 @@ static bool may_name(const struct stream *stream, enum first_bytes found, const 
     const struct policy *policy = &stream->jail->broker->policy;
     if (found == FIRST_STRANGE)
         return false;
-    return found != FIRST_HOST || strcmp(host, stream->name.host) == 0 ||
-           policy_judge_host(policy, host, stream->name.port).refusal == REFUSAL_NONE;
+    return found != FIRST_HOST ||
+           policy_judge_claim(policy, stream->name.host, host, stream->name.port).refusal ==
+               REFUSAL_NONE;
 }
 
 /*

@@ -103,13 +103,15 @@ static struct timespec configuration_time(void)
 static int open_channel(struct resolver *resolver)
 {
     struct ares_options options = {
-        .flags = ARES_FLAG_NOSEARCH,
+        .flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES,
         .timeout = ASK_MAX_MS,
         .tries = TRIES,
         .sock_state_cb = on_state,
         .sock_state_cb_data = resolver,
     };
-    int used = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
+    /* No domains to search at all: up to version 1.18, ares_getaddrinfo() takes no notice of the flag. */
+    int used = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB |
+               ARES_OPT_DOMAINS;
 #ifdef ARES_OPT_QUERY_CACHE /* since version 1.23; it would tell a jail what another one has asked for */
     options.qcache_max_ttl = 0;
     used |= ARES_OPT_QUERY_CACHE;
@@ -209,6 +211,17 @@ void lookup_cancel(struct lookup *lookup)
         lookup->place = NULL;
 }
 
+/* False: it goes by a name that no host can have, or by too many. */
+static bool take_aliases(struct lookup *lookup, const struct ares_addrinfo *found)
+{
+    for (const struct ares_addrinfo_cname *each = found->cnames; each != NULL; each = each->next) {
+        if ((each->alias != NULL && !aliases_add(&lookup->aliases, each->alias)) ||
+            (each->name != NULL && !aliases_add(&lookup->aliases, each->name)))
+            return false;
+    }
+    return true;
+}
+
 static void take_addresses(struct lookup *lookup, const struct ares_addrinfo *found)
 {
     lookup->ttl = NAME_TTL_MAX_S;
@@ -229,8 +242,10 @@ static void on_found(void *data, int status, int timeouts, struct ares_addrinfo 
 {
     (void)timeouts;
     struct lookup *lookup = data;
-    if (status == ARES_SUCCESS && found != NULL)
+    if (status == ARES_SUCCESS && found != NULL && take_aliases(lookup, found))
         take_addresses(lookup, found);
+    else if (status == ARES_SUCCESS)
+        status = ARES_EBADRESP;
     if (found != NULL)
         ares_freeaddrinfo(found);
     bool has_none =

@@ -8,6 +8,7 @@
 
 #include "sandbox/base/loop.h"
 #include "sandbox/network/address.h"
+#include "sandbox/network/broker/aliases.h"
 #include "sandbox/network/broker/limits.h"
 
 #include <stddef.h>
@@ -28,6 +29,7 @@ struct lookup {
     /* For found(): */
     struct address addresses[NAME_ADDRESSES_MAX];
     size_t address_count;
+    struct aliases aliases; /* of any addresses */
     unsigned ttl; /* seconds */
     bool asked_ipv6;
     char name[]; /* canonical */

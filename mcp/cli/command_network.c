@@ -4,12 +4,15 @@
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/network/reach.h"
 
 #include <netdb.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <string.h>
 
 #define PORT_DEFAULT 443
+#define PORT_DNS 53
 
 /* Reads "HOST", "HOST:PORT", "ADDRESS:PORT" and "[ADDRESS]:PORT" as a rule, which knows how. */
 static int read_target(const char *text, struct policy *target, struct fault *fault)
@@ -22,9 +25,10 @@ static int read_target(const char *text, struct policy *target, struct fault *fa
     return r;
 }
 
-static int answer(const char *host, uint16_t port, const struct policy_verdict *verdict,
+static int answer(const char *host, uint16_t port, const struct reach *reach,
                   const struct address *address)
 {
+    const struct policy_verdict *verdict = &reach->verdict;
     bool is_refused = verdict->refusal != REFUSAL_NONE;
     char text[ADDRESS_TEXT_MAX] = "";
     if (address != NULL)
@@ -34,58 +38,102 @@ static int answer(const char *host, uint16_t port, const struct policy_verdict *
         printf(" at %s", text);
     if (is_refused)
         printf(" %s", network_text_refusal(verdict->refusal, address != NULL));
+    if (reach->is_proxied)
+        printf(" through the proxy");
     if (verdict->rule != NULL)
         printf(" (rule %s)", verdict->rule);
     putchar('\n');
     return is_refused ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* As the broker asks: without domains to search, and for IPv6 addresses only where there are no others. */
+static int resolve(const char *name, struct addrinfo **ret_found)
+{
+    struct addrinfo hints = {
+        .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_CANONNAME};
+    res_init();
+    _res.options &= ~(unsigned long)(RES_DNSRCH | RES_DEFNAMES);
+    int r = getaddrinfo(name, NULL, &hints, ret_found);
+    if (r == 0 || r == EAI_AGAIN || r == EAI_FAIL)
+        return r;
+    hints.ai_family = AF_INET6;
+    return getaddrinfo(name, NULL, &hints, ret_found);
+}
+
+/* The name that it leads to may be denied. */
+static struct policy_verdict judge_alias(const struct policy *policy, const char *alias,
+                                         uint16_t port)
+{
+    struct policy_ports denied = {0};
+    char name[HOST_NAME_SIZE];
+    struct policy_verdict verdict = {.refusal = REFUSAL_NONE};
+    if (alias == NULL || !host_name_read(alias, strlen(alias), name))
+        return verdict;
+    verdict = policy_judge_alias(policy, name, &denied);
+    if (policy_ports_have(&denied, port))
+        verdict.refusal = REFUSAL_DENIED;
+    return verdict;
+}
+
 /* The addresses of a host that may be reached by its name are judged as well. */
 static int check_addresses(const struct policy *policy, const char *name, uint16_t port,
-                           const struct policy_verdict *verdict)
+                           const struct reach *by_name)
 {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
-    int r = getaddrinfo(name, NULL, &hints, &found);
+    int r = resolve(name, &found);
     if (r != 0) {
-        answer(name, port, verdict, NULL);
+        answer(name, port, by_name, NULL);
         printf("But it has no address now: %s\n", gai_strerror(r));
         return EXIT_DONE;
     }
     int status = EXIT_FAILED;
+    const struct policy_verdict alias = judge_alias(policy, found->ai_canonname, port);
     for (const struct addrinfo *each = found; each != NULL; each = each->ai_next) {
         struct address address;
         if (!address_from_socket(each->ai_addr, &address))
             continue;
-        struct policy_verdict judged = policy_judge_address(policy, true, &address, port);
-        if (judged.refusal == REFUSAL_NONE && judged.rule == NULL)
-            judged.rule = verdict->rule;
-        if (answer(name, port, &judged, &address) == EXIT_DONE)
+        struct reach reach = reach_judge_address(policy, true, &address, port);
+        if (alias.refusal != REFUSAL_NONE)
+            reach.verdict = alias;
+        if (reach.verdict.refusal == REFUSAL_NONE && reach.verdict.rule == NULL)
+            reach.verdict.rule = by_name->verdict.rule;
+        if (answer(name, port, &reach, &address) == EXIT_DONE)
             status = EXIT_DONE;
     }
     freeaddrinfo(found);
     return status;
 }
 
+static int refuse(const char *host, uint16_t port, const char *why)
+{
+    printf("no: %s:%u %s\n", host, port, why);
+    return EXIT_FAILED;
+}
+
 static int check(const struct policy *policy, const struct policy_rule *target)
 {
     uint16_t port = target->ports[1] != 0 ? PORT_DEFAULT : target->ports[0];
-    struct policy_verdict verdict = {.refusal = REFUSAL_NOT_LISTED};
     char text[ADDRESS_TEXT_MAX];
+    address_format(&target->prefix, text);
+    const char *host = target->is_address ? text : target->name;
     if (policy->mode == NETWORK_OFF) {
         puts("no: snippets have no network (--network, --allow-host)");
         return EXIT_FAILED;
     }
-    if (target->is_address) {
-        address_format(&target->prefix, text);
-        verdict = policy_judge_address(policy, false, &target->prefix, port);
-        return answer(text, port, &verdict, &target->prefix);
-    }
-    verdict = policy_judge_host(policy, target->name, port);
-    const struct policy_rule *map = policy_find_map(policy, target->name, port);
-    if (verdict.refusal != REFUSAL_NONE || map != NULL)
-        return answer(target->name, port, &verdict, NULL);
-    return check_addresses(policy, target->name, port, &verdict);
+    if (port == PORT_DNS)
+        return refuse(host, port, "is the DNS of the sandbox, whatever the host");
+    if (target->is_address && !address_is_ipv4(&target->prefix))
+        return refuse(
+            host, port,
+            "is an address of IPv6, which sandboxes do not have: it is reached by a name");
+    const struct reach reach = target->is_address
+                                   ? reach_judge_address(policy, false, &target->prefix, port)
+                                   : reach_judge_host(policy, host, port);
+    if (target->is_address)
+        return answer(host, port, &reach, &target->prefix);
+    if (reach.verdict.refusal != REFUSAL_NONE || reach.map != NULL || reach.is_proxied)
+        return answer(host, port, &reach, NULL);
+    return check_addresses(policy, host, port, &reach);
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -27,8 +27,7 @@ WALLS = {
               ("sandbox/network/policy.c", "(rule == NULL && (policy->mode != NETWORK_ON || port == PORT_SMTP))", "(false)")),
     "addresses": (("sandbox/network/policy.c", "    switch (address_kind(address)) {\n",
                    "    return admitted(NULL);\n    switch (address_kind(address)) {\n"),),
-    "own addresses": (("sandbox/network/broker/dial.c", "!verdict.by_address && dial_is_own(", "false && dial_is_own("),
-                      ("sandbox/network/broker/ping.c", "!verdict.by_address && dial_is_own(", "false && dial_is_own(")),
+    "own addresses": (("sandbox/network/reach.c", "!reach.verdict.by_address && is_own(", "false && is_own("),),
     "first bytes": (("sandbox/network/broker/relay.c", "if (from == INNER && stream->name.is_checked) {", "if (false) {"),),
 }
 NAMES, ADDRESSES, OWN, FIRST_BYTES = (("names",), ("addresses",), ("addresses", "own addresses"), ("first bytes",))

@@ -127,6 +127,25 @@ CHECKS = (
     (("--network", "on"), "10.0.0.5:22", 1, "no: 10.0.0.5:22 is no address of the public internet"),
     (("--network", "on", "--deny-host", "*.org"), "api.example.org", 1, "(rule *.org)"),
     (("--allow-host", "10.0.0.0/8:*"), "10.0.0.5:22", 0, "yes: 10.0.0.5:22 (rule 10.0.0.0/8:*)"),
+    (("--allow-host", "127.0.0.1:8080"), "127.0.0.1:8080", 1, "no: 127.0.0.1:8080 is this computer itself"),
+    (("--allow-host", "0.0.0.0/0:*"), "0.0.0.0:80", 1, "no: 0.0.0.0:80 is this computer itself"),
+    (("--allow-host", "0.0.0.0/0:*"), "224.0.0.251:80", 1, "no: 224.0.0.251:80 is no address of the public internet"),
+    (("--allow-host", "0.0.0.0/0:*"), "198.19.0.1:80", 1, "no: 198.19.0.1:80 is no address of the public internet"),
+    (("--network", "on"), "151.101.7.7:80", 1, "no: 151.101.7.7:80 is this computer itself"),
+    (("--allow-host", "151.101.7.7:80"), "151.101.7.7:80", 0, "yes: 151.101.7.7:80 (rule 151.101.7.7:80)"),
+    (("--network", "on"), "own.example.org", 1, "no: own.example.org:443 at 151.101.7.7 is this computer itself"),
+    (("--allow-host", "loop.example.org,127.0.0.1"), "loop.example.org:80", 0, "yes: loop.example.org:80 at 127.0.0.1 (rule 127.0.0.1)"),
+    (("--network", "on"), "[2606:4700::1]:443", 1, "no: 2606:4700::1:443 is an address of IPv6"),
+    (("--network", "on"), "[::ffff:10.0.0.5]:443", 1, "no: 10.0.0.5:443 is no address"),
+    (("--network", "on"), "six.example.org", 0, "yes: six.example.org:443 at 2606:4700::2"),
+    (("--network", "on"), "both.example.org", 1, "no: both.example.org:443 at 10.0.0.6"),
+    (("--network", "on"), "8.8.8.8:53", 1, "no: 8.8.8.8:53 is the DNS of the sandbox"),
+    (("--network", "on"), "sandbox", 1, "no: sandbox:443 leads to this computer itself"),
+    (("--network", "on"), "unknown.example.org", 0, "it has no address now"),
+    (("--network", "on"), "1.0.0.10.in-addr.arpa", 1, "no: 1.0.0.10.in-addr.arpa:443 leads to no address of the public"),
+    (("--network", "on", "--deny-host", "denied.example.com"), "twice.example.com", 1, "(rule denied.example.com)"),
+    (("--network", "on", "--network-proxy", "http://93.184.1.1:3128"), "a.inside.example", 0, "yes: a.inside.example:443 through the proxy"),
+    (("--network", "on", "--network-proxy", "http://93.184.1.1:3128"), "private.example.org", 0, "yes: private.example.org:443 through the proxy"),
     (("--map-host", "a.internal:80=127.0.0.1:8080"), "a.internal:80", 0, "yes: a.internal:80 (rule a.internal:80=127.0.0.1:8080)"),
     (("--network", "on"), "nowhere.example.org", 0, "it has no address now"),
     ((), "api.example.org", 1, "no: snippets have no network"),
@@ -139,6 +158,27 @@ CHECKS = (
 def test_network_check_says_yes_or_no_and_why(run, options, host, status, text):
     done = run("network", "check", *options, host)
     assert done.returncode == status and text in (done.stdout + done.stderr).decode()
+
+
+SEVERAL = ("--allow-host", "0.0.0.0/0:80,[::/0]:80,loop.example.org,own.example.org,private.example.org,www.example.org:22")
+AGREEING = {
+    ("--network", "on", "--deny-host", "denied.example.com,half.example.com:80"): (
+        "api.example.org:80", "93.184.1.1:80", "10.0.0.5:80", "private.example.org:80", "own.example.org:80", "151.101.7.7:80",
+        "127.0.0.1:80", "0.0.0.0:80", "198.19.0.1:80", "alias.example.com:80", "half-alias.example.com:80", "half-alias.example.com:443",
+        "mixed.example.org:80", "both.example.org:80", "unknown.example.org:80", "api.example.org:25", "loop.example.org:80"),
+    SEVERAL: ("127.0.0.1:80", "0.0.0.0:80", "198.19.0.1:80", "198.19.0.2:80", "224.0.0.251:80", "255.255.255.255:80", "151.101.7.7:80",
+              "192.168.77.2:80", "10.0.0.5:80", "10.0.0.5:22", "loop.example.org:80", "own.example.org:80", "private.example.org:80",
+              "www.example.org:22", "www.example.org:80", "api.example.org:80", "sandbox:80"),
+}
+
+
+@pytest.mark.parametrize("options", AGREEING, ids=lambda options: options[-1])
+def test_network_check_says_what_a_run_does(run, probe, options):
+    hosts = AGREEING[options]
+    probes = [["connect", host.partition(":")[0], int(host.partition(":")[2])] for host in hosts]
+    outcomes = dict(zip(hosts, (outcome == "ok" for outcome in probe(probes, *options)[0])))
+    checks = {host: run("network", "check", *options, host) for host in hosts}
+    assert {host: done.returncode == 0 and b"no address now" not in done.stdout for host, done in checks.items()} == outcomes
 
 
 WRONG = (

@@ -65,6 +65,23 @@ static void gives_a_synthetic_address_for_ipv6_and_for_names_led_elsewhere(void 
     assert_int_equal(first->given_count, 0);
 }
 
+static void gives_a_synthetic_address_for_the_addresses_of_a_jail(void **state)
+{
+    (void)state;
+    OWNED(name_table_release) struct name_table table = {0};
+    static const char *const addresses[] = {"127.0.0.1",   "127.1.2.3",      "0.0.0.0",
+                                            "224.0.0.251", "198.18.0.2",     "198.19.0.1",
+                                            "198.19.0.2",  "198.18.255.255", "255.255.255.255"};
+    for (size_t i = 0; i < ARRAY_LENGTH(addresses); i++) {
+        const struct address address = address_of(addresses[i]);
+        struct name *name = name_table_get(&table, addresses[i]);
+        assert_int_equal(name_table_set(&table, name, &address, 1, false), 0);
+        assert_int_equal(name->given_count, 1);
+        assert_ptr_equal(name_table_find(&table, name->synthetic), name);
+        assert_int_equal(name->given[0], name->synthetic);
+    }
+}
+
 static void has_a_bound(void **state)
 {
     (void)state;
@@ -84,6 +101,7 @@ int main(void)
         cmocka_unit_test(leads_from_addresses_back_to_names),
         cmocka_unit_test(gives_a_synthetic_address_for_a_shared_one),
         cmocka_unit_test(gives_a_synthetic_address_for_ipv6_and_for_names_led_elsewhere),
+        cmocka_unit_test(gives_a_synthetic_address_for_the_addresses_of_a_jail),
         cmocka_unit_test(has_a_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,11 +95,6 @@ void ping_ready(struct loop_watch *watch, uint32_t events);
 void ping_release(struct jail *jail);
 
 /* dial.c: SYNs, and connections to the outside. */
-/*
- * Whether the address is one of this machine: then a packet to it would have it as its source, too. True if
- * that cannot be found out.
- */
-bool dial_is_own(const struct address *address, uint16_t port);
 void syn_ready(struct loop_watch *watch, uint32_t events);
 void dial_release(struct jail *jail);
 /* A listener has accepted the client. */

@@ -5,6 +5,7 @@
 #include "sandbox/network/broker/proxy_talk.h"
 #include "sandbox/network/broker/segment.h"
 #include "sandbox/network/broker/sockets.h"
+#include "sandbox/network/reach.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -278,34 +279,14 @@ static bool has_room(struct jail *jail)
            broker->stream_count < broker->stream_max;
 }
 
-bool dial_is_own(const struct address *address, uint16_t port)
-{
-    struct sockaddr_storage to;
-    struct sockaddr_storage from;
-    struct address source;
-    socklen_t size = address_to_socket(address, port, &to);
-    OWNED_FD int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return true;
-    if (connect(fd, (struct sockaddr *)&to, size) < 0)
-        return false; /* no way leads there, and so none to this machine */
-    size = sizeof(from);
-    return getsockname(fd, (struct sockaddr *)&from, &size) < 0 ||
-           !address_from_socket((struct sockaddr *)&from, &source) ||
-           address_is_same(&source, address);
-}
-
 /* Adds the address, if it may be dialled. */
 static enum refusal add_address(struct dial *dial, const struct address *address, bool by_name)
 {
     const struct policy *policy = &dial->jail->broker->policy;
-    const struct policy_verdict verdict =
-        policy_judge_address(policy, by_name, address, dial->port);
-    if (verdict.refusal != REFUSAL_NONE)
-        return verdict.refusal;
-    dial->is_proxied = !by_name && policy_is_proxied(policy, "", address);
-    if (!dial->is_proxied && !verdict.by_address && dial_is_own(address, dial->port))
-        return REFUSAL_HOST_ITSELF;
+    const struct reach reach = reach_judge_address(policy, by_name, address, dial->port);
+    if (reach.verdict.refusal != REFUSAL_NONE)
+        return reach.verdict.refusal;
+    dial->is_proxied = reach.is_proxied;
     dial->addresses[dial->address_count++] = *address;
     return REFUSAL_NONE;
 }
@@ -315,16 +296,15 @@ static enum refusal add_named(struct dial *dial, const struct name *name)
 {
     const struct policy *policy = &dial->jail->broker->policy;
     const struct segment *segment = &dial->segment;
-    const struct policy_verdict verdict = policy_judge_host(policy, name->text, dial->port);
-    if (verdict.refusal != REFUSAL_NONE)
-        return verdict.refusal;
-    const struct policy_rule *map = policy_find_map(policy, name->text, dial->port);
-    if (map != NULL) {
-        dial->addresses[dial->address_count++] = map->prefix;
-        dial->port = map->to_port;
+    const struct reach reach = reach_judge_host(policy, name->text, dial->port);
+    if (reach.verdict.refusal != REFUSAL_NONE)
+        return reach.verdict.refusal;
+    if (reach.map != NULL) {
+        dial->addresses[dial->address_count++] = reach.map->prefix;
+        dial->port = reach.map->to_port;
         return REFUSAL_NONE;
     }
-    dial->is_proxied = policy_is_proxied(policy, name->text, NULL);
+    dial->is_proxied = reach.is_proxied;
     if (dial->is_proxied)
         return REFUSAL_NONE;
     if (policy_ports_have(&name->denied, dial->port))

@@ -1,11 +1,15 @@
 #include "sandbox/network/broker/name_table.h"
 
+#include "sandbox/network/reach.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SYNTHETIC_FIRST UINT32_C(0xc6120002) /* 198.18.0.2 */
+#define SYNTHETIC_BITS                                                                             \
+    UINT32_C(0xfffe0000)  /* of 198.18.0.0/15, with the addresses of the jail itself */
 /* A name may change its addresses with each answer. */
 #define GIVEN_MAX (4 * JAIL_NAMES_MAX)
 
@@ -103,6 +107,13 @@ static int give_synthetic(struct name_table *names, struct name *name)
     return 0;
 }
 
+/* Whether a program that connects to the address itself is led to it. */
+static bool can_be_given(const struct address *address)
+{
+    return !reach_stays_inside(address) &&
+           (ntohl(address_ipv4(address)) & SYNTHETIC_BITS) != (SYNTHETIC_FIRST & SYNTHETIC_BITS);
+}
+
 int name_table_set(struct name_table *names, struct name *name, const struct address *addresses,
                    size_t count, bool always_synthetic)
 {
@@ -111,7 +122,7 @@ int name_table_set(struct name_table *names, struct name *name, const struct add
         memcpy(name->addresses, addresses, name->address_count * sizeof(addresses[0]));
     name->given_count = 0;
     for (size_t i = 0; i < name->address_count && !always_synthetic; i++) {
-        if (!address_is_ipv4(&addresses[i]))
+        if (!can_be_given(&addresses[i]))
             continue;
         uint32_t ipv4 = address_ipv4(&addresses[i]);
         int r = give(names, name, ipv4);

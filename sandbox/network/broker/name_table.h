@@ -2,7 +2,7 @@
  * The names that one jail has asked for, and the addresses that it was given for them.
  *
  * An address given out leads back to its name. Where it cannot be the true one, because another name of
- * this jail has it or there is no IPv4 address, a synthetic one of 198.18.0.0/16 stands for the name.
+ * this jail has it, it is the jail's own or there is no IPv4 address, a synthetic one of 198.18.0.0/16 stands for the name.
  *
  * Side: the broker.
  */

@@ -4,6 +4,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/network/broker/echo.h"
 #include "sandbox/network/link.h"
+#include "sandbox/network/reach.h"
 
 #include <arpa/inet.h>
 #include <netinet/ip_icmp.h>
@@ -111,11 +112,7 @@ static enum refusal decide(const struct jail *jail, uint32_t destination, char h
     }
     if (jail->moved_bytes >= policy->byte_limit)
         return REFUSAL_LIMIT;
-    const struct policy_verdict verdict =
-        policy_judge_address(policy, name != NULL, ret_address, 0);
-    if (verdict.refusal == REFUSAL_NONE && !verdict.by_address && dial_is_own(ret_address, 1))
-        return REFUSAL_HOST_ITSELF;
-    return verdict.refusal;
+    return reach_judge_address(policy, name != NULL, ret_address, 0).verdict.refusal;
 }
 
 /* A socket whose echo requests go to that address alone. Negative: there is no way to it. */

@@ -180,6 +180,8 @@ static int open_mount(const struct mount *mount, const struct mount_fence *fence
         r = check_project(folder, fence, fault);
     if (r < 0)
         return r;
+    if (mount->mode == FOLDER_WRITABLE && folder_check_writable(folder, fault) < 0)
+        return -EPERM;
     folder->mode = mount->mode;
     folder->place_is_given = mount->place != NULL;
     folder->place = strdup(mount->place != NULL ? mount->place : folder->path);

@@ -178,7 +178,7 @@ WRITABLE_FOLDER = {
     "replace a protected file": Attempt('os.rename("/rw/data", "/rw/.envrc")', "EBUSY", PROTECTED),
     "link a protected file": Attempt('os.link("/rw/.envrc", "/rw/mine")', "EXDEV", PROTECTED),
     "make a hook": Attempt('write("/rw/.git/hooks/pre-commit", b"", os.O_WRONLY | os.O_CREAT)', "EROFS", PROTECTED),
-    "rename the directory of a hook": Attempt('os.rename("/rw/.git/hooks", "/rw/.git/mine")', "EBUSY", PROTECTED),
+    "rename the directory of a hook": Attempt('os.rename("/rw/.git/hooks", "/rw/.git/mine")', "EROFS", PROTECTED),
     "rename the directory above": Attempt('os.rename("/rw/.git", "/rw/mine")', "EBUSY", PROTECTED),
     "make a hook executable": Attempt('os.chmod("/rw/.git/hooks", 0o777)', "EROFS", PROTECTED),
 }

@@ -31,26 +31,30 @@ static const struct {
     {"plain/a", CARE_NONE},
     {"plain/config", CARE_NONE},
     {"plain/hooks/", CARE_NONE},
-    {".git/", CARE_PIN},
+    {".git/", CARE_PROTECT},
     {".git/HEAD", CARE_NONE},
-    {".git/config", CARE_PROTECT},
-    {".git/config.worktree", CARE_PROTECT},
-    {".git/info/", CARE_PROTECT},
-    {".git/info/attributes", CARE_NONE},
-    {".git/hooks/", CARE_PROTECT},
+    {".git/config", CARE_NONE},
+    {".git/hooks/", CARE_NONE},
     {".git/hooks/pre-commit", CARE_NONE},
     {".git/hooks/|fifo", CARE_HIDE},
-    {".git/refs/", CARE_NONE},
-    {".git/refs/config", CARE_NONE},
-    {".git/modules/", CARE_PIN},
+    {".git/modules/", CARE_NONE},
     {".git/modules/a/", CARE_NONE},
-    {".git/modules/a/b/", CARE_NONE},
-    {".git/modules/a/b/config", CARE_PROTECT},
-    {".git/modules/a/b/hooks/", CARE_PROTECT},
-    {"sub/", CARE_NONE},
+    {".git/modules/a/config", CARE_NONE},
+    {"bare/", CARE_PROTECT},
+    {"bare/HEAD", CARE_NONE},
+    {"bare/objects/", CARE_NONE},
+    {"bare/refs/", CARE_NONE},
+    {"tree/", CARE_PROTECT},
+    {"tree/HEAD", CARE_NONE},
+    {"tree/commondir", CARE_NONE},
+    {"data/", CARE_NONE},
+    {"data/HEAD", CARE_NONE},
+    {"data/refs/", CARE_NONE},
+    {"sub/", CARE_PIN}, /* of a repository */
     {"sub/.git", CARE_PROTECT},
     {"sub/deep/", CARE_NONE},
     {"sub/deep/.envrc", CARE_PROTECT},
+    {"sub/deep/.ENVRC", CARE_PROTECT},
     {"sub/deep/.vscode/", CARE_PROTECT},
     {"sub/deep/.vscode/.vscode/", CARE_NONE},
     {".github/", CARE_PIN},
@@ -105,6 +109,13 @@ static int tree_remove(void **state)
     return system(command);
 }
 
+static int scan_one(struct folder *folder, struct folder_scan *scan, struct fault *fault)
+{
+    const struct folders folders = {folder, 1};
+    folder_scan_release(scan);
+    return folder_scan_read(&folders, scan, fault);
+}
+
 static enum folder_care care_of(const struct folder_scan *scan, const char *path)
 {
     size_t length = strlen(path);
@@ -123,7 +134,7 @@ static void each_name_gets_the_care_it_needs(void **state)
         expected += entries[i].care != CARE_NONE;
     }
     OWNED(folder_scan_release) struct folder_scan scan = {0};
-    assert_int_equal(folder_scan_read(*state, &scan, NULL), 0);
+    assert_int_equal(scan_one(*state, &scan, NULL), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(entries); i++)
         if (care_of(&scan, entries[i].path) != entries[i].care)
             fail_msg("%s: %d", entries[i].path, care_of(&scan, entries[i].path));
@@ -132,6 +143,74 @@ static void each_name_gets_the_care_it_needs(void **state)
     for (size_t i = 0; i < scan.count; i++)
         for (size_t j = i + 1; j < scan.count; j++)
             assert_false(path_is_below(scan.list[i].path, scan.list[j].path));
+}
+
+static void make_link(const char *name, const char *target)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void fill(const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s/%s", root, name);
+    OWNED_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+static void what_protected_names_lead_to_is_protected(void **state)
+{
+    static const struct {
+        const char *path;
+        enum folder_care care;
+    } expected[] = {
+        {".husky", CARE_PROTECT}, {"a", CARE_PROTECT},         {"b", CARE_PIN},
+        {"b/c", CARE_PROTECT},    {"b/d", CARE_PIN},           {".git", CARE_PROTECT},
+        {"git", CARE_PROTECT},    {"git/deep", CARE_NONE},     {"common", CARE_PROTECT},
+        {"hooks", CARE_PROTECT},  {"more", CARE_PROTECT},      {".envrc", CARE_PROTECT},
+        {"same", CARE_PROTECT},   {".mcp.json", CARE_PROTECT},
+    };
+    static const char *const made[] = {"b/",        "b/c/",    "b/d/",   "git/",
+                                       "git/deep/", "common/", "hooks/", "same"};
+    for (size_t i = 0; i < ARRAY_LENGTH(made); i++)
+        make(made[i]);
+    make_link(".husky", "a");
+    make_link("a", "b/d/.././c");
+    make_link(".mcp.json", "absent");
+    make_link("b/c/round", "round");
+    fill(".git", "gitdir: git\n");
+    fill("git/commondir", "../common\n");
+    fill("common/config", "[include]\npath = ../more\n");
+    fill("more", "[core]\nhooksPath = ../hooks\n[include]\npath = ../more\n");
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    snprintf(from, sizeof(from), "%s/same", root);
+    snprintf(to, sizeof(to), "%s/.envrc", root);
+    assert_int_equal(link(from, to), 0);
+    OWNED(folder_scan_release) struct folder_scan scan = {0};
+    assert_int_equal(scan_one(*state, &scan, NULL), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
+        if (care_of(&scan, expected[i].path) != expected[i].care)
+            fail_msg("%s: %d", expected[i].path, care_of(&scan, expected[i].path));
+    assert_int_equal(scan.count, ARRAY_LENGTH(expected) - 1);
+}
+
+static void folder_that_would_be_protected_as_a_whole_is_refused(void **state)
+{
+    static const char *const targets[] = {".", "..", "/", "sub/.."};
+    const struct folders folders = {*state, 1};
+    make("sub/");
+    for (size_t i = 0; i < ARRAY_LENGTH(targets); i++) {
+        OWNED(folder_guard_release) struct folder_guard guard = {.folders = &folders};
+        struct jail_plan plan = {0};
+        char path[96];
+        make_link(".husky", targets[i]);
+        assert_int_equal(folder_guard_open(&guard, &plan, NULL), -EPERM);
+        snprintf(path, sizeof(path), "%s/.husky", root);
+        assert_int_equal(unlink(path), 0);
+    }
 }
 
 static void too_many_parts_and_levels_are_refused(void **state)
@@ -143,7 +222,7 @@ static void too_many_parts_and_levels_are_refused(void **state)
     }
     struct fault fault = {0};
     OWNED(folder_scan_release) struct folder_scan scan = {0};
-    assert_int_equal(folder_scan_read(*state, &scan, &fault), -E2BIG);
+    assert_int_equal(scan_one(*state, &scan, &fault), -E2BIG);
     assert_non_null(strstr(fault.text, "levels"));
     char command[128];
     snprintf(command, sizeof(command), "rm -r %s/d", root);
@@ -153,7 +232,7 @@ static void too_many_parts_and_levels_are_refused(void **state)
         make(name);
     }
     fault = (struct fault){0};
-    assert_int_equal(folder_scan_read(*state, &scan, &fault), -E2BIG);
+    assert_int_equal(scan_one(*state, &scan, &fault), -E2BIG);
     assert_non_null(strstr(fault.text, "use the mode overlay"));
 }
 
@@ -168,7 +247,7 @@ static void own_directory_that_cannot_be_read_is_refused(void **state)
     OWNED(folder_scan_release) struct folder_scan scan = {0};
     /* Root reads every directory, but not with the file system id of another: setfsuid(2). */
     setfsuid(geteuid() == 0 ? NOBODY : geteuid());
-    int r = folder_scan_read(*state, &scan, &fault);
+    int r = scan_one(*state, &scan, &fault);
     setfsuid(geteuid());
     assert_int_equal(r, -EACCES);
     assert_non_null(strstr(fault.text, "closed"));
@@ -239,6 +318,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_name_gets_the_care_it_needs),
+        TEST(what_protected_names_lead_to_is_protected),
+        TEST(folder_that_would_be_protected_as_a_whole_is_refused),
         TEST(too_many_parts_and_levels_are_refused),
         TEST(own_directory_that_cannot_be_read_is_refused),
         TEST(folder_that_was_replaced_is_refused),

@@ -2,6 +2,8 @@
 
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/folders/git_files.h"
+#include "sandbox/jail/folders/protected_names.h"
 #include "sandbox/jail/host_fence.h"
 #include "sandbox/jail/run_paths.h"
 #include "sandbox/limits/limits.h"
@@ -10,6 +12,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #define ANOTHER_PLACE "give the folder another place in the sandbox with --mount FOLDER@/PATH"
@@ -130,5 +133,36 @@ int folder_check_place(const struct folder *folder, struct fault *fault)
             return fault_set(fault, EINVAL,
                              "%s in the sandbox belongs to the system there: " ANOTHER_PLACE,
                              place);
+    return 0;
+}
+
+/* Whether the directory is one of git's own, or in one. */
+static bool is_in_git(const char *path)
+{
+    char above[PATH_MAX];
+    snprintf(above, sizeof(above), "%s", path);
+    for (char *slash = above + strlen(above); slash != NULL; slash = strrchr(above, '/')) {
+        *slash = '\0';
+        const char *name = strrchr(above, '/');
+        OWNED_FD int fd = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if ((name != NULL && strcasecmp(name, "/.git") == 0) || (fd >= 0 && git_directory_is(fd)))
+            return true;
+    }
+    return false;
+}
+
+int folder_check_writable(const struct folder *folder, struct fault *fault)
+{
+    const char *name = strrchr(folder->path, '/');
+    if (is_in_git(folder->path))
+        return fault_set(fault, EPERM,
+                         "%s cannot be mounted as rw: it belongs to a git repository, from which "
+                         "git takes commands; mount the work tree, or use the mode overlay",
+                         folder->path);
+    if (name != NULL && protected_names_have(name + 1))
+        return fault_set(fault, EPERM,
+                         "%s cannot be mounted as rw: other programs take commands from it; mount "
+                         "another folder, or use the mode overlay",
+                         folder->path);
     return 0;
 }

@@ -45,6 +45,12 @@ int folder_open(const char *path, struct folder *folder, struct fault *fault);
  */
 int folder_check_place(const struct folder *folder, struct fault *fault);
 
+/*
+ * Checks that snippets may be given the folder to write to: what other programs take commands from is not
+ * all of it. 0, or -EPERM with a fault.
+ */
+int folder_check_writable(const struct folder *folder, struct fault *fault);
+
 /* Whether the place is in a writable directory of the jail. */
 bool folder_is_in_scratch(const char *place);
 

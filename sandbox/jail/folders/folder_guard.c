@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static bool is_guarded(const struct folder_guard *guard, size_t i)
-{
-    return guard->folders->list[i].mode == FOLDER_WRITABLE;
-}
-
 /* The jail looks again; a prewarmed one has the folder that was there when it was made. */
 static int check_identity(const struct folder *folder, struct fault *fault)
 {
@@ -44,20 +39,38 @@ static int plan_parts(struct folder_guard *guard, size_t count, struct jail_plan
     return 0;
 }
 
+/* Of no folder may all have to be protected: mounts cannot do that. */
+static int check_whole(const struct folder_guard *guard, struct fault *fault)
+{
+    for (size_t i = 0; i < guard->folders->count; i++) {
+        if (guard->scans[i].count == 0 || guard->scans[i].list[0].path[0] != '\0')
+            continue;
+        fault_identify(fault, "open_folders");
+        return fault_set(fault, EPERM,
+                         "%s cannot be mounted as rw: it is a git repository without a work tree, "
+                         "or a protected name in it leads to the whole folder; look at it, or use "
+                         "the mode overlay",
+                         guard->folders->list[i].path);
+    }
+    return 0;
+}
+
 int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct fault *fault)
 {
     if (guard->folders == NULL)
         return 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < guard->folders->count; i++)
+        r = check_identity(&guard->folders->list[i], fault);
+    if (r == 0)
+        r = folder_scan_read(guard->folders, guard->scans, fault);
+    if (r == 0)
+        r = check_whole(guard, fault);
+    if (r < 0)
+        return r;
     size_t count = 0;
-    for (size_t i = 0; i < guard->folders->count; i++) {
-        const struct folder *folder = &guard->folders->list[i];
-        int r = check_identity(folder, fault);
-        if (r == 0 && is_guarded(guard, i))
-            r = folder_scan_read(folder, &guard->scans[i], fault);
-        if (r < 0)
-            return r;
+    for (size_t i = 0; i < guard->folders->count; i++)
         count += guard->scans[i].count;
-    }
     if (plan_parts(guard, count, plan) < 0)
         return fault_set(fault, ENOMEM, "out of memory for folders");
     return 0;
@@ -72,19 +85,25 @@ static void add_change(struct folder_changes *changes, const char *place, const 
         changes->more++;
 }
 
+static void compare(const struct folder_guard *guard, size_t i, const struct folder_scan *after,
+                    struct folder_changes *changes)
+{
+    for (size_t j = 0; j < after->count; j++)
+        if (after->list[j].care == CARE_PROTECT &&
+            !folder_scan_has(&guard->scans[i], &after->list[j]))
+            add_change(changes, guard->folders->list[i].place, after->list[j].path);
+}
+
 void folder_guard_compare(const struct folder_guard *guard, struct folder_changes *ret_changes)
 {
-    for (size_t i = 0; guard->folders != NULL && i < guard->folders->count; i++) {
-        OWNED(folder_scan_release) struct folder_scan after = {0};
-        if (!is_guarded(guard, i))
-            continue;
-        const struct folder *folder = &guard->folders->list[i];
-        if (folder_scan_read(folder, &after, NULL) < 0)
-            ret_changes->is_unknown = true;
-        for (size_t j = 0; j < after.count; j++)
-            if (after.list[j].care == CARE_PROTECT &&
-                !folder_scan_has(&guard->scans[i], &after.list[j]))
-                add_change(ret_changes, folder->place, after.list[j].path);
+    if (guard->folders == NULL || !folders_have(guard->folders, FOLDER_WRITABLE))
+        return;
+    struct folder_scan after[FOLDERS_MAX] = {0};
+    if (folder_scan_read(guard->folders, after, NULL) < 0)
+        ret_changes->is_unknown = true;
+    for (size_t i = 0; i < guard->folders->count; i++) {
+        compare(guard, i, &after[i], ret_changes);
+        folder_scan_release(&after[i]);
     }
 }
 

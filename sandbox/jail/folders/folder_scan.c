@@ -3,151 +3,20 @@
 #include "sandbox/base/directory.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/folders/folder_parts.h"
+#include "sandbox/jail/folders/folder_walk.h"
+#include "sandbox/jail/folders/git_files.h"
 #include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <strings.h>
 
-/* Where a directory is, which decides about the names in it. */
-enum region {
-    REGION_PLAIN,
-    REGION_GIT,     /* a .git directory */
-    REGION_MODULES, /* below its modules: git directories of submodules, at any depth */
-    REGION_GIT_DATA, /* elsewhere in it */
-    REGION_GITHUB,  /* a .github directory */
-    REGION_PROTECTED,
-};
-
-/*
- * Settings of tools that run programs named in them when the folder is opened or entered, and hooks.
- * SECURITY.md has the list for people.
- */
-static const char *const protected_names[] = {
-    ".husky",        ".mcp.json",     ".envrc",       ".claude",  ".codex", ".gemini",
-    ".opencode",     "opencode.json", ".cursor",      ".vscode",  ".idea",  ".bashrc",
-    ".bash_profile", ".bash_login",   ".bash_logout", ".profile", ".zshrc", ".zshenv",
-    ".zprofile",     ".zlogin",       ".zlogout",     ".kshrc",   ".cshrc", ".tcshrc",
-    ".login",        "config.fish",
-};
-
-/* gitrepository-layout(5): each can name programs that git runs. */
-static const char *const git_names[] = {"hooks", "config", "config.worktree", "info"};
-
-struct walk {
-    const struct folder *folder;
-    struct folder_scan *scan;
-    struct fault *fault;
-};
-
-/* A directory being read; the path is that of its entries, up to their names. */
-struct level {
-    int fd;
-    char *path; /* PATH_MAX bytes, shared by all levels */
-    size_t length;
-    enum region region;
-    unsigned depth;
-};
-
-void folder_scan_release(struct folder_scan *scan)
+static void walk_release(struct walk *walk)
 {
-    for (size_t i = 0; i < scan->count; i++)
-        free(scan->list[i].path);
-    free(scan->list);
-    *scan = (struct folder_scan){0};
-}
-
-static bool is_one_of(const char *name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-static int refuse(const struct walk *walk, const char *what, int limit)
-{
-    return fault_set(walk->fault, E2BIG,
-                     "%s has more than %d %s, too many for the mode rw, which looks at each before "
-                     "every run: mount a smaller folder, or use the mode overlay",
-                     walk->folder->path, limit, what);
-}
-
-/* What is not seen cannot be protected. */
-static int refuse_to_read(const struct walk *walk, int error, const char *path)
-{
-    return fault_set(walk->fault, error,
-                     "cannot look at %s/%s, which the mode rw does before every run: %s",
-                     walk->folder->path, path, strerror(error));
-}
-
-static int add_part(struct walk *walk, const char *path, const struct stat *about,
-                    enum folder_care care)
-{
-    struct folder_scan *scan = walk->scan;
-    if (scan->count == FOLDER_PARTS_MAX)
-        return refuse(walk, "protected files, sockets and named pipes", FOLDER_PARTS_MAX);
-    struct folder_part *grown = reallocarray(scan->list, scan->count + 1, sizeof(*scan->list));
-    if (grown == NULL)
-        return fault_set(walk->fault, ENOMEM, "out of memory for a folder");
-    scan->list = grown;
-    char *copy = strdup(path);
-    if (copy == NULL)
-        return fault_set(walk->fault, ENOMEM, "out of memory for a folder");
-    scan->list[scan->count++] = (struct folder_part){
-        .path = copy, .care = care, .device = about->st_dev, .inode = about->st_ino};
-    return 0;
-}
-
-/* The region of a directory of this name; *ret_care: what it needs itself. */
-static enum region enter(enum region region, const char *name, enum folder_care *ret_care)
-{
-    *ret_care = CARE_NONE;
-    switch (region) {
-    case REGION_PLAIN:
-        if (strcmp(name, ".git") == 0 || strcmp(name, ".github") == 0) {
-            *ret_care = CARE_PIN;
-            return name[4] == '\0' ? REGION_GIT : REGION_GITHUB;
-        }
-        if (!is_one_of(name, protected_names, ARRAY_LENGTH(protected_names)))
-            return REGION_PLAIN;
-        break;
-    case REGION_GIT:
-        if (strcmp(name, "modules") == 0 || strcmp(name, "worktrees") == 0) {
-            *ret_care = CARE_PIN;
-            return REGION_MODULES;
-        }
-        if (!is_one_of(name, git_names, ARRAY_LENGTH(git_names)))
-            return REGION_GIT_DATA;
-        break;
-    case REGION_MODULES:
-        if (!is_one_of(name, git_names, ARRAY_LENGTH(git_names)))
-            return REGION_MODULES;
-        break;
-    case REGION_GITHUB:
-        if (strcmp(name, "hooks") != 0)
-            return REGION_PLAIN;
-        break;
-    case REGION_GIT_DATA:
-    case REGION_PROTECTED:
-        return region;
-    }
-    *ret_care = CARE_PROTECT;
-    return REGION_PROTECTED;
-}
-
-/* Of a file that is no directory. */
-static enum folder_care care_of_file(enum region region, const char *name, mode_t mode)
-{
-    enum folder_care care;
-    if (S_ISSOCK(mode) || S_ISFIFO(mode))
-        return CARE_HIDE;
-    if (region == REGION_PLAIN && strcmp(name, ".git") == 0)
-        return CARE_PROTECT;
-    enter(region, name, &care);
-    return care == CARE_PROTECT ? CARE_PROTECT : CARE_NONE;
+    file_links_release(&walk->links);
 }
 
 static int read_level(struct walk *walk, const struct level *level);
@@ -161,60 +30,115 @@ static int open_level(struct walk *walk, const struct level *level, const char *
     if (*ret_fd >= 0 || *ret_fd == -ENOENT || *ret_fd == -EXDEV ||
         (*ret_fd == -EACCES && about->st_uid != geteuid()))
         return 0;
-    return refuse_to_read(walk, -*ret_fd, level->path);
+    return walk_refuse_to_read(walk, -*ret_fd, level->path);
+}
+
+/* Opens the directory of this name as the level below; its fd is -1 if there is nothing to see. */
+static int enter_level(struct walk *walk, const struct level *level, const char *name,
+                       const struct stat *about, struct level *ret_below)
+{
+    *ret_below = (struct level){
+        .fd = -1,
+        .path = level->path,
+        .length = level->length + strlen(name) + 1,
+        .depth = level->depth + 1,
+    };
+    if (level->depth == FOLDER_DEPTH_MAX)
+        return walk_refuse(walk, "levels", FOLDER_DEPTH_MAX);
+    return open_level(walk, level, name, about, &ret_below->fd);
 }
 
 static int look_at_directory(struct walk *walk, const struct level *level, const char *name,
                              const struct stat *about)
 {
     enum folder_care care;
-    enum region region = enter(level->region, name, &care);
-    int r = care != CARE_NONE ? add_part(walk, level->path, about, care) : 0;
-    if (r < 0)
-        return r;
-    if (level->depth == FOLDER_DEPTH_MAX)
-        return refuse(walk, "levels", FOLDER_DEPTH_MAX);
-    struct level below = {
-        .path = level->path,
-        .length = level->length + strlen(name) + 1,
-        .region = region,
-        .depth = level->depth + 1,
-    };
-    r = open_level(walk, level, name, about, &below.fd);
-    if (r < 0 || below.fd < 0)
-        return r;
-    return read_level(walk, &below);
+    enum region region = protected_names_enter(level->region, name, &care);
+    struct level below;
+    int r = enter_level(walk, level, name, about, &below);
+    bool is_git = care == CARE_PROTECT && strcasecmp(name, ".git") == 0;
+    if (r == 0 && region != REGION_PROTECTED && below.fd >= 0 && git_directory_is(below.fd)) {
+        region = REGION_PROTECTED;
+        care = CARE_PROTECT;
+        is_git = true;
+    }
+    below.region = region;
+    if (r == 0 && is_git)
+        r = walk_pin_above(walk, level->path);
+    if (r == 0 && care != CARE_NONE)
+        r = walk_add_part(walk, walk->at, level->path, about, care);
+    if (r == 0 && care == CARE_PROTECT)
+        folder_parts_set_read(&walk->scans[walk->at], level->path);
+    if (r == 0 && below.fd >= 0)
+        return read_level(walk, &below);
+    if (below.fd >= 0)
+        close(below.fd);
+    return r;
 }
 
-static bool may_need_care(const struct level *level, const struct dirent *entry)
+static int look_at_file(struct walk *walk, const struct level *level, const char *name,
+                        const struct stat *about)
 {
-    enum folder_care care = CARE_NONE;
-    if (entry->d_type == DT_REG || entry->d_type == DT_LNK)
-        care = care_of_file(level->region, entry->d_name, S_IFREG);
-    else
-        return true;
-    return care != CARE_NONE;
+    bool leads_away = S_ISSOCK(about->st_mode) || S_ISFIFO(about->st_mode);
+    enum folder_care care = leads_away ? CARE_HIDE : protected_names_care(level->region, name);
+    int r = care != CARE_NONE ? walk_add_part(walk, walk->at, level->path, about, care) : 0;
+    if (r == 0 && care == CARE_PROTECT && strcasecmp(name, ".git") == 0)
+        r = walk_pin_above(walk, level->path);
+    if (r < 0 || leads_away || (care == CARE_NONE && level->region != REGION_PROTECTED))
+        return r;
+    r = walk_add_links(walk, about);
+    if (r == 0 && S_ISLNK(about->st_mode))
+        r = walk_follow_link(walk, level, name);
+    return r < 0 ? r : walk_follow_file(walk, level, name);
+}
+
+/* Whether a name has to be looked at: most do not, and most folders have many. */
+static bool is_of_interest(const struct level *level, const struct dirent *entry)
+{
+    return (entry->d_type != DT_REG && entry->d_type != DT_LNK) ||
+           level->region == REGION_PROTECTED ||
+           protected_names_care(level->region, entry->d_name) != CARE_NONE;
 }
 
 static int look_at(struct walk *walk, const struct level *level, const struct dirent *entry)
 {
     struct stat about;
-    size_t length = strlen(entry->d_name);
-    if (!may_need_care(level, entry))
+    if (!is_of_interest(level, entry))
         return 0;
     if (fstatat(level->fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : refuse_to_read(walk, errno, entry->d_name);
+        return errno == ENOENT ? 0 : walk_refuse_to_read(walk, errno, level->path);
+    return S_ISDIR(about.st_mode) ? look_at_directory(walk, level, entry->d_name, &about)
+                                  : look_at_file(walk, level, entry->d_name, &about);
+}
+
+/* Protects other names of protected files. */
+static int look_for_links(struct walk *walk, const struct level *level, const struct dirent *entry)
+{
+    struct stat about;
+    struct level below;
+    if (entry->d_type == DT_LNK || folder_parts_cover(&walk->scans[walk->at], level->path))
+        return 0;
+    if (fstatat(level->fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : walk_refuse_to_read(walk, errno, level->path);
+    if (S_ISREG(about.st_mode) && about.st_nlink > 1 && file_links_have(&walk->links, &about))
+        return walk_add_part(walk, walk->at, level->path, &about, CARE_PROTECT);
+    if (!S_ISDIR(about.st_mode))
+        return 0;
+    int r = enter_level(walk, level, entry->d_name, &about, &below);
+    return r < 0 || below.fd < 0 ? r : read_level(walk, &below);
+}
+
+/* level->path is that of the entry while it is looked at. */
+static int read_entry(struct walk *walk, const struct level *level, const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    if (walk->names >= FOLDER_NAMES_MAX)
+        return walk_refuse_names(walk);
+    walk->names++;
     if (level->length + length + 2 > PATH_MAX)
         return fault_set(walk->fault, ENAMETOOLONG, "%s has a path longer than %d bytes",
-                         walk->folder->path, PATH_MAX);
+                         walk_folder(walk)->path, PATH_MAX);
     memcpy(level->path + level->length, entry->d_name, length + 1);
-    int r = 0;
-    if (S_ISDIR(about.st_mode)) {
-        r = look_at_directory(walk, level, entry->d_name, &about);
-    } else {
-        enum folder_care care = care_of_file(level->region, entry->d_name, about.st_mode);
-        r = care != CARE_NONE ? add_part(walk, level->path, &about, care) : 0;
-    }
+    int r = walk->look(walk, level, entry);
     level->path[level->length] = '\0';
     return r;
 }
@@ -224,7 +148,7 @@ static int read_level(struct walk *walk, const struct level *level)
 {
     OWNED(directory_release) DIR *directory = fdopendir(level->fd);
     if (directory == NULL) {
-        int r = refuse_to_read(walk, errno, level->path);
+        int r = walk_refuse_to_read(walk, errno, level->path);
         close(level->fd);
         return r;
     }
@@ -232,42 +156,108 @@ static int read_level(struct walk *walk, const struct level *level)
         level->path[level->length - 1] = '/';
         level->path[level->length] = '\0';
     }
-    int r = 0;
     const struct dirent *entry;
     while (errno = 0, (entry = directory_next(directory)) != NULL) {
-        if (walk->scan->names++ == FOLDER_NAMES_MAX)
-            return refuse(walk, "names", FOLDER_NAMES_MAX);
-        r = look_at(walk, level, entry);
+        int r = read_entry(walk, level, entry);
         if (r < 0)
             return r;
     }
-    return errno == 0 ? 0 : refuse_to_read(walk, errno, level->path);
+    return errno == 0 ? 0 : walk_refuse_to_read(walk, errno, level->path);
 }
 
-int folder_scan_read(const struct folder *folder, struct folder_scan *ret_scan, struct fault *fault)
+/* Reads the folder at hand, from its top. */
+static int read_folder(struct walk *walk)
 {
-    OWNED(folder_scan_release) struct folder_scan scan = {0};
-    struct walk walk = {folder, &scan, fault};
     char path[PATH_MAX] = "";
     struct level top = {.path = path};
-    top.fd = open_resolved(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, RESOLVE_BENEATH);
+    top.fd = open_resolved(walk_folder(walk)->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+                           RESOLVE_BENEATH);
     if (top.fd < 0)
-        return refuse_to_read(&walk, -top.fd, path);
-    int r = read_level(&walk, &top);
-    if (r < 0)
-        return r;
-    *ret_scan = scan;
-    scan = (struct folder_scan){0};
-    return 0;
+        return walk_refuse_to_read(walk, -top.fd, path);
+    struct stat about;
+    if (walk->look == look_at && git_directory_is(top.fd) && fstat(top.fd, &about) == 0) {
+        int r = walk_add_part(walk, walk->at, "", &about, CARE_PROTECT);
+        if (r < 0) {
+            close(top.fd);
+            return r;
+        }
+    }
+    return read_level(walk, &top);
 }
 
-bool folder_scan_has(const struct folder_scan *before, const struct folder_part *part)
+/* Reads a protected directory that something led to. */
+static int read_part(struct walk *walk, const char *part)
 {
-    for (size_t i = 0; i < before->count; i++) {
-        const struct folder_part *known = &before->list[i];
-        if (known->inode == part->inode && known->device == part->device &&
-            strcmp(known->path, part->path) == 0)
-            return true;
+    char path[PATH_MAX];
+    struct level level = {.path = path, .region = REGION_PROTECTED};
+    level.fd =
+        open_resolved(walk_folder(walk)->fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                      RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+    struct stat about;
+    if (level.fd == -ENOTDIR || level.fd == -ENOENT || level.fd == -ELOOP || level.fd == -EXDEV ||
+        (level.fd == -EACCES &&
+         fstatat(walk_folder(walk)->fd, part, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+         about.st_uid != geteuid()))
+        return 0;
+    if (level.fd < 0)
+        return walk_refuse_to_read(walk, -level.fd, part);
+    level.length = strlen(part) + 1;
+    snprintf(path, sizeof(path), "%s", part);
+    for (const char *at = part; *at != '\0'; at++)
+        level.depth += *at == '/';
+    return read_level(walk, &level);
+}
+
+/* Calls `read` for each folder that snippets may change. */
+static int read_folders(struct walk *walk, int (*read)(struct walk *walk))
+{
+    int r = 0;
+    for (walk->at = 0; r == 0 && walk->at < walk->folders->count; walk->at++) {
+        walk->names = 0;
+        if (walk_folder(walk)->mode == FOLDER_WRITABLE)
+            r = read(walk);
+        if (r < 0)
+            break;
     }
+    return r;
+}
+
+/* They may lead to others, in any of the folders. */
+static int read_parts(struct walk *walk)
+{
+    struct folder_scan *scan = &walk->scans[walk->at];
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < scan->count; i++) {
+        if (scan->list[i].care != CARE_PROTECT || scan->list[i].is_read)
+            continue;
+        scan->list[i].is_read = true;
+        OWNED_MEMORY char *path = strdup(scan->list[i].path);
+        r = path == NULL ? walk_refuse_memory(walk) : path[0] != '\0' ? read_part(walk, path) : 0;
+    }
+    return r;
+}
+
+static bool has_unread(const struct walk *walk)
+{
+    for (size_t i = 0; i < walk->folders->count; i++)
+        for (size_t j = 0; j < walk->scans[i].count; j++)
+            if (walk->scans[i].list[j].care == CARE_PROTECT && !walk->scans[i].list[j].is_read)
+                return true;
     return false;
+}
+
+int folder_scan_read(const struct folders *folders, struct folder_scan *scans, struct fault *fault)
+{
+    OWNED(walk_release)
+    struct walk walk = {.folders = folders, .scans = scans, .fault = fault, .look = look_at};
+    int r = read_folders(&walk, read_folder);
+    while (r == 0 && has_unread(&walk))
+        r = read_folders(&walk, read_parts);
+    if (r == 0 && file_links_close(&walk.links)) {
+        walk.look = look_for_links;
+        r = read_folders(&walk, read_folder);
+    }
+    for (size_t i = 0; i < folders->count; i++)
+        folder_parts_close(&scans[i]);
+    return r;
 }

@@ -1,0 +1,192 @@
+#include "sandbox/jail/folders/folder_walk.h"
+
+#include "sandbox/base/owned.h"
+#include "sandbox/jail/folders/folder_parts.h"
+#include "sandbox/jail/folders/folder_trail.h"
+#include "sandbox/jail/folders/git_files.h"
+#include "sandbox/limits/limits.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define INCLUDES_MAX 10   /* as git */
+#define BYTES_PER_NAME 64 /* of a file that is read, which counts as so many names */
+
+/* Directories on the way stay in their places; a link and the end are protected, wherever they are. */
+static int protect_place(void *data, const struct trail_place *place)
+{
+    struct walk *walk = data;
+    bool is_directory = place->role == TRAIL_DIRECTORY;
+    if (folder_parts_cover(&walk->scans[place->folder], place->path) ||
+        (is_directory && place->path[0] == '\0'))
+        return 0;
+    int r = walk_add_part(walk, place->folder, place->path, place->about,
+                          is_directory ? CARE_PIN : CARE_PROTECT);
+    return r == 0 && place->role == TRAIL_END ? walk_add_links(walk, place->about) : r;
+}
+
+/* Protects what a path leads to, from a directory with an absolute path. */
+static int protect_target(struct walk *walk, const char *directory, const char *target)
+{
+    size_t left = FOLDER_NAMES_MAX - walk->names;
+    struct trail trail = {walk->folders, left, protect_place, walk};
+    int r = folder_trail_follow(&trail, directory, target);
+    walk->names = FOLDER_NAMES_MAX - trail.steps;
+    return r > 0 ? walk_refuse_names(walk) : r;
+}
+
+/* Reads a file of git. *ret_text is owned, and NULL if git cannot read it either. */
+static int read_git_file(struct walk *walk, const char *path, char **ret_text)
+{
+    OWNED_MEMORY char *text = malloc(GIT_FILE_MAX);
+    if (text == NULL)
+        return walk_refuse_memory(walk);
+    int length = git_file_read(path, text, GIT_FILE_MAX);
+    if (length == -EFBIG)
+        return fault_set(walk->fault, E2BIG,
+                         "%s has more than %d bytes, too many for the mode rw, which reads it "
+                         "before every run: use the mode overlay",
+                         path, GIT_FILE_MAX - 1);
+    if (length < 0)
+        return 0;
+    size_t cost = (size_t)length / BYTES_PER_NAME;
+    if (cost > FOLDER_NAMES_MAX - walk->names)
+        return walk_refuse_names(walk);
+    walk->names += cost;
+    *ret_text = pointer_take(&text);
+    return 0;
+}
+
+/* "~/" is the home directory; else relative to the directory. */
+static int join(char path[PATH_MAX], const char *directory, const char *value)
+{
+    const char *home = getenv("HOME");
+    if (value[0] == '~' && value[1] == '/' && home != NULL) {
+        directory = home;
+        value += 2;
+    }
+    int length = snprintf(path, PATH_MAX, "%s%s%s", value[0] == '/' ? "" : directory,
+                          value[0] == '/' ? "" : "/", value);
+    return length < PATH_MAX ? 0 : -1;
+}
+
+static void cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    *(slash != NULL ? slash : path) = '\0';
+}
+
+/* `tree`: the directory that the path of hooks is relative to. */
+static int protect_settings(struct walk *walk, const char *path, const char *tree, unsigned depth);
+
+static int protect_included(struct walk *walk, const char *path, const char *value,
+                            const char *tree, unsigned depth)
+{
+    char directory[PATH_MAX];
+    char included[PATH_MAX];
+    snprintf(directory, sizeof(directory), "%s", path);
+    cut_last(directory);
+    if (depth == INCLUDES_MAX || join(included, directory, value) < 0)
+        return 0;
+    int r = protect_target(walk, "", included);
+    return r < 0 ? r : protect_settings(walk, included, tree, depth + 1);
+}
+
+/* Hooks are relative to the tree. */
+static int protect_hooks(struct walk *walk, const char *tree, const char *hooks)
+{
+    char place[PATH_MAX];
+    return join(place, tree, hooks) < 0 ? 0 : protect_target(walk, "", place);
+}
+
+/* Protects the files and directories with commands that settings of git name. */
+static int protect_settings(struct walk *walk, const char *path, const char *tree, unsigned depth)
+{
+    OWNED_MEMORY char *text = NULL;
+    char section[GIT_SECTION_SIZE] = "";
+    char other_tree[PATH_MAX];
+    const char *hooks = NULL;
+    const char *worktree = NULL;
+    enum git_setting setting;
+    int r = read_git_file(walk, path, &text);
+    char *at = text;
+    char *value;
+    while (r == 0 && at != NULL && (value = git_settings_next(&at, section, &setting)) != NULL) {
+        if (setting == GIT_INCLUDE)
+            r = protect_included(walk, path, value, tree, depth);
+        else if (setting == GIT_WORKTREE)
+            worktree = value;
+        else
+            r = protect_hooks(walk, tree, hooks = value);
+    }
+    if (r < 0 || hooks == NULL || worktree == NULL)
+        return r;
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof(directory), "%s", path);
+    cut_last(directory);
+    return join(other_tree, directory, worktree) < 0 ? 0 : protect_hooks(walk, other_tree, hooks);
+}
+
+/* A path in the text of a file is relative to its directory. */
+static int protect_named(struct walk *walk, const char *directory, const char *path,
+                         char *(*path_in)(char *text))
+{
+    OWNED_MEMORY char *text = NULL;
+    int r = read_git_file(walk, path, &text);
+    char *target = r == 0 && text != NULL ? path_in(text) : NULL;
+    return target != NULL ? protect_target(walk, directory, target) : r;
+}
+
+int walk_follow_file(struct walk *walk, const struct level *level, const char *name)
+{
+    char path[PATH_MAX];
+    char directory[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", walk_folder(walk)->path, level->path) >=
+        sizeof(path))
+        return 0;
+    snprintf(directory, sizeof(directory), "%s", path);
+    cut_last(directory);
+    if (strcasecmp(name, ".git") == 0)
+        return protect_named(walk, directory, path, git_file_gitdir);
+    if (level->region != REGION_PROTECTED)
+        return 0;
+    if (strcasecmp(name, "commondir") == 0)
+        return protect_named(walk, directory, path, git_file_commondir);
+    if (strcasecmp(name, "config") != 0 && strcasecmp(name, "config.worktree") != 0)
+        return 0;
+    char *base = strrchr(directory, '/');
+    if (base != NULL && strcasecmp(base, "/.git") == 0)
+        *base = '\0';
+    return protect_settings(walk, path, directory, 0);
+}
+
+int walk_follow_link(struct walk *walk, const struct level *level, const char *name)
+{
+    char target[PATH_MAX];
+    char directory[PATH_MAX];
+    ssize_t length = readlinkat(level->fd, name, target, sizeof(target) - 1);
+    if (length <= 0)
+        return 0;
+    target[length] = '\0';
+    if ((size_t)snprintf(directory, sizeof(directory), "%s/%s", walk_folder(walk)->path,
+                         level->path) >= sizeof(directory))
+        return 0;
+    cut_last(directory);
+    return protect_target(walk, directory, target);
+}
+
+int walk_pin_above(struct walk *walk, const char *path)
+{
+    char above[PATH_MAX];
+    struct stat about;
+    int r = 0;
+    for (const char *slash = path; r == 0 && (slash = strchr(slash, '/')) != NULL; slash++) {
+        snprintf(above, sizeof(above), "%.*s", (int)(slash - path), path);
+        if (fstatat(walk_folder(walk)->fd, above, &about, AT_SYMLINK_NOFOLLOW) == 0)
+            r = walk_add_part(walk, walk->at, above, &about, CARE_PIN);
+    }
+    return r;
+}

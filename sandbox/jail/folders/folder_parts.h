@@ -1,0 +1,51 @@
+/*
+ * The parts of a folder that need care.
+ *
+ * Side: parent.
+ */
+#ifndef SANDBOX_JAIL_FOLDERS_FOLDER_PARTS_H
+#define SANDBOX_JAIL_FOLDERS_FOLDER_PARTS_H
+
+#include "sandbox/jail/child/folder_mode.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct folder_part {
+    char *path; /* owned; below the folder, no "." or ".."; "": the folder as a whole */
+    enum folder_care care;
+    bool is_read; /* what is in it was looked at */
+    uint64_t device, inode;
+};
+
+struct folder_scan {
+    /* Owned; sorted, each path once: a directory comes before what is in it. Nothing but what is to be
+     * hidden is in a protected one. */
+    struct folder_part *list;
+    size_t count; /* <= FOLDER_PARTS_MAX */
+};
+
+void folder_scan_release(struct folder_scan *scan);
+
+/* Adds a part, unless it has that care already. 0, 1: the scan is full; -ENOMEM. */
+int folder_parts_add(struct folder_scan *scan, const char *path, const struct stat *about,
+                     enum folder_care care);
+
+/* What is in this protected directory is being looked at. */
+void folder_parts_set_read(struct folder_scan *scan, const char *path);
+
+/* Whether the path is protected, or in a protected directory. */
+bool folder_parts_cover(const struct folder_scan *scan, const char *path);
+
+/* Sorts them as struct folder_scan says. */
+void folder_parts_close(struct folder_scan *scan);
+
+/*
+ * Whether a part that `before` protects is the same now: false for one that has appeared or was
+ * replaced since.
+ */
+bool folder_scan_has(const struct folder_scan *before, const struct folder_part *part);
+
+#endif

@@ -1,0 +1,52 @@
+#include "sandbox/jail/folders/folder_walk.h"
+
+#include "sandbox/limits/limits.h"
+
+#include <errno.h>
+#include <string.h>
+
+const struct folder *walk_folder(const struct walk *walk)
+{
+    return &walk->folders->list[walk->at];
+}
+
+int walk_refuse(const struct walk *walk, const char *what, int limit)
+{
+    return fault_set(walk->fault, E2BIG,
+                     "%s has more than %d %s, too many for the mode rw, which looks at each before "
+                     "every run: mount a smaller folder, or use the mode overlay",
+                     walk_folder(walk)->path, limit, what);
+}
+
+int walk_refuse_names(const struct walk *walk)
+{
+    return walk_refuse(walk, "names", FOLDER_NAMES_MAX);
+}
+
+int walk_refuse_memory(const struct walk *walk)
+{
+    return fault_set(walk->fault, ENOMEM, "out of memory for a folder");
+}
+
+int walk_refuse_to_read(const struct walk *walk, int error, const char *path)
+{
+    return fault_set(walk->fault, error,
+                     "cannot look at %s/%s, which the mode rw does before every run: %s",
+                     walk_folder(walk)->path, path, strerror(error));
+}
+
+int walk_add_part(struct walk *walk, size_t folder, const char *path, const struct stat *about,
+                  enum folder_care care)
+{
+    int r = folder_parts_add(&walk->scans[folder], path, about, care);
+    return r > 0   ? walk_refuse(walk, "protected files, sockets and named pipes", FOLDER_PARTS_MAX)
+           : r < 0 ? walk_refuse_memory(walk)
+                   : 0;
+}
+
+int walk_add_links(struct walk *walk, const struct stat *about)
+{
+    if (!S_ISREG(about->st_mode) || about->st_nlink == 1)
+        return 0;
+    return file_links_add(&walk->links, about) < 0 ? walk_refuse_memory(walk) : 0;
+}

@@ -1,0 +1,97 @@
+#include "sandbox/jail/folders/protected_names.h"
+
+#include "sandbox/base/owned.h"
+
+#include <stddef.h>
+#include <strings.h>
+
+/*
+ * Settings of tools that run programs named in them when the folder is opened or entered, or when their
+ * usual commands run, and hooks. The manual has the list for people.
+ *
+ * A .git is protected whole: what git may have to write there (index.lock, objects) cannot be told by
+ * mounts from what makes it run commands (commondir, hooks, config, rebase-merge).
+ */
+static const char *const protected_names[] = {
+    ".git",
+    ".githooks",
+    ".husky",
+    ".hg",
+    ".jj",
+    ".sl",
+    ".mcp.json",
+    ".envrc",
+    ".claude",
+    ".codex",
+    ".gemini",
+    ".opencode",
+    "opencode.json",
+    ".cursor",
+    ".windsurf",
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".exrc",
+    ".vimrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".dir-locals.el",
+    ".gdbinit",
+    ".lldbinit",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnpmfile.cjs",
+    ".cargo",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    ".lefthook.yml",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    "config.fish",
+};
+
+/* In any case, which some file systems do not distinguish. */
+bool protected_names_have(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(protected_names); i++)
+        if (strcasecmp(name, protected_names[i]) == 0)
+            return true;
+    return false;
+}
+
+enum region protected_names_enter(enum region region, const char *name, enum folder_care *ret_care)
+{
+    *ret_care = CARE_NONE;
+    if (region == REGION_PROTECTED)
+        return REGION_PROTECTED;
+    if (region == REGION_PLAIN && strcasecmp(name, ".github") == 0) {
+        *ret_care = CARE_PIN;
+        return REGION_GITHUB;
+    }
+    if (!protected_names_have(name) && !(region == REGION_GITHUB && strcasecmp(name, "hooks") == 0))
+        return REGION_PLAIN;
+    *ret_care = CARE_PROTECT;
+    return REGION_PROTECTED;
+}
+
+enum folder_care protected_names_care(enum region region, const char *name)
+{
+    enum folder_care care;
+    protected_names_enter(region, name, &care);
+    return care == CARE_PROTECT ? CARE_PROTECT : CARE_NONE;
+}

@@ -238,6 +238,14 @@ void run_check_limits(struct run *run)
     on_deadline(deadline);
 }
 
+static void watch_folders(struct run *run)
+{
+    const struct folders *folders = run->guard.folders;
+    for (size_t i = 0; folders != NULL && i < folders->count; i++)
+        if (folders->list[i].mode == FOLDER_WRITABLE)
+            limiter_watch_space(&run->attempt.limited.limiter, folders->list[i].fd);
+}
+
 static void run_begin(struct run *run)
 {
     struct attempt *attempt = &run->attempt;
@@ -248,6 +256,7 @@ static void run_begin(struct run *run)
         arm_deadline(run, run->template.limits.wall_ms);
     else
         loop_disarm(run->host->loop, &attempt->deadline);
+    watch_folders(run);
     limiter_begin(&attempt->limited.limiter, run->host->loop, attempt->limited.sandbox.pid);
     int r = start_stdin(run, STDIN_DESCRIPTOR, &attempt->fault);
     if (r < 0)

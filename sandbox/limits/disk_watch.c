@@ -30,6 +30,7 @@ struct watcher {
     struct disk_usage most;
     struct proc_usage jail; /* once it can be opened */
     struct statfs start; /* of the file system, when the run began */
+    struct statfs spaces[FOLDERS_MAX]; /* of the others, likewise */
     struct statfs counted; /* at the last count, which had this result: */
     struct disk_usage usage;
     int64_t counted_at; /* clock_now(); 0: never */
@@ -64,10 +65,10 @@ static uint64_t growth(uint64_t before, uint64_t now)
     return before > now ? before - now : 0;
 }
 
-static bool is_nearly_full(const struct watcher *watcher, const struct statfs *now)
+static bool is_nearly_full(const struct statfs *start, const struct statfs *now)
 {
     uint64_t block = (uint64_t)now->f_bsize;
-    uint64_t half = (uint64_t)watcher->start.f_bavail * block / 2;
+    uint64_t half = (uint64_t)start->f_bavail * block / 2;
     uint64_t reserve = half < DISK_RESERVE ? half : DISK_RESERVE;
     return (uint64_t)now->f_bavail * block < reserve;
 }
@@ -121,14 +122,30 @@ static int count(struct watcher *watcher, const struct statfs *now)
     return disk_usage_exceeds(&usage, &watcher->most);
 }
 
+/* 0; 1: a file system that the run writes to is nearly full; or a negative errno. */
+static int look_at_spaces(const struct watcher *watcher)
+{
+    struct statfs now;
+    for (size_t i = 0; i < watcher->watch->space_count; i++) {
+        if (fstatfs(watcher->watch->space_fds[i], &now) < 0)
+            return -errno;
+        if (is_nearly_full(&watcher->spaces[i], &now))
+            return 1;
+    }
+    return 0;
+}
+
 static int look(struct watcher *watcher)
 {
     struct statfs now;
+    int r = look_at_spaces(watcher);
+    if (r != 0 || watcher->watch->count == 0)
+        return r;
     if (fstatfs(watcher->watch->directory_fds[0], &now) < 0)
         return -errno;
-    if (is_nearly_full(watcher, &now))
+    if (is_nearly_full(&watcher->start, &now))
         return 1;
-    int r = enter_jail(watcher);
+    r = enter_jail(watcher);
     if (r < 0)
         return r;
     return must_count(watcher, &now) ? count(watcher, &now) : 0;
@@ -142,14 +159,27 @@ static void pause_after(int64_t taken_ns)
     nanosleep(&time, NULL);
 }
 
+static bool look_first(struct watcher *watcher)
+{
+    const struct disk_watch *watch = watcher->watch;
+    for (size_t i = 0; i < watch->space_count; i++)
+        if (fstatfs(watch->space_fds[i], &watcher->spaces[i]) < 0)
+            return false;
+    struct stat about;
+    if (watch->count == 0)
+        return true;
+    if (fstatfs(watch->directory_fds[0], &watcher->start) < 0 ||
+        fstat(watch->directory_fds[0], &about) < 0)
+        return false;
+    watcher->device = about.st_dev;
+    return true;
+}
+
 static enum disk_finding watch_until_found(struct watcher *watcher)
 {
     int64_t begin = clock_now();
-    int first = watcher->watch->directory_fds[0];
-    struct stat about;
-    if (fstatfs(first, &watcher->start) < 0 || fstat(first, &about) < 0)
+    if (!look_first(watcher))
         return DISK_UNREADABLE;
-    watcher->device = about.st_dev;
     for (;;) {
         int64_t now = clock_now();
         int r = look(watcher);
@@ -169,12 +199,14 @@ static int compare(const void *one, const void *other)
 /* All but these: an end of another run's pipe, held here, would keep that pipe open. */
 static void close_others(const struct disk_watch *watch, int answer_fd)
 {
-    int kept[DISK_DIRECTORIES_MAX + 1];
+    int kept[DISK_DIRECTORIES_MAX + FOLDERS_MAX + 1];
     unsigned next = 0;
+    size_t count = watch->count + watch->space_count;
     memcpy(kept, watch->directory_fds, watch->count * sizeof(int));
-    kept[watch->count] = answer_fd;
-    qsort(kept, watch->count + 1, sizeof(int), compare);
-    for (size_t i = 0; i <= watch->count; i++) {
+    memcpy(kept + watch->count, watch->space_fds, watch->space_count * sizeof(int));
+    kept[count] = answer_fd;
+    qsort(kept, count + 1, sizeof(int), compare);
+    for (size_t i = 0; i <= count; i++) {
         if ((unsigned)kept[i] > next)
             syscall(SYS_close_range, next, (unsigned)kept[i] - 1, 0);
         next = (unsigned)kept[i] + 1;

@@ -4,7 +4,8 @@
  *
  * The process looks at the free space of the file system every few milliseconds, and counts
  * (disk_usage.h) when so much of it has gone that the run may be past its limit, and in any case
- * every second. It also reports a run as past its limit that leaves hardly any space.
+ * every second. It also reports a run as past its limit that leaves hardly any space, there or on the
+ * file system of a folder of the host that it may change.
  *
  * Side: parent.
  */
@@ -12,6 +13,7 @@
 #define SANDBOX_LIMITS_DISK_WATCH_H
 
 #include "sandbox/base/loop.h"
+#include "sandbox/limits/limits.h"
 #include "sandbox/limits/run_limits.h"
 
 #include <stdbool.h>
@@ -27,7 +29,9 @@ enum disk_finding {
 
 struct disk_watch {
     int directory_fds[DISK_DIRECTORIES_MAX]; /* borrowed; on one file system */
-    size_t count; /* of them; 0: nothing to watch */
+    size_t count; /* of them */
+    int space_fds[FOLDERS_MAX]; /* borrowed: directories in which only the free space matters */
+    size_t space_count; /* both 0: nothing to watch */
     bool has_guard; /* the jail has no namespaces: proc_usage_open() */
     uid_t uid; /* then, for root: of the jail's processes */
     struct loop *loop; /* NULL: not started */

@@ -80,6 +80,13 @@ void limiter_watch_disk(struct limiter *limiter, int directory_fd)
         disk->directory_fds[disk->count++] = directory_fd;
 }
 
+void limiter_watch_space(struct limiter *limiter, int directory_fd)
+{
+    struct disk_watch *disk = &limiter->disk;
+    if (disk->space_count < FOLDERS_MAX)
+        disk->space_fds[disk->space_count++] = directory_fd;
+}
+
 void limiter_expect_guard(struct limiter *limiter, uid_t uid)
 {
     limiter->by_polling.has_guard = true;
@@ -97,7 +104,7 @@ void limiter_begin(struct limiter *limiter, struct loop *loop, pid_t init)
     if (!enforcement_is_cgroup(&limiter->by_polling.enforced))
         polling_limiter_begin(&limiter->by_polling, loop, init);
     limiter->disk.found = on_disk;
-    if (limiter->disk.count > 0 &&
+    if (limiter->disk.count + limiter->disk.space_count > 0 &&
         disk_watch_start(&limiter->disk, loop, init, &limiter->by_polling.limits) < 0)
         on_unreadable(&limiter->by_polling);
 }

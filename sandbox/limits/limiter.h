@@ -44,6 +44,12 @@ int limiter_open(struct limiter *limiter, struct cgroup_parent *parent,
 void limiter_watch_disk(struct limiter *limiter, int directory_fd);
 
 /*
+ * The run may change this folder of the host, whose descriptor is borrowed likewise: of the free space there,
+ * a part is left alone. FOLDERS_MAX at most. Precedes limiter_begin().
+ */
+void limiter_watch_space(struct limiter *limiter, int directory_fd);
+
+/*
  * The run has no namespaces: its init has a guard, whose pid stands for that of init. `uid` is that of its processes if
  * it is not this process's own, else 0. Precedes everything but limiter_open().
  */

@@ -456,3 +456,20 @@ def test_mount_below_a_folder_is_refused(folder):
                           capture_output=True, check=False)
     assert done.returncode == 125, done.stderr
     assert b"mount a folder without other mounts below" in done.stderr
+
+
+def test_run_that_nearly_fills_the_disk_of_a_writable_folder_is_ended(folder, python_settings):
+    """The disk is a tmpfs, in a namespace in which this user may mount; the server then runs as before."""
+    code = f"""
+import os
+for number in range(63):
+    with open({str(folder.path)!r} + f'/sub/f{{number}}', 'wb') as file:
+        file.write(bytes(1 << 20))
+    while number > 40:
+        pass
+"""
+    script = (f"mount -t tmpfs -o size=64m,mode=777 none {folder.path}/sub && exec unshare --user --map-user={os.getuid()} "
+              f"--map-group={os.getgid()} {program_path()} run --language python --mount {folder.path}/sub:rw -")
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script], input=code.encode(),
+                          capture_output=True, check=False, env={**os.environ, **python_settings}, timeout=100)
+    assert done.returncode == 153 and b"nearly filled their disk" in done.stderr, done.stderr

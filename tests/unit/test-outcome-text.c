@@ -76,7 +76,8 @@ static const struct {
     {OUTCOME_DISK_LIMIT, REACHED_DISK, 0, MODEL,
      "There is no space left for files (limit 256 MiB, in 65536 files): write less, or delete files "
      "that are no longer needed.\n",
-     "stopped, because what it wrote to folders took more than 256 MiB"},
+     "stopped, because what it wrote to folders took more than 256 MiB, or nearly filled their "
+     "disk"},
     {OUTCOME_EXITED, REACHED_OUTPUT, 0, PERSON,
      "Only 1 MiB of stdout, and of stderr, are kept. Print less, or only a summary.\n",
      "exit code: 7"},

@@ -21,12 +21,16 @@
 #define UNFINISHED "new-"
 #define NAME_MAX_OWN 32
 
-/* Which files a root has: "DEVICE INODE PATH\nMOUNT OPTIONS". False: it does not fit. */
+/*
+ * Which files a root has, for which base, and whose they are: "BASE UID GID DEVICE INODE PATH\nMOUNT OPTIONS". False: it
+ * does not fit.
+ */
 static bool describe_image(const struct jail_plan *plan, char text[IMAGE_TEXT_MAX])
 {
-    int length = snprintf(text, IMAGE_TEXT_MAX, "%" PRIx64 " %" PRIx64 " %s\n%s", plan->root_device,
-                          plan->root_inode, plan->root_path,
-                          plan->root_layers != NULL ? plan->root_layers : "");
+    int length =
+        snprintf(text, IMAGE_TEXT_MAX, "%d %u %u %" PRIx64 " %" PRIx64 " %s\n%s", (int)plan->base,
+                 geteuid(), getegid(), plan->root_device, plan->root_inode, plan->root_path,
+                 plan->root_layers != NULL ? plan->root_layers : "");
     return length > 0 && length < IMAGE_TEXT_MAX;
 }
 
@@ -47,7 +51,7 @@ static bool has_image(const char *text)
     int at = 0;
     char path[PATH_MAX];
     struct stat status;
-    if (sscanf(text, "%" SCNx64 " %" SCNx64 " %n", &device, &inode, &at) != 2)
+    if (sscanf(text, "%*d %*u %*u %" SCNx64 " %" SCNx64 " %n", &device, &inode, &at) != 2)
         return false;
     snprintf(path, sizeof(path), "%.*s", (int)strcspn(text + at, "\n"), text + at);
     if (stat(path, &status) < 0 || status.st_dev != device || status.st_ino != inode)

@@ -3,10 +3,10 @@
  *
  * Each is a whole root directory (sandbox/roots/chroot_tree.h); on BASE_CHROOT with a user of its own (spare_ids.h), on
  * BASE_HOST with the plan's paths changed to be below it (relocation.h). It may take seconds to link the files of a
- * large image, so a root is kept for later runs of the image, of other servers as well, and only its writable directories
- * are new for each. They are in
+ * large image, so a root is kept for later runs of the image on the same base, of other servers of the same user as well,
+ * and only its writable directories are new for each. They are in
  *
- *     ROOTS/IMAGE/image      which image: a text that names its directory and layers
+ *     ROOTS/IMAGE/image      which image, base and user: a text that names them and the image's layers
  *     ROOTS/IMAGE/NUMBER/    the roots; one in use is locked
  *
  * Roots of images that are no longer there are removed when a store is opened.

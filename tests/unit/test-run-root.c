@@ -126,6 +126,35 @@ static void two_at_once_have_their_own(void **state)
     run_root_give_back(other);
 }
 
+/* One base makes devices and copies of /proc in it, the other relative links; and files are the user's who made them. */
+static void root_is_that_of_a_base_and_a_user(void **state)
+{
+    (void)state;
+    OWNED(run_root_store_close) struct run_root_store store;
+    open_store(&store);
+    struct run_root *root = take(&store);
+    char name[PATH_MAX];
+    char text[2 * PATH_MAX];
+    unsigned base, uid, gid;
+    snprintf(name, sizeof(name), "%.*s/image", (int)(strrchr(root->path, '/') - root->path),
+             root->path);
+    OWNED_FD int fd = open(name, O_RDWR | O_CLOEXEC);
+    ssize_t length = read(fd, text, sizeof(text) - 1);
+    assert_true(length > 0);
+    text[length] = '\0';
+    assert_int_equal(sscanf(text, "%u %u %u ", &base, &uid, &gid), 3);
+    assert_true(base == BASE_HOST && uid == geteuid() && gid == getegid());
+    run_root_give_back(root);
+    /* Such a directory of another base is not taken. */
+    struct jail_plan plan = make_plan();
+    struct fault fault = {0};
+    text[0] = (char)('0' + BASE_CHROOT);
+    root = NULL;
+    assert_int_equal(pwrite(fd, text, (size_t)length, 0), length);
+    assert_true(run_root_take(&store, &plan, &root, &fault) < 0);
+    assert_null(root);
+}
+
 static void roots_go_after_their_image_unless_they_are_in_use(void **state)
 {
     (void)state;
@@ -182,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(root_is_used_again_and_is_empty, setup, teardown),
         cmocka_unit_test_setup_teardown(two_at_once_have_their_own, setup, teardown),
+        cmocka_unit_test_setup_teardown(root_is_that_of_a_base_and_a_user, setup, teardown),
         cmocka_unit_test_setup_teardown(roots_go_after_their_image_unless_they_are_in_use, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_was_never_finished_goes, setup, teardown),

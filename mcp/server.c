@@ -5,6 +5,7 @@
 #include "mcp/base/log.h"
 #include "mcp/context_open.h"
 #include "mcp/methods.h"
+#include "mcp/subscriptions.h"
 #include "sandbox/base/heap.h"
 #include "sandbox/base/owned.h"
 
@@ -23,6 +24,10 @@ struct server {
     struct end_signals end_signals;
     struct loop_timer finish; /* armed when the server shall end */
     bool finishing;
+    bool input_ended;       /* it ends when everything is answered */
+    bool is_told;           /* by a signal */
+    struct loop_timer look; /* from then on: whether the client reads */
+    uint64_t seen;          /* channel.taken at the last look */
 };
 
 static void handle_request(void *data, const struct rpc_message *message, struct rpc_answer *answer)
@@ -55,6 +60,11 @@ static void finish_soon(struct server *server)
         loop_arm(&server->context.loop, &server->finish, clock_now());
 }
 
+static void arm_after(struct server *server, struct loop_timer *timer, int64_t wait_ms)
+{
+    loop_arm(&server->context.loop, timer, clock_now() + wait_ms * NANOSECONDS_PER_MILLISECOND);
+}
+
 /*
  * The first call kills all runs and gives the client time to read its answers; the second ends the
  * loop.
@@ -67,12 +77,47 @@ static void finish_now(struct loop_timer *timer)
         channel_stop_reading(&server->channel);
         context_stop(&server->context);
         if (!channel_is_drained(&server->channel)) {
-            loop_arm(&server->context.loop, timer,
-                     clock_now() + FLUSH_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+            if (server->is_told || !server->input_ended)
+                arm_after(server, timer, FLUSH_MAX_MS);
             return;
         }
     }
     loop_stop(&server->context.loop);
+}
+
+/* A client that is there and has stopped reading is as good as gone. */
+static void look_now(struct loop_timer *timer)
+{
+    struct server *server = container_of(timer, struct server, look);
+    bool is_stuck = channel_unsent(&server->channel) > 0 && server->channel.taken == server->seen;
+    server->seen = server->channel.taken;
+    if (!is_stuck)
+        arm_after(server, timer, UNREAD_MAX_MS);
+    else if (server->finishing)
+        loop_stop(&server->context.loop);
+    else
+        finish_soon(server);
+}
+
+static void end_if_answered(struct server *server)
+{
+    if (server->input_ended && server->client.rpc.open == 0)
+        finish_soon(server);
+}
+
+static void handle_settled(void *data)
+{
+    end_if_answered(data);
+}
+
+/* No further request comes; those that have no end are ended. */
+static void answer_rest(struct server *server)
+{
+    server->input_ended = true;
+    server->seen = server->channel.taken;
+    subscriptions_end_all(&server->context);
+    arm_after(server, &server->look, UNREAD_MAX_MS);
+    end_if_answered(server);
 }
 
 static void handle_line(void *data, const char *line, size_t length)
@@ -95,6 +140,8 @@ static void handle_end(void *data, enum channel_end end)
                  (unsigned long long)(OUTPUT_MAX / MEBIBYTE));
     if (server->finishing)
         loop_stop(&server->context.loop);
+    else if (end == CHANNEL_INPUT_ENDED)
+        answer_rest(server);
     else
         finish_soon(server);
 }
@@ -114,8 +161,12 @@ static void handle_drained(void *data)
 
 static void handle_signal(struct end_signals *end_signals, int signal_number)
 {
+    struct server *server = container_of(end_signals, struct server, end_signals);
     (void)signal_number;
-    finish_soon(container_of(end_signals, struct server, end_signals));
+    server->is_told = true;
+    if (server->finishing && !server->finish.armed)
+        arm_after(server, &server->finish, FLUSH_MAX_MS);
+    finish_soon(server);
 }
 
 static int server_open(struct server *server, const struct settings *settings, int input_fd,
@@ -133,9 +184,11 @@ static int server_open(struct server *server, const struct settings *settings, i
         .rpc_observer = {.request = handle_request,
                          .notification = handle_notification,
                          .send = send_line,
+                         .settled = handle_settled,
                          .data = server},
         .end_signals = INTERRUPTS(handle_signal),
         .finish = {.fire = finish_now},
+        .look = {.fire = look_now},
     };
     int r = context_open(&server->context, settings, fault);
     if (r < 0)

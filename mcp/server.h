@@ -11,8 +11,9 @@
 #include "sandbox/base/fault.h"
 
 /*
- * Serves the client until end of file, SIGTERM, SIGINT or SIGHUP, or until the client stops
- * reading; then kills every run. Blocks these signals and ignores SIGPIPE. 0, or a negative errno
+ * Serves the client until SIGTERM, SIGINT or SIGHUP, or until nobody reads its answers any more; then kills every
+ * run. At the end of its input it answers what it was asked, however long the runs may take by their limits, and
+ * ends then. Blocks these signals and ignores SIGPIPE. 0, or a negative errno
  * with its fault: the server could not start or its loop failed.
  */
 int server_run(const struct settings *settings, int input_fd, int output_fd, struct fault *fault);

@@ -169,7 +169,11 @@
 #define HTTP_FILES_MAX (8 * MEBIBYTE)
 #define HTTP_FILES_NAMED_MAX 1024
 
-/* How long the server waits at its end for the client to read its answers. */
+/*
+ * How long the server waits at its end for the client to read its answers; and after the end of its input, where it
+ * answers what it was asked, for a client that has answers to read and reads none.
+ */
 #define FLUSH_MAX_MS 1000
+#define UNREAD_MAX_MS 10000
 
 #endif

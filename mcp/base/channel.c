@@ -214,6 +214,7 @@ static void output_ready(struct loop_watch *watch, uint32_t events)
     if (count <= 0)
         return;
     channel->written += (size_t)count;
+    channel->taken += (uint64_t)count;
     forget_written(channel);
     pause_if_full(channel);
     wait_again(channel);

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum channel_end {
     CHANNEL_INPUT_ENDED, /* end of file: earlier lines can still be answered */
@@ -54,6 +55,7 @@ struct channel {
     struct buffer incoming, outgoing;
     size_t scanned; /* bytes of incoming known to hold no newline */
     size_t written; /* bytes of outgoing already written */
+    uint64_t taken; /* bytes written in all */
     bool skipping; /* within an oversized line */
     bool reading; /* not stopped, not at the end of input */
     bool writing; /* output is neither gone nor full */

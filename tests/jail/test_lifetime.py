@@ -99,7 +99,7 @@ def test_server_killed_at_any_moment_leaves_no_process(server_path):
         assert alive == [], f"round {number}"
 
 
-def test_end_of_input_ends_all_runs_and_the_server(server_path):
+def test_a_client_that_is_gone_ends_all_runs_and_the_server(server_path):
     for end in (None, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         server = start_server(server_path, "--parallel", "8")
         for call in range(1, 9):
@@ -110,6 +110,7 @@ def test_end_of_input_ends_all_runs_and_the_server(server_path):
         below = descendants_of(server.pid)
         if end is None:
             server.stdin.close()
+            server.stdout.close()
         else:
             server.send_signal(end)
         assert server.wait(timeout=10) == 0

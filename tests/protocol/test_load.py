@@ -75,7 +75,7 @@ def test_calls_in_a_row_leave_memory_and_descriptors_flat(python_server):
         assert end[0] - begin[0] < 512 * 1024
 
 
-@pytest.mark.parametrize("end", in_gate(["end of input", signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 2))
+@pytest.mark.parametrize("end", in_gate([signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 2))
 def test_eight_runs_end_with_the_server(start_python, end):
     server = start_python("--parallel", "8")
     code = "import subprocess; " + WAIT_LONG.replace("time.sleep", "subprocess.Popen(['sleep', '601']); time.sleep")
@@ -91,10 +91,7 @@ def test_eight_runs_end_with_the_server(start_python, end):
     below = sandbox.descendants_of(server.process.pid)
     assert len(below) >= 24
     begin = time.monotonic()
-    if end == "end of input":
-        server.close_input()
-    else:
-        server.kill(end)
+    server.kill(end)
     assert server.process.wait(mcp_client.PATIENCE) == 0
     left = sandbox.left_after(mcp_client.PATIENCE, lambda: sandbox.still_alive(below))
     print(f"{end}: gone after {time.monotonic() - begin:.2f} s")

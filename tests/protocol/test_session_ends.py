@@ -164,7 +164,7 @@ def test_nothing_is_left_when_the_server_ends(start_python, end):
     server = start_python()
     Session(server, "import subprocess; p = subprocess.Popen(['sleep', '100'])")
     busy = Session(server)
-    busy.start("while True: pass")
+    busy.start("while True: pass", **({"timeout_seconds": 1} if end == "input" else {}))
     left = processes_of(server)
     assert len(left) >= 4
     if end == "input":

@@ -7,6 +7,7 @@
 The program is $CODE_SANDBOX_BUILD/mcp/code-sandbox-mcp (default: build/ in the source tree).
 """
 
+import contextlib
 import io
 import itertools
 import json
@@ -29,6 +30,7 @@ STATELESS_META = {mcp_schema.VERSION_KEY: mcp_schema.STATELESS, mcp_schema.CAPAB
 READ_SIZE = 1 << 16
 BEFORE_EXEC = None  # what each program does first: support.hidden
 PATIENCE = 30  # seconds: how long an answer may take before a test fails
+GRACE = 5  # seconds: from the end of its input to SIGTERM
 
 
 def program_path():
@@ -216,10 +218,13 @@ class Server:
         self.process.send_signal(number)
 
     def stop(self):
-        """Ends it as a client does; a server that does not end in time fails the test."""
+        """Ends it as a client does: at the end of its input, it may still have calls to answer."""
         if self.process.poll() is None:
             try:
                 self.close_input()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self.process.wait(GRACE)
+                self.process.terminate()
                 self.wait()
             finally:
                 self.process.kill()

@@ -7,12 +7,12 @@
 #include <string.h>
 
 /*
- * Polling sees only memory that a process has mapped, but a descriptor alone can hold memory of
- * memfd_create(2). (None of our profiles allows shmget(2).)
+ * Polling sees memory that a process has mapped, and counts what else it can see, but a descriptor alone can hold
+ * memory of memfd_create(2), and a process any number of rules of Landlock. (None of our profiles allows shmget(2).)
  */
-static const char *unpolled_call(const struct enforcement *enforced)
+static const char *unpolled_calls(const struct enforcement *enforced, const char *calls)
 {
-    return enforced->memory == ENFORCED_BY_CGROUP ? NULL : FILTER_UNPOLLED_CALL;
+    return enforced->memory == ENFORCED_BY_CGROUP ? NULL : calls;
 }
 
 int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile, struct fault *fault)
@@ -23,7 +23,7 @@ int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile, 
                 : 0;
     if (r < 0 || filter->length > 0)
         return r;
-    const char *without = unpolled_call(&host->enforcement.enforced);
+    const char *without = unpolled_calls(&host->enforcement.enforced, FILTER_UNPOLLED_CALLS);
     r = profile == NULL ? filter_compile_default(without, filter, fault)
                         : filter_compile(profile, strlen(profile), without, filter, fault);
     /* Releases libseccomp's memory: half of the pages whose tables each clone must copy. */
@@ -136,7 +136,8 @@ int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandb
 {
     struct template_plan plan;
     int r = host->template_filter.length == 0
-                ? filter_compile_template(unpolled_call(&host->enforcement.enforced),
+                ? filter_compile_template(unpolled_calls(&host->enforcement.enforced,
+                                                         FILTER_UNPOLLED_CALLS_OF_TEMPLATES),
                                           &host->template_filter, fault)
                 : 0;
     if (r == 0)

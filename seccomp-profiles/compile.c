@@ -1,6 +1,7 @@
 /*
  * Compiles a profile while the programs are built: compile-profile PROFILE OUTPUT NAME WITHOUT writes the filter
- * to a C header, as an array of that name. WITHOUT: a system call to be left out; "" for none.
+ * to a C header, as an array of that name. WITHOUT: system calls to be left out,
+ * separated by spaces; "" for none.
  */
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/filter.h"

@@ -21,8 +21,8 @@ struct filter {
 
 /*
  * Compiles a profile. defaultAction must be a denial; it also applies to names unknown to
- * libseccomp and to the system call `without`, unless NULL. System calls of another architecture,
- * including x32, kill the process. 0; -EINVAL with a fault that names the member that is wrong;
+ * libseccomp and to the system calls `without`: names separated by spaces, or NULL. System calls of
+ * another architecture, including x32, kill the process. 0; -EINVAL with a fault that names the member that is wrong;
  * another negative errno.
  */
 int filter_compile(const char *json, size_t length, const char *without, struct filter *ret_filter,
@@ -39,10 +39,15 @@ int filter_compile_addition(const char *json, size_t length, struct filter *ret_
  */
 int filter_try(const char *json, size_t length, struct fault *fault);
 
-/* What holds memory that polling does not see: left out of the profile where memory is polled. */
-#define FILTER_UNPOLLED_CALL "memfd_create"
+/*
+ * What makes objects that hold memory, but shows to nobody how much: left out of the profile where memory is polled.
+ * Without landlock_create_ruleset there is nothing to add rules to. Programs take both for missing.
+ */
+#define FILTER_UNPOLLED_CALLS "memfd_create landlock_create_ruleset"
+/* The same of a template, whose forks make walls of Landlock. */
+#define FILTER_UNPOLLED_CALLS_OF_TEMPLATES "memfd_create"
 
-/* The built-in profile: seccomp-profiles/default.json. NULL and FILTER_UNPOLLED_CALL are compiled already. */
+/* The built-in profile: seccomp-profiles/default.json. NULL and FILTER_UNPOLLED_CALLS are compiled already. */
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault);
 
 /*
@@ -59,7 +64,10 @@ int filter_additions_compile(enum tier tier, struct filter_additions *ret_additi
                              struct fault *fault);
 void filter_additions_release(struct filter_additions *additions);
 
-/* The profile of templates, whose forks make jails: seccomp-profiles/template.json merged over default.json. */
+/*
+ * The profile of templates, whose forks make jails: seccomp-profiles/template.json merged over default.json. NULL and
+ * FILTER_UNPOLLED_CALLS_OF_TEMPLATES are compiled already.
+ */
 int filter_compile_template(const char *without, struct filter *ret_filter, struct fault *fault);
 
 /* The profile for installers: seccomp-profiles/build.json merged over default.json. */

@@ -28,12 +28,12 @@ struct compiled {
 
 static const struct compiled defaults[] = {
     {NULL, COMPILED(default_filter)},
-    {FILTER_UNPOLLED_CALL, COMPILED(default_filter_polled)},
+    {FILTER_UNPOLLED_CALLS, COMPILED(default_filter_polled)},
 };
 
 static const struct compiled templates[] = {
     {NULL, COMPILED(template_filter)},
-    {FILTER_UNPOLLED_CALL, COMPILED(template_filter_polled)},
+    {FILTER_UNPOLLED_CALLS_OF_TEMPLATES, COMPILED(template_filter_polled)},
 };
 
 static bool is_same(const char *one, const char *other)

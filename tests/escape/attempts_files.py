@@ -182,6 +182,9 @@ IMAGE = {
         os.close(os.open("/tmp/marked", os.O_CREAT))
         os.setxattr("/tmp/marked", "user.mark", bytes(1000))
         """, ("ENOTSUP", "EOPNOTSUPP"), (FILTER,)),
+    "whether the page cache has a file of the image": Attempt("""
+        os.preadv(os.open("/etc/passwd", os.O_RDONLY), [bytearray(16)], 0, os.RWF_NOWAIT)
+        """, ("ENOTSUP", "EOPNOTSUPP"), (FILTER,), ("done", "EAGAIN", "ENOTSUP", "EOPNOTSUPP")),
     "a write hint on a file of the image": Attempt("""
         fd = os.open("/etc/issue", os.O_RDONLY)
         call("fcntl", fd, 1036, ctypes.byref(ctypes.c_uint64(2)))

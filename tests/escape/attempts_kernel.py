@@ -312,6 +312,10 @@ RIGHTS = {
         "prctl(35, 1, 4096)", "ENOSYS", (FILTER,), "EPERM", no_twin=CAPABILITY_OF_THE_HOST),
     "memory merged with that of others": Attempt(
         "prctl(67, 1, 0, 0, 0)", "ENOSYS", (FILTER,), ("done", "EINVAL")),
+    "an area of memory merged with that of others": Attempt("""
+        import mmap
+        mmap.mmap(-1, 4096).madvise(12)
+        """, "EINVAL", (FILTER,), ("done", "EINVAL")),
     "names for areas of memory": Attempt(
         "prctl(0x53564d41, 0, map_file('/etc/passwd', shared=False), 4096, 0)", "ENOSYS", (FILTER,),
         ("done", "EINVAL", "EBADF")),

@@ -85,6 +85,17 @@ static int advise_on_memory(const struct run_result *result,
                                             "longer needed.\n");
 }
 
+static int advise_on_kernel(const struct run_result *result,
+                            const struct outcome_text_reader *reader, struct buffer *text)
+{
+    (void)reader;
+    return buffer_format(
+        text,
+        "With the kernel memory that belongs to it (pipes, descriptors, watches, locks, areas of "
+        "memory, threads), it used %s. Keep fewer of them open at a time.\n",
+        quantity_size_about_text((uint64_t)result->peak_memory_bytes).text);
+}
+
 static int advise_on_machine(const struct run_result *result,
                              const struct outcome_text_reader *reader, struct buffer *text)
 {
@@ -128,6 +139,7 @@ int outcome_text_advise(const struct run_result *result, const struct outcome_te
         [LIMIT_DISK] = advise_on_disk,
         [LIMIT_PROCESSES] = advise_on_processes,
         [LIMIT_MEMORY] = advise_on_memory,
+        [LIMIT_KERNEL_MEMORY] = advise_on_kernel,
         [LIMIT_MACHINE_MEMORY] = advise_on_machine,
         [LIMIT_CPU] = advise_on_cpu,
         [LIMIT_TIME] = advise_on_time,

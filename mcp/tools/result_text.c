@@ -413,8 +413,9 @@ static const struct schema_member schema_members[] = {
     {"limits", "string", "What enforced its limits: cgroup or, less strictly, rlimit", false},
     {"enforced", "object", "The same for memory, processes and cpu each: cgroup, rlimit or watched",
      false},
-    {"limits_reached", "array", "Limits it reached: memory, processes, cpu, disk, output, time",
-     false, "string"},
+    {"limits_reached", "array",
+     "Limits it reached: memory, kernel_memory, processes, cpu, disk, output, time", false,
+     "string"},
     {"image", "string", "The image it ran on", false},
     {"files", "array",
      "Files it left: name, bytes, media type, uri and path (or null), whether shown as an image; "

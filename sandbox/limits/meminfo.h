@@ -13,6 +13,8 @@ struct meminfo {
     bool is_low;              /* less than an eighth is available: stop prewarming */
     bool is_nearly_exhausted; /* less than a twentieth and MACHINE_MEMORY_RESERVE: kill runs */
     uint64_t shared_bytes; /* in files of every tmpfs, and in shared anonymous mappings */
+    uint64_t
+        kernel_bytes; /* in use, but neither by programs, nor for files, nor reclaimable: slabs, stacks, pipes ... */
 };
 
 /* All zeros if the file cannot be read. */

@@ -15,28 +15,42 @@ static void end(struct polling_limiter *polling, enum limit_index limit)
     polling->exceeded(polling, limit);
 }
 
-static void on_measured(struct pss *pss, uint64_t bytes)
+static void on_measured(struct pss *pss, const struct pss_sum *memory)
 {
     struct polling_limiter *polling = container_of(pss, struct polling_limiter, pss);
     int64_t now = clock_now();
-    if (polling_rules_take_measurement(&polling->history, &polling->limits, bytes, now,
+    if (polling_rules_take_measurement(&polling->history, &polling->limits, memory->bytes, now,
                                        now - pss->begun_at))
-        end(polling, LIMIT_MEMORY);
+        end(polling,
+            polling_rules_memory_limit(&polling->limits, memory->bytes, memory->kernel_bytes));
+}
+
+static uint64_t growth(uint64_t before, uint64_t now)
+{
+    return now > before ? now - before : 0;
+}
+
+/* True: hardly any is left. */
+static bool look_at_machine(struct polling_limiter *polling)
+{
+    struct polling_history *history = &polling->history;
+    struct meminfo machine = meminfo_read();
+    if (history->shared_before == UINT64_MAX)
+        history->shared_before = machine.shared_bytes;
+    /* What another program gives back must not hide what this run takes. */
+    if (history->kernel_before > machine.kernel_bytes)
+        history->kernel_before = machine.kernel_bytes;
+    polling->usage.shared_growth = growth(history->shared_before, machine.shared_bytes);
+    polling->usage.kernel_growth = growth(history->kernel_before, machine.kernel_bytes);
+    return machine.is_nearly_exhausted;
 }
 
 static void take_sample(struct polling_limiter *polling, struct polling_sample *ret_sample)
 {
     const struct pss *pss = &polling->pss;
     *ret_sample = (struct polling_sample){.now = clock_now()};
-    if (polling->enforced.memory == ENFORCED_BY_POLLING) {
-        struct meminfo machine = meminfo_read();
-        if (polling->history.shared_before == UINT64_MAX)
-            polling->history.shared_before = machine.shared_bytes;
-        uint64_t before = polling->history.shared_before;
-        ret_sample->machine_is_exhausted = machine.is_nearly_exhausted;
-        polling->usage.shared_growth =
-            machine.shared_bytes > before ? machine.shared_bytes - before : 0;
-    }
+    if (polling->enforced.memory == ENFORCED_BY_POLLING)
+        ret_sample->machine_is_exhausted = look_at_machine(polling);
     proc_usage_sample_take(&polling->usage, &ret_sample->usage);
     if (pss->loop != NULL) {
         ret_sample->is_measuring = true;
@@ -91,8 +105,10 @@ void polling_limiter_begin(struct polling_limiter *polling, struct loop *loop, p
 {
     polling->loop = loop;
     polling->init = init;
-    polling->history =
-        (struct polling_history){.sampled_at = clock_now(), .shared_before = UINT64_MAX};
+    polling->history = (struct polling_history){
+        .sampled_at = clock_now(), .shared_before = UINT64_MAX, .kernel_before = UINT64_MAX};
+    if (polling->enforced.memory == ENFORCED_BY_POLLING)
+        look_at_machine(polling);
     polling->sample.fire = on_sample;
     polling->pss.done = on_measured;
     arm_sample(polling, 0);

@@ -6,7 +6,7 @@
 #define MILLISECONDS(number) ((number) * NANOSECONDS_PER_MILLISECOND)
 
 /*
- * An upper bound: mapped shared pages count once for each process, all new shared memory of the
+ * An upper bound: mapped shared pages count once for each process, all new shared and kernel memory of the
  * machine counts as the run's, and every socket as full. Only if the bound exceeds the limit is the
  * exact amount measured.
  */
@@ -14,7 +14,8 @@ static uint64_t memory_bound(const struct proc_usage_sample *usage)
 {
     uint64_t shared =
         usage->file_bytes > usage->shared_growth ? usage->file_bytes : usage->shared_growth;
-    return usage->resident_bytes + shared + socket_memory_bound(&usage->sockets);
+    return usage->resident_bytes + shared + usage->kernel_growth +
+           socket_memory_bound(&usage->sockets);
 }
 
 /* A run must not get all the memory because measuring it takes too long. */
@@ -120,6 +121,12 @@ bool polling_rules_take_measurement(struct polling_history *history,
     if (bytes != UINT64_MAX && bytes > history->peak_memory_bytes)
         history->peak_memory_bytes = bytes;
     return bytes > limits->memory_bytes;
+}
+
+enum limit_index polling_rules_memory_limit(const struct run_limits *limits, uint64_t bytes,
+                                            uint64_t kernel_bytes)
+{
+    return bytes - kernel_bytes <= limits->memory_bytes ? LIMIT_KERNEL_MEMORY : LIMIT_MEMORY;
 }
 
 /* One late sample may be due to a busy machine. */

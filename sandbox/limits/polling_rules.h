@@ -28,6 +28,7 @@ struct polling_history {
     int64_t sampled_at;
     uint64_t
         shared_before; /* of the machine, at the first sample: meminfo.h; UINT64_MAX: none yet */
+    uint64_t kernel_before; /* likewise, or the least since then */
     int64_t full_ns;        /* how long, of late, there were more processes than allowed */
     int64_t measured_at;    /* of the last exact measurement: its end, */
     uint64_t measured_bytes; /* its result, */
@@ -60,6 +61,10 @@ struct polling_decision polling_rules_judge(struct polling_history *history,
 bool polling_rules_take_measurement(struct polling_history *history,
                                     const struct run_limits *limits, uint64_t bytes, int64_t now,
                                     int64_t taken_ns);
+
+/* Which limit a run is past whose memory is `bytes`, of which the kernel holds `kernel_bytes` for it. */
+enum limit_index polling_rules_memory_limit(const struct run_limits *limits, uint64_t bytes,
+                                            uint64_t kernel_bytes);
 
 /* Takes in that a sample could not be taken. True: the run counts as unobservable. */
 bool polling_rules_note_unreadable(struct polling_history *history, int64_t now);

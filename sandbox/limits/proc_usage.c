@@ -62,6 +62,7 @@ static int take_host(struct proc_usage *usage, pid_t root, bool has_guard)
     usage->root = root;
     usage->has_guard = has_guard;
     usage->shared_growth = 0;
+    usage->kernel_growth = 0;
     return 0;
 }
 
@@ -113,6 +114,7 @@ int proc_usage_open(struct proc_usage *usage, pid_t init, bool has_guard)
         (struct socket_memory){fd_take(&sockstat_fd), open_of(program, "ns/user", O_RDONLY),
                                open_of(program, "ns/net", O_RDONLY)};
     usage->shared_growth = 0;
+    usage->kernel_growth = 0;
     return 0;
 }
 
@@ -207,7 +209,8 @@ bool proc_usage_is_ours(const struct proc_usage *usage, const char *name, size_t
 void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sample *ret_count)
 {
     struct proc_usage_sample count = {.file_bytes = file_bytes(usage),
-                                      .shared_growth = usage->shared_growth};
+                                      .shared_growth = usage->shared_growth,
+                                      .kernel_growth = usage->kernel_growth};
     OWNED(process_walk_release)
     struct process_walk processes = process_walk_open(usage->proc_fd, usage->root);
     size_t position = 0;

@@ -2,9 +2,8 @@
  * What a running jail uses: its processes, their memory and processor time, by its own /proc, or the host's.
  *
  * For hosts without cgroups. The server may read this, because it owns the jail's user namespace.
- * The sum covers data in sockets and shared pages given up with madvise(2). It misses other kernel
- * memory that no process has mapped, and the processor time of processes that are never reaped and
- * end between two samples. meminfo.h backs up the first.
+ * The sum covers data in sockets and shared pages given up with madvise(2); what else the kernel holds
+ * for the jail is bounded only. It misses the processor time of processes that are never reaped and end between two samples.
  *
  * Side: parent. Source: proc_pid_stat(5), proc_pid_status(5), proc_pid_smaps(5),
  * user_namespaces(7).
@@ -25,10 +24,11 @@ struct proc_usage {
     int scratch_fd; /* a directory of the jail's tmpfs; -1: what it writes is on disk */
     struct socket_memory sockets;
     uint64_t shared_growth; /* of the machine since the run began, as the owner last read it */
+    uint64_t kernel_growth; /* likewise */
     int memory_fds[2]; /* borrowed: memory that a session shares with the server; -1: none */
 };
 
-#define PROC_USAGE_NONE ((struct proc_usage){-1, 0, false, -1, SOCKET_MEMORY_NONE, 0, {-1, -1}})
+#define PROC_USAGE_NONE ((struct proc_usage){-1, 0, false, -1, SOCKET_MEMORY_NONE, 0, 0, {-1, -1}})
 
 /*
  * `has_guard`: the jail has no pid namespace, and `init` is the guard of its init. Sockets are not counted then. A
@@ -47,6 +47,7 @@ struct proc_usage_sample {
     uint64_t resident_bytes;
     uint64_t file_bytes; /* in the jail's tmpfs, and in memory_fds */
     uint64_t shared_growth; /* of struct proc_usage */
+    uint64_t kernel_growth; /* likewise */
     struct socket_count sockets;
     int64_t cpu_ns; /* of living processes and those that they have reaped */
 };
@@ -64,6 +65,16 @@ void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sa
  * are locked: not to be called from the loop (pss.h).
  */
 uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough);
+
+/*
+ * The most memory that the kernel can hold for the jail, in bytes: pipes, open files, watches, locks, threads and areas of
+ * memory; without what sockets hold where they are counted. It reports this memory to a cgroup only. How far it grew on
+ * the whole machine is known (meminfo.h), but not for whom: this bound keeps a run from being charged for what it cannot
+ * have. Whatever the filter allows and holds memory is here or in the sums above; tests/jail/memory_families.py has all of
+ * it. Stops once there is `enough`. UINT64_MAX: something of the jail cannot be seen. Reads files of each descriptor: not
+ * to be called from the loop (pss.h). Source: proc_pid_fdinfo(5), pipe(7), inotify(7), epoll(7).
+ */
+uint64_t proc_usage_kernel_bound(const struct proc_usage *usage, uint64_t enough);
 
 /* The parts that read text, for tests. They add to `count`. False: not of the file's format. */
 bool proc_usage_parse_stat(const char *text, struct proc_usage_sample *count);

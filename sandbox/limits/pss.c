@@ -13,14 +13,14 @@
 
 void pss_check(struct pss *sum)
 {
-    uint64_t bytes;
-    ssize_t length = sum->loop == NULL ? 0 : read(sum->answer_fd, &bytes, sizeof(bytes));
+    struct pss_sum memory;
+    ssize_t length = sum->loop == NULL ? 0 : read(sum->answer_fd, &memory, sizeof(memory));
     if (sum->loop == NULL || (length < 0 && errno == EAGAIN))
         return;
-    if (length != (ssize_t)sizeof(bytes))
-        bytes = UINT64_MAX;
+    if (length != (ssize_t)sizeof(memory))
+        memory = (struct pss_sum){.bytes = UINT64_MAX};
     pss_release(sum);
-    sum->done(sum, bytes);
+    sum->done(sum, &memory);
 }
 
 static void on_answer(struct loop_watch *watch, uint32_t events)
@@ -36,15 +36,33 @@ static void die_with(pid_t parent)
         _exit(1);
 }
 
+/*
+ * What the kernel holds but for sockets, which are counted: as much as the machine's kernel memory grew, but no more than
+ * this jail can have, so that it does not end for what others took.
+ */
+static uint64_t kernel_part(const struct proc_usage *usage, uint64_t sockets)
+{
+    if (usage->kernel_growth <= sockets)
+        return 0;
+    uint64_t grown = usage->kernel_growth - sockets;
+    uint64_t most = proc_usage_kernel_bound(usage, grown);
+    return most < grown ? most : grown;
+}
+
 __attribute__((noreturn)) static void measure_pss(const struct proc_usage *usage, uint64_t enough,
                                                   pid_t parent, int answer_fd)
 {
     die_with(parent);
-    uint64_t bytes = socket_memory_sum(&usage->sockets);
+    uint64_t sockets = socket_memory_sum(&usage->sockets);
+    struct pss_sum memory = {.bytes = sockets};
     die_with(parent); /* setns(2) took the signal away */
-    if (bytes <= enough)
-        bytes += proc_usage_pss(usage, enough - bytes);
-    _exit(write(answer_fd, &bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes) ? 0 : 1);
+    /* First what grows fastest. */
+    if (memory.bytes <= enough)
+        memory.kernel_bytes = kernel_part(usage, sockets);
+    memory.bytes += memory.kernel_bytes;
+    if (memory.bytes <= enough)
+        memory.bytes += proc_usage_pss(usage, enough - memory.bytes);
+    _exit(write(answer_fd, &memory, sizeof(memory)) == (ssize_t)sizeof(memory) ? 0 : 1);
 }
 
 int pss_start(struct pss *sum, struct loop *loop, const struct proc_usage *usage, uint64_t enough)

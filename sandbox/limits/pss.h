@@ -1,6 +1,6 @@
 /*
- * Measures the exact memory of a jail (its PSS, and what is in its sockets) in a process of its
- * own: walking page tables takes long if there is much memory, and longer if a snippet keeps them
+ * Measures the exact memory of a jail (its PSS, what is in its sockets, and what else the kernel may hold for it) in a
+ * process of its own: walking page tables takes long if there is much memory, and longer if a snippet keeps them
  * locked, and would block the loop.
  *
  * Side: parent.
@@ -15,14 +15,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct pss_sum {
+    uint64_t bytes; /* all of it; UINT64_MAX: it failed */
+    uint64_t
+        kernel_bytes; /* of that: proc_usage_kernel_bound(), but no more than the machine's grew */
+};
+
 struct pss {
     struct loop *loop; /* borrowed; NULL: no measurement in progress */
     pid_t pid;
     int answer_fd;
     struct loop_watch answer;
     int64_t begun_at; /* clock_now() */
-    /* Called once, from the loop. UINT64_MAX: it failed. */
-    void (*done)(struct pss *sum, uint64_t bytes);
+    /* Called once, from the loop. */
+    void (*done)(struct pss *sum, const struct pss_sum *memory);
 };
 
 #define PSS_NONE ((struct pss){.answer_fd = -1, .answer = {.fd = -1}})

@@ -46,6 +46,10 @@ static void memory_is_judged_by_bound_and_measurement(void **state)
          {.resident_bytes = 600, .shared_growth = 401, .file_bytes = 100},
          .exceeded = LIMIT_COUNT,
          .measure = true},
+        {"new kernel memory of the machine",
+         {.resident_bytes = 600, .kernel_growth = 401},
+         .exceeded = LIMIT_COUNT,
+         .measure = true},
         {"machine",
          {.resident_bytes = 1},
          .machine_is_exhausted = true,
@@ -138,6 +142,10 @@ static void a_measurement_past_the_limit_or_failed_ends_the_run(void **state)
     assert_true(polling_rules_take_measurement(&history, &limits, 1001, BEGIN, 0));
     assert_true(polling_rules_take_measurement(&history, &limits, UINT64_MAX, BEGIN, 0));
     assert_int_equal(history.peak_memory_bytes, 1001);
+    assert_int_equal(polling_rules_memory_limit(&limits, 1001, 0), LIMIT_MEMORY);
+    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 1), LIMIT_MEMORY);
+    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 2), LIMIT_KERNEL_MEMORY);
+    assert_int_equal(polling_rules_memory_limit(&limits, UINT64_MAX, 0), LIMIT_MEMORY);
 }
 
 /* Only time spent above the limit counts, and time below it makes up for as much. */

@@ -21,8 +21,10 @@ static void on_measured(struct pss *pss, const struct pss_sum *memory)
     int64_t now = clock_now();
     if (polling_rules_take_measurement(&polling->history, &polling->limits, memory->bytes, now,
                                        now - pss->begun_at))
-        end(polling,
-            polling_rules_memory_limit(&polling->limits, memory->bytes, memory->kernel_bytes));
+        end(polling, memory->bytes == UINT64_MAX
+                         ? polling_rules_unmeasured(&polling->history, &polling->limits)
+                         : polling_rules_memory_limit(&polling->limits, memory->bytes,
+                                                      memory->kernel_bytes));
 }
 
 static uint64_t growth(uint64_t before, uint64_t now)
@@ -74,7 +76,7 @@ static int sample_once(struct polling_limiter *polling)
         polling_rules_judge(&polling->history, &polling->enforced, &polling->limits, &sample);
     if (decision.measure &&
         pss_start(&polling->pss, polling->loop, &polling->usage, polling->limits.memory_bytes) < 0)
-        decision.exceeded = LIMIT_MEMORY;
+        decision.exceeded = polling_rules_unmeasured(&polling->history, &polling->limits);
     if (decision.exceeded != LIMIT_COUNT)
         end(polling, decision.exceeded);
     return 0;

@@ -47,6 +47,12 @@ static bool is_measurement_due(const struct polling_history *history,
            (uint64_t)(age / NANOSECONDS_PER_MILLISECOND) > left / SOCKETS_FILL_PER_MS;
 }
 
+enum limit_index polling_rules_unmeasured(const struct polling_history *history,
+                                          const struct run_limits *limits)
+{
+    return history->processes >= limits->processes ? LIMIT_PROCESSES : LIMIT_MEMORY;
+}
+
 static struct polling_decision judge_memory(struct polling_history *history,
                                             const struct run_limits *limits,
                                             const struct polling_sample *sample)
@@ -57,7 +63,7 @@ static struct polling_decision judge_memory(struct polling_history *history,
         decision.exceeded = LIMIT_MACHINE_MEMORY;
     } else if (sample->is_measuring) {
         if (takes_too_long(sample))
-            decision.exceeded = LIMIT_MEMORY;
+            decision.exceeded = polling_rules_unmeasured(history, limits);
     } else if (bound > limits->memory_bytes &&
                is_measurement_due(history, &sample->usage, limits, sample->now)) {
         history->bound_then = bound;
@@ -96,6 +102,7 @@ struct polling_decision polling_rules_judge(struct polling_history *history,
                                             const struct polling_sample *sample)
 {
     struct polling_decision decision = {.exceeded = LIMIT_COUNT};
+    history->processes = sample->usage.processes;
     if (sample->usage.cpu_ns > history->cpu_ns)
         history->cpu_ns = sample->usage.cpu_ns;
     if (enforced->memory == ENFORCED_BY_POLLING)

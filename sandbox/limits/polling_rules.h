@@ -38,6 +38,7 @@ struct polling_history {
     int64_t unreadable_since;
     uint64_t peak_memory_bytes;
     uint64_t peak_processes;
+    uint64_t processes; /* in the last sample */
     int64_t cpu_ns;
     int64_t cpu_before_ns; /* of a session: what it had used before its present cell */
     unsigned limits_reached; /* of enum limit_reached */
@@ -65,6 +66,13 @@ bool polling_rules_take_measurement(struct polling_history *history,
 /* Which limit a run is past whose memory is `bytes`, of which the kernel holds `kernel_bytes` for it. */
 enum limit_index polling_rules_memory_limit(const struct run_limits *limits, uint64_t bytes,
                                             uint64_t kernel_bytes);
+
+/*
+ * The limit that a run has reached whose exact memory cannot be had, or not in time. Many processes are the most
+ * likely cause: one with as many as it may have is not told that it is out of memory.
+ */
+enum limit_index polling_rules_unmeasured(const struct polling_history *history,
+                                          const struct run_limits *limits);
 
 /* Takes in that a sample could not be taken. True: the run counts as unobservable. */
 bool polling_rules_note_unreadable(struct polling_history *history, int64_t now);

@@ -89,6 +89,41 @@ static void memory_is_judged_by_bound_and_measurement(void **state)
 }
 
 /* Measured at a bound of 1100 with a result of 900: 100 are left. */
+static void memory_that_cannot_be_measured_is_that_of_too_many_processes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t processes;
+        int64_t measuring_ms, blocked_ms;
+        enum limit_index exceeded;
+    } table[] = {
+        {1, PSS_MAX_MS + 1, 0, LIMIT_MEMORY},
+        {3, PSS_MAX_MS + 1, 0, LIMIT_MEMORY},
+        {3, PSS_BLOCKED_MAX_MS + 1, PSS_BLOCKED_MAX_MS + 1, LIMIT_MEMORY},
+        {4, PSS_MAX_MS + 1, 0, LIMIT_PROCESSES},
+        {4, PSS_BLOCKED_MAX_MS + 1, PSS_BLOCKED_MAX_MS + 1, LIMIT_PROCESSES},
+        {5, PSS_MAX_MS + 1, 0, LIMIT_PROCESSES},
+        {5, PSS_BLOCKED_MAX_MS + 1, PSS_BLOCKED_MAX_MS + 1, LIMIT_PROCESSES},
+        {400, PSS_MAX_MS + 1, PSS_MAX_MS, LIMIT_PROCESSES},
+        {4, PSS_MAX_MS - 1, 0, LIMIT_COUNT},
+        {5, PSS_BLOCKED_MAX_MS - 1, PSS_BLOCKED_MAX_MS - 1, LIMIT_COUNT},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        struct polling_history history = {.sampled_at = BEGIN};
+        const struct polling_sample sample = {
+            .now = BEGIN + 1,
+            .usage = {.resident_bytes = 2000, .processes = table[i].processes},
+            .is_measuring = true,
+            .measuring_ns = MILLISECONDS(table[i].measuring_ms),
+            .blocked_ns = MILLISECONDS(table[i].blocked_ms),
+        };
+        assert_int_equal(judge(&history, &sample).exceeded, table[i].exceeded);
+        /* The same when the measurement fails then. */
+        assert_int_equal(polling_rules_unmeasured(&history, &limits),
+                         table[i].processes >= limits.processes ? LIMIT_PROCESSES : LIMIT_MEMORY);
+    }
+}
+
 static void a_measurement_holds_while_it_proves_the_limit(void **state)
 {
     (void)state;
@@ -252,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_judged_by_bound_and_measurement),
+        cmocka_unit_test(memory_that_cannot_be_measured_is_that_of_too_many_processes),
         cmocka_unit_test(a_measurement_holds_while_it_proves_the_limit),
         cmocka_unit_test(sockets_are_measured_again_soon),
         cmocka_unit_test(a_measurement_past_the_limit_or_failed_ends_the_run),

@@ -105,13 +105,13 @@
 #define CHANGES_REPORT_MAX (768 * KIBIBYTE)
 #define CHANGES_REASON_SIZE 160
 /*
- * The program: for reading, for comparing (each then leaves out the rest), its processor time, the time
- * after which the server kills it, its address space.
+ * The program: reading and comparing each leave out the rest after so much time of the processor or of the clock;
+ * its processor time, the time after which the server kills it, its address space.
  */
-#define CHANGES_READ_MAX_MS 4000
-#define CHANGES_COMPARE_MAX_MS 4000
+#define CHANGES_STEP_CPU_MS 4000
+#define CHANGES_STEP_WALL_MS 20000
 #define CHANGES_CPU_MAX_S 10
-#define CHANGES_WALL_MAX_MS 15000
+#define CHANGES_WALL_MAX_MS 60000
 #define CHANGES_MEMORY_MAX GIBIBYTE
 /* How many of them at once. While more results wait for one, no run begins. */
 #define CHANGES_PROGRAMS_MAX 2

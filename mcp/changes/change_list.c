@@ -36,6 +36,7 @@ const char *left_out_text(enum left_out_reason reason)
         [LEFT_CHANGED_ON_HOST] = "changed on the host meanwhile",
         [LEFT_REMOVED_ON_HOST] = "removed on the host meanwhile",
         [LEFT_GIT] = "git's own files",
+        [LEFT_IGNORED] = "files that its rules ignore are not in the patch",
         [LEFT_NAME] = "git refuses such a name",
         [LEFT_TOO_LARGE] = "larger than 8 MiB",
         [LEFT_TOO_MUCH] = "the changed files are larger than 64 MiB together",
@@ -56,7 +57,7 @@ void change_list_leave_out(struct change_list *list, const char *path, enum left
                            size_t count)
 {
     bool ends_all = reason == LEFT_NAMES || reason == LEFT_TIME;
-    size_t most = CHANGES_LEFT_OUT_MAX - (ends_all ? 0 : 1);
+    size_t most = CHANGES_LEFT_OUT_MAX - (reason == LEFT_IGNORED ? 0 : ends_all ? 1 : 2);
     char *copy = list->left_out_count < most ? strdup(path) : NULL;
     if (copy == NULL) {
         list->left_out_more++;

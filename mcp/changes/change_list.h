@@ -57,6 +57,7 @@ enum left_out_reason {
     LEFT_CHANGED_ON_HOST,
     LEFT_REMOVED_ON_HOST,
     LEFT_GIT,
+    LEFT_IGNORED,
     LEFT_NAME,
     LEFT_TOO_LARGE,
     LEFT_TOO_MUCH,
@@ -74,7 +75,7 @@ const char *left_out_text(enum left_out_reason reason);
 struct left_out {
     char *path; /* owned; as of a change; of a directory with '/' at its end; "" is the folder */
     enum left_out_reason reason;
-    size_t count; /* of LEFT_GIT: changed entries; else 0 */
+    size_t count; /* of LEFT_GIT and LEFT_IGNORED: changed entries; else 0 */
 };
 
 /* All zero: empty. */
@@ -94,7 +95,7 @@ struct change_list {
 void change_list_add(struct change_list *list, const char *path, struct version *old,
                      struct version *new);
 
-/* There is always room for one that ends the walk: LEFT_NAMES, LEFT_TIME. */
+/* There is always room for one that ends the walk (LEFT_NAMES, LEFT_TIME) and for LEFT_IGNORED. */
 void change_list_leave_out(struct change_list *list, const char *path, enum left_out_reason reason,
                            size_t count);
 

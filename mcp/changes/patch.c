@@ -1,7 +1,7 @@
 #include "mcp/changes/patch.h"
 
+#include "mcp/changes/budget.h"
 #include "mcp/changes/git_name.h"
-#include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
 #include <git2.h>
@@ -224,13 +224,13 @@ int patch_write(struct change_list *changes, struct buffer *text, struct fault *
     int r = start_libgit2(fault);
     if (r < 0)
         return r;
-    int64_t deadline = clock_now() + CHANGES_COMPARE_MAX_MS * NANOSECONDS_PER_MILLISECOND;
+    const struct budget budget = budget_begin();
     const char *staying = NULL;
     for (size_t i = 0; i < changes->count; i++) {
         struct change *change = &changes->changes[i];
         size_t before = text->length;
         r = is_blocked(change, staying) ? -EEXIST
-            : clock_now() < deadline    ? append_change(change, text)
+            : !budget_is_spent(&budget) ? append_change(change, text)
                                         : -ETIME;
         if (r == 0)
             continue;

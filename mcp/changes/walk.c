@@ -1,9 +1,11 @@
 #include "mcp/changes/walk.h"
 
+#include "mcp/changes/budget.h"
 #include "mcp/changes/entry.h"
 #include "mcp/changes/git_name.h"
+#include "mcp/changes/ignore.h"
 #include "mcp/changes/names.h"
-#include "sandbox/base/loop.h"
+#include "mcp/changes/tracked.h"
 #include "sandbox/base/owned.h"
 
 #include <string.h>
@@ -16,7 +18,10 @@ struct walk {
     struct buffer path; /* of the entry at hand; NUL-terminated, the NUL not counted */
     size_t depth;
     size_t names_left;
-    int64_t deadline; /* clock_now() */
+    struct ignore ignore;   /* of the directories on the way to the path */
+    struct tracked tracked; /* by git */
+    size_t ignored_count;   /* entries that were left out by it */
+    struct budget budget;
     bool is_over;     /* something was told that ends the walk */
 };
 
@@ -25,6 +30,7 @@ struct pair {
     int upper_fd, host_fd;
     bool hides; /* the upper one hides the entries of the host's that it has not got itself */
     bool is_changed; /* others added to the host's or removed from it after the snippet began */
+    bool is_ignored; /* as a whole, tracked files aside */
 };
 
 /* An entry on both sides. */
@@ -110,7 +116,13 @@ static void remove_file(struct walk *walk, const struct pair *pair, const struct
 
 static size_t left_out_count(const struct walk *walk)
 {
-    return walk->changes->left_out_count + walk->changes->left_out_more;
+    return walk->changes->left_out_count + walk->changes->left_out_more + walk->ignored_count;
+}
+
+/* Whether rules of .gitignore have the entry at hand, or a directory that it is in. */
+static bool is_ignored(const struct walk *walk, const struct pair *pair, enum entry_kind kind)
+{
+    return pair->is_ignored || ignore_has(&walk->ignore, walk->path.data, kind == ENTRY_DIRECTORY);
 }
 
 /* Removes everything in a directory of the folder. False: there was nothing. */
@@ -121,7 +133,10 @@ static bool remove_tree(struct walk *walk, const struct pair *pair, const char *
         leave_out_directory(walk, reason_of_host(fd), 0);
         return true;
     }
-    const struct pair below = {.upper_fd = -1, .host_fd = fd, .hides = true};
+    const struct pair below = {.upper_fd = -1,
+                               .host_fd = fd,
+                               .hides = true,
+                               .is_ignored = is_ignored(walk, pair, ENTRY_DIRECTORY)};
     size_t told = walk->changes->count + left_out_count(walk);
     (void)walk_directory(walk, &below);
     return walk->changes->count + left_out_count(walk) > told;
@@ -269,6 +284,7 @@ static void take_directory(struct walk *walk, const struct pair *pair, const str
         /* The snippet cannot move a directory of the host. */
         .is_changed =
             has_host ? is_later(walk, &couple->host) : entry_is_copy(pair->upper_fd, couple->name),
+        .is_ignored = is_ignored(walk, pair, ENTRY_DIRECTORY),
     };
     bool is_new = !has_host || below.hides;
     if (has_host && !is_later(walk, &couple->host) &&
@@ -340,6 +356,29 @@ static void take_git(struct walk *walk, const struct pair *pair, const struct co
         change_list_leave_out(walk->changes, walk->path.data, LEFT_GIT, count);
 }
 
+/*
+ * Whether nobody wants to see what became of the entry. What the host has already may be a file that is tracked
+ * although a rule has it: that takes git's index to know.
+ */
+static bool is_unwanted(const struct walk *walk, const struct pair *pair,
+                        const struct couple *couple)
+{
+    bool is_new = couple->host.kind == ENTRY_NONE;
+    enum entry_kind kind = is_new ? couple->upper.kind : couple->host.kind;
+    if (kind == ENTRY_NONE || kind == ENTRY_WHITEOUT || !is_ignored(walk, pair, kind))
+        return false;
+    if (is_new)
+        return true;
+    return kind != ENTRY_DIRECTORY && couple->upper.kind != ENTRY_DIRECTORY &&
+           walk->tracked.is_known && !tracked_has(&walk->tracked, walk->path.data);
+}
+
+static void pass_over(struct walk *walk, const struct pair *pair, const struct couple *couple)
+{
+    bool is_directory = couple->upper.kind == ENTRY_DIRECTORY;
+    walk->ignored_count += is_directory ? count_entries(walk, pair->upper_fd, couple->name) : 1;
+}
+
 /* Appends a name to the path. The length before, for leave(); or SIZE_MAX: it is too long. */
 static size_t enter(struct walk *walk, const char *name)
 {
@@ -371,6 +410,8 @@ static bool walk_entry(struct walk *walk, const struct pair *pair, const char *n
     }
     if (git_name_is_git(name))
         take_git(walk, pair, &couple);
+    else if (is_unwanted(walk, pair, &couple))
+        pass_over(walk, pair, &couple);
     else
         take_entry(walk, pair, &couple);
     leave(walk, before);
@@ -398,16 +439,21 @@ static bool walk_directory(struct walk *walk, const struct pair *pair)
         leave_out_directory(walk, LEFT_TOO_DEEP, 0);
         return true;
     }
-    int r = read_names(walk, pair, &names);
+    size_t rules = walk->ignore.count;
+    size_t base = walk->path.length + (walk->path.length > 0);
+    int r = ignore_add_file(&walk->ignore, base, pair->host_fd);
+    if (r == 0)
+        r = read_names(walk, pair, &names);
     walk->names_left -= names.count < walk->names_left ? names.count : walk->names_left;
     bool has_entries = false;
     walk->depth++;
     for (size_t i = 0; i < names.count && !walk->is_over; i++) {
         has_entries |= walk_entry(walk, pair, names.list[i]);
-        if (clock_now() > walk->deadline)
+        if (budget_is_spent(&walk->budget))
             end_walk(walk, LEFT_TIME);
     }
     walk->depth--;
+    ignore_drop(&walk->ignore, rules);
     if (r != 0)
         end_walk(walk, r == -E2BIG ? LEFT_NAMES : LEFT_MEMORY);
     return has_entries;
@@ -415,6 +461,7 @@ static bool walk_directory(struct walk *walk, const struct pair *pair)
 
 static void walk_root(struct walk *walk, int upper_fd, int host_fd)
 {
+    tracked_read_index(&walk->tracked, host_fd);
     const struct entry host = entry_look(host_fd, ".");
     const struct pair pair = {
         .upper_fd = upper_fd,
@@ -432,7 +479,7 @@ void walk_changes(const struct walk_spec *spec, struct change_list *changes)
         .changes = changes,
         .path = BUFFER(CHANGES_PATH_SIZE),
         .names_left = CHANGES_NAMES_MAX,
-        .deadline = clock_now() + CHANGES_READ_MAX_MS * NANOSECONDS_PER_MILLISECOND,
+        .budget = budget_begin(),
     };
     OWNED_FD int upper_fd = entry_open_directory(spec->upper_fd, ".");
     OWNED_FD int host_fd = entry_open_directory(spec->host_fd, ".");
@@ -443,5 +490,9 @@ void walk_changes(const struct walk_spec *spec, struct change_list *changes)
                               0);
     else
         walk_root(&walk, upper_fd, host_fd);
+    if (walk.ignored_count > 0)
+        change_list_leave_out(changes, ".gitignore", LEFT_IGNORED, walk.ignored_count);
+    ignore_drop(&walk.ignore, 0);
+    tracked_release(&walk.tracked);
     buffer_release(&walk.path);
 }

@@ -84,6 +84,9 @@ const char *network_text_refusal(enum refusal refusal, bool is_address)
     case REFUSAL_LIMIT:
         return "is not reached any more: the run has used up what it may move over the network";
     case REFUSAL_PROTOCOL:
+        return "is reached at ports 80 and 443 only by TLS and HTTP/1 that name it: by a whole ClientHello with its "
+               "server name and not encrypted, or a whole request head with its Host";
+    case REFUSAL_PORT_TAKEN:
         return "is not reached, because a program in the sandbox listens at the same port of all addresses: "
                "let it listen at 127.0.0.1";
     case REFUSAL_NONE:

@@ -13,6 +13,7 @@ const char *refusal_name(enum refusal refusal)
         [REFUSAL_PROXY] = "proxy",
         [REFUSAL_LIMIT] = "limit",
         [REFUSAL_PROTOCOL] = "protocol",
+        [REFUSAL_PORT_TAKEN] = "port_taken",
     };
     return names[refusal];
 }

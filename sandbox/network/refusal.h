@@ -19,7 +19,8 @@ enum refusal {
     REFUSAL_NAME_MISMATCH, /* the client named another host over the connection */
     REFUSAL_PROXY,
     REFUSAL_LIMIT,         /* of bytes, streams or names */
-    REFUSAL_PROTOCOL,
+    REFUSAL_PROTOCOL,   /* nothing that is recognised at ports 80 and 443 */
+    REFUSAL_PORT_TAKEN, /* a program of the jail listens at the port of all addresses */
     REFUSAL_COUNT,
 };
 

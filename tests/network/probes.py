@@ -74,6 +74,37 @@ def slowly(host, port, *pieces):
         return received(client)
 
 
+def say(host, port, way, *pieces):
+    """
+    Says the bytes (in hexadecimal) to an echo, in those pieces, or "byte by byte" or "at once", and perhaps "with an end".
+
+    "passes": all came back; "refused": the connection was reset; "waits": nothing came.
+    """
+    pieces = [bytes.fromhex(piece) for piece in pieces]
+    whole = b"".join(pieces)
+    pieces = {"by": [whole[i:i + 1] for i in range(len(whole))], "at": [whole]}.get(way[:2], pieces)
+    with socket.create_connection((host, port), PATIENCE) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.settimeout(PATIENCE if way.endswith("an end") else PATIENCE / 4)
+        received = b""
+        try:
+            for piece in pieces:
+                client.sendall(piece)
+                if len(pieces) < 100:
+                    time.sleep(0.01)
+            if way.endswith("an end"):
+                client.shutdown(socket.SHUT_WR)
+            while len(received) < len(whole) and (data := client.recv(65536)):
+                received += data
+                client.settimeout(PATIENCE)
+        except TimeoutError:
+            return "waits" if not received else "waits late"
+        except OSError as error:
+            assert error.errno in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN), error
+            return "refused" if not received else "refused late"
+    return "passes" if received == whole else f"{len(received)} came"
+
+
 def resolve(name):
     return " ".join(sorted({info[4][0] for info in socket.getaddrinfo(name, 80, socket.AF_INET)}))
 

@@ -15,15 +15,15 @@ pytestmark = pytest.mark.thorough
 
 HERE = pathlib.Path(__file__).resolve().parent
 LISTED = ("api.example.org", "many.example.org", "*.sub.example.org", "private.example.org", "mixed.example.org",
-          "loop.example.org", "meta.example.org", "own.example.org", "lan.example.org", "www.example.org:5432,www.example.org:19")
+          "loop.example.org", "meta.example.org", "own.example.org", "lan.example.org", "www.example.org:5432,www.example.org:19,www.example.org:7")
 NO_RULES = tuple(("sandbox/jail/child/routes.c", f"add_rule(&requests, RTM_{kind}RULE,", f"add_rule(&requests, RTM_{other},")
                  for kind, other in (("NEW", "MAX"), ("DEL", "MAX - 4")))  # messages that no kernel knows
 CASES = (
     (("resolve", "many.example.org"), "93.184.2.1 93.184.2.2 93.184.2.3"),
-    (("exchange", "api.example.org", 443, "plain text"), "plain text"),
+    (("exchange", "www.example.org", 7, "plain text"), "plain text"),
     (("exchange", "www.example.org", 5432, "x"), "welcome\n"),
     (("drain", "www.example.org", 19, 5 << 20), "ok"),
-    (("at_once", "api.example.org", 443, 50), "ok"),
+    (("at_once", "www.example.org", 7, 50), "ok"),
     (("connect_6", "::ffff:93.184.2.1", 80), "ok"),
     (("ask_by_tcp", "1.1.1.1", ("api.example.org", 1)), "0 1"),
     (("ping", "api.example.org"), "ok"),

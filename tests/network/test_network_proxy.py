@@ -7,7 +7,7 @@ from support.mcp_client import RECORD
 PROXY = "http://93.184.5.1:3128"
 LOGIN = "http://me:sec%3Aret%40@93.184.5.1:3129/"
 NO_NAME, NO_ROUTE = "EAI_NONAME", "EHOSTUNREACH"
-ALLOW = ("--allow-host", "*.inside.example,*.inside.example:5432,api.example.org")
+ALLOW = ("--allow-host", "*.inside.example,*.inside.example:5432,*.inside.example:7,api.example.org")
 
 
 def asked(internet, before):
@@ -24,13 +24,13 @@ def test_names_that_only_the_proxy_knows_are_reached(probe, internet, options):
     before = len(internet.seen())
     outcomes, result = probe([
         ["exchange", "a.inside.example", 80, "GET / HTTP/1.1\r\nHost: a.inside.example\r\nConnection: close\r\n\r\n"],
-        ["exchange", "b.inside.example", 443, "text"], ["exchange", "c.inside.example", 5432, "x"],
-        ["drain", "b.inside.example", 80, 0], ["at_once", "b.inside.example", 443, 20]], *options)
+        ["exchange", "b.inside.example", 7, "text"], ["exchange", "c.inside.example", 5432, "x"],
+        ["drain", "b.inside.example", 80, 0], ["at_once", "b.inside.example", 7, 20]], *options)
     assert outcomes[0].endswith("hello from a.inside.example\n") and outcomes[1:] == ["text", "welcome\n", "ok", "ok"]
     assert ("proxy", "CONNECT", "a.inside.example:80") in asked(internet, before)
     assert dns(internet, before) == set()
     hosts = result["_meta"][RECORD]["network"]["hosts"]
-    assert ("b.inside.example", 443, 21) in [(host["host"], host["port"], host["streams"]) for host in hosts]
+    assert ("b.inside.example", 7, 21) in [(host["host"], host["port"], host["streams"]) for host in hosts]
 
 
 @pytest.mark.parametrize("host", ["refused", "silent", "strange", "large"])

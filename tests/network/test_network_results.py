@@ -30,7 +30,7 @@ def test_record_tells_hosts_bytes_and_refusals(start_server):
     server = start_server("--warm", "0", *ALLOW)
     result = call(server, """
 import socket
-s = socket.create_connection(("api.example.org", 443)); s.sendall(b"x" * 1000)
+s = socket.create_connection(("api.example.org", 443)); s.sendall(b"GET / HTTP/1.1\\r\\nHost: api.example.org\\r\\n\\r\\n" + b"x" * 959)
 n = 0
 while n < 1000: n += len(s.recv(1000))
 s.close()
@@ -88,12 +88,12 @@ raise SystemExit(1)
 
 def test_session_tells_of_each_call(start_server):
     server = start_server("--warm", "0", *ALLOW)
-    first = call(server, "import socket; s = socket.create_connection(('api.example.org', 443)); s.sendall(b'abc'); s.recv(3)",
+    first = call(server, "import socket; s = socket.create_connection(('api.example.org', 443)); s.sendall(b'GET / HTTP/1.1\\r\\nHost: api.example.org\\r\\n\\r\\n'); s.recv(41)",
                  session="new")
     session = first["_meta"][RECORD]["session"]["id"]
     second = call(server, "s.sendall(b'12345'); print(s.recv(5))", session=session)
     third = call(server, "1", session=session)
-    assert record_of(first)["hosts"] == [{"host": "api.example.org", "port": 443, "streams": 1, "received": 3, "sent": 3}]
+    assert record_of(first)["hosts"] == [{"host": "api.example.org", "port": 443, "streams": 1, "received": 41, "sent": 41}]
     assert "b'12345'" in second["content"][0]["text"]
     assert record_of(second)["hosts"] == [{"host": "api.example.org", "port": 443, "streams": 0, "received": 5, "sent": 5}]
     assert record_of(third)["hosts"] == []
@@ -234,7 +234,7 @@ def test_doctor_tells_of_the_network_and_tries_it(run):
 
 
 def test_log_tells_what_was_reached_and_refused(start_server):
-    code = "import socket; socket.create_connection(('api.example.org', 443)).sendall(b'abc')\ntry: socket.gethostbyname('evil.example.com')\nexcept OSError: pass"
+    code = "import socket; socket.create_connection(('api.example.org', 443)).sendall(b'GET / HTTP/1.1\\r\\nHost: api.example.org\\r\\n\\r\\n')\ntry: socket.gethostbyname('evil.example.com')\nexcept OSError: pass"
     server = start_server("--warm", "0", "--log-level", "info", *ALLOW)
     call(server, code)
     assert ", reached api.example.org:443 (" in server.stderr() and ", refused evil.example.com (not_listed)" in server.stderr()

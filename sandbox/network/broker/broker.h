@@ -117,7 +117,7 @@ void listener_release(struct jail *jail);
 struct relay_name {
     char host[HOST_NAME_SIZE]; /* for the record */
     uint16_t port;
-    bool is_checked; /* at port 80 or 443: the client may not name every host there */
+    bool is_gated; /* gate.h */
 };
 
 /* Takes over both sockets. */

@@ -2,6 +2,7 @@
 #include "sandbox/network/broker/broker.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/network/broker/gate.h"
 #include "sandbox/network/broker/proxy_talk.h"
 #include "sandbox/network/broker/segment.h"
 #include "sandbox/network/broker/sockets.h"
@@ -95,7 +96,7 @@ static void let_in(struct dial *dial)
     if (r < 0) {
         /* The program itself listens at this port of every address. */
         if (r == -EADDRINUSE)
-            record_refuse(&jail->record, dial->name.host, dial->name.port, REFUSAL_PROTOCOL);
+            record_refuse(&jail->record, dial->name.host, dial->name.port, REFUSAL_PORT_TAKEN);
         answer_refused(jail, segment);
         dial_free(dial);
         return;
@@ -325,10 +326,7 @@ static enum refusal decide(struct dial *dial)
     struct jail *jail = dial->jail;
     const struct address address = address_of_ipv4(dial->segment.destination);
     const struct name *name = name_table_find(&jail->names, dial->segment.destination);
-    /* An address has no name to compare with, but a host that is denied may be behind it. */
-    dial->name.is_checked =
-        (dial->port == PORT_HTTP || dial->port == PORT_HTTPS) &&
-        (name != NULL || policy_denies_names(&jail->broker->policy, dial->port));
+    dial->name.is_gated = gate_is_needed(&jail->broker->policy, name != NULL, dial->port);
     if (name != NULL)
         snprintf(dial->name.host, sizeof(dial->name.host), "%s", name->text);
     else

@@ -27,6 +27,10 @@
 #define ADMIT_SOON_MS 30 /* in which a client usually completes its handshake */
 #define ADMIT_MAX_MS 2000 /* and afterwards */
 #define HALF_CLOSED_MAX_MS 60000 /* a stream of which one side has ended */
+#define FIRST_BYTES_MAX_MS                                                                         \
+    30000 /* from the first byte of a client to the end of its hello or head */
+#define FIRST_BYTES_SIZE                                                                           \
+    (32 << 10) /* of such a hello or head; what servers take of a head, or less */
 #define RELAY_BYTES_MAX (256 << 10) /* moved at a time, and kept for one direction */
 
 #endif

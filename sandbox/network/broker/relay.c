@@ -2,7 +2,7 @@
 #include "sandbox/network/broker/broker.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/network/broker/first_bytes.h"
+#include "sandbox/network/broker/gate.h"
 #include "sandbox/network/broker/sockets.h"
 
 #include <linux/filter.h>
@@ -33,7 +33,9 @@ struct stream {
     struct direction directions[2]; /* from that side */
     struct loop_timer half_closed;
     struct relay_name name;
-    size_t seen; /* first bytes of the client that did not suffice */
+    struct gate *gate; /* owned; NULL: everything passes */
+    bool has_left; /* the client has ended while it was the server's turn to speak */
+    struct loop_timer first_bytes;
     uint64_t moved[2]; /* bytes from that side, not in the record yet */
 };
 
@@ -56,11 +58,24 @@ static void account(struct stream *stream)
     stream->moved[OUTER] = 0;
 }
 
+static void open_gate(struct stream *stream)
+{
+    if (stream->gate == NULL)
+        return;
+    stream->jail->kept_bytes -= stream->gate->capacity;
+    loop_disarm(&stream->jail->broker->loop, &stream->first_bytes);
+    gate_free(stream->gate);
+    stream->gate = NULL;
+}
+
 static void stream_free(struct stream *stream, bool reset)
 {
     struct jail *jail = stream->jail;
     struct loop *loop = &jail->broker->loop;
     account(stream);
+    if (stream->gate != NULL && gate_is_stuck(stream->gate))
+        record_refuse(&jail->record, stream->name.host, stream->name.port, REFUSAL_PROTOCOL);
+    open_gate(stream);
     for (int side = INNER; side <= OUTER; side++) {
         loop_unwatch(loop, &stream->sides[side]);
         forget_kept(stream, &stream->directions[side]);
@@ -83,6 +98,11 @@ static void on_half_closed(struct loop_timer *timer)
     stream_free(container_of(timer, struct stream, half_closed), true);
 }
 
+static void on_first_bytes_late(struct loop_timer *timer)
+{
+    stream_free(container_of(timer, struct stream, first_bytes), true);
+}
+
 /* 0, also when the other side takes no more now; a negative errno: the stream is broken. */
 static int send_kept(struct stream *stream, struct direction *direction, int to)
 {
@@ -97,25 +117,30 @@ static int send_kept(struct stream *stream, struct direction *direction, int to)
     return 0;
 }
 
+/* Adds to what is kept. */
 static int keep(struct stream *stream, struct direction *direction, const char *bytes,
                 size_t length)
 {
-    direction->kept = malloc(length);
-    if (direction->kept == NULL)
+    char *kept = realloc(direction->kept, direction->kept_length + length);
+    if (kept == NULL)
         return -ENOMEM;
-    memcpy(direction->kept, bytes, length);
-    direction->kept_length = length;
-    direction->kept_at = 0;
+    memcpy(kept + direction->kept_length, bytes, length);
+    direction->kept = kept;
+    direction->kept_length += length;
     stream->jail->kept_bytes += length;
     return 0;
+}
+
+static uint64_t left_to_move(const struct jail *jail)
+{
+    uint64_t limit = jail->broker->policy.byte_limit;
+    return limit > jail->moved_bytes ? limit - jail->moved_bytes : 0;
 }
 
 /* How much may be read now: it may all have to be kept. 0: the run has moved what it may. */
 static size_t readable_size(const struct jail *jail)
 {
-    uint64_t left = jail->broker->policy.byte_limit > jail->moved_bytes
-                        ? jail->broker->policy.byte_limit - jail->moved_bytes
-                        : 0;
+    uint64_t left = left_to_move(jail);
     size_t room = jail->kept_bytes < JAIL_KEPT_BYTES_MAX - KEPT_ALWAYS
                       ? JAIL_KEPT_BYTES_MAX - jail->kept_bytes
                       : KEPT_ALWAYS;
@@ -123,87 +148,116 @@ static size_t readable_size(const struct jail *jail)
     return left < size ? (size_t)left : size;
 }
 
-/*
- * Whether the client may name this host: the one that it has connected to, or another that it could
- * have. A server for many hosts would otherwise answer for those that are not allowed.
- */
-static bool may_name(const struct stream *stream, enum first_bytes found, const char *host)
+/* Records the refusal of the host and returns what ends the stream. */
+static int refuse(struct stream *stream, enum refusal refusal)
 {
-    const struct policy *policy = &stream->jail->broker->policy;
-    if (found == FIRST_STRANGE)
-        return false;
-    return found != FIRST_HOST ||
-           policy_judge_claim(policy, stream->name.host, host, stream->name.port).refusal ==
-               REFUSAL_NONE;
+    record_refuse(&stream->jail->record, stream->name.host, stream->name.port, refusal);
+    open_gate(stream); /* it has nothing more to tell */
+    return -EACCES;
 }
 
-/*
- * Looks at the first bytes of the client, without taking them. 0: they may pass, or with
- * stream->name.is_checked still set, more are needed; -EACCES: they name another host.
- */
-static int check_first_bytes(struct stream *stream)
+/* Sends what has been read, and keeps what the other side does not take now. */
+static int pass_bytes(struct stream *stream, enum side from, const char *bytes, size_t length)
 {
+    struct direction *direction = &stream->directions[from];
+    ssize_t sent = 0;
+    stream->moved[from] += length;
+    stream->jail->moved_bytes += length;
+    if (direction->kept == NULL)
+        sent = send(stream->fds[1 - from], bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN)
+        return -errno;
+    size_t taken = sent < 0 ? 0 : (size_t)sent;
+    return taken < length ? keep(stream, direction, bytes + taken, length - taken) : 0;
+}
+
+/* Passes what may pass of the bytes at the gate. */
+static int run_gate(struct stream *stream)
+{
+    struct gate *gate = stream->gate;
+    struct loop *loop = &stream->jail->broker->loop;
+    struct gate_refusal refusal = {0};
+    size_t length = 0;
+    enum gate_verdict verdict;
+    while ((verdict = gate_judge(gate, &length, &refusal)) == GATE_PASSES) {
+        loop_disarm(loop, &stream->first_bytes);
+        if (length > left_to_move(stream->jail))
+            return refuse(stream, REFUSAL_LIMIT);
+        int r = pass_bytes(stream, INNER, (const char *)gate->bytes, length);
+        if (r < 0)
+            return r;
+        gate_drop(gate, length);
+    }
+    if (verdict == GATE_REFUSES) {
+        record_refuse(&stream->jail->record, refusal.host, refusal.port, refusal.reason);
+        open_gate(stream);
+        return -EACCES;
+    }
+    if (gate->stage == GATE_OPEN)
+        open_gate(stream);
+    else if (gate_is_stuck(gate) && !stream->first_bytes.armed)
+        loop_arm(loop, &stream->first_bytes,
+                 clock_now() + FIRST_BYTES_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+    return 0;
+}
+
+/* Takes bytes of the client to the gate. */
+static int take_first_bytes(struct stream *stream)
+{
+    struct gate *gate = stream->gate;
     struct jail *jail = stream->jail;
-    uint8_t *bytes = (uint8_t *)jail->broker->relay_bytes;
-    char host[HOST_NAME_SIZE] = "";
-    int fd = stream->fds[INNER];
-    ssize_t length = recv(fd, bytes, FIRST_BYTES_SIZE, MSG_PEEK | MSG_DONTWAIT);
+    size_t capacity = gate->capacity;
+    size_t size = 0;
+    if (gate->stage == GATE_ANSWER)
+        return -ECONNRESET; /* only a broken connection is told of now */
+    if (gate->length > 0 && jail->kept_bytes >= JAIL_KEPT_BYTES_MAX)
+        return refuse(stream, REFUSAL_LIMIT);
+    int r = gate_reserve(gate, &size);
+    if (r < 0)
+        return r;
+    jail->kept_bytes += gate->capacity - capacity;
+    ssize_t length = recv(stream->fds[INNER], gate->bytes + gate->length, size, MSG_DONTWAIT);
     if (length < 0)
         return errno == EAGAIN ? 0 : -errno;
-    enum first_bytes found = stream->name.port == PORT_HTTPS
-                                 ? first_bytes_read_tls(bytes, (size_t)length, host)
-                                 : first_bytes_read_http(bytes, (size_t)length, host);
-    /* The same length again: the client has ended. */
-    if (found == FIRST_INCOMPLETE && (size_t)length > stream->seen) {
-        stream->seen = (size_t)length;
-        socket_set(fd, SOL_SOCKET, SO_RCVLOWAT, (int)length + 1);
+    if (length == 0 && gate_is_stuck(gate))
+        return -EPROTO;
+    if (length == 0)
+        stream->directions[INNER].ended = true;
+    gate->length += (size_t)length;
+    return run_gate(stream);
+}
+
+/* The same of any bytes, once the gate is open, and of the server's. */
+static int take_bytes(struct stream *stream, enum side from)
+{
+    struct jail *jail = stream->jail;
+    char *bytes = jail->broker->relay_bytes;
+    size_t size = readable_size(jail);
+    if (size == 0)
+        return refuse(stream, REFUSAL_LIMIT);
+    ssize_t length = recv(stream->fds[from], bytes, size, MSG_DONTWAIT);
+    if (length < 0)
+        return errno == EAGAIN ? 0 : -errno;
+    if (length == 0) {
+        stream->directions[from].ended = true;
         return 0;
     }
-    socket_set(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
-    stream->name.is_checked = false;
-    if (may_name(stream, found, host))
-        return 0;
-    record_refuse(&jail->record, found == FIRST_HOST ? host : stream->name.host, stream->name.port,
-                  REFUSAL_NAME_MISMATCH);
-    return -EACCES;
+    if (stream->gate != NULL && !gate_hear(stream->gate, (uint8_t *)bytes, (size_t)length))
+        return refuse(stream, REFUSAL_PROTOCOL);
+    int r = pass_bytes(stream, from, bytes, (size_t)length);
+    return r == 0 && stream->gate != NULL ? run_gate(stream) : r;
 }
 
 /* Moves what is there now. 0, or a negative errno: the stream is broken. */
 static int move_bytes(struct stream *stream, enum side from)
 {
     struct direction *direction = &stream->directions[from];
-    struct jail *jail = stream->jail;
-    char *bytes = jail->broker->relay_bytes;
-    int to = stream->fds[1 - from];
     if (direction->kept != NULL)
-        return send_kept(stream, direction, to);
+        return send_kept(stream, direction, stream->fds[1 - from]);
     if (direction->ended)
         return 0;
-    if (from == INNER && stream->name.is_checked) {
-        int r = check_first_bytes(stream);
-        if (r < 0 || stream->name.is_checked)
-            return r;
-    }
-    size_t size = readable_size(jail);
-    if (size == 0) {
-        record_refuse(&jail->record, stream->name.host, stream->name.port, REFUSAL_LIMIT);
-        return -EDQUOT;
-    }
-    ssize_t length = recv(stream->fds[from], bytes, size, MSG_DONTWAIT);
-    if (length < 0)
-        return errno == EAGAIN ? 0 : -errno;
-    if (length == 0) {
-        direction->ended = true;
-        return 0;
-    }
-    stream->moved[from] += (uint64_t)length;
-    jail->moved_bytes += (uint64_t)length;
-    ssize_t sent = send(to, bytes, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && errno != EAGAIN)
-        return -errno;
-    if (sent < 0)
-        sent = 0;
-    return sent < length ? keep(stream, direction, bytes + sent, (size_t)(length - sent)) : 0;
+    return from == INNER && stream->gate != NULL ? take_first_bytes(stream)
+                                                 : take_bytes(stream, from);
 }
 
 /* Tells the other side of the end, once everything before it has been sent. */
@@ -216,6 +270,11 @@ static void pass_end(struct stream *stream, enum side from)
     shutdown(stream->fds[1 - from], SHUT_WR);
 }
 
+static bool awaits_answer(const struct stream *stream)
+{
+    return stream->gate != NULL && stream->gate->stage == GATE_ANSWER;
+}
+
 /* Waits only for what can be acted on, because the loop is level-triggered. */
 static int watch_side(struct stream *stream, enum side side)
 {
@@ -224,6 +283,9 @@ static int watch_side(struct stream *stream, enum side side)
     const struct direction *to = &stream->directions[1 - side];
     uint32_t events =
         (!from->ended && from->kept == NULL ? EPOLLIN : 0U) | (to->kept != NULL ? EPOLLOUT : 0U);
+    if (side == INNER &&
+        awaits_answer(stream)) /* the server's turn: only the client's end counts */
+        events = (events & ~(uint32_t)EPOLLIN) | (stream->has_left ? 0U : EPOLLRDHUP);
     if (events == stream->watched[side])
         return 0;
     stream->watched[side] = events;
@@ -239,7 +301,7 @@ static int settle(struct stream *stream)
     struct loop *loop = &stream->jail->broker->loop;
     pass_end(stream, INNER);
     pass_end(stream, OUTER);
-    if (stream->directions[INNER].done || stream->directions[OUTER].done)
+    if (stream->directions[INNER].done || stream->directions[OUTER].done || stream->has_left)
         loop_arm(loop, &stream->half_closed,
                  clock_now() + HALF_CLOSED_MAX_MS * NANOSECONDS_PER_MILLISECOND);
     int r = watch_side(stream, INNER);
@@ -249,6 +311,8 @@ static int settle(struct stream *stream)
 static void on_side(struct stream *stream, enum side side, uint32_t events)
 {
     int r = 0;
+    if ((events & EPOLLRDHUP) != 0)
+        stream->has_left = true;
     if ((events & EPOLLOUT) != 0)
         r = move_bytes(stream, 1 - side);
     if (r == 0 && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0)
@@ -274,7 +338,11 @@ static void on_outer(struct loop_watch *watch, uint32_t events)
 void relay_start(struct jail *jail, int inner_fd, int outer_fd, const struct relay_name *name)
 {
     struct stream *stream = calloc(1, sizeof(*stream));
-    if (stream == NULL) {
+    struct gate *gate =
+        name->is_gated ? gate_new(&jail->broker->policy, name->host, name->port) : NULL;
+    if (stream == NULL || (name->is_gated && gate == NULL)) {
+        free(stream);
+        gate_free(gate);
         socket_reset(inner_fd);
         socket_reset(outer_fd);
         return;
@@ -285,6 +353,8 @@ void relay_start(struct jail *jail, int inner_fd, int outer_fd, const struct rel
         .sides = {{.fd = -1, .ready = on_inner}, {.fd = -1, .ready = on_outer}},
         .fds = {inner_fd, outer_fd},
         .half_closed = {.fire = on_half_closed},
+        .gate = gate,
+        .first_bytes = {.fire = on_first_bytes_late},
         .name = *name,
     };
     if (jail->streams != NULL)

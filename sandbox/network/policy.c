@@ -110,11 +110,11 @@ struct policy_verdict policy_judge_host(const struct policy *policy, const char 
     return admitted(rule);
 }
 
-bool policy_denies_names(const struct policy *policy, uint16_t port)
+bool policy_denies_names(const struct policy *policy)
 {
     const struct policy_rules *rules = &policy->rules[RULES_DENY];
     for (size_t i = 0; i < rules->count; i++) {
-        if (!rules->list[i].is_address && has_port(&rules->list[i], port))
+        if (!rules->list[i].is_address)
             return true;
     }
     return false;

@@ -97,8 +97,8 @@ struct policy_verdict policy_judge_host(const struct policy *policy, const char 
 struct policy_verdict policy_judge_claim(const struct policy *policy, const char *host,
                                          const char *claimed, uint16_t port);
 
-/* Whether rules deny this port of any name. */
-bool policy_denies_names(const struct policy *policy, uint16_t port);
+/* Whether rules deny any name. */
+bool policy_denies_names(const struct policy *policy);
 
 #define POLICY_PORTS_MAX 16
 

@@ -5,14 +5,14 @@ import random
 import subprocess
 
 import pytest
-from first_bytes import ALERT, EVIL, EVIL_HELLO, GOOD, OTHER, PORTS, TABLE, WAYS, expected, head, hello
+from first_bytes import ALERT, EVIL, EVIL_HELLO, GOOD, LARGE, OTHER, PORTS, TABLE, WAYS, expected, head, hello
 
 from support.mcp_client import RECORD
 
 LISTED = tuple(word for port in PORTS for word in ("--map-host", f"{GOOD}:{port}=93.184.1.1:7"))
 ALLOW = (*LISTED, "--allow-host", f"{OTHER},second.internal")
 # Nothing denied is reached where everything else is: neither by a name nor by an address.
-DENY = ("--network", "on", "--deny-host", EVIL, *LISTED)
+DENY = ("--deny-host", EVIL, *LISTED)
 
 
 def say(name, port, way, host=GOOD):
@@ -115,13 +115,33 @@ def test_later_requests_of_a_connection_are_not_looked_at(probe):
     assert probe([["say", GOOD, port, way, later] for port in PORTS for way in WAYS], *ALLOW)[0] == ["passes"] * len(PORTS) * len(WAYS)
 
 
-def test_denied_name_is_neither_named_to_a_host_nor_to_an_address(probe):
+@pytest.mark.parametrize("mode", [("--network", "on"), ("--allow-host", "93.184.1.0/24")], ids=["on", "allow"])
+def test_denied_name_is_neither_named_to_a_host_nor_to_an_address(probe, mode):
     outcomes, _result = probe([say(name, port, "at once", host) for name in ("a request to an evil host", "the ClientHello of an evil host", "HTTP/2", "SSH")
-                               for host in (GOOD, "93.184.1.1") for port in PORTS], *DENY)
+                               for host in (GOOD, "93.184.1.1") for port in PORTS], *mode, *DENY)
     assert collections.Counter(outcomes) == {"refused": 16}
     outcomes, _result = probe([["say", "93.184.1.1", 443, "at once", text.hex()] for text in (
-        head("93.184.1.1"), head("www.example.org"), hello(None), hello("www.example.org"), b"GET / HTTP/1.0\r\n\r\n")], *DENY)
+        head("93.184.1.1"), head("www.example.org"), hello(None), hello("www.example.org"), b"GET / HTTP/1.0\r\n\r\n")], *mode, *DENY)
     assert outcomes == ["passes"] * 5
+
+
+FILL = """
+import socket
+clients = [socket.create_connection(("www.example.org", 19), 5) for _ in range(100)]
+for client in clients: client.recv(1)
+client = socket.create_connection((HOST, 443), 5)
+client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+for byte in HELLO: client.sendall(bytes([byte]))
+received = 0
+while received < len(HELLO): received += len(client.recv(10000))
+print(received == len(HELLO))
+"""
+
+
+def test_hello_passes_in_pieces_where_much_is_kept_of_other_streams(start_server):
+    server = start_server("--warm", "0", *LISTED, "--allow-host", "www.example.org:19")
+    code = FILL.replace("HOST", repr(GOOD)).replace("HELLO", repr(LARGE))
+    assert server.text_of(server.call("run_python_code", code)) == "True"
 
 
 def test_where_no_name_is_denied_everything_passes(probe):

@@ -151,11 +151,14 @@ static void address_need_not_be_named(void **state)
     };
     OWNED(policy_release) struct policy policy = POLICY_OFF;
     uint8_t bytes[400];
-    policy.mode = NETWORK_ON;
+    assert_int_equal(policy_add(&policy, RULES_ALLOW, "192.0.2.7", NULL), 0);
     assert_int_equal(policy_add(&policy, RULES_DENY, "evil.example", NULL), 0);
-    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
-        check_ways(&policy, "192.0.2.7", (const uint8_t *)cases[i].text, strlen(cases[i].text),
-                   &cases[i].expected);
+    for (size_t i = 0; i < 2 * ARRAY_LENGTH(cases); i++) {
+        const struct head_case *row = &cases[i / 2];
+        policy.mode = i % 2 == 0 ? NETWORK_ON : NETWORK_ALLOW;
+        check_ways(&policy, "192.0.2.7", (const uint8_t *)row->text, strlen(row->text),
+                   &row->expected);
+    }
     const struct outcome passes = PASSES;
     const struct outcome evil = EVIL;
     check_ways(&policy, "192.0.2.7", bytes, put_hello(bytes, &(struct hello){.is_nameless = true}),
@@ -179,6 +182,8 @@ static void gate_is_where_names_are_limited(void **state)
     assert_true(gate_is_needed(&on, true, 443));
     assert_true(gate_is_needed(&on, false, 80));
     assert_false(gate_is_needed(&on, true, 22));
+    on.mode = NETWORK_ALLOW;
+    assert_true(gate_is_needed(&on, false, 80));
 }
 
 int main(void)

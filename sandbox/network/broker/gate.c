@@ -19,7 +19,7 @@ bool gate_is_needed(const struct policy *policy, bool by_name, uint16_t port)
 {
     if (!is_gated_port(port))
         return false;
-    return policy_denies_names(policy, port) || (by_name && policy->mode != NETWORK_ON);
+    return policy_denies_names(policy) || (by_name && policy->mode != NETWORK_ON);
 }
 
 /* The host that the next bytes are for. */

@@ -29,9 +29,10 @@ struct gate {
     enum gate_stage stage;
     char host[HOST_NAME_SIZE]; /* that the client has connected to */
     uint16_t port;
-    bool is_address; /* it is an address: then the client need not name it */
+    bool
+        is_address; /* it is an address: the client need not name it, and may name what is not denied */
     bool has_passed; /* something of the client; before, the server has nothing to say */
-    uint8_t *bytes;  /* owned: the client's, not judged yet */
+    uint8_t *bytes; /* owned: the client's, not judged yet */
     size_t length, capacity;
     unsigned tunnels; /* that were asked for */
     struct first_reader reader;
@@ -39,8 +40,8 @@ struct gate {
 };
 
 /*
- * Whether such a connection needs a gate: at port 80 or 443, to a host that is listed by its name; with
- * NETWORK_ON to any host, if names are denied.
+ * Whether such a connection needs a gate: at port 80 or 443, with NETWORK_ALLOW to a host that is listed by
+ * its name, and to any host and address, if names are denied.
  */
 bool gate_is_needed(const struct policy *policy, bool by_name, uint16_t port);
 
@@ -55,8 +56,8 @@ void gate_free(struct gate *gate);
 int gate_reserve(struct gate *gate, size_t *ret_size);
 
 enum gate_verdict {
-    GATE_WAITS,   /* for more bytes, or, in GATE_ANSWER, for the server */
-    GATE_PASSES,  /* the first *ret_length of gate->bytes; the stage may be another now */
+    GATE_WAITS, /* for more bytes, or, in GATE_ANSWER, for the server */
+    GATE_PASSES, /* the first *ret_length of gate->bytes; the stage may be another now */
     GATE_REFUSES, /* *ret_refusal is set */
 };
 

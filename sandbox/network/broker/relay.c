@@ -210,7 +210,8 @@ static int take_first_bytes(struct stream *stream)
     size_t size = 0;
     if (gate->stage == GATE_ANSWER)
         return -ECONNRESET; /* only a broken connection is told of now */
-    if (gate->length > 0 && jail->kept_bytes >= JAIL_KEPT_BYTES_MAX)
+    if (gate->length >= KEPT_ALWAYS && gate->length == capacity &&
+        jail->kept_bytes + capacity > JAIL_KEPT_BYTES_MAX)
         return refuse(stream, REFUSAL_LIMIT);
     int r = gate_reserve(gate, &size);
     if (r < 0)

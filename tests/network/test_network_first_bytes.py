@@ -195,3 +195,13 @@ def test_second_hello_is_looked_at_as_the_first(server_of_tls):
     result = server_of_tls.call("run_python_code", code)
     assert server_of_tls.text_of(result).splitlines() == ["True", "reset"]
     assert result["_meta"][RECORD]["network"]["refused"] == [{"host": EVIL, "port": 443, "reason": "name_mismatch"}]
+
+
+@pytest.mark.thorough
+def test_first_bytes_without_an_end_are_refused_after_their_time(start_server):
+    server = start_server("--warm", "0", "--timeout", "90", *ALLOW)
+    request = server.start_call("run_python_code", f"import socket\nclient = socket.create_connection(({GOOD!r}, 443), 80)\n"
+                                                   f"client.sendall({EVIL_HELLO[:-1]!r})\nclient.recv(1)")
+    result = server.answer(request, 100)["result"]
+    assert "ConnectionResetError" in result["content"][0]["text"]
+    assert result["_meta"][RECORD]["network"]["refused"] == [{"host": GOOD, "port": 443, "reason": "protocol"}]

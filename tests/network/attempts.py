@@ -28,7 +28,7 @@ WALLS = {
     "addresses": (("sandbox/network/policy.c", "    switch (address_kind(address)) {\n",
                    "    return admitted(NULL);\n    switch (address_kind(address)) {\n"),),
     "own addresses": (("sandbox/network/reach.c", "!reach.verdict.by_address && is_own(", "false && is_own("),),
-    "first bytes": (("sandbox/network/broker/gate.c", "if (!is_gated_port(port))\n        return false;", "if (true)\n        return false;"),),
+    "first bytes": (("sandbox/network/broker/gate.c", "if (!is_gated_port(port))\n        return false;", "if (!is_gated_port(port) || true)\n        return false;"),),
 }
 NAMES, ADDRESSES, OWN, FIRST_BYTES = (("names",), ("addresses",), ("addresses", "own addresses"), ("first bytes",))
 

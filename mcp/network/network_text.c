@@ -184,6 +184,12 @@ void network_text_write_member(struct json_writer *writer, const struct policy *
     json_begin_object(writer);
     json_text_member(writer, "mode", network_mode_name(policy->mode));
     json_boolean_member(writer, "complete", !record->is_lost && !record->is_cut);
+    json_key(writer, "dns");
+    json_begin_object(writer);
+    write_bytes(writer, "questions", record->dns_questions);
+    write_bytes(writer, "received", record->dns_received);
+    write_bytes(writer, "sent", record->dns_sent);
+    json_end_object(writer);
     json_key(writer, "hosts");
     json_begin_array(writer);
     for (size_t i = 0; i < record->host_count; i++) {

@@ -23,7 +23,7 @@ enum link_socket {
     LINK_DNS, /* UDP, bound to port 53 of every address, with IP_PKTINFO */
     LINK_SYN, /* raw TCP with LINK_MARK, which receives only SYNs of others */
     LINK_FACTORY, /* a listener: what it accepts are sockets with LINK_MARK and its filter */
-    LINK_CONNECTOR, /* a TCP socket to connect to the factory */
+    LINK_CONNECTOR, /* a TCP socket to connect to the factory; neither of the two blocks */
     LINK_PING, /* raw ICMP with LINK_MARK, which receives only echo requests */
     LINK_SOCKETS,
 };

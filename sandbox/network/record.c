@@ -26,11 +26,18 @@ static struct record_host *host_of(struct network_record *record, const char *ho
     return added;
 }
 
+/* A sum that is too large stays the largest. */
+static void add(uint64_t *sum, uint64_t number)
+{
+    if (__builtin_add_overflow(*sum, number, sum))
+        *sum = UINT64_MAX;
+}
+
 void record_add_stream(struct network_record *record, const char *host, uint16_t port)
 {
     struct record_host *known = host_of(record, host, port);
     if (known != NULL)
-        known->streams++;
+        known->streams += known->streams < UINT32_MAX;
 }
 
 void record_add_bytes(struct network_record *record, const char *host, uint16_t port,
@@ -39,8 +46,19 @@ void record_add_bytes(struct network_record *record, const char *host, uint16_t 
     struct record_host *known = host_of(record, host, port);
     if (known == NULL)
         return;
-    known->received += received;
-    known->sent += sent;
+    add(&known->received, received);
+    add(&known->sent, sent);
+}
+
+void record_add_question(struct network_record *record, uint64_t sent)
+{
+    record->dns_questions += record->dns_questions < UINT32_MAX;
+    add(&record->dns_sent, sent);
+}
+
+void record_add_answer(struct network_record *record, uint64_t received)
+{
+    add(&record->dns_received, received);
 }
 
 void record_refuse(struct network_record *record, const char *host, uint16_t port,

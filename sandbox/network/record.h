@@ -40,6 +40,9 @@ struct network_record {
     uint32_t is_lost; /* the broker did not answer: the rest is not known */
     uint32_t
         is_plain; /* the kernel has no routing rules: only ports that rules name, and the usual ones, are reached */
+    uint32_t dns_questions; /* that DNS servers were asked for the jail */
+    uint64_t dns_received; /* bytes of their answers */
+    uint64_t dns_sent; /* bytes of the questions */
     struct record_host hosts[RECORD_HOSTS_MAX];
     struct record_refusal refusals[RECORD_REFUSALS_MAX];
 };
@@ -48,6 +51,8 @@ struct network_record {
 void record_add_stream(struct network_record *record, const char *host, uint16_t port);
 void record_add_bytes(struct network_record *record, const char *host, uint16_t port,
                       uint64_t received, uint64_t sent);
+void record_add_question(struct network_record *record, uint64_t sent);
+void record_add_answer(struct network_record *record, uint64_t received);
 void record_refuse(struct network_record *record, const char *host, uint16_t port,
                    enum refusal refusal);
 

@@ -16,8 +16,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(record_write(record, bytes) == size && memcmp(bytes, data, size) == 0);
     for (size_t i = 0; i < record->refusal_count; i++)
         FUZZ_CHECK(refusal_name((enum refusal)record->refusals[i].reason) != NULL);
+    uint32_t questions = record->dns_questions;
+    uint64_t sent = record->dns_sent;
     record_add_stream(record, "example.org", 443);
     record_add_bytes(record, "example.org", 443, 1, 2);
+    record_add_question(record, 40);
+    record_add_answer(record, 50);
+    FUZZ_CHECK(record->dns_questions >= questions && record->dns_sent >= sent);
+    for (size_t i = 0; i < record->host_count; i++) {
+        if (strcmp(record->hosts[i].host, "example.org") == 0 && record->hosts[i].port == 443)
+            FUZZ_CHECK(record->hosts[i].streams > 0 && record->hosts[i].sent > 1);
+    }
     record_refuse(record, "example.com", 0, REFUSAL_NOT_LISTED);
     FUZZ_CHECK(record->host_count <= RECORD_HOSTS_MAX &&
                record->refusal_count <= RECORD_REFUSALS_MAX);

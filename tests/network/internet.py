@@ -67,6 +67,8 @@ TARGETS = {("5.0.0.10.in-addr.arpa", 12): "secret.corp.example", ("1.1.184.93.in
            ("numeric.example.com", 33): "10.0.0.5", ("alias-of-texts.example.com", 5): "denied.example.com"}
 TARGETS |= {(name, 5): target for name, target in ALIASES.items()}
 SERVICE = bytes(6)  # ahead of the target of a service; of a mail server, two bytes
+SILENT = "silent"  # a label: not answered by the first server, which is asked at 8.8.8.8
+SERVERS = {"8.8.8.8": "dns", "8.8.8.9": "dns-9"}  # as they are called in what was seen
 REBINDING = "rebind.example.org"  # first public, then this machine
 LOOPING = "looping.example.org"  # its answers are wrong
 LARGE = "large.example.org"  # its texts need TCP
@@ -112,8 +114,9 @@ def record(name, kind, data, ttl=300):
 
 
 class Names:
-    def __init__(self, log):
+    def __init__(self, log, server="8.8.8.8"):
         self.log = log
+        self.server = SERVERS[server]
         self.asked = 0
 
     def answer(self, question, size=65535):
@@ -123,7 +126,9 @@ class Names:
             at += 1 + question[at]
         kind = struct.unpack("!H", question[at + 1:at + 3])[0]
         name = ".".join(labels).lower()
-        self.log("dns", name, kind)
+        self.log(self.server, name, kind)
+        if SILENT in labels and self.server == "dns":
+            return None
         if name == LOOPING:  # a name that points to itself
             return question[:2] + struct.pack("!HHHHH", 0x8180, 1, 1, 0, 0) + question[12:at + 5] + struct.pack("!H", 0xc000 | at + 5)
         if name == BROKEN or (name, kind) == (HALF_BROKEN, 28):
@@ -160,12 +165,13 @@ class Names:
         return found
 
 
-def serve_dns(names):
+def serve_dns(names, address):
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind(("8.8.8.8", 53))
+    server.bind((address, 53))
     while True:
         question, client = server.recvfrom(4096)
-        server.sendto(names.answer(question, 512), client)
+        if answer := names.answer(question, 512):
+            server.sendto(answer, client)
 
 
 class NamesByTcp(socketserver.BaseRequestHandler):
@@ -342,10 +348,11 @@ def start_servers(log, directory):
                           (5432, First), (22, First), (25, First), (3128, Proxy), (3129, LoginProxy)):
         threading.Thread(target=Server(("0.0.0.0", port), handler).serve_forever, daemon=True).start()
     names = Names(log)
+    threading.Thread(target=serve_dns, args=(Names(log, "8.8.8.9"), "8.8.8.9"), daemon=True).start()
     by_tcp = Server(("8.8.8.8", 53), NamesByTcp)
     by_tcp.names = names
     threading.Thread(target=by_tcp.serve_forever, daemon=True).start()
-    threading.Thread(target=serve_dns, args=(names,), daemon=True).start()
+    threading.Thread(target=serve_dns, args=(names, "8.8.8.8"), daemon=True).start()
 
 
 def serve_host(log):

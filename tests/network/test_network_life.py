@@ -144,6 +144,61 @@ print(socket.create_connection(("93.184.1.1", 7), 10) is not None)
         assert used() - before < 10  # hundredths of a second
 
 
+def test_listeners_without_descriptors_stop_nothing(internet, settings):
+    program = internet.arguments("prlimit", "--nofile=120:120", "--", program_path(), *ON)
+    with Server(*program, program="/usr/bin/nsenter", environment=settings) as server:
+        server.initialize()
+        result = call(server, """
+import socket
+clients = []
+for number in range(1, 100):
+    client = socket.socket()
+    client.setblocking(False)
+    client.connect_ex((f"93.184.3.{number}", 7))
+    clients.append(client)
+try: socket.create_connection(("93.184.1.1", 7), 3)
+except OSError: pass
+for client in clients: client.close()
+print(socket.create_connection(("93.184.1.1", 7), 20) is not None)
+print(socket.gethostbyname("api.example.org"))
+""")
+        assert text_of(result).splitlines() == ["True", "93.184.1.1"]
+
+
+def test_questions_without_an_answer_hold_back_no_other_servers(start_server, internet):
+    """Three at a time, so that one of them waits at any time."""
+    server = start_server(*ON)
+    configuration = internet.directory / "resolv.conf"
+    before = len(internet.seen())
+    request = server.start_call("run_python_code", """
+import socket, threading, time
+def ask(name):
+    while True:
+        try: return answered.append(socket.gethostbyname(name))
+        except socket.gaierror as error:
+            if error.errno == socket.EAI_NONAME: return answered.append(name)
+answered = []
+for number in range(3):
+    threading.Thread(target=ask, args=(f"silent.n{number}.example.org",)).start()
+    time.sleep(1)
+for number in range(1000):
+    if len(answered) == 3: break
+    try: socket.gethostbyname(f"other{number}.example.org")
+    except OSError: pass
+    time.sleep(0.05)
+print(len(answered))
+""")
+    whole = configuration.read_text()
+    try:
+        assert not left_after(20, lambda: not any("silent.n2" in line[1] for line in internet.seen()[before:]))
+        configuration.write_text("nameserver 8.8.8.9\n")
+        assert not left_after(8, lambda: not {f"silent.n{number}.example.org" for number in range(3)} <= {
+            line[1] for line in internet.seen()[before:] if line[0] == "dns-9"})
+        assert text_of(server.answer(request)["result"]) == "3"
+    finally:
+        configuration.write_text(whole)
+
+
 def test_reader_that_does_not_read_costs_bounded_memory_and_no_other(start_server):
     server = start_server("--warm", "0", "--parallel", "2", "--network", "on", "--network-limit", "8G")
     request = server.start_call("run_python_code", """

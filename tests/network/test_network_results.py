@@ -39,13 +39,70 @@ for host, port in (("api.example.org", 22), ("evil.example.com", 80), ("93.184.6
     except OSError: pass
 """)
     assert record_of(result) == {
-        "mode": "allow", "complete": True,
+        "mode": "allow", "complete": True, "dns": {"questions": 1, "received": 49, "sent": 33},
         "hosts": [{"host": "api.example.org", "port": 443, "streams": 1, "received": 1000, "sent": 1000}],
         "refused": [{"host": "api.example.org", "port": 22, "reason": "not_listed"},
                     {"host": "evil.example.com", "port": None, "reason": "not_listed"},
                     {"host": "93.184.6.6", "port": 443, "reason": "not_listed"},
                     {"host": "10.0.0.5", "port": 80, "reason": "private"}]}
     assert [block["text"] for block in result["content"]] == [""] or "Network:" not in result["content"][0]["text"]
+
+
+def test_record_counts_questions_that_dns_servers_were_asked(start_server):
+    server = start_server("--warm", "0", "--network", "on", "--deny-host", "denied.example.com")
+    result = call(server, """
+import socket
+def ask(name, kind):
+    question = b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\\0"
+    client.send(b"\\x12\\x34\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0" + question + bytes([0, kind, 0, 1]))
+    return client.recv(4096)
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.connect(("8.8.8.8", 53))
+for name, kind in (("api.example.org", 1), ("api.example.org", 1), ("api.example.org", 28), ("localhost", 1), ("denied.example.com", 1),
+                   ("api.example.org", 16), ("api.example.org", 16), ("six.example.org", 1)):
+    ask(name, kind)
+""")
+    # Known names are not asked for again, those of IPv6 addresses twice; an answer of text has two names and the text.
+    assert record_of(result)["dns"]["questions"] == 5
+    assert record_of(result)["dns"]["sent"] == 5 * 33
+    assert record_of(result)["dns"]["received"] > 2 * (33 + 17 + 10)
+
+
+def test_bytes_of_dns_are_in_the_limit(start_server):
+    server = start_server("--warm", "0", "--network", "on", "--network-limit", "2K")
+    result = call(server, """
+import socket
+found = 0
+for i in range(100):
+    try: socket.gethostbyname(f"name{i}.example.org")
+    except socket.gaierror as error: found += error.errno == socket.EAI_NONAME
+print(found)
+try: socket.create_connection(("93.184.1.1", 80), 3)
+except OSError as error: print(error.errno)
+""")
+    found, error = result["content"][0]["text"].split()[:2]
+    assert 10 < int(found) < 40 and error == "113"
+    record = record_of(result)
+    assert record["dns"]["questions"] == int(found)
+    assert {one["reason"] for one in record["refused"]} == {"limit"}
+
+
+@pytest.mark.thorough
+def test_questions_to_dns_servers_have_a_limit(start_server):
+    server = start_server("--warm", "0", "--timeout", "120", "--network", "on")
+    result = call(server, """
+import socket
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.connect(("8.8.8.8", 53))
+client.settimeout(5)
+codes = []
+for i in range(65536 + 10):
+    client.send(i.to_bytes(3, "big")[1:] + b"\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\3api\\7example\\3org\\0\\0\\x10\\0\\1")
+    codes.append(client.recv(4096)[3] & 15)
+print(codes.index(2), len(codes))
+""", timeout_seconds=120)
+    assert result["content"][0]["text"] == f"{65536} {65536 + 10}"
+    assert record_of(result)["dns"]["questions"] == 65536
 
 
 SENTENCES = (

@@ -114,7 +114,7 @@ static int make_factory(int *ret_fd)
 
 static int make_connector(int *ret_fd)
 {
-    int r = open_socket(SOCK_STREAM, 0, ret_fd);
+    int r = open_socket(SOCK_STREAM | SOCK_NONBLOCK, 0, ret_fd);
     return r == 0 ? set_option(*ret_fd, SOL_SOCKET, SO_MARK, LINK_MARK) : r;
 }
 

@@ -55,6 +55,7 @@ struct jail {
     struct name_table names;
     struct question *other_questions; /* of other types than addresses */
     size_t question_count;
+    size_t asked_count; /* of DNS servers, since it began */
     struct dns_stream *dns_streams;
     size_t dns_stream_count;
     struct dial *dials;

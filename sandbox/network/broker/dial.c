@@ -83,6 +83,12 @@ static void dial_free(struct dial *dial)
     free(dial);
 }
 
+/* No descriptor is left: nothing is answered, and the client asks again. */
+static bool is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE;
+}
+
 /* Lets the client in: its SYN reaches the listener this time. */
 static void let_in(struct dial *dial)
 {
@@ -97,7 +103,8 @@ static void let_in(struct dial *dial)
         /* The program itself listens at this port of every address. */
         if (r == -EADDRINUSE)
             record_refuse(&jail->record, dial->name.host, dial->name.port, REFUSAL_PORT_TAKEN);
-        answer_refused(jail, segment);
+        if (!is_shortage(-r))
+            answer_refused(jail, segment);
         dial_free(dial);
         return;
     }
@@ -142,7 +149,7 @@ static void talk_to_proxy(struct dial *dial)
 /* Passes the reason on as the client would have seen it. */
 static void give_up(struct dial *dial, int error)
 {
-    if (dial->is_proxied) {
+    if (dial->is_proxied && !is_shortage(error)) {
         refuse(dial, REFUSAL_PROXY);
         return;
     }
@@ -151,6 +158,8 @@ static void give_up(struct dial *dial, int error)
         answer_refused(dial->jail, &dial->segment);
         break;
     case ETIMEDOUT: /* the client has its own deadline */
+    case EMFILE:
+    case ENFILE:
         break;
     case ENETUNREACH:
         answer_unreachable(dial->jail, &dial->segment, UNREACHABLE_NETWORK);
@@ -267,6 +276,13 @@ static void drop_oldest(struct jail *jail, bool late)
         dial_free(oldest);
 }
 
+/* The decision takes one for a moment, and without it would be a refusal. */
+static bool has_descriptor(void)
+{
+    OWNED_FD int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    return fd >= 0;
+}
+
 /* Whether another connection may be begun; makes room, if it can. */
 static bool has_room(struct jail *jail)
 {
@@ -277,7 +293,7 @@ static bool has_room(struct jail *jail)
         drop_oldest(jail, false);
     return jail->dial_count - jail->late_count < JAIL_DIALS_MAX &&
            jail->stream_count + jail->dial_count < JAIL_STREAMS_MAX &&
-           broker->stream_count < broker->stream_max;
+           broker->stream_count < broker->stream_max && has_descriptor();
 }
 
 /* Adds the address, if it may be dialled. */

@@ -119,6 +119,41 @@ static enum refusal judge(const struct policy *policy, const struct lookup *look
     return count > 0 ? REFUSAL_NONE : refusal;
 }
 
+/* Whether a DNS server may be asked another question. */
+static bool may_ask(struct jail *jail, const char *name)
+{
+    bool may =
+        jail->asked_count < JAIL_ASKED_MAX && jail->moved_bytes < jail->broker->policy.byte_limit;
+    if (!may)
+        record_refuse(&jail->record, name, 0, REFUSAL_LIMIT);
+    return may;
+}
+
+static void count_question(struct jail *jail, const char *name)
+{
+    uint64_t size = dns_question_size(name);
+    jail->asked_count++;
+    jail->moved_bytes += size;
+    record_add_question(&jail->record, size);
+}
+
+static void count_answer(struct jail *jail, uint64_t size)
+{
+    jail->moved_bytes += size;
+    record_add_answer(&jail->record, size);
+}
+
+/* c-ares does not tell how long the answers were: at least so many bytes. */
+static void count_found(struct jail *jail, const struct lookup *lookup)
+{
+    uint64_t size = dns_question_size(lookup->name);
+    for (size_t i = 0; i < lookup->aliases.count; i++)
+        size += DNS_RECORD_SIZE + strlen(lookup->aliases.list[i]);
+    count_answer(jail, size + lookup->address_count * (DNS_RECORD_SIZE + sizeof(uint32_t)));
+    if (lookup->asked_ipv6)
+        count_question(jail, lookup->name);
+}
+
 static uint32_t ttl_of(const struct name *name)
 {
     int64_t left = (name->fresh_until - clock_now()) / NANOSECONDS_PER_SECOND;
@@ -132,6 +167,7 @@ static void on_found(struct lookup *lookup, enum lookup_status status)
     struct address judged[NAME_ADDRESSES_MAX];
     size_t count = 0;
     name->given_count = 0;
+    count_found(jail, lookup);
     if (status == LOOKUP_FAILED) {
         answer_all(name, DNS_SERVER_FAILURE, 0);
         return;
@@ -151,6 +187,17 @@ static void on_found(struct lookup *lookup, enum lookup_status status)
     if (count > 0)
         name->fresh_until = clock_now() + lookup->ttl * NANOSECONDS_PER_SECOND;
     answer_all(name, has_no_name ? DNS_NO_NAME : DNS_OK, lookup->ttl);
+}
+
+static void look_up(struct jail *jail, struct name *name)
+{
+    if (!may_ask(jail, name->text)) {
+        answer_all(name, DNS_SERVER_FAILURE, 0);
+        return;
+    }
+    count_question(jail, name->text);
+    if (resolver_find(jail->broker->resolver, name->text, &name->lookup, on_found, jail) < 0)
+        answer_all(name, DNS_SERVER_FAILURE, 0);
 }
 
 /* Takes the question over. */
@@ -175,9 +222,8 @@ static void ask_addresses(struct jail *jail, struct question *question)
         answer_all(name, name->given_count > 0 ? DNS_OK : DNS_SERVER_FAILURE, NAME_TTL_MAX_S);
     else if (name->given_count > 0 && clock_now() < name->fresh_until)
         answer_all(name, DNS_OK, ttl_of(name));
-    else if (name->lookup == NULL &&
-             resolver_find(broker->resolver, name->text, &name->lookup, on_found, jail) < 0)
-        answer_all(name, DNS_SERVER_FAILURE, 0);
+    else if (name->lookup == NULL)
+        look_up(jail, name);
 }
 
 /* Sends the answer, if no name that it leads to is denied. */
@@ -198,6 +244,7 @@ static void on_answered(struct lookup *lookup, const uint8_t *bytes, size_t leng
 {
     struct question *question = lookup->data;
     struct dns_adopted adopted;
+    count_answer(question->jail, length);
     enum dns_adoption adoption = dns_answer_adopt(&question->dns, bytes, length, &adopted);
     if (adoption == DNS_ADOPTED)
         send_adopted(question, &adopted);
@@ -217,8 +264,12 @@ static void ask_others(struct jail *jail, struct question *question)
 {
     question->next = jail->other_questions;
     jail->other_questions = question;
-    int r = resolver_ask(jail->broker->resolver, question->dns.name, question->dns.type,
+    int r = -EDQUOT;
+    if (may_ask(jail, question->dns.name)) {
+        count_question(jail, question->dns.name);
+        r = resolver_ask(jail->broker->resolver, question->dns.name, question->dns.type,
                          &question->lookup, on_answered, question);
+    }
     if (r == 0)
         return;
     answer_without_records(question, DNS_SERVER_FAILURE);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define DNS_HEADER_SIZE 12
 #define DNS_QUESTION_MAX (HOST_NAME_SIZE + 1 + 4) /* a name on the wire, its type and class */
@@ -54,6 +55,14 @@ struct dns_question {
     bool has_edns;
     size_t size_max; /* of the answer */
 };
+
+#define DNS_RECORD_SIZE 12 /* with a pointer for its owner, without its data */
+
+/* The bytes of a question for this canonical name, without EDNS. */
+static inline size_t dns_question_size(const char *name)
+{
+    return DNS_HEADER_SIZE + strlen(name) + 2 + 4;
+}
 
 enum dns_reading {
     DNS_QUESTION,

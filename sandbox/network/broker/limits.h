@@ -11,6 +11,7 @@
 #define JAIL_DIALS_MAX 64        /* connections that are being made */
 #define JAIL_LISTENERS_MAX 64    /* kept for addresses that were reached */
 #define JAIL_QUESTIONS_MAX 64    /* of DNS, without an answer yet */
+#define JAIL_ASKED_MAX 65536     /* questions that DNS servers are asked */
 #define JAIL_NAMES_MAX 4096
 #define JAIL_PINGS_MAX 16        /* hosts that are pinged at once */
 #define JAIL_DNS_STREAMS_MAX 16  /* of DNS over TCP */

@@ -11,7 +11,7 @@
 
 #define BACKLOG 128
 #define ACCEPTS_MAX 16 /* clients taken at a time */
-#define FACTORY_MAX_MS 100
+#define FACTORY_MAX_MS 20
 
 struct listener {
     struct jail *jail;
@@ -29,27 +29,56 @@ static int disconnect(int fd)
 }
 
 /*
+ * Without a descriptor left a client cannot be accepted, and so not be refused either: it would wait in
+ * the queue, where the loop would find it again and again, and where others would find no room.
+ */
+static void refuse_client(struct broker *broker, int listener_fd)
+{
+    fd_close(&broker->spare_fd);
+    int fd = accept4(listener_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0)
+        socket_reset(fd);
+    broker->spare_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+/* What is left in the factory's queue by an attempt that was given up. */
+static void empty_factory(const struct jail *jail)
+{
+    int fd;
+    while ((fd = accept4(jail->factory_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+        close(fd);
+}
+
+/* The other end of the connector. */
+static int accept_made(struct jail *jail)
+{
+    struct pollfd ready = {.fd = jail->factory_fd, .events = POLLIN};
+    int fd = accept4(jail->factory_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0 && errno == EAGAIN && poll(&ready, 1, FACTORY_MAX_MS) == 1)
+        fd = accept4(jail->factory_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    int r = -errno;
+    if (r == -EMFILE || r == -ENFILE)
+        refuse_client(jail->broker, jail->factory_fd);
+    return r;
+}
+
+/*
  * A TCP socket of the jail's namespace, unbound, with LINK_MARK and the factory's filter: what connects
- * to the factory and what it accepts can both be disconnected (connect(2), AF_UNSPEC).
+ * to the factory and what it accepts can both be disconnected (connect(2), AF_UNSPEC). The kernel makes such
+ * a connection while connect() runs, or soon after if it is busy.
  */
 static int make_socket(struct jail *jail)
 {
-    if (connect(jail->connector_fd, (struct sockaddr *)&jail->factory, sizeof(jail->factory)) < 0)
+    empty_factory(jail);
+    const struct sockaddr *factory = (struct sockaddr *)&jail->factory;
+    if (connect(jail->connector_fd, factory, sizeof(jail->factory)) < 0 && errno != EINPROGRESS)
         return -errno;
-    struct pollfd ready = {.fd = jail->factory_fd, .events = POLLIN};
-    poll(&ready, 1, FACTORY_MAX_MS);
-    int fd = accept4(jail->factory_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) {
-        int r = -errno;
-        disconnect(jail->connector_fd);
-        return r;
-    }
-    if (disconnect(jail->connector_fd) < 0 || disconnect(fd) < 0) {
-        int r = -errno;
-        close(fd);
-        return r;
-    }
-    return fd;
+    OWNED_FD int fd = accept_made(jail);
+    if (disconnect(jail->connector_fd) < 0 || (fd >= 0 && disconnect(fd) < 0))
+        return -errno;
+    return fd_take(&fd);
 }
 
 static void listener_free(struct listener *listener)
@@ -64,19 +93,6 @@ static void listener_free(struct listener *listener)
     loop_unwatch(&jail->broker->loop, &listener->watch);
     fd_close(&fd);
     free(listener);
-}
-
-/*
- * Without a descriptor left a client cannot be accepted, and so not be refused either: it would wait in
- * the queue, and the loop would find it there again and again.
- */
-static void refuse_client(struct broker *broker, int listener_fd)
-{
-    fd_close(&broker->spare_fd);
-    int fd = accept4(listener_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0)
-        socket_reset(fd);
-    broker->spare_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
 static void on_listener(struct loop_watch *watch, uint32_t events)

@@ -29,7 +29,8 @@ struct resolver {
     bool is_open;
     struct resolver_socket *sockets;
     struct loop_timer timer;
-    size_t pending;
+    bool is_reopening;    /* what is being asked is asked again */
+    struct lookup *again; /* a list */
     struct timespec configured; /* the configuration's time of change */
     int64_t checked_at;
 };
@@ -156,12 +157,16 @@ void resolver_free(struct resolver *resolver)
     free(resolver);
 }
 
-/* A laptop changes its network, and with it the servers to ask. */
+static void start_again(struct resolver *resolver);
+
+/*
+ * A laptop changes its network, and with it the servers to ask. Questions that have no answer yet are asked of
+ * the new ones, or a client whose server is gone would keep the others waiting.
+ */
 static void follow_configuration(struct resolver *resolver)
 {
     int64_t now = clock_now();
-    if (resolver->pending > 0 ||
-        now - resolver->checked_at < CHECK_MS * NANOSECONDS_PER_MILLISECOND)
+    if (now - resolver->checked_at < CHECK_MS * NANOSECONDS_PER_MILLISECOND)
         return;
     resolver->checked_at = now;
     struct timespec changed = configuration_time();
@@ -169,8 +174,11 @@ static void follow_configuration(struct resolver *resolver)
                    changed.tv_nsec == resolver->configured.tv_nsec;
     if (is_same && resolver->is_open)
         return;
+    resolver->is_reopening = true;
     close_channel(resolver);
+    resolver->is_reopening = false;
     open_channel(resolver);
+    start_again(resolver);
 }
 
 static struct lookup *lookup_new(struct resolver *resolver, const char *name, struct lookup **place,
@@ -185,15 +193,8 @@ static struct lookup *lookup_new(struct resolver *resolver, const char *name, st
     lookup->place = place;
     lookup->data = data;
     memcpy(lookup->name, name, size);
-    resolver->pending++;
     *place = lookup;
     return lookup;
-}
-
-static void lookup_free(struct lookup *lookup)
-{
-    lookup->resolver->pending--;
-    free(lookup);
 }
 
 /* Whether the callback is to be called: then the owner knows it no longer. */
@@ -238,10 +239,23 @@ static void take_addresses(struct lookup *lookup, const struct ares_addrinfo *fo
 
 static void start_find(struct lookup *lookup, int family);
 
+/* Whether the channel has been closed only to ask the question of other servers. */
+static bool keep_for_later(struct lookup *lookup, int status)
+{
+    struct resolver *resolver = lookup->resolver;
+    if (status != ARES_EDESTRUCTION || !resolver->is_reopening || lookup->place == NULL)
+        return false;
+    lookup->next = resolver->again;
+    resolver->again = lookup;
+    return true;
+}
+
 static void on_found(void *data, int status, int timeouts, struct ares_addrinfo *found)
 {
     (void)timeouts;
     struct lookup *lookup = data;
+    if (keep_for_later(lookup, status))
+        return;
     if (status == ARES_SUCCESS && found != NULL && take_aliases(lookup, found))
         take_addresses(lookup, found);
     else if (status == ARES_SUCCESS)
@@ -261,7 +275,7 @@ static void on_found(void *data, int status, int timeouts, struct ares_addrinfo 
                                                            : LOOKUP_FAILED;
     if (take_leave(lookup))
         lookup->found(lookup, result);
-    lookup_free(lookup);
+    free(lookup);
 }
 
 static void start_find(struct lookup *lookup, int family)
@@ -287,12 +301,37 @@ int resolver_find(struct resolver *resolver, const char *name, struct lookup **p
 
 static void on_answer(void *data, int status, int timeouts, unsigned char *answer, int length)
 {
-    (void)status; /* an answer without records is one */
     (void)timeouts;
     struct lookup *lookup = data;
+    if (keep_for_later(lookup, status)) /* an answer without records is one */
+        return;
     if (take_leave(lookup))
         lookup->answered(lookup, answer, answer != NULL && length > 0 ? (size_t)length : 0);
-    lookup_free(lookup);
+    free(lookup);
+}
+
+static void start_ask(struct lookup *lookup)
+{
+    struct resolver *resolver = lookup->resolver;
+    ares_query(resolver->channel, lookup->name, DNS_CLASS_IN, lookup->type, on_answer, lookup);
+    arm(resolver);
+}
+
+/* Without a channel they have failed. A callback may ask for more, but not end the resolver. */
+static void start_again(struct resolver *resolver)
+{
+    while (resolver->again != NULL) {
+        struct lookup *lookup = resolver->again;
+        resolver->again = lookup->next;
+        if (!resolver->is_open && lookup->found != NULL)
+            on_found(lookup, ARES_ECONNREFUSED, 0, NULL);
+        else if (!resolver->is_open)
+            on_answer(lookup, ARES_ECONNREFUSED, 0, NULL, 0);
+        else if (lookup->found != NULL)
+            start_find(lookup, lookup->asked_ipv6 ? AF_INET6 : AF_INET);
+        else
+            start_ask(lookup);
+    }
 }
 
 int resolver_ask(struct resolver *resolver, const char *name, int type, struct lookup **place,
@@ -303,7 +342,7 @@ int resolver_ask(struct resolver *resolver, const char *name, int type, struct l
     if (lookup == NULL)
         return -ENOMEM;
     lookup->answered = answered;
-    ares_query(resolver->channel, name, DNS_CLASS_IN, type, on_answer, lookup);
-    arm(resolver);
+    lookup->type = type;
+    start_ask(lookup);
     return 0;
 }

@@ -26,6 +26,8 @@ struct lookup {
     void (*found)(struct lookup *lookup, enum lookup_status status);
     void (*answered)(struct lookup *lookup, const uint8_t *answer, size_t length);
     void *data;
+    int type;            /* for answered() */
+    struct lookup *next; /* of those to be asked again */
     /* For found(): */
     struct address addresses[NAME_ADDRESSES_MAX];
     size_t address_count;

@@ -114,6 +114,18 @@ def resolve_any(name):
     return str(len({info[4][0] for info in socket.getaddrinfo(name, 80, type=socket.SOCK_STREAM)}))
 
 
+def resolve_at_once(name, number):
+    """Questions for so many names below that one and for each of its kinds, before any is answered; how many were."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(PATIENCE)
+        client.connect(("8.8.8.8", 53))
+        for kind in (1, 28):
+            for place in range(number):
+                client.send(bytes([kind, place]) + wire(f"n{place}.{name}", kind)[2:])
+        answered = {client.recv(4096)[:2] for _ in range(2 * number)}
+    return str(len(answered) // 2)
+
+
 def wire(name, kind, labels=None):
     labels = [label.encode("latin-1") for label in (labels or name.split("."))]
     question = b"".join(bytes([len(label)]) + label for label in labels) + b"\0"

@@ -126,3 +126,25 @@ def test_domains_that_the_host_searches_are_added_to_no_name(probe, internet):
                               *ALLOW, "--allow-host", "unknown.example.org,intranet")
     assert outcomes == ["3 0"] * 3
     assert not [line for line in internet.seen()[before:] if "corp" in line[1]]
+
+
+def test_ipv6_addresses_of_a_name_are_judged_by_what_they_embed(probe, internet):
+    before = len(internet.seen())
+    names = ("mapped", "nat64", "6to4", "compatible", "unique", "local", "loop6", "mapped-loop", "mapped-public")
+    outcomes, result = probe([["connect", f"{name}.example.org", 80] for name in names], *ON)
+    assert outcomes == [NO_NAME] * 8 + ["ok"]
+    assert {("mapped.example.org", "private"), ("nat64.example.org", "private"), ("mapped-loop.example.org", "host_itself")} <= refusals(result)
+    assert {line[1] for line in internet.seen()[before:] if line[0] != "dns"} == {"93.184.1.1"}
+
+
+def test_questions_of_many_names_at_once_are_all_answered(probe):
+    assert probe([["resolve_at_once", "www.example.org", 60]], *ON)[0] == ["60"]
+
+
+def test_names_of_the_internet_in_other_spellings_are_the_same(probe):
+    """Capitals, a dot at the end, and letters that only look the same."""
+    outcomes, result = probe([["connect", name, 80] for name in (
+        "DENIED.example.com", "denied.example.com.", "Denied.Example.Com.", "x.BELOW.example.com", "x.below.example.com.", "www.example.org.",
+        "WWW.example.ORG")], *DENY)
+    assert outcomes == [NO_NAME] * 5 + ["ok"] * 2
+    assert refusals(result) == {("denied.example.com", "denied"), ("x.below.example.com", "denied")}

@@ -10,19 +10,19 @@
 #define JAIL_STREAMS_MAX 256     /* open at once */
 #define JAIL_DIALS_MAX 64        /* connections that are being made */
 #define JAIL_LISTENERS_MAX 64    /* kept for addresses that were reached */
-#define JAIL_QUESTIONS_MAX 64    /* of DNS, without an answer yet */
-#define JAIL_ASKED_MAX 65536     /* questions that DNS servers are asked */
+#define JAIL_QUESTIONS_MAX 128 /* of DNS, without an answer yet: a name is often asked for twice */
+#define JAIL_ASKED_MAX 65536 /* questions that DNS servers are asked */
 #define JAIL_NAMES_MAX 4096
-#define JAIL_PINGS_MAX 16        /* hosts that are pinged at once */
-#define JAIL_DNS_STREAMS_MAX 16  /* of DNS over TCP */
+#define JAIL_PINGS_MAX 16 /* hosts that are pinged at once */
+#define JAIL_DNS_STREAMS_MAX 16 /* of DNS over TCP */
 #define JAIL_KEPT_BYTES_MAX (4 << 20) /* received from one side, not yet taken by the other */
 
-#define STREAMS_MAX 4096         /* of all jails; a quarter of the descriptors, if that is less */
-#define NAME_ADDRESSES_MAX 16    /* of one name */
-#define NAME_ALIASES_MAX 16      /* of one name: what its CNAME records lead to */
-#define NAME_TTL_MAX_S 60        /* how long a name is remembered without asking again */
-#define DNS_STREAM_MAX_MS 10000  /* without a question, or in the middle of one */
-#define PING_IDLE_MS 10000       /* without a request to that host */
+#define STREAMS_MAX 4096 /* of all jails; a quarter of the descriptors, if that is less */
+#define NAME_ADDRESSES_MAX 16 /* of one name */
+#define NAME_ALIASES_MAX 16 /* of one name: what its CNAME records lead to */
+#define NAME_TTL_MAX_S 60 /* how long a name is remembered without asking again */
+#define DNS_STREAM_MAX_MS 10000 /* without a question, or in the middle of one */
+#define PING_IDLE_MS 10000 /* without a request to that host */
 #define DIAL_YIELD_MS 1000 /* after which one makes room for another: its client asks again */
 #define DIAL_MAX_MS 15000
 #define ADMIT_SOON_MS 30 /* in which a client usually completes its handshake */

@@ -137,7 +137,8 @@ static int advise_on(const struct record_refusal *refusal, const struct policy *
     if (r == 0 && reason == REFUSAL_NOT_LISTED)
         return append_remedy(policy, is_model, text);
     if (r == 0 && reason == REFUSAL_LIMIT)
-        r = buffer_format(text, " (%s)", quantity_size_text(policy->byte_limit).text);
+        r = buffer_format(text, " (%s)%s", quantity_size_text(policy->byte_limit).text,
+                          refusal->port == 0 ? " or ask of DNS" : "");
     return r < 0 ? r : buffer_append_text(text, ".\n");
 }
 

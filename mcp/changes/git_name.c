@@ -57,15 +57,37 @@ static bool is_ntfs_end(const char *rest)
     return *rest == '\0' || *rest == '\\' || *rest == ':';
 }
 
-bool git_name_is_git(const char *name)
+static bool is_git(const char *part)
 {
-    return (strncasecmp(name, ".git", 4) == 0 && is_ntfs_end(name + 4)) ||
-           (strncasecmp(name, "git~1", 5) == 0 && is_ntfs_end(name + 5));
+    return (strncasecmp(part, ".git", 4) == 0 && is_ntfs_end(part + 4)) ||
+           (strncasecmp(part, "git~1", 5) == 0 && is_ntfs_end(part + 5));
 }
 
 /* Short names of NTFS, too: "GITMOD~1", "GI7EBA~1"; more names than git refuses. */
-bool git_name_is_modules(const char *name)
+static bool is_modules(const char *part)
 {
-    return strncasecmp(name, ".gitmodules", 11) == 0 || strncasecmp(name, "gitmod~", 7) == 0 ||
-           (strncasecmp(name, "gi", 2) == 0 && strchr(name, '~') != NULL);
+    size_t length = strcspn(part, "/\\");
+    return strncasecmp(part, ".gitmodules", 11) == 0 || strncasecmp(part, "gitmod~", 7) == 0 ||
+           (strncasecmp(part, "gi", 2) == 0 && memchr(part, '~', length) != NULL);
+}
+
+/* A part begins after each '/' and, on NTFS, after each backslash. */
+static bool has_part(const char *path, bool (*is_one)(const char *part))
+{
+    for (; path != NULL; path = strpbrk(path, "/\\")) {
+        path += *path == '/' || *path == '\\';
+        if (is_one(path))
+            return true;
+    }
+    return false;
+}
+
+bool git_name_is_git(const char *name)
+{
+    return has_part(name, is_git);
+}
+
+bool git_path_has_modules(const char *path)
+{
+    return has_part(path, is_modules);
 }

@@ -16,10 +16,10 @@
  */
 int git_name_quote(struct buffer *text, const char *prefix, const char *path);
 
-/* One part of a path: ".git" in any spelling of file systems that git protects. */
+/* A name in a directory: ".git" in any spelling of file systems that git protects, or with one after a backslash. */
 bool git_name_is_git(const char *name);
 
-/* One part of a path of a symbolic link: git refuses ".gitmodules" as one. */
-bool git_name_is_modules(const char *name);
+/* Whether git refuses the path as one of a symbolic link, because a part of it is ".gitmodules". */
+bool git_path_has_modules(const char *path);
 
 #endif

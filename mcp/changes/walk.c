@@ -100,6 +100,19 @@ static enum left_out_reason reason_of_host(int error)
     }
 }
 
+/* Takes over both versions. One refused name would make git refuse the whole patch. */
+static void add_change(struct walk *walk, struct version *old, struct version *new)
+{
+    bool is_link = old->mode == MODE_LINK || new->mode == MODE_LINK;
+    if (!is_link || !git_path_has_modules(walk->path.data)) {
+        change_list_add(walk->changes, walk->path.data, old, new);
+        return;
+    }
+    version_release(old);
+    version_release(new);
+    leave_out(walk, LEFT_NAME);
+}
+
 /* Removes the folder's file, unless others changed it meanwhile. */
 static void remove_file(struct walk *walk, const struct pair *pair, const struct couple *couple)
 {
@@ -111,7 +124,7 @@ static void remove_file(struct walk *walk, const struct pair *pair, const struct
     if (r < 0)
         leave_out(walk, reason_of_host(r));
     else
-        change_list_add(walk->changes, walk->path.data, &old, &none);
+        add_change(walk, &old, &none);
 }
 
 static size_t left_out_count(const struct walk *walk)
@@ -204,7 +217,7 @@ static void compare_files(struct walk *walk, const struct pair *pair, const stru
         leave_out(walk, is_late ? LEFT_CHANGED_ON_HOST : reason_of_host(r));
     } else {
         compare_modes(walk, couple);
-        change_list_add(walk->changes, walk->path.data, &old, new);
+        add_change(walk, &old, new);
     }
 }
 
@@ -221,16 +234,12 @@ static void add_file(struct walk *walk, const struct pair *pair, const struct co
     if (couple->upper.kind == ENTRY_FILE &&
         (couple->upper.about.st_mode & (S_ISUID | S_ISGID | S_ISVTX)))
         leave_out(walk, LEFT_MODE);
-    change_list_add(walk->changes, walk->path.data, &none, new);
+    add_change(walk, &none, new);
 }
 
 static void take_file(struct walk *walk, const struct pair *pair, const struct couple *couple)
 {
     OWNED(version_release) struct version new = VERSION_ABSENT;
-    if (couple->upper.kind == ENTRY_LINK && git_name_is_modules(couple->name)) {
-        leave_out(walk, LEFT_NAME);
-        return;
-    }
     int r = entry_is_readable(&couple->upper)
                 ? entry_read(pair->upper_fd, couple->name, &couple->upper, &new)
                 : -EACCES;

@@ -2,11 +2,15 @@
 
 import os
 import subprocess
+import sys
+import time
 
 import pytest
 
 from overlay import Kept, Overlay, apply, copy_tree, differences
 from tree import tree_of
+
+from support.sample import in_gate
 
 
 @pytest.fixture
@@ -279,6 +283,69 @@ def check_left_out(host, code):
 def test_leaves_out_a_link_that_git_refuses(host):
     changes = check_left_out(host, "os.symlink('x', '.gitmodules')")
     assert changes.left_out() == {".gitmodules": ["git refuses such a name"]}
+
+
+NAMES = (".gitmodules", ".GITMODULES", ".gitmodules ", "gitmod~1", "gi7eba~2", "gitmodules", ".gitattributes", ".gitignore",
+         "a\\.git", "a\\git~1", "\\.git\\x", "a\\.gitmodules", "a\\b", "git~1", "git~2", ".git:x", ".git.", "x.git", "..git",
+         "C:", "C:x", "a\nb", " ", "-x", "\"", "\\", "a\t", "dev", "null", "\u202e", "\u200c.git", "\x7f", "%s", "a b", "é")
+MAKE = """
+import os
+for kind, act in (("file", lambda path: open(path, "w").write("1\\n")), ("link", lambda path: os.symlink("x", path)),
+                  ("program", lambda path: (open(path, "w").write("2\\n"), os.chmod(path, 0o755)))):
+    for place in (kind + "/{name}", kind + "-in/{name}/x", kind + "-deep/{name}/y/z"):
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        act(place)
+open("fine", "w").write("3\\n")
+"""
+CHANGE = """
+import os
+for where, _, files in os.walk("."):
+    for name in files:
+        path = os.path.join(where, name)
+        if os.path.islink(path):
+            os.remove(path)
+            os.symlink("other", path)
+        else:
+            open(path, "a").write("more\\n")
+"""
+SWAP = """
+import os
+for where, _, files in os.walk("."):
+    for name in files:
+        path = os.path.join(where, name)
+        was_link = os.path.islink(path)
+        os.remove(path)
+        if was_link:
+            open(path, "w").write("4\\n")
+        else:
+            os.symlink("5", path)
+"""
+REMOVE = """
+import os, shutil
+for name in os.listdir("."):
+    shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
+"""
+
+
+@pytest.mark.parametrize("way", ["make", "change", "swap", "remove"])
+@pytest.mark.parametrize("name", in_gate(NAMES, 6))
+def test_no_name_makes_the_whole_patch_useless(host, name, way):
+    make = MAKE.replace("{name}", name.encode("unicode_escape").decode().replace('"', '\\"'))
+    code = {"make": make, "change": CHANGE, "swap": SWAP, "remove": REMOVE}[way]
+    if way != "make":
+        subprocess.run([sys.executable, "-c", make], cwd=host, check=True)
+        time.sleep(0.02)  # what is made in the tick of the start counts as changed by others
+    clone = host.parent / "clone"
+    copy_tree(host, clone)
+    with Overlay(host) as overlay:
+        overlay.do(code)
+        changes = overlay.changes()
+        wanted = overlay.tree()
+    apply(changes.patch, clone)
+    assert "fine" in changes.statuses()
+    told = list(changes.left_out())
+    for path in differences(tree_of(clone), wanted):
+        assert any(path.startswith(one) or (one + "/").startswith(path) for one in told), (path, told)
 
 
 def test_leaves_out_a_repository_that_is_deleted(host):

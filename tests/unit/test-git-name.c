@@ -40,11 +40,13 @@ static void refuses_to_grow_past_its_buffer(void **state)
 static void knows_gits_own_names(void **state)
 {
     (void)state;
-    static const char *const own[] = {".git",   ".GIT",   ".giT",      ".git.",     ".git ",
-                                      ".git. ", ".git\\", ".git:$x",   ".git...",   "git~1",
-                                      "GIT~1",  "git~1 ", "git~1::$x", ".git\\hook"};
-    static const char *const others[] = {"git", ".gitignore", ".gitx", "x.git",  ".github", ".gi",
-                                         "",    "git~2",      "git~",  "git~12", " .git"};
+    static const char *const own[] = {
+        ".git",      ".GIT",       ".giT",    ".git.",      ".git ",     ".git. ",
+        ".git\\",    ".git:$x",    ".git...", "git~1",      "GIT~1",     "git~1 ",
+        "git~1::$x", ".git\\hook", "a\\.git", "\\git~1\\x", "a\\b\\.GIT"};
+    static const char *const others[] = {"git",   ".gitignore", ".gitx", "x.git", ".github",
+                                         ".gi",   "",           "git~2", "git~",  "git~12",
+                                         " .git", "a\\x.git",   "\\",    "a\\"};
     for (size_t i = 0; i < ARRAY_LENGTH(own); i++)
         if (!git_name_is_git(own[i]))
             fail_msg("%s", own[i]);
@@ -56,13 +58,24 @@ static void knows_gits_own_names(void **state)
 static void knows_names_of_modules(void **state)
 {
     (void)state;
-    assert_true(git_name_is_modules(".gitmodules"));
-    assert_true(git_name_is_modules(".GitModules "));
-    assert_true(git_name_is_modules("GITMOD~1"));
-    assert_true(git_name_is_modules("gi7eba~1"));
-    assert_false(git_name_is_modules("gitmodules"));
-    assert_false(git_name_is_modules(".gitmodule"));
-    assert_false(git_name_is_modules("ginger"));
+    static const char *const own[] = {".gitmodules",
+                                      ".GitModules ",
+                                      "GITMOD~1",
+                                      "gi7eba~1",
+                                      "a/.gitmodules",
+                                      ".gitmodules/a",
+                                      "a/b/.gitmodules/c/d",
+                                      "a\\.gitmodules",
+                                      "a/b\\gi7eba~1",
+                                      ".gitmodules\\a"};
+    static const char *const others[] = {"gitmodules", ".gitmodule", "ginger", "ginger/a~1",
+                                         "a/gi/~",     "",           "/",      "a/"};
+    for (size_t i = 0; i < ARRAY_LENGTH(own); i++)
+        if (!git_path_has_modules(own[i]))
+            fail_msg("%s", own[i]);
+    for (size_t i = 0; i < ARRAY_LENGTH(others); i++)
+        if (git_path_has_modules(others[i]))
+            fail_msg("%s", others[i]);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include "mcp/tools/code_call.h"
 #include "mcp/tools/tool_call.h"
 #include "mcp/tools/tool_list.h"
+#include "sandbox/base/utf8.h"
 
 /* When a method is available: before the handshake, after it, in versions without one. */
 #define BEFORE 1
@@ -60,8 +61,8 @@ void methods_answer(struct context *context, const struct rpc_message *message,
     }
     const struct method *method = find_method(message->method);
     if (method == NULL || (era != BEFORE && (method->eras & era) == 0)) {
-        rpc_answer_error(answer, RPC_METHOD_NOT_FOUND, "no such method: %.100s",
-                         message->method->text);
+        rpc_answer_error(answer, RPC_METHOD_NOT_FOUND, "no such method: %s",
+                         visible_name(message->method->text).text);
     } else if ((method->eras & era) == 0) {
         rpc_answer_error(answer, RPC_INVALID_PARAMS,
                          "%s needs initialize before it, or \"_meta\" with "

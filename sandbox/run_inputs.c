@@ -1,6 +1,7 @@
 #include "sandbox/run_inputs.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/jail/child/parcel.h"
 #include "sandbox/jail/parcel.h"
 #include "sandbox/limits/limits.h"
@@ -24,20 +25,20 @@ static int check_name(const char *name, struct fault *fault)
         if (length == 0 || (length == 1 && part[0] == '.') ||
             (length == 2 && strncmp(part, "..", 2) == 0))
             return fault_set(fault, EINVAL,
-                             "the file name \"%.100s\" must be a relative path without empty, "
+                             "the file name \"%s\" must be a relative path without empty, "
                              "\".\" or \"..\" parts, such as data/input.csv",
-                             name);
+                             visible_name(name).text);
         if (length > INPUT_NAME_PART_MAX)
             return fault_set(fault, EINVAL,
-                             "the file name \"%.100s...\" has a part of %zu bytes: at most %d are "
+                             "the file name \"%s\" has a part of %zu bytes: at most %d are "
                              "possible; shorten it",
-                             name, length, INPUT_NAME_PART_MAX);
+                             visible_name(name).text, length, INPUT_NAME_PART_MAX);
         part += length;
         if (++parts > INPUT_NAME_PARTS_MAX)
             return fault_set(fault, EINVAL,
-                             "the file name \"%.100s\" has more than %d parts: use fewer "
+                             "the file name \"%s\" has more than %d parts: use fewer "
                              "directories",
-                             name, INPUT_NAME_PARTS_MAX);
+                             visible_name(name).text, INPUT_NAME_PARTS_MAX);
         if (*part == '\0')
             return 0;
     }
@@ -53,14 +54,15 @@ static bool leads_through(const char *name, const char *parent)
 static int check_pair(const char *name, const char *other, struct fault *fault)
 {
     if (strcmp(name, other) == 0)
-        return fault_set(fault, EINVAL,
-                         "two files have the name \"%.100s\": give each its own name", name);
+        return fault_set(fault, EINVAL, "two files have the name \"%s\": give each its own name",
+                         visible_name(name).text);
     bool is_inside = leads_through(name, other);
     if (is_inside || leads_through(other, name))
         return fault_set(fault, EINVAL,
-                         "\"%.100s\" cannot be a file, because it is a directory of \"%.100s\": "
+                         "\"%s\" cannot be a file, because it is a directory of \"%s\": "
                          "rename one of them",
-                         is_inside ? other : name, is_inside ? name : other);
+                         visible_name(is_inside ? other : name).text,
+                         visible_name(is_inside ? name : other).text);
     return 0;
 }
 
@@ -85,9 +87,9 @@ int run_inputs_check(const struct run_input *files, size_t count, const char *co
         r = check_name(files[i].name, fault);
         if (r == 0 && code_name != NULL && run_input_is_code(files[i].name, code_name))
             r = fault_set(fault, EINVAL,
-                          "the file name \"%.100s\" is taken by the program itself: choose "
+                          "the file name \"%s\" is taken by the program itself: choose "
                           "another one",
-                          files[i].name);
+                          visible_name(files[i].name).text);
         for (size_t k = 0; r == 0 && k < i; k++)
             r = check_pair(files[i].name, files[k].name, fault);
         if (r < 0)

@@ -3,6 +3,7 @@
 #include "mcp/tools/tool_list.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -45,8 +46,8 @@ static int read_language(struct call_line *call, const struct json_value *langua
                          language_names(names, sizeof(names)));
     const struct language *found = language_find(language->text);
     if (found == NULL || !json_is(language, found->name))
-        return fault_set(fault, EINVAL, "\"language\" must be %s, not \"%.40s\"",
-                         language_names(names, sizeof(names)), language->text);
+        return fault_set(fault, EINVAL, "\"language\" must be %s, not \"%s\"",
+                         language_names(names, sizeof(names)), visible_name(language->text).text);
     call->arguments.snippet.language = found;
     return 0;
 }

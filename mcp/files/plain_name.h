@@ -7,6 +7,7 @@
 #define MCP_FILES_PLAIN_NAME_H
 
 #include "sandbox/base/buffer.h"
+#include "sandbox/base/json.h"
 
 /*
  * Changes a name, one part of a path, in place; it never grows. '_' replaces what a terminal, a shell or
@@ -17,9 +18,12 @@
 void plain_name_make(char *name);
 
 /*
- * Appends a name or a path, chosen by a snippet, to our own words: safe for a terminal, and of at most
+ * Appends a name or a path, chosen by a snippet, to our own words: as visible_append() writes it, and of at most
  * NOTES_NAME_MAX bytes, with "..." after more. As buffer_append().
  */
 int plain_name_append(struct buffer *text, const char *name);
+
+/* Writes a member with a name for people, of any length, as visible_append() writes it. */
+void plain_name_write_member(struct json_writer *writer, const char *key, const char *name);
 
 #endif

@@ -5,6 +5,7 @@
 #include "mcp/tools/result_json.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <errno.h>
 #include <string.h>
@@ -97,11 +98,10 @@ static void write_files(struct json_writer *writer, const struct run_result *res
             json_key(writer, name->text);
             json_string(writer, text.data, text.length);
         } else if (r == -ENOBUFS) {
-            buffer_format(
-                message,
-                "%sthe file %.100s is left out: the files of an answer have %llu MiB at most",
-                message->length > 0 ? "; " : "", name->text,
-                (unsigned long long)(HTTP_FILES_MAX / MEBIBYTE));
+            buffer_format(message,
+                          "%sthe file %s is left out: the files of an answer have %llu MiB at most",
+                          message->length > 0 ? "; " : "", visible_name(name->text).text,
+                          (unsigned long long)(HTTP_FILES_MAX / MEBIBYTE));
         }
     }
     json_end_object(writer);

@@ -3,6 +3,7 @@
 #include "mcp/base/bounds.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/run_inputs.h"
 
 #include <errno.h>
@@ -37,9 +38,9 @@ static int read_language(struct run_request *request, const struct json_value *o
         return 0;
     return fault_set(
         fault, EINVAL,
-        "\"language\" must be \"python\", \"nodejs\" (or \"javascript\") or \"bash\"%s%.40s",
+        "\"language\" must be \"python\", \"nodejs\" (or \"javascript\") or \"bash\"%s%s",
         name != NULL && name->type == JSON_STRING ? ", not " : "",
-        name != NULL && name->type == JSON_STRING ? name->text : "");
+        name != NULL && name->type == JSON_STRING ? visible_name(name->text).text : "");
 }
 
 static int read_text(const struct json_value *object, const char *name,
@@ -116,17 +117,17 @@ static int decode_file(struct run_request *request, const struct json_value *mem
     if (strlen(member->key) != member->key_length)
         return fault_set(fault, EINVAL, "the name of a file has a NUL in it");
     if (member->type != JSON_STRING)
-        return fault_set(fault, EINVAL, "the content of \"%.100s\" must be a string, in base64",
-                         member->key);
+        return fault_set(fault, EINVAL, "the content of \"%s\" must be a string, in base64",
+                         visible_name(member->key).text);
     int r = base64_decode(&bytes, member->text, member->length, &wrong);
     if (r == -EINVAL)
-        return fault_set(fault, EINVAL, "the base64 of \"%.100s\" is wrong at character %zu",
-                         member->key, wrong + 1);
+        return fault_set(fault, EINVAL, "the base64 of \"%s\" is wrong at character %zu",
+                         visible_name(member->key).text, wrong + 1);
     if (r == -ENOBUFS)
         return fault_set(fault, E2BIG, "the files are longer than %llu MiB, the maximum",
                          (unsigned long long)(INPUT_BYTES_MAX / MEBIBYTE));
     if (r < 0)
-        return fault_set(fault, -r, "no memory for \"%.100s\"", member->key);
+        return fault_set(fault, -r, "no memory for \"%s\"", visible_name(member->key).text);
     file->name = member->key;
     file->length = bytes.length;
     file->bytes = request->decoded[request->file_count] = pointer_take(&bytes.data);

@@ -3,6 +3,7 @@
 #include "mcp/files/file_uri.h"
 #include "mcp/files/media_type.h"
 #include "mcp/files/picture_header.h"
+#include "mcp/files/plain_name.h"
 #include "mcp/resources/resource.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
@@ -152,7 +153,7 @@ static void write_entry(struct json_writer *writer, const struct kept_view *view
     json_begin_object(writer);
     json_key(writer, "uri");
     json_string(writer, uri.data, uri.length);
-    json_text_member(writer, "name", view->file->path);
+    plain_name_write_member(writer, "name", view->file->path);
     /* Telling text from bytes would read all of each file. */
     if (strcmp(type, MEDIA_TYPE_UNKNOWN) != 0)
         json_text_member(writer, "mimeType", type);
@@ -160,7 +161,7 @@ static void write_entry(struct json_writer *writer, const struct kept_view *view
     json_end_object(writer);
 }
 
-/* In JSON, a byte of a name takes at most six; mimeType, size and keys take less than the rest. */
+/* In JSON, a byte of a name takes at most six, as an escape, too; mimeType, size and keys take less than the rest. */
 #define ENTRY_MAX (FILE_URI_MAX + 6 * RUN_FILE_PATH_SIZE + 512)
 _Static_assert(LISTED_FILES_MAX *ENTRY_MAX < LINE_OUT_MAX / 2, "the list fits into a line");
 

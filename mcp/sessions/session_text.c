@@ -3,6 +3,7 @@
 #include "mcp/sessions/session_runner.h"
 #include "mcp/sessions/session_time.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +12,6 @@
 
 #define LIST_MAX 1024
 #define SHOWN_MAX_ALIVE 8 /* in an error */
-#define HANDLE_SHOWN 40   /* of one that the client made up */
 
 static int describe_alive(const struct session_entry *entry, struct buffer *text)
 {
@@ -73,7 +73,7 @@ int session_text_explain_unknown(const struct session_table *table, const char *
         snprintf(what, sizeof(what), "There is no session %s: it %s. Its %s are gone.", end->handle,
                  end->reason, session_runner_of(end->language)->kept);
     else
-        snprintf(what, sizeof(what), "There is no session %.*s.", HANDLE_SHOWN, handle);
+        snprintf(what, sizeof(what), "There is no session %s.", visible_name(handle).text);
     return explain(table, language, what, fault);
 }
 

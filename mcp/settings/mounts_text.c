@@ -44,18 +44,16 @@ int mounts_describe(const struct folders *folders, struct buffer *text)
 
 static int append_plain(struct buffer *text, const char *path)
 {
-    OWNED_MEMORY char *plain = strdup(path);
-    if (plain == NULL)
-        return -ENOMEM;
-    utf8_make_plain(plain, false);
-    size_t length = strlen(plain);
-    if (length <= NOTES_NAME_MAX)
-        return buffer_append(text, plain, length);
+    OWNED(buffer_release) struct buffer visible = BUFFER(4 * strlen(path) + 1);
+    int r = visible_append(&visible, path, strlen(path));
+    if (r < 0 || visible.length <= NOTES_NAME_MAX)
+        return r < 0 ? r : buffer_append(text, visible.data, visible.length);
     /* The end says most: ".git/hooks/pre-commit". */
-    size_t start = length - NOTES_NAME_MAX;
-    while ((plain[start] & 0xc0) == 0x80)
+    size_t start = visible.length - NOTES_NAME_MAX;
+    while (start < visible.length && (visible.data[start] & 0xc0) == 0x80)
         start++;
-    return buffer_format(text, "...%s", plain + start);
+    r = buffer_append_text(text, "...");
+    return r < 0 ? r : buffer_append(text, visible.data + start, visible.length - start);
 }
 
 int mounts_warn(const struct folder_changes *changes, struct buffer *text)

@@ -2,6 +2,7 @@
 #include "mcp/settings/quantity.h"
 #include "mcp/tools/code_tool.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -222,8 +223,8 @@ static int refuse_unknown(const struct call *call, const struct json_value *obje
         return 0;
     OWNED(buffer_release) struct buffer names = BUFFER(NAMES_MAX);
     const char *text = list_names(call, &names) == 0 ? buffer_string(&names) : NULL;
-    return fault_set(fault, EINVAL, "%s has no argument \"%.100s\": it has %s", call->tool->name,
-                     member->key, text != NULL ? text : "others");
+    return fault_set(fault, EINVAL, "%s has no argument \"%s\": it has %s", call->tool->name,
+                     visible_name(member->key).text, text != NULL ? text : "others");
 }
 
 int code_arguments_read(struct code_arguments *arguments, const struct tool *tool,

@@ -3,6 +3,7 @@
 #include "mcp/base/bounds.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,11 +23,10 @@ static int check_members(const struct json_value *object, size_t number, struct 
     for (const struct json_value *member = object->first; member != NULL; member = member->next) {
         if (!json_key_is(member, "name") && !json_key_is(member, "text") &&
             !json_key_is(member, "base64"))
-            return fault_set(
-                fault, EINVAL,
-                "entry %zu has a member \"%.100s\": it may have \"name\" and \"text\", "
-                "or \"name\" and \"base64\"",
-                number, member->key);
+            return fault_set(fault, EINVAL,
+                             "entry %zu has a member \"%s\": it may have \"name\" and \"text\", "
+                             "or \"name\" and \"base64\"",
+                             number, visible_name(member->key).text);
     }
     return 0;
 }
@@ -56,8 +56,8 @@ static int read_name(const struct json_value *object, size_t number, const char 
                          number);
     if (is_name_of_program(name->text))
         return fault_set(fault, EINVAL,
-                         "the file name \"%.100s\" is kept for programs: choose another one",
-                         name->text);
+                         "the file name \"%s\" is kept for programs: choose another one",
+                         visible_name(name->text).text);
     *ret_name = name->text;
     return 0;
 }
@@ -70,16 +70,16 @@ static int decode(const struct json_value *base64, struct run_input *file, char 
     int r = base64_decode(&bytes, base64->text, base64->length, &wrong);
     if (r == -EINVAL && wrong == base64->length)
         return fault_set(fault, EINVAL,
-                         "the \"base64\" of \"%.100s\" has %zu characters, which is no multiple of "
+                         "the \"base64\" of \"%s\" has %zu characters, which is no multiple of "
                          "4: something is missing, perhaps the padding with =",
-                         file->name, wrong);
+                         visible_name(file->name).text, wrong);
     if (r == -EINVAL)
         return fault_set(fault, EINVAL,
-                         "the \"base64\" of \"%.100s\" is wrong at character %zu: it needs the "
+                         "the \"base64\" of \"%s\" is wrong at character %zu: it needs the "
                          "alphabet A-Z a-z 0-9 + /, padding with =, and no line breaks",
-                         file->name, wrong + 1);
+                         visible_name(file->name).text, wrong + 1);
     if (r < 0)
-        return fault_set(fault, -r, "no memory for \"%.100s\"", file->name);
+        return fault_set(fault, -r, "no memory for \"%s\"", visible_name(file->name).text);
     file->length = bytes.length;
     file->bytes = *ret_decoded = pointer_take(&bytes.data);
     return 0;
@@ -91,17 +91,16 @@ static int read_bytes(const struct json_value *object, struct run_input *file, c
     const struct json_value *text = member_of(object, "text");
     const struct json_value *base64 = member_of(object, "base64");
     if (text != NULL && base64 != NULL)
-        return fault_set(fault, EINVAL,
-                         "\"%.100s\" has both \"text\" and \"base64\": give one of them",
-                         file->name);
+        return fault_set(fault, EINVAL, "\"%s\" has both \"text\" and \"base64\": give one of them",
+                         visible_name(file->name).text);
     if (text == NULL && base64 == NULL)
         return fault_set(fault, EINVAL,
-                         "\"%.100s\" has no content: give it a \"text\", which may be empty",
-                         file->name);
+                         "\"%s\" has no content: give it a \"text\", which may be empty",
+                         visible_name(file->name).text);
     const struct json_value *given = text != NULL ? text : base64;
     if (given->type != JSON_STRING)
-        return fault_set(fault, EINVAL, "the \"%s\" of \"%.100s\" must be a string",
-                         text != NULL ? "text" : "base64", file->name);
+        return fault_set(fault, EINVAL, "the \"%s\" of \"%s\" must be a string",
+                         text != NULL ? "text" : "base64", visible_name(file->name).text);
     if (text == NULL)
         return decode(base64, file, ret_decoded, fault);
     file->bytes = text->text;

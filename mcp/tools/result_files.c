@@ -3,6 +3,7 @@
 #include "mcp/base/bounds.h"
 #include "mcp/files/file_uri.h"
 #include "mcp/files/media_type.h"
+#include "mcp/files/plain_name.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 
@@ -316,7 +317,7 @@ static void write_link(struct json_writer *writer, const struct result_files *fi
     json_begin_object(writer);
     json_text_member(writer, "type", "resource_link");
     write_uri_member(writer, files, file);
-    json_text_member(writer, "name", file->name);
+    plain_name_write_member(writer, "name", file->name);
     json_text_member(writer, "mimeType", file->type);
     json_number_member(writer, "size", (int64_t)file->file->size);
     json_key(writer, "annotations");

@@ -171,8 +171,10 @@ static int note_figures(const struct result_view *view, struct buffer *text)
                                           : file->error != 0 && files->directory_error == 0;
         if (!file->is_figure || !is_told)
             continue;
-        r = buffer_format(text, "%s%s", told++ == 0 ? "Figures: " : "; ",
-                          file->path != NULL ? file->path : file->name);
+        r = buffer_append_text(text, told++ == 0 ? "Figures: " : "; ");
+        if (r == 0)
+            r = file->path != NULL ? buffer_append_text(text, file->path)
+                                   : plain_name_append(text, file->name);
         if (r == 0 && file->path == NULL)
             r = append_error(text, files, file);
     }

@@ -1,5 +1,6 @@
 #include "mcp/tools/tool_call.h"
 #include "mcp/tools/tool_list.h"
+#include "sandbox/base/utf8.h"
 
 void tool_call_answer(struct context *context, const struct rpc_message *message,
                       const struct reply *reply)
@@ -16,8 +17,8 @@ void tool_call_answer(struct context *context, const struct rpc_message *message
     }
     const struct tool *tool = tool_list_find(context->settings, name);
     if (tool == NULL) {
-        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "unknown tool: %.100s: see tools/list",
-                         name->text);
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "unknown tool: %s: see tools/list",
+                         visible_name(name->text).text);
         return;
     }
     const struct json_value *meta = json_member(message->params, "_meta");

@@ -1,6 +1,11 @@
 #include "sandbox/base/utf8.h"
 
+#include "sandbox/base/owned.h"
+
+#include <stdio.h>
 #include <string.h>
+
+#define ESCAPE_SIZE 16
 
 /* Table 3-7: how many bytes follow a lead byte, and the valid range of the first of them. */
 static size_t follower_count(unsigned char lead, unsigned char *ret_low, unsigned char *ret_high)
@@ -48,10 +53,35 @@ size_t utf8_valid_length(const char *data, size_t length)
     return position;
 }
 
-static bool is_control(const char *character)
+/* Characters without a shape of their own: of the categories Cc, Cf, Zl and Zp. Source: Unicode 16. */
+static const struct {
+    uint32_t first, last;
+} invisible[] = {
+    {0x0000, 0x001f},   {0x007f, 0x009f},   {0x00ad, 0x00ad},   {0x0600, 0x0605},
+    {0x061c, 0x061c},   {0x06dd, 0x06dd},   {0x070f, 0x070f},   {0x0890, 0x0891},
+    {0x08e2, 0x08e2},   {0x180e, 0x180e},   {0x200b, 0x200f},   {0x2028, 0x202e},
+    {0x2060, 0x206f},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb},   {0x110bd, 0x110bd},
+    {0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+    {0xe0000, 0xe007f},
+};
+
+uint32_t utf8_decode(const char *bytes, size_t length)
 {
-    const unsigned char *bytes = (const unsigned char *)character;
-    return bytes[0] < 0x20 || bytes[0] == 0x7f || (bytes[0] == 0xc2 && bytes[1] < 0xa0);
+    static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t point = (unsigned char)bytes[0] & masks[length];
+    for (size_t i = 1; i < length; i++)
+        point = point << 6 | ((unsigned char)bytes[i] & 0x3f);
+    return point;
+}
+
+bool utf8_is_visible(const char *bytes, size_t length)
+{
+    uint32_t point = utf8_decode(bytes, length);
+    for (size_t i = 0; i < ARRAY_LENGTH(invisible); i++) {
+        if (point >= invisible[i].first && point <= invisible[i].last)
+            return false;
+    }
+    return true;
 }
 
 void utf8_make_plain(char *text, bool lines)
@@ -61,7 +91,66 @@ void utf8_make_plain(char *text, bool lines)
         bool valid = false;
         step = utf8_step(text + at, length - at, &valid);
         bool stays = lines && (text[at] == '\n' || text[at] == '\t');
-        if (!valid || (is_control(text + at) && !stays))
+        if (!valid || (!utf8_is_visible(text + at, step) && !stays))
             memset(text + at, '?', step);
     }
+}
+
+/* Writes one step of utf8_step(); the length, < ESCAPE_SIZE. */
+static size_t write_step(char *text, const char *bytes, size_t step, bool valid)
+{
+    static const char letters[] = "abtnvfr"; /* 7 to 13 */
+    unsigned char first = (unsigned char)bytes[0];
+    if (!valid) {
+        size_t length = 0;
+        for (size_t i = 0; i < step; i++)
+            length += (size_t)snprintf(text + length, ESCAPE_SIZE - length, "\\x%02x",
+                                       (unsigned char)bytes[i]);
+        return length;
+    }
+    if (first == '\\')
+        return (size_t)snprintf(text, ESCAPE_SIZE, "\\\\");
+    if (utf8_is_visible(bytes, step)) {
+        memcpy(text, bytes, step);
+        return step;
+    }
+    if (first >= 7 && first <= 13)
+        return (size_t)snprintf(text, ESCAPE_SIZE, "\\%c", letters[first - 7]);
+    uint32_t point = utf8_decode(bytes, step);
+    if (point < 0x80)
+        return (size_t)snprintf(text, ESCAPE_SIZE, "\\x%02x", point);
+    if (point < 0x10000)
+        return (size_t)snprintf(text, ESCAPE_SIZE, "\\u%04x", point);
+    return (size_t)snprintf(text, ESCAPE_SIZE, "\\U%08x", point);
+}
+
+int visible_append(struct buffer *text, const char *name, size_t length)
+{
+    int r = 0;
+    for (size_t at = 0, step = 0; r == 0 && at < length; at += step) {
+        char escape[ESCAPE_SIZE];
+        bool valid = false;
+        step = utf8_step(name + at, length - at, &valid);
+        r = buffer_append(text, escape, write_step(escape, name + at, step, valid));
+    }
+    return r;
+}
+
+struct visible visible_name(const char *name)
+{
+    struct visible visible;
+    size_t length = strlen(name);
+    size_t written = 0;
+    size_t at = 0;
+    while (at < length) {
+        bool valid = false;
+        size_t step = utf8_step(name + at, length - at, &valid);
+        if (at + step > VISIBLE_NAME_MAX)
+            break;
+        written += write_step(visible.text + written, name + at, step, valid);
+        at += step;
+    }
+    snprintf(visible.text + written, sizeof(visible.text) - written, "%s",
+             at < length ? "..." : "");
+    return visible;
 }

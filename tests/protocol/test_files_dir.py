@@ -105,7 +105,7 @@ def test_bytes_that_are_not_utf8_are_replaced_in_paths(server, directory):
 def test_two_names_that_become_one_are_told(server, directory):
     found = left(server, "write('\\x01', 'first'); os.utime('\\x01', (1, 1)); write('\\x02', 'second')")
     assert (directory / "1" / "_").read_text() == "first"
-    assert "; ? (6 bytes, not saved: a file of this name exists) sandbox://files/1/%02" in found.notes
+    assert "; \\x02 (6 bytes, not saved: a file of this name exists) sandbox://files/1/%02" in found.notes
     assert [file["path"] is None for file in found.record["files"]] == [False, True]
 
 

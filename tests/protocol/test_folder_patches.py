@@ -183,7 +183,7 @@ os.chdir('/work')
 """)
     notes = notes_of(result)
     lines = notes.splitlines()
-    assert lines[1] == "A 000??[31m (+100)" and lines[32].startswith("A 031")
+    assert lines[1] == "A 000\\n\\x1b[31m (+100)" and lines[32].startswith("A 031")
     assert lines[33] == "and 568 more files"
     assert lines[42] == "Not in the patch: 592 more"
     assert lines[-1].startswith("[... ") and lines[-1].endswith(" of the patch not shown ...]")

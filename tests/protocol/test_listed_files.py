@@ -103,7 +103,7 @@ def test_no_more_than_64_are_listed(python_server):
 
 
 def test_the_longest_names_fit_into_a_line(python_server):
-    """Control characters take six bytes each in JSON, and three in a URI."""
+    """Control characters take five bytes each in JSON, as escapes, and three in a URI."""
     code = """
 import os
 for n in range(32):
@@ -114,7 +114,7 @@ for n in range(32):
     for _ in range(2):
         assert len(left_by(python_server, code).names) == 32
     files = listed_by(python_server)
-    assert len(files) == LISTED_MAX and all(len(file["name"]) == 1003 for file in files)
+    assert len(files) == LISTED_MAX and all(len(file["name"]) == 3997 for file in files)
     assert len(python_server.lines[-1]) < 2 << 20
     assert read(python_server, files[-1]["uri"])[0] == b""
 

@@ -1,6 +1,7 @@
 #include "sandbox/jail/folders/folder_walk.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/jail/folders/folder_parts.h"
 #include "sandbox/jail/folders/folder_trail.h"
 #include "sandbox/jail/folders/git_files.h"
@@ -49,7 +50,7 @@ static int read_git_file(struct walk *walk, const char *path, char **ret_text)
         return fault_set(walk->fault, E2BIG,
                          "%s has more than %d bytes, too many for the mode rw, which reads it "
                          "before every run: use the mode overlay",
-                         path, GIT_FILE_MAX - 1);
+                         visible_name(path).text, GIT_FILE_MAX - 1);
     if (length < 0)
         return 0;
     size_t cost = (size_t)length / BYTES_PER_NAME;

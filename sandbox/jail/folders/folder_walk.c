@@ -1,8 +1,11 @@
 #include "sandbox/jail/folders/folder_walk.h"
 
+#include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 const struct folder *walk_folder(const struct walk *walk)
@@ -30,9 +33,12 @@ int walk_refuse_memory(const struct walk *walk)
 
 int walk_refuse_to_read(const struct walk *walk, int error, const char *path)
 {
+    OWNED(buffer_release) struct buffer text = BUFFER(4 * PATH_MAX);
+    const char *shown =
+        visible_append(&text, path, strlen(path)) == 0 ? buffer_string(&text) : NULL;
     return fault_set(walk->fault, error,
                      "cannot look at %s/%s, which the mode rw does before every run: %s",
-                     walk_folder(walk)->path, path, strerror(error));
+                     walk_folder(walk)->path, shown != NULL ? shown : "", strerror(error));
 }
 
 int walk_add_part(struct walk *walk, size_t folder, const char *path, const struct stat *about,

@@ -175,7 +175,7 @@ static void tells_changes_in_lines(void **state)
                         "A x (+1)\n"
                         "M m (+2 -3)\n"
                         "M b (binary)\n"
-                        "M ?\n"
+                        "M \\x1b\n"
                         "and 1 more file\n"
                         "Not in the patch: parts of the folder (no time)\n"
                         "Patch (7 bytes): sandbox://files/7/changes.patch\n"

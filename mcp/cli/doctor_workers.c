@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LISTED_MAX (8 * MEBIBYTE)
+#define LISTED_MAX (16 * MEBIBYTE)
 #define LINE_MAX_BYTES (64 * KIBIBYTE)
 
 /* A language, and who can run it. */
@@ -124,7 +124,8 @@ static void make_report(struct workers_report *report, const struct settings *se
         (struct workers_report){.settings = settings, .workers = json_member(list, "workers")};
     for (const struct json_value *worker = report->workers->first; worker != NULL;
          worker = worker->next)
-        report->places += places_of(worker);
+        if (__builtin_add_overflow(report->places, places_of(worker), &report->places))
+            report->places = INT64_MAX;
     for (size_t i = 0; i < count; i++) {
         if (!settings_offer(settings, &languages[i]))
             continue;

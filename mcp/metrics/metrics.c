@@ -42,7 +42,9 @@ static void observe(struct metrics_histogram *histogram, int64_t nanoseconds)
     while (i < METRICS_BUCKETS && nanoseconds > buckets[i].most_ns)
         i++;
     histogram->counts[i]++;
-    histogram->sum_ns += nanoseconds;
+    /* A worker elsewhere may have said how long it took: untrusted. */
+    if (__builtin_add_overflow(histogram->sum_ns, nanoseconds, &histogram->sum_ns))
+        histogram->sum_ns = INT64_MAX;
 }
 
 void metrics_count_run(struct metrics *metrics, const struct language *language,

@@ -1,6 +1,7 @@
 #include "mcp/workers/carried_result.h"
 
 #include "sandbox/base/base64.h"
+#include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -13,21 +14,38 @@
 #define CODE_HIGHEST 255
 #define DECODING_ROOM 4 /* base64_decode() rounds up */
 
-/* A member of struct run_result that is a number of 64 bits. */
+/*
+ * A member of struct run_result that is a number of 64 bits, and the most that a worker may say: more than any
+ * run has, and so little that sums of many do not overflow.
+ */
 struct number_member {
     const char *name;
     size_t offset;
+    int64_t most;
 };
 
-#define NUMBER(member) {#member, offsetof(struct run_result, member)}
-#define LIMIT_NUMBER(member) {#member, offsetof(struct run_result, limits.member)}
+#define TIME_MOST (RUN_WALL_MAX_MS * NANOSECONDS_PER_MILLISECOND * 4)
+#define PROCESSORS_MOST 4096
+#define BYTES_MOST (INT64_C(1) << 50)
+#define COUNT_MOST (INT64_C(1) << 40)
+
+#define NUMBER(member, most) {#member, offsetof(struct run_result, member), most}
+#define LIMIT_NUMBER(member, most) {#member, offsetof(struct run_result, limits.member), most}
 
 static const struct number_member numbers[] = {
-    NUMBER(queued_ns),          NUMBER(duration_ns),       NUMBER(cpu_ns),
-    NUMBER(peak_memory_bytes),  NUMBER(peak_processes),    LIMIT_NUMBER(wall_ms),
-    LIMIT_NUMBER(memory_bytes), LIMIT_NUMBER(disk_bytes),  LIMIT_NUMBER(inodes),
-    LIMIT_NUMBER(processes),    LIMIT_NUMBER(descriptors), LIMIT_NUMBER(output_kept),
-    LIMIT_NUMBER(output_total),
+    NUMBER(queued_ns, TIME_MOST),
+    NUMBER(duration_ns, TIME_MOST),
+    NUMBER(cpu_ns, PROCESSORS_MOST *TIME_MOST),
+    NUMBER(peak_memory_bytes, BYTES_MOST),
+    NUMBER(peak_processes, COUNT_MOST),
+    LIMIT_NUMBER(wall_ms, RUN_WALL_MAX_MS),
+    LIMIT_NUMBER(memory_bytes, BYTES_MOST),
+    LIMIT_NUMBER(disk_bytes, BYTES_MOST),
+    LIMIT_NUMBER(inodes, COUNT_MOST),
+    LIMIT_NUMBER(processes, COUNT_MOST),
+    LIMIT_NUMBER(descriptors, COUNT_MOST),
+    LIMIT_NUMBER(output_kept, BYTES_MOST),
+    LIMIT_NUMBER(output_total, BYTES_MOST),
 };
 
 static const char *const isolations[] = {ISOLATION_NAMESPACES_AND_PATHS, ISOLATION_NAMESPACES,
@@ -236,7 +254,7 @@ static int read_numbers(const struct json_value *value, struct run_result *resul
     result->exit_code = result->outcome == OUTCOME_EXITED ? (int)code : -1;
     result->signal = (int)number;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(numbers); i++) {
-        r = read_number(value, numbers[i].name, INT64_MAX, &number, fault);
+        r = read_number(value, numbers[i].name, numbers[i].most, &number, fault);
         memcpy((char *)result + numbers[i].offset, &number, sizeof(number));
     }
     return r;
@@ -265,9 +283,9 @@ static int read_capture(const struct json_value *value, const char *name, struct
     if (r == 0)
         r = read_bytes(object, "tail", &capture->tail, fault);
     if (r == 0)
-        r = read_number(object, "total", INT64_MAX, &total, fault);
+        r = read_number(object, "total", BYTES_MOST, &total, fault);
     if (r == 0)
-        r = read_number(object, "cut", INT64_MAX, &cut, fault);
+        r = read_number(object, "cut", BYTES_MOST, &cut, fault);
     size_t kept = capture->head.length + capture->tail.length;
     if (r == 0 && (total < cut || (uint64_t)(total - cut) != kept))
         r = refuse(fault, "total");

@@ -103,6 +103,8 @@ static int read_program_arguments(struct call_line *call, const struct json_valu
 {
     if (array->type != JSON_ARRAY || array->count > ARGUMENTS_MAX)
         return fault_set(fault, EINVAL, "the \"arguments\" of \"carry\" must be an array");
+    if (array->count == 0)
+        return 0;
     call->program_arguments = calloc(array->count + 1, sizeof(*call->program_arguments));
     if (call->program_arguments == NULL)
         return fault_set(fault, ENOMEM, "reading arguments: %m");
@@ -116,6 +118,26 @@ static int read_program_arguments(struct call_line *call, const struct json_valu
     return 0;
 }
 
+static int read_carry(struct call_line *call, const struct json_value *carry, struct fault *fault)
+{
+    int r = 0;
+    if (carry->type != JSON_OBJECT)
+        return fault_set(fault, EINVAL, "\"carry\" must be an object");
+    call->is_carried = true;
+    for (const struct json_value *member = carry->first; r == 0 && member != NULL;
+         member = member->next) {
+        if (json_key_is(member, "stdin"))
+            r = read_stdin(call, member, fault);
+        else if (json_key_is(member, "arguments"))
+            r = read_program_arguments(call, member, fault);
+        else if (json_key_is(member, "files") && member->type == JSON_BOOLEAN)
+            call->wants_files = member->boolean;
+        else
+            r = fault_set(fault, EINVAL, "\"carry\" has an unknown member");
+    }
+    return r;
+}
+
 int call_line_read_carried(struct call_line *call, const struct settings *settings,
                            const char *line, size_t length, struct fault *fault)
 {
@@ -123,15 +145,10 @@ int call_line_read_carried(struct call_line *call, const struct settings *settin
     int r = json_parse(line, length, &call->json, fault);
     if (r == 0)
         r = read_members(call, settings, json_root(call->json), carried_members, fault);
-    const struct json_value *carry = r == 0 ? json_member(json_root(call->json), "carry") : NULL;
-    const struct json_value *text = json_member(carry, "stdin");
-    const struct json_value *arguments = json_member(carry, "arguments");
-    call->is_carried = carry != NULL;
-    if (r == 0 && text != NULL)
-        r = read_stdin(call, text, fault);
-    if (r == 0 && arguments != NULL && arguments->count > 0)
-        r = read_program_arguments(call, arguments, fault);
-    return r;
+    if (r == 0)
+        r = json_check_unique(json_root(call->json), fault);
+    const struct json_value *carry = json_member(r == 0 ? json_root(call->json) : NULL, "carry");
+    return carry != NULL ? read_carry(call, carry, fault) : r;
 }
 
 void call_line_release(struct call_line *call)

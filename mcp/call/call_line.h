@@ -16,8 +16,8 @@ struct call_line {
     struct buffer
         id; /* as JSON text: a string, or an integer as it was written; empty: none is given */
     struct code_arguments arguments; /* with the language; no session */
-    bool
-        is_carried; /* of a server or `run` elsewhere: its result is to be, too (carried_result.h) */
+    bool is_carried; /* from elsewhere: its result is to be, too (carried_result.h) */
+    bool wants_files; /* then */
     struct buffer stdin_bytes; /* then */
     const char **program_arguments; /* owned; then; the texts are borrowed from the JSON */
 };
@@ -30,8 +30,8 @@ struct call_line {
 int call_line_read(struct call_line *call, const struct settings *settings, const char *line,
                    size_t length, struct fault *fault);
 /*
- * The same, of a line that came from another machine, where "carry" may be a member: an object with "stdin", in
- * base64, and "arguments" of the program.
+ * The same, of a line that came from another machine, where "carry" may be a member: an object that may have "stdin",
+ * in base64, "arguments" of the program, and "files": whether those that it leaves are wanted.
  */
 int call_line_read_carried(struct call_line *call, const struct settings *settings,
                            const char *line, size_t length, struct fault *fault);

@@ -1,12 +1,12 @@
 #include "mcp/call/call_run.h"
 
 #include "mcp/base/bounds.h"
-#include "mcp/base/helpers.h"
 #include "mcp/base/log.h"
 #include "mcp/call/result_line.h"
 #include "mcp/rules/findings_text.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/tools/result_json.h"
+#include "mcp/workers/fleet_answer.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -108,8 +108,9 @@ static void write_result(struct call_run *run, const struct result_files *files)
     };
     const struct result_head head = head_of(run);
     run->result = BUFFER(RESULT_JSON_MAX(run->ended.limits.output_kept) + LINE_IN_MAX);
-    int r = run->call.is_carried ? result_line_write_carried(&head, &run->ended, &run->result)
-                                 : result_line_write(&head, &record, &run->result);
+    int r = run->call.is_carried
+                ? result_line_write_carried(&head, &run->ended, run->call.wants_files, &run->result)
+                : result_line_write(&head, &record, &run->result);
     if (r < 0)
         buffer_release(&run->result);
 }
@@ -153,6 +154,15 @@ static void run_done(void *data, int status, struct run_result *result, const st
     patch_queue_add(&run->site->patches, &run->patches, &run->ended.folders);
 }
 
+/* Others have a copy of everything, and results name the language. */
+static void let_go_of_call(struct call_run *run)
+{
+    const struct language *language = run->call.arguments.snippet.language;
+    code_arguments_release(&run->call.arguments);
+    json_release(&run->call.json);
+    run->call.arguments = (struct code_arguments){.snippet = {.language = language}};
+}
+
 static int start_program(struct call_run *run, struct fault *fault)
 {
     const struct run_observer observer = {.done = run_done, .data = run};
@@ -160,11 +170,7 @@ static int start_program(struct call_run *run, struct fault *fault)
                            fault);
     if (r < 0)
         return r;
-    /* The engine has a copy of everything, and results name the language. */
-    const struct language *language = run->call.arguments.snippet.language;
-    code_arguments_release(&run->call.arguments);
-    json_release(&run->call.json);
-    run->call.arguments = (struct code_arguments){.snippet = {.language = language}};
+    let_go_of_call(run);
     return 0;
 }
 
@@ -214,39 +220,30 @@ static void write_lost(struct call_run *run, const char *reason)
     run->done(run, CALL_LOST);
 }
 
-static void take_result(struct call_run *run, const struct json_value *result)
-{
-    const struct result_head head = head_of(run);
-    bool has_run = json_member(result, "outcome") != NULL;
-    run->result = BUFFER(2 * LINE_IN_MAX);
-    if (result_line_write_copy(&head, result, &run->result) < 0)
-        buffer_release(&run->result);
-    run->done(run, has_run ? CALL_RAN : CALL_NOT_RUN);
-}
-
+/* A result of a worker is written as one of a run here. */
 static void answered(struct fleet_ticket *ticket, const struct json_value *answer)
 {
     struct call_run *run = container_of(ticket, struct call_run, ticket);
-    const struct json_value *refused = json_member(answer, "refused");
-    const struct json_value *lost = json_member(answer, "lost");
-    const struct json_value *result = json_member(answer, "result");
-    struct fault fault = {.id = "refused"};
-    if (result != NULL && result->type == JSON_OBJECT) {
-        take_result(run, result);
-    } else if (refused != NULL && refused->type == JSON_STRING) {
-        fault_set(&fault, EAGAIN, "%s", refused->text);
+    struct fault fault = {0};
+    switch (fleet_answer_read(ticket, answer, &run->ended, &fault)) {
+    case FLEET_RAN:
+        metrics_file_count_run(&run->site->metrics, run->call.arguments.snippet.language,
+                               &run->ended);
+        patch_queue_add(&run->site->patches, &run->patches, &run->ended.folders);
+        break;
+    case FLEET_NOT_RUN:
+        fail(run, &fault, NOT_RUN_FAILED);
+        break;
+    case FLEET_REFUSED:
         fail(run, &fault, NOT_RUN_REFUSED);
-    } else if (answer == NULL && !ticket->may_have_run) {
-        fault_set(&fault, ENOTCONN, "%s", fleet_link_end(&run->site->link));
-        fail(run, &fault, NOT_RUN_REFUSED);
-    } else {
-        write_lost(run, lost != NULL && lost->type == JSON_STRING ? lost->text
-                                                                  : FLEET_PROGRAM
-                            " has ended: it may have run in part");
+        break;
+    case FLEET_LOST:
+        write_lost(run, fault.text);
+        break;
     }
 }
 
-static int write_call(const struct json_value *call, struct buffer *text)
+static int write_call(const struct json_value *call, bool wants_files, struct buffer *text)
 {
     static const char *const stays_here[] = {"id", NULL};
     struct json_writer *writer = NULL;
@@ -255,6 +252,10 @@ static int write_call(const struct json_value *call, struct buffer *text)
         return r;
     json_begin_object(writer);
     json_copy_members(writer, call, stays_here);
+    json_key(writer, "carry");
+    json_begin_object(writer);
+    json_boolean_member(writer, "files", wants_files);
+    json_end_object(writer);
     json_end_object(writer);
     return json_writer_close(writer);
 }
@@ -263,24 +264,22 @@ static int send_elsewhere(struct call_run *run, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(2 * LINE_IN_MAX);
     run->ticket.answered = answered;
-    int r = write_call(json_root(run->call.json), &text);
+    int r = write_call(json_root(run->call.json), run->site->directory.path != NULL, &text);
     if (r < 0)
         return fault_set(fault, -r, "sending a call: %m");
     r = fleet_link_send(&run->site->link, &run->ticket, &text, fault);
     if (r < 0)
         return r;
-    code_arguments_release(&run->call.arguments);
-    json_release(&run->call.json);
-    run->call.arguments = (struct code_arguments){0};
+    let_go_of_call(run);
     return 0;
 }
 
 int call_run_start(struct call_run *run, struct fault *fault)
 {
-    if (run->site->is_elsewhere)
-        return send_elsewhere(run, fault);
     run->patches = PATCH_JOB_NONE;
     run->patches.done = patches_done;
+    if (run->site->is_elsewhere)
+        return send_elsewhere(run, fault);
     return checker_is_for(&run->site->checker, run->call.arguments.snippet.language)
                ? start_check(run, fault)
                : start_program(run, fault);

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define CANCEL "{\"cancel\":"
+#define PING "{\"ping\":true}"
+#define PONG "{\"pong\":true}"
 
 struct stream_call {
     struct stream_call *next, *previous;
@@ -209,9 +211,20 @@ static bool take_cancel(struct call_stream *stream, const char *line, size_t len
     return true;
 }
 
+/* Exactly as code-sandbox-mcp-fleet writes it: it wants to know whether we still do something. */
+static bool take_ping(struct call_stream *stream, const char *line, size_t length)
+{
+    if (!stream->options.is_worker || length != strlen(PING) || memcmp(line, PING, length) != 0)
+        return false;
+    channel_send(&stream->channel, PONG, strlen(PONG));
+    return true;
+}
+
 static void take_line(void *data, const char *line, size_t length)
 {
     struct call_stream *stream = data;
+    if (take_ping(stream, line, length))
+        return;
     if (take_cancel(stream, line, length)) {
         look_again(stream);
         return;

@@ -9,8 +9,6 @@
 
 #define CARRIED_OVERHEAD (256 * KIBIBYTE) /* of a line, but output and files */
 
-static const char *const own_members[] = {"id", "line", NULL};
-
 /* Begins the object of a line with its head. As json_writer_open(). */
 static int begin(const struct result_head *head, struct buffer *text,
                  struct json_writer **ret_writer)
@@ -64,7 +62,7 @@ static int write_fault(const struct result_head *head, const char *outcome,
 }
 
 int result_line_write_carried(const struct result_head *head, const struct run_result *result,
-                              struct buffer *text)
+                              bool wants_files, struct buffer *text)
 {
     size_t output = result->out.head.length + result->out.tail.length + result->err.head.length +
                     result->err.tail.length;
@@ -74,7 +72,8 @@ int result_line_write_carried(const struct result_head *head, const struct run_r
     if (r < 0)
         return r;
     json_key(writer, "run");
-    carried_result_write(writer, result, taken < LINE_IN_MAX ? LINE_IN_MAX - taken : 0);
+    carried_result_write(writer, result,
+                         wants_files && taken < LINE_IN_MAX ? LINE_IN_MAX - taken : 0);
     return finish(writer);
 }
 
@@ -89,17 +88,6 @@ int result_line_write_lost(const struct result_head *head, const char *reason, s
     struct fault fault = {.id = "lost"};
     fault_set(&fault, EIO, "%s", reason);
     return write_fault(head, "lost", &fault, text);
-}
-
-int result_line_write_copy(const struct result_head *head, const struct json_value *result,
-                           struct buffer *text)
-{
-    struct json_writer *writer;
-    int r = begin(head, text, &writer);
-    if (r < 0)
-        return r;
-    json_copy_members(writer, result, own_members);
-    return finish(writer);
 }
 
 int result_line_read_id(const char *line, size_t length, struct buffer *ret_id)

@@ -21,13 +21,12 @@ int result_line_write(const struct result_head *head, const struct record *recor
 int result_line_write_error(const struct result_head *head, const struct fault *fault,
                             struct buffer *text);
 
-/* The whole result, for a server elsewhere: carried_result.h. Files that its line has no room for are left out. */
+/*
+ * The whole result, for a front end elsewhere: carried_result.h. Files that its line has no room for are left out;
+ * all, unless they are wanted.
+ */
 int result_line_write_carried(const struct result_head *head, const struct run_result *result,
-                              struct buffer *text);
-
-/* The same, from the line of a worker, an object: all but its own head. */
-int result_line_write_copy(const struct result_head *head, const struct json_value *result,
-                           struct buffer *text);
+                              bool wants_files, struct buffer *text);
 
 /* Of a call that may have run, as a whole or in part, without anybody knowing. It counts as run: not again. */
 int result_line_write_lost(const struct result_head *head, const char *reason, struct buffer *text);

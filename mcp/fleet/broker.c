@@ -2,6 +2,8 @@
 
 #include "images/store/identity.h"
 #include "images/store/store.h"
+#include "sandbox/base/base64.h"
+#include "sandbox/base/json.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/text_file.h"
@@ -18,6 +20,8 @@
 #define CREDENTIALS_MAX 16384
 #define PUBLIC_KEY_SIZE 57 /* base32 of a prefix, 32 bytes and a checksum, and NUL */
 #define BASE32_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+#define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:[]_-"
+#define TOKEN_BEGIN "-----BEGIN NATS USER JWT-----"
 #define BUFFER_WHILE_GONE 1 /* bytes: what is said to nobody is an error at once */
 
 int environment_name_find(struct environment_name *environment, struct fault *fault)
@@ -117,14 +121,29 @@ bool broker_has_just_returned(struct broker *broker)
     return at != 0 && clock_now() - at < WIRE_SILENCE_MS * NANOSECONDS_PER_MILLISECOND;
 }
 
+/* What an address is made of: [USER:PASSWORD@]HOST[:PORT], behind the scheme. */
+struct address_parts {
+    const char *login; /* borrowed; length 0: none */
+    size_t login_length;
+    const char *host;
+};
+
+static struct address_parts split_address(const char *url)
+{
+    const char *begin = strstr(url, "://") + 3;
+    const char *at = strchr(begin, '@');
+    return (struct address_parts){
+        .login = begin,
+        .login_length = at != NULL ? (size_t)(at - begin) : 0,
+        .host = at != NULL ? at + 1 : begin,
+    };
+}
+
 /* An address of this machine, not a name that may lead elsewhere. False where it is unclear what the host is. */
-static bool is_loopback(const char *url)
+static bool is_loopback(const char *host)
 {
     char name[64];
     struct in_addr address;
-    const char *host = strstr(url, "://") + 3;
-    const char *at = strchr(host, '@');
-    host = at != NULL ? at + 1 : host;
     if (strncmp(host, "[::1]", 5) == 0 && (host[5] == ':' || host[5] == '\0'))
         return true;
     size_t length = strcspn(host, ":/");
@@ -147,11 +166,18 @@ static int check_address(const struct broker_options *options, struct fault *fau
                          "tls://");
     if (strchr(url, ',') != NULL)
         return fault_set(fault, EINVAL, "name one address of the broker");
-    if (!is_encrypted && !options->may_be_insecure && !is_loopback(url))
+    const char *host = split_address(url).host;
+    size_t length = strspn(host, HOST_CHARACTERS);
+    if (length == 0 || (host[length] != '\0' && strcmp(host + length, "/") != 0))
         return fault_set(fault, EINVAL,
-                         "%s is on another machine, and would see and choose the code without "
-                         "encryption: use tls://, or --insecure on a network of your own",
-                         url);
+                         "the address of the broker must end with its host, or its host and port; "
+                         "in a password, write %%40 for @");
+    if (!is_encrypted && !options->may_be_insecure && !is_loopback(host))
+        return fault_set(fault, EINVAL,
+                         "the broker at %s is on another machine, and would see and choose the "
+                         "code without encryption: use tls://, or --insecure on a network of "
+                         "your own",
+                         host);
     return 0;
 }
 
@@ -186,24 +212,93 @@ static bool find_public_key(const char *text, char key[static PUBLIC_KEY_SIZE])
     return false;
 }
 
-/* A file of credentials has a token and a seed; one of a key alone has its public half and a seed. */
-static natsStatus set_credentials(natsOptions *settings, const char *path)
+/* Base64 as tokens have it, without padding. False: it is none. */
+static bool decode_claims(const char *text, size_t length, struct buffer *ret_claims)
 {
-    char text[CREDENTIALS_MAX];
-    char key[PUBLIC_KEY_SIZE];
-    bool is_key = text_file_read(AT_FDCWD, path, text, sizeof(text)) == 0 &&
-                  strstr(text, "USER JWT") == NULL && find_public_key(text, key);
-    explicit_bzero(text, sizeof(text));
-    return is_key ? natsOptions_SetNKeyFromSeed(settings, key, path)
-                  : natsOptions_SetUserCredentialsFromFiles(settings, path, NULL);
+    OWNED(buffer_release) struct buffer standard = BUFFER(length + 3);
+    size_t wrong;
+    if (buffer_append(&standard, text, length) < 0)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        standard.data[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
+    if (length % 4 != 0 && buffer_append(&standard, "==", 4 - length % 4) < 0)
+        return false;
+    return base64_decode(ret_claims, standard.data, standard.length, &wrong) == 0;
 }
 
-static natsStatus set_options(natsOptions *settings, struct broker *broker)
+/* The user of a token, HEADER.CLAIMS.SIGNATURE: the subject of its claims, a public key. */
+static bool find_subject_of_token(const char *text, char key[static PUBLIC_KEY_SIZE])
+{
+    OWNED(buffer_release) struct buffer bytes = BUFFER(CREDENTIALS_MAX);
+    OWNED(json_release) struct json *json = NULL;
+    const char *begin = strstr(text, TOKEN_BEGIN);
+    const char *claims = begin != NULL ? strchr(begin, '.') : NULL;
+    size_t length = claims != NULL ? strcspn(claims + 1, ".\r\n") : 0;
+    if (length == 0 || length % 4 == 1 || !decode_claims(claims + 1, length, &bytes) ||
+        json_parse(bytes.data, bytes.length, &json, NULL) < 0)
+        return false;
+    const struct json_value *subject = json_member(json_root(json), "sub");
+    return subject != NULL && subject->type == JSON_STRING &&
+           subject->length == PUBLIC_KEY_SIZE - 1 && find_public_key(subject->text, key);
+}
+
+/* A file of credentials has a token and a seed; one of a key alone has its public half and a seed. */
+struct credentials {
+    bool is_key;
+    char key[PUBLIC_KEY_SIZE]; /* of the user */
+};
+
+static int read_credentials(const char *path, struct credentials *ret_credentials,
+                            struct fault *fault)
+{
+    char text[CREDENTIALS_MAX];
+    int r = text_file_read(AT_FDCWD, path, text, sizeof(text));
+    bool is_token = r == 0 && strstr(text, TOKEN_BEGIN) != NULL;
+    bool is_known = r == 0 && (is_token ? find_subject_of_token(text, ret_credentials->key)
+                                        : find_public_key(text, ret_credentials->key));
+    explicit_bzero(text, sizeof(text));
+    ret_credentials->is_key = !is_token;
+    if (r < 0)
+        return fault_set(fault, -r, "the credentials %s: %m", path);
+    return is_known ? 0
+                    : fault_set(fault, EINVAL,
+                                "the credentials %s have neither a token nor the public key and "
+                                "the seed of a user",
+                                path);
+}
+
+/* The name that the broker knows this user by, a word of the subjects that the user may use. */
+static int name_user(struct broker *broker, const struct credentials *credentials,
+                     struct fault *fault)
+{
+    const struct broker_options *options = broker->options;
+    const struct address_parts parts = split_address(options->url);
+    const char *colon = memchr(parts.login, ':', parts.login_length);
+    int length = colon != NULL ? (int)(colon - parts.login) : 0;
+    if (options->credentials != NULL)
+        snprintf(broker->user, sizeof(broker->user), "%s", credentials->key);
+    else if (colon != NULL)
+        snprintf(broker->user, sizeof(broker->user), "%.*s", length, parts.login);
+    else
+        snprintf(broker->user, sizeof(broker->user), "%s", WIRE_SHARED);
+    if (!subject_is_word(broker->user) || length >= SUBJECT_WORD_SIZE)
+        return fault_set(fault, EINVAL,
+                         "the user of the broker must be 1 to %d letters, digits, - and _, not "
+                         "\"%.*s\": its name is part of subjects",
+                         SUBJECT_WORD_SIZE - 1, length < FAULT_TEXT_MAX ? length : 0, parts.login);
+    snprintf(broker->inbox, sizeof(broker->inbox), WIRE_INBOX, broker->user);
+    return 0;
+}
+
+static natsStatus set_options(natsOptions *settings, struct broker *broker,
+                              const struct credentials *credentials)
 {
     const struct broker_options *options = broker->options;
     natsStatus s = natsOptions_SetURL(settings, options->url);
     if (s == NATS_OK)
         s = natsOptions_SetName(settings, options->name);
+    if (s == NATS_OK)
+        s = natsOptions_SetCustomInboxPrefix(settings, broker->inbox);
     if (s == NATS_OK)
         s = natsOptions_SetSendAsap(settings, true); /* otherwise a flusher adds 2 ms to each hop */
     if (s == NATS_OK)
@@ -227,23 +322,40 @@ static natsStatus set_options(natsOptions *settings, struct broker *broker)
     if (s == NATS_OK && options->authority != NULL)
         s = natsOptions_LoadCATrustedCertificates(settings, options->authority);
     if (s == NATS_OK && options->credentials != NULL)
-        s = set_credentials(settings, options->credentials);
+        s = credentials->is_key
+                ? natsOptions_SetNKeyFromSeed(settings, credentials->key, options->credentials)
+                : natsOptions_SetUserCredentialsFromFiles(settings, options->credentials, NULL);
     return s;
+}
+
+/* Who this user is, before the broker is asked. */
+static int identify(struct broker *broker, struct credentials *credentials, struct fault *fault)
+{
+    const struct broker_options *options = broker->options;
+    int r = check_address(options, fault);
+    if (r == 0)
+        r = check_credentials(options->credentials, fault);
+    if (r == 0 && options->credentials != NULL)
+        r = read_credentials(options->credentials, credentials, fault);
+    if (r == 0)
+        r = name_user(broker, credentials, fault);
+    if (r == 0 && !subject_is_word(options->pool))
+        r = fault_set(fault, EINVAL, "a pool must be letters, digits, - and _");
+    return r;
 }
 
 int broker_open(struct broker *broker, const struct broker_options *options, struct fault *fault)
 {
+    struct credentials credentials = {0};
     *broker = (struct broker){.options = options, .mutex = PTHREAD_MUTEX_INITIALIZER};
     snprintf(broker->stream_name, sizeof(broker->stream_name), WIRE_STREAM, options->pool);
-    int r = check_address(options, fault);
-    if (r == 0)
-        r = check_credentials(options->credentials, fault);
+    int r = identify(broker, &credentials, fault);
     if (r < 0)
         return r;
     natsOptions *settings = NULL;
     natsStatus s = natsOptions_Create(&settings);
     if (s == NATS_OK)
-        s = set_options(settings, broker);
+        s = set_options(settings, broker, &credentials);
     if (s == NATS_OK)
         s = natsConnection_Connect(&broker->connection, settings);
     natsOptions_Destroy(settings);
@@ -252,9 +364,9 @@ int broker_open(struct broker *broker, const struct broker_options *options, str
     if (s == NATS_OK)
         return 0;
     char what[WIRE_SUBJECT_SIZE];
-    const char *at = strrchr(options->url, '@'); /* no password is shown */
-    snprintf(what, sizeof(what), "connecting to the broker at %s",
-             at != NULL ? at + 1 : options->url);
+    int scheme = (int)(strstr(options->url, "://") + 3 - options->url);
+    snprintf(what, sizeof(what), "connecting to the broker at %.*s%s", scheme, options->url,
+             split_address(options->url).host); /* no password is shown */
     return broker_fault(fault, s, what);
 }
 
@@ -264,19 +376,4 @@ void broker_close(struct broker *broker)
     natsConnection_Destroy(broker->connection);
     broker->stream = NULL;
     broker->connection = NULL;
-}
-
-int broker_ask(struct broker *broker, const char *subject, const void *data, size_t length,
-               bool *ret_go)
-{
-    natsMsg *answer = NULL;
-    natsStatus s = natsConnection_Request(&answer, broker->connection, subject, data, (int)length,
-                                          WIRE_REQUEST_MS);
-    if (s == NATS_OK)
-        *ret_go = natsMsg_GetDataLength(answer) == (int)strlen(WIRE_GO) &&
-                  memcmp(natsMsg_GetData(answer), WIRE_GO, strlen(WIRE_GO)) == 0;
-    natsMsg_Destroy(answer);
-    if (s == NATS_NO_RESPONDERS)
-        return -ENOENT;
-    return s == NATS_OK ? 0 : -ETIMEDOUT;
 }

@@ -6,7 +6,7 @@
 #ifndef MCP_FLEET_BROKER_H
 #define MCP_FLEET_BROKER_H
 
-#include "mcp/fleet/wire.h"
+#include "mcp/fleet/subject.h"
 #include "sandbox/base/fault.h"
 
 #include <nats/nats.h>
@@ -39,6 +39,8 @@ struct broker {
     natsConnection *connection;           /* owned */
     jsCtx *stream;                        /* owned */
     char stream_name[WIRE_SUBJECT_SIZE];
+    char user[SUBJECT_WORD_SIZE]; /* as the broker knows it; WIRE_SHARED: it knows nobody */
+    char inbox[WIRE_SUBJECT_SIZE]; /* where nobody but the broker answers this user */
     pthread_mutex_t mutex;
     int64_t disconnected_at; /* clock_now(); 0: it is connected */
     int64_t reconnected_at;  /* the last time; 0: never */
@@ -66,10 +68,6 @@ void broker_pause(long milliseconds);
 /* Whether the broker has since then denied something to this user, and what, in its words. */
 bool broker_has_denied(struct broker *broker, int64_t since,
                        char ret_text[static BROKER_DENIAL_MAX]);
-
-/* A request with an answer. 0 and whether the answer is WIRE_GO; -ENOENT: nobody listens; -ETIMEDOUT or another. */
-int broker_ask(struct broker *broker, const char *subject, const void *data, size_t length,
-               bool *ret_go);
 
 /* Fills the fault from an error of nats.c. */
 int broker_fault(struct fault *fault, natsStatus status, const char *what);

@@ -1,13 +1,14 @@
 #include "mcp/fleet/caller.h"
 
+#include "mcp/fleet/census.h"
 #include "mcp/fleet/lines.h"
 #include "mcp/fleet/publisher.h"
-#include "mcp/fleet/queue.h"
 #include "mcp/fleet/sent_calls.h"
 #include "mcp/fleet/watch.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,55 +17,49 @@
 
 #define PAUSE_MS 50
 #define READY "{\"ready\":true}"
+#define PONG "{\"pong\":true}"
 
 struct caller {
     struct broker *broker;
     struct sent_calls calls;
     struct watch watch;
     struct publisher publisher;
+    char prefix[WIRE_SUBJECT_SIZE]; /* of the subjects where workers speak, PREFIX.NUMBER */
     natsSubscription *answers;
     bool is_known[ENVIRONMENTS_MAX]; /* a worker has the image */
 };
 
-static bool begins_with(const char *data, size_t length, const char *word)
+/*
+ * A worker asks on the subjects of this front end, and is answered on the one of its question: no other subject,
+ * however it came into the message.
+ */
+static void answer_question(struct caller *caller, uint64_t number, const struct word *word,
+                            const char *reply)
 {
-    return length >= strlen(word) && memcmp(data, word, strlen(word)) == 0;
-}
-
-/* What a worker says of a call. Whether it is to go on. */
-static bool take_word(struct caller *caller, uint64_t number, const char *data, size_t length)
-{
-    char text[256];
-    if (begins_with(data, length, WIRE_ALIVE))
-        return sent_calls_hear(&caller->calls, number);
-    if (begins_with(data, length, WIRE_PART))
-        return sent_calls_take_part(&caller->calls, number, data + strlen(WIRE_PART),
-                                    length - strlen(WIRE_PART));
-    if (begins_with(data, length, WIRE_TAKEN)) {
-        size_t at = strlen(WIRE_TAKEN);
-        snprintf(text, sizeof(text), "%.*s", (int)(length - at), data + at);
-        return sent_calls_grant(&caller->calls, number, text);
-    }
-    if (begins_with(data, length, WIRE_LOST)) {
-        size_t at = strlen(WIRE_LOST);
-        snprintf(text, sizeof(text), "%.*s: it may have run in part", (int)(length - at),
-                 data + at);
-        sent_calls_end(&caller->calls, number, "lost", text);
-    }
-    return false;
+    const struct broker *broker = caller->broker;
+    struct question_address question;
+    if (reply == NULL || !subject_read_question(reply, broker->options->pool, &question) ||
+        strcmp(question.front, broker->user) != 0)
+        return;
+    const struct report report = {number, question.worker, word};
+    bool go = sent_calls_take_word(&caller->calls, &report);
+    natsConnection_PublishString(broker->connection, reply, go ? WIRE_GO : WIRE_GONE);
 }
 
 static void on_answer(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
                       void *data)
 {
+    (void)connection;
     (void)subscription;
     struct caller *caller = data;
-    uint64_t number = publisher_number_of(message);
-    bool go =
-        take_word(caller, number, natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message));
-    if (natsMsg_GetReply(message) != NULL)
-        natsConnection_PublishString(connection, natsMsg_GetReply(message),
-                                     go ? WIRE_GO : WIRE_GONE);
+    struct word word;
+    uint64_t number = subject_read_number(natsMsg_GetSubject(message), caller->prefix);
+    bool is_word = number != 0 && word_read(natsMsg_GetData(message),
+                                            (size_t)natsMsg_GetDataLength(message), &word);
+    if (is_word && (word.kind == WORD_STORED || word.kind == WORD_ABSENT))
+        sent_calls_take_word(&caller->calls, &(struct report){.number = number, .word = &word});
+    else if (is_word)
+        answer_question(caller, number, &word, natsMsg_GetReply(message));
     natsMsg_Destroy(message);
 }
 
@@ -96,7 +91,7 @@ static int ensure_worker(struct caller *caller, const struct environment_name *e
         return fault_set(fault, ENOTCONN, "no broker at the address of --workers for 10 s");
     if (caller->is_known[index])
         return 0;
-    int r = watch_ask_who(caller->broker, environment);
+    int r = census_ask(caller->broker, environment->text);
     if (r == -ENOENT)
         watch_explain_missing(caller->broker, environment, fault);
     caller->is_known[index] = r == 0;
@@ -130,8 +125,31 @@ static void send_call(struct caller *caller, uint64_t number,
 static void cancel(struct caller *caller, uint64_t number)
 {
     struct sent_call call;
-    if (sent_calls_forget(&caller->calls, number, &call) && call.sequence != 0 && !call.is_taken)
-        queue_delete(caller->broker, call.sequence, call.stored_at);
+    if (sent_calls_forget(&caller->calls, number, &call) && call.sent_at != 0 && !call.is_taken)
+        publisher_drop(&caller->publisher, number);
+}
+
+/* Of the call, or the highest that there is. */
+static int64_t wall_ms_of(const struct json_value *call)
+{
+    const struct json_value *seconds = json_member(call, "timeout_seconds");
+    double given =
+        seconds != NULL && seconds->type == JSON_NUMBER ? strtod(seconds->text, NULL) : 0;
+    return given > 0 && given < RUN_WALL_MAX_MS / 1000 ? (int64_t)(given * 1000) : RUN_WALL_MAX_MS;
+}
+
+static void take_call(struct caller *caller, const struct new_call *call, struct buffer *text)
+{
+    int written = text->length > 0 ? 0 : -ENOMEM;
+    if (sent_calls_add(&caller->calls, call, text) < 0)
+        lines_give_up();
+    if (call->environment == NULL)
+        sent_calls_end(&caller->calls, call->number, "refused",
+                       "its image is not here: workers are found by what the image is made of");
+    else if (written < 0)
+        sent_calls_end(&caller->calls, call->number, "refused", "no memory for it");
+    else
+        send_call(caller, call->number, call->environment);
 }
 
 static void take_line(struct caller *caller, const char *line, size_t length)
@@ -149,37 +167,39 @@ static void take_line(struct caller *caller, const char *line, size_t length)
         cancel(caller, (uint64_t)number);
         return;
     }
-    const struct environment_name *environment =
-        find_environment(caller, json_member(call, "language"));
-    int written = write_call(call, &text);
+    if (json_member(call, "ping") != NULL) {
+        lines_write(PONG, strlen(PONG));
+        return;
+    }
     if (json_integer(json_member(call, "id"), &number) < 0)
         return;
-    if (sent_calls_add(&caller->calls, (uint64_t)number, environment, &text) < 0)
-        lines_give_up();
-    if (environment == NULL)
-        sent_calls_end(&caller->calls, (uint64_t)number, "refused",
-                       "its image is not here: workers are found by what the image is made of");
-    else if (written < 0)
-        sent_calls_end(&caller->calls, (uint64_t)number, "refused", "no memory for it");
-    else
-        send_call(caller, (uint64_t)number, environment);
+    const struct new_call new = {
+        .number = (uint64_t)number,
+        .environment = find_environment(caller, json_member(call, "language")),
+        .wall_ms = wall_ms_of(call),
+    };
+    if (write_call(call, &text) < 0)
+        buffer_release(&text);
+    take_call(caller, &new, &text);
 }
 
 /* Nobody waits any more: what no worker has taken is not to run. */
 static void cancel_all(struct caller *caller)
 {
     struct sent_call call = {0};
-    publisher_wait(&caller->publisher);
     while (sent_calls_next(&caller->calls, call.number, &call))
         cancel(caller, call.number);
 }
 
 static int listen_to_workers(struct caller *caller, struct fault *fault)
 {
+    const struct broker *broker = caller->broker;
     char subject[WIRE_SUBJECT_SIZE + 2];
-    snprintf(subject, sizeof(subject), "%s.*", caller->publisher.inbox);
-    natsStatus s = natsConnection_Subscribe(&caller->answers, caller->broker->connection, subject,
-                                            on_answer, caller);
+    snprintf(caller->prefix, sizeof(caller->prefix), "csm.front.%s.%s.%s", broker->options->pool,
+             broker->user, caller->publisher.instance);
+    snprintf(subject, sizeof(subject), "%s.*", caller->prefix);
+    natsStatus s =
+        natsConnection_Subscribe(&caller->answers, broker->connection, subject, on_answer, caller);
     return s == NATS_OK ? 0 : broker_fault(fault, s, "listening for answers");
 }
 
@@ -191,8 +211,9 @@ int caller_run(struct broker *broker, struct fault *fault)
     const char *line = NULL;
     size_t length = 0;
     caller = (struct caller){.broker = broker, .calls = SENT_CALLS};
-    caller.watch = (struct watch){.broker = broker, .calls = &caller.calls};
-    int r = publisher_open(&caller.publisher, broker, &caller.calls, &caller.watch, fault);
+    caller.watch =
+        (struct watch){.broker = broker, .calls = &caller.calls, .publisher = &caller.publisher};
+    int r = publisher_open(&caller.publisher, broker, &caller.calls, fault);
     if (r == 0)
         r = listen_to_workers(&caller, fault);
     if (r == 0)

@@ -1,7 +1,5 @@
 #include "mcp/fleet/publisher.h"
 
-#include "mcp/fleet/queue.h"
-#include "sandbox/base/json.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
@@ -12,32 +10,46 @@
 
 #define OVERHEAD_MAX 1024 /* of a message: subject and headers */
 #define PAUSE_MS 50
-#define WAIT_MS 1000
-#define STORED "stored"
-#define SUBJECT_SIZE (WIRE_SUBJECT_SIZE + 32) /* INBOX.stored.NUMBER */
 
-uint64_t publisher_number_of(const natsMsg *message)
+static void address_of(const struct publisher *publisher, uint64_t number, const char *environment,
+                       struct call_address *ret_address)
 {
-    const char *last = strrchr(natsMsg_GetSubject(message), '.');
-    return last != NULL ? strtoull(last + 1, NULL, 10) : 0;
+    *ret_address = (struct call_address){.number = number};
+    snprintf(ret_address->environment, SUBJECT_WORD_SIZE, "%s", environment);
+    snprintf(ret_address->front, SUBJECT_WORD_SIZE, "%s", publisher->broker->user);
+    snprintf(ret_address->instance, SUBJECT_ID_SIZE, "%s", publisher->instance);
 }
 
 static natsStatus publish(struct publisher *publisher, uint64_t number,
                           const struct environment_name *environment, const struct buffer *text)
 {
     struct broker *broker = publisher->broker;
-    char subject[WIRE_SUBJECT_SIZE], worker[SUBJECT_SIZE], stored[SUBJECT_SIZE];
-    natsMsg *message = NULL;
-    snprintf(subject, sizeof(subject), WIRE_RUN, broker->options->pool, environment->text);
-    snprintf(worker, sizeof(worker), "%s.%" PRIu64, publisher->inbox, number);
-    snprintf(stored, sizeof(stored), "%s." STORED ".%" PRIu64, publisher->inbox, number);
-    natsStatus s = natsMsg_Create(&message, subject, stored, text->data, (int)text->length);
-    if (s == NATS_OK)
-        s = natsMsgHeader_Set(message, WIRE_REPLY, worker);
-    if (s == NATS_OK)
-        s = natsConnection_PublishMsg(broker->connection, message);
-    natsMsg_Destroy(message);
-    return s;
+    struct call_address address;
+    char subject[WIRE_SUBJECT_SIZE], refusal[WIRE_SUBJECT_SIZE + 32];
+    address_of(publisher, number, environment->text, &address);
+    subject_write_call(WIRE_RUN, broker->options->pool, &address, subject);
+    snprintf(refusal, sizeof(refusal), "%s.%" PRIu64, publisher->inbox, number);
+    return natsConnection_PublishRequest(broker->connection, subject, refusal, text->data,
+                                         (int)text->length);
+}
+
+static void tell_workers(struct publisher *publisher, const char *kind, uint64_t number)
+{
+    struct call_address address;
+    char subject[WIRE_SUBJECT_SIZE];
+    address_of(publisher, number, WIRE_ALL, &address);
+    subject_write_call(kind, publisher->broker->options->pool, &address, subject);
+    natsConnection_PublishString(publisher->broker->connection, subject, "");
+}
+
+void publisher_ask(struct publisher *publisher, uint64_t number)
+{
+    tell_workers(publisher, WIRE_HAS, number);
+}
+
+void publisher_drop(struct publisher *publisher, uint64_t number)
+{
+    tell_workers(publisher, WIRE_DROP, number);
 }
 
 int publisher_send(struct publisher *publisher, uint64_t number, struct fault *fault)
@@ -81,85 +93,28 @@ static void explain_no_queue(struct publisher *publisher, uint64_t number)
     sent_calls_refuse(publisher->calls, number, fault.text);
 }
 
-static void explain_error(struct publisher *publisher, uint64_t number,
-                          const struct json_value *error)
-{
-    struct fault fault = {0};
-    int64_t code = 0;
-    const struct json_value *description = json_member(error, "description");
-    json_integer(json_member(error, "err_code"), &code);
-    int64_t most = publisher->watch->queue_max;
-    char bound[64] = "";
-    if (most > 0)
-        snprintf(bound, sizeof(bound), ", at most %" PRId64 " calls", most);
-    if (code == JSStreamStoreFailedErr)
-        fault_set(&fault, EAGAIN,
-                  "the queue of the pool %s is full%s: try again when some have ended",
-                  publisher->broker->options->pool, bound);
-    else
-        fault_set(&fault, EIO, "sending a call: %s",
-                  description != NULL && description->type == JSON_STRING ? description->text
-                                                                          : "error of the broker");
-    sent_calls_refuse(publisher->calls, number, fault.text);
-}
-
-static void take_acknowledgment(struct publisher *publisher, uint64_t number,
-                                const struct json_value *acknowledgment)
-{
-    int64_t sequence = 0;
-    const struct json_value *error = json_member(acknowledgment, "error");
-    if (error != NULL)
-        explain_error(publisher, number, error);
-    else if (json_integer(json_member(acknowledgment, "seq"), &sequence) == 0 && sequence > 0 &&
-             !sent_calls_note_sequence(publisher->calls, number, (uint64_t)sequence))
-        queue_delete(publisher->broker, (uint64_t)sequence,
-                     clock_now()); /* cancelled, or it has run */
-}
-
-static void on_stored(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
-                      void *data)
+static void on_refusal(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+                       void *data)
 {
     (void)connection;
     (void)subscription;
-    OWNED(json_release) struct json *json = NULL;
     struct publisher *publisher = data;
-    uint64_t number = publisher_number_of(message);
-    if (natsMsg_IsNoResponders(message))
+    uint64_t number = subject_read_number(natsMsg_GetSubject(message), publisher->inbox);
+    if (number != 0 && natsMsg_IsNoResponders(message))
         explain_no_queue(publisher, number);
-    else if (json_parse(natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message), &json,
-                        NULL) == 0)
-        take_acknowledgment(publisher, number, json_root(json));
     natsMsg_Destroy(message);
 }
 
 int publisher_open(struct publisher *publisher, struct broker *broker, struct sent_calls *calls,
-                   const struct watch *watch, struct fault *fault)
+                   struct fault *fault)
 {
-    char subject[SUBJECT_SIZE];
-    natsInbox *inbox = NULL;
-    *publisher = (struct publisher){.broker = broker, .calls = calls, .watch = watch};
-    natsStatus s = natsInbox_Create(&inbox);
-    if (s == NATS_OK) {
-        snprintf(publisher->inbox, sizeof(publisher->inbox), "%s", inbox);
-        snprintf(subject, sizeof(subject), "%s." STORED ".*", inbox);
-        s = natsConnection_Subscribe(&publisher->stored, broker->connection, subject, on_stored,
-                                     publisher);
-    }
-    natsInbox_Destroy(inbox);
+    char secret[SUBJECT_ID_SIZE], subject[WIRE_SUBJECT_SIZE + 32];
+    *publisher = (struct publisher){.broker = broker, .calls = calls};
+    if (subject_make_id(publisher->instance) < 0 || subject_make_id(secret) < 0)
+        return fault_set(fault, EIO, "making a name for this front end: %m");
+    snprintf(publisher->inbox, sizeof(publisher->inbox), WIRE_INBOX ".%s", broker->user, secret);
+    snprintf(subject, sizeof(subject), "%s.*", publisher->inbox);
+    natsStatus s = natsConnection_Subscribe(&publisher->refusals, broker->connection, subject,
+                                            on_refusal, publisher);
     return s == NATS_OK ? 0 : broker_fault(fault, s, "listening for the broker");
-}
-
-static bool has_unstored(struct sent_calls *calls)
-{
-    struct sent_call call = {0};
-    while (sent_calls_next(calls, call.number, &call))
-        if (call.sequence == 0 && !call.is_taken)
-            return true;
-    return false;
-}
-
-void publisher_wait(struct publisher *publisher)
-{
-    for (int waited = 0; waited < WAIT_MS && has_unstored(publisher->calls); waited += PAUSE_MS)
-        broker_pause(PAUSE_MS);
 }

@@ -1,7 +1,7 @@
 /*
- * Sends the calls of a front end to the stream, many at once: what the broker says of each arrives later.
+ * Sends the calls of a front end to the stream, many at once.
  *
- * A call that it stores has its sequence from then on; one that it does not store ends as refused.
+ * The broker confirms none (wire.h): whether a call waits in the stream is asked later, of a worker.
  *
  * Side: parent. Its functions may be called from any thread.  Source: NATS JetStream, ADR-22 (publish retries).
  */
@@ -9,30 +9,28 @@
 #define MCP_FLEET_PUBLISHER_H
 
 #include "mcp/fleet/sent_calls.h"
-#include "mcp/fleet/watch.h"
 
 struct publisher {
     struct broker *broker;         /* borrowed */
     struct sent_calls *calls;      /* borrowed */
-    const struct watch *watch;     /* borrowed */
-    char inbox
-        [WIRE_SUBJECT_SIZE]; /* workers answer to INBOX.NUMBER, the broker to INBOX.stored.NUMBER */
-    natsSubscription *stored;
+    char instance[SUBJECT_ID_SIZE]; /* of this process, in the subjects of its calls */
+    char inbox[WIRE_SUBJECT_SIZE]; /* where the broker says that there is no stream: INBOX.NUMBER */
+    natsSubscription *refusals;
     int64_t
         paused_at; /* clock_now(), before calls are sent again; of the thread that hears the broker */
 };
 
 /* Listens for what the broker says. It stays where it is. 0 or a negative errno with its fault. */
 int publisher_open(struct publisher *publisher, struct broker *broker, struct sent_calls *calls,
-                   const struct watch *watch, struct fault *fault);
+                   struct fault *fault);
 
 /* Sends a call that has been added. 0, or a negative errno with its fault: it was not sent. */
 int publisher_send(struct publisher *publisher, uint64_t number, struct fault *fault);
 
-/* Until the broker has said of every call whether it has stored it, a second at most. */
-void publisher_wait(struct publisher *publisher);
+/* Asks a worker whether the call waits in the stream; the answer is a word of its (word.h). */
+void publisher_ask(struct publisher *publisher, uint64_t number);
 
-/* The number at the end of the subject that a message came to; 0: none. */
-uint64_t publisher_number_of(const natsMsg *message);
+/* Has a worker take a call out of the stream. */
+void publisher_drop(struct publisher *publisher, uint64_t number);
 
 #endif

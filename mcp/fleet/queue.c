@@ -4,7 +4,39 @@
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
+
+#define ACKNOWLEDGE "$JS.ACK."
+
+/* Every call of the pool, or of an environment. */
+static void write_subject(const struct broker *broker, const char *environment,
+                          char subject[static WIRE_SUBJECT_SIZE])
+{
+    snprintf(subject, WIRE_SUBJECT_SIZE, "csm." WIRE_RUN ".%s.%s.*.*.*", broker->options->pool,
+             environment);
+}
+
+/* As add_stream() makes it, whatever its bounds. */
+static bool is_ours(const jsStreamConfig *configuration, const char *subject)
+{
+    return configuration->SubjectsLen == 1 && strcmp(configuration->Subjects[0], subject) == 0 &&
+           configuration->Retention == js_WorkQueuePolicy && configuration->NoAck &&
+           configuration->Mirror == NULL && configuration->SourcesLen == 0 &&
+           configuration->RePublish == NULL;
+}
+
+/* An operator may have made it with bounds of their own. NATS_INVALID_ARG: with other settings, too. */
+static natsStatus look_at_stream(struct broker *broker, const char *subject)
+{
+    jsStreamInfo *information = NULL;
+    natsStatus s = js_GetStreamInfo(&information, broker->stream, broker->stream_name, NULL, NULL);
+    if (s == NATS_OK && (information->Config == NULL || !is_ours(information->Config, subject)))
+        s = NATS_INVALID_ARG;
+    jsStreamInfo_Destroy(information);
+    return s;
+}
 
 static natsStatus add_stream(struct broker *broker)
 {
@@ -12,7 +44,7 @@ static natsStatus add_stream(struct broker *broker)
     const char *subjects[] = {subject};
     jsStreamConfig configuration;
     jsStreamConfig_Init(&configuration);
-    snprintf(subject, sizeof(subject), WIRE_RUN, broker->options->pool, "*");
+    write_subject(broker, "*", subject);
     configuration.Name = broker->stream_name;
     configuration.Subjects = subjects;
     configuration.SubjectsLen = ARRAY_LENGTH(subjects);
@@ -20,14 +52,14 @@ static natsStatus add_stream(struct broker *broker)
     configuration.Storage = js_MemoryStorage;
     configuration.Discard = js_DiscardNew;
     configuration.MaxMsgs = WIRE_QUEUE_MAX;
+    configuration.NoAck = true;
     configuration.MaxAge = WIRE_QUEUE_AGE_S * NANOSECONDS_PER_SECOND;
     jsStreamInfo *information = NULL;
     static const jsErrCode none; /* zero, which has no name */
     jsErrCode code = none;
     natsStatus s = js_AddStream(&information, broker->stream, &configuration, NULL, &code);
     jsStreamInfo_Destroy(information);
-    /* An operator may have made it with bounds of their own. */
-    return code == JSStreamNameExistErr ? NATS_OK : s;
+    return code == JSStreamNameExistErr ? look_at_stream(broker, subject) : s;
 }
 
 int queue_ensure(struct broker *broker, struct fault *fault)
@@ -39,6 +71,13 @@ int queue_ensure(struct broker *broker, struct fault *fault)
         return fault_set(fault, ENOTSUP,
                          "the broker has no JetStream: start nats-server with -js, or with "
                          "jetstream {} in its configuration");
+    if (s == NATS_INVALID_ARG)
+        return fault_set(
+            fault, EEXIST,
+            "the stream %s has other settings than a queue of calls needs (a work queue of "
+            "csm.run.%s.*.*.*.*, without acknowledgments): delete it, so that a worker "
+            "makes it anew",
+            broker->stream_name, broker->options->pool);
     return broker_fault(fault, s, "making the queue of the pool");
 }
 
@@ -62,7 +101,7 @@ natsStatus queue_subscribe(struct broker *broker, const struct environment_name 
                            natsSubscription **ret_subscription)
 {
     char subject[WIRE_SUBJECT_SIZE];
-    snprintf(subject, sizeof(subject), WIRE_RUN, broker->options->pool, environment->text);
+    write_subject(broker, environment->text, subject);
     natsStatus s = add_stream(broker);
     if (s == NATS_OK)
         s = add_consumer(broker, environment->text, subject);
@@ -76,19 +115,62 @@ natsStatus queue_subscribe(struct broker *broker, const struct environment_name 
     return s;
 }
 
+unsigned queue_deliveries(const struct broker *broker, natsMsg *message)
+{
+    jsMsgMetaData *delivery = NULL;
+    const char *reply = natsMsg_GetReply(message);
+    if (reply == NULL || strncmp(reply, ACKNOWLEDGE, strlen(ACKNOWLEDGE)) != 0 ||
+        strlen(reply) >= WIRE_SUBJECT_SIZE || natsMsg_GetMetaData(&delivery, message) != NATS_OK)
+        return 0;
+    bool is_ours = delivery->Stream != NULL && strcmp(delivery->Stream, broker->stream_name) == 0;
+    unsigned count =
+        delivery->NumDelivered < UINT_MAX ? (unsigned)delivery->NumDelivered : UINT_MAX;
+    jsMsgMetaData_Destroy(delivery);
+    return is_ours ? count : 0;
+}
+
 void queue_acknowledge(struct broker *broker, const char *subject, const char *what)
 {
     natsConnection_PublishString(broker->connection, subject, what);
 }
 
-unsigned queue_deliveries(const char *subject)
+/* In any environment: a front end need not say in which. */
+static void write_any(const struct broker *broker, const struct call_address *address,
+                      char subject[static WIRE_SUBJECT_SIZE])
 {
-    unsigned count = 0; /* $JS.ACK.STREAM.CONSUMER.COUNT...: no name has a dot in it */
-    return sscanf(subject, "$JS.ACK.%*[^.].%*[^.].%u.", &count) == 1 ? count : 0;
+    struct call_address of_any = *address;
+    snprintf(of_any.environment, sizeof(of_any.environment), "*");
+    subject_write_call(WIRE_RUN, broker->options->pool, &of_any, subject);
 }
 
-void queue_delete(struct broker *broker, uint64_t sequence, int64_t stored_at)
+int queue_find(struct broker *broker, const struct call_address *address, bool *ret_is_stored,
+               uint64_t *ret_most)
 {
-    if (stored_at > broker_reconnected_at(broker))
-        js_DeleteMsg(broker->stream, broker->stream_name, sequence, NULL, NULL);
+    char subject[WIRE_SUBJECT_SIZE];
+    jsOptions options;
+    jsStreamInfo *information = NULL;
+    jsOptions_Init(&options);
+    write_any(broker, address, subject);
+    options.Stream.Info.SubjectsFilter = subject;
+    natsStatus s =
+        js_GetStreamInfo(&information, broker->stream, broker->stream_name, &options, NULL);
+    bool is_known = s == NATS_OK && information->Config != NULL;
+    if (is_known) {
+        const jsStreamStateSubjects *subjects = information->State.Subjects;
+        int64_t most = information->Config->MaxMsgs;
+        *ret_is_stored = subjects != NULL && subjects->Count > 0;
+        *ret_most = most > 0 && most < WIRE_COUNT_MAX ? (uint64_t)most : 0;
+    }
+    jsStreamInfo_Destroy(information);
+    return is_known ? 0 : -EIO;
+}
+
+void queue_drop(struct broker *broker, const struct call_address *address)
+{
+    char subject[WIRE_SUBJECT_SIZE];
+    jsOptions options;
+    jsOptions_Init(&options);
+    write_any(broker, address, subject);
+    options.Stream.Purge.Subject = subject;
+    js_PurgeStream(broker->stream, broker->stream_name, &options, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "mcp/fleet/broker.h"
 
-/* Makes the stream unless it is there. 0 or a negative errno with its fault. */
+/* Makes the stream unless it is there. 0, or a negative errno with its fault: -EEXIST, it is none of ours. */
 int queue_ensure(struct broker *broker, struct fault *fault);
 
 /* Makes what is missing, and a pull subscription to the calls of an environment, owned by the caller. */
@@ -21,16 +21,23 @@ natsStatus queue_subscribe(struct broker *broker, const struct environment_name 
 #define QUEUE_AGAIN "-NAK"
 #define QUEUE_NEVER "+TERM"
 
-/* `subject`: where the message says that it is to be acknowledged. */
+/*
+ * How often the stream of this pool has delivered the message, as its reply says; 0: it does not come from
+ * there, and may not be acknowledged.
+ */
+unsigned queue_deliveries(const struct broker *broker, natsMsg *message);
+
+/* `subject`: the reply of such a message. */
 void queue_acknowledge(struct broker *broker, const char *subject, const char *what);
 
-/* How often the message has been delivered, as it says itself; 0: it does not. */
-unsigned queue_deliveries(const char *subject);
-
 /*
- * Takes a message out that the broker said to have stored then (clock_now()), if it still has it. A broker that was
- * started anew since may have another one in its place: none is taken out.
+ * Whether a call waits in the stream, whatever its environment, and how many calls the stream takes; 0: not known.
+ * 0; a negative errno: not known. Asks the broker. For workers.
  */
-void queue_delete(struct broker *broker, uint64_t sequence, int64_t stored_at);
+int queue_find(struct broker *broker, const struct call_address *address, bool *ret_is_stored,
+               uint64_t *ret_most);
+
+/* Takes a call out of the stream, whatever its environment, if it still waits there; asks the broker. For workers. */
+void queue_drop(struct broker *broker, const struct call_address *address);
 
 #endif

@@ -9,11 +9,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #define RESULT_MAX (LINE_IN_MAX - KIBIBYTE) /* so that our process takes the line */
 #define ENDS_MAX (64 * KIBIBYTE)
+#define REASON_SIZE 512
+#define DAMAGED "its result is longer than 16 MiB, or damaged"
 
 /* With the mutex. */
 static struct sent_call **find(struct sent_calls *calls, uint64_t number)
@@ -48,15 +51,15 @@ static struct sent_call *take_out(struct sent_calls *calls, uint64_t number, boo
 }
 
 /* The newest last: the list is in the order of the numbers. */
-int sent_calls_add(struct sent_calls *calls, uint64_t number,
-                   const struct environment_name *environment, struct buffer *text)
+int sent_calls_add(struct sent_calls *calls, const struct new_call *new, struct buffer *text)
 {
     struct sent_call *call = calloc(1, sizeof(*call));
     if (call == NULL)
         return -ENOMEM;
     *call = (struct sent_call){
-        .number = number,
-        .environment = environment,
+        .number = new->number,
+        .environment = new->environment,
+        .wall_ms = new->wall_ms,
         .text = *text,
         .result = BUFFER(RESULT_MAX),
     };
@@ -72,7 +75,7 @@ int sent_calls_send(struct sent_calls *calls, uint64_t number, struct buffer *te
 {
     pthread_mutex_lock(&calls->mutex);
     struct sent_call *call = *find(calls, number);
-    int r = call == NULL || call->sequence != 0 ? -ENOENT : 0;
+    int r = call == NULL || call->stored_at != 0 ? -ENOENT : 0;
     if (r == 0) {
         call->sent_at = clock_now();
         *text = BUFFER(call->text.length);
@@ -83,99 +86,29 @@ int sent_calls_send(struct sent_calls *calls, uint64_t number, struct buffer *te
     return r;
 }
 
-bool sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_t sequence)
-{
-    pthread_mutex_lock(&calls->mutex);
-    struct sent_call *call = *find(calls, number);
-    if (call != NULL) {
-        call->sequence = sequence;
-        call->stored_at = clock_now();
-        buffer_release(&call->text);
-    }
-    pthread_mutex_unlock(&calls->mutex);
-    return call != NULL;
-}
-
-bool sent_calls_grant(struct sent_calls *calls, uint64_t number, const char *worker)
-{
-    char line[64];
-    pthread_mutex_lock(&calls->mutex);
-    struct sent_call *call = *find(calls, number);
-    bool is_free = call != NULL && !call->is_taken;
-    if (is_free) {
-        call->is_taken = true;
-        call->heard_at = clock_now();
-        snprintf(call->worker, sizeof(call->worker), "%s", worker);
-        int length = snprintf(line, sizeof(line), "{\"id\":%" PRIu64 ",\"taken\":true}", number);
-        lines_write(line, (size_t)length); /* with the mutex: before the line of its end */
-    }
-    pthread_mutex_unlock(&calls->mutex);
-    return is_free;
-}
-
-bool sent_calls_hear(struct sent_calls *calls, uint64_t number)
+void sent_calls_note_asked(struct sent_calls *calls, uint64_t number)
 {
     pthread_mutex_lock(&calls->mutex);
     struct sent_call *call = *find(calls, number);
     if (call != NULL)
-        call->heard_at = clock_now();
+        call->asked_at = clock_now();
     pthread_mutex_unlock(&calls->mutex);
-    return call != NULL;
 }
 
-static void write_result(const struct sent_call *call)
+/* Of a call that nobody has taken. */
+static void note_place(struct sent_calls *calls, const struct report *report)
 {
-    OWNED(buffer_release) struct buffer line = BUFFER(LINE_IN_MAX);
-    if (buffer_format(&line, "{\"id\":%" PRIu64 ",\"result\":", call->number) < 0 ||
-        buffer_append(&line, call->result.data, call->result.length) < 0 ||
-        buffer_append(&line, "}", 1) < 0)
-        lines_give_up();
-    lines_write(line.data, line.length);
-}
-
-/* With the mutex: keeps a part that comes in turn. False: it is none, or too much. */
-static bool add_part(struct sent_call *call, const char *part, size_t length, bool *ret_is_last)
-{
-    char head[64];
-    size_t index, count;
-    int used = 0;
-    size_t head_length = length < sizeof(head) - 1 ? length : sizeof(head) - 1;
-    memcpy(head, part, head_length);
-    head[head_length] = '\0';
-    if (sscanf(head, "%zu %zu%n", &index, &count, &used) != 2 || head[used] != ' ' ||
-        index >= count)
-        return false;
-    size_t at = (size_t)used + 1;
-    *ret_is_last = index + 1 == count;
-    if (index < call->parts)
-        return true; /* our answer was lost */
-    if (index > call->parts || buffer_append(&call->result, part + at, length - at) < 0)
-        return false;
-    call->parts++;
-    return true;
-}
-
-bool sent_calls_take_part(struct sent_calls *calls, uint64_t number, const char *part,
-                          size_t length)
-{
-    bool is_last = false;
     pthread_mutex_lock(&calls->mutex);
-    struct sent_call **at = find(calls, number);
-    struct sent_call *call = *at;
-    bool is_good = call != NULL && add_part(call, part, length, &is_last);
-    if (is_good)
-        call->heard_at = clock_now();
-    if (is_good && is_last)
-        *at = call->next;
-    pthread_mutex_unlock(&calls->mutex);
-    if (is_good && is_last) {
-        write_result(call);
-        free_call(call);
-    } else if (!is_good) {
-        sent_calls_end(calls, number, "lost", "its result is longer than 16 MiB, or damaged");
+    struct sent_call *call = *find(calls, report->number);
+    if (call != NULL && report->word->kind == WORD_STORED) {
+        call->stored_at = clock_now();
+        call->absences = 0;
+        buffer_release(&call->text);
+    } else if (call != NULL) {
+        calls->queue_most = report->word->count;
+        call->absences += call->absences < UINT_MAX;
     }
-    /* Of a call that has ended, the last answer may not have arrived. */
-    return is_good || call == NULL;
+    pthread_mutex_unlock(&calls->mutex);
 }
 
 static bool end(struct sent_call *call, const char *kind, const char *reason)
@@ -198,6 +131,112 @@ static bool end(struct sent_call *call, const char *kind, const char *reason)
     lines_write(line.data, line.length);
     free_call(call);
     return true;
+}
+
+/* With the mutex. Whether the worker may run it: the first one that asks. */
+static bool grant(struct sent_call *call, const struct report *report)
+{
+    char line[64];
+    if (call->is_taken)
+        return false;
+    call->is_taken = true;
+    call->taken_at = call->heard_at = clock_now();
+    snprintf(call->worker, sizeof(call->worker), "%s", report->worker);
+    snprintf(call->name, sizeof(call->name), "%.*s", (int)report->word->length, report->word->text);
+    utf8_make_plain(call->name, false);
+    int length = snprintf(line, sizeof(line), "{\"id\":%" PRIu64 ",\"taken\":true}", call->number);
+    lines_write(line, (size_t)length); /* with the mutex: before the line of its end */
+    return true;
+}
+
+enum part_state { PART_TAKEN, PART_LAST, PART_BAD };
+
+/* With the mutex: keeps a part that comes in turn. */
+static enum part_state add_part(struct sent_call *call, const struct word *part)
+{
+    if (call->parts > 0 && part->count != call->count)
+        return PART_BAD;
+    if (part->index < call->parts)
+        return PART_TAKEN; /* our answer was lost */
+    if (part->index > call->parts || buffer_append(&call->result, part->text, part->length) < 0)
+        return PART_BAD;
+    call->count = part->count;
+    call->parts++;
+    return call->parts == call->count ? PART_LAST : PART_TAKEN;
+}
+
+/* A worker's result: what is no line of JSON would be one that nobody waits for, or two. */
+static void end_with_result(struct sent_call *call)
+{
+    OWNED(buffer_release) struct buffer line = BUFFER(LINE_IN_MAX);
+    int r = buffer_format(&line, "{\"id\":%" PRIu64 ",\"result\":", call->number);
+    if (r == 0)
+        r = buffer_append(&line, call->result.data, call->result.length);
+    if (r == 0)
+        r = buffer_append(&line, "}", 1);
+    if (r == 0)
+        r = word_check_line(line.data, line.length);
+    if (r == -ENOMEM)
+        lines_give_up();
+    if (r < 0) {
+        end(call, "lost", DAMAGED);
+        return;
+    }
+    lines_write(line.data, line.length);
+    free_call(call);
+}
+
+static void end_with_reason(struct sent_call *call, const struct word *lost)
+{
+    char reason[REASON_SIZE];
+    snprintf(reason, sizeof(reason), "%.*s: it may have run in part", (int)lost->length,
+             lost->text);
+    end(call, "lost", reason);
+}
+
+/* With the mutex. A worker that cannot read a call says so before it has it. */
+static bool may_say(const struct sent_call *call, const struct report *report)
+{
+    if (report->word->kind == WORD_TAKEN)
+        return true;
+    if (!call->is_taken)
+        return report->word->kind == WORD_LOST;
+    return strcmp(call->worker, report->worker) == 0;
+}
+
+bool sent_calls_take_word(struct sent_calls *calls, const struct report *report)
+{
+    const struct word *word = report->word;
+    enum part_state part = PART_TAKEN;
+    bool goes_on = false;
+    if (word->kind == WORD_STORED || word->kind == WORD_ABSENT) {
+        note_place(calls, report);
+        return false;
+    }
+    pthread_mutex_lock(&calls->mutex);
+    struct sent_call **at = find(calls, report->number);
+    struct sent_call *call = *at;
+    bool is_heard = call != NULL && may_say(call, report);
+    if (is_heard && word->kind == WORD_TAKEN)
+        goes_on = grant(call, report);
+    else if (is_heard && word->kind == WORD_PART)
+        goes_on = (part = add_part(call, word)) != PART_BAD;
+    else if (is_heard)
+        goes_on = word->kind == WORD_ALIVE;
+    if (is_heard && goes_on)
+        call->heard_at = clock_now();
+    bool has_ended = is_heard && (part != PART_TAKEN || word->kind == WORD_LOST);
+    if (has_ended)
+        *at = call->next;
+    pthread_mutex_unlock(&calls->mutex);
+    if (has_ended && part == PART_LAST)
+        end_with_result(call);
+    else if (has_ended && part == PART_BAD)
+        end(call, "lost", DAMAGED);
+    else if (has_ended)
+        end_with_reason(call, word);
+    /* Of a call that has ended, the last answer may not have arrived. */
+    return goes_on || (call == NULL && word->kind == WORD_PART);
 }
 
 bool sent_calls_end(struct sent_calls *calls, uint64_t number, const char *kind, const char *reason)

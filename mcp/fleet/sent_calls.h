@@ -8,6 +8,7 @@
 #define MCP_FLEET_SENT_CALLS_H
 
 #include "mcp/fleet/broker.h"
+#include "mcp/fleet/word.h"
 #include "sandbox/base/buffer.h"
 
 struct sent_call {
@@ -15,26 +16,38 @@ struct sent_call {
     uint64_t number;
     const struct environment_name *environment;
     int64_t sent_at;    /* clock_now(); 0: not yet */
-    struct buffer text; /* until the broker has stored it */
-    uint64_t sequence;  /* in the stream; 0: not known yet */
-    int64_t stored_at;
+    struct buffer text; /* until it is known to be stored */
+    int64_t stored_at; /* clock_now(), when a worker last said so; 0: never */
+    int64_t asked_at;  /* whether it is stored */
+    unsigned absences; /* how often it was not, since it was */
     bool is_taken;
+    int64_t wall_ms;  /* the time limit that it brings with it, or the highest that there is */
+    int64_t taken_at; /* clock_now() */
     int64_t heard_at; /* of the worker that has it */
-    char worker[WIRE_NAME_MAX];
+    char worker[SUBJECT_ID_SIZE]; /* nobody else is heard */
+    char name[WIRE_NAME_MAX]; /* of that worker, for people */
     struct buffer result;
     size_t parts; /* that have come, in order */
+    size_t count; /* of all parts, as the first one says */
 };
 
 struct sent_calls {
     pthread_mutex_t mutex;
+    uint64_t queue_most; /* calls that the queue takes, as a worker says; 0: not known */
     struct sent_call *first; /* owned */
 };
 
 #define SENT_CALLS ((struct sent_calls){.mutex = PTHREAD_MUTEX_INITIALIZER})
 
+/* A call of ours. */
+struct new_call {
+    uint64_t number;
+    const struct environment_name *environment;
+    int64_t wall_ms;
+};
+
 /* Takes over the text. 0 or -ENOMEM. */
-int sent_calls_add(struct sent_calls *calls, uint64_t number,
-                   const struct environment_name *environment, struct buffer *text);
+int sent_calls_add(struct sent_calls *calls, const struct new_call *new, struct buffer *text);
 
 /*
  * For a call that is about to be sent: a copy of its text, and its environment. 0; -ENOENT: it has ended, or the
@@ -43,18 +56,19 @@ int sent_calls_add(struct sent_calls *calls, uint64_t number,
 int sent_calls_send(struct sent_calls *calls, uint64_t number, struct buffer *text,
                     const struct environment_name **ret_environment);
 
-/* Where the broker keeps it. False: it has ended. */
-bool sent_calls_note_sequence(struct sent_calls *calls, uint64_t number, uint64_t sequence);
+/* A worker is asked whether it is stored. */
+void sent_calls_note_asked(struct sent_calls *calls, uint64_t number);
 
-/* Whether the worker may run it: the first one that asks. Writes {"id", "taken"} then. */
-bool sent_calls_grant(struct sent_calls *calls, uint64_t number, const char *worker);
+/* What a worker says of a call; both are untrusted. */
+struct report {
+    uint64_t number;
+    const char *
+        worker; /* a random name of 128 bits; NULL: it does not say, of WORD_STORED and WORD_ABSENT */
+    const struct word *word;
+};
 
-/* Whether somebody waits for it. */
-bool sent_calls_hear(struct sent_calls *calls, uint64_t number);
-
-/* "I N BYTES". Ends the call with the last part. Whether the part is confirmed. */
-bool sent_calls_take_part(struct sent_calls *calls, uint64_t number, const char *part,
-                          size_t length);
+/* Does what a worker says. Whether it is to go on: it has the call, and its part is confirmed. */
+bool sent_calls_take_word(struct sent_calls *calls, const struct report *report);
 
 /* Ends the call: writes {"id", KIND: reason}. False: it has ended already. */
 bool sent_calls_end(struct sent_calls *calls, uint64_t number, const char *kind,

@@ -3,7 +3,7 @@
 #include "mcp/base/bounds.h"
 #include "mcp/fleet/lines.h"
 #include "mcp/fleet/queue.h"
-#include "sandbox/base/json.h"
+#include "mcp/fleet/taken_message.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
@@ -20,7 +20,8 @@
 #define DELIVERIES_MIN                                                                             \
     3 /* WIRE_ACK_WAIT_S apart: a front end that is gone for so long has given up its calls */
 #define HEAD_SIZE 64 /* of a message: the words before the bytes */
-#define INBOX_SIZE (WIRE_SUBJECT_SIZE + 48)
+#define PING "{\"ping\":true}"
+#define PING_MS 1000
 
 enum call_state {
     CALL_ASKING,     /* whether it may run */
@@ -28,20 +29,19 @@ enum call_state {
     CALL_DELIVERING, /* its result, in parts */
 };
 
-/* What a front end says to a question. */
-enum answer { ANSWER_GO, ANSWER_GONE, ANSWER_NOBODY };
-
 struct taken_call {
     struct taken_call *next;
     struct taken_calls *calls;
     uint64_t number;
     enum call_state state;
-    char reply[WIRE_SUBJECT_SIZE];   /* of its front end */
+    struct call_address address;
+    char front[WIRE_SUBJECT_SIZE];   /* where its front end hears of it */
     char message[WIRE_SUBJECT_SIZE]; /* of the broker: the subject to acknowledge it */
+    unsigned deliveries;             /* of the message */
     struct buffer call;              /* the line for our process */
     struct buffer result;
-    unsigned question; /* the last one */
-    unsigned oldest;   /* whose answer counts: those before it were about something else */
+    uint64_t question; /* the last one */
+    uint64_t oldest;   /* whose answer counts: those before it were about something else */
     bool is_waiting;   /* for the answer to the last one */
     int64_t asked_at;  /* clock_now() */
     int64_t heard_at;  /* of its front end */
@@ -68,7 +68,7 @@ static bool wait_until(struct taken_calls *calls, int64_t deadline)
 bool taken_calls_wait_for_place(struct taken_calls *calls)
 {
     pthread_mutex_lock(&calls->mutex);
-    while (calls->places == 0 && !calls->is_closed)
+    while ((calls->places == 0 || calls->is_stopped) && !calls->is_closed)
         pthread_cond_wait(&calls->changed, &calls->mutex);
     bool may_go_on = !calls->is_closed;
     pthread_mutex_unlock(&calls->mutex);
@@ -78,7 +78,7 @@ bool taken_calls_wait_for_place(struct taken_calls *calls)
 bool taken_calls_reserve(struct taken_calls *calls)
 {
     pthread_mutex_lock(&calls->mutex);
-    bool is_free = calls->places > 0 && !calls->is_closed;
+    bool is_free = calls->places > 0 && !calls->is_stopped && !calls->is_closed;
     calls->places -= is_free;
     pthread_mutex_unlock(&calls->mutex);
     return is_free;
@@ -117,24 +117,32 @@ static void end_without_result(struct taken_call *call)
     end_call(call);
 }
 
-static void ask(struct taken_call *call, const char *data, size_t length)
+/* With a subject for the answer, which tells the front end that this worker asks. */
+static void publish(struct taken_call *call, const char *data, size_t length)
 {
-    char inbox[INBOX_SIZE];
-    call->question++;
-    call->asked_at = clock_now();
-    call->is_waiting = true;
-    call->has_nobody = false;
-    snprintf(inbox, sizeof(inbox), "%s.%" PRIu64 ".%u", call->calls->inbox, call->number,
-             call->question);
-    natsConnection_PublishRequest(call->calls->broker->connection, call->reply, inbox, data,
+    struct taken_calls *calls = call->calls;
+    struct question_address address = {.call = call->number, .question = ++call->question};
+    char subject[WIRE_SUBJECT_SIZE];
+    snprintf(address.front, sizeof(address.front), "%s", call->address.front);
+    snprintf(address.worker, sizeof(address.worker), "%s", calls->worker);
+    subject_write_question(calls->broker->options->pool, &address, subject);
+    natsConnection_PublishRequest(calls->broker->connection, call->front, subject, data,
                                   (int)length);
 }
 
-static void say_lost(const struct taken_call *call, const char *reason)
+static void ask(struct taken_call *call, const char *data, size_t length)
+{
+    call->asked_at = clock_now();
+    call->is_waiting = true;
+    call->has_nobody = false;
+    publish(call, data, length);
+}
+
+static void say_lost(struct taken_call *call, const char *reason)
 {
     char text[HEAD_SIZE + 256];
-    snprintf(text, sizeof(text), WIRE_LOST "%.200s", reason);
-    natsConnection_PublishString(call->calls->broker->connection, call->reply, text);
+    int length = snprintf(text, sizeof(text), WIRE_LOST "%.200s", reason);
+    publish(call, text, (size_t)length);
 }
 
 /* What is asked from now on is about something else. */
@@ -166,7 +174,7 @@ static void abandon_run(struct taken_call *call)
  */
 static void begin_run(struct taken_call *call, enum answer answer)
 {
-    if (answer == ANSWER_NOBODY && queue_deliveries(call->message) < DELIVERIES_MIN) {
+    if (answer == ANSWER_NOBODY && call->deliveries < DELIVERIES_MIN) {
         end_without_result(call); /* it may be about to reach the broker again */
         return;
     }
@@ -277,16 +285,51 @@ static void tend_call(struct taken_call *call, bool has_broker)
     }
 }
 
+/* What runs is lost: its process may have been stopped, or be in the debugger of somebody. */
+static void lose_stopped(struct taken_calls *calls)
+{
+    calls->is_stopped = true;
+    for (struct taken_call *call = calls->first, *after; call != NULL; call = after) {
+        after = call->next;
+        if (call->state != CALL_RUNNING)
+            continue;
+        say_lost(call, "the program of its worker has not answered for 10 s");
+        abandon_run(call);
+    }
+}
+
+/* A process that does not read is not written to again. */
+static void tend_process(struct taken_calls *calls)
+{
+    if (calls->pinged_at != 0 && milliseconds_since(calls->pinged_at) > WIRE_STOPPED_MS &&
+        !calls->is_stopped)
+        lose_stopped(calls);
+    if (calls->pinged_at != 0 || milliseconds_since(calls->ponged_at) < PING_MS)
+        return;
+    calls->pinged_at = clock_now();
+    lines_write(PING, strlen(PING));
+}
+
+void taken_calls_note_pong(struct taken_calls *calls)
+{
+    pthread_mutex_lock(&calls->mutex);
+    calls->pinged_at = 0;
+    calls->ponged_at = clock_now();
+    calls->is_stopped = false;
+    pthread_cond_broadcast(&calls->changed);
+    pthread_mutex_unlock(&calls->mutex);
+}
+
 static void *tend_calls(void *data)
 {
     struct taken_calls *calls = data;
     pthread_mutex_lock(&calls->mutex);
     for (;;) {
-        int64_t next = clock_now() + TICK_MS * NANOSECONDS_PER_MILLISECOND;
-        while (calls->first == NULL)
-            pthread_cond_wait(&calls->changed, &calls->mutex);
+        int64_t pause = calls->first != NULL ? TICK_MS : PING_MS;
+        int64_t next = clock_now() + pause * NANOSECONDS_PER_MILLISECOND;
         while (wait_until(calls, next))
             ;
+        tend_process(calls);
         bool has_broker = broker_gone_ms(calls->broker) == 0;
         for (struct taken_call *call = calls->first, *after; call != NULL; call = after) {
             after = call->next;
@@ -296,18 +339,15 @@ static void *tend_calls(void *data)
     return NULL;
 }
 
-/* INBOX.NUMBER.QUESTION. NULL: the call has ended, or it was about something else. */
-static struct taken_call *find_asked(struct taken_calls *calls, const char *subject,
-                                     enum answer answer)
+/* NULL: it is of another front end, the call has ended, or it was about something else. */
+static struct taken_call *find_asked(struct taken_calls *calls,
+                                     const struct question_address *address, enum answer answer)
 {
-    uint64_t number;
-    unsigned question;
-    if (sscanf(subject + strlen(calls->inbox), ".%" SCNu64 ".%u", &number, &question) != 2)
+    struct taken_call *call = *find(calls, address->call);
+    if (call == NULL || strcmp(call->address.front, address->front) != 0 ||
+        address->question < call->oldest || address->question > call->question)
         return NULL;
-    struct taken_call *call = *find(calls, number);
-    if (call == NULL || question < call->oldest || question > call->question)
-        return NULL;
-    bool is_last = question == call->question;
+    bool is_last = address->question == call->question;
     call->is_waiting = call->is_waiting && !is_last;
     return is_last || answer != ANSWER_NOBODY ? call : NULL;
 }
@@ -318,32 +358,27 @@ static void on_answer(natsConnection *connection, natsSubscription *subscription
     (void)connection;
     (void)subscription;
     struct taken_calls *calls = data;
-    bool is_go = natsMsg_GetDataLength(message) == (int)strlen(WIRE_GO) &&
-                 memcmp(natsMsg_GetData(message), WIRE_GO, strlen(WIRE_GO)) == 0;
-    enum answer answer = natsMsg_IsNoResponders(message) ? ANSWER_NOBODY
-                         : is_go                         ? ANSWER_GO
-                                                         : ANSWER_GONE;
-    pthread_mutex_lock(&calls->mutex);
-    struct taken_call *call = find_asked(calls, natsMsg_GetSubject(message), answer);
-    if (call != NULL)
-        take_answer(call, answer);
-    pthread_mutex_unlock(&calls->mutex);
+    struct question_address address;
+    enum answer answer;
+    if (subject_read_question(natsMsg_GetSubject(message), calls->broker->options->pool,
+                              &address) &&
+        strcmp(address.worker, calls->worker) == 0 && taken_message_read_answer(message, &answer)) {
+        pthread_mutex_lock(&calls->mutex);
+        struct taken_call *call = find_asked(calls, &address, answer);
+        if (call != NULL)
+            take_answer(call, answer);
+        pthread_mutex_unlock(&calls->mutex);
+    }
     natsMsg_Destroy(message);
 }
 
 static natsStatus listen_for_answers(struct taken_calls *calls)
 {
-    char subject[INBOX_SIZE];
-    natsInbox *inbox = NULL;
-    natsStatus s = natsInbox_Create(&inbox);
-    if (s == NATS_OK) {
-        snprintf(calls->inbox, sizeof(calls->inbox), "%s", inbox);
-        snprintf(subject, sizeof(subject), "%s.*.*", inbox);
-        s = natsConnection_Subscribe(&calls->answers, calls->broker->connection, subject, on_answer,
-                                     calls);
-    }
-    natsInbox_Destroy(inbox);
-    return s;
+    char subject[WIRE_SUBJECT_SIZE];
+    snprintf(subject, sizeof(subject), "csm.worker.%s.*.%s.*.*", calls->broker->options->pool,
+             calls->worker);
+    return natsConnection_Subscribe(&calls->answers, calls->broker->connection, subject, on_answer,
+                                    calls);
 }
 
 int taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places,
@@ -352,6 +387,8 @@ int taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned 
     pthread_condattr_t attributes;
     *calls = (struct taken_calls){
         .broker = broker, .mutex = PTHREAD_MUTEX_INITIALIZER, .places = places};
+    if (subject_make_id(calls->worker) < 0)
+        return fault_set(fault, EIO, "making a name for this worker: %m");
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&calls->changed, &attributes);
@@ -363,68 +400,50 @@ int taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned 
     return error == 0 ? 0 : fault_set(fault, error, "starting a thread: %m");
 }
 
-static const char *const not_passed_on[] = {"id", NULL};
-
-/* The call with our own number as its id. Its text comes from outside: untrusted. */
-static int number_call(struct taken_call *call, const char *data, size_t length)
+static struct taken_call *make_call(struct taken_calls *calls)
 {
-    OWNED(json_release) struct json *json = NULL;
-    struct json_writer *writer = NULL;
-    int r = json_parse(data, length, &json, NULL);
-    if (r == 0 && json_root(json)->type != JSON_OBJECT)
-        r = -EINVAL;
-    if (r == 0)
-        r = json_writer_open(&call->call, &writer);
-    if (r < 0)
-        return r;
-    json_begin_object(writer);
-    json_number_member(writer, "id", (int64_t)call->number);
-    json_copy_members(writer, json_root(json), not_passed_on);
-    json_end_object(writer);
-    return json_writer_close(writer);
-}
-
-/* NULL: nobody could be told of its end. */
-static struct taken_call *make_call(struct taken_calls *calls, natsMsg *message)
-{
-    const char *reply = NULL, *subject = natsMsg_GetReply(message);
     struct taken_call *call = calloc(1, sizeof(*call));
     if (call == NULL)
         lines_give_up();
-    if (natsMsgHeader_Get(message, WIRE_REPLY, &reply) != NATS_OK ||
-        strlen(reply) >= sizeof(call->reply) || strlen(subject) >= sizeof(call->message)) {
-        free(call);
-        return NULL;
-    }
     call->calls = calls;
     call->call = BUFFER(2 * LINE_IN_MAX);
     call->result = BUFFER(LINES_MAX);
-    memcpy(call->reply, reply, strlen(reply) + 1);
-    memcpy(call->message, subject, strlen(subject) + 1);
     return call;
+}
+
+static void begin(struct taken_call *call, natsMsg *message)
+{
+    int r = taken_message_read_call(message, call->number, &call->call);
+    if (r == -ENOMEM)
+        lines_give_up();
+    if (r == 0) {
+        ask_to_begin(call);
+        return;
+    }
+    queue_acknowledge(call->calls->broker, call->message, QUEUE_NEVER);
+    say_lost(call, r == -EINVAL ? "the worker cannot read it" : "the worker cannot begin it");
+    end_without_result(call);
 }
 
 void taken_call_begin(struct taken_calls *calls, natsMsg *message)
 {
-    struct taken_call *call = make_call(calls, message);
+    const char *pool = calls->broker->options->pool;
+    unsigned deliveries = queue_deliveries(calls->broker, message);
+    struct taken_call *call = make_call(calls);
     pthread_mutex_lock(&calls->mutex);
-    if (call == NULL) {
-        queue_acknowledge(calls->broker, natsMsg_GetReply(message), QUEUE_NEVER);
-        free_place(calls);
-        pthread_mutex_unlock(&calls->mutex);
-        return;
-    }
     call->number = ++calls->last_number;
     call->next = calls->first;
     calls->first = call;
-    if (call->next == NULL)
-        pthread_cond_broadcast(&calls->changed);
-    int r = number_call(call, natsMsg_GetData(message), (size_t)natsMsg_GetDataLength(message));
-    if (r == 0) {
-        ask_to_begin(call);
+    call->deliveries = deliveries;
+    if (deliveries > 0)
+        snprintf(call->message, sizeof(call->message), "%s", natsMsg_GetReply(message));
+    if (deliveries > 0 &&
+        subject_read_call(natsMsg_GetSubject(message), WIRE_RUN, pool, &call->address)) {
+        subject_write_front(pool, &call->address, call->front);
+        begin(call, message);
     } else {
-        queue_acknowledge(calls->broker, call->message, QUEUE_NEVER);
-        say_lost(call, r == -EINVAL ? "the worker cannot read it" : "the worker cannot begin it");
+        if (deliveries > 0)
+            queue_acknowledge(calls->broker, call->message, QUEUE_NEVER);
         end_without_result(call);
     }
     pthread_mutex_unlock(&calls->mutex);

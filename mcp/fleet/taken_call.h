@@ -14,7 +14,7 @@ struct taken_call;
 
 struct taken_calls {
     struct broker *broker; /* borrowed */
-    char inbox[WIRE_SUBJECT_SIZE]; /* front ends answer to INBOX.NUMBER.QUESTION */
+    char worker[SUBJECT_ID_SIZE]; /* of this process, in the subjects of its questions */
     natsSubscription *answers;
     pthread_t clock;
     pthread_mutex_t mutex;
@@ -24,6 +24,9 @@ struct taken_calls {
     bool has_ended;  /* no result comes any more */
     struct taken_call *first;
     uint64_t last_number;
+    int64_t pinged_at; /* clock_now(): the process that runs calls is to answer; 0: it has */
+    int64_t ponged_at;
+    bool is_stopped;   /* it does not answer: no further call is taken */
 };
 
 /* It stays where it is, with a thread of its own. 0 or a negative errno with its fault. */
@@ -36,8 +39,11 @@ bool taken_calls_wait_for_place(struct taken_calls *calls);
 /* Takes a place. False: there is none any more. */
 bool taken_calls_reserve(struct taken_calls *calls);
 
-/* Begins what the message asks for, on the place that was reserved. */
+/* Begins what the message asks for, on the place that was reserved. It may be any message: untrusted. */
 void taken_call_begin(struct taken_calls *calls, natsMsg *message);
+
+/* The process that runs calls has answered {"ping":true}. */
+void taken_calls_note_pong(struct taken_calls *calls);
 
 /* The result line of a call, which is copied. */
 void taken_calls_answer(struct taken_calls *calls, uint64_t number, const char *line,

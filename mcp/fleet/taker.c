@@ -10,6 +10,7 @@
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ static void take(struct taken_calls *calls, natsMsg *message)
 {
     if (taken_calls_reserve(calls))
         taken_call_begin(calls, message);
-    else /* for another worker, or for this one when it has a place */
+    else if (queue_deliveries(calls->broker, message) > 0)
+        /* for another worker, or for this one when it has a place */
         queue_acknowledge(calls->broker, natsMsg_GetReply(message), QUEUE_AGAIN);
 }
 
@@ -68,16 +70,21 @@ static void *fetch(void *data)
     return NULL;
 }
 
-/* A line of the process that started us: a result, or the wish to stop. True: to stop. */
+/* A line of the process that started us: a result, a sign of life, or the wish to stop. True: to stop. */
 static bool take_line(struct taken_calls *calls, const char *line, size_t length)
 {
     OWNED(json_release) struct json *json = NULL;
     int64_t number = 0;
-    if (json_parse(line, length, &json, NULL) < 0)
+    int r = json_parse(line, length, &json, NULL);
+    if (r == -ENOMEM)
+        lines_give_up();
+    if (r < 0)
         return false;
     if (json_member(json_root(json), "drain") != NULL)
         return true;
-    if (json_integer(json_member(json_root(json), "id"), &number) == 0)
+    if (json_member(json_root(json), "pong") != NULL)
+        taken_calls_note_pong(calls);
+    else if (json_integer(json_member(json_root(json), "id"), &number) == 0)
         taken_calls_answer(calls, (uint64_t)number, line, length);
     return false;
 }
@@ -103,15 +110,13 @@ static void *read_while_draining(void *data)
     return NULL;
 }
 
-static void say_who(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
-                    void *data)
-{
-    (void)subscription;
-    const struct broker *broker = data;
-    if (natsMsg_GetReply(message) != NULL)
-        natsConnection_PublishString(connection, natsMsg_GetReply(message), broker->options->name);
-    natsMsg_Destroy(message);
-}
+/* What front ends may ask of this worker beside its calls. It stays where it is. */
+struct presence {
+    struct broker *broker;
+    struct buffer description;
+    natsSubscription *list[ENVIRONMENTS_MAX];
+    natsSubscription *all, *finds, *drops;
+};
 
 /* A broker that was started anew has no queue, which front ends need before this worker has a place. */
 static void *keep_queue(void *data)
@@ -127,62 +132,106 @@ static void *keep_queue(void *data)
     return NULL;
 }
 
-struct presence {
-    natsSubscription *list[ENVIRONMENTS_MAX];
-    natsSubscription *all;
-};
+/* Each answer goes to the front end in the subject, which only its user may use: to no subject that a message names. */
+static void answer(const struct presence *presence, const struct call_address *address,
+                   const char *data, size_t length)
+{
+    char subject[WIRE_SUBJECT_SIZE];
+    subject_write_front(presence->broker->options->pool, address, subject);
+    natsConnection_Publish(presence->broker->connection, subject, data, (int)length);
+}
 
-struct description {
-    struct buffer text;
-};
-
-static void say_all(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+static void say_who(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
                     void *data)
 {
+    (void)connection;
     (void)subscription;
-    const struct description *description = data;
-    if (natsMsg_GetReply(message) != NULL)
-        natsConnection_Publish(connection, natsMsg_GetReply(message), description->text.data,
-                               (int)description->text.length);
+    const struct presence *presence = data;
+    struct call_address address;
+    if (subject_read_call(natsMsg_GetSubject(message), WIRE_WHO, presence->broker->options->pool,
+                          &address))
+        answer(presence, &address, presence->description.data, presence->description.length);
     natsMsg_Destroy(message);
 }
 
-static natsStatus describe_to_all(struct presence *presence, struct broker *broker, unsigned places)
+static void find_call(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+                      void *data)
 {
-    /* Threads may use it until the process ends. */
-    static struct description description;
+    (void)connection;
+    (void)subscription;
+    struct presence *presence = data;
+    struct call_address address;
+    char text[64] = WIRE_STORED;
+    bool is_stored;
+    uint64_t most;
+    if (subject_read_call(natsMsg_GetSubject(message), WIRE_HAS, presence->broker->options->pool,
+                          &address) &&
+        queue_find(presence->broker, &address, &is_stored, &most) == 0) {
+        if (!is_stored)
+            snprintf(text, sizeof(text), WIRE_ABSENT " %" PRIu64, most);
+        answer(presence, &address, text, strlen(text));
+    }
+    natsMsg_Destroy(message);
+}
+
+static void drop_call(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+                      void *data)
+{
+    (void)connection;
+    (void)subscription;
+    struct presence *presence = data;
+    struct call_address address;
+    if (subject_read_call(natsMsg_GetSubject(message), WIRE_DROP, presence->broker->options->pool,
+                          &address))
+        queue_drop(presence->broker, &address);
+    natsMsg_Destroy(message);
+}
+
+static natsStatus listen_for(struct presence *presence, const char *environment,
+                             natsSubscription **ret_subscription)
+{
     char subject[WIRE_SUBJECT_SIZE];
-    if (census_describe(broker->options, places, &description.text) < 0)
-        return NATS_NO_MEMORY;
-    snprintf(subject, sizeof(subject), WIRE_WHO, broker->options->pool, WIRE_ALL);
-    return natsConnection_Subscribe(&presence->all, broker->connection, subject, say_all,
-                                    &description);
+    snprintf(subject, sizeof(subject), "csm." WIRE_WHO ".%s.%s.*.*.*",
+             presence->broker->options->pool, environment);
+    return natsConnection_Subscribe(ret_subscription, presence->broker->connection, subject,
+                                    say_who, presence);
+}
+
+/* One worker of the pool does it for all. */
+static natsStatus listen_in_turn(struct presence *presence, const char *kind,
+                                 natsMsgHandler handler, natsSubscription **ret_subscription)
+{
+    char subject[WIRE_SUBJECT_SIZE];
+    snprintf(subject, sizeof(subject), "csm.%s.%s.*.*.*.*", kind, presence->broker->options->pool);
+    return natsConnection_QueueSubscribe(ret_subscription, presence->broker->connection, subject,
+                                         "workers", handler, presence);
 }
 
 static int presence_open(struct presence *presence, struct broker *broker, unsigned places,
                          struct fault *fault)
 {
     const struct broker_options *options = broker->options;
-    natsStatus described = describe_to_all(presence, broker, places);
-    if (described != NATS_OK)
-        return broker_fault(fault, described, "telling the pool of this worker");
-    for (size_t i = 0; i < options->environment_count; i++) {
-        char subject[WIRE_SUBJECT_SIZE];
-        snprintf(subject, sizeof(subject), WIRE_WHO, options->pool, options->environments[i].text);
-        natsStatus s = natsConnection_Subscribe(&presence->list[i], broker->connection, subject,
-                                                say_who, broker);
-        if (s != NATS_OK)
-            return broker_fault(fault, s, "telling the pool of this worker");
-    }
-    return 0;
+    *presence = (struct presence){.broker = broker};
+    if (census_describe(options, places, &presence->description) < 0)
+        return fault_set(fault, ENOMEM, "telling the pool of this worker: %m");
+    natsStatus s = listen_for(presence, WIRE_ALL, &presence->all);
+    for (size_t i = 0; s == NATS_OK && i < options->environment_count; i++)
+        s = listen_for(presence, options->environments[i].text, &presence->list[i]);
+    if (s == NATS_OK)
+        s = listen_in_turn(presence, WIRE_HAS, find_call, &presence->finds);
+    if (s == NATS_OK)
+        s = listen_in_turn(presence, WIRE_DROP, drop_call, &presence->drops);
+    return s == NATS_OK ? 0 : broker_fault(fault, s, "telling the pool of this worker");
 }
 
+/* Others take its calls, and answer for the queue. */
 static void presence_close(struct presence *presence)
 {
     for (size_t i = 0; i < ENVIRONMENTS_MAX; i++)
         natsSubscription_Destroy(presence->list[i]);
     natsSubscription_Destroy(presence->all);
-    *presence = (struct presence){0};
+    natsSubscription_Destroy(presence->finds);
+    natsSubscription_Destroy(presence->drops);
 }
 
 /* Waits for the runs that go on, and says of the others that they are lost. */
@@ -217,7 +266,7 @@ int taker_run(struct broker *broker, unsigned places, struct fault *fault)
     /* Threads may use it until the process ends. */
     static struct taken_calls calls;
     static struct fetcher fetchers[ENVIRONMENTS_MAX];
-    OWNED(presence_close) struct presence presence = {0};
+    static struct presence presence;
     bool is_drained = false;
     int r = taken_calls_open(&calls, broker, places, fault);
     if (r == 0)

@@ -1,29 +1,23 @@
 #include "mcp/fleet/watch.h"
 
-#include "mcp/fleet/queue.h"
+#include "mcp/fleet/census.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #define PERIOD_MS 250
-#define UNSTORED_MS 5000 /* until a call that the broker has not confirmed is refused */
+#define UNSTORED_MS 10000 /* until a call of which nobody knows whether it waits is refused */
+#define ABSENCES_MAX 2 /* the first may be told before the broker has stored it */
 #define UNTAKEN_MS 1000 /* until it is asked who has the image */
 
 static int64_t milliseconds_since(int64_t at)
 {
     return (clock_now() - at) / NANOSECONDS_PER_MILLISECOND;
-}
-
-int watch_ask_who(struct broker *broker, const struct environment_name *environment)
-{
-    char subject[WIRE_SUBJECT_SIZE];
-    bool go;
-    snprintf(subject, sizeof(subject), WIRE_WHO, broker->options->pool, environment->text);
-    return broker_ask(broker, subject, "", 0, &go);
 }
 
 void watch_explain_missing(const struct broker *broker, const struct environment_name *environment,
@@ -38,18 +32,46 @@ void watch_explain_missing(const struct broker *broker, const struct environment
 /* Unless a worker has been told that it may run it. */
 static void refuse(struct watch *watch, const struct sent_call *call, const char *reason)
 {
-    if (sent_calls_refuse(watch->calls, call->number, reason) && call->sequence != 0)
-        queue_delete(watch->broker, call->sequence, call->stored_at);
+    if (sent_calls_refuse(watch->calls, call->number, reason) && call->sent_at != 0)
+        publisher_drop(watch->publisher, call->number);
 }
 
-/* Sent, but the broker has not said that it has it. */
+/* Time since the call was sent, or since the broker has been there again. */
+static int64_t waited_ms(const struct watch *watch, const struct sent_call *call)
+{
+    int64_t since = broker_reconnected_at(watch->broker);
+    return milliseconds_since(call->sent_at > since ? call->sent_at : since);
+}
+
+static void explain_absence(const struct watch *watch, struct fault *fault)
+{
+    uint64_t most = watch->calls->queue_most;
+    char bound[64] = "";
+    if (most > 0)
+        snprintf(bound, sizeof(bound), ", at most %" PRIu64 " calls", most);
+    fault_set(fault, EAGAIN,
+              "the queue of the pool %s is full%s, or has forgotten the call: try again when some "
+              "have ended",
+              watch->broker->options->pool, bound);
+}
+
+/* Sent, but no worker has said that it is in the stream, since the broker has been there. */
 static void look_at_unstored(struct watch *watch, const struct sent_call *call)
 {
     char denial[BROKER_DENIAL_MAX];
-    if (broker_has_denied(watch->broker, call->sent_at, denial))
+    struct fault fault = {0};
+    explain_absence(watch, &fault);
+    if (broker_has_denied(watch->broker, call->sent_at, denial)) {
         refuse(watch, call, denial);
-    else if (milliseconds_since(call->sent_at) > UNSTORED_MS)
-        refuse(watch, call, "the broker did not confirm it in time");
+    } else if (call->absences >= ABSENCES_MAX) {
+        refuse(watch, call, fault.text);
+    } else if (waited_ms(watch, call) > UNSTORED_MS) {
+        refuse(watch, call, "no worker has said in time that it waits in the queue");
+    } else if (waited_ms(watch, call) >= PERIOD_MS &&
+               milliseconds_since(call->asked_at) >= 2 * PERIOD_MS) {
+        sent_calls_note_asked(watch->calls, call->number);
+        publisher_ask(watch->publisher, call->number);
+    }
 }
 
 static void look_at_queued(struct watch *watch, const struct sent_call *call)
@@ -65,7 +87,7 @@ static void look_at_queued(struct watch *watch, const struct sent_call *call)
                milliseconds_since(watch->asked_at[index]) > UNTAKEN_MS) {
         struct fault fault = {0};
         watch_explain_missing(watch->broker, call->environment, &fault);
-        if (watch_ask_who(watch->broker, call->environment) == -ENOENT)
+        if (census_ask(watch->broker, call->environment->text) == -ENOENT)
             refuse(watch, call, fault.text); /* and the others when their turn comes */
         else
             watch->asked_at[index] = clock_now();
@@ -76,53 +98,31 @@ static void look_at_taken(struct watch *watch, const struct sent_call *call)
 {
     char reason[WIRE_NAME_MAX + 128];
     int64_t since = broker_reconnected_at(watch->broker);
-    if (milliseconds_since(call->heard_at > since ? call->heard_at : since) < WIRE_SILENCE_MS)
+    if (milliseconds_since(call->taken_at) > call->wall_ms + WIRE_SLACK_MS)
+        snprintf(reason, sizeof(reason),
+                 "its worker %s has had more time than its time limit, and has sent no result",
+                 call->name);
+    else if (milliseconds_since(call->heard_at > since ? call->heard_at : since) < WIRE_SILENCE_MS)
         return;
-    snprintf(reason, sizeof(reason),
-             "its worker %s has been silent for %d s: it may have run in part", call->worker,
-             WIRE_SILENCE_MS / 1000);
+    else
+        snprintf(reason, sizeof(reason),
+                 "its worker %s has been silent for %d s: it may have run in part", call->name,
+                 WIRE_SILENCE_MS / 1000);
     sent_calls_end(watch->calls, call->number, "lost", reason);
-}
-
-/* A broker that was started anew has forgotten what waited; nobody can tell that none of it had begun. */
-static void look_at_stream(struct watch *watch)
-{
-    int64_t reconnected_at = broker_reconnected_at(watch->broker);
-    struct broker *broker = watch->broker;
-    jsStreamInfo *information = NULL;
-    if (watch->created != 0 && reconnected_at == watch->checked_at)
-        return;
-    natsStatus s = js_GetStreamInfo(&information, broker->stream, broker->stream_name, NULL, NULL);
-    if (s != NATS_OK && s != NATS_NOT_FOUND)
-        return;
-    int64_t created = s == NATS_OK ? information->Created : 0;
-    if (s == NATS_OK && information->Config != NULL)
-        watch->queue_max = information->Config->MaxMsgs;
-    jsStreamInfo_Destroy(information);
-    bool is_new = watch->created != 0 && created != watch->created;
-    watch->created = created;
-    watch->checked_at = reconnected_at;
-    struct sent_call call = {0};
-    while (is_new && sent_calls_next(watch->calls, call.number, &call))
-        if (!call.is_taken && call.sent_at != 0 && call.sent_at < reconnected_at)
-            sent_calls_end(watch->calls, call.number, "lost",
-                           "the broker was started anew, and has forgotten what waited: it may "
-                           "have run in part");
 }
 
 static void look(struct watch *watch)
 {
     int64_t gone = broker_gone_ms(watch->broker);
+    int64_t since = broker_reconnected_at(watch->broker);
     struct sent_call call = {0};
-    if (gone == 0)
-        look_at_stream(watch);
     while (sent_calls_next(watch->calls, call.number, &call)) {
         if (gone > WIRE_RECONNECT_MS)
             sent_calls_end(watch->calls, call.number, "lost",
                            "the broker has been gone for 10 s: it may have run in part");
         else if (gone == 0 && call.is_taken)
             look_at_taken(watch, &call);
-        else if (gone == 0 && call.sequence != 0)
+        else if (gone == 0 && call.stored_at > since)
             look_at_queued(watch, &call);
         else if (gone == 0 && call.sent_at != 0)
             look_at_unstored(watch, &call);
@@ -141,7 +141,6 @@ static void *watch_calls(void *data)
 
 int watch_start(struct watch *watch, struct fault *fault)
 {
-    look_at_stream(watch); /* a call may be refused before the thread has looked */
     int error = pthread_create(&watch->thread, NULL, watch_calls, watch);
     return error == 0 ? 0 : fault_set(fault, error, "starting a thread: %m");
 }

@@ -1,9 +1,8 @@
 #include "mcp/launch/remote.h"
 
 #include "mcp/base/bounds.h"
-#include "mcp/base/helpers.h"
 #include "mcp/settings/settings.h"
-#include "mcp/workers/carried_result.h"
+#include "mcp/workers/fleet_answer.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
@@ -57,66 +56,37 @@ static void show_capture(const struct run_observer *observer, enum output_stream
         observer->output(observer->data, stream, capture->tail.data, capture->tail.length);
 }
 
-static void take_result(struct remote_run *run, const struct json_value *carried)
+static void take_result(struct remote_run *run, struct run_result *result)
 {
-    struct fault fault = {.id = "lost"};
-    OWNED(run_result_release) struct run_result result = {0};
-    int r = carried_result_read(carried, &result, &fault);
-    if (r < 0) {
-        fail(run, -r, &fault);
-        return;
-    }
     const struct run_observer observer = run->observer;
     free_run(run);
     if (observer.output != NULL) {
-        show_capture(&observer, OUTPUT_STDOUT, &result.out);
-        show_capture(&observer, OUTPUT_STDERR, &result.err);
+        show_capture(&observer, OUTPUT_STDOUT, &result->out);
+        show_capture(&observer, OUTPUT_STDERR, &result->err);
     }
-    observer.done(observer.data, 0, &result, NULL);
-}
-
-/* Ids of faults are static texts: those that a worker may give. */
-static const char *id_of(const struct json_value *id)
-{
-    static const char *const ids[] = {"bad_line", "policy", "memory_limit_too_low", "set_up_died"};
-    for (size_t i = 0; i < ARRAY_LENGTH(ids); i++)
-        if (json_is(id, ids[i]))
-            return ids[i];
-    return NULL;
-}
-
-static const char *text_of(const struct json_value *object, const char *name)
-{
-    const struct json_value *text = json_member(object, name);
-    return text != NULL && text->type == JSON_STRING ? text->text : NULL;
+    observer.done(observer.data, 0, result, NULL);
 }
 
 static void answered(struct fleet_ticket *ticket, const struct json_value *answer)
 {
     struct remote_run *run = container_of(ticket, struct remote_run, ticket);
-    const struct json_value *result = json_member(answer, "result");
-    const struct json_value *carried = json_member(result, "run");
-    const struct json_value *error = json_member(result, "error");
-    const char *refused = text_of(answer, "refused");
-    const char *lost = text_of(answer, "lost");
-    struct fault fault = {.id = id_of(json_member(error, "id"))};
-    if (carried != NULL) {
-        take_result(run, carried);
-        return;
+    OWNED(run_result_release) struct run_result result = {0};
+    struct fault fault = {0};
+    switch (fleet_answer_read(ticket, answer, &result, &fault)) {
+    case FLEET_RAN:
+        take_result(run, &result);
+        break;
+    case FLEET_NOT_RUN:
+        fail(run, EIO, &fault);
+        break;
+    case FLEET_REFUSED:
+        fail(run, EAGAIN, &fault);
+        break;
+    case FLEET_LOST:
+        fault_prefix(&fault, "The call is lost");
+        fail(run, ECONNRESET, &fault);
+        break;
     }
-    if (error != NULL) {
-        const char *message = text_of(error, "message");
-        fault_set(&fault, EIO, "%s", message != NULL ? message : "a worker could not run it");
-    } else if (refused != NULL || (answer == NULL && !ticket->may_have_run)) {
-        fault_identify(&fault, "refused");
-        fault_set(&fault, EAGAIN, "%s",
-                  refused != NULL ? refused : fleet_link_end(&run->remote->link));
-    } else {
-        fault_identify(&fault, "lost");
-        fault_set(&fault, ECONNRESET, "%s%s", "The call is lost: ",
-                  lost != NULL ? lost : FLEET_PROGRAM " has ended: it may have run in part");
-    }
-    fail(run, error != NULL ? EIO : refused != NULL ? EAGAIN : ECONNRESET, &fault);
 }
 
 static int write_base64(struct json_writer *writer, const char *name, const char *bytes,
@@ -160,6 +130,7 @@ static int write_carried(struct json_writer *writer, const struct snippet *snipp
          argument++)
         json_text(writer, *argument);
     json_end_array(writer);
+    json_boolean_member(writer, "files", true);
     json_end_object(writer);
     return r;
 }

@@ -6,9 +6,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #define ID_SIZE 64
+#define PING "{\"ping\":true}"
+#define PING_NS (10 * NANOSECONDS_PER_SECOND)
+#define SILENCE_NS (60 * NANOSECONDS_PER_SECOND) /* more than it waits for a broker */
 #define UNSENT_MAX (128 * MEBIBYTE) /* callers bound what is on the way: call_stream.h */
 
 static void unlink_ticket(struct fleet_ticket *ticket)
@@ -31,12 +36,43 @@ static struct fleet_ticket *find_ticket(struct fleet_link *link, const struct js
     return ticket;
 }
 
+/* Nobody may hear of it from within a callback of the channel, so the loop tells it. */
+static void fail(struct fleet_link *link, const char *reason)
+{
+    fault_set(&link->failure, ENOTCONN, "%s", reason);
+    link->has_failed = true;
+    channel_stop_reading(&link->channel);
+    loop_arm(link->loop, &link->silence, clock_now());
+}
+
+static void end_tickets(struct fleet_link *link);
+
+/* From the loop: asks for a sign of life, and gives up if there is none. */
+static void look_for_life(struct loop_timer *timer)
+{
+    struct fleet_link *link = container_of(timer, struct fleet_link, silence);
+    if (!link->has_failed && clock_now() - link->heard_at > SILENCE_NS) {
+        fault_set(&link->failure, ENOTCONN, "%s", FLEET_PROGRAM " does not answer");
+        link->has_failed = true;
+    }
+    if (link->has_failed) {
+        fleet_process_kill(&link->process);
+        end_tickets(link);
+    } else if (link->first != NULL) {
+        channel_send(&link->channel, PING, strlen(PING));
+        loop_arm(link->loop, &link->silence, clock_now() + PING_NS);
+    }
+}
+
 static void take_line(void *data, const char *line, size_t length)
 {
     struct fleet_link *link = data;
     OWNED(json_release) struct json *json = NULL;
-    if (json_parse(line, length, &json, NULL) < 0)
+    link->heard_at = clock_now();
+    if (json_parse(line, length, &json, NULL) < 0) {
+        fail(link, FLEET_PROGRAM " has said what cannot be read");
         return;
+    }
     const struct json_value *root = json_root(json);
     const struct json_value *failed = json_member(root, "failed");
     struct fleet_ticket *ticket = find_ticket(link, json_member(root, "id"));
@@ -53,22 +89,27 @@ static void take_line(void *data, const char *line, size_t length)
 }
 
 /* It holds itself to the bound of a line. */
-static void ignore_oversized(void *data)
+static void fail_oversized(void *data)
 {
-    (void)data;
+    fail(data, FLEET_PROGRAM " has said too much");
 }
 
-static void take_end(void *data, enum channel_end end)
+static void end_tickets(struct fleet_link *link)
 {
-    struct fleet_link *link = data;
-    (void)end;
     link->is_open = false;
     while (link->first != NULL) {
         struct fleet_ticket *ticket = link->first;
         unlink_ticket(ticket);
         ticket->may_have_run = link->is_connected;
+        ticket->reason = fleet_link_end(link);
         ticket->answered(ticket, NULL);
     }
+}
+
+static void take_end(void *data, enum channel_end end)
+{
+    (void)end;
+    end_tickets(data);
 }
 
 static void ignore_pause(void *data, bool is_paused)
@@ -88,8 +129,10 @@ int fleet_link_open(struct fleet_link *link, struct loop *loop, const struct fle
     *link = (struct fleet_link){
         .process = FLEET_PROCESS_NONE,
         .channel = CHANNEL_NONE,
+        .loop = loop,
+        .silence = {.fire = look_for_life},
         .observer = {.line = take_line,
-                     .oversized = ignore_oversized,
+                     .oversized = fail_oversized,
                      .ended = take_end,
                      .paused = ignore_pause,
                      .drained = ignore_drained,
@@ -110,6 +153,8 @@ int fleet_link_open(struct fleet_link *link, struct loop *loop, const struct fle
 
 void fleet_link_close(struct fleet_link *link)
 {
+    if (link->silence.armed)
+        loop_disarm(link->loop, &link->silence);
     link->is_open = false;
     while (link->first != NULL)
         unlink_ticket(link->first);
@@ -140,6 +185,10 @@ int fleet_link_send(struct fleet_link *link, struct fleet_ticket *ticket, const 
     ticket->next = link->first;
     link->first = ticket;
     channel_send(&link->channel, line.data, line.length);
+    if (!link->silence.armed) {
+        link->heard_at = clock_now();
+        loop_arm(link->loop, &link->silence, clock_now() + PING_NS);
+    }
     return 0;
 }
 

@@ -23,6 +23,7 @@ struct fleet_ticket {
     uint64_t number;
     bool is_taken; /* by a worker */
     bool may_have_run; /* when it is answered with NULL */
+    const char *reason; /* then: why, for people; borrowed for the call */
 };
 
 /* It stays where it is. */
@@ -35,6 +36,10 @@ struct fleet_link {
     bool is_open;
     bool is_connected; /* to the broker, at least once */
     struct fault failure; /* why the program has ended, if it said so */
+    bool has_failed; /* it says nothing, or what it was not made to say */
+    struct loop *loop; /* borrowed */
+    int64_t heard_at; /* clock_now(): the last line */
+    struct loop_timer silence; /* armed while a ticket waits: the program must say something */
 };
 
 /* To be closed in any case. 0 or a negative errno with its fault. */

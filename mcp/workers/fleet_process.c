@@ -1,18 +1,23 @@
 #include "mcp/workers/fleet_process.h"
 
 #include "mcp/base/helpers.h"
+#include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define ARGUMENTS_SIZE (16 + LANGUAGE_COUNT)
+#define END_NS (15 * NANOSECONDS_PER_SECOND) /* more than it takes calls back for */
 #define ADDRESS_VARIABLE "CODE_SANDBOX_BROKER"
 
 struct arguments {
@@ -135,6 +140,27 @@ int fleet_process_start(struct fleet_process *process, enum fleet_mode mode,
     return 0;
 }
 
+void fleet_process_kill(const struct fleet_process *process)
+{
+    if (process->pid > 0)
+        kill(process->pid, SIGKILL);
+}
+
+/* A program that somebody has stopped does not see the end of its input. */
+static void wait_or_kill(const struct fleet_process *process)
+{
+    OWNED_FD int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    int64_t deadline = clock_now() + END_NS;
+    int64_t left = END_NS;
+    int r = -1;
+    while (fd >= 0 && (left = deadline - clock_now()) > 0 &&
+           (r = poll(&end, 1, (int)(left / NANOSECONDS_PER_MILLISECOND) + 1)) < 0 && errno == EINTR)
+        ;
+    if (r <= 0)
+        fleet_process_kill(process);
+}
+
 int fleet_process_end(struct fleet_process *process)
 {
     int status = -1;
@@ -142,6 +168,7 @@ int fleet_process_end(struct fleet_process *process)
     fd_close(&process->output_fd);
     if (process->pid == 0)
         return -1;
+    wait_or_kill(process);
     while (waitpid(process->pid, &status, 0) < 0 && errno == EINTR)
         ;
     process->pid = 0;

@@ -29,7 +29,13 @@ int fleet_process_start(struct fleet_process *process, enum fleet_mode mode,
                         const struct fleet_settings *fleet, const struct settings *settings,
                         unsigned places, struct fault *fault);
 
-/* Closes the socket, waits for the end of the program, and returns its exit status; -1: it was killed. */
+/* Ends it at once; fleet_process_end() is still to be called. */
+void fleet_process_kill(const struct fleet_process *process);
+
+/*
+ * Closes the socket, waits for the end of the program, and returns its exit status; -1: it was killed, because it did
+ * not end in time, or by somebody else.
+ */
 int fleet_process_end(struct fleet_process *process);
 
 #endif

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from support import mcp_client
+from support.false_worker import FalseWorker, environment_of
 from support.nats import PATIENCE
 from support.sample import sample_of
 from support.sandbox import descendants_of, stop_process
@@ -252,21 +253,16 @@ def test_what_workers_cannot_do_is_refused(command, options, words, tmp_path):
 def test_a_bad_result_of_a_worker_loses_its_call(serve, start_worker, client):
     """The broker's users answer for workers: what they say is checked."""
     worker = start_worker()
-    environment = next(word for word in worker.said.split() if word.startswith("python-"))
     server = serve(*SLIM)
     assert server.text_of(server.call("run_python_code", "print(1)")) == "1"
     stop_process(worker.fleet)
-    client.subscribe("taken.by.us")
+    liar = FalseWorker(client, environment_of(worker))
     for bad in ({}, {"outcome": "exited"}, {"run": {"outcome": "exited"}}, []):
-        client.publish(f"$JS.API.CONSUMER.MSG.NEXT.csm-default.{environment}", b"1", "taken.by.us")
         waiting = server.start_call("run_python_code", "print(2)")
-        message = client.next()
-        if "Code-Sandbox-Reply" not in message["headers"]:
-            message = client.next()
-        reply = message["headers"]["Code-Sandbox-Reply"]
-        assert client.request(reply, b"taken us")["data"] == b"go"
-        assert client.request(reply, b"part 0 1 " + json.dumps(bad).encode())["data"] == b"go"
-        client.publish(message["reply"], b"+ACK")
+        call = liar.take()
+        assert call.ask(b"taken us") == b"go"
+        assert call.ask(b"part 0 1 " + json.dumps(bad).encode()) == b"go"
+        call.acknowledge()
         lost = server.answer(waiting)["result"]
         assert lost["isError"] is True and lost["_meta"]["code-sandbox/error"]["id"] == "lost", lost
     os.kill(worker.fleet, signal.SIGCONT)

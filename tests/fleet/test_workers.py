@@ -2,7 +2,6 @@
 
 import json
 import os
-import pathlib
 import signal
 import statistics
 import threading
@@ -12,7 +11,7 @@ import pytest
 
 from support import images, mcp_client
 from support.batch import OPTIONS, Batch, line_of
-from support.nats import Client
+from support.pool import Pool
 from support.sample import sample_of
 from support.workers import Worker
 
@@ -129,8 +128,8 @@ def test_calls_of_a_pool_stay_there(run, start_worker):
 
 
 def test_a_full_queue_refuses(start, start_worker, client, tmp_path):
-    made = client.api("STREAM.CREATE.csm-default", name="csm-default", subjects=["csm.run.default.*"], retention="workqueue",
-                      storage="memory", discard="new", max_msgs=5)
+    made = client.api("STREAM.CREATE.csm-default", name="csm-default", subjects=["csm.run.default.*.*.*.*"], retention="workqueue",
+                      storage="memory", discard="new", max_msgs=5, no_ack=True)
     assert "error" not in made
     start_worker("--parallel", "1", "--mount", f"{tmp_path}:rw", "--mount-under", "/tmp")
     batch = start()
@@ -147,8 +146,8 @@ def test_a_full_queue_refuses(start, start_worker, client, tmp_path):
 @pytest.mark.thorough
 def test_an_overload_is_refused_at_once_and_slows_nothing_down(start, start_worker, client):
     """Three times as many calls as the places can run; a queue of 20."""
-    made = client.api("STREAM.CREATE.csm-default", name="csm-default", subjects=["csm.run.default.*"], retention="workqueue",
-                      storage="memory", discard="new", max_msgs=20)
+    made = client.api("STREAM.CREATE.csm-default", name="csm-default", subjects=["csm.run.default.*.*.*.*"], retention="workqueue",
+                      storage="memory", discard="new", max_msgs=20, no_ack=True)
     assert "error" not in made
     places, seconds = 2, sample_of("seconds of overload", 60, 8)
     start_worker("--parallel", str(places))
@@ -207,34 +206,15 @@ def test_wrong_usage_is_told(command, options, words):
     assert done.returncode == 2 and words in done.stderr.decode()
 
 
-def test_rights_of_front_ends_and_workers_are_apart(start_broker, stack):
-    """With the configuration of docs/fleet.md: neither can do what the other may, and nobody with a wrong password."""
-    text = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "fleet.md").read_text()
-    configuration = text.split("```conf\n", 1)[1].split("```", 1)[0].replace("PASSWORD-1", "one").replace("PASSWORD-2", "two")
-    broker = start_broker("\n".join(line for line in configuration.splitlines() if not line.startswith(("listen", "jetstream"))))
-    at = f"127.0.0.1:{broker.port}"
-    worker = Worker(broker, url=f"nats://worker:two@{at}")
-    stack.callback(worker.stop)
-    batch = Batch("--workers", f"nats://front:one@{at}")
-    stack.callback(batch.stop)
-    batch.write(line_of("print(1)"))
-    assert batch.end() == 0 and batch.results[0]["stdout"] == "1\n"
-    listed = mcp_client.run_program("doctor", "--workers", f"nats://front:one@{at}", *OPTIONS)
-    assert listed.returncode == 0 and b"workers 1" in listed.stdout
-    front, other = Client(broker, "front", "one"), Client(broker, "worker", "two")
-    stack.callback(front.close), stack.callback(other.close)
-    front.subscribe("csm.run.default.*")
-    front.publish("$JS.API.CONSUMER.MSG.NEXT.csm-default.x", b"1")
-    other.publish("csm.run.default.x", b"{}")
-    assert front.next(1) is None and other.next(1) is None
-    assert len(front.errors) == 2 and all("Permissions Violation" in error for error in front.errors)
-    assert len(other.errors) == 1 and "Permissions Violation" in other.errors[0]
-    crossed = Batch("--workers", f"nats://worker:two@{at}")
-    stack.callback(crossed.stop)
+def test_rights_of_front_ends_and_workers_are_apart(stack, tmp_path):
+    """With the configuration of docs/fleet.md: a worker sends no calls, and nobody with a wrong password does anything."""
+    pool = Pool(stack, tmp_path)
+    pool.start_worker()
+    crossed = pool.start_batch("worker")
     crossed.write(line_of("print(1)"))
     assert crossed.end() == 1 and crossed.results[0]["error"]["id"] == "refused"
-    assert "Permissions Violation for Publish" in crossed.results[0]["error"]["message"]
-    wrong = Batch("--workers", f"nats://front:wrong@{at}")
+    assert "Permissions Violation" in crossed.results[0]["error"]["message"]
+    wrong = Batch("--workers", pool.url("alice").replace("one", "wrong"))
     stack.callback(wrong.stop)
     wrong.write(line_of("print(1)"))
     assert wrong.end() == 1 and wrong.results[0]["error"]["id"] == "refused"

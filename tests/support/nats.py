@@ -15,6 +15,28 @@ import time
 from .programs import path_of
 
 PATIENCE = 20
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "fleet.md"
+
+
+def documented_account():
+    """The accounts of docs/fleet.md as they stand there, but with passwords "one", "two" and "three"."""
+    text = DOCUMENT.read_text().split("```conf\n", 1)[1].split("```", 1)[0]
+    for number, word in (("1", "one"), ("2", "two"), ("3", "three")):
+        text = text.replace(f"PASSWORD-{number}", word)
+    return text[text.index("accounts {"):]
+
+
+def documented_rights(*users, pool="other"):
+    """
+    A configuration with these accounts, with further users in the documented one, and with an account made of
+    it for another pool, whose users are carol, dave and drudge.
+    """
+    account = documented_account()
+    body = account[account.index("{") + 1:account.rindex("}")]
+    second = body.replace("default", pool)
+    for name, other in (("alice", "carol"), ("bob", "dave"), ("user: worker", "user: drudge"), ("inbox.worker", "inbox.drudge")):
+        second = second.replace(name, other)
+    return "accounts {" + body.replace("users: [", "users: [\n" + "\n".join(users), 1) + second + "}\n"
 
 
 def free_port():
@@ -96,7 +118,7 @@ class Client:
     def __init__(self, broker, user=None, password=None):
         self.socket = socket.create_connection(("127.0.0.1", broker.port), PATIENCE)
         self.file = self.socket.makefile("rb")
-        self.errors, self.subscriptions = [], 0
+        self.errors, self.subscriptions, self.user = [], 0, user or "shared"
         self.file.readline()  # INFO
         login = {"user": user, "pass": password} if user else {}
         self._send(f"CONNECT {json.dumps({'verbose': False, 'pedantic': False, 'headers': True, 'no_responders': True, **login})}")
@@ -108,13 +130,33 @@ class Client:
         self.file.close()
         self.socket.close()
 
-    def subscribe(self, subject):
+    def subscribe(self, subject, group=""):
         self.subscriptions += 1
-        self._send(f"SUB {subject} {self.subscriptions}")
+        self._send(f"SUB {subject} {group} {self.subscriptions}")
 
-    def publish(self, subject, data=b"", reply=""):
+    def publish(self, subject, data=b"", reply="", headers=None):
         data = data.encode() if isinstance(data, str) else data
-        self._send(f"PUB {subject} {reply + ' ' if reply else ''}{len(data)}", data)
+        words = f"{subject} {reply + ' ' if reply else ''}"
+        if headers is None:
+            self._send(f"PUB {words}{len(data)}", data)
+        else:
+            head = "NATS/1.0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+            self._send(f"HPUB {words}{len(head)} {len(head) + len(data)}", head.encode() + data)
+
+    def sync(self):
+        """Everything sent has reached the broker; what has come until then, but answers of the broker."""
+        self._send("PING")
+        came = []
+        self.socket.settimeout(PATIENCE)
+        while (line := self.file.readline().decode().split()) and line[0] != "PONG":
+            if line[0] == "-ERR":
+                self.errors.append(" ".join(line[1:]))
+            elif line[0] in ("MSG", "HMSG"):
+                came.append(self._message(line))
+            elif line[0] == "PING":
+                self._send("PONG")
+        assert line, "the broker has closed the connection"
+        return came
 
     def next(self, patience=PATIENCE):
         """Subject, reply, headers and data of the next message; None: there was none in time."""
@@ -145,7 +187,7 @@ class Client:
                 "data": data[numbers[0]:] if sizes == 2 else data}
 
     def request(self, subject, data=b"", patience=PATIENCE):
-        inbox = f"_INBOX.{time.monotonic_ns()}"
+        inbox = f"csm.inbox.{self.user}.{time.monotonic_ns()}"
         self.subscribe(inbox)
         self.publish(subject, data, inbox)
         return self.next(patience)

@@ -115,6 +115,42 @@ static void an_error_has_the_id_and_can_be_told_from_a_result(void **state)
         assert_true(result_line_read_id(others[i], strlen(others[i]), &found) < 0);
 }
 
+static void reads_what_is_carried_and_nothing_else(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *carry, *words; /* NULL: it is read */
+    } rows[] = {
+        {"{}", NULL},
+        {"{\"stdin\": \"AA==\", \"arguments\": [\"a\"], \"files\": true}", NULL},
+        {"{\"arguments\": []}", NULL},
+        {"null", "must be an object"},
+        {"[]", "must be an object"},
+        {"1", "must be an object"},
+        {"{\"files\": 1}", "unknown member"},
+        {"{\"mount\": \"/\"}", "unknown member"},
+        {"{\"stdin\": \"!\"}", "must be base64"},
+        {"{\"stdin\": 1}", "must be base64"},
+        {"{\"arguments\": {}}", "must be an array"},
+        {"{\"arguments\": \"a\"}", "must be an array"},
+        {"{\"arguments\": [1]}", "must be a string"},
+        {"{\"arguments\": [\"a\\u0000\"]}", "must be a string"},
+        {"{\"files\": true, \"files\": false}", "files"},
+    };
+    OWNED(settings_release) struct settings settings = settings_of_batch();
+    for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+        OWNED(call_line_release) struct call_line call;
+        OWNED(buffer_release) struct buffer line = BUFFER(1024);
+        struct fault fault = {0};
+        buffer_format(&line, "{\"id\": 7, \"language\": \"bash\", \"code\": \"\", \"carry\": %s}",
+                      rows[i].carry);
+        int r = call_line_read_carried(&call, &settings, line.data, line.length, &fault);
+        assert_int_equal(r == 0, rows[i].words == NULL);
+        assert_true(rows[i].words == NULL || strstr(fault.text, rows[i].words) != NULL);
+        assert_string_equal(buffer_string(&call.id), "7");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +158,7 @@ int main(void)
         cmocka_unit_test(names_what_is_wrong_and_keeps_the_id),
         cmocka_unit_test(an_id_has_a_bound),
         cmocka_unit_test(an_error_has_the_id_and_can_be_told_from_a_result),
+        cmocka_unit_test(reads_what_is_carried_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ struct broker {
     const struct broker_options *options; /* borrowed */
     natsConnection *connection;           /* owned */
     jsCtx *stream;                        /* owned */
-    char stream_name[WIRE_SUBJECT_SIZE];
+    char stream_name[SUBJECT_WORD_SIZE + 8];
     char user[SUBJECT_WORD_SIZE]; /* as the broker knows it; WIRE_SHARED: it knows nobody */
     char inbox[WIRE_SUBJECT_SIZE]; /* where nobody but the broker answers this user */
     pthread_mutex_t mutex;

@@ -4,7 +4,7 @@
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,36 +97,36 @@ static natsStatus add_consumer(struct broker *broker, const char *name, const ch
     return s;
 }
 
-natsStatus queue_subscribe(struct broker *broker, const struct environment_name *environment,
-                           natsSubscription **ret_subscription)
+natsStatus queue_ensure_consumer(struct broker *broker, const struct environment_name *environment)
 {
     char subject[WIRE_SUBJECT_SIZE];
     write_subject(broker, environment->text, subject);
     natsStatus s = add_stream(broker);
-    if (s == NATS_OK)
-        s = add_consumer(broker, environment->text, subject);
-    jsSubOptions options;
-    jsSubOptions_Init(&options);
-    options.Stream = broker->stream_name;
-    options.Consumer = environment->text;
-    if (s == NATS_OK)
-        s = js_PullSubscribe(ret_subscription, broker->stream, subject, environment->text, NULL,
-                             &options, NULL);
-    return s;
+    return s == NATS_OK ? add_consumer(broker, environment->text, subject) : s;
 }
 
+natsStatus queue_request(struct broker *broker, const struct environment_name *environment,
+                         const char *inbox, int64_t milliseconds)
+{
+    char subject[WIRE_SUBJECT_SIZE], request[64];
+    snprintf(subject, sizeof(subject), "$JS.API.CONSUMER.MSG.NEXT.%s.%s", broker->stream_name,
+             environment->text);
+    snprintf(request, sizeof(request), "{\"batch\":1,\"expires\":%" PRId64 "}",
+             milliseconds * NANOSECONDS_PER_MILLISECOND);
+    return natsConnection_PublishRequestString(broker->connection, subject, inbox, request);
+}
+
+/* $JS.ACK.STREAM.CONSUMER.DELIVERIES.... Source: JetStream, model deep dive, acknowledgments. */
 unsigned queue_deliveries(const struct broker *broker, natsMsg *message)
 {
-    jsMsgMetaData *delivery = NULL;
     const char *reply = natsMsg_GetReply(message);
-    if (reply == NULL || strncmp(reply, ACKNOWLEDGE, strlen(ACKNOWLEDGE)) != 0 ||
-        strlen(reply) >= WIRE_SUBJECT_SIZE || natsMsg_GetMetaData(&delivery, message) != NATS_OK)
+    size_t prefix = strlen(ACKNOWLEDGE), name = strlen(broker->stream_name);
+    unsigned count = 0;
+    if (reply == NULL || strncmp(reply, ACKNOWLEDGE, prefix) != 0 ||
+        strlen(reply) >= WIRE_SUBJECT_SIZE ||
+        strncmp(reply + prefix, broker->stream_name, name) != 0)
         return 0;
-    bool is_ours = delivery->Stream != NULL && strcmp(delivery->Stream, broker->stream_name) == 0;
-    unsigned count =
-        delivery->NumDelivered < UINT_MAX ? (unsigned)delivery->NumDelivered : UINT_MAX;
-    jsMsgMetaData_Destroy(delivery);
-    return is_ours ? count : 0;
+    return sscanf(reply + prefix + name, ".%*[^.].%u.", &count) == 1 ? count : 0;
 }
 
 void queue_acknowledge(struct broker *broker, const char *subject, const char *what)

@@ -12,9 +12,15 @@
 /* Makes the stream unless it is there. 0, or a negative errno with its fault: -EEXIST, it is none of ours. */
 int queue_ensure(struct broker *broker, struct fault *fault);
 
-/* Makes what is missing, and a pull subscription to the calls of an environment, owned by the caller. */
-natsStatus queue_subscribe(struct broker *broker, const struct environment_name *environment,
-                           natsSubscription **ret_subscription);
+/* Makes what is missing: the stream, and the consumer of an environment. */
+natsStatus queue_ensure_consumer(struct broker *broker, const struct environment_name *environment);
+
+/*
+ * Asks for a call of an environment, for so long. What comes to the inbox has the subject of a call, or, if it is the
+ * broker's word that none is there, that of the inbox. What headers say is the front end's: nats.c would believe them.
+ */
+natsStatus queue_request(struct broker *broker, const struct environment_name *environment,
+                         const char *inbox, int64_t milliseconds);
 
 /* What to do with a message that was delivered. Source: JetStream, AckAck, AckNak and AckTerm of nats-server. */
 #define QUEUE_DONE "+ACK"

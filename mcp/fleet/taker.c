@@ -18,10 +18,18 @@
 #define PAUSE_MS 100 /* after an error of the broker */
 #define FETCHES_MAX 10 /* without a message, until the consumer is looked at */
 
-/* One environment's calls, by a thread of its own. */
+/* What has become of the last request of a fetcher. */
+enum fetched { FETCH_WAITS, FETCH_CALL, FETCH_NOTHING, FETCH_FAILED };
+
+/* One environment's calls, by a thread of its own. It stays where it is. */
 struct fetcher {
     struct taken_calls *calls;
     const struct environment_name *environment;
+    char inbox[WIRE_SUBJECT_SIZE]; /* where calls come to; nobody but the broker knows it */
+    natsSubscription *subscription;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    enum fetched fetched;
     pthread_t thread;
 };
 
@@ -34,40 +42,95 @@ static void take(struct taken_calls *calls, natsMsg *message)
         queue_acknowledge(calls->broker, natsMsg_GetReply(message), QUEUE_AGAIN);
 }
 
+/* The broker's own word is on the subject of the inbox: that there was no call in time, or that it has no queue. */
+static enum fetched read_status(natsMsg *message)
+{
+    const char *status = NULL;
+    bool is_in_vain = natsMsgHeader_Get(message, "Status", &status) == NATS_OK &&
+                      (strcmp(status, "404") == 0 || strcmp(status, "408") == 0);
+    return is_in_vain ? FETCH_NOTHING : FETCH_FAILED;
+}
+
+static void on_fetched(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+                       void *data)
+{
+    (void)connection;
+    (void)subscription;
+    struct fetcher *fetcher = data;
+    enum fetched fetched = FETCH_CALL;
+    if (strcmp(natsMsg_GetSubject(message), fetcher->inbox) == 0)
+        fetched = read_status(message);
+    else
+        take(fetcher->calls, message);
+    natsMsg_Destroy(message);
+    pthread_mutex_lock(&fetcher->mutex);
+    fetcher->fetched = fetched;
+    pthread_cond_broadcast(&fetcher->changed);
+    pthread_mutex_unlock(&fetcher->mutex);
+}
+
+/* Asks for a call and waits for what comes. FETCH_WAITS: nothing has come. */
+static enum fetched fetch_one(struct fetcher *fetcher)
+{
+    int64_t deadline = clock_now() + (FETCH_MS + PAUSE_MS) * NANOSECONDS_PER_MILLISECOND;
+    const struct timespec at = {deadline / NANOSECONDS_PER_SECOND,
+                                deadline % NANOSECONDS_PER_SECOND};
+    pthread_mutex_lock(&fetcher->mutex);
+    fetcher->fetched = FETCH_WAITS;
+    natsStatus s =
+        queue_request(fetcher->calls->broker, fetcher->environment, fetcher->inbox, FETCH_MS);
+    while (s == NATS_OK && fetcher->fetched == FETCH_WAITS && clock_now() < deadline)
+        pthread_cond_timedwait(&fetcher->changed, &fetcher->mutex, &at);
+    enum fetched fetched = s == NATS_OK ? fetcher->fetched : FETCH_FAILED;
+    pthread_mutex_unlock(&fetcher->mutex);
+    return fetched;
+}
+
 static void *fetch(void *data)
 {
     struct fetcher *fetcher = data;
     struct taken_calls *calls = fetcher->calls;
-    natsSubscription *subscription = NULL;
-    int64_t subscribed_at = 0; /* the reconnection before it */
-    unsigned fetches = 0;      /* in vain */
+    bool is_ensured = false;
+    int64_t ensured_at = 0; /* the reconnection before it */
+    unsigned fetches = 0; /* in vain */
     while (taken_calls_wait_for_place(calls)) {
-        natsMsgList list = {0};
-        natsStatus s = NATS_OK;
         int64_t reconnected_at = broker_reconnected_at(calls->broker);
-        if (reconnected_at != subscribed_at || fetches > FETCHES_MAX) {
-            natsSubscription_Destroy(subscription); /* of a consumer that may be gone */
-            subscription = NULL;
+        if (!is_ensured || reconnected_at != ensured_at || fetches > FETCHES_MAX) {
+            is_ensured = queue_ensure_consumer(calls->broker, fetcher->environment) == NATS_OK;
+            ensured_at = reconnected_at;
             fetches = 0;
         }
-        subscribed_at = reconnected_at;
-        if (subscription == NULL)
-            s = queue_subscribe(calls->broker, fetcher->environment, &subscription);
-        if (s == NATS_OK)
-            s = natsSubscription_Fetch(&list, subscription, 1, FETCH_MS, NULL);
-        fetches = list.Count > 0 ? 0 : fetches + 1;
-        for (int i = 0; i < list.Count; i++)
-            take(calls, list.Msgs[i]);
-        natsMsgList_Destroy(&list);
-        if (s == NATS_OK || s == NATS_TIMEOUT)
+        enum fetched fetched = is_ensured ? fetch_one(fetcher) : FETCH_FAILED;
+        fetches = fetched == FETCH_CALL ? 0 : fetches + 1;
+        if (fetched != FETCH_FAILED)
             continue;
         /* The broker is gone, or has been started anew without its queue. */
-        natsSubscription_Destroy(subscription);
-        subscription = NULL;
+        is_ensured = false;
         broker_pause(PAUSE_MS);
     }
-    natsSubscription_Destroy(subscription);
+    natsSubscription_Destroy(fetcher->subscription);
     return NULL;
+}
+
+static int fetcher_start(struct fetcher *fetcher, struct fault *fault)
+{
+    const struct broker *broker = fetcher->calls->broker;
+    char secret[SUBJECT_ID_SIZE];
+    pthread_condattr_t attributes;
+    pthread_mutex_init(&fetcher->mutex, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&fetcher->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (subject_make_id(secret) < 0)
+        return fault_set(fault, EIO, "making a name for this worker: %m");
+    snprintf(fetcher->inbox, sizeof(fetcher->inbox), WIRE_INBOX ".%s", broker->user, secret);
+    natsStatus s = natsConnection_Subscribe(&fetcher->subscription, broker->connection,
+                                            fetcher->inbox, on_fetched, fetcher);
+    if (s != NATS_OK)
+        return broker_fault(fault, s, "listening for calls");
+    int error = pthread_create(&fetcher->thread, NULL, fetch, fetcher);
+    return error == 0 ? 0 : fault_set(fault, error, "starting a thread: %m");
 }
 
 /* A line of the process that started us: a result, a sign of life, or the wish to stop. True: to stop. */
@@ -254,9 +317,9 @@ static int start_fetchers(struct fetcher *fetchers, struct taken_calls *calls, s
         return fault_set(fault, e, "starting a thread: %m");
     for (size_t i = 0; i < options->environment_count; i++) {
         fetchers[i] = (struct fetcher){.calls = calls, .environment = &options->environments[i]};
-        int error = pthread_create(&fetchers[i].thread, NULL, fetch, &fetchers[i]);
-        if (error != 0)
-            return fault_set(fault, error, "starting a thread: %m");
+        int r = fetcher_start(&fetchers[i], fault);
+        if (r < 0)
+            return r;
     }
     return 0;
 }

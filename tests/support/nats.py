@@ -134,6 +134,10 @@ class Client:
         self.subscriptions += 1
         self._send(f"SUB {subject} {group} {self.subscriptions}")
 
+    def publish_with_head(self, subject, head, data=b""):
+        """With any bytes as headers."""
+        self._send(f"HPUB {subject} {len(head)} {len(head) + len(data)}", head + data)
+
     def publish(self, subject, data=b"", reply="", headers=None):
         data = data.encode() if isinstance(data, str) else data
         words = f"{subject} {reply + ' ' if reply else ''}"

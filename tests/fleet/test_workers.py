@@ -143,6 +143,17 @@ def test_a_full_queue_refuses(start, start_worker, client, tmp_path):
     assert sum("outcome" in result for result in batch.results) == 12 - sum("error" in result for result in batch.results) >= 5
 
 
+@pytest.mark.parametrize("changed", [
+    {"no_ack": False}, {"subjects": ["csm.>"]}, {"retention": "limits"}, {"subjects": ["csm.run.default.*.*.*.*", "csm.front.>"]},
+    {"republish": {"src": ">", "dest": "seen.>"}}], ids=str)
+def test_a_worker_takes_no_calls_from_another_stream(start_worker, client, changed):
+    """Such as one that acknowledges calls, on any subject that a front end names, or tells others of them."""
+    settings = {"name": "csm-default", "subjects": ["csm.run.default.*.*.*.*"], "retention": "workqueue", "storage": "memory", "no_ack": True, **changed}
+    assert "error" not in client.api("STREAM.CREATE.csm-default", **settings)
+    worker = start_worker(waits=False)
+    assert worker.wait() == 1 and "has other settings than a queue of calls needs" in worker.said
+
+
 @pytest.mark.thorough
 def test_an_overload_is_refused_at_once_and_slows_nothing_down(start, start_worker, client):
     """Three times as many calls as the places can run; a queue of 20."""

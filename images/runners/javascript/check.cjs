@@ -8,17 +8,15 @@
  */
 const acorn = require("./acorn.js");
 const { Constants, UNKNOWN } = require("./constants.cjs");
-const { Scope, bound, children } = require("./scopes.cjs");
-const { builtinModules, createRequire } = require("node:module");
+const { FIELDS, GLOBAL, NONE, Scope, bound, children, isConstructorOfFunction, isMissing, member, others } = require("./scopes.cjs");
 
 const FACTS_MAX = 4096;
 const LITERALS_MAX = 4096;
-const MISSING_MAX = 10000;
 const LITERAL_MAX = 4096;
 const NAME_MAX = 256; // of a name, whose beginning decides
 const DEPTH_MAX = 8;
 const VALUES_MAX = 16;
-const GLOBAL = new Set(["globalThis", "global", "self"]);
+const PASSES_MAX = 4; // over a program whose names are used before they are bound
 const REQUIRE = "require";
 // Functions that give a module, or run a text.
 const LOADERS = new Set([REQUIRE, "require.call", "process.getBuiltinModule", "process.mainModule.require", "module.require", "require.main.require",
@@ -43,6 +41,9 @@ class Checker extends Constants {
         this.wantsMissing = wantsMissing;
         this.known = new Set(known);
         this.scope = new Scope(null, true);
+        this.early = new Map(); // node of a scope: names that were looked up when nothing was known of them, and the scope
+        this.carried = new Map(); // node of a scope: what its names stand for later
+        this.implicit = new Map(); // names that nothing declares: what is assigned to them
         this.later = [];
         this.depth = 0;
         this.place = null;
@@ -86,6 +87,31 @@ class Checker extends Constants {
         const options = { ecmaVersion: "latest", sourceType, locations: true, allowHashBang: true, allowReturnOutsideFunction: true,
             allowAwaitOutsideFunction: true, allowImportExportEverywhere: true, allowSuperOutsideMethod: true };
         return acorn.parse(text, options);
+    }
+
+    /* Again with what is known at its end, where a name is bound after its use: by a function, in a loop. */
+    whole(tree) {
+        for (let pass = 0, before = -1; pass < PASSES_MAX; pass++) {
+            this.early = new Map();
+            this.scope = this.newScope(null, true, null);
+            this.body(tree.body);
+            let known = 0;
+            for (const [node, names] of this.early) {
+                const carried = this.carried.get(node) ?? new Map();
+                for (const [name, scope] of names) if (scope.values.get(name).length > 0) carried.set(name, [...scope.values.get(name)]);
+                this.carried.set(node, carried);
+            }
+            for (const names of this.carried.values()) known += names.size;
+            for (const values of this.implicit.values()) known += values.length;
+            if (known === 0 || known === before) break;
+            before = known;
+        }
+    }
+
+    newScope(parent, isFunction, node) {
+        const scope = new Scope(parent, isFunction, node);
+        for (const [name, values] of this.carried.get(node) ?? []) scope.values.set(name, values);
+        return scope;
     }
 
     body(nodes) {
@@ -134,7 +160,7 @@ class Checker extends Constants {
     }
 
     function(node) {
-        const scope = new Scope(this.scope, true);
+        const scope = this.newScope(this.scope, true, node);
         if (node.id && node.type === "FunctionExpression") scope.declare(node.id.name);
         for (const parameter of node.params) for (const name of bound(parameter)) scope.declare(name);
         this.inScope(scope, () => { for (const parameter of node.params) this.visitPattern(parameter); });
@@ -153,7 +179,13 @@ class Checker extends Constants {
 
     lookUp(name) {
         const scope = this.scope.of(name);
-        return scope ? scope.values.get(name) : [GLOBAL.has(name) ? "global:globalThis" : `global:${name}`];
+        if (!scope) return [GLOBAL.has(name) ? "global:globalThis" : `global:${name}`, ...(this.implicit.get(name) ?? [])];
+        const values = scope.values.get(name);
+        if (values.length === 0) {
+            if (!this.early.has(scope.node)) this.early.set(scope.node, new Map());
+            this.early.get(scope.node).set(name, scope);
+        }
+        return values;
     }
 
     resolveAnew(node) {
@@ -203,7 +235,7 @@ class Checker extends Constants {
         if (/Statement$|Declaration$/.test(node.type)) this.resolved.clear();
         const handler = HANDLERS[node.type];
         if (handler) handler.call(this, node);
-        else for (const child of children(node)) this.visit(child);
+        for (const child of others(node, handler ? FIELDS[node.type] : NONE)) this.visit(child);
     }
 
     name(node) {
@@ -213,8 +245,18 @@ class Checker extends Constants {
     }
 
     visitPattern(pattern) {
-        if (pattern.type === "AssignmentPattern") this.visit(pattern.right);
-        for (const child of children(pattern)) if (child.type !== "Identifier") this.visitPattern(child);
+        switch (pattern?.type) {
+            case undefined: case "Identifier": break;
+            case "AssignmentPattern": this.visitPattern(pattern.left); this.visit(pattern.right); break;
+            case "RestElement": this.visitPattern(pattern.argument); break;
+            case "ArrayPattern": for (const one of pattern.elements) this.visitPattern(one); break;
+            case "ObjectPattern": for (const one of pattern.properties) this.visitPattern(one); break;
+            case "Property":
+                if (pattern.computed) this.visit(pattern.key);
+                this.visitPattern(pattern.value);
+                break;
+            default: this.visit(pattern);
+        }
     }
 
     /* Binds the names of a pattern to parts of a value. */
@@ -231,20 +273,20 @@ class Checker extends Constants {
                 this.assign(property.value, parts);
             }
         } else if (pattern.type === "ArrayPattern") for (const one of pattern.elements) this.assign(one, []);
-        else if (pattern.type === "MemberExpression") this.visit(pattern);
     }
 
     bind(name, values, constant) {
         const scope = this.scope.of(name);
         this.resolved.clear();
-        if (!scope) return; // of the global object
+        if (!scope) { // of the global object
+            this.implicit.set(name, [...new Set([...(this.implicit.get(name) ?? []), ...values])].slice(0, VALUES_MAX));
+            return;
+        }
         scope.values.set(name, [...new Set([...scope.values.get(name), ...values])].slice(0, VALUES_MAX));
         scope.constants.set(name, !scope.constants.has(name) || scope.constants.get(name) === constant ? constant : UNKNOWN);
     }
 
-    literal(node, value = node.value) {
-        if (this.wantsLiterals && typeof value === "string") this.add("literal", value, node);
-    }
+    literal(node, value = node.value) { if (this.wantsLiterals && typeof value === "string") this.add("literal", value, node); }
 
     folded(node) {
         const value = this.wantsLiterals ? this.fold(node) : undefined;
@@ -340,39 +382,42 @@ const HANDLERS = {
     },
     AssignmentExpression(node) {
         this.visit(node.right);
-        if (node.operator === "=") this.assign(node.left, this.resolve(node.right), this.fold(node.right));
-        else if (node.left.type === "Identifier") {
+        if (node.operator === "=") {
+            this.visitPattern(node.left);
+            this.assign(node.left, this.resolve(node.right), this.fold(node.right));
+        } else if (node.left.type === "Identifier") {
             const constant = node.operator === "+=" ? this.fold({ type: "BinaryExpression", operator: "+", left: node.left, right: node.right }) : UNKNOWN;
             this.scope.of(node.left.name)?.constants.set(node.left.name, constant);
         } else this.visit(node.left);
     },
-    BlockStatement(node) { this.inScope(new Scope(this.scope, false), () => { this.hoist(node.body); for (const one of node.body) this.visit(one); }); },
+    BlockStatement(node) { this.inScope(this.newScope(this.scope, false, node), () => { this.hoist(node.body); for (const one of node.body) this.visit(one); }); },
     ForStatement(node) { HANDLERS.loop.call(this, node, node.init); },
     ForInStatement(node) { HANDLERS.loop.call(this, node, node.left); },
     ForOfStatement(node) { HANDLERS.loop.call(this, node, node.left); },
     loop(node, declaration) {
-        this.inScope(new Scope(this.scope, false), () => {
+        this.inScope(this.newScope(this.scope, false, node), () => {
             if (declaration?.type === "VariableDeclaration") this.declareAll(declaration, declaration.kind === "var" ? this.scope.functionScope() : this.scope);
             for (const child of children(node)) this.visit(child);
         });
     },
     SwitchStatement(node) {
         this.visit(node.discriminant);
-        this.inScope(new Scope(this.scope, false), () => {
+        this.inScope(this.newScope(this.scope, false, node), () => {
             this.hoist(node.cases.flatMap((one) => one.consequent));
             for (const one of node.cases) this.visit(one);
         });
     },
     StaticBlock(node) { HANDLERS.BlockStatement.call(this, node); },
     ClassExpression(node) {
-        this.inScope(new Scope(this.scope, false), () => {
+        this.inScope(this.newScope(this.scope, false, node), () => {
             if (node.id) this.scope.declare(node.id.name);
             for (const child of children(node)) if (child !== node.id) this.visit(child);
         });
     },
     CatchClause(node) {
-        this.inScope(new Scope(this.scope, false), () => {
+        this.inScope(this.newScope(this.scope, false, node), () => {
             for (const name of bound(node.param)) this.scope.declare(name);
+            this.visitPattern(node.param);
             this.visit(node.body);
         });
     },
@@ -393,7 +438,7 @@ const HANDLERS = {
     FunctionExpression(node) { this.function(node); },
     ArrowFunctionExpression(node) {
         if (this.awaited?.node === node) {
-            const scope = new Scope(this.scope, true);
+            const scope = this.newScope(this.scope, true, node.params[0]);
             for (const name of bound(node.params[0])) scope.declare(name);
             this.inScope(scope, () => { this.assign(node.params[0], this.awaited.modules); this.function({ ...node, params: node.params.slice(1) }); });
             return;
@@ -435,38 +480,6 @@ const HANDLERS = {
     BinaryExpression(node) { this.folded(node); },
 };
 
-/* (() => {}).constructor, [].constructor.constructor */
-function isConstructorOfFunction(node) {
-    if (node.type !== "MemberExpression" || node.computed || node.property.name !== "constructor") return false;
-    const object = node.object;
-    return /Function/.test(object.type) || (object.type === "MemberExpression" && !object.computed && object.property.name === "constructor");
-}
-
-function member(base, name) {
-    if (base === "global:globalThis") return GLOBAL.has(name) ? base : `global:${name}`;
-    if (base.startsWith("import:")) return `${base}.${name}`.replace(/\.default$/, "");
-    return name === "default" ? base : `${base}.${name}`;
-}
-
-const MISSING = new Map();
-const builtins = new Set(builtinModules);
-
-/* Whether no such module is there. Nothing is loaded. */
-function isMissing(specifier) {
-    if (/^(node:|[./]|data:|file:)/.test(specifier) || builtins.has(specifier.split("/")[0])) return false;
-    if (MISSING.size > MISSING_MAX) MISSING.clear();
-    if (!MISSING.has(specifier)) {
-        let missing = false;
-        try {
-            createRequire("/work/").resolve(specifier);
-        } catch (error) {
-            missing = error.code === "MODULE_NOT_FOUND";
-        }
-        MISSING.set(specifier, missing);
-    }
-    return MISSING.get(specifier);
-}
-
 /* Facts of a program; a text without import and export is a script. */
 function check(text, wantsLiterals = false, wantsMissing = false, known = []) {
     try {
@@ -477,7 +490,7 @@ function check(text, wantsLiterals = false, wantsMissing = false, known = []) {
         } catch (error) {
             tree = checker.program(text, "script"); // octal numbers, with, delete of a name
         }
-        checker.body(tree.body);
+        checker.whole(tree);
         return { facts: checker.facts, more: checker.more };
     } catch (error) {
         return { unparsed: `${error.name}: ${error.message}`.slice(0, 200) };

@@ -14,14 +14,14 @@ Names are followed through aliases, and strings through what is done to constant
 a program that hides what it does from this is found by the sandbox alone.
 """
 import ast
-import builtins
 import gc
 import json
 import sys
 
 from constants import UNKNOWN, Constants
-from modules import is_missing, member, members
-from scopes import Scope, bound_in, children
+from modules import is_missing, member
+from names import BUILTINS, IMPORTERS, VALUES_MAX, Names
+from scopes import Bound, Scope, bound_in, children
 
 gc.disable()  # trees have no cycles, and are freed at once
 
@@ -30,16 +30,13 @@ sys.setrecursionlimit(10000)  # of trees, which are deep where a sum is long
 FACTS_MAX = LITERALS_MAX = 4096
 LITERAL_MAX = 4096  # characters of one
 NAME_MAX = 256  # characters of a name, whose beginning decides
-VALUES_MAX = 16
 DEPTH_MAX = 8  # of programs in strings
-BUILTINS = frozenset(dir(builtins))
-IMPORTERS = {"__import__", "importlib.import_module", "importlib.__import__", "runpy.run_module", "pkgutil.resolve_name"}
+PASSES_MAX = 4  # over a program whose names are used before they are bound
 EVALUATORS = {"exec", "eval", "compile"}
-NAMESPACES = {"globals", "locals", "vars"}
 HANDLED = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 
-class Checker(Constants):
+class Checker(Names, Constants):
     def __init__(self, wants_literals, wants_missing, known, lines=()):
         super().__init__()
         self.facts = []
@@ -49,8 +46,10 @@ class Checker(Constants):
         self.seen = set()
         self.unbound = set()  # names that nothing in the program binds: of an earlier cell, perhaps
         self.resolved = {}  # expressions of one statement: what they may stand for
+        self.early = {}  # (node of a scope, name): the scope; looked up when nothing was known of it
+        self.carried = {}  # node of a scope: {name: what it stands for later}
         self.wants_literals, self.wants_missing, self.known = wants_literals, wants_missing, known
-        self.scope = None
+        self.scope = self.outermost = None
         self.later = []  # bodies of functions, which are run after what is around them
         self.depth = 0
         self.place = None  # of a program in a string
@@ -88,7 +87,27 @@ class Checker(Constants):
     # Programs and scopes.
 
     def program(self, tree):
-        self.body(tree.body, Scope(None, bound_in(tree.body, None, self.has_walrus)))
+        """Again with what is known at its end, where a name is bound after its use: by a function, in a loop."""
+        for _ in range(PASSES_MAX):
+            self.early, self.unbound, known = {}, set(), self.carried
+            self.outermost = self.scope_at(None, None, bound_in(tree.body, None, self.has_walrus))
+            self.body(tree.body, self.outermost)
+            self.carried = {}
+            for (node, name), scope in self.early.items():
+                if scope.values.get(name):
+                    self.carried.setdefault(node, {})[name] = scope.values[name]
+            if not self.carried:
+                break
+            for node, values in known.items():
+                self.carried[node] = {**values, **self.carried.get(node, {})}
+        self.carried = {}
+
+    def scope_at(self, node, parent, bound, is_class=False):
+        scope = Scope(parent, bound, node, is_class)
+        for name, values in self.carried.get(node, {}).items():
+            scope.values[name] = values
+            scope.bound.add(name)
+        return scope
 
     def body(self, nodes, scope):
         outer, self.scope = self.scope, scope
@@ -108,125 +127,28 @@ class Checker(Constants):
         for part in [*arguments.defaults, *arguments.kw_defaults, *annotations]:
             if part is not None:
                 self.visit(part)
+        for part in [*others(arguments, ARGUMENTS), *(child for argument in every if argument for child in others(argument, ARGUMENT))]:
+            self.visit(part)
         parent = self.scope
         while parent.is_class:
             parent = parent.parent
-        inner = Scope(parent, bound_in(nodes, node.args, self.has_walrus))
+        inner = self.scope_at(node, parent, bound_in(nodes, node.args, self.has_walrus))
         ordinary = [*arguments.posonlyargs, *arguments.args]
         for argument, default in [*zip(ordinary[::-1], arguments.defaults[::-1]), *zip(arguments.kwonlyargs, arguments.kw_defaults)]:
             if default is not None:
                 inner.values[argument.arg] = self.resolve(default)
         self.later.append((nodes, inner, self.place, self.guarded))
 
-    # What an expression may stand for.
-
-    def look_up(self, name):
-        scope = self.scope
-        while scope is not None:
-            if name in scope.bound:
-                return scope.values.get(name, ())
-            scope = scope.parent
-            while scope is not None and scope.is_class:
-                scope = scope.parent
-        if name in BUILTINS:
-            return (name,)
-        if not self.scope.stars:
-            self.unbound.add(name)
-        return tuple(f"{module}.{name}" for module in self.scope.stars) or (name,)
-
-    def scope_of(self, name):
-        scope = self.scope
-        while scope.parent is not None and name not in scope.bound:
-            scope = scope.parent
-        return scope
-
-    def resolve(self, node):
-        if type(node) is ast.Name:
-            return self.look_up(node.id)
-        found = self.resolved.get(node)
-        if found is None:
-            found = self.resolved[node] = self.resolve_anew(node)[:VALUES_MAX]
-        return found
-
-    def resolve_anew(self, node):
-        kind = type(node)
-        if kind is ast.Attribute:
-            return sum([members(base, node.attr, self.unbound) for base in self.resolve(node.value)], ())
-        if kind is ast.Call:
-            return self.resolve_call(node, self.resolve(node.func))
-        if kind is ast.Subscript:
-            return self.resolve_subscript(node)
-        if kind is ast.NamedExpr or kind is ast.Await:
-            return self.resolve(node.value)
-        if kind is ast.IfExp:
-            return self.resolve(node.body) + self.resolve(node.orelse)
-        if kind in (ast.BoolOp, ast.Dict):
-            return sum([self.resolve(value) for value in node.values], ())
-        if kind in (ast.List, ast.Tuple):
-            return sum([self.resolve(value) for value in node.elts], ())
-        return ()
-
-    def resolve_call(self, node, functions):
-        if not node.args:
-            return tuple(f"{name}()" for name in functions if name in NAMESPACES)
-        found = []
-        for function in functions:
-            if function in IMPORTERS:
-                name = self.fold(node.args[0])
-                if isinstance(name, str) and name:
-                    whole = function != "__import__" or len(node.args) > 3 or node.keywords
-                    found.append(name if whole else name.split(".")[0])
-            elif function == "getattr" and len(node.args) > 1:
-                name = self.fold(node.args[1])
-                if isinstance(name, str):
-                    found += [member(base, name) for base in self.resolve(node.args[0])]
-            elif function == "vars":
-                found += [f"{base}.__dict__" for base in self.resolve(node.args[0])]
-            elif function in ("functools.partial", "importlib.reload", "staticmethod", "classmethod"):
-                found += self.resolve(node.args[0])
-            elif function.endswith(".__getattribute__") or function.endswith(".__dict__.get"):
-                name = self.fold(node.args[-1 if function.endswith("__getattribute__") else 0])
-                base = function.rsplit(".__", 1)[0]
-                if isinstance(name, str):
-                    found.append(member(base, name))
-            elif function in ("sys.modules.get", "sys.modules.__getitem__"):
-                name = self.fold(node.args[0])
-                if isinstance(name, str):
-                    found.append(name)
-        if type(node.func) is ast.Call and self.resolve(node.func.func) == ("operator.attrgetter",) and node.func.args:
-            name = self.fold(node.func.args[0])
-            if isinstance(name, str):
-                found += [member(base, name) for base in self.resolve(node.args[0])]
-        return tuple(found)
-
-    def resolve_subscript(self, node):
-        if type(node.value) in (ast.Dict, ast.List, ast.Tuple):
-            return self.resolve(node.value)  # any of them
-        found, key = [], self.fold(node.slice)
-        for base in self.resolve(node.value):
-            if not isinstance(key, str):
-                continue
-            if base == "sys.modules":
-                found.append(key)
-            elif base.endswith(".__dict__"):
-                found.append(member(base.removesuffix(".__dict__"), key))
-            elif base in ("globals()", "locals()", "vars()"):
-                found += self.look_up(key)
-            elif base == "__builtins__":
-                found.append(key)
-        return tuple(found)
-
     # Statements and expressions, in the order of the program.
 
     def visit(self, node):
         if isinstance(node, ast.stmt):
             self.resolved.clear()
-        handler = HANDLERS.get(type(node))
+        handler, fields = HANDLERS.get(type(node), NONE)
         if handler is not None:
             handler(self, node)
-        else:
-            for child in children(node, node._fields):
-                self.visit(child)
+        for child in others(node, fields):
+            self.visit(child)
 
     def visit_import(self, node):
         for alias in node.names:
@@ -258,6 +180,8 @@ class Checker(Constants):
     def visit_assign(self, node):
         value = node.value
         if value is None:
+            if type(node.target) is not ast.Name:
+                self.visit(node.target)
             return
         self.visit(value)
         for target in node.targets if type(node) is ast.Assign else [node.target]:
@@ -326,10 +250,11 @@ class Checker(Constants):
     def visit_class(self, node):
         for child in [*node.decorator_list, *node.bases, *node.keywords]:
             self.visit(child)
-        self.body(node.body, Scope(self.scope, bound_in(node.body, None, self.has_walrus), is_class=True))
+        self.body(node.body, self.scope_at(node, self.scope, bound_in(node.body, None, self.has_walrus), is_class=True))
 
     def visit_comprehension(self, node):
-        scope = Scope(self.scope, set().union(*(bound_in([part.target]) for part in node.generators)))
+        bound = Bound().union(*(bound_in([part.target]) for part in node.generators))
+        scope = self.scope_at(node, self.scope, Bound(bound))
         outer, self.scope = self.scope, scope
         for child in children(node, node._fields):
             self.visit(child)
@@ -441,26 +366,63 @@ class Checker(Constants):
             return  # it fails when it is run
         place, self.place = self.place, self.place or self.place_of(node)
         self.depth += 1
-        self.scope.bound |= bound_in(tree.body)
+        inner = bound_in(tree.body)
+        self.scope.bound.program |= inner.program
+        self.scope.bound |= inner
         for child in tree.body:
             self.visit(child)
         self.depth -= 1
         self.place = place
 
 
+def others(node, fields):
+    """What is in a node besides these fields: what no handler knows is visited as any expression is."""
+    rest = REST.get((type(node), fields))
+    if rest is None:
+        rest = REST[type(node), fields] = tuple(field for field in node._fields if field not in fields)
+    return children(node, rest) if rest else ()
+
+
+REST = {}
+ARGUMENTS = ("posonlyargs", "args", "vararg", "kwonlyargs", "kw_defaults", "kwarg", "defaults")
+ARGUMENT = ("arg", "annotation", "type_comment")
+NONE = (None, ())
+FUNCTION = ("name", "args", "body", "decorator_list", "returns", "type_comment")
+TRY = ("body", "handlers", "orelse", "finalbody")
+FOR = ("target", "iter", "body", "orelse", "type_comment")
+COMPREHENSION = ("elt", "key", "value", "generators")
+# How nodes are visited, and the fields that this looks at; all others are visited besides.
 HANDLERS = {
-    ast.Import: Checker.visit_import, ast.ImportFrom: Checker.visit_import_from, ast.Assign: Checker.visit_assign,
-    ast.AnnAssign: Checker.visit_assign, ast.NamedExpr: Checker.visit_assign, ast.AugAssign: Checker.visit_aug_assign,
-    ast.If: Checker.visit_guard, ast.With: Checker.visit_guard, ast.For: Checker.visit_for, ast.AsyncFor: Checker.visit_for, ast.Try: Checker.visit_try,
-    ast.FunctionDef: Checker.visit_function, ast.AsyncFunctionDef: Checker.visit_function, ast.Lambda: Checker.visit_lambda,
-    ast.ClassDef: Checker.visit_class, ast.ListComp: Checker.visit_comprehension, ast.SetComp: Checker.visit_comprehension,
-    ast.GeneratorExp: Checker.visit_comprehension, ast.DictComp: Checker.visit_comprehension,
-    ast.Expr: Checker.visit_expression_statement, ast.Name: Checker.visit_name, ast.Attribute: Checker.visit_attribute,
-    ast.Subscript: Checker.visit_subscript, ast.Constant: Checker.visit_constant, ast.Call: Checker.visit_call,
-    ast.BinOp: Checker.visit_folded, ast.JoinedStr: Checker.visit_folded,
+    ast.Import: (Checker.visit_import, ("names",)),
+    ast.ImportFrom: (Checker.visit_import_from, ("module", "names", "level")),
+    ast.Assign: (Checker.visit_assign, ("targets", "value", "type_comment")),
+    ast.AnnAssign: (Checker.visit_assign, ("target", "value", "simple")),
+    ast.NamedExpr: (Checker.visit_assign, ("target", "value")),
+    ast.AugAssign: (Checker.visit_aug_assign, ("target", "op", "value")),
+    ast.If: (Checker.visit_guard, ("test", "body", "orelse")),
+    ast.With: (Checker.visit_guard, ("items", "body", "type_comment")),
+    ast.For: (Checker.visit_for, FOR),
+    ast.AsyncFor: (Checker.visit_for, FOR),
+    ast.Try: (Checker.visit_try, TRY),
+    ast.FunctionDef: (Checker.visit_function, FUNCTION),
+    ast.AsyncFunctionDef: (Checker.visit_function, FUNCTION),
+    ast.Lambda: (Checker.visit_lambda, ("args", "body")),
+    ast.ClassDef: (Checker.visit_class, ("name", "bases", "keywords", "body", "decorator_list")),
+    ast.ListComp: (Checker.visit_comprehension, COMPREHENSION),
+    ast.SetComp: (Checker.visit_comprehension, COMPREHENSION),
+    ast.GeneratorExp: (Checker.visit_comprehension, COMPREHENSION),
+    ast.DictComp: (Checker.visit_comprehension, COMPREHENSION),
+    ast.Expr: (Checker.visit_expression_statement, ("value",)),
+    ast.Name: (Checker.visit_name, ("id", "ctx")),
+    ast.Attribute: (Checker.visit_attribute, ("value", "attr", "ctx")),
+    ast.Subscript: (Checker.visit_subscript, ("value", "slice", "ctx")),
+    ast.Constant: (Checker.visit_constant, ("value", "kind")),
+    ast.Call: (Checker.visit_call, ("func", "args", "keywords")),
+    ast.BinOp: (Checker.visit_folded, ("left", "op", "right")),
+    ast.JoinedStr: (Checker.visit_folded, ("values",)),
 }
 if hasattr(ast, "TryStar"):
-    HANDLERS[ast.TryStar] = Checker.visit_try
+    HANDLERS[ast.TryStar] = (Checker.visit_try, TRY)
 
 
 def trees_of(program):

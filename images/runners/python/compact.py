@@ -1,6 +1,6 @@
 """Writes a Python program without comments and docstrings: compact.py INPUT [PART...] OUTPUT
 
-The interpreter of a run compiles it. A PART is put in place of `from PART import ...`.
+The interpreter of a run compiles it. A PART is put in place of the first `from PART import ...`; others go.
 """
 import ast
 import pathlib
@@ -19,8 +19,12 @@ def without_docstrings(tree):
 def body_of(path, parts):
     body = []
     for statement in without_docstrings(ast.parse(pathlib.Path(path).read_text(encoding="utf-8"))).body:
-        part = parts.pop(statement.module, None) if isinstance(statement, ast.ImportFrom) else None
-        body += body_of(part, parts) if part else [statement]
+        is_part = isinstance(statement, ast.ImportFrom) and statement.module in parts
+        if not is_part:
+            body.append(statement)
+        elif parts[statement.module]:
+            part, parts[statement.module] = parts[statement.module], None
+            body += body_of(part, parts)
     return body
 
 

@@ -3,8 +3,9 @@ import ast
 
 
 class Scope:
-    def __init__(self, parent, bound, is_class=False):
+    def __init__(self, parent, bound, node=None, is_class=False):
         self.parent = parent
+        self.node = node  # whose scope it is; None: the program's
         self.is_class = is_class
         self.bound = bound  # names that belong to this scope
         self.values = {}  # name: what it may stand for
@@ -34,9 +35,14 @@ def children(node, fields):
     return found
 
 
+class Bound(set):
+    """Names that a scope binds; `program`: those that it says are the program's."""
+    program = frozenset()
+
+
 def bound_in(nodes, arguments=None, has_walrus=True):
     """Names that a scope binds, but for those that it leaves to others."""
-    bound, elsewhere = set(), set()
+    bound, elsewhere = Bound(), set()
     if arguments is not None:
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         bound.update(argument.arg for argument in every if argument)
@@ -58,7 +64,10 @@ def bound_in(nodes, arguments=None, has_walrus=True):
             continue
         if kind in (ast.Global, ast.Nonlocal):
             elsewhere.update(node.names)
+            if kind is ast.Global:
+                bound.program |= set(node.names)
         elif kind in (ast.ExceptHandler, ast.MatchAs, ast.MatchStar) and node.name:
             bound.add(node.name)
         waiting += children(node, node._fields if has_walrus else BINDING_FIELDS.get(kind, node._fields))
-    return bound - elsewhere
+    bound -= elsewhere
+    return bound

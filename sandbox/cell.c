@@ -8,8 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static size_t bytes_of(const struct cell *cell)
+{
+    return cell->parcel.length + cell->stdin_length;
+}
+
 void cell_free(struct cell *cell)
 {
+    if (cell->sum != NULL)
+        *cell->sum -= bytes_of(cell);
     parcel_release(&cell->parcel);
     free(cell->stdin_bytes);
     free(cell);
@@ -54,8 +61,10 @@ int cell_new(const struct cell_spec *spec, const char *code_name, struct cell **
     return 0;
 }
 
-void cell_append(struct cell **queue, struct cell *cell)
+void cell_append(struct cell **queue, struct cell *cell, size_t *sum)
 {
+    cell->sum = sum;
+    *sum += bytes_of(cell);
     while (*queue != NULL)
         queue = &(*queue)->next;
     *queue = cell;
@@ -70,17 +79,25 @@ struct run_observer cell_take(struct cell **queue)
     return observer;
 }
 
-bool cell_fits(const struct cell *queue, const struct cell *cell, struct fault *fault)
+bool cell_fits(const struct cell *queue, const struct cell *cell, size_t sum, struct fault *fault)
 {
     size_t count = 0;
-    size_t bytes = cell->parcel.length + cell->stdin_length;
+    size_t bytes = bytes_of(cell);
+    bool fits_all = sum + bytes <= CELLS_ALL_BYTES_MAX;
     for (; queue != NULL; queue = queue->next, count++)
-        bytes += queue->parcel.length + queue->stdin_length;
-    if (count < CELLS_QUEUED_MAX && bytes <= CELLS_QUEUED_BYTES_MAX)
+        bytes += bytes_of(queue);
+    if (count < CELLS_QUEUED_MAX && bytes <= CELLS_QUEUED_BYTES_MAX && fits_all)
         return true;
     fault_identify(fault, "queue_full");
-    fault_set(fault, EAGAIN,
-              "%zu calls of this session are waiting already; try again when some have ended",
-              count);
+    if (!fits_all)
+        fault_set(
+            fault, EAGAIN,
+            "the calls of all sessions have more than %llu MiB of programs and files; try again "
+            "when some have ended",
+            (unsigned long long)(CELLS_ALL_BYTES_MAX / MEBIBYTE));
+    else
+        fault_set(fault, EAGAIN,
+                  "%zu calls of this session are waiting already; try again when some have ended",
+                  count);
     return false;
 }

@@ -18,6 +18,8 @@ struct cell {
     int64_t wall_ms;
     struct run_observer observer; /* empty: cancelled */
     int64_t submitted_at;         /* clock_now() */
+    size_t
+        *sum; /* borrowed: bytes of all cells in queues, this one's included; NULL: it is in none */
 };
 
 /* `code_name`: of the program. 0; -EINVAL, -E2BIG, -ENOMEM, with a fault. */
@@ -25,12 +27,15 @@ int cell_new(const struct cell_spec *spec, const char *code_name, struct cell **
              struct fault *fault);
 void cell_free(struct cell *cell);
 
-/* To the end of a queue, which owns it then. */
-void cell_append(struct cell **queue, struct cell *cell);
+/* To the end of a queue, which owns it then. *sum: of all queues; borrowed until it is freed. */
+void cell_append(struct cell **queue, struct cell *cell, size_t *sum);
 /* Frees the first cell of a queue that has one, and returns its observer. */
 struct run_observer cell_take(struct cell **queue);
 
-/* Whether there is room for it behind the cells of a session; if not, with a fault for -EAGAIN. */
-bool cell_fits(const struct cell *queue, const struct cell *cell, struct fault *fault);
+/*
+ * Whether there is room for it behind the cells of a session, with so many bytes in all queues; if not, with a
+ * fault for -EAGAIN.
+ */
+bool cell_fits(const struct cell *queue, const struct cell *cell, size_t sum, struct fault *fault);
 
 #endif

@@ -33,6 +33,7 @@ struct sandbox_host {
     struct network *network; /* owned; NULL: sandboxes have none */
     struct upper_store uppers; /* closed: the tmpfs of each jail holds its upper layers */
     struct run_root_store roots; /* for jails without mounts */
+    size_t cell_bytes; /* of all cells that sessions have */
 };
 
 /*

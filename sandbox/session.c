@@ -454,13 +454,13 @@ int session_submit(struct session *session, const struct cell_spec *spec,
     int r = cell_new(spec, plan_jail(session->run->template.plan)->code_name, &cell, fault);
     if (r < 0)
         return r;
-    if (!cell_fits(session->cells, cell, fault)) {
+    if (!cell_fits(session->cells, cell, session->host->cell_bytes, fault)) {
         cell_free(cell);
         return -EAGAIN;
     }
     cell->session = session;
     cell->observer = *observer;
-    cell_append(&session->cells, cell);
+    cell_append(&session->cells, cell, &session->host->cell_bytes);
     if (session->stage == SESSION_NEW || session->stage == SESSION_IDLE)
         want_place(session);
     *ret_cell = cell;

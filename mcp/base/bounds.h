@@ -150,13 +150,14 @@
 #define SESSION_HANDLE_LETTERS 6
 
 /*
- * HTTP: connections (the descriptors may allow fewer), the head of a request, the bodies of all requests, the
- * time of a connection to send a whole request or to take an answer, what a client has not read of a
+ * HTTP: connections (the descriptors may allow fewer), the head of a request, all requests until they are answered,
+ * all answers until they are taken, the time of a connection for each, what a client has not read of a
  * stream, and of that in one turn.
  */
 #define HTTP_CONNECTIONS_MAX 4096
 #define HTTP_HEAD_MAX (32 * KIBIBYTE)
-#define HTTP_BODIES_MAX (256 * MEBIBYTE)
+#define HTTP_REQUESTS_MAX (256 * MEBIBYTE)
+#define HTTP_ANSWERS_MAX (128 * MEBIBYTE)
 #define HTTP_STEP_MAX_MS 30000
 #define HTTP_STREAM_MAX (2 * LINE_OUT_MAX)
 #define HTTP_STREAM_BLOCK (32 * KIBIBYTE)

@@ -51,7 +51,7 @@ void http_connection_time(struct http_connection *connection)
 }
 
 /* libmicrohttpd sees the end of the connection, and closes it. */
-static void shut(struct http_connection *connection)
+void http_connection_shut(struct http_connection *connection)
 {
     http_connection_untime(connection);
     shutdown(connection->fd, SHUT_RDWR);
@@ -62,7 +62,7 @@ void http_connections_sweep(struct loop_timer *timer)
     struct http_connections *all = container_of(timer, struct http_connections, sweep);
     int64_t now = clock_now();
     while (all->first != NULL && all->first->deadline <= now)
-        shut(all->first);
+        http_connection_shut(all->first);
     arm_sweep(all);
 }
 
@@ -105,7 +105,7 @@ static void begin(struct http_connections *all, struct MHD_Connection *handle, v
     loop_watch(all->loop, &connection->end, connection->fd, EPOLLRDHUP);
     http_connection_time(connection);
     if (all->count > all->maximum)
-        shut(all->first);
+        http_connection_shut(all->first);
 }
 
 void http_connection_changed(void *data, struct MHD_Connection *handle, void **context,

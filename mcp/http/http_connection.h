@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct http_connection;
+struct http_exchange;
 
 /* Those that have a time, the earliest first. */
 struct http_connections {
@@ -37,6 +38,7 @@ struct http_connection {
     /* Called once when it leaves, while it is set. */
     void (*left)(struct http_connection *connection);
     void *waiting; /* for left() */
+    struct http_exchange *answered; /* borrowed: its client has yet to take the answer; or NULL */
 };
 
 /* That of a request; NULL only if there was no memory. */
@@ -49,6 +51,9 @@ void http_connection_changed(void *data, struct MHD_Connection *connection, void
 /* HTTP_STEP_MAX_MS from now on, in place of an earlier time. */
 void http_connection_time(struct http_connection *connection);
 void http_connection_untime(struct http_connection *connection);
+
+/* Its time is over. */
+void http_connection_shut(struct http_connection *connection);
 
 /* For the member `sweep`. */
 void http_connections_sweep(struct loop_timer *timer);

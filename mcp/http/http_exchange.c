@@ -37,8 +37,62 @@ const char *http_exchange_field(struct http_exchange *exchange, const char *name
     return field->text;
 }
 
+static void count(size_t *sum, size_t *part, size_t bytes)
+{
+    *sum += bytes - *part;
+    *part = bytes;
+}
+
+void http_exchange_hold(struct http_exchange *exchange, size_t bytes)
+{
+    count(&exchange->memory->requests, &exchange->held_counted, bytes);
+}
+
+bool http_exchange_count_body(struct http_exchange *exchange, size_t length)
+{
+    if (length > HTTP_REQUESTS_MAX || exchange->memory->requests > HTTP_REQUESTS_MAX - length)
+        return false;
+    count(&exchange->memory->requests, &exchange->body_counted, exchange->body_counted + length);
+    return true;
+}
+
+void http_exchange_forget_body(struct http_exchange *exchange)
+{
+    buffer_release(&exchange->body);
+    count(&exchange->memory->requests, &exchange->body_counted, 0);
+}
+
+/*
+ * The answer has so many bytes now. If there are too many of all, clients that have taken longest lose theirs, as
+ * they would a little later.
+ */
+static void count_answer(struct http_exchange *exchange, size_t bytes)
+{
+    struct http_memory *memory = exchange->memory;
+    struct http_connection *own = http_connection_of(exchange->connection);
+    count(&memory->answers, &exchange->answer_counted, bytes);
+    if (own == NULL || memory->answers <= HTTP_ANSWERS_MAX)
+        return;
+    struct http_connection *next = own->all->first;
+    while (next != NULL && memory->answers > HTTP_ANSWERS_MAX) {
+        struct http_connection *connection = next;
+        struct http_exchange *other = connection->answered;
+        next = connection->next;
+        if (other == NULL || other == exchange)
+            continue;
+        count(&memory->answers, &other->answer_counted, 0);
+        http_connection_shut(connection);
+    }
+}
+
 void http_exchange_free(struct http_exchange *exchange)
 {
+    struct http_connection *connection = http_connection_of(exchange->connection);
+    if (connection != NULL)
+        connection->answered = NULL;
+    http_exchange_forget_body(exchange);
+    http_exchange_hold(exchange, 0);
+    count(&exchange->memory->answers, &exchange->answer_counted, 0);
     buffer_release(&exchange->answer);
     while (exchange->fields != NULL) {
         struct http_field *field = exchange->fields;
@@ -64,8 +118,10 @@ static void begin_last_step(struct http_exchange *exchange)
     struct http_connection *connection = http_connection_of(exchange->connection);
     if (connection != NULL) {
         connection->left = NULL;
+        connection->answered = exchange;
         http_connection_time(connection);
     }
+    count_answer(exchange, exchange->answer.length);
     go_on(exchange);
 }
 
@@ -131,6 +187,7 @@ void http_exchange_send(struct http_exchange *exchange, const char *data, size_t
     buffer_append_text(answer, EVENT_BEGIN);
     buffer_append(answer, data, length);
     buffer_append_text(answer, EVENT_END);
+    count_answer(exchange, answer->length);
     go_on(exchange);
 }
 
@@ -165,15 +222,16 @@ static ssize_t take_events(void *data, uint64_t position, char *space, size_t si
         MHD_suspend_connection(exchange->connection);
         return 0;
     }
-    size_t count = left < size ? left : size;
-    memcpy(space, answer->data + exchange->taken, count);
-    exchange->taken += count;
-    if (count == left) {
+    size_t length = left < size ? left : size;
+    memcpy(space, answer->data + exchange->taken, length);
+    exchange->taken += length;
+    if (length == left) {
         exchange->taken = answer->length = 0;
         if (answer->capacity > LARGE_BLOCK)
             buffer_release(answer);
+        count_answer(exchange, 0);
     }
-    return (ssize_t)count;
+    return (ssize_t)length;
 }
 
 static struct MHD_Response *make_response(struct http_exchange *exchange)

@@ -36,9 +36,16 @@ enum http_state {
 
 struct http_field;
 
+/* Memory of all exchanges. */
+struct http_memory {
+    size_t requests; /* bodies, and what endpoints hold of them: HTTP_REQUESTS_MAX */
+    size_t answers; /* that clients have not taken: HTTP_ANSWERS_MAX */
+};
+
 struct http_exchange {
     struct loop *loop; /* borrowed */
     struct loop_timer *turn; /* borrowed: libmicrohttpd goes on when it fires */
+    struct http_memory *memory; /* borrowed */
     struct MHD_Connection *connection; /* borrowed */
     const struct http_endpoint *endpoint; /* borrowed; NULL: the request was refused */
     struct http_exchange *previous, *next; /* of all requests */
@@ -46,7 +53,7 @@ struct http_exchange {
     bool is_delete; /* the method; otherwise POST */
     struct http_field *fields; /* owned: those that are not as they came */
     struct buffer body;
-    size_t body_reserved; /* bytes that count in the sum of all bodies */
+    size_t body_counted, held_counted, answer_counted; /* bytes of it in the sums of `memory` */
     bool is_too_large, is_server_full;
     enum http_state state;
     bool is_suspended;
@@ -74,6 +81,12 @@ void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const
 /* Adds a field to the response, before it. `name` is static text. */
 void http_exchange_set_field(struct http_exchange *exchange, const char *name, const char *value);
 
+/*
+ * The endpoint holds so many bytes for the request, until it says otherwise or the exchange ends: they count as its
+ * body did.
+ */
+void http_exchange_hold(struct http_exchange *exchange, size_t bytes);
+
 /* Sends an event, and begins the stream with the first. Not after http_exchange_answer(). */
 void http_exchange_send(struct http_exchange *exchange, const char *data, size_t length);
 
@@ -88,6 +101,10 @@ size_t http_exchange_unsent(const struct http_exchange *exchange);
  * connection may go on.
  */
 bool http_exchange_respond(struct http_exchange *exchange);
+
+/* Makes room for a part of the body. Whether there is any. */
+bool http_exchange_count_body(struct http_exchange *exchange, size_t length);
+void http_exchange_forget_body(struct http_exchange *exchange);
 
 /* There is nobody to answer: tells the endpoint. */
 void http_exchange_abandon(struct http_exchange *exchange);

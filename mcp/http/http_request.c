@@ -179,6 +179,7 @@ static enum MHD_Result begin_request(struct http_requests *requests,
     *exchange = (struct http_exchange){
         .loop = requests->loop,
         .turn = &requests->turn,
+        .memory = &requests->memory,
         .connection = connection,
         .body = BUFFER(LINE_IN_MAX),
     };
@@ -189,32 +190,20 @@ static enum MHD_Result begin_request(struct http_requests *requests,
     return exchange->endpoint != NULL || http_exchange_respond(exchange) ? MHD_YES : MHD_NO;
 }
 
-static void forget_body(struct http_requests *requests, struct http_exchange *exchange)
-{
-    buffer_release(&exchange->body);
-    requests->body_bytes -= exchange->body_reserved;
-    exchange->body_reserved = 0;
-}
-
 /* What does not fit is read and forgotten, so that the client hears of it. */
-static void take_body(struct http_requests *requests, struct http_exchange *exchange,
-                      const char *bytes, size_t length)
+static void take_body(struct http_exchange *exchange, const char *bytes, size_t length)
 {
     if (exchange->is_too_large || exchange->is_server_full)
         return;
     exchange->is_too_large = exchange->body.length + length > LINE_IN_MAX;
     exchange->is_server_full =
-        !exchange->is_too_large && (requests->body_bytes + length > HTTP_BODIES_MAX ||
+        !exchange->is_too_large && (!http_exchange_count_body(exchange, length) ||
                                     buffer_append(&exchange->body, bytes, length) < 0);
-    if (exchange->is_too_large || exchange->is_server_full) {
-        forget_body(requests, exchange);
-        return;
-    }
-    requests->body_bytes += length;
-    exchange->body_reserved += length;
+    if (exchange->is_too_large || exchange->is_server_full)
+        http_exchange_forget_body(exchange);
 }
 
-static void begin_answer(struct http_requests *requests, struct http_exchange *exchange)
+static void begin_answer(struct http_exchange *exchange)
 {
     struct http_connection *connection = http_connection_of(exchange->connection);
     exchange->state = HTTP_WAITING;
@@ -233,7 +222,7 @@ static void begin_answer(struct http_requests *requests, struct http_exchange *e
         exchange->has_begun = true;
         exchange->endpoint->begin(exchange, exchange->endpoint->owner);
     }
-    forget_body(requests, exchange);
+    http_exchange_forget_body(exchange);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): libmicrohttpd says which arguments there are */
@@ -247,12 +236,12 @@ enum MHD_Result http_request_read(void *data, struct MHD_Connection *connection,
     if (exchange == NULL)
         return begin_request(requests, connection, url, method, context);
     if (*upload_size > 0) {
-        take_body(requests, exchange, upload, *upload_size);
+        take_body(exchange, upload, *upload_size);
         *upload_size = 0;
         return MHD_YES;
     }
     if (exchange->state == HTTP_READING)
-        begin_answer(requests, exchange);
+        begin_answer(exchange);
     return http_exchange_respond(exchange) ? MHD_YES : MHD_NO;
 }
 
@@ -272,7 +261,6 @@ void http_request_completed(void *data, struct MHD_Connection *handle, void **co
         exchange->next;
     if (exchange->next != NULL)
         exchange->next->previous = exchange->previous;
-    forget_body(requests, exchange);
     http_exchange_free(exchange);
     if (connection != NULL)
         http_connection_time(connection); /* for the next request */

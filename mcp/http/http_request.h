@@ -19,7 +19,7 @@ struct http_requests {
     size_t endpoint_count;
     struct loop_timer turn;          /* libmicrohttpd wants to go on then */
     struct http_exchange *exchanges; /* owned by libmicrohttpd's requests */
-    size_t body_bytes;               /* of all of them */
+    struct http_memory memory;       /* of all of them */
     bool is_stopping;                /* no more requests are taken */
 };
 

@@ -20,9 +20,11 @@
 struct run_post {
     struct http_exchange *exchange;
     struct context *context;
-    struct run_request request;
+    const struct language *language;
     struct check check; /* before the run, if --policy asks for it */
+    struct buffer kept; /* meanwhile: what is read of the request */
     bool is_checking;
+    struct json *wanted; /* owned: an array of names of files; NULL: none is wanted */
     struct launched launched; /* while it goes on */
     int64_t began;   /* clock_now() */
 };
@@ -68,18 +70,40 @@ static void run_done(void *data, int status, struct run_result *result, const st
         return;
     }
     struct buffer text = BUFFER(RUN_ANSWER_MAX(result->limits.output_kept));
-    metrics_file_count_run(&post->context->metrics, post->request.snippet.language, result);
+    metrics_file_count_run(&post->context->metrics, post->language, result);
     log_call(
         &(struct log_call){TOOL, outcome_name(result->outcome), result, clock_now() - post->began});
     tell_appeared(result);
-    answer(post, run_answer_write(result, post->request.wanted, &text), &text);
+    const struct json_value *wanted = post->wanted != NULL ? json_root(post->wanted) : NULL;
+    answer(post, run_answer_write(result, wanted, &text), &text);
 }
 
-static int start_program(struct run_post *post, struct fault *fault)
+/* Of the request, only the names of wanted files are kept until the run has ended. */
+static int start_program(struct run_post *post, const struct run_request *request,
+                         struct fault *fault)
 {
     const struct run_observer observer = {.done = run_done, .data = post};
-    return launcher_start(&post->context->launcher, &post->request.snippet, &observer,
-                          &post->launched, fault);
+    size_t bytes = 0;
+    int r = run_request_copy_wanted(request, &post->wanted, &bytes);
+    if (r < 0)
+        return fault_set(fault, -r, "keeping the names of files: %m");
+    http_exchange_hold(post->exchange, bytes);
+    return launcher_start(&post->context->launcher, &request->snippet, &observer, &post->launched,
+                          fault);
+}
+
+/* With what was kept of it. To be released in either case. */
+static int read_kept(const struct run_post *post, struct run_request *request, struct fault *fault)
+{
+    return run_request_read(request, post->context->settings, &post->kept, fault);
+}
+
+static int start_checked(struct run_post *post, struct fault *fault)
+{
+    OWNED(run_request_release) struct run_request request;
+    int r = read_kept(post, &request, fault);
+    buffer_release(&post->kept);
+    return r < 0 ? r : start_program(post, &request, fault);
 }
 
 static void refuse_by_rules(struct run_post *post)
@@ -105,17 +129,30 @@ static void check_done(struct check *check)
     else if (findings_severity(&check->findings) == SEVERITY_REFUSE)
         refuse_by_rules(post);
     else
-        r = start_program(post, &fault);
+        r = start_checked(post, &fault);
     if (r < 0)
         answer_not_run(post, &fault, NOT_RUN_REFUSED);
 }
 
 static int start_check(struct run_post *post, struct fault *fault)
 {
+    OWNED(run_request_release) struct run_request request;
+    int r = read_kept(post, &request, fault);
     post->check.done = check_done;
-    int r = check_begin(&post->check, &post->context->checker, &post->request.snippet, fault);
+    post->check.held = post->kept.length;
+    if (r == 0)
+        r = check_begin(&post->check, &post->context->checker, &request.snippet, fault);
     post->is_checking = r == 0;
     return r;
+}
+
+static int keep_and_check(struct run_post *post, const struct run_request *request,
+                          struct fault *fault)
+{
+    post->kept = BUFFER(2 * LINE_IN_MAX);
+    int r = run_request_write(request, &post->kept);
+    http_exchange_hold(post->exchange, post->kept.length);
+    return r < 0 ? fault_set(fault, -r, "keeping a request: %m") : start_check(post, fault);
 }
 
 void run_endpoint_begin(struct http_exchange *exchange, void *owner)
@@ -129,16 +166,18 @@ void run_endpoint_begin(struct http_exchange *exchange, void *owner)
     }
     *post = (struct run_post){.exchange = exchange, .context = context, .began = clock_now()};
     exchange->data = post;
-    int r = run_request_read(&post->request, context->settings, &exchange->body, &fault);
-    if (r < 0 && post->request.json == NULL) {
+    OWNED(run_request_release) struct run_request request;
+    int r = run_request_read(&request, context->settings, &exchange->body, &fault);
+    post->language = request.snippet.language;
+    if (r < 0 && request.json == NULL) {
         note_not_run(post, NOT_RUN_REFUSED);
         http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "%s", fault.text);
         return;
     }
     if (r == 0)
-        r = checker_is_for(&context->checker, post->request.snippet.language)
-                ? start_check(post, &fault)
-                : start_program(post, &fault);
+        r = checker_is_for(&context->checker, post->language)
+                ? keep_and_check(post, &request, &fault)
+                : start_program(post, &request, &fault);
     if (r < 0)
         answer_not_run(post, &fault, NOT_RUN_REFUSED);
 }
@@ -159,6 +198,7 @@ void run_endpoint_end(struct http_exchange *exchange, void *owner)
     findings_release(&post->check.findings);
     if (was_cancelled)
         note_not_run(post, NOT_RUN_CANCELLED);
-    run_request_release(&post->request);
+    buffer_release(&post->kept);
+    json_release(&post->wanted);
     free(post);
 }

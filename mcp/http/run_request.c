@@ -199,6 +199,45 @@ int run_request_read(struct run_request *request, const struct settings *setting
     return r == 0 ? read_wanted(request, object, fault) : r;
 }
 
+int run_request_write(const struct run_request *request, struct buffer *body)
+{
+    static const char *const members[] = {
+        "language", "code", "stdin", "run_timeout", "files", "memory_limit_MB", "fetch_files"};
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(body, &writer);
+    if (r < 0)
+        return r;
+    json_begin_object(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(members); i++) {
+        const struct json_value *value = member_of(json_root(request->json), members[i]);
+        if (value == NULL)
+            continue;
+        json_key(writer, members[i]);
+        json_copy(writer, value);
+    }
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
+int run_request_copy_wanted(const struct run_request *request, struct json **ret_json,
+                            size_t *ret_bytes)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(LINE_IN_MAX);
+    struct json_writer *writer = NULL;
+    struct fault fault;
+    *ret_json = NULL;
+    *ret_bytes = 0;
+    if (request->wanted == NULL)
+        return 0;
+    int r = json_writer_open(&text, &writer);
+    if (r < 0)
+        return r;
+    json_copy(writer, request->wanted);
+    r = json_writer_close(writer);
+    *ret_bytes = text.length + request->wanted->count * sizeof(struct json_value);
+    return r < 0 ? r : json_parse(text.data, text.length, ret_json, &fault);
+}
+
 void run_request_release(struct run_request *request)
 {
     for (size_t i = 0; i < request->file_count; i++)

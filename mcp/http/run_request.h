@@ -27,4 +27,14 @@ int run_request_read(struct run_request *request, const struct settings *setting
                      const struct buffer *body, struct fault *fault);
 void run_request_release(struct run_request *request);
 
+/*
+ * Appends a body with all that is read of this one and nothing else, so that this one need not be kept. 0 or a
+ * negative errno.
+ */
+int run_request_write(const struct run_request *request, struct buffer *body);
+
+/* A copy of `wanted`, which may be NULL. 0 or a negative errno. *ret_bytes: what it takes. */
+int run_request_copy_wanted(const struct run_request *request, struct json **ret_json,
+                            size_t *ret_bytes);
+
 #endif

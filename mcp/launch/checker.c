@@ -118,6 +118,12 @@ static void end_retired(struct checker *checker)
     }
 }
 
+static void discount(struct checker *checker, struct check *check)
+{
+    checker->bytes -= check->bytes;
+    check->bytes = 0;
+}
+
 /* Takes it out of those that wait. */
 static void unlink_check(struct checker *checker, struct check *check)
 {
@@ -127,7 +133,6 @@ static void unlink_check(struct checker *checker, struct check *check)
     *link = check->next;
     check->is_waiting = false;
     checker->waiting_count--;
-    checker->waiting_bytes -= check->bytes;
 }
 
 static bool has_place(const struct checker *checker, enum language_id language)
@@ -146,26 +151,30 @@ static void reap(struct loop_timer *timer)
         if (check == NULL || !has_place(checker, check->language))
             return;
         unlink_check(checker, check);
+        discount(checker, check);
         check->is_lost = true;
         check->done(check);
     }
+}
+
+static int refuse_more(const struct checker *checker, struct fault *fault)
+{
+    return fault_set(fault, EAGAIN, "%zu programs wait to be checked already: try again later",
+                     checker->waiting_count);
 }
 
 /* Behind the others, until a place is free. */
 static int wait_for_place(struct checker *checker, struct check *check, struct fault *fault)
 {
     struct check **link = &checker->waiting;
-    if (checker->waiting_count == CHECKS_WAITING_MAX ||
-        checker->waiting_bytes + check->bytes > CHECKS_WAITING_BYTES_MAX)
-        return fault_set(fault, EAGAIN, "%zu programs wait to be checked already: try again later",
-                         checker->waiting_count);
+    if (checker->waiting_count == CHECKS_WAITING_MAX)
+        return refuse_more(checker, fault);
     while (*link != NULL)
         link = &(*link)->next;
     *link = check;
     check->next = NULL;
     check->is_waiting = true;
     checker->waiting_count++;
-    checker->waiting_bytes += check->bytes;
     return 0;
 }
 
@@ -346,6 +355,7 @@ static void cell_done(void *data, int status, struct run_result *result, const s
     (void)fault;
     struct check *check = data;
     check->cell = NULL;
+    discount(check->checker, check);
     check->duration_ns = clock_now() - check->began;
     /* Each of those before it may end a sandbox, but one that does not even start is no good for anybody. */
     bool has_started = check->session->has_started;
@@ -368,8 +378,9 @@ static size_t bytes_of(const struct snippet *snippet)
     return bytes + snippet->stdin_source.length;
 }
 
-int check_begin(struct check *check, struct checker *checker, const struct snippet *snippet,
-                struct fault *fault)
+/* Gives it to the sandbox, or has it wait. */
+static int place(struct check *check, struct checker *checker, const struct snippet *snippet,
+                 struct fault *fault)
 {
     OWNED(buffer_release) struct buffer call = BUFFER(CALL_MAX);
     enum language_id language = language_id(snippet->language);
@@ -379,7 +390,6 @@ int check_begin(struct check *check, struct checker *checker, const struct snipp
         check->losses = 0;
     check->checker = checker;
     check->language = language;
-    check->bytes = bytes_of(snippet);
     check->began = clock_now();
     check->has_failed = check->is_lost = false;
     findings_release(&check->findings);
@@ -411,6 +421,21 @@ int check_begin(struct check *check, struct checker *checker, const struct snipp
     return 0;
 }
 
+int check_begin(struct check *check, struct checker *checker, const struct snippet *snippet,
+                struct fault *fault)
+{
+    size_t bytes = bytes_of(snippet) > check->held ? bytes_of(snippet) : check->held;
+    check->checker = checker;
+    if (checker->bytes > 0 && checker->bytes + bytes > CHECKS_BYTES_MAX)
+        return refuse_more(checker, fault);
+    check->bytes = bytes;
+    checker->bytes += bytes;
+    int r = place(check, checker, snippet, fault);
+    if (r < 0)
+        discount(checker, check);
+    return r;
+}
+
 void check_drop(struct check *check)
 {
     if (check->cell != NULL && check->checker->launcher.engine != NULL) {
@@ -419,5 +444,7 @@ void check_drop(struct check *check)
     }
     if (check->is_waiting)
         unlink_check(check->checker, check);
+    if (check->checker != NULL)
+        discount(check->checker, check);
     check->cell = NULL;
 }

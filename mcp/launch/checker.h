@@ -15,7 +15,7 @@
 #define CHECKS_MAX 1000   /* in one sandbox; then the next takes over */
 #define CHECKS_QUEUED_MAX 16 /* in one sandbox at once; further ones wait before it */
 #define CHECKS_WAITING_MAX 256
-#define CHECKS_WAITING_BYTES_MAX (64 << 20) /* of code and files */
+#define CHECKS_BYTES_MAX (64 << 20) /* of all programs that wait or are being checked */
 
 struct checker_session;
 
@@ -26,7 +26,8 @@ struct checker {
     struct checker_session *current[LANGUAGE_COUNT]; /* owned; NULL: the next check starts one */
     struct checker_session *retired; /* owned: a list; they end when their checks have */
     struct check *waiting; /* borrowed: the first; in their order */
-    size_t waiting_count, waiting_bytes;
+    size_t waiting_count;
+    size_t bytes; /* of all checks that are not done */
     struct loop_timer reap;
 };
 
@@ -34,6 +35,7 @@ struct checker {
 struct check {
     /* Called once from the loop, unless the check is dropped. The findings are complete. */
     void (*done)(struct check *check);
+    size_t held; /* bytes that the owner keeps meanwhile; its to set before each begin */
     struct findings findings; /* to be released by the owner */
     int64_t duration_ns;
     bool has_failed; /* the checker did; findings.unchecked says how */
@@ -45,7 +47,7 @@ struct check {
     struct check *next; /* of those that wait for a place among the cells */
     bool is_waiting;
     unsigned losses; /* how often its sandbox ended before its turn */
-    size_t bytes; /* of the snippet */
+    size_t bytes; /* of it in the sum of all; 0: it is not under way */
     struct cell *cell; /* NULL: it does not go on */
     int64_t began;
 };

@@ -362,6 +362,7 @@ static int start_check(struct code_call *call, struct fault *fault)
     OWNED(code_arguments_release) struct code_arguments arguments;
     int r = read_kept(call, &json, &arguments, fault);
     call->check.done = check_done;
+    call->check.held = call->kept.length;
     if (r == 0)
         r = check_begin(&call->check, &call->context->checker, &arguments.snippet, fault);
     call->is_checking = r == 0;

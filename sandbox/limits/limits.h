@@ -112,6 +112,7 @@
 /* The cells of one session, the present one included. */
 #define CELLS_QUEUED_MAX 64
 #define CELLS_QUEUED_BYTES_MAX (32 * MEBIBYTE)
+#define CELLS_ALL_BYTES_MAX (64 * MEBIBYTE) /* of all sessions */
 
 /* /proc/self/mountinfo, the largest file of /proc that is read as a whole. */
 #define PROC_FILE_MAX (4 * MEBIBYTE)

@@ -256,7 +256,7 @@ static void add_fields(const struct http_exchange *exchange, struct MHD_Response
     if (exchange->header_name != NULL)
         MHD_add_response_header(response, exchange->header_name, exchange->header_value);
     /* What follows on the connection may be the rest of a request that was not read. */
-    if (exchange->endpoint == NULL)
+    if (exchange->endpoint == NULL || exchange->is_last_one)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 

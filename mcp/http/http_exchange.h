@@ -18,7 +18,7 @@ struct http_exchange;
 
 struct http_endpoint {
     const char *path;    /* "/mcp" */
-    const char *methods; /* "POST, DELETE"; all but DELETE have a body of JSON */
+    const char *methods; /* "POST, DELETE"; POST has a body of JSON */
     /* The request is there, its body for the call; `data` is its own to set. */
     void (*begin)(struct http_exchange *exchange, void *owner);
     /* Once, after begin(): the response is complete, or the client has gone. Frees exchange->data. */
@@ -50,7 +50,8 @@ struct http_exchange {
     const struct http_endpoint *endpoint; /* borrowed; NULL: the request was refused */
     struct http_exchange *previous, *next; /* of all requests */
     void *data; /* the endpoint's */
-    bool is_delete; /* the method; otherwise POST */
+    bool has_body; /* POST */
+    bool is_last_one; /* of its connection */
     struct http_field *fields; /* owned: those that are not as they came */
     struct buffer body;
     size_t body_counted, held_counted, answer_counted; /* bytes of it in the sums of `memory` */

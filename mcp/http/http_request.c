@@ -1,6 +1,7 @@
 #include "mcp/http/http_request.h"
 
 #include "mcp/base/bounds.h"
+#include "mcp/http/http_head.h"
 #include "sandbox/base/owned.h"
 
 #include <stddef.h>
@@ -10,39 +11,6 @@
 #include <strings.h>
 
 #define JSON_TYPE "application/json"
-
-/* Readers of a request must not differ in which one of two counts. */
-static const char *const single_fields[] = {
-    "Host",           "Origin",           "Authorization",
-    "Content-Type",   "Content-Length",   "Transfer-Encoding",
-    "Mcp-Session-Id", "Mcp-Method",       "Mcp-Protocol-Version",
-    "Mcp-Name",       "Content-Encoding",
-};
-
-struct field_counts {
-    unsigned counts[ARRAY_LENGTH(single_fields)];
-};
-
-static enum MHD_Result count_field(void *data, enum MHD_ValueKind kind, const char *name,
-                                   const char *value)
-{
-    struct field_counts *fields = data;
-    (void)kind;
-    (void)value;
-    for (size_t i = 0; i < ARRAY_LENGTH(single_fields); i++)
-        fields->counts[i] += strcasecmp(name, single_fields[i]) == 0;
-    return MHD_YES;
-}
-
-static const char *find_repeated(struct MHD_Connection *connection)
-{
-    struct field_counts fields = {0};
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_field, &fields);
-    for (size_t i = 0; i < ARRAY_LENGTH(single_fields); i++)
-        if (fields.counts[i] > 1)
-            return single_fields[i];
-    return NULL;
-}
 
 static const struct http_endpoint *find_endpoint(const struct http_requests *requests,
                                                  const char *path)
@@ -91,31 +59,18 @@ static bool check_body(struct http_exchange *exchange)
     return true;
 }
 
-/* A proxy in front must see the end of the request where we see it. */
-static bool is_length_clear(struct http_exchange *exchange)
-{
-    const char *encoding = http_exchange_field(exchange, "Transfer-Encoding");
-    return encoding == NULL || (strcasecmp(encoding, "chunked") == 0 &&
-                                http_exchange_field(exchange, "Content-Length") == NULL);
-}
-
 /* Before anything of the body has been read. Whether it may go on. */
-static bool check_head(const struct http_requests *requests, struct http_exchange *exchange)
+static bool check_head(const struct http_requests *requests, struct http_exchange *exchange,
+                       const struct http_head *head)
 {
     const struct http_credentials credentials = {
         .host = http_exchange_field(exchange, "Host"),
         .origin = http_exchange_field(exchange, "Origin"),
         .authorization = http_exchange_field(exchange, "Authorization"),
     };
-    const char *why = find_repeated(exchange->connection);
+    const char *why = http_head_find_wrong(head);
     if (why != NULL) {
-        http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the field %s is there twice", why);
-        return false;
-    }
-    if (!is_length_clear(exchange)) {
-        http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST,
-                             "the request must have one length: Content-Length, or "
-                             "Transfer-Encoding: chunked");
+        http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "%s", why);
         return false;
     }
     unsigned status = http_guard_check(requests->guard, &credentials, &why);
@@ -140,15 +95,16 @@ static const struct http_endpoint *choose(const struct http_requests *requests,
                                           const char *method)
 {
     const struct http_endpoint *endpoint = find_endpoint(requests, path);
-    exchange->is_delete = strcmp(method, MHD_HTTP_METHOD_DELETE) == 0;
+    exchange->has_body = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     if (endpoint == NULL) {
-        http_exchange_refuse(exchange, MHD_HTTP_NOT_FOUND,
-                             "there is nothing at this path: use /mcp or /run_code");
+        http_exchange_refuse(
+            exchange, MHD_HTTP_NOT_FOUND,
+            "there is nothing at this path: use /mcp, /run_code, /health, /v1/ping or /metrics");
     } else if (!has_method(endpoint->methods, method)) {
         http_exchange_set_field(exchange, MHD_HTTP_HEADER_ALLOW, endpoint->methods);
         http_exchange_refuse(exchange, MHD_HTTP_METHOD_NOT_ALLOWED, "the methods of %s are: %s",
                              endpoint->path, endpoint->methods);
-    } else if (exchange->is_delete || check_body(exchange)) {
+    } else if (!exchange->has_body || check_body(exchange)) {
         return endpoint;
     } else if (exchange->is_too_large) {
         refuse_too_large(exchange);
@@ -169,9 +125,8 @@ static void link_exchange(struct http_requests *requests, struct http_exchange *
     requests->exchanges = exchange;
 }
 
-static enum MHD_Result begin_request(struct http_requests *requests,
-                                     struct MHD_Connection *connection, const char *path,
-                                     const char *method, void **context)
+static enum MHD_Result begin_request(struct http_requests *requests, const struct http_head *head,
+                                     void **context)
 {
     struct http_exchange *exchange = calloc(1, sizeof(*exchange));
     if (exchange == NULL)
@@ -180,13 +135,15 @@ static enum MHD_Result begin_request(struct http_requests *requests,
         .loop = requests->loop,
         .turn = &requests->turn,
         .memory = &requests->memory,
-        .connection = connection,
+        .connection = head->connection,
         .body = BUFFER(LINE_IN_MAX),
     };
     *context = exchange;
     link_exchange(requests, exchange);
-    if (check_head(requests, exchange))
-        exchange->endpoint = choose(requests, exchange, path, method);
+    if (check_head(requests, exchange, head))
+        exchange->endpoint = choose(requests, exchange, head->url, head->method);
+    /* Framing inside of the body is not ours to check: nothing follows it. */
+    exchange->is_last_one = http_exchange_field(exchange, "Transfer-Encoding") != NULL;
     return exchange->endpoint != NULL || http_exchange_respond(exchange) ? MHD_YES : MHD_NO;
 }
 
@@ -209,6 +166,8 @@ static void begin_answer(struct http_exchange *exchange)
     exchange->state = HTTP_WAITING;
     if (exchange->is_too_large) {
         refuse_too_large(exchange);
+    } else if (MHD_get_connection_values(exchange->connection, MHD_FOOTER_KIND, NULL, NULL) > 0) {
+        http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "fields after the body are not taken");
     } else if (exchange->is_server_full || connection == NULL) {
         http_exchange_set_field(exchange, MHD_HTTP_HEADER_RETRY_AFTER, "1");
         http_exchange_refuse(exchange, MHD_HTTP_SERVICE_UNAVAILABLE,
@@ -230,11 +189,11 @@ enum MHD_Result http_request_read(void *data, struct MHD_Connection *connection,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **context)
 {
-    (void)version;
     struct http_requests *requests = data;
     struct http_exchange *exchange = *context;
     if (exchange == NULL)
-        return begin_request(requests, connection, url, method, context);
+        return begin_request(requests, &(struct http_head){connection, method, url, version},
+                             context);
     if (*upload_size > 0) {
         take_body(exchange, upload, *upload_size);
         *upload_size = 0;

@@ -7,6 +7,7 @@
 #include "mcp/http/http_daemon.h"
 #include "mcp/http/mcp_endpoint.h"
 #include "mcp/http/run_endpoint.h"
+#include "mcp/http/state_endpoint.h"
 #include "sandbox/base/heap.h"
 #include "sandbox/base/owned.h"
 
@@ -16,7 +17,7 @@
 
 #define LARGE_BLOCK (128 * KIBIBYTE) /* memory blocks of this size are returned when freed */
 #define DRAIN_LOOK_MS 10
-#define ENDPOINT_COUNT 2
+#define ENDPOINT_COUNT 5
 
 struct http_server {
     struct context context;
@@ -85,6 +86,19 @@ static int open_guard(struct http_server *server, const struct settings *setting
     return http_address_listen(&address, ret_fd, &guard->port, fault);
 }
 
+static struct http_endpoint state_endpoint(struct http_server *server, const char *path,
+                                           void (*answer)(struct http_exchange *exchange,
+                                                          void *owner))
+{
+    return (struct http_endpoint){
+        .path = path,
+        .methods = "GET",
+        .begin = answer,
+        .end = state_endpoint_end,
+        .owner = &server->context,
+    };
+}
+
 static void name_endpoints(struct http_server *server)
 {
     server->endpoints[0] = (struct http_endpoint){
@@ -101,6 +115,9 @@ static void name_endpoints(struct http_server *server)
         .end = run_endpoint_end,
         .owner = &server->context,
     };
+    server->endpoints[2] = state_endpoint(server, "/health", state_endpoint_answer_health);
+    server->endpoints[3] = state_endpoint(server, "/v1/ping", state_endpoint_answer_ping);
+    server->endpoints[4] = state_endpoint(server, "/metrics", state_endpoint_answer_metrics);
 }
 
 static int server_open(struct http_server *server, const struct settings *settings,

@@ -221,9 +221,9 @@ void mcp_endpoint_begin(struct http_exchange *exchange, void *owner)
     const char *version = http_exchange_field(exchange, "Mcp-Protocol-Version");
     if (find_session(endpoint, exchange, &session) != 0)
         return;
-    if (!exchange->is_delete && exchange->body.length == 0) {
+    if (exchange->has_body && exchange->body.length == 0) {
         http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "the request has no message");
-    } else if (exchange->is_delete) {
+    } else if (!exchange->has_body) {
         delete_session(endpoint, exchange, session);
     } else if (session != NULL && version != NULL && !is_known_version(version)) {
         http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST,

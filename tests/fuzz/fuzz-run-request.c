@@ -161,6 +161,8 @@ static struct run_result make_result(const struct snippet *snippet, const uint8_
 static bool has_left(const struct run_result *result, const struct json_value *name)
 {
     const char *path = name->text;
+    if (strncmp(path, "/work/", 6) == 0)
+        path += 6;
     while (strncmp(path, "./", 2) == 0)
         path += 2;
     size_t i = 0;

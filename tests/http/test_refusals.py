@@ -136,7 +136,7 @@ def test_fields_that_are_there_twice_are_refused(server):
 
 
 def test_other_paths_and_methods_are_told(server):
-    for path in ("/", "/mcp/", "/run_code/../mcp", "/metrics", "//mcp"):
+    for path in ("/", "/mcp/", "/run_code/../mcp", "/metrics/", "//mcp", "/v1"):
         assert server.request("POST", path, b"{}")[0] == 404, path
     for method in ("GET", "PUT", "PATCH", "OPTIONS"):
         status, fields, _ = server.request(method, "/mcp", b"{}")

@@ -40,6 +40,13 @@ def test_files_go_in_and_out(server):
     assert {name: base64.b64decode(text) for name, text in answer["files"].items()} == {"./out.bin": data[::-1]}
 
 
+def test_files_are_named_from_the_work_directory_or_from_the_root(server):
+    names = ["/work/a", "/work/./d/b", "d/b", "/work/../work/a", "/tmp/c", "/work", "/work/", "//work/a", "/workx/a"]
+    answer = server.run("import os; os.mkdir('d'); open('a', 'w').write('A'); open('d/b', 'w').write('B'); open('/tmp/c', 'w').write('C')",
+                        fetch_files=names)
+    assert answer["files"] == {"/work/a": "QQ==", "/work/./d/b": "Qg==", "d/b": "Qg=="}, answer
+
+
 def test_a_file_too_large_to_send_is_told(server):
     answer = server.run("open('big', 'wb').write(bytes(9 << 20)); open('small', 'w').write('s')", fetch_files=["big", "small"])
     assert answer["files"] == {"small": "cw=="} and "big is left out" in answer["message"]

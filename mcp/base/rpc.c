@@ -224,6 +224,8 @@ int rpc_id_write(const struct json_value *id, struct buffer *text)
 {
     if (!id_is_valid(id))
         return -EINVAL;
+    if (id->written != NULL) /* no other spelling is the same id to a client */
+        return buffer_append_text(text, id->written);
     struct json_writer *writer = NULL;
     int r = json_writer_open(text, &writer);
     if (r < 0)

@@ -22,10 +22,12 @@ int call_line_id(const struct json_value *id, struct buffer *ret_text, struct fa
         return fault_set(fault, EINVAL, "\"id\" must be a string or an integer of 64 bits");
     struct json_writer *writer = NULL;
     int r = json_writer_open(&text, &writer);
-    if (r == 0) {
+    if (r == 0 && id->written != NULL)
+        json_raw(writer, id->written, strlen(id->written));
+    else if (r == 0)
         json_copy(writer, id);
+    if (r == 0)
         r = json_writer_close(writer);
-    }
     if (r == -ENOBUFS)
         return fault_set(fault, EINVAL, "\"id\" is longer than %d bytes", CALL_ID_MAX);
     if (r < 0)

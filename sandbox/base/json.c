@@ -26,6 +26,9 @@ struct json {
 struct builder {
     struct json *json;
     yajl_handle parser; /* borrowed */
+    const char
+        *mended; /* borrowed: the document with U+FFFD for lone surrogates; NULL: it has none */
+    const char *original; /* borrowed: as it was written, of the same length */
     struct json_value *open[JSON_DEPTH_MAX]; /* the enclosing arrays and objects */
     struct json_value *last[JSON_DEPTH_MAX]; /* the newest child of each, or NULL */
     size_t depth;
@@ -146,9 +149,42 @@ static int on_number(void *data, const char *text, size_t length)
     return add_text(data, JSON_NUMBER, (const unsigned char *)text, length);
 }
 
+/* Keeps how the string that ends at value->end was written, if it was mended. Whether there was memory. */
+static bool keep_written(struct builder *builder, struct json_value *value)
+{
+    const char *text = builder->mended;
+    size_t begin = value->end;
+    size_t slashes = 1;
+    if (text == NULL || begin < 2 || text[begin - 1] != '"')
+        return true;
+    /* To the quote that begins it: one in it has an odd number of backslashes before it. */
+    for (begin--; begin > 0 && slashes % 2 == 1;) {
+        begin--;
+        slashes = 1;
+        if (text[begin] != '"')
+            continue;
+        slashes = 0;
+        while (slashes < begin && text[begin - 1 - slashes] == '\\')
+            slashes++;
+    }
+    size_t length = value->end - begin;
+    if (memcmp(text + begin, builder->original + begin, length) == 0)
+        return true;
+    value->written =
+        take_text(builder->json, (const unsigned char *)builder->original + begin, length);
+    return value->written != NULL;
+}
+
 static int on_string(void *data, const unsigned char *text, size_t length)
 {
-    return add_text(data, JSON_STRING, text, length);
+    struct builder *builder = data;
+    if (!add_text(builder, JSON_STRING, text, length))
+        return 0;
+    struct json_value *value =
+        builder->depth == 0 ? builder->json->root : builder->last[builder->depth - 1];
+    if (!keep_written(builder, value))
+        builder->error = -ENOMEM;
+    return value->written != NULL || builder->error == 0;
 }
 
 static int on_key(void *data, const unsigned char *text, size_t length)
@@ -264,8 +300,11 @@ static int explain_failure(yajl_handle parser, const struct builder *builder, st
     return r;
 }
 
-static int parse_events(const char *data, size_t length, struct json *json, struct fault *fault)
+/* `mended` is NULL if there was nothing to mend. */
+static int parse_events(const char *original, const char *mended, size_t length, struct json *json,
+                        struct fault *fault)
 {
+    const char *data = mended != NULL ? mended : original;
     static const yajl_callbacks callbacks = {
         .yajl_null = on_null,
         .yajl_boolean = on_boolean,
@@ -277,7 +316,7 @@ static int parse_events(const char *data, size_t length, struct json *json, stru
         .yajl_start_array = on_begin_array,
         .yajl_end_array = on_end,
     };
-    struct builder builder = {.json = json};
+    struct builder builder = {.json = json, .mended = mended, .original = original};
     OWNED(parser_release) yajl_handle parser = yajl_alloc(&callbacks, NULL, &builder);
     if (parser == NULL)
         return fault_set(fault, ENOMEM, "reading JSON: %m");
@@ -326,7 +365,7 @@ int json_parse(const char *data, size_t length, struct json **ret_json, struct f
     OWNED(json_release) struct json *json = calloc(1, sizeof(*json));
     if (json == NULL)
         return fault_set(fault, ENOMEM, "reading JSON: %m");
-    r = parse_events(mended != NULL ? mended : data, length, json, fault);
+    r = parse_events(data, mended, length, json, fault);
     if (r < 0)
         return r;
     *ret_json = pointer_take(&json);

@@ -33,11 +33,13 @@ struct json_value {
     bool boolean;               /* JSON_BOOLEAN */
     const char *text;           /* JSON_STRING: decoded UTF-8; JSON_NUMBER: as it was written */
     size_t length;              /* of text, in bytes; strings may hold NUL; a NUL follows too */
-    const char *key;            /* when a member of an object: its name, as text above */
+    const char *
+        written; /* JSON_STRING with a lone surrogate, which text has as U+FFFD: as it was written, with its quotes */
+    const char *key; /* when a member of an object: its name, as text above */
     size_t key_length;
-    struct json_value *first;   /* JSON_ARRAY, JSON_OBJECT: children in order */
-    size_t count;               /* number of children */
-    struct json_value *next;    /* sibling */
+    struct json_value *first; /* JSON_ARRAY, JSON_OBJECT: children in order */
+    size_t count; /* number of children */
+    struct json_value *next; /* sibling */
     size_t
         end; /* bytes of the document up to the end of a value, or to the beginning of what is in it */
 };

@@ -120,6 +120,15 @@ def test_memory_is_given_back_after_large_lines(server):
     assert resident < 16 * 1024
 
 
+@pytest.mark.parametrize("number", [b'"\\ud800"', b'"\\uDC00"', b'"a\\ud800\\"\\\\"', b'"\\udfff\\ud800"', b'"\\ud83d\\ud83d\\ude00"'])
+def test_id_with_a_lone_surrogate_comes_back_as_it_was(server, number):
+    """Any other spelling would be the id of another request to its client."""
+    for method in (b"ping", b"no/such"):
+        server.send_bytes(b'{"jsonrpc":"2.0","id":%s,"method":"%s"}\n' % (number, method))
+        assert server.next_message()["id"] == json.loads(number)
+    assert number in server.lines[-1].encode() if isinstance(server.lines[-1], str) else number in server.lines[-1]
+
+
 def test_requests_before_the_end_of_input_are_answered():
     initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
                   "params": {"protocolVersion": "2025-06-18"}}

@@ -79,6 +79,22 @@ static void last_of_two_equal_members_counts(void **state)
     assert_true(json_is(json_member(json_root(json), "a"), "2"));
 }
 
+static void keeps_how_a_lone_surrogate_was_written(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "[\"a\\\"\\\\\", \"\\ud800\\\"x\\\\\", {\"k\": \"\\uDC00\"}, \"\\\\ud800\"]";
+    OWNED(json_release) struct json *json = NULL;
+    assert_int_equal(json_parse(text, strlen(text), &json, NULL), 0);
+    const struct json_value *value = json_root(json)->first;
+    assert_null(value->written);
+    value = value->next;
+    assert_string_equal(value->written, "\"\\ud800\\\"x\\\\\"");
+    value = value->next;
+    assert_string_equal(json_member(value, "k")->written, "\"\\uDC00\"");
+    assert_null(value->next->written);
+}
+
 static void decodes_surrogates_and_replaces_lone_ones(void **state)
 {
     (void)state;
@@ -348,6 +364,7 @@ int main(void)
         cmocka_unit_test(keeps_nul_in_keys_and_strings),
         cmocka_unit_test(last_of_two_equal_members_counts),
         cmocka_unit_test(decodes_surrogates_and_replaces_lone_ones),
+        cmocka_unit_test(keeps_how_a_lone_surrogate_was_written),
         cmocka_unit_test(refuses_what_is_not_json),
         cmocka_unit_test(refuses_bytes_that_are_not_utf8),
         cmocka_unit_test(refuses_deep_nesting),

@@ -1,9 +1,12 @@
 #include "mcp/lifecycle.h"
 #include "mcp/base/bounds.h"
 #include "mcp/resources/resources.h"
+#include "sandbox/base/owned.h"
 
 #define KEY_VERSION "io.modelcontextprotocol/protocolVersion"
 #define KEY_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
+
+#define KEY_LOG_LEVEL "io.modelcontextprotocol/logLevel"
 
 #define INSTRUCTIONS_MAX 1024
 
@@ -160,6 +163,17 @@ static void write_unsupported(struct json_writer *writer, const void *data)
     json_end_object(writer);
 }
 
+/* Nothing is logged to clients, but a wrong level is a mistake of the client's, which it should hear of. */
+static bool is_log_level(const struct json_value *level)
+{
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    bool is_known = level == NULL || level->type == JSON_NULL;
+    for (size_t i = 0; i < ARRAY_LENGTH(levels) && !is_known; i++)
+        is_known = json_is(level, levels[i]);
+    return is_known;
+}
+
 int lifecycle_read_version(const struct rpc_message *message, struct rpc_answer *answer,
                            enum version *ret_version)
 {
@@ -177,6 +191,10 @@ int lifecycle_read_version(const struct rpc_message *message, struct rpc_answer 
     else if (capabilities == NULL || capabilities->type != JSON_OBJECT)
         rpc_answer_error(answer, RPC_INVALID_PARAMS,
                          "_meta needs \"" KEY_CAPABILITIES "\", an object");
+    else if (!is_log_level(json_member(meta, KEY_LOG_LEVEL)))
+        rpc_answer_error(answer, RPC_INVALID_PARAMS,
+                         "\"" KEY_LOG_LEVEL "\" must be one of debug, info, notice, warning, "
+                         "error, critical, alert, emergency");
     else if (message->in_batch)
         rpc_answer_error(answer, RPC_INVALID_REQUEST, "version %s has no batches",
                          version_name(version));

@@ -225,7 +225,8 @@ METAS = [  # the same in every connection: what a request says of itself counts
     ("the version twice", b'{%s:"x",%s:"2026-07-28",%s:{}}' % (KEY, KEY, CAN), RESULT),
     ("unknown keys", b'{%s:"2026-07-28",%s:{"x":[]},"a/b":1,"":{}}' % (KEY, CAN), RESULT),
     ("odd keys of its own", b'{%s:"2026-07-28",%s:{},"progressToken":1.5,'
-     b'"io.modelcontextprotocol/clientInfo":1,"io.modelcontextprotocol/logLevel":[]}' % (KEY, CAN), RESULT),
+     b'"io.modelcontextprotocol/clientInfo":1}' % (KEY, CAN), RESULT),
+    ("an unknown level of the log", b'{%s:"2026-07-28",%s:{},"io.modelcontextprotocol/logLevel":[]}' % (KEY, CAN), INVALID),
 ]
 
 

@@ -88,8 +88,18 @@ def test_without_both_keys_and_a_handshake_nothing_is_known(start, meta):
 
 def test_other_keys_are_not_looked_at(server):
     assert server.result("tools/list", {"requestState": "x", "inputResponses": 5, "_meta": {
-        "traceparent": 1, "io.modelcontextprotocol/clientInfo": "?", "x/y": None,
-        "io.modelcontextprotocol/logLevel": 7}})["tools"]
+        "traceparent": 1, "io.modelcontextprotocol/clientInfo": "?", "x/y": None}})["tools"]
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency", None])
+def test_level_of_the_log_is_accepted(server, level):
+    assert server.result("tools/list", {"_meta": {"io.modelcontextprotocol/logLevel": level}})["tools"]
+
+
+@pytest.mark.parametrize("level", [7, "", "Debug", "warn", "trace", "off", [], {}, True, "debug\0"], ids=repr)
+def test_unknown_level_of_the_log_is_an_error(server, level):
+    error = server.request("tools/list", {"_meta": {"io.modelcontextprotocol/logLevel": level}})["error"]
+    assert error["code"] == -32602 and "emergency" in error["message"]
 
 
 @pytest.mark.parametrize("method", [

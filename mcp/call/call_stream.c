@@ -220,6 +220,13 @@ static bool take_ping(struct call_stream *stream, const char *line, size_t lengt
     return true;
 }
 
+/* A line without a readable id has its number, as every line without one. */
+static void refuse_line(struct stream_call *call, const struct fault *fault)
+{
+    (void)ensure_id(&call->run);
+    refuse(call, fault);
+}
+
 static void take_line(void *data, const char *line, size_t length)
 {
     struct call_stream *stream = data;
@@ -252,7 +259,7 @@ static void take_line(void *data, const char *line, size_t length)
         r = call_run_start(&call->run, &fault);
     }
     if (r < 0)
-        refuse(call, &fault);
+        refuse_line(call, &fault);
     look_again(stream);
 }
 
@@ -266,7 +273,7 @@ static void take_oversized(void *data)
         return;
     fault_set(&fault, E2BIG, "the line is longer than %llu MiB, the most that is accepted",
               (unsigned long long)(LINE_IN_MAX / MEBIBYTE));
-    refuse(call, &fault);
+    refuse_line(call, &fault);
 }
 
 static void input_or_output_ended(void *data, enum channel_end end)

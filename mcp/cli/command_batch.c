@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #define PROGRESS_MS 200
+#define COUNTED_MAX (256 * MEBIBYTE) /* of a file whose lines are counted before */
 /* Memory blocks of at least this size are returned to the system when freed. */
 #define LARGE_BLOCK (128 * KIBIBYTE)
 
@@ -37,6 +38,7 @@ struct batch {
     struct loop_timer progress;
     int64_t began;
     bool shows_progress;
+    uint64_t total; /* calls in the input; 0: nobody knows */
     int signal; /* the first one; 0: none came */
 };
 
@@ -54,8 +56,37 @@ static void print_progress(const struct batch *batch, const char *end)
     const struct call_counts *counts = &batch->stream.counts;
     uint64_t done = counts->ran + counts->not_run + counts->lost;
     double seconds = (double)(clock_now() - batch->began) / (double)NANOSECONDS_PER_SECOND;
-    fprintf(stderr, "\r\033[K%" PRIu64 " done, %" PRIu64 " errors, %.1f a second%s", done,
-            counts->not_run + counts->lost, seconds > 0 ? (double)done / seconds : 0, end);
+    double rate = seconds > 0 ? (double)done / seconds : 0;
+    uint64_t over = done + counts->skipped;
+    fprintf(stderr, "\r\033[K%" PRIu64, over);
+    if (batch->total > 0)
+        fprintf(stderr, " of %" PRIu64, batch->total);
+    fprintf(stderr, " done, %" PRIu64 " errors, %.1f a second", counts->not_run + counts->lost,
+            rate);
+    if (batch->total > over && rate > 0)
+        fprintf(stderr, ", about %.0f s left", 1 + (double)(batch->total - over) / rate);
+    fputs(end, stderr);
+}
+
+/* The lines of a file that are not blank, from where it is read. Of a pipe or a long file: 0. */
+static uint64_t count_calls(int fd)
+{
+    struct stat status;
+    char block[16 * KIBIBYTE];
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    uint64_t count = 0;
+    bool is_in_line = false;
+    if (at < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+        status.st_size - at > (off_t)COUNTED_MAX)
+        return 0;
+    for (ssize_t length; (length = pread(fd, block, sizeof(block), at)) > 0; at += length) {
+        for (ssize_t i = 0; i < length; i++) {
+            bool is_blank = strchr(" \t\r\n", block[i]) != NULL && block[i] != '\0';
+            count += !is_blank && !is_in_line;
+            is_in_line = block[i] != '\n' && (is_in_line || !is_blank);
+        }
+    }
+    return count;
 }
 
 static void show_progress(struct loop_timer *timer)
@@ -125,6 +156,8 @@ static int batch_open(struct batch *batch, const struct batch_options *options, 
         .began = clock_now(),
         .shows_progress = isatty(STDERR_FILENO) == 1,
     };
+    if (batch->shows_progress)
+        batch->total = count_calls(STDIN_FILENO);
     const struct call_stream_options stream_options = {
         .settings = &options->settings,
         .fleet = &options->settings.fleet,

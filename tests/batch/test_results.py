@@ -150,6 +150,40 @@ def test_wrong_usage_is_told(run, options, words):
     assert (status, results) == (2, []) and words in said
 
 
+def test_progress_on_a_terminal_has_the_total_and_the_time_left(tmp_path):
+    """Of a file, whose lines can be counted; blank ones are none."""
+    calls = tmp_path / "calls"
+    calls.write_text("\n".join([line_of("sleep 0.3", "bash"), " \t", "", *[line_of("sleep 0.3", "bash")] * 5]))
+    primary, secondary = pty.openpty()
+    with open(calls, "rb") as stdin, subprocess.Popen(
+            [mcp_client.program_path(), "batch", *OPTIONS, "--parallel", "1"], stdin=stdin, stdout=subprocess.PIPE,
+            stderr=secondary, env=mcp_client.environment_of()) as process:
+        os.close(secondary)
+        shown = b""
+        while b" of 6 done" not in shown or b" s left" not in shown:
+            shown += os.read(primary, 1 << 16)
+        process.communicate(timeout=60)
+    while b"6 of 6 done" not in shown:
+        shown += os.read(primary, 1 << 16)
+    os.close(primary)
+    assert shown.endswith(b"a second\r\n")
+
+
+@pytest.mark.parametrize("line", ["nonsense", "[]", "{}", '{"id": 1.5}', '{"id": [1]}', '{"id": null, "language": "x"}', '{"language": "bash"}'])
+def test_a_bad_line_without_an_id_has_its_number(run, line):
+    _, results, _ = run([line_of("print(1)", id="a"), "\n", line])
+    [bad] = [result for result in results if "error" in result]
+    assert (bad["id"], bad["line"]) == (3, 3)
+
+
+@pytest.mark.parametrize("text", ["\\ud800", "a\\uDFFF\\\"b"])
+def test_an_id_with_a_lone_surrogate_comes_back_as_it_was(text):
+    line = '{"id": "%s", "language": "bash", "code": "echo 1"}\n' % text
+    done = subprocess.run([mcp_client.program_path(), "batch", *OPTIONS], input=line.encode(), stdout=subprocess.PIPE, check=True,
+                          env=mcp_client.environment_of(), timeout=60)
+    assert done.stdout.startswith(b'{"id":"%s",' % text.encode())
+
+
 def test_progress_is_for_terminals(run):
     assert run([line_of("print(1)")])[2] == ""
     primary, secondary = pty.openpty()

@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/jail/child/fork_server.h"
+#include "sandbox/jail/forks/template_family.h"
 #include "sandbox/limits/limits.h"
 
 #include <stddef.h>
@@ -26,7 +27,9 @@ struct interpreter_template {
     void (*changed)(void *data); /* NULL: it was given up */
     void *data;
     int64_t started_at; /* clock_now() */
-    uint64_t forks;     /* made */
+    uint64_t forks;     /* made; more for each that took long */
+    pid_t inits[2 * TEMPLATE_FORKS_MAX]; /* of the forks, also of those that have ended */
+    size_t init_count;
     size_t holders;     /* sandboxes that are left */
     char failure[TEMPLATE_FAILURE_SIZE];
 };
@@ -94,6 +97,13 @@ static bool has_printed(const struct sandbox *sandbox)
            ioctl(sandbox->stderr_fd, FIONREAD, &err) < 0 || out > 0 || err > 0;
 }
 
+/* What else runs in its jail would see each fork, and the code of its run. */
+static bool has_strangers(const struct interpreter_template *template)
+{
+    return !template_family_is_known(template->limited.sandbox.pid, template->inits,
+                                     template->init_count);
+}
+
 /* It says that it is ready. Anything else is a failure; answers to requests are read where they are awaited. */
 static void on_channel(struct loop_watch *watch, uint32_t events)
 {
@@ -106,6 +116,9 @@ static void on_channel(struct loop_watch *watch, uint32_t events)
                     template->stage == TEMPLATE_STARTING;
     if (is_ready && has_printed(&template->limited.sandbox)) {
         note_failure(template, "the image prints when Python starts");
+        is_ready = false;
+    } else if (is_ready && has_strangers(template)) {
+        note_failure(template, "the image leaves processes or threads when Python starts");
         is_ready = false;
     } else if (!is_ready) {
         note_failure(template, NULL);
@@ -236,13 +249,22 @@ int template_fork(struct interpreter_template *template, const struct sandbox_te
     const struct sandbox *sandbox = &template->limited.sandbox;
     int64_t begin = clock_now();
     const struct template_end origin = {sandbox->session.channel[0], sandbox->pidfd, sandbox->pid};
-    int r = limited_sandbox_fork(limited, template->host, kind, &origin, NULL);
+    int r = -EBUSY;
+    if (template->init_count < ARRAY_LENGTH(template->inits) && !has_strangers(template))
+        r = limited_sandbox_fork(limited, template->host, kind, &origin, NULL);
+    if (r == 0)
+        template->inits[template->init_count++] = limited->sandbox.pid;
     limited->origin = (struct run_hold){let_go, template};
     template->holders++;
     template->forks += clock_now() - begin > SLOW_FORK_NS ? TEMPLATE_FORKS_MAX / 10 : 1;
     if (r < 0)
         change(template, TEMPLATE_FAILED);
     return r;
+}
+
+bool template_fork_is_alone(const struct limited_sandbox *limited)
+{
+    return limited->origin.release != let_go || !has_strangers(limited->origin.data);
 }
 
 void template_give_up(struct interpreter_template *template)

@@ -1,7 +1,7 @@
 /*
  * A template: an interpreter in a jail of its own, whose forks are sandboxes (sandbox/jail/child/fork_server.h).
  *
- * It serves one kind of sandboxes, and lives as long as any of them. Its own jail has what its forks need to make
+ * It serves one kind of sandboxes, and lives as long as any of them. Nothing else may run in its jail (template_family.h). Its own jail has what its forks need to make
  * theirs: a filter with namespaces and mounts, and no Landlock. It gets no line of a snippet.
  *
  * Side: parent.
@@ -51,6 +51,9 @@ void template_kill(struct interpreter_template *template);
  */
 int template_fork(struct interpreter_template *template, const struct sandbox_template *kind,
                   struct limited_sandbox *limited);
+
+/* Whether nothing else runs where a fork was made, so that it can be handed out. True for a sandbox that is none. */
+bool template_fork_is_alone(const struct limited_sandbox *limited);
 
 /* The owner is done with it; it ends when no sandbox holds it. NULL is fine. */
 void template_give_up(struct interpreter_template *template);

@@ -308,7 +308,7 @@ static struct warm_kind *find_kind(struct warm_pool *pool, const struct sandbox_
 
 /*
  * Whether it is ready or being set up: no report of a failure has arrived, it has not ended, and neither
- * has the broker of its network.
+ * has the broker of its network; and nothing that an image has left can look at it.
  */
 static bool is_sound(const struct warm_sandbox *warm)
 {
@@ -318,7 +318,7 @@ static bool is_sound(const struct warm_sandbox *warm)
         {.fd = sandbox->pidfd, .events = POLLIN},
         {.fd = warm->limited.link_fd, .events = POLLIN},
     };
-    return poll(events, ARRAY_LENGTH(events), 0) == 0;
+    return poll(events, ARRAY_LENGTH(events), 0) == 0 && template_fork_is_alone(&warm->limited);
 }
 
 /* Where none waits, a fork takes less time than a start. */

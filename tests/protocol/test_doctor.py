@@ -7,6 +7,7 @@ import pytest
 from support import mcp_client
 from support.images import image_with, user_images
 from support.mcp_client import run_program
+from support.sample import in_gate
 
 TIERS = {"cgroup": "ok", "rlimit": "weak"}
 
@@ -155,7 +156,22 @@ def test_what_rules_a_template_out_is_named(doctor, python_settings, tmp_path, o
     assert line.startswith("ok    template    off: ") and option in line
 
 
+# What an image may leave behind, by accident or to look at what its forks do.
+STRANGERS = "the image leaves processes or threads when Python starts"
+WAITS = "import time\n    time.sleep(600)\n"
+LEFT = {
+    "a child": f"import os\nif os.fork() == 0:\n    {WAITS}",
+    "a daemon": f"import os\nif os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n    {WAITS}  os._exit(0)\nos.wait()\n",
+    "a daemon of a subreaper": f"import ctypes, os\nctypes.CDLL(None).prctl(36, 1)\nif os.fork() == 0:\n"
+                               f"  if os.fork() == 0:\n    {WAITS}  os._exit(0)\nos.wait()\n",
+    "a program": "import subprocess\nsubprocess.Popen(['/bin/sleep', '600'])\n",
+    "a thread": f"import threading\ndef wait():\n    {WAITS}threading.Thread(target=wait, daemon=True).start()\n",
+}
+
+
 @pytest.mark.parametrize("name, code, message", [
+    *in_gate([*(("usercustomize", code, STRANGERS) for code in LEFT.values()),
+              *(("preloaded", LEFT[what], STRANGERS) for what in ("a child", "a daemon", "a program"))], 2),
     ("preloaded", "import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()",
      "a preloaded module has started threads"),
     ("preloaded", "import os; kept = os.open('/etc/os-release', os.O_RDONLY)", "a preloaded module keeps a file open"),

@@ -15,7 +15,7 @@ from waiting import TemplateServer, children_of, descendants_of, wait_until
 from support.images import image_with, user_images
 from support.mcp_client import RECORD, Server, environment_of
 from support.sample import in_gate, sample_of
-from support.sandbox import still_alive
+from support.sandbox import processes_with, still_alive
 
 SLIM = {"CONTAINER_IMAGE": "python-slim", "CONTAINER_LANGUAGE": "python"}
 FORKS_MAX = 1000  # sandbox/limits/limits.h
@@ -162,6 +162,33 @@ def test_a_run_whose_template_is_killed_is_answered():
         result = server.answer(asked)["result"]
         assert result["isError"] or result["structuredContent"]["signal"] == "SIGKILL", result
         assert server.text_of(server.call("run_python_code", "print(6 * 7)")) == "42"
+
+
+LEAVES_A_DAEMON = '''\
+import os, signal
+def leave(*_):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execv("/bin/sleep", ["sleep", "31536.5"])
+        os._exit(0)
+    os.wait()
+signal.signal(signal.SIGUSR1, leave)
+'''
+
+
+def test_what_runs_beside_a_template_ends_it_and_what_it_forked(tmp_path):
+    environment = environment_of(XDG_DATA_HOME=str(image_with(user_images() / "python-slim", tmp_path, {
+        "usr/lib/python3/dist-packages/daemon.py": LEAVES_A_DAEMON})), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")
+    with TemplateServer("--preload", "daemon", environment=environment) as server:
+        waiting = server.prime()
+        init = next(iter(server.templates()))
+        loading = children_of(children_of(init)[0])[0]  # it goes on in Python for a signal
+        os.kill(loading, signal.SIGUSR1)
+        daemon = wait_until(lambda: processes_with("31536.5"), "there is a daemon")
+        result = server.call("run_python_code", "print(6 * 7)")
+        assert server.text_of(result) == "42" and result["_meta"][RECORD]["start"] != "forked"
+        wait_until(lambda: not still_alive([*daemon, *waiting]), "the daemon and the forks are gone")
 
 
 @pytest.mark.thorough

@@ -50,12 +50,8 @@ static void engine_probed(struct cgroup_delegation *cgroups)
     enforced->cpu = (controllers & CONTROLLER_CPU) ? ENFORCED_BY_CGROUP : ENFORCED_BY_POLLING;
     engine->host.enforcement.source = cgroups->source;
     engine->host.enforcement.fallback_reason = cgroups->fallback_reason;
-    if (engine->cgroup_use == CGROUP_REQUIRED && !enforcement_is_cgroup(enforced)) {
-        fault_identify(&engine->fault, "cgroup_required");
-        engine->status =
-            fault_set(&engine->fault, EOPNOTSUPP, "cgroups are required (--require-cgroup), but %s",
-                      cgroups->fallback_reason.text);
-    }
+    engine->status = enforcement_check(enforced, engine->cgroup_use == CGROUP_REQUIRED,
+                                       &cgroups->fallback_reason, &engine->fault);
     engine->stage = ENGINE_PROBED;
     engine->probed_at = clock_now();
     loop_arm(engine->host.loop, &engine->pump, clock_now());

@@ -1,5 +1,9 @@
 #include "sandbox/limits/enforcement.h"
 
+#include "sandbox/limits/proc_usage.h"
+
+#include <errno.h>
+
 const char *enforced_by_name(enum enforced_by mechanism)
 {
     switch (mechanism) {
@@ -35,4 +39,25 @@ const char *cgroup_source_name(enum cgroup_source source)
         break;
     }
     return "none";
+}
+
+int enforcement_check(const struct enforcement *enforcement, bool requires_cgroup,
+                      const struct fault *reason, struct fault *fault)
+{
+    if (enforcement_is_cgroup(enforcement))
+        return 0;
+    if (requires_cgroup) {
+        fault_identify(fault, "cgroup_required");
+        return fault_set(fault, EOPNOTSUPP, "cgroups are required (--require-cgroup), but %s",
+                         reason->text);
+    }
+    const char *missing = proc_usage_missing("/proc");
+    if (missing == NULL)
+        return 0;
+    fault_identify(fault, "limits_unwatched");
+    return fault_set(
+        fault, EOPNOTSUPP,
+        "nothing would hold the limits of a run: %s, and %s is not there to watch it by (is /proc "
+        "mounted, and does the kernel have CONFIG_PROC_CHILDREN?)",
+        reason->text, missing);
 }

@@ -46,4 +46,11 @@ struct engine_enforcement {
     struct fault fallback_reason; /* why cgroups do not enforce everything; else "" */
 };
 
+/*
+ * Whether all limits will be held: by cgroups, for whose lack there is a `reason`, if they are required; else what they
+ * do not hold must be visible in /proc. 0, or -EOPNOTSUPP with a fault.
+ */
+int enforcement_check(const struct enforcement *enforcement, bool requires_cgroup,
+                      const struct fault *reason, struct fault *fault);
+
 #endif

@@ -66,6 +66,17 @@ static int take_host(struct proc_usage *usage, pid_t root, bool has_guard)
     return 0;
 }
 
+const char *proc_usage_missing(const char *proc)
+{
+    static const char *const needed[] = {"meminfo", "thread-self/children", "thread-self/stat",
+                                         "thread-self/status", "thread-self/maps"};
+    OWNED_FD int fd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < ARRAY_LENGTH(needed); i++)
+        if (faccessat(fd, needed[i], R_OK, 0) < 0)
+            return needed[i];
+    return NULL;
+}
+
 /* Below a guard, all is readable by the user of the program, and by root. */
 static int open_below(struct proc_usage *usage, pid_t guard)
 {

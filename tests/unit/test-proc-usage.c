@@ -4,6 +4,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -52,9 +54,24 @@ static void other_text_is_refused(void **state)
     }
 }
 
+static void what_a_sample_needs_is_looked_for(void **state)
+{
+    (void)state;
+    assert_null(proc_usage_missing("/proc"));
+    assert_string_equal(proc_usage_missing("/nowhere"), "meminfo");
+    char root[] = "/tmp/test-proc-usage-XXXXXX";
+    char path[64];
+    assert_non_null(mkdtemp(root));
+    snprintf(path, sizeof(path), "%s/meminfo", root);
+    assert_int_equal(symlink("/proc/meminfo", path), 0);
+    assert_string_equal(proc_usage_missing(root), "thread-self/children");
+    assert_int_equal(unlink(path) | rmdir(root), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_sample_needs_is_looked_for),
         cmocka_unit_test(stat_is_read_whatever_the_name),
         cmocka_unit_test(status_adds_all_but_files_of_the_image),
         cmocka_unit_test(other_text_is_refused),

@@ -22,7 +22,7 @@ int context_open(struct context *context, const struct settings *settings, struc
         .sessions = session_table_of(&context->loop, settings),
         .files = {.changed = resources_changed, .data = context},
         .patches = patch_queue_of(&context->loop, hold_for_patches, context),
-        .directory = {settings->files_dir, false},
+        .directory = {settings->files_dir, false, settings->files_dir_fd},
     };
     launcher_prewarm(&context->launcher);
     int r = loop_open(&context->loop);

@@ -28,7 +28,7 @@ int call_site_open(struct call_site *site, struct loop *loop, const struct setti
         .settings = settings,
         .launcher = launcher_of(loop, settings),
         .patches = patch_queue_of(loop, hold_for_patches, site),
-        .directory = {settings->files_dir, false},
+        .directory = {settings->files_dir, false, settings->files_dir_fd},
         .metrics = {.loop = loop,
                     .path = settings->metrics_file,
                     .look = launcher_look,

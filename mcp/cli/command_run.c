@@ -281,7 +281,7 @@ static int run_code(const struct run_options *options, const struct buffer *code
         .options = options,
         .check = check,
         .end_signals = INTERRUPTS(interrupt),
-        .directory = {options->settings.files_dir, true},
+        .directory = {options->settings.files_dir, true, options->settings.files_dir_fd},
     };
     execution.launcher = launcher_of(&execution.loop, &options->settings);
     execution.queue = patch_queue_of(&execution.loop, NULL, NULL);

@@ -28,6 +28,8 @@ const char *files_dir_reason(int error)
     case ELOOP:
     case ENOTDIR:
         return "a part of its path is not a directory";
+    case ESTALE:
+        return "the directory has been moved or replaced since the start";
     default:
         return strerror(-error);
     }
@@ -142,16 +144,26 @@ static int save(int root_fd, const char *place, struct file_to_save *file)
     return r;
 }
 
+/* Checks that the path still leads to the directory that is held: 0, or a negative errno. */
+static int check_root(const struct files_dir *directory)
+{
+    struct stat held;
+    struct stat there;
+    if (stat(directory->path, &there) < 0 || fstat(directory->fd, &held) < 0)
+        return -errno;
+    return held.st_dev == there.st_dev && held.st_ino == there.st_ino ? 0 : -ESTALE;
+}
+
 /* A descriptor of the directory for the call, and its path. */
 static int open_place(const struct files_dir *directory, uint64_t call, int *ret_fd,
                       char **ret_path)
 {
     char name[CALL_NAME_SIZE] = "";
-    OWNED_FD int root_fd = open(directory->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root_fd < 0)
-        return -errno;
-    OWNED_FD int fd =
-        directory->is_flat ? fd_take(&root_fd) : make_call_directory(root_fd, call, name);
+    int r = check_root(directory);
+    if (r < 0)
+        return r;
+    OWNED_FD int fd = directory->is_flat ? enter(directory->fd, ".")
+                                         : make_call_directory(directory->fd, call, name);
     if (fd < 0)
         return fd;
     bool is_root = strcmp(directory->path, "/") == 0;

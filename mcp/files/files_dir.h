@@ -18,6 +18,7 @@ struct files_dir {
     const char *path; /* borrowed, absolute; NULL: no copies are made */
     bool
         is_flat; /* files go into the directory itself; otherwise each call gets a directory there */
+    int fd; /* borrowed: the directory, open since the start */
 };
 
 struct file_to_save {
@@ -30,9 +31,9 @@ struct file_to_save {
 
 /*
  * Copies the files of a call, at most FILES_DIR_BYTES_MAX: into a new directory DIR/CALL, or DIR/CALL-2
- * and so on if that exists; into DIR if it is flat. Opens DIR anew, which may have been replaced since the
- * last call. 0; a negative errno if the directory cannot be opened
- * or made, which is then also the error of each file.
+ * and so on if that exists; into DIR if it is flat. Nothing is copied if DIR is no longer the directory at its path,
+ * so that nothing put in its place leads elsewhere. 0; a negative errno if the directory cannot be opened
+ * or made, which is then also the error of each file; -ESTALE: it has been moved or replaced.
  */
 int files_dir_save(const struct files_dir *directory, uint64_t call, struct file_to_save *files,
                    size_t count);

@@ -47,6 +47,8 @@ void settings_release(struct settings *settings)
     free(settings->preload);
     free(settings->roots);
     free(settings->files_dir);
+    if (settings->holds_files_dir)
+        fd_close(&settings->files_dir_fd);
     free(settings->profile_path);
     free(settings->profile);
     free(settings->configuration);

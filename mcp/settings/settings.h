@@ -55,6 +55,8 @@ struct settings {
     enum result_format result_format;
     bool no_images; /* in results */
     char *files_dir; /* owned; absolute once complete; or NULL */
+    bool holds_files_dir;
+    int files_dir_fd; /* owned, if it is held: that directory */
     char *metrics_file; /* owned; or NULL */
     char *http;            /* owned; the address to serve at; NULL: stdin and stdout */
     char *http_token_file; /* owned; or NULL */

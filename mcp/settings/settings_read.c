@@ -14,6 +14,7 @@
 #include "sandbox/jail/filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -203,6 +204,11 @@ static int read_files_dir(struct settings *settings, struct fault *fault)
     if (access(path, W_OK | X_OK) < 0)
         return fault_set(fault, errno, "cannot write to the directory %s of --files-dir: %m",
                          given);
+    int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return fault_set(fault, errno, "the directory %s of --files-dir: %m", given);
+    settings->files_dir_fd = fd;
+    settings->holds_files_dir = true;
     free(settings->files_dir);
     settings->files_dir = pointer_take(&path);
     return 0;

@@ -191,6 +191,14 @@ def test_a_directory_that_has_gone_is_told_and_no_failure(server, directory):
     assert f"could not be copied to {directory}: No such file or directory." in found.texts[1]
 
 
+def test_a_link_in_the_place_of_the_directory_is_not_followed(server, directory, tmp_path):
+    outside = tmp_path / "outside"
+    directory.rename(tmp_path / "moved")
+    directory.symlink_to(outside)
+    result = server.call("run_python_code", "open('a', 'w').write('x')")
+    assert "moved or replaced" in json.dumps(result) and not any(outside.iterdir())
+
+
 def test_a_link_in_the_place_of_a_call_is_not_followed(server, directory, tmp_path):
     (directory / "1").symlink_to(tmp_path / "outside")
     found = left(server, "write('a')")

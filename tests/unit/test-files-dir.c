@@ -94,7 +94,7 @@ static mode_t mode_of(const struct place *place, const char *path)
 static void each_call_gets_a_directory(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {place->path, false};
+    const struct files_dir directory = {place->path, false, place->fd};
     mode_t mask = umask(0);
     assert_int_equal(save_one(&directory, place, "d/e/a.txt", "text", "7/d/e/a.txt"), 0);
     umask(mask);
@@ -110,7 +110,7 @@ static void each_call_gets_a_directory(void **state)
 static void something_else_of_that_name_stays(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {place->path, false};
+    const struct files_dir directory = {place->path, false, place->fd};
     assert_int_equal(symlinkat("../outside", place->fd, "7"), 0);
     assert_int_equal(mknodat(place->fd, "7-2", S_IFREG | 0600, 0), 0);
     assert_int_equal(save_one(&directory, place, "a", "x", "7-3/a"), 0);
@@ -121,7 +121,7 @@ static void something_else_of_that_name_stays(void **state)
 static void a_name_by_chance_comes_after_many(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {place->path, false};
+    const struct files_dir directory = {place->path, false, place->fd};
     OWNED_FD int fd = file_of("x");
     for (int i = 0; i < FILES_DIR_ATTEMPTS_MAX + 2; i++) {
         struct file_to_save file = {.name = "a", .fd = fd, .size = 1};
@@ -136,7 +136,7 @@ static void a_name_by_chance_comes_after_many(void **state)
 static void a_call_without_files_makes_nothing(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {place->path, false};
+    const struct files_dir directory = {place->path, false, place->fd};
     assert_int_equal(files_dir_save(&directory, 7, NULL, 0), 0);
     assert_int_equal(faccessat(place->fd, "7", F_OK, 0), -1);
 }
@@ -144,16 +144,38 @@ static void a_call_without_files_makes_nothing(void **state)
 static void names_are_made_plain_in_each_part(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {place->path, true};
+    const struct files_dir directory = {place->path, true, place->fd};
     assert_int_equal(save_one(&directory, place, ".git/hooks/-x\n", "x", "_git/hooks/_x_"), 0);
     assert_int_equal(save_one(&directory, place, "\xff/.../~", "x", "_/_../_"), 0);
     assert_content(place, "_git/hooks/_x_", "x");
 }
 
+/* By a link, which leads elsewhere, or by another directory: what was open at the start is meant. */
+static void what_takes_the_place_of_the_directory_gets_nothing(void **state)
+{
+    const struct place *place = *state;
+    char other[80];
+    snprintf(other, sizeof(other), "%s-moved", place->path);
+    for (int flat = 0; flat <= 1; flat++) {
+        const struct files_dir directory = {place->path, flat, place->fd};
+        assert_int_equal(rename(place->path, other), 0);
+        assert_int_equal(save_one(&directory, place, "name", "bytes", NULL), -ENOENT);
+        assert_int_equal(symlink(place->outside, place->path), 0);
+        assert_int_equal(save_one(&directory, place, "name", "bytes", NULL), -ESTALE);
+        assert_int_equal(unlink(place->path), 0);
+        assert_int_equal(mkdir(place->path, 0700), 0);
+        assert_int_equal(save_one(&directory, place, "name", "bytes", NULL), -ESTALE);
+        assert_int_equal(rmdir(place->path), 0); /* nothing is in it */
+        assert_int_equal(rmdir(place->outside) | mkdir(place->outside, 0700), 0);
+        assert_int_equal(rename(other, place->path), 0);
+        assert_int_equal(save_one(&directory, place, "name", "bytes", flat ? "name" : "7/name"), 0);
+    }
+}
+
 static void nothing_is_replaced(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {place->path, true};
+    const struct files_dir directory = {place->path, true, place->fd};
     assert_int_equal(save_one(&directory, place, "a", "first", "a"), 0);
     assert_int_equal(save_one(&directory, place, "a", "second", NULL), -EEXIST);
     assert_content(place, "a", "first");
@@ -170,7 +192,7 @@ static void nothing_is_replaced(void **state)
 static void no_link_is_followed(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {place->path, true};
+    const struct files_dir directory = {place->path, true, place->fd};
     assert_int_equal(symlinkat("../outside", place->fd, "link"), 0);
     assert_int_equal(symlinkat(".", place->fd, "self"), 0);
     assert_int_equal(symlinkat("../outside/new", place->fd, "file"), 0);
@@ -184,7 +206,7 @@ static void no_link_is_followed(void **state)
 static void a_directory_that_has_gone_is_an_error_of_all(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {"/nowhere/at/all", false};
+    const struct files_dir directory = {"/nowhere/at/all", false, -1};
     OWNED_FD int fd = file_of("x");
     struct file_to_save files[2] = {{.name = "a", .fd = fd, .size = 1},
                                     {.name = "b", .fd = fd, .size = 1}};
@@ -197,26 +219,10 @@ static void a_directory_that_has_gone_is_an_error_of_all(void **state)
     assert_non_null(place);
 }
 
-static void copies_go_to_the_directory_that_has_the_path_now(void **state)
-{
-    struct place *place = *state;
-    const struct files_dir directory = {place->path, false};
-    char former[64];
-    snprintf(former, sizeof(former), "%s/former", place->root);
-    assert_int_equal(save_one(&directory, place, "a", "x", "7/a"), 0);
-    assert_int_equal(rename(place->path, former), 0);
-    assert_int_equal(save_one(&directory, place, "a", "x", NULL), -ENOENT);
-    assert_int_equal(mkdir(place->path, 0755), 0);
-    fd_close(&place->fd);
-    place->fd = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(save_one(&directory, place, "a", "new", "7/a"), 0);
-    assert_content(place, "7/a", "new");
-}
-
 static void too_much_in_one_call_is_left_out(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {place->path, true};
+    const struct files_dir directory = {place->path, true, place->fd};
     OWNED_FD int large = memfd_create("large", MFD_CLOEXEC);
     assert_int_equal(ftruncate(large, (off_t)FILES_DIR_BYTES_MAX), 0);
     OWNED_FD int small = file_of("x");
@@ -236,7 +242,7 @@ static void too_much_in_one_call_is_left_out(void **state)
 static void what_cannot_be_written_whole_is_removed(void **state)
 {
     const struct place *place = *state;
-    const struct files_dir directory = {place->path, true};
+    const struct files_dir directory = {place->path, true, place->fd};
     OWNED_FD int fd = file_of("cut");
     struct file_to_save file = {.name = "a", .fd = fd, .size = 9};
     assert_int_equal(files_dir_save(&directory, 7, &file, 1), 0);
@@ -255,10 +261,10 @@ int main(void)
         TEST(a_name_by_chance_comes_after_many),
         TEST(a_call_without_files_makes_nothing),
         TEST(names_are_made_plain_in_each_part),
+        TEST(what_takes_the_place_of_the_directory_gets_nothing),
         TEST(nothing_is_replaced),
         TEST(no_link_is_followed),
         TEST(a_directory_that_has_gone_is_an_error_of_all),
-        TEST(copies_go_to_the_directory_that_has_the_path_now),
         TEST(too_much_in_one_call_is_left_out),
         TEST(what_cannot_be_written_whole_is_removed),
     };

@@ -210,6 +210,8 @@ static int add_to(struct adding *adding, const struct image *image, const struct
     if (r == 0)
         r = host_settings_read(&adding->settings, fault);
     if (r == 0)
+        host_settings_tell(&adding->settings, progress);
+    if (r == 0)
         r = install(adding, image, progress, fault);
     if (r == 0)
         r = result_compose(adding, image, fault);

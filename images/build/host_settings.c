@@ -3,17 +3,15 @@
 #include "images/base/file.h"
 #include "images/store/xdg.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/host_fence.h"
+#include "sandbox/base/utf8.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define NO_MEMORY "no memory for the settings of this host"
-#define KEY_MAX (64 << 10) /* larger files, such as packages, are not looked through for keys */
 #define BLANKS " \t\"'\r\n"
 
 #define CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
@@ -34,16 +32,6 @@ static const char *const own_variables[] = {
     "PIP_ROOT_USER_ACTION=ignore",
     "npm_config_cache=" WORK "/npm",
     "npm_config_update_notifier=false",
-};
-
-/* What the value of a setting is. Installers are shown the files that it names, and nothing else. */
-enum value_kind {
-    VALUE_PLAIN,
-    VALUE_CERTIFICATES, /* a file in PEM form, without keys */
-    VALUE_CERTIFICATE_FOLDER, /* as c_rehash(1) makes them */
-    VALUE_CLIENT_CERTIFICATE, /* a file with a certificate and its key */
-    VALUE_CONFIGURATION, /* a file of settings */
-    VALUE_PLACES, /* paths and URLs, separated by white space */
 };
 
 /*
@@ -68,8 +56,8 @@ static const struct host_setting {
     {"PIP_INDEX_URL"},
     {"PIP_EXTRA_INDEX_URL"},
     {"PIP_NO_INDEX"},
-    {"PIP_FIND_LINKS", "find-links", VALUE_PLACES},
-    {"PIP_CONSTRAINT", "constraint", VALUE_PLACES},
+    {"PIP_FIND_LINKS", "find-links", VALUE_PACKAGES},
+    {"PIP_CONSTRAINT", "constraint", VALUE_LISTS},
     {"PIP_TRUSTED_HOST"},
     {"PIP_PROXY"},
     {"PIP_CERT", "cert", VALUE_CERTIFICATES},
@@ -227,74 +215,34 @@ static int show_or_tell(struct host_settings *settings, const char *host_path,
 static int show_configuration(struct host_settings *settings, const char *name, const char *path,
                               struct fault *fault);
 
-static int refuse(const char *name, const char *path, const char *reason, const char *remedy,
-                  struct fault *fault)
+/* The image has its own files there. */
+static int leave_out(struct host_settings *settings, const char *name, const char *path,
+                     struct fault *fault)
 {
-    return fault_set(fault, EPERM, "%s names %s, which installers are not shown: %s; %s", name,
-                     path, reason, remedy);
-}
-
-static bool text_has(const struct buffer *text, const char *word)
-{
-    return memmem(text->data, text->length, word, strlen(word)) != NULL;
-}
-
-/* Why a file is not shown; NULL: it may be. Source: RFC 7468, on labels. */
-static const char *reason_against(const struct buffer *text, enum value_kind kind)
-{
-    if (kind != VALUE_CLIENT_CERTIFICATE && text_has(text, "PRIVATE KEY-----"))
-        return "there is a private key in it";
-    if (kind == VALUE_CERTIFICATES && !text_has(text, "CERTIFICATE-----"))
-        return "there is no certificate in it";
-    return NULL;
-}
-
-static int check_file(const char *name, const char *path, enum value_kind kind, struct fault *fault)
-{
-    static const char remedy[] = "name another file, or remove the setting";
-    struct stat about;
-    OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
-    if (stat(path, &about) < 0 || !S_ISREG(about.st_mode))
-        return refuse(name, path, "it is no file", remedy, fault);
-    int r = file_read(path, &text, fault);
-    if (r < 0)
-        return r;
-    const char *reason = reason_against(&text, kind);
-    return reason == NULL ? 0 : refuse(name, path, reason, remedy, fault);
-}
-
-/* Certificates of the system are for everybody; any other directory may not give away a home. */
-static int check_place(const char *name, const char *path, enum value_kind kind,
-                       struct fault *fault)
-{
-    OWNED_MEMORY char *real = realpath(path, NULL);
-    const char *own = getenv("HOME");
-    OWNED_MEMORY char *home = own != NULL ? realpath(own, NULL) : NULL;
-    struct host_fence stopped;
-    bool is_of_system =
-        kind == VALUE_CERTIFICATE_FOLDER && real != NULL &&
-        (path_is_below(real, "/etc/ssl/certs") || path_is_below(real, "/etc/pki/tls/certs"));
-    if (real == NULL || is_of_system || !host_fence_stops(real, home, &stopped))
+    char *line = NULL;
+    if (path[0] != '/' || settings->left_out_count == ARRAY_LENGTH(settings->left_out))
         return 0;
-    return refuse(name, path, stopped.reason, stopped.remedy, fault);
+    if (asprintf(&line, "%s names %s", name, path) < 0)
+        return fault_set(fault, ENOMEM, NO_MEMORY);
+    utf8_make_plain(line, false);
+    settings->left_out[settings->left_out_count++] = line;
+    return 0;
 }
 
 static int show_path(struct host_settings *settings, const char *name, const char *path,
                      enum value_kind kind, struct fault *fault)
 {
-    if (!may_cover(path) || !file_exists(path))
+    if (!file_exists(path))
         return 0;
-    struct stat about;
-    bool is_small_file =
-        stat(path, &about) == 0 && S_ISREG(about.st_mode) && about.st_size <= KEY_MAX;
-    bool is_place = kind == VALUE_CERTIFICATE_FOLDER || (kind == VALUE_PLACES && !is_small_file);
-    int r = is_place ? check_place(name, path, kind, fault) : check_file(name, path, kind, fault);
+    if (!may_cover(path))
+        return leave_out(settings, name, path, fault);
+    int r = host_settings_check(name, path, kind, fault);
     return r == 0 ? show_or_tell(settings, path, path, fault) : r;
 }
 
 /* Each path among "/opt/wheels https://host/simple file:///opt/more". */
-static int show_places(struct host_settings *settings, const char *name, const char *value,
-                       struct fault *fault)
+static int show_places(struct host_settings *settings, const struct host_setting *setting,
+                       const char *value, struct fault *fault)
 {
     static const char scheme[] = "file://";
     int r = 0;
@@ -305,7 +253,8 @@ static int show_places(struct host_settings *settings, const char *name, const c
         if (word == NULL)
             return fault_set(fault, ENOMEM, NO_MEMORY);
         bool is_url = strncmp(word, scheme, strlen(scheme)) == 0;
-        r = show_path(settings, name, word + (is_url ? strlen(scheme) : 0), VALUE_PLACES, fault);
+        r = show_path(settings, setting->variable, word + (is_url ? strlen(scheme) : 0),
+                      setting->kind, fault);
         value += length;
     }
     return r;
@@ -318,8 +267,8 @@ static int show_value(struct host_settings *settings, const struct host_setting 
     OWNED_MEMORY char *path = NULL;
     if (setting->kind == VALUE_PLAIN)
         return 0;
-    if (setting->kind == VALUE_PLACES)
-        return show_places(settings, setting->variable, value, fault);
+    if (setting->kind == VALUE_PACKAGES || setting->kind == VALUE_LISTS)
+        return show_places(settings, setting, value, fault);
     path = strdup(value + blanks);
     if (path == NULL)
         return fault_set(fault, ENOMEM, NO_MEMORY);
@@ -367,9 +316,11 @@ static int show_configuration(struct host_settings *settings, const char *name, 
                               struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
-    if (!may_cover(path) || !file_exists(path))
+    if (!file_exists(path))
         return 0;
     int r = show_path(settings, name, path, VALUE_CONFIGURATION, fault);
+    if (r == 0 && !may_cover(path))
+        return 0;
     if (r < 0 || file_read(path, &text, NULL) < 0)
         return r;
     const char *line = buffer_string(&text);
@@ -456,6 +407,16 @@ int host_settings_read(struct host_settings *settings, struct fault *fault)
     return r;
 }
 
+void host_settings_tell(const struct host_settings *settings, struct progress *progress)
+{
+    for (size_t i = 0; i < settings->left_out_count; i++)
+        progress_note(
+            progress,
+            "note: %s, which installers do not see: the image has files of its own there; copy "
+            "it elsewhere",
+            settings->left_out[i]);
+}
+
 void host_settings_release(struct host_settings *settings)
 {
     for (size_t i = 0; i < settings->variable_count; i++)
@@ -464,5 +425,7 @@ void host_settings_release(struct host_settings *settings)
         free((char *)settings->files[i].host_path);
         free((char *)settings->files[i].image_path);
     }
+    for (size_t i = 0; i < settings->left_out_count; i++)
+        free(settings->left_out[i]);
     *settings = (struct host_settings){0};
 }

@@ -9,16 +9,30 @@
 #ifndef IMAGES_BUILD_HOST_SETTINGS_H
 #define IMAGES_BUILD_HOST_SETTINGS_H
 
+#include "images/base/progress.h"
 #include "images/unpack/jailed.h"
 
 #define HOST_VARIABLES_MAX 128
 #define HOST_FILES_MAX 32
+
+/* What the value of a setting is. Installers are shown the files that it names, and nothing else. */
+enum value_kind {
+    VALUE_PLAIN,
+    VALUE_CERTIFICATES, /* a file in PEM form, without keys */
+    VALUE_CERTIFICATE_FOLDER, /* as c_rehash(1) makes them */
+    VALUE_CLIENT_CERTIFICATE, /* a file with a certificate and its key */
+    VALUE_CONFIGURATION, /* a file of settings */
+    VALUE_PACKAGES, /* paths and URLs, separated by white space: of packages, and of directories of them */
+    VALUE_LISTS, /* likewise, of files */
+};
 
 struct host_settings {
     char *variables[HOST_VARIABLES_MAX + 1]; /* owned, NULL-terminated: a whole environment */
     size_t variable_count;
     struct plan_shown files[HOST_FILES_MAX]; /* the paths are owned */
     size_t file_count;
+    char *left_out[HOST_FILES_MAX]; /* owned: "NAME names PATH", where the image has its own */
+    size_t left_out_count;
 };
 
 /*
@@ -26,6 +40,16 @@ struct host_settings {
  * a home directory, or a file of certificates that is none; -E2BIG; -ENOMEM.
  */
 int host_settings_read(struct host_settings *settings, struct fault *fault);
+/* Tells what was left out, a line each. */
+void host_settings_tell(const struct host_settings *settings, struct progress *progress);
+
+/*
+ * Whether installers may see a file or directory, which the setting `name` has as a value of that kind. 0; -EPERM with a
+ * fault that says why not; another negative errno.
+ */
+int host_settings_check(const char *name, const char *path, enum value_kind kind,
+                        struct fault *fault);
+
 void host_settings_release(struct host_settings *settings);
 
 /* Shows one more file, if it exists. 0, -E2BIG or -ENOMEM. */

@@ -112,6 +112,8 @@ int pip_add(const char *root, const struct pip_request *request, struct progress
     struct fault cause = {0};
     int installed = host_settings_read(&settings, &cause);
     if (installed == 0)
+        host_settings_tell(&settings, progress);
+    if (installed == 0)
         installed = install(root, request, &settings, progress, &cause);
     if (installed == -EINTR || (installed < 0 && request->locked != NULL))
         return fault_set(fault, -installed, "%s", cause.text);

@@ -25,14 +25,18 @@ REFUSED = [
     ({"PIP_FIND_LINKS": "{home}"}, "it is your home directory"), ({"PIP_FIND_LINKS": "https://x.invalid {home}"}, "it is your home"),
     ({"PIP_FIND_LINKS": "file://{home}"}, "it is your home"),
     ({"PIP_FIND_LINKS": "{above}"}, "your home directory is in it"), ({"PIP_FIND_LINKS": "{link}"}, "it is your home"),
-    ({"pip_find_links": "{home}"}, "it is your home"), ({"PIP_CONSTRAINT": "{home}"}, "it is your home"),
+    ({"pip_find_links": "{home}"}, "it is your home"), ({"PIP_CONSTRAINT": "{home}"}, "it is no file"),
     ({"PIP_CONSTRAINT": "{key}"}, "there is a private key in it"), ({"PIP_FIND_LINKS": "https://x.invalid {key}"}, "there is a private key in it"),
+    ({"PIP_FIND_LINKS": "{home}/.ssh"}, "id_rsa is no package"), ({"PIP_FIND_LINKS": "{words}"}, "words is no package"),
+    ({"PIP_FIND_LINKS": "{home}/large"}, "large is no package"), ({"PIP_FIND_LINKS": "{home}/linked"}, "a.whl is no package"),
+    ({"PIP_FIND_LINKS": "{home}/nested"}, "below is no package"), ({"PIP_CONSTRAINT": "{home}/.ssh"}, "it is no file"),
     ({"PIP_CERT": "{key}"}, "there is a private key in it"), ({"PIP_CERT": "{words}"}, "there is no certificate in it"),
     ({"npm_config_cafile": "{key}"}, "there is a private key"), ({"NPM_CONFIG_CAFILE": "{key}"}, "there is a private key"),
     ({"npm-config-cafile": "{key}"}, "there is a private key"), ({"npm_config_cafile": "{home}/.ssh"}, "it is no file"),
     ({"npm_config_userconfig": "{key}"}, "there is a private key"), ({"npm_config_globalconfig": "{home}"}, "it is no file"),
     ({"PIP_CONFIG_FILE": "{key}"}, "there is a private key"), ({"SSL_CERT_FILE": "{key}"}, "there is a private key"),
-    ({"SSL_CERT_DIR": "{home}"}, "it is your home"), ({"NODE_EXTRA_CA_CERTS": "{words}"}, "there is no certificate"),
+    ({"SSL_CERT_DIR": "{home}"}, "it is your home"), ({"SSL_CERT_DIR": "{home}/.ssh"}, "there is a private key"),
+    ({"SSL_CERT_DIR": "{home}/nested"}, "it is no file"), ({"SSL_CERT_DIR": "{home}/linked"}, "there is no certificate in it"), ({"NODE_EXTRA_CA_CERTS": "{words}"}, "there is no certificate"),
     ({"GIT_SSL_CAINFO": "{key}"}, "there is a private key"), ({"PIP_CLIENT_CERT": "{home}"}, "it is no file"),
 ]
 FILES = [("npmrc", "cafile={key}\n", "there is a private key"), ("npmrc", "  cafile = \"{key}\"\n", "there is a private key"),
@@ -47,6 +51,10 @@ def home(tmp_path):
     path = tmp_path / "above" / "someone"
     put(path, ".ssh/id_rsa", KEY)
     put(path, "words", "planted\n")
+    put(path, "large", "planted\n" * 20000)
+    put(path, "nested/below/a.whl", "a wheel")
+    (path / "linked").mkdir()
+    (path / "linked/a.whl").symlink_to(path / "words")
     (tmp_path / "link").symlink_to(path)
     return path
 
@@ -90,8 +98,16 @@ def test_configuration_files_are_held_to_the_same(layered, home, kind, text, rea
     assert done.returncode == 1 and reason in done.stderr, done.stderr
 
 
+def test_what_the_image_has_no_place_for_is_told(layered, home):
+    bundle = "/usr/share/ca-certificates"
+    done = layered.add("base", "--run", "true", **settings({"SSL_CERT_DIR": bundle, "PIP_FIND_LINKS": "/usr/lib"}, home))
+    assert done.returncode == 0, done.stderr
+    assert f"SSL_CERT_DIR names {bundle}, which installers do not see" in done.stderr and "PIP_FIND_LINKS names /usr/lib," in done.stderr
+
+
 def test_what_an_index_needs_is_shown(layered, home):
     put(home, "wheels/thing.whl", "a wheel")
+    put(home, "wheels/index.html", "<a href='thing.whl'>")
     put(home, "certs.pem", BUNDLE.read_text())
     put(home, "npmrc", "registry=https://registry.example.org/\n")
     variables = {"PIP_FIND_LINKS": "{home}/wheels", "PIP_CERT": "{home}/certs.pem", "npm_config_userconfig": "{home}/npmrc",

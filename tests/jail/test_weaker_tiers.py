@@ -23,6 +23,23 @@ COMMON = {"signalfd4": 2, "setrlimit": 2, "prlimit64": 6, "clone": 3, "close_ran
           "fchdir": 1, "socketpair": 2, "memfd_create": 1, "wait4": 1, "prctl": 12}
 
 
+PIPES = """
+import os, time
+for _ in range(100):
+    if os.fork() == 0:
+        kept = []
+        try:
+            while True:
+                kept.append(os.pipe())
+                os.set_blocking(kept[-1][1], False)
+                os.write(kept[-1][1], bytes(65536))
+        except OSError:
+            time.sleep(9)
+        os._exit(0)
+time.sleep(9)
+"""
+
+
 @pytest.fixture(name="weaker")
 def weaker_fixture(sandbox):
     return Sandbox(sandbox.server, before=HOST)
@@ -174,6 +191,23 @@ def test_failed_step_ends_the_run(weaker, name, number):
         assert record["stdout"] == "[]\n", (record, err)  # the image has no such file
 
 
+def test_a_link_of_the_host_is_never_followed(weaker, tmp_path):
+    """In tier L it can be read; in tier C it is not there."""
+    (tmp_path / "file").write_text("secret")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "file")
+    code = f"""
+import os
+for action in (os.readlink, open):
+    try:
+        print(action({str(link)!r}))
+    except OSError as error:
+        print(error.errno)
+"""
+    expected = {"C": ["2", "2"], "L": [str(tmp_path / "file"), "13"]}
+    assert weaker.run(code, "--weaker", TIER)["stdout"].split() == expected[TIER]
+
+
 @pytest.fixture(name="without_proc")
 def without_proc_fixture(sandbox):
     """Tier P: the jail has no /proc of its own, so the server looks into that of the host."""
@@ -199,6 +233,17 @@ def test_without_a_proc_a_run_lasts_as_long_as_elsewhere(without_proc):
      ("--memory", "128M"), "out_of_memory"),
     ("import time\nwith open('f', 'wb') as f:\n    f.write(bytes(200 << 20))\ntime.sleep(9)", ("--memory", "128M"), "out_of_memory"),
     ("import os, time\nfor i in range(40):\n    if os.fork() == 0: time.sleep(9)\ntime.sleep(9)", ("--pids", "8"), "exited"),
+    (PIPES, ("--memory", "64M"), "out_of_memory"),
 ])
 def test_without_a_proc_limits_hold(without_proc, code, options, outcome):
     assert without_proc(code, "--timeout", "20", *options)["outcome"] == outcome
+
+
+@pytest.mark.parametrize(("code", "options", "outcome"), [
+    ("import time; x = bytearray(b'x') * (400 << 20); time.sleep(9)", ("--memory", "128M"), "out_of_memory"),
+    (PIPES, ("--memory", "64M"), "out_of_memory"),
+    ("while True: pass", ("--timeout", "2"), "timed_out"),
+])
+def test_without_namespaces_limits_hold(weaker, code, options, outcome):
+    record = weaker.run(code, "--weaker", TIER, "--no-cgroup", "--timeout", "20", *options)
+    assert (record["tier"], record["outcome"]) == (TIER, outcome), record

@@ -1,5 +1,6 @@
 """--mount shows folders of the host to snippets: read-only, or with writes to a copy."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -473,3 +474,14 @@ for number in range(63):
     done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script], input=code.encode(),
                           capture_output=True, check=False, env={**os.environ, **python_settings}, timeout=100)
     assert done.returncode == 153 and b"nearly filled their disk" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("mode, is_shared", [("ro", False), ("overlay", False), ("rw", True)])
+def test_locks_reach_the_host_only_where_writes_do(home, mode, is_shared):
+    (home / "locked").write_text("x")
+    give_to_snippets(home)
+    code = f"import fcntl; fcntl.flock(open('{home}/locked'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    with open(home / "locked", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        done = run_program("run", "--language", "python", "--mount", f"{home}:{mode}", "-", input=code.encode())
+    assert (b"BlockingIOError" in done.stderr) is is_shared and done.returncode == is_shared, done.stderr

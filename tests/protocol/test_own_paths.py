@@ -67,6 +67,25 @@ def test_one_that_snippets_cannot_change_is_not(project, option, mode):
     assert serve(*mount(project, mode), option, project / NAMED[option])[0] == 0
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("weakest", ["P", "C", "L"])
+@pytest.mark.parametrize("option", NAMED)
+def test_a_weaker_tier_allows_none(project, option, weakest):
+    told = serve(*mount(project, "rw"), "--weaker", weakest, "--no-cgroup", option, project / NAMED[option])
+    assert is_refused(told, option, project)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("option", [option for option in NAMED if option != "--http-token-file"])
+def test_the_strictest_of_several_mounts_of_a_folder_counts(project, option):
+    """The same folder, or one above or below, shown in another mode as well."""
+    (project / "kept" / "below").mkdir()
+    for other in (project, project / "kept" / "below", project.parent):
+        for mode in ("ro", "overlay"):
+            told = serve(*mount(other, mode), *mount(project, "rw"), option, project / NAMED[option])
+            assert told[0] == 2, (other, mode, told)
+
+
 @pytest.mark.parametrize("option", ["--files-dir", "--policy", "--seccomp-profile", "--env-file"])
 def test_links_are_followed_from_either_side(home, project, option):
     """One that leads into the folder, and one in the folder that leads out: a snippet could change where."""

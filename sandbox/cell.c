@@ -101,3 +101,13 @@ bool cell_fits(const struct cell *queue, const struct cell *cell, size_t sum, st
                   count);
     return false;
 }
+
+void cell_refuse_all(struct cell **queue)
+{
+    const struct fault fault = {.text = "the session ended before this call began"};
+    while (*queue != NULL) {
+        const struct run_observer observer = cell_take(queue);
+        if (observer.done != NULL)
+            observer.done(observer.data, -ESRCH, NULL, &fault);
+    }
+}

@@ -31,6 +31,8 @@ void cell_free(struct cell *cell);
 void cell_append(struct cell **queue, struct cell *cell, size_t *sum);
 /* Frees the first cell of a queue that has one, and returns its observer. */
 struct run_observer cell_take(struct cell **queue);
+/* Tells the observers of all that are left that their session has ended. */
+void cell_refuse_all(struct cell **queue);
 
 /*
  * Whether there is room for it behind the cells of a session, with so many bytes in all queues; if not, with a

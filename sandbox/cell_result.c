@@ -95,14 +95,22 @@ static void describe_cell(const struct cell_progress *progress, struct run_resul
                                                           : 1;
 }
 
+/* A limit that struck is told, however the code ended. */
+static void describe_interrupted(const struct session *session, struct run_result *result)
+{
+    bool was_caught = session->kind == SESSION_LIVE && session->progress.status == CELL_FINISHED;
+    result->outcome = session->progress.stop;
+    result->exit_code = -1;
+    result->signal = 0;
+    result->interrupt = was_caught ? INTERRUPT_CAUGHT : INTERRUPT_HEEDED;
+}
+
 static void describe_end(const struct session *session, struct run_result *result)
 {
     const struct cell_progress *progress = &session->progress;
-    bool was_heeded = session->kind == SESSION_FRESH || progress->status == CELL_INTERRUPTED ||
-                      progress->status == CELL_ABANDONED;
     result->exit_code = -1;
-    if (progress->is_interrupted && (was_heeded || progress->stop != OUTCOME_TIMED_OUT))
-        result->outcome = progress->stop;
+    if (progress->is_interrupted)
+        describe_interrupted(session, result);
     else if (session->kind == SESSION_FRESH)
         describe_program(progress, result);
     else
@@ -130,7 +138,12 @@ void cell_result_make(struct session *session, struct run_result *result)
 void cell_result_lose(struct session *session, struct run_result *result)
 {
     const struct cell_progress *progress = &session->progress;
+    bool ended_by_itself = result->outcome == OUTCOME_EXITED || result->outcome == OUTCOME_SIGNALED;
     result->session = SESSION_LOST;
+    if (progress->is_interrupted && ended_by_itself) {
+        describe_interrupted(session, result);
+        result->interrupt = INTERRUPT_FATAL;
+    }
     result->cpu_ns -= progress->before.cpu_ns;
     /* Of the run's own captures, which keep nothing. */
     result->limits_reached &= ~(progress->before.limits_reached | REACHED_OUTPUT);

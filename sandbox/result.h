@@ -72,6 +72,14 @@ enum session_state {
     SESSION_LOST,   /* it ended with this cell */
 };
 
+/* How a cell of a session took its interrupt. */
+enum cell_interrupt {
+    INTERRUPT_NONE,   /* there was none */
+    INTERRUPT_HEEDED, /* or, if the session is lost, not heeded */
+    INTERRUPT_CAUGHT, /* the cell went on, and came to its end */
+    INTERRUPT_FATAL,  /* the program of the session ended by itself thereafter */
+};
+
 struct run_result {
     enum run_outcome outcome;
     int exit_code; /* 0..255 when EXITED, else -1 */
@@ -89,6 +97,7 @@ struct run_result {
     enum tier tier;
     enum run_start start;
     enum session_state session;
+    enum cell_interrupt interrupt;
     struct run_files files; /* of the work directory, the oldest first */
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */
     bool files_lost; /* both could not be collected, and are empty */

@@ -180,7 +180,20 @@ static void interrupt(struct session *session, enum run_outcome outcome)
                                          session->interrupted_by_frame)
                 : sandbox_say(sandbox_of(session), WORD_INTERRUPT);
     /* One that cannot be told does not heed. */
-    enter(session, SESSION_INTERRUPTED, r < 0 ? 1 : INTERRUPT_MAX_MS);
+    progress->is_pressed = r < 0 || session->kind == SESSION_FRESH;
+    int64_t time = progress->is_pressed ? INTERRUPT_MAX_MS : INTERRUPT_INSIST_MS;
+    enter(session, SESSION_INTERRUPTED, r < 0 ? 1 : time);
+}
+
+/* It has not ended in time. */
+static void press(struct session *session)
+{
+    bool was_pressed = session->progress.is_pressed;
+    session->progress.is_pressed = true;
+    if (was_pressed || sandbox_say(sandbox_of(session), WORD_INSIST) < 0)
+        run_stop(session->run, session->progress.stop);
+    else
+        enter(session, SESSION_INTERRUPTED, INTERRUPT_MAX_MS - INTERRUPT_INSIST_MS);
 }
 
 static void feed(struct session *session)
@@ -390,7 +403,7 @@ static void on_timer(struct loop_timer *timer)
         interrupt(session, OUTCOME_TIMED_OUT);
         break;
     case SESSION_INTERRUPTED:
-        run_stop(session->run, session->progress.stop);
+        press(session);
         break;
     case SESSION_NEW:
     case SESSION_IDLE:
@@ -408,17 +421,6 @@ static void run_printed(void *data, enum output_stream stream, const char *bytes
         cell->observer.output(cell->observer.data, stream, bytes, length);
     if (session->out.total + session->err.total > session->output_total)
         interrupt(session, OUTCOME_OUTPUT_LIMIT);
-}
-
-/* The cells that have not begun. */
-static void refuse_rest(struct session *session)
-{
-    const struct fault fault = {.text = "the session ended before this call began"};
-    while (session->cells != NULL) {
-        const struct run_observer observer = cell_take(&session->cells);
-        if (observer.done != NULL)
-            observer.done(observer.data, -ESRCH, NULL, &fault);
-    }
 }
 
 /* The present cell ends with its session. */
@@ -444,7 +446,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
         session->observer.ended(session->observer.data, status, result, fault);
     if (had_cell)
         lose_cell(session, status, result, fault);
-    refuse_rest(session);
+    cell_refuse_all(&session->cells);
 }
 
 int session_submit(struct session *session, const struct cell_spec *spec,

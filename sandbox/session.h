@@ -5,8 +5,9 @@
  * all its life. What it keeps depends on enum session_kind. Between cells all its processes are stopped, and its
  * cgroup, if it has one, is frozen. A running cell takes the place of a run: engine_options.parallel.
  *
- * A cell past its time or its output is interrupted first. If its program confirms that, the session goes on;
- * otherwise, after INTERRUPT_MAX_MS, the session is ended. All other limits end the session. A program can
+ * A cell past its time or its output is interrupted first, and what it has started in its process group
+ * with it. If it ends then, however it does, the session goes on, and the outcome is still the limit; otherwise, after
+ * INTERRUPT_MAX_MS, the session is ended. All other limits end the session. A program can
  * claim the end of its cell too early or too late, and deceives only itself.
  *
  * Side: parent.

@@ -69,9 +69,9 @@ int session_link_interrupt(const struct sandbox *sandbox, uint32_t cell, bool by
 {
     const struct frame frame = {.kind = FRAME_INTERRUPT, .cell = cell};
     int r = mark(&sandbox->session, cell);
-    if (r < 0)
-        return r;
-    return by_frame ? send_frame(&sandbox->session, &frame) : sandbox_say(sandbox, WORD_INTERRUPT);
+    if (r == 0 && by_frame)
+        r = send_frame(&sandbox->session, &frame);
+    return r < 0 ? r : sandbox_say(sandbox, by_frame ? WORD_INTERRUPT_CHILDREN : WORD_INTERRUPT);
 }
 
 int session_link_pause(const struct sandbox *sandbox)

@@ -45,7 +45,10 @@ int session_link_write_input(const struct session_channels *channels, const char
  */
 int session_link_run(const struct sandbox *sandbox, uint32_t cell, const char *code, size_t length);
 
-/* Tells the program to stop that cell. 0 or a negative errno. */
+/*
+ * Tells the program to stop that cell, and what runs in its process group as a terminal would. 0 or a negative
+ * errno.
+ */
 int session_link_interrupt(const struct sandbox *sandbox, uint32_t cell, bool by_frame);
 
 /* The cell has ended: nothing interrupts it any more, and init stops all processes. The same. */

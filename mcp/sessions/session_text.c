@@ -42,10 +42,20 @@ static void list_alive(const struct session_table *table, const struct language 
 static int explain(const struct session_table *table, const struct language *language,
                    const char *what, struct fault *fault)
 {
-    OWNED(buffer_release) struct buffer alive = BUFFER(LIST_MAX);
-    list_alive(table, language, &alive);
-    const char *list = alive.length > 0 ? buffer_string(&alive) : NULL;
+    OWNED(buffer_release) struct buffer same = BUFFER(LIST_MAX);
+    OWNED(buffer_release) struct buffer others = BUFFER(LIST_MAX);
+    list_alive(table, language, &same);
+    if (same.length == 0 && language != NULL)
+        list_alive(table, NULL, &others);
+    const char *list = same.length > 0     ? buffer_string(&same)
+                       : others.length > 0 ? buffer_string(&others)
+                                           : NULL;
     fault_identify(fault, "no_session");
+    if (others.length > 0)
+        return fault_set(
+            fault, ENOENT,
+            "%s None of %s is alive, but of other tools: %s. Start another with \"new\".", what,
+            language->title, list != NULL ? list : "some");
     return fault_set(fault, ENOENT, "%s %s%s. Start another with \"new\".", what,
                      list != NULL ? "Alive: " : "None is alive", list != NULL ? list : "");
 }
@@ -115,13 +125,18 @@ int session_text_end(const struct session_view *view, const struct run_result *r
                      struct buffer *text)
 {
     bool has_variables = strcmp(view->kept, "files") != 0;
+    const char *why = !was_interrupted(result) ? ""
+                      : result->interrupt == INTERRUPT_FATAL
+                          ? "its process ended at the interrupt: "
+                          : "it did not heed the interrupt and was ended: ";
     if (!view->is_kept)
-        return buffer_format(
-            text, "; %sthe session's %s are lost",
-            was_interrupted(result) ? "it did not heed the interrupt and was ended: " : "",
-            view->kept);
+        return buffer_format(text, "; %sthe session's %s are lost", why, view->kept);
     if (!was_interrupted(result))
         return 0;
+    if (result->interrupt == INTERRUPT_CAUGHT)
+        return buffer_append_text(text,
+                                  "; the code caught the interrupt and went on: the result may "
+                                  "be incomplete");
     return has_variables
                ? buffer_append_text(text, "; it was interrupted, and the variables it had are kept")
                : buffer_append_text(text, "; the files are kept");

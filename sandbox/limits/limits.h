@@ -180,8 +180,12 @@
 /* How long a run may be refused further processes before it is ended. */
 #define PROCESSES_FULL_MS 1000
 
-/* How long a cell may take to heed an interrupt before its session is ended. */
+/*
+ * How long a cell may take to heed an interrupt before its session is ended, and before the processes that it has
+ * started are killed.
+ */
 #define INTERRUPT_MAX_MS 2000
+#define INTERRUPT_INSIST_MS 1000
 
 /* How long init may take to stop a run before it is killed itself. */
 #define STOP_MAX_MS 500

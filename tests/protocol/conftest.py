@@ -91,6 +91,21 @@ def start_python(start, python_settings):
 
 
 @pytest.fixture
+def start_any(start_python, images, start):
+    """A server for that language."""
+    def start_server(language):
+        if language == "python":
+            return start_python()
+        if "node" not in images:
+            pytest.skip("no image for JavaScript: code-sandbox-mcp fetch node")
+        started = start()
+        started.initialize()
+        return started
+
+    return start_server
+
+
+@pytest.fixture
 def javascript_server(start, images):
     """A server after the handshake that runs JavaScript."""
     if "node" not in images:

@@ -21,27 +21,12 @@ def chunk(kind, data):
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)) + \
     chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b"")
-HEEDLESS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
+HEEDLESS = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
 
 
 @pytest.fixture
 def session(python_server):
     return Session(python_server)
-
-
-@pytest.fixture
-def start_any(start_python, images, start):  # pylint: disable=redefined-outer-name
-    """A server for that language."""
-    def start_server(language):
-        if language == "python":
-            return start_python()
-        if "node" not in images:
-            pytest.skip("no image for JavaScript: code-sandbox-mcp fetch node")
-        started = start()
-        started.initialize()
-        return started
-
-    return start_server
 
 
 # What is kept.

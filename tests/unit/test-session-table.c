@@ -197,6 +197,35 @@ static void a_handle_of_another_language_is_told_so(void **state)
     assert_non_null(strstr(fault.text, "is a session of Bash, not of Python"));
 }
 
+static void only_what_is_alive_is_told_to_be(void **state)
+{
+    struct place *place = *state;
+    static const struct {
+        const char *alive, *asked, *told;
+    } table[] = {
+        {NULL, "python", ". None is alive. Start another"},
+        {NULL, "bash", ". None is alive. Start another"},
+        {"bash", "python", ". None of Python is alive, but of other tools: sh-"},
+        {"bash", "javascript", ". None of JavaScript is alive, but of other tools: sh-"},
+        {"bash", "bash", ". Alive: sh-"},
+        {"python", "bash", ". None of Bash is alive, but of other tools: py-"},
+        {"python", "javascript", ". None of JavaScript is alive, but of other tools: py-"},
+        {"python", "python", ". Alive: py-"},
+        {"javascript", "python", ". None of Python is alive, but of other tools: js-"},
+        {"javascript", "javascript", ". Alive: js-"},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        struct session_entry *entry = table[i].alive != NULL ? add(place, table[i].alive) : NULL;
+        struct fault fault = {0};
+        assert_int_equal(session_text_explain_unknown(&place->table, "xx-aaaaaa",
+                                                      language_find(table[i].asked), &fault),
+                         -ENOENT);
+        assert_non_null(strstr(fault.text, table[i].told));
+        if (entry != NULL)
+            session_table_note_end(entry, "ended");
+    }
+}
+
 static const char *note_of(const struct session_view *view, struct buffer *text)
 {
     buffer_release(text);
@@ -239,6 +268,7 @@ static void the_end_of_a_call_never_claims_more_than_is_known(void **state)
         const char *kept;
         enum run_outcome outcome;
         const char *told;
+        enum cell_interrupt interrupt;
     } table[] = {
         {true, "variables and files", OUTCOME_EXITED, ""},
         {true, "variables and files", OUTCOME_TIMED_OUT,
@@ -249,12 +279,28 @@ static void the_end_of_a_call_never_claims_more_than_is_known(void **state)
         {false, "variables and files", OUTCOME_OUT_OF_MEMORY,
          "; the session's variables and files are lost"},
         {false, "files", OUTCOME_SIGNALED, "; the session's files are lost"},
+        {true, "variables and files", OUTCOME_TIMED_OUT,
+         "; it was interrupted, and the variables it had are kept", INTERRUPT_HEEDED},
+        {true, "variables and files", OUTCOME_TIMED_OUT,
+         "; the code caught the interrupt and went on: the result may be incomplete",
+         INTERRUPT_CAUGHT},
+        {true, "variables and files", OUTCOME_OUTPUT_LIMIT,
+         "; the code caught the interrupt and went on: the result may be incomplete",
+         INTERRUPT_CAUGHT},
+        {true, "files", OUTCOME_OUTPUT_LIMIT, "; the files are kept", INTERRUPT_HEEDED},
+        {false, "variables and files", OUTCOME_TIMED_OUT,
+         "; its process ended at the interrupt: the session's variables and files are lost",
+         INTERRUPT_FATAL},
+        {false, "files", OUTCOME_OUTPUT_LIMIT,
+         "; its process ended at the interrupt: the session's files are lost", INTERRUPT_FATAL},
+        {true, "variables and files", OUTCOME_EXITED, "", INTERRUPT_NONE},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
         OWNED(buffer_release) struct buffer text = BUFFER(1024);
         const struct session_view view = {
             .handle = "x", .is_kept = table[i].is_kept, .kept = table[i].kept, .displaced = ""};
-        const struct run_result result = {.outcome = table[i].outcome};
+        const struct run_result result = {.outcome = table[i].outcome,
+                                          .interrupt = table[i].interrupt};
         assert_int_equal(session_text_end(&view, &result, &text), 0);
         assert_string_equal(text.length > 0 ? buffer_string(&text) : "", table[i].told);
     }
@@ -271,6 +317,7 @@ int main(void)
         TEST(a_session_ends_after_its_time_without_a_call),
         TEST(ended_sessions_are_remembered_up_to_a_limit),
         TEST(a_handle_of_another_language_is_told_so),
+        TEST(only_what_is_alive_is_told_to_be),
         cmocka_unit_test(results_say_what_is_kept_and_what_is_lost),
         cmocka_unit_test(the_end_of_a_call_never_claims_more_than_is_known),
     };

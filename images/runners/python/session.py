@@ -4,8 +4,8 @@ The descriptors and frames are those of CHANNEL and CODE below; docs/design.md h
 may forge all of it, and then lies about itself only. What a cell breaks by accident (streams,
 descriptors, builtins, hooks) must neither end the session nor reach the next cell.
 
-An interrupt is SIGINT, bound to a cell by its number in the control block. KeyboardInterrupt is raised
-in and below enter() only, so that the runner itself is never interrupted.
+An interrupt is SIGINT, and after a while SIGURG, bound to a cell by its number in the control block.
+KeyboardInterrupt is raised in and below enter() only, so that the runner itself is never interrupted.
 """
 import builtins
 
@@ -71,6 +71,12 @@ def on_interrupt(number, frame):
 
 # Start.
 
+def on_insistence(number, frame):
+    """One that the cell has had is not repeated: it may be cleaning up."""
+    if os.getpid() == State.process and not State.interrupted:
+        on_interrupt(number, frame)
+
+
 
 def keep(descriptor):
     """A copy that the cells' programs do not inherit and that `os.closerange(3, 100)` does not meet."""
@@ -84,6 +90,12 @@ def keep(descriptor):
 
 def identity_of(descriptor):
     try:
+def listen():
+    """SIGURG follows an interrupt that was not heeded: SIGINT is lost while system(3) waits for its child."""
+    _signal.signal(_signal.SIGINT, on_interrupt)
+    _signal.signal(_signal.SIGURG, on_insistence)
+
+
         status = os.fstat(descriptor)
         return status.st_dev, status.st_ino
     except OSError:
@@ -95,7 +107,7 @@ def start():
     State.channel, State.code = keep(CHANNEL), keep(CODE)
     os.close(CHANNEL)
     os.close(CODE)
-    _signal.signal(_signal.SIGINT, on_interrupt)
+    listen()
     os.register_at_fork(after_in_child=leave_to_parent)
     for descriptor in 0, 1, 2:
         State.identities[descriptor] = identity_of(descriptor)
@@ -331,7 +343,7 @@ def finish():
 
 def run(number, source):
     """Status and detail of DONE."""
-    _signal.signal(_signal.SIGINT, on_interrupt)
+    listen()
     State.interrupted = False
     State.cell = number
     if cell_to_interrupt() == number:  # the signal may have come before

@@ -74,6 +74,8 @@ enum parent_word {
     WORD_STOP, /* kill all processes and report the end */
     /* In a session: session.h. There, WORD_CODE may come again. */
     WORD_INTERRUPT,
+    WORD_INTERRUPT_CHILDREN,
+    WORD_INSIST,
     WORD_PAUSE,
     WORD_RESUME,
 };

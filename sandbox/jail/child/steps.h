@@ -45,6 +45,9 @@ struct jail {
     int uppers_fd; /* the directory of the host for them; -1: they are in the scratch tmpfs */
     int paths_fd; /* of the Landlock ruleset; -1: none */
     pid_t program; /* 0 before it is started */
+    pid_t
+        newest; /* in a session: the newest process at the end of the last cell; 0: there was none */
+    bool is_interrupted; /* the present cell of a session */
     int children_fd; /* readable when a child of init has died */
     enum code_state code;
     int code_fifo; /* write end of the FIFO; -1: not open */

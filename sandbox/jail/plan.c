@@ -33,6 +33,7 @@ static const struct plan_path_rights path_rights[] = {
     {"/dev/null", RIGHTS_WRITE},
     {"/dev/zero", RIGHTS_WRITE},
     {"/dev/full", RIGHTS_WRITE},
+    {"/dev/pts", RIGHTS_TERMINALS}, /* the last: only where there are namespaces */
 };
 
 /* What every program gets; the image and the operator may add to it and replace it. */
@@ -256,7 +257,7 @@ static int plan_folders(struct plan *plan, const struct folders *folders)
         return -ENOMEM;
     memcpy(plan->path_rights, path_rights, sizeof(path_rights));
     jail->path_rights = plan->path_rights;
-    jail->path_rights_count = ARRAY_LENGTH(path_rights);
+    jail->path_rights_count = ARRAY_LENGTH(path_rights) - (jail->base != BASE_NAMESPACES);
     jail->folders = plan->folders;
     jail->folder_count = count;
     for (size_t i = 0; i < count; i++) {

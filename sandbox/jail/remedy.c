@@ -283,6 +283,7 @@ static bool find(unsigned step, int error, const struct host_facts *facts, struc
     case STEP_SPLIT_SCRATCH:
     case STEP_MOUNT_PROC:
     case STEP_FILL_DEV:
+    case STEP_TERMINALS:
     case STEP_MOUNT_SCRATCH:
     case STEP_PIVOT_ROOT:
         return find_for_mounts(step, error, facts, remedy) || find_for_other(error, facts, remedy);

@@ -44,7 +44,6 @@ HOST_FILES = {
     "a socket of the host by its path": of_host('HOST["socket"]'),
     "shared memory of the host as a file": of_host('HOST["shared"]'),
     "the terminal": of_host('"/dev/tty"'),
-    "a new terminal": of_host('"/dev/ptmx"'),
     "devices of the host": Attempt("""
         for name in ("kmsg", "mem", "port", "kvm", "fuse", "net/tun", "vda", "sda", "nvme0n1", "loop0"):
             try:

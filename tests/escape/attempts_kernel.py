@@ -258,7 +258,7 @@ REQUESTS = {
         ("TIOCSTI with high bits set", 0x100005412, "ENOTTY"),
         ("TIOCSTI with all high bits set", 0xffffffff00005412, "ENOTTY"),
         ("TIOCLINUX: paste from the console", 0x541c, "ENOTTY"),
-        ("TIOCSCTTY: take a terminal", 0x540e, "ENOTTY"),
+        ("TIOCSIG: a signal to those at a terminal", 0x40045436, "ENOTTY"),
         ("TIOCCONS: take the console's output", 0x541d, "ENOTTY"),
         ("TIOCSETD: a line discipline", 0x5423, "ENOTTY"),
         ("BLKROSET: a device writable", 0x125d, "ENOTTY"),

@@ -220,7 +220,7 @@ def test_mounts_are_exactly_those_of_the_plan(sandbox):
     covered = [f"/proc/{name}" for name in (
         "bus", "cmdline", "config.gz", "diskstats", "fs", "key-users", "keys", "locks", "misc",
         "partitions", "pressure", "swaps", "sys/kernel/random/boot_id")]
-    expected = ["/", "/dev", "/dev/full", "/dev/null", "/dev/random", "/dev/shm", "/dev/urandom",
+    expected = ["/", "/dev", "/dev/full", "/dev/null", "/dev/pts", "/dev/random", "/dev/shm", "/dev/urandom",
                 "/dev/zero", "/home/sandbox", "/proc", "/tmp", "/work",
                 *filter(os.path.exists, covered)]
     assert sandbox.print(code).split() == sorted(expected)
@@ -234,7 +234,7 @@ def test_directory_of_proc_is_covered(sandbox, path):
 
 def test_dev_holds_the_harmless_few(sandbox):
     assert sandbox.print("import os; print(*sorted(os.listdir('/dev')))") == \
-        "fd full null random shm stderr stdin stdout urandom zero"
+        "fd full null ptmx pts random shm stderr stdin stdout urandom zero"
     assert sandbox.print("print(len(open('/dev/urandom', 'rb').read(16)), "
                          "open('/dev/null', 'w').write('x'))") == "16 1"
 

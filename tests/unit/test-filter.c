@@ -222,6 +222,19 @@ static const struct {
     {SYS_ioctl, 0, 0x5412, 0, UNKNOWN},
     {SYS_ioctl, 0, UINT64_C(0x100005412), 0, UNKNOWN},
     {SYS_ioctl, 0, 0x541C, 0, UNKNOWN},
+    /* of terminals: what sets them up, but no line discipline, no console, no signals or input of others */
+    {SYS_ioctl, 0, 0x5403, 0, ALLOW}, /* TCSETSW */
+    {SYS_ioctl, 0, 0x540E, 0, ALLOW}, /* TIOCSCTTY */
+    {SYS_ioctl, 0, 0x5410, 0, ALLOW}, /* TIOCSPGRP */
+    {SYS_ioctl, 0, 0x5414, 0, ALLOW}, /* TIOCSWINSZ */
+    {SYS_ioctl, 0, 0x5441, 0, ALLOW}, /* TIOCGPTPEER */
+    {SYS_ioctl, 0, 0x80045430, 0, ALLOW}, /* TIOCGPTN */
+    {SYS_ioctl, 0, 0x541D, 0, UNKNOWN}, /* TIOCCONS */
+    {SYS_ioctl, 0, 0x5420, 0, UNKNOWN}, /* TIOCPKT */
+    {SYS_ioctl, 0, 0x5423, 0, UNKNOWN}, /* TIOCSETD */
+    {SYS_ioctl, 0, UINT64_C(0x100005423), 0, UNKNOWN},
+    {SYS_ioctl, 0, 0x5437, 0, UNKNOWN}, /* TIOCVHANGUP */
+    {SYS_ioctl, 0, 0x40045436, 0, UNKNOWN}, /* TIOCSIG */
     /* fcntl by command: leases would make other runs wait, high bits do not hide one */
     {SYS_fcntl, 0, F_DUPFD, 0, ALLOW},
     {SYS_fcntl, 0, F_SETFL, 0, ALLOW},

@@ -136,6 +136,7 @@ enum path_rights {
     RIGHTS_READ, /* a directory: read and execute */
     RIGHTS_READ_FILE, /* a file that is not a directory: the same */
     RIGHTS_WRITE, /* a file that is not a directory: the same, and write */
+    RIGHTS_TERMINALS, /* a directory of devices: open them and list it */
     RIGHTS_SHARE_FILES, /* a directory of the host: RIGHTS_KEEP_FILES without sockets and FIFOs */
     RIGHTS_KEEP_FILES, /* a directory: create, change, remove and execute files */
     RIGHTS_KEEP_DATA, /* a directory: the same without execute */

@@ -39,6 +39,9 @@ static uint64_t access_of(enum path_rights rights)
         return LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE;
     case RIGHTS_WRITE:
         return WRITE_ACCESS;
+    case RIGHTS_TERMINALS:
+        return LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+               LANDLOCK_ACCESS_FS_READ_DIR;
     case RIGHTS_KEEP_FILES:
         return KEEP_ACCESS;
     case RIGHTS_SHARE_FILES:

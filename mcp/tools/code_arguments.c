@@ -1,11 +1,13 @@
 #include "mcp/tools/code_arguments.h"
 #include "mcp/settings/quantity.h"
+#include "mcp/tools/code_text.h"
 #include "mcp/tools/code_tool.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DESCRIPTION_MAX 256
@@ -37,8 +39,12 @@ static int read_code(struct code_arguments *arguments, const struct call *call,
     if (code->length > CODE_MAX)
         return fault_set(fault, EINVAL, "the code is longer than %s, the most that is accepted",
                          quantity_size_text(CODE_MAX).text);
-    arguments->snippet.code = code->text;
-    arguments->snippet.length = code->length;
+    struct code_text text = code_text_unfence((struct code_text){code->text, code->length});
+    bool is_python = strcmp(call->tool->code->language, "python") == 0;
+    if (is_python && code_text_dedent(&text, &arguments->code) < 0)
+        return fault_set(fault, ENOMEM, "out of memory for a program");
+    arguments->snippet.code = text.bytes;
+    arguments->snippet.length = text.length;
     return 0;
 }
 
@@ -52,6 +58,7 @@ static void write_code_schema(const struct call *call, struct json_writer *write
     json_end_array(writer);
 }
 
+/* A number, or text that is one: what a model writes in quotes can mean nothing else. */
 static int read_timeout(struct code_arguments *arguments, const struct call *call,
                         const struct json_value *timeout, struct fault *fault)
 {
@@ -61,9 +68,10 @@ static int read_timeout(struct code_arguments *arguments, const struct call *cal
         .low = 1,
         .high = (uint64_t)call->settings->wall_max_ms,
     };
-    if (timeout->type != JSON_NUMBER)
-        return fault_set(fault, EINVAL, "%s must be a JSON number (no quotes), at most %.8g",
-                         quantity.what, quantity_seconds(call->settings->wall_max_ms));
+    bool is_text = timeout->type == JSON_STRING && strlen(timeout->text) == timeout->length;
+    if (timeout->type != JSON_NUMBER && !is_text)
+        return fault_set(fault, EINVAL, "%s must be a number, at most %.8g", quantity.what,
+                         quantity_seconds(call->settings->wall_max_ms));
     uint64_t milliseconds = 0;
     int r = quantity_read_thousandths(&quantity, timeout->text, &milliseconds, fault);
     arguments->snippet.wall_ms = (int64_t)milliseconds;
@@ -257,6 +265,8 @@ int code_arguments_read_form(struct code_arguments *arguments,
 void code_arguments_release(struct code_arguments *arguments)
 {
     input_files_release(&arguments->files);
+    free(arguments->code);
+    arguments->code = NULL;
 }
 
 void code_arguments_write_schema(const struct tool *tool, const struct settings *settings,

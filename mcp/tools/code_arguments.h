@@ -18,6 +18,7 @@ struct code_arguments {
     struct snippet snippet; /* without its language; borrows from the JSON and from `files` */
     const char *session; /* SESSION_NEW or a handle, borrowed from the JSON; NULL: none is wanted */
     struct input_files files;
+    char *code; /* owned: the program, if it is not as in the JSON; NULL: it is */
 };
 
 /*

@@ -57,7 +57,8 @@ int code_tool_advise(const struct code_tool *code, const struct settings *settin
                                     .summary = image.summary,
                                     .has_sessions = settings->sessions > 0};
     /* There, the name would be known if it had been defined. */
-    if (hint.kind == HINT_UNDEFINED && result->session != SESSION_UNUSED)
+    if ((hint.kind == HINT_UNDEFINED || hint.kind == HINT_NOTEBOOK) &&
+        result->session != SESSION_UNUSED)
         hint.kind = HINT_NONE;
     return hint_write(&hint, &view, text);
 }

@@ -1,6 +1,7 @@
 #include "mcp/tools/hints.h"
 
 #include "mcp/base/bounds.h"
+#include "mcp/tools/notebook_advice.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -248,6 +249,11 @@ struct hint hint_find(enum language_id language, const struct run_result *result
     if (result->outcome != OUTCOME_EXITED || result->exit_code != 1)
         return (struct hint){0};
     struct span text = end_of(&result->err, window);
+    const struct notebook_advice advice =
+        notebook_advice_find(language, text.at, (size_t)(text.end - text.at), result);
+    if (advice.text != NULL)
+        return (struct hint){.kind = advice.holds_in_session ? HINT_ADVICE : HINT_NOTEBOOK,
+                             .advice = advice.text};
     switch (language) {
     case LANGUAGE_PYTHON:
         return read_python(text);
@@ -296,6 +302,12 @@ int hint_write(const struct hint *hint, const struct hint_image *image, struct b
                              image->has_sessions ? ", or keep it between calls with session" : "");
     case HINT_NOT_INSTALLED:
         return write_not_installed(hint, image, text);
+    case HINT_NOTEBOOK:
+        return buffer_format(
+            text, "%s%s\n", hint->advice,
+            image->has_sessions ? " Or leave the program as it is, and give session \"new\"." : "");
+    case HINT_ADVICE:
+        return buffer_format(text, "%s\n", hint->advice);
     case HINT_NONE:
         break;
     }

@@ -22,6 +22,8 @@ enum hint_kind {
     HINT_NONE,
     HINT_UNDEFINED,     /* a name that may have been defined in an earlier call */
     HINT_NOT_INSTALLED, /* a module or package */
+    HINT_NOTEBOOK,      /* what works in a session: notebook_advice.h */
+    HINT_ADVICE,        /* what works nowhere: the same */
 };
 
 struct hint {
@@ -31,6 +33,7 @@ struct hint {
     /* The installer that could add it, an option of `images add`, and its package; or NULL and "". */
     const char *installer;
     char package[HINT_NAME_MAX + 1]; /* safe in a shell */
+    const char *advice; /* HINT_NOTEBOOK, HINT_ADVICE: static */
 };
 
 /* What the result of a run of the language calls for. */

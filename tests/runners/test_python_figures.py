@@ -29,7 +29,7 @@ class Plotting:
         assert "b'@figures@'" in start
         (place / "usercustomize.py").write_text(start.replace("b'@figures@'", repr(program.encode())))
         self.session = start_python(home)
-        assert not place.exists()
+        assert not list(place.iterdir())
         assert self.session.run(PRELUDE).status == FINISHED
 
     def pictures(self, code, status=FINISHED):

@@ -66,7 +66,6 @@ static void python_says_it_in_its_last_line(void **state)
         {TRACE "NameError: name 'os' is not defined. Did you forget to import 'os'?\n", FRESH},
         {TRACE "NameError: name 'df' is not defined. Did you mean: 'f'?\n", FRESH},
         {TRACE "NameError: name 'x' is not defined, says who\n", ""},
-        {TRACE "NameError: name 'display' is not defined\n", ""},
         {TRACE "NameError: name 'x y' is not defined\n", ""},
         {TRACE "NameError: name 'x\n", ""},
         {TRACE "NameError: name '' is not defined\n", ""},
@@ -234,6 +233,93 @@ static void a_long_summary_is_cut_at_a_comma(void **state)
     assert_string_equal(buffer_string(&text), expected);
 }
 
+#define MARKED(line, error) "  File \"/work/main.py\", line 1\n    " line "\n    ^\n" error "\n"
+#define AWAIT "A program awaits in an async function, called by asyncio.run().\n"
+#define COMMANDS "Lines with ! and % are of notebooks: a program calls subprocess.run().\n"
+#define TYPES "A program is JavaScript: leave types out.\n"
+#define AT(line, error)                                                                            \
+    "/work/main.js:1\n" line "\n   ^\n\n" error                                                    \
+    "\n    at wrap (node:internal/a:1:2)\n\nNode.js v24.21.0\n"
+
+static void what_is_of_notebooks_gets_its_remedy(void **state)
+{
+    (void)state;
+    static const struct {
+        enum language_id language;
+        const char *err, *hint;
+    } cases[] = {
+        {LANGUAGE_PYTHON, MARKED("await f()", "SyntaxError: 'await' outside function"), AWAIT},
+        {LANGUAGE_PYTHON, MARKED("!pip install x", "SyntaxError: invalid syntax"), COMMANDS},
+        {LANGUAGE_PYTHON, MARKED("%cd /tmp", "SyntaxError: invalid syntax"), COMMANDS},
+        {LANGUAGE_PYTHON, MARKED("x = !ls", "SyntaxError: invalid syntax"), COMMANDS},
+        {LANGUAGE_PYTHON, MARKED("%matplotlib inline", "SyntaxError: invalid syntax"),
+         "Leave %matplotlib out: figures are shown without it.\n"},
+        {LANGUAGE_PYTHON, TRACE "NameError: name 'display' is not defined\n",
+         "display() is of notebooks: print() the value; open figures are shown anyway.\n"},
+        {LANGUAGE_JAVASCRIPT, AT("let x: number = 5", "SyntaxError: Unexpected token ':'"), TYPES},
+        {LANGUAGE_JAVASCRIPT,
+         AT("const x: string = 'a'", "SyntaxError: Missing initializer in const declaration"),
+         TYPES},
+        {LANGUAGE_JAVASCRIPT, AT("interface P {", "SyntaxError: Unexpected identifier 'P'"), TYPES},
+        {LANGUAGE_JAVASCRIPT, AT("type N = 1", "SyntaxError: Unexpected identifier 'N'"), TYPES},
+        {LANGUAGE_JAVASCRIPT, AT("enum E {", "SyntaxError: Unexpected reserved word"), TYPES},
+        {LANGUAGE_JAVASCRIPT,
+         AT("await require('fs')",
+            "ReferenceError: Cannot determine intended module format because both 'require' and "
+            "top-level await are present."),
+         "With await at the top, a program imports: import fs from 'node:fs'.\n"},
+        /* Other errors, and the same of other languages. */
+        {LANGUAGE_PYTHON, MARKED("x = = 1", "SyntaxError: invalid syntax"), ""},
+        {LANGUAGE_PYTHON, MARKED("x = 7 %", "SyntaxError: invalid syntax"), ""},
+        {LANGUAGE_PYTHON, TRACE "ValueError: !ls\n", ""},
+        {LANGUAGE_PYTHON, TRACE "OSError: out of pty devices\n", ""},
+        {LANGUAGE_BASH, MARKED("!ls", "SyntaxError: invalid syntax"), ""},
+        {LANGUAGE_BASH, "", ""},
+        {LANGUAGE_JAVASCRIPT, AT("let x = = 5", "SyntaxError: Unexpected token '='"), ""},
+        {LANGUAGE_JAVASCRIPT, AT("{\"a\": 1}", "SyntaxError: Unexpected token ':'"), ""},
+        {LANGUAGE_JAVASCRIPT, AT("const o = f({a: 1;", "SyntaxError: Unexpected token ';'"), ""},
+        {LANGUAGE_JAVASCRIPT, AT("f(", "SyntaxError: missing ) after argument list"), ""},
+        {LANGUAGE_JAVASCRIPT,
+         AT("const x", "SyntaxError: Missing initializer in const declaration"), ""},
+        {LANGUAGE_JAVASCRIPT, MARKED("await f()", "SyntaxError: 'await' outside function"), ""},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+        assert_hint(cases[i].language, cases[i].err, cases[i].hint);
+}
+
+static void a_tier_without_terminals_says_so(void **state)
+{
+    (void)state;
+    for (enum tier tier = TIER_F; tier < TIER_COUNT; tier++) {
+        OWNED(run_result_release)
+        struct run_result result = failed(capture_of(TRACE "OSError: out of pty devices\n", ""));
+        result.tier = tier;
+        struct hint hint = hint_find(LANGUAGE_PYTHON, &result);
+        assert_int_equal(hint.kind, tier == TIER_C || tier == TIER_L ? HINT_ADVICE : HINT_NONE);
+    }
+}
+
+static void what_the_program_has_installed_is_not_told_to_be_missing(void **state)
+{
+    (void)state;
+    static const char err[] = TRACE "ModuleNotFoundError: No module named 'polars'\n";
+    static const struct {
+        const char *out;
+        enum hint_kind kind;
+    } table[] = {
+        {"Successfully installed polars-1.2\n", HINT_NOTEBOOK},
+        {"a\nSuccessfully installed numpy-2 polars-1.2\nb\n", HINT_NOTEBOOK},
+        {"", HINT_NOT_INSTALLED},
+        {"Successfully done\n", HINT_NOT_INSTALLED},
+        {"ERROR: No matching distribution found for polars\n", HINT_NOT_INSTALLED},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        OWNED(run_result_release) struct run_result result = failed(capture_of(err, ""));
+        result.out = capture_of(table[i].out, "");
+        assert_int_equal(hint_find(LANGUAGE_PYTHON, &result).kind, table[i].kind);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +330,9 @@ int main(void)
         cmocka_unit_test(names_are_bounded),
         cmocka_unit_test(an_image_is_only_told_of_as_far_as_it_is_known),
         cmocka_unit_test(a_long_summary_is_cut_at_a_comma),
+        cmocka_unit_test(what_is_of_notebooks_gets_its_remedy),
+        cmocka_unit_test(a_tier_without_terminals_says_so),
+        cmocka_unit_test(what_the_program_has_installed_is_not_told_to_be_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
  * and to its message.
  */
 'use strict';
+const process = require('node:process');
+const { stripTypeScriptTypes } = require('node:module'); // since Node 22.13
 const acorn = require('./acorn/acorn.js');
 
 const IMPORT = '$imprt', META = '$import_meta'; // the first as long as `import`
@@ -22,12 +24,36 @@ function parse(source) {
   try {
     tree = acorn.parse(source, OPTIONS);
   } catch (error) {
+    const plain = withoutTypes(source);
+    if (plain !== null) return parse(plain);
     if (error.loc && /^\s*import\b\s*[^\s(.]/m.test(source)) return { error: syntaxError(error) };
     return { code: source, shown: !/;\s*$/.test(source) };
   }
   const last = tree.body[tree.body.length - 1];
   const shown = last?.type === 'ExpressionStatement' && source[last.end - 1] !== ';';
   return { code: /\b(import|const)\b/.test(source) ? replace(source, tree) : source, shown };
+}
+
+/* TypeScript that is no JavaScript: without its types, which become blanks. Null: it is none, or Node cannot. */
+function withoutTypes(source) {
+  try {
+    const plain = strip(source);
+    acorn.parse(plain, OPTIONS);
+    return plain === source ? null : plain;
+  } catch {
+    return null;
+  }
+}
+
+/* Node warns once that this is experimental, which is none of the cell's. */
+function strip(source) {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return stripTypeScriptTypes(source);
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
 
 /* `{a: 1}` is a block with a label, but hardly meant. */

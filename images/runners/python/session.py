@@ -18,7 +18,8 @@ import os
 import struct
 import sys
 import traceback
-from cells import COROUTINE, compile_cell, complete, is_of_cell, without_runner
+from cells import COROUTINE, complete, is_of_cell, without_runner
+from notebook import add_user_site, compile_notebook, shell
 from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
 
 CHANNEL, CODE = 3, 4  # inherited
@@ -42,6 +43,7 @@ class State:
     identities = {}  # standard descriptor: device and inode
     streams = {}  # name in sys: the runner's own object
     options = {}  # name in sys: how that is opened
+    user_site = None  # its directory
     finder = None  # of start.py
     figures = None  # the name space of figures.py
 
@@ -69,13 +71,13 @@ def on_interrupt(number, frame):
         frame = frame.f_back
 
 
-# Start.
-
 def on_insistence(number, frame):
     """One that the cell has had is not repeated: it may be cleaning up."""
     if os.getpid() == State.process and not State.interrupted:
         on_interrupt(number, frame)
 
+
+# Start.
 
 
 def keep(descriptor):
@@ -88,14 +90,14 @@ def keep(descriptor):
     return os.dup(descriptor)
 
 
-def identity_of(descriptor):
-    try:
 def listen():
     """SIGURG follows an interrupt that was not heeded: SIGINT is lost while system(3) waits for its child."""
     _signal.signal(_signal.SIGINT, on_interrupt)
     _signal.signal(_signal.SIGURG, on_insistence)
 
 
+def identity_of(descriptor):
+    try:
         status = os.fstat(descriptor)
         return status.st_dev, status.st_ino
     except OSError:
@@ -124,7 +126,8 @@ def start():
     if not sys.path or sys.path[0] != "":
         sys.path.insert(0, "")
     sys.displayhook = show_value
-    builtins.display = display
+    builtins.display, builtins.__shell__ = display, shell
+    State.user_site = add_user_site()
     # The finder of start.py carries the name space of figures.py, filled when that is executed.
     for finder in sys.meta_path:
         if type(finder) is type(sys.implementation):
@@ -248,7 +251,7 @@ def show_picture(value):
 
 def execute(source, name):
     try:
-        codes, State.futures = compile_cell(source, name, State.futures)
+        codes, State.futures = compile_notebook(source, name, State.futures)
     except SyntaxError as error:
         complete(error, source, name)
         raise error.with_traceback(None) from None
@@ -328,10 +331,11 @@ def prepare(number, source):
 
 def notice_new_modules():
     """One written since the last look into the directory may be younger than its clock shows."""
-    try:
-        sys.path_importer_cache[os.getcwd()].invalidate_caches()
-    except Exception:
-        pass
+    for directory in os.getcwd, lambda: State.user_site:
+        try:
+            sys.path_importer_cache[directory()].invalidate_caches()
+        except Exception:
+            pass
 
 
 def finish():

@@ -46,7 +46,8 @@ static const struct language languages[] = {
     "python3-requests", "python3-requests-mock", "python3-flask", "python3-flask-login",           \
         "python3-flask-mail", "python3-flask-restful", "python3-flaskext.wtf", "python3-geopy",    \
         "python3-cryptography", "python3-rsa"
-#define PYTHON_TOOLS "python3-pip", "python3-pytest", "python3-psutil", "python3-tqdm", "python3-tz"
+#define PYTHON_TOOLS                                                                               \
+    "python3-pip", "python3-venv", "python3-pytest", "python3-psutil", "python3-tqdm", "python3-tz"
 
 static const struct recipe recipes[] = {
     {

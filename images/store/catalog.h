@@ -28,6 +28,8 @@ struct language {
     const char *const *other_names; /* {"py", NULL}: common aliases */
     bool optional; /* hidden if its image is missing */
     const char *const *looked_for; /* files that it opens before its code, or NULL */
+    /* Where its installer puts packages, if the work directory has it; the image may have one further up. NULL: none. */
+    const char *packages;
 };
 
 /* All languages, in the order in which they are shown. */

@@ -311,6 +311,9 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
     if (jail->root_path == NULL || jail->scratch_size == NULL || jail->scratch_inodes == NULL ||
         jail->code_name == NULL)
         return -ENOMEM;
+    if (spec->packages != NULL &&
+        (jail->packages = text_list_add(&plan->texts, "%s", spec->packages)) == NULL)
+        return -ENOMEM;
     jail->scratch = scratch;
     jail->scratch_count = ARRAY_LENGTH(scratch);
     jail->home = JAIL_HOME;

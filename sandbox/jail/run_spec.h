@@ -89,6 +89,7 @@ struct run_spec {
     struct run_template template;
     const struct folders *folders; /* of the host, borrowed for the life of the engine; or NULL */
     const char *code_name; /* file name in the work directory: "main.py" */
+    const char *packages; /* an empty directory there, for what the program installs; NULL: none */
     const char *code;
     size_t code_length; /* <= CODE_MAX */
     const struct run_input *inputs;

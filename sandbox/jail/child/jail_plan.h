@@ -296,6 +296,7 @@ struct jail_plan {
     enum session_kind session;
     bool has_stdin; /* the parent makes stdin_fd; in a session it does */
     const char *work_directory; /* absolute; one of the scratch targets */
+    const char *packages; /* an empty directory to make below it; NULL: none */
     const char *code_name; /* file below it that receives the code; NULL: no code */
     bool is_warm; /* the program starts before its code arrives: sandbox/jail/child/code.h */
     char **argv; /* argv[0] is for messages; the child replaces its copy by the program's path */

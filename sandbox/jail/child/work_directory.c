@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int step_enter_work_directory(struct jail *jail)
 {
-    return chdir(jail->plan->work_directory) < 0 ? -errno : 0;
+    const struct jail_plan *plan = jail->plan;
+    if (chdir(plan->work_directory) < 0)
+        return -errno;
+    return plan->packages != NULL && mkdir(plan->packages, 0755) < 0 ? -errno : 0;
 }
 
 /*

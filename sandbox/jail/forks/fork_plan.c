@@ -117,11 +117,12 @@ static void put_texts(struct writer *writer, const struct jail_plan *plan, struc
     copy->scratch_inodes = put_text(writer, plan->scratch_inodes);
     copy->home = put_text(writer, plan->home);
     copy->work_directory = put_text(writer, plan->work_directory);
+    copy->packages = put_text(writer, plan->packages);
     copy->code_name = put_text(writer, plan->code_name);
 }
 
 /* Whoever adds a member decides here whether a fork needs it. */
-_Static_assert(sizeof(struct jail_plan) == 608,
+_Static_assert(sizeof(struct jail_plan) == 616,
                "a new member of struct jail_plan: fork_plan_write()");
 
 /* Member by member: a pointer that is not named here is NULL. */

@@ -20,12 +20,22 @@ void run_files_release(struct run_files *files)
     files->count = 0;
 }
 
+void run_left_out_release(struct run_left_out *left_out)
+{
+    for (size_t reason = 0; reason < LEFT_REASONS; reason++) {
+        for (size_t i = 0; i < left_out->count[reason]; i++)
+            memory_release(&left_out->list[reason][i].path);
+        left_out->count[reason] = left_out->more[reason] = 0;
+    }
+}
+
 void run_result_release(struct run_result *result)
 {
     capture_release(&result->out);
     capture_release(&result->err);
     run_files_release(&result->files);
     run_files_release(&result->figures);
+    run_left_out_release(&result->left_out);
     for (size_t i = 0; i < result->folders.count; i++)
         fd_close(&result->folders.list[i].upper_fd);
     result->folders.count = 0;

@@ -36,6 +36,31 @@ struct run_files {
     bool more_at_least; /* not all names were read: there may be others */
 };
 
+/* Why something that a run left is not among its files. */
+enum left_reason {
+    LEFT_ELSEWHERE,  /* outside the work directory */
+    LEFT_UNREADABLE, /* by its owner */
+    LEFT_TOO_DEEP,   /* or its path is too long */
+    LEFT_UNLISTED,   /* a directory of caches, packages or settings */
+    LEFT_REASONS,
+};
+
+/* Where it is; its path is relative to that. */
+enum left_place { LEFT_IN_WORK, LEFT_IN_TEMPORARY, LEFT_IN_HOME, LEFT_PLACES };
+
+struct run_left {
+    char *path; /* owned; as run_file.path, or "." for the place itself */
+    enum left_place place;
+    bool is_directory;
+    uint64_t size; /* of a file */
+};
+
+/* The newest RUN_LEFT_MAX for each reason, untrusted; `more` are not in the list. */
+struct run_left_out {
+    struct run_left list[LEFT_REASONS][RUN_LEFT_MAX];
+    size_t count[LEFT_REASONS], more[LEFT_REASONS];
+};
+
 /* What the run wrote to a folder of mode FOLDER_OVERLAY. Everything in it is untrusted. */
 struct run_folder {
     const struct folder *folder; /* borrowed from run_spec.folders */
@@ -100,6 +125,7 @@ struct run_result {
     enum cell_interrupt interrupt;
     struct run_files files; /* of the work directory, the oldest first */
     struct run_files figures; /* at most RUN_FIGURES_MAX, in order; `more` were not drawn */
+    struct run_left_out left_out;
     bool files_lost; /* both could not be collected, and are empty */
     struct run_folders folders;
     struct network_record *network; /* owned; NULL: the run had no network */
@@ -107,6 +133,7 @@ struct run_result {
 };
 
 void run_files_release(struct run_files *files);
+void run_left_out_release(struct run_left_out *left_out);
 /* Removes the upper layers, too: nobody may be reading them any more. */
 void run_result_release(struct run_result *result);
 

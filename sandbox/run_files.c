@@ -7,6 +7,7 @@
 #include "sandbox/limits/limits.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,12 +22,15 @@ struct candidate {
     char *path; /* owned */
     struct timespec written_at, changed_at;
     ino_t inode;
+    uint64_t size;
 };
 
-/* A walk through the work directory, level by level: files near the top come first. */
+/* A walk through a directory, level by level: files near the top come first. */
 struct walk {
     const struct run_files_source *source; /* borrowed */
+    enum left_place place; /* only the files of the work directory are returned */
     int root_fd; /* borrowed */
+    struct run_left_out *left_out; /* borrowed */
     struct candidate found[RUN_FILES_LOOKED_MAX];
     size_t found_count;
     size_t passed; /* regular files that were not looked at */
@@ -120,25 +124,88 @@ static void note_seen(const struct walk *walk)
     seen->count = count;
 }
 
+/* The path of `left` is borrowed. */
+static void leave_out(struct run_left_out *left_out, enum left_reason reason,
+                      const struct run_left *left)
+{
+    size_t *count = &left_out->count[reason];
+    char *path = *count < RUN_LEFT_MAX ? strdup(left->path) : NULL;
+    if (path == NULL) {
+        left_out->more[reason]++;
+        return;
+    }
+    left_out->list[reason][*count] = *left;
+    left_out->list[reason][(*count)++].path = path;
+}
+
+/* Of the work directory alone: what is elsewhere is all left out. */
+static void leave_out_new(struct walk *walk, enum left_reason reason, const char *path,
+                          const struct stat *about)
+{
+    bool is_directory = S_ISDIR(about->st_mode);
+    if (walk->place == LEFT_IN_WORK && is_new(walk->source, about))
+        leave_out(walk->left_out, reason,
+                  &(struct run_left){.path = (char *)path,
+                                     .is_directory = is_directory,
+                                     .size = is_directory ? 0 : (uint64_t)about->st_size});
+}
+
 static void look_at_file(struct walk *walk, char **path, const struct stat *about)
 {
-    if (!is_readable(about))
+    if (walk->place == LEFT_IN_WORK && !is_readable(about)) {
+        leave_out_new(walk, LEFT_UNREADABLE, *path, about);
         return;
-    if (is_input(walk, *path)) {
+    }
+    if (walk->place == LEFT_IN_WORK && is_input(walk, *path)) {
         walk->inputs++;
         return;
     }
     walk->found[walk->found_count++] = (struct candidate){.path = pointer_take(path),
                                                           .written_at = about->st_mtim,
                                                           .changed_at = about->st_ctim,
-                                                          .inode = about->st_ino};
+                                                          .inode = about->st_ino,
+                                                          .size = (uint64_t)about->st_size};
 }
 
-static void look_at_directory(struct walk *walk, char **path, const char *name)
+static bool has_file(int directory_fd, const char *below, const char *name)
 {
-    if (strcmp(name, "__pycache__") == 0 || strcmp(name, "node_modules") == 0)
+    struct stat about;
+    char path[NAME_MAX + 32];
+    snprintf(path, sizeof(path), "%s/%s", below, name);
+    return fstatat(directory_fd, path, &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(about.st_mode);
+}
+
+/*
+ * Directories of programs for their own use: settings, caches and packages, in thousands of files. The file
+ * CACHEDIR.TAG marks caches (bford.info/cachedir), pyvenv.cfg environments of Python.
+ */
+static bool is_unlisted(int parent_fd, const char *name)
+{
+    return name[0] == '.' || strcmp(name, "node_modules") == 0 ||
+           has_file(parent_fd, name, "CACHEDIR.TAG") || has_file(parent_fd, name, "pyvenv.cfg");
+}
+
+static size_t depth_of(const char *path)
+{
+    size_t depth = path[0] != '\0';
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
+}
+
+static void look_at_directory(struct walk *walk, char **path, int parent_fd, const char *name)
+{
+    struct stat about;
+    if (strcmp(name, "__pycache__") == 0 ||
+        fstatat(parent_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
         return;
-    if (walk->directory_count < RUN_DIRECTORIES_MAX)
+    if (!is_readable(&about))
+        leave_out_new(walk, LEFT_UNREADABLE, *path, &about);
+    else if (is_unlisted(parent_fd, name))
+        leave_out_new(walk, LEFT_UNLISTED, *path, &about);
+    else if (depth_of(*path) >= RUN_FILE_DEPTH_MAX)
+        leave_out_new(walk, LEFT_TOO_DEEP, *path, &about);
+    else if (walk->directory_count < RUN_DIRECTORIES_MAX)
         walk->directories[walk->directory_count++] = pointer_take(path);
     else
         walk->is_cut = true;
@@ -157,11 +224,14 @@ static char *join_path(const char *below, const char *name)
 }
 
 /* An entry of the directory `below`, which is "" at the top. */
-static void look_at(struct walk *walk, int directory_fd, const char *below, size_t depth,
+static void look_at(struct walk *walk, int directory_fd, const char *below,
                     const struct dirent *entry)
 {
-    bool is_program = below[0] == '\0' && strcmp(entry->d_name, walk->source->code_name) == 0;
-    if (is_program && entry->d_type == DT_REG)
+    bool is_work = walk->place == LEFT_IN_WORK;
+    bool is_program =
+        is_work && below[0] == '\0' && strcmp(entry->d_name, walk->source->code_name) == 0;
+    bool is_of_settings = !is_work && entry->d_name[0] == '.';
+    if (is_of_settings || (is_program && entry->d_type == DT_REG))
         return;
     struct stat about;
     if ((entry->d_type != DT_REG && entry->d_type != DT_DIR) ||
@@ -174,19 +244,11 @@ static void look_at(struct walk *walk, int directory_fd, const char *below, size
     }
     OWNED_MEMORY char *path = join_path(below, entry->d_name);
     if (path == NULL)
-        return;
-    if (S_ISREG(about.st_mode))
+        leave_out_new(walk, LEFT_TOO_DEEP, below, &about);
+    else if (S_ISREG(about.st_mode))
         look_at_file(walk, &path, &about);
-    else if (S_ISDIR(about.st_mode) && depth < RUN_FILE_DEPTH_MAX)
-        look_at_directory(walk, &path, entry->d_name);
-}
-
-static size_t depth_of(const char *path)
-{
-    size_t depth = path[0] != '\0';
-    for (; *path != '\0'; path++)
-        depth += *path == '/';
-    return depth;
+    else if (S_ISDIR(about.st_mode))
+        look_at_directory(walk, &path, directory_fd, entry->d_name);
 }
 
 /* tmpfs lists the newest names first. */
@@ -196,16 +258,18 @@ static void read_directory(struct walk *walk, const char *path)
     struct stat about;
     bool is_open = fd >= 0 && fstat(fd, &about) == 0 && is_readable(&about);
     OWNED(directory_release) DIR *directory = is_open ? fdopendir(fd) : NULL;
-    if (directory == NULL)
+    if (directory == NULL) {
+        if (path[0] == '\0' && fstat(walk->root_fd, &about) == 0)
+            leave_out_new(walk, LEFT_UNREADABLE, ".", &about);
         return;
+    }
     int directory_fd = fd_take(&fd); /* `directory` owns it */
-    size_t depth = depth_of(path) + 1;
     for (const struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
         if (walk->names++ == RUN_NAMES_MAX) {
             walk->is_cut = true;
             return;
         }
-        look_at(walk, directory_fd, path, depth, entry);
+        look_at(walk, directory_fd, path, entry);
     }
 }
 
@@ -240,25 +304,55 @@ static void discount_inputs(struct walk *walk)
     walk->is_cut = true;
 }
 
-static void collect_files(const struct run_files_source *source, struct run_files *files)
+/* Finds the files of a place, the oldest first. NULL: no memory. */
+static struct walk *walk_through(const struct run_files_source *source, enum left_place place,
+                                 struct run_left_out *left_out)
 {
-    int work_fd = source->directories->work_fd;
-    OWNED(walk_free) struct walk *walk = calloc(1, sizeof(*walk));
+    const struct run_directories *directories = source->directories;
+    const int fds[LEFT_PLACES] = {[LEFT_IN_WORK] = directories->work_fd,
+                                  [LEFT_IN_TEMPORARY] = directories->temporary_fd,
+                                  [LEFT_IN_HOME] = directories->home_fd};
+    struct walk *walk = calloc(1, sizeof(*walk));
     if (walk == NULL)
-        return;
+        return NULL;
     walk->source = source;
-    walk->root_fd = work_fd;
+    walk->place = place;
+    walk->root_fd = fds[place];
+    walk->left_out = left_out;
     read_directory(walk, "");
     while (walk->next < walk->directory_count && walk->names <= RUN_NAMES_MAX)
         read_directory(walk, walk->directories[walk->next++]);
     note_seen(walk);
     qsort(walk->found, walk->found_count, sizeof(walk->found[0]), compare_candidates);
+    return walk;
+}
+
+static void collect_files(const struct run_files_source *source, struct run_result *result)
+{
+    struct run_files *files = &result->files;
+    OWNED(walk_free)
+    struct walk *walk = walk_through(source, LEFT_IN_WORK, &result->left_out);
+    if (walk == NULL)
+        return;
     size_t first = walk->found_count > RUN_FILES_MAX ? walk->found_count - RUN_FILES_MAX : 0;
     for (size_t i = first; i < walk->found_count; i++)
-        take_file(work_fd, &walk->found[i].path, files);
+        take_file(walk->root_fd, &walk->found[i].path, files);
     discount_inputs(walk);
     files->more = walk->passed + walk->found_count - files->count;
     files->more_at_least = walk->is_cut;
+}
+
+/* The newest files of another place, by name. */
+static void name_files(const struct run_files_source *source, enum left_place place,
+                       struct run_left_out *left_out)
+{
+    OWNED(walk_free) struct walk *walk = walk_through(source, place, left_out);
+    for (size_t i = walk != NULL ? walk->found_count : 0; i > 0; i--) {
+        const struct candidate *found = &walk->found[i - 1];
+        leave_out(left_out, LEFT_ELSEWHERE,
+                  &(struct run_left){.path = found->path, .place = place, .size = found->size});
+    }
+    left_out->more[LEFT_ELSEWHERE] += walk != NULL ? walk->passed : 0;
 }
 
 /* The number in "0012.png"; 0: it is no such name. */
@@ -336,23 +430,25 @@ static size_t count_upper(const struct folders *folders)
 void run_directories_receive(int files_fd, const struct folders *folders,
                              struct run_directories *ret_directories)
 {
-    int fds[2 + FOLDERS_MAX];
+    int fds[3 + FOLDERS_MAX];
     char byte;
     size_t upper_count = count_upper(folders);
-    const struct fd_message message = {&byte, 1, fds, 2 + upper_count};
+    const struct fd_message message = {&byte, 1, fds, 3 + upper_count};
     *ret_directories = RUN_DIRECTORIES_NONE;
     if (fd_message_receive(files_fd, &message, MSG_DONTWAIT) <= 0)
         return;
     ret_directories->work_fd = fds[0];
     ret_directories->home_fd = fds[1];
+    ret_directories->temporary_fd = fds[2];
     ret_directories->upper_count = upper_count;
-    memcpy(ret_directories->upper_fds, fds + 2, upper_count * sizeof(int));
+    memcpy(ret_directories->upper_fds, fds + 3, upper_count * sizeof(int));
 }
 
 void run_directories_close(struct run_directories *directories)
 {
     fd_close(&directories->work_fd);
     fd_close(&directories->home_fd);
+    fd_close(&directories->temporary_fd);
     for (size_t i = 0; i < directories->upper_count; i++)
         fd_close(&directories->upper_fds[i]);
     directories->upper_count = 0;
@@ -388,6 +484,8 @@ void run_files_collect(const struct run_files_source *source, struct run_result 
     result->files_lost = source->directories->work_fd < 0 || source->directories->home_fd < 0;
     if (result->files_lost)
         return;
-    collect_files(source, &result->files);
+    collect_files(source, result);
+    name_files(source, LEFT_IN_TEMPORARY, &result->left_out);
+    name_files(source, LEFT_IN_HOME, &result->left_out);
     collect_figures(source, &result->figures);
 }

@@ -2,7 +2,7 @@
  * Files that a snippet leaves in its work directory, and the figures of its plots, collected once
  * all its processes are dead or, in a session, stopped.
  *
- * The sandbox sends its parent descriptors of the work and home directories during set-up, so that
+ * The sandbox sends its parent descriptors of the directories that it can write to during set-up, so that
  * nothing has to be done inside at the end. The snippet controls names, structure and content. Only
  * regular files are opened, below these directories, without following links or crossing mounts;
  * the number of system calls is bounded; the caller must judge the bytes.
@@ -25,14 +25,15 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* The work and home directories of a sandbox, and the upper layers of its overlay folders in order. */
+/* Directories of a sandbox that its programs can write to, and the upper layers of its overlay folders in order. */
 struct run_directories {
-    int work_fd, home_fd; /* owned; -1: none */
+    int work_fd, home_fd, temporary_fd; /* owned; -1: none */
     int upper_fds[FOLDERS_MAX]; /* owned; upper_count of them */
     size_t upper_count;
 };
 
-#define RUN_DIRECTORIES_NONE ((struct run_directories){.work_fd = -1, .home_fd = -1})
+#define RUN_DIRECTORIES_NONE                                                                       \
+    ((struct run_directories){.work_fd = -1, .home_fd = -1, .temporary_fd = -1})
 
 /* Takes the descriptors from the socket, once. Without any, the directories are none. */
 void run_directories_receive(int files_fd, const struct folders *folders,
@@ -47,7 +48,7 @@ struct run_files_seen {
     struct {
         ino_t inode;
         struct timespec changed_at;
-    } list[2 * RUN_FILES_LOOKED_MAX];
+    } list[2 * LEFT_PLACES * RUN_FILES_LOOKED_MAX];
     size_t count;
 };
 
@@ -66,8 +67,10 @@ struct run_files_source {
 /*
  * Passes on duplicates of the upper layers of folders, and looks for protected names in writable ones.
  * Opens the newest RUN_FILES_MAX of the first RUN_FILES_LOOKED_MAX files found, and the first
- * RUN_FIGURES_MAX figures. Leaves out __pycache__, node_modules, and whatever the owner may not read.
- * Sets `files`, `figures`, `folders` and `appeared`, which must be empty. If no descriptors arrived,
+ * RUN_FIGURES_MAX figures. Leaves out __pycache__, and names in `left_out` what else it leaves out: hidden
+ * directories, node_modules, directories marked as caches or environments, whatever the owner may not
+ * read, what is too deep, and the files of the home directory and /tmp whose names do not begin with a dot.
+ * Sets `files`, `left_out`, `figures`, `folders` and `appeared`, which must be empty. If no descriptors arrived,
  * because too many were in transit or open, all but the last are lost.
  */
 void run_files_collect(const struct run_files_source *source, struct run_result *result);

@@ -2,18 +2,15 @@
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
 #include "mcp/cli/program_check.h"
+#include "mcp/cli/run_notes.h"
 #include "mcp/cli/run_source.h"
-#include "mcp/folders/changes_text.h"
 #include "mcp/launch/launcher.h"
 #include "mcp/rules/findings_text.h"
-#include "mcp/settings/mounts_text.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "mcp/settings/tier_choice.h"
-#include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_json.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/base/utf8.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -50,6 +47,7 @@ struct execution {
     struct patch_queue queue;
     struct patch_job patches;
     int signal; /* the one that interrupted us, or 0 */
+    int write_error; /* why output was lost, or 0 */
     int exit_status; /* once the loop has stopped */
 };
 
@@ -74,12 +72,25 @@ static void interrupt(struct end_signals *end_signals, int signal_number)
 }
 
 /*
- * Writes everything, however slowly it is read, but not past a signal. Nobody reading any more ends
- * the run as SIGPIPE would have ended a program that ran here.
+ * Nobody reading any more ends the run as SIGPIPE would have ended a program that ran here. A full disk
+ * ends it, too, but with a word: the reader of the file must not take half of the output for all.
  */
+static void give_up_writing(struct execution *execution, int fd, int error)
+{
+    if (error == EPIPE) {
+        execution->signal = SIGPIPE;
+    } else if (execution->write_error == 0) {
+        execution->write_error = error;
+        log_note("Output is lost: writing to %s: %s", fd == STDOUT_FILENO ? "stdout" : "stderr",
+                 strerror(error));
+    }
+    loop_stop(&execution->loop);
+}
+
+/* Writes everything, however slowly it is read, but not past a signal. */
 static void write_out(struct execution *execution, int fd, const char *bytes, size_t length)
 {
-    while (length > 0 && execution->signal == 0) {
+    while (length > 0 && execution->signal == 0 && execution->write_error == 0) {
         struct pollfd ready[2] = {{.fd = fd, .events = POLLOUT},
                                   {.fd = execution->end_signals.watch.fd, .events = POLLIN}};
         int count_ready = poll(ready, ARRAY_LENGTH(ready), CHECK_MS);
@@ -93,10 +104,8 @@ static void write_out(struct execution *execution, int fd, const char *bytes, si
         }
         /* As much as surely fits when poll(2) says that there is room: pipe(7). */
         ssize_t count = write(fd, bytes, length < PIPE_BUF ? length : PIPE_BUF);
-        if (count < 0 && errno != EAGAIN && errno != EINTR) {
-            execution->signal = SIGPIPE;
-            loop_stop(&execution->loop);
-        }
+        if (count < 0 && errno != EAGAIN && errno != EINTR)
+            give_up_writing(execution, fd, errno);
         bytes += count > 0 ? count : 0;
         length -= count > 0 ? (size_t)count : 0;
     }
@@ -176,65 +185,21 @@ static int print_record(struct execution *execution, const struct result_files *
     return print_json(execution, writer, &text);
 }
 
-/* Shown even if all went well: a hook runs later, outside of any sandbox. */
-static void tell_appeared(const struct run_result *result)
-{
-    OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
-    if (mounts_warn(&result->appeared, &text) == 0 && text.length > 0)
-        log_note_lines(buffer_string(&text));
-}
-
-static void tell_changes(const struct folder_patches *patches)
-{
-    OWNED(buffer_release) struct buffer text = BUFFER(128 * KIBIBYTE);
-    if (changes_text_note(patches, 0, false, &text) == 0 && text.length > 0)
-        log_note_lines(buffer_string(&text));
-}
-
-/* Notes for the person, unless all went well. An exit code of the program's own is no news. */
-static void tell_end(const struct run_result *result, const struct policy *network)
-{
-    OWNED(buffer_release) struct buffer text = BUFFER(4096);
-    const struct outcome_text_reader person = {.network = network};
-    int r = result_json_is_success(result) ? 0 : outcome_text_advise(result, &person, &text);
-    if (r == 0 && result->outcome != OUTCOME_EXITED)
-        r = outcome_text_describe(result, &text);
-    log_note_lines(r == 0 && text.length > 0 ? buffer_string(&text) : NULL);
-}
-
-/* The name is the snippet's, the path may be, in parts. */
-static void tell_unsaved(const struct result_files *files)
-{
-    for (size_t i = 0; i < files->count; i++) {
-        const struct result_file *file = &files->list[i];
-        OWNED_MEMORY char *name = file->error != 0 ? strdup(file->name) : NULL;
-        if (name == NULL)
-            continue;
-        utf8_make_plain(name, false);
-        log_note("%s was not saved to %s: %s", name, files->directory,
-                 files_dir_reason(file->error));
-    }
-}
-
 /* Saves the files, if that is wanted, and prints the record or the notes. 0 or a negative errno. */
 static int report_end(struct execution *execution)
 {
     const struct run_result *result = &execution->result;
     OWNED(result_files_release) struct result_files files = {0};
     bool saves = execution->directory.path != NULL;
-    if (saves)
-        result_files_make(&(struct result_files_request){.result = result,
-                                                         .patches = &execution->patches.patches,
-                                                         .directory = &execution->directory},
-                          &files);
-    tell_unsaved(&files);
-    if (files.is_lost)
-        log_note(RESULT_FILES_LOST);
-    tell_appeared(result);
+    result_files_make(&(struct result_files_request){.result = result,
+                                                     .patches = &execution->patches.patches,
+                                                     .directory = &execution->directory},
+                      &files);
+    run_notes_tell_files(result, &files);
     if (execution->options->json)
         return print_record(execution, saves ? &files : NULL);
-    tell_changes(&execution->patches.patches);
-    tell_end(result, &execution->options->settings.network);
+    run_notes_tell_changes(&execution->patches.patches);
+    run_notes_tell_end(result, &execution->options->settings, execution->options->language);
     return 0;
 }
 
@@ -318,7 +283,7 @@ static int run_code(const struct run_options *options, const struct buffer *code
         tell_fault(&execution, &fault);
     if (execution.signal != 0)
         end_signals_die_of(&execution.end_signals, execution.signal);
-    return r < 0 ? EXIT_RUN_FAILED : execution.exit_status;
+    return r < 0 || execution.write_error != 0 ? EXIT_RUN_FAILED : execution.exit_status;
 }
 
 /* Reads the command line; as command_read_options(). */
@@ -441,8 +406,8 @@ const struct command command_run = {
         "on stdin, then with an empty stdin. Everything after FILE goes to the program, options\n"
         "too. The output is streamed. The exit status is the program's own, or 128 + N after\n"
         "signal N, 124 after a timeout, 137 out of memory or processes, 152 out of processor time,\n"
-        "153 after too much output, 125 if the sandbox could not run it. Variables and the\n"
-        "configuration file apply as for a server.\n",
+        "153 after too much output, 125 if the sandbox could not run it or its output could not be\n"
+        "written. Variables and the configuration file apply as for a server.\n",
     .options = run_options,
     .passes_arguments = true,
     .run = run,

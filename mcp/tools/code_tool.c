@@ -55,7 +55,8 @@ int code_tool_advise(const struct code_tool *code, const struct settings *settin
     /* Only images that have layers get another one. */
     const struct hint_image view = {.name = image.layer_count > 0 ? image.name : NULL,
                                     .summary = image.summary,
-                                    .has_sessions = settings->sessions > 0};
+                                    .has_sessions = settings->sessions > 0,
+                                    .has_network = settings->network.mode != NETWORK_OFF};
     /* There, the name would be known if it had been defined. */
     if ((hint.kind == HINT_UNDEFINED || hint.kind == HINT_NOTEBOOK) &&
         result->session != SESSION_UNUSED)

@@ -13,45 +13,77 @@
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define WORD LOWER "ABCDEFGHIJKLMNOPQRSTUVWXYZ_" DIGITS
 
-/* Where it is not the module's name. NULL: pip has no such package, or one of another author. */
-static const struct {
-    const char *module, *package;
-} pip_packages[] = {
-    {"Crypto", "pycryptodome"},
-    {"Levenshtein", "levenshtein"},
-    {"MySQLdb", "mysqlclient"},
-    {"OpenSSL", "pyopenssl"},
-    {"PIL", "pillow"},
-    {"attr", "attrs"},
-    {"bs4", "beautifulsoup4"},
-    {"cairo", "pycairo"},
-    {"cv2", "opencv-python-headless"},
-    {"dateutil", "python-dateutil"},
-    {"docx", "python-docx"},
-    {"dotenv", "python-dotenv"},
-    {"faiss", "faiss-cpu"},
-    {"fitz", "pymupdf"},
-    {"git", "gitpython"},
-    {"jwt", "pyjwt"},
-    {"magic", "python-magic"},
-    {"pkg_resources", "setuptools"},
-    {"pptx", "python-pptx"},
-    {"psycopg2", "psycopg2-binary"},
-    {"serial", "pyserial"},
-    {"skimage", "scikit-image"},
-    {"sklearn", "scikit-learn"},
-    {"umap", "umap-learn"},
-    {"usb", "pyusb"},
-    {"yaml", "pyyaml"},
-    {"zmq", "pyzmq"},
-    {"distutils", NULL},
-    {"gi", NULL},
-    {"google", NULL},
-    {"idlelib", NULL},
-    {"imp", NULL},
-    {"main", NULL},
-    {"tkinter", NULL},
-    {"turtle", NULL},
+/* What is known of modules and packages. Without options, installing does not help. */
+struct known_package {
+    const char *name, *options, *note;
+};
+
+static const struct known_package python_packages[] = {
+#define PACKAGE(...) {__VA_ARGS__},
+#include "mcp/tools/python_packages.def"
+#undef PACKAGE
+};
+
+static const char *const npm_packages[] = {
+    "@anthropic-ai/sdk",
+    "@google/genai",
+    "ajv",
+    "axios",
+    "bcryptjs",
+    "chalk",
+    "cheerio",
+    "commander",
+    "cors",
+    "csv-parse",
+    "d3",
+    "date-fns",
+    "dayjs",
+    "dotenv",
+    "ejs",
+    "exceljs",
+    "express",
+    "fastify",
+    "fs-extra",
+    "glob",
+    "graphql",
+    "handlebars",
+    "immer",
+    "joi",
+    "js-yaml",
+    "jsdom",
+    "jsonwebtoken",
+    "koa",
+    "lodash",
+    "luxon",
+    "marked",
+    "mathjs",
+    "moment",
+    "mongodb",
+    "mysql2",
+    "nanoid",
+    "node-fetch",
+    "openai",
+    "papaparse",
+    "pg",
+    "prettier",
+    "qs",
+    "ramda",
+    "react",
+    "react-dom",
+    "redis",
+    "rxjs",
+    "semver",
+    "sharp",
+    "typescript",
+    "undici",
+    "uuid",
+    "validator",
+    "vue",
+    "ws",
+    "xlsx",
+    "yaml",
+    "yargs",
+    "zod",
 };
 
 /* No earlier call could have defined these: browsers, notebooks or CommonJS do. */
@@ -124,19 +156,28 @@ static struct hint undefined(const char *name)
     return (struct hint){HINT_UNDEFINED};
 }
 
-/* A submodule is not named by pip, and one that begins with _ belongs to something else. */
-static void find_pip_package(struct hint *hint)
+/* A submodule counts as its package, if nothing is known of itself. */
+static void find_python_package(struct hint *hint)
 {
-    const char *package =
-        hint->name[0] != '_' && strchr(hint->name, '.') == NULL ? hint->name : NULL;
-    for (size_t i = 0; i < ARRAY_LENGTH(pip_packages); i++) {
-        if (strcmp(pip_packages[i].module, hint->name) == 0)
-            package = pip_packages[i].package;
+    size_t length = strcspn(hint->name, ".");
+    for (size_t i = 0; i < ARRAY_LENGTH(python_packages); i++) {
+        const struct known_package *known = &python_packages[i];
+        bool is_whole = strcmp(known->name, hint->name) == 0;
+        bool is_part = strlen(known->name) == length &&
+                       strncmp(known->name, hint->name, length) == 0 && known->options == NULL;
+        if (!is_whole && !is_part)
+            continue;
+        hint->options = known->options;
+        hint->note = known->note;
     }
-    if (package == NULL)
-        return;
-    hint->installer = "--pip";
-    memcpy(hint->package, package, strlen(package) + 1);
+}
+
+static void find_npm_package(struct hint *hint)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(npm_packages); i++) {
+        if (strcmp(npm_packages[i], hint->name) == 0)
+            hint->npm = npm_packages[i];
+    }
 }
 
 /* NAME, NAME.NAME */
@@ -152,6 +193,82 @@ static bool is_module(const char *name)
     }
 }
 
+/* Moves behind the text, if it is anywhere in the span. */
+static bool skip_to(struct span *span, const char *text)
+{
+    const char *found = memmem(span->at, (size_t)(span->end - span->at), text, strlen(text));
+    if (found != NULL)
+        span->at = found + strlen(text);
+    return found != NULL;
+}
+
+/*
+ * What libraries say of others that they need: "Missing optional dependency 'pyarrow'." of pandas, and "pip
+ * install NAME", which counts for known names only.
+ */
+static struct hint read_needed(struct span line)
+{
+    struct hint hint = {0};
+    struct span rest = line;
+    if (skip_to(&rest, "Missing optional dependency '") &&
+        take_name(&rest, '\'', WORD ".", hint.name) && is_module(hint.name)) {
+        hint.kind = HINT_NOT_INSTALLED;
+        find_python_package(&hint);
+        return hint;
+    }
+    rest = line;
+    if (!skip_to(&rest, "pip install "))
+        return (struct hint){0};
+    while (skip(&rest, "--upgrade ") || skip(&rest, "-U ")) {
+    }
+    size_t length = 0;
+    while (rest.at + length < rest.end && memchr(WORD, rest.at[length], strlen(WORD)) != NULL)
+        length++;
+    if (length == 0 || length > HINT_NAME_MAX)
+        return (struct hint){0};
+    memcpy(hint.name, rest.at, length);
+    hint.name[length] = '\0';
+    find_python_package(&hint);
+    hint.kind = HINT_NOT_INSTALLED;
+    return hint.options != NULL || hint.note != NULL ? hint : (struct hint){0};
+}
+
+/* What a line says, in Python, Node and programs of shells alike. */
+static const struct {
+    const char *text;
+    enum hint_kind kind;
+} signs[] = {
+    {"EOFError: EOF when reading a line", HINT_STDIN},
+    {"Read-only file system: '/", HINT_PLACE},
+    {"EROFS: read-only file system", HINT_PLACE},
+    {": Read-only file system", HINT_PLACE},
+    {"No such file or directory: '/mnt/data", HINT_PLACE},
+    {"No such file or directory: '/content/", HINT_PLACE},
+    {"no such file or directory, open '/mnt/data", HINT_PLACE},
+    {": /mnt/data", HINT_PLACE},
+    {"non-existent directory: '/mnt/data", HINT_PLACE},
+    {"Temporary failure in name resolution", HINT_NETWORK},
+    {"Name or service not known", HINT_NETWORK},
+    {"Could not resolve host", HINT_NETWORK},
+    {"getaddrinfo EAI_AGAIN", HINT_NETWORK},
+    {"getaddrinfo ENOTFOUND", HINT_NETWORK},
+};
+
+/* The last sign in the last lines counts. */
+static struct hint read_signs(struct span text)
+{
+    enum { LINES_MAX = 24 };
+    for (int i = 0; i < LINES_MAX && text.at < text.end; i++) {
+        const struct span line = take_line(&text);
+        for (size_t k = 0; k < ARRAY_LENGTH(signs); k++) {
+            struct span rest = line;
+            if (skip_to(&rest, signs[k].text))
+                return (struct hint){signs[k].kind};
+        }
+    }
+    return (struct hint){0};
+}
+
 /* The last line of a traceback. "Did you mean: 'f'?" may follow, also for the df of an earlier call. */
 static struct hint read_python(struct span text)
 {
@@ -163,12 +280,15 @@ static struct hint read_python(struct span text)
                         (is_blank(line) || skip(&line, ". Did you "));
         return is_whole ? undefined(name) : hint;
     }
+    const struct hint needed = read_needed(line);
+    if (needed.kind != HINT_NONE)
+        return needed;
     if (!skip(&line, "ModuleNotFoundError: No module named '") ||
         !take_name(&line, '\'', WORD ".", hint.name) || !skip(&line, "'") || !is_blank(line) ||
         !is_module(hint.name))
         return (struct hint){0};
     hint.kind = HINT_NOT_INSTALLED;
-    find_pip_package(&hint);
+    find_python_package(&hint);
     return hint;
 }
 
@@ -218,8 +338,7 @@ static struct hint read_javascript(struct span text)
         !cut_to_package(hint.name))
         return (struct hint){0};
     hint.kind = HINT_NOT_INSTALLED;
-    hint.installer = "--npm";
-    memcpy(hint.package, hint.name, sizeof(hint.package));
+    find_npm_package(&hint);
     return hint;
 }
 
@@ -246,24 +365,28 @@ static struct span end_of(const struct capture *err, char window[WINDOW_SIZE])
 struct hint hint_find(enum language_id language, const struct run_result *result)
 {
     char window[WINDOW_SIZE];
-    if (result->outcome != OUTCOME_EXITED || result->exit_code != 1)
+    if (result->outcome != OUTCOME_EXITED || result->exit_code <= 0)
         return (struct hint){0};
-    struct span text = end_of(&result->err, window);
-    const struct notebook_advice advice =
-        notebook_advice_find(language, text.at, (size_t)(text.end - text.at), result);
+    const struct span text = end_of(&result->err, window);
+    struct notebook_advice advice = {0};
+    if (result->exit_code == 1)
+        advice = notebook_advice_find(language, text.at, (size_t)(text.end - text.at), result);
     if (advice.text != NULL)
         return (struct hint){.kind = advice.holds_in_session ? HINT_ADVICE : HINT_NOTEBOOK,
                              .advice = advice.text};
+    struct hint hint = {0};
     switch (language) {
     case LANGUAGE_PYTHON:
-        return read_python(text);
+        hint = result->exit_code == 1 ? read_python(text) : hint;
+        break;
     case LANGUAGE_JAVASCRIPT:
-        return read_javascript(text);
+        hint = result->exit_code == 1 ? read_javascript(text) : hint;
+        break;
     case LANGUAGE_BASH:
     case LANGUAGE_COUNT:
         break;
     }
-    return (struct hint){0};
+    return hint.kind != HINT_NONE ? hint : read_signs(text);
 }
 
 int hint_write_installed(const char *summary, struct buffer *text)
@@ -286,12 +409,20 @@ static int write_not_installed(const struct hint *hint, const struct hint_image 
         r = buffer_append_text(text, "The resource sandbox://environments lists the libraries.");
     if (r == 0)
         r = buffer_append_text(text, "\n");
-    if (r < 0 || hint->installer == NULL || image->name == NULL)
+    if (r == 0 && hint->options == NULL && hint->note != NULL) {
+        bool is_known = strncmp(hint->note, "no: ", 4) == 0;
+        return buffer_format(text, "%s%s.\n", is_known ? "It cannot work here: " : "It was ",
+                             is_known ? hint->note + 4 : hint->note);
+    }
+    if (r < 0 || image->name == NULL || (hint->options == NULL && hint->npm == NULL))
         return r;
     return buffer_format(text,
                          "The user can add it, if they trust the package: code-sandbox-mcp images "
-                         "add %s %s %s\n",
-                         image->name, hint->installer, hint->package);
+                         "add %s %s%s%s%s%s\n",
+                         image->name, hint->npm != NULL ? "--npm " : "",
+                         hint->npm != NULL ? hint->npm : hint->options,
+                         hint->note != NULL ? " (" : "", hint->note != NULL ? hint->note : "",
+                         hint->note != NULL ? ")" : "");
 }
 
 int hint_write(const struct hint *hint, const struct hint_image *image, struct buffer *text)
@@ -308,6 +439,15 @@ int hint_write(const struct hint *hint, const struct hint_image *image, struct b
             image->has_sessions ? " Or leave the program as it is, and give session \"new\"." : "");
     case HINT_ADVICE:
         return buffer_format(text, "%s\n", hint->advice);
+    case HINT_STDIN:
+        return buffer_append_text(
+            text, "Its stdin has no more lines: give them as the argument stdin.\n");
+    case HINT_PLACE:
+        return buffer_append_text(text,
+                                  "Programs can write in the current directory, /work, whose files "
+                                  "are returned, and in /tmp.\n");
+    case HINT_NETWORK:
+        return image->has_network ? 0 : buffer_append_text(text, "There is no network here.\n");
     case HINT_NONE:
         break;
     }

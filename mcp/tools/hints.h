@@ -1,6 +1,6 @@
 /*
- * Advice on two mistakes that models make here, read off the end of a failed program's stderr: using a
- * name of an earlier call, and importing what is not installed.
+ * Advice on mistakes that models make here, read off the end of a failed program's stderr: using a name of
+ * an earlier call, importing what is not installed, and what else enum hint_kind has.
  *
  * Only models get it. A person at `run` has written one whole program and knows the machine.
  *
@@ -24,15 +24,19 @@ enum hint_kind {
     HINT_NOT_INSTALLED, /* a module or package */
     HINT_NOTEBOOK,      /* what works in a session: notebook_advice.h */
     HINT_ADVICE,        /* what works nowhere: the same */
+    HINT_STDIN,         /* it read its stdin, which has no more */
+    HINT_PLACE,         /* it used a path where nothing can be written */
+    HINT_NETWORK,       /* it looked up a name of a host */
 };
 
 struct hint {
     enum hint_kind kind;
     char name[HINT_NAME_MAX +
               1]; /* of what is not installed: "cv2", "google.genai", "@scope/name" */
-    /* The installer that could add it, an option of `images add`, and its package; or NULL and "". */
-    const char *installer;
-    char package[HINT_NAME_MAX + 1]; /* safe in a shell */
+    /* Static, of the tables of what is known; NULL for other names, which may be mistyped. */
+    const char *options; /* of `images add` */
+    const char *npm;     /* a package of npm */
+    const char *note;    /* why it cannot be added, or what to know of it */
     const char *advice; /* HINT_NOTEBOOK, HINT_ADVICE: static */
 };
 
@@ -44,6 +48,7 @@ struct hint_image {
     const char *name; /* NULL: it cannot be added to */
     const char *summary; /* what is installed; NULL or "": not known */
     bool has_sessions; /* calls can share names */
+    bool has_network;
 };
 
 /* Appends the hint, a line or two with their newlines. 0 or a negative errno of buffer_append(). */

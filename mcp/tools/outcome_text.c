@@ -35,8 +35,9 @@ static bool can_ask_for_more_time(const struct run_result *result,
 static int advise_on_output(const struct run_result *result,
                             const struct outcome_text_reader *reader, struct buffer *text)
 {
-    (void)reader;
     if (result->outcome != OUTCOME_OUTPUT_LIMIT) {
+        if (reader->has_all_output)
+            return 0;
         int r = buffer_format(text, "Only %s of stdout, and of stderr, are kept. ",
                               quantity_size_text(result->limits.output_kept).text);
         if (r < 0)

@@ -15,6 +15,7 @@
 /* Who reads it: what can be done about time depends on it. */
 struct outcome_text_reader {
     bool is_model;       /* and not a person with a command line */
+    bool has_all_output; /* it was streamed to them */
     int64_t wall_max_ms; /* the most that a model may ask for */
     const struct policy *network; /* borrowed; NULL where the result has no record of the network */
 };

@@ -9,6 +9,7 @@
 #include "mcp/sessions/session_text.h"
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/quantity.h"
+#include "mcp/tools/left_text.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
@@ -91,6 +92,11 @@ static int note_files(const struct result_view *view, struct buffer *text)
     if (r < 0 || told == 0)
         return r;
     return append_rest(text, files->more + left, files->more_at_least);
+}
+
+static int note_left_out(const struct result_view *view, struct buffer *text)
+{
+    return left_text_note(&view->result->left_out, text);
 }
 
 static int append_reason(struct buffer *text, const struct result_file *file)
@@ -229,8 +235,8 @@ static int note_session(const struct result_view *view, struct buffer *text)
 
 /* In the order of the text. Each appends its lines, if any. */
 static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
-    note_appeared, note_policy,  note_files, note_figures, note_directory,
-    note_images,   note_undrawn, note_loss,  note_changes, note_session,
+    note_appeared, note_policy,  note_files, note_left_out, note_figures, note_directory,
+    note_images,   note_undrawn, note_loss,  note_changes,  note_session,
 };
 
 int result_notes_compose(const struct result_view *view, struct buffer *text)

@@ -1,5 +1,6 @@
 #include "mcp/workers/carried_result.h"
 
+#include "mcp/workers/carried_left.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
@@ -151,6 +152,7 @@ void carried_result_write(struct json_writer *writer, const struct run_result *r
     write_files(writer, "figures", &result->figures, &room);
     write_files(writer, "files", &result->files, &room);
     json_boolean_member(writer, "files_lost", result->files_lost);
+    carried_left_write(writer, &result->left_out);
     write_network(writer, result->network);
     json_end_object(writer);
 }
@@ -294,24 +296,6 @@ static int read_capture(const struct json_value *value, const char *name, struct
     return r;
 }
 
-/* As struct run_file promises: relative, without a way out. */
-static bool is_path(const struct json_value *path)
-{
-    if (path == NULL || path->type != JSON_STRING || path->length >= RUN_FILE_PATH_SIZE ||
-        strlen(path->text) != path->length)
-        return false;
-    const char *part = path->text;
-    for (;;) {
-        size_t length = strcspn(part, "/");
-        bool is_dots = length <= 2 && strspn(part, ".") >= length;
-        if (length == 0 || is_dots)
-            return false;
-        if (part[length] == '\0')
-            return true;
-        part += length + 1;
-    }
-}
-
 static int make_file(const struct buffer *bytes, int *ret_fd)
 {
     OWNED_FD int fd = memfd_create("file", MFD_CLOEXEC);
@@ -334,7 +318,7 @@ static int read_entry(const struct json_value *entry, struct run_file *ret_file,
     const struct json_value *path = json_member(entry, "path");
     OWNED(buffer_release) struct buffer bytes = {0};
     struct run_file file = {.fd = -1};
-    if (!is_path(path))
+    if (!carried_left_is_path(path))
         return refuse(fault, "path");
     int r = read_bytes(entry, "bytes", &bytes, fault);
     if (r < 0)
@@ -409,6 +393,11 @@ int carried_result_read(const struct json_value *value, struct run_result *ret_r
         r = read_files(value, "figures", RUN_FIGURES_MAX, &result.figures, fault);
     if (r == 0)
         r = read_files(value, "files", RUN_FILES_MAX, &result.files, fault);
+    if (r == 0) {
+        r = carried_left_read(value, &result.left_out);
+        if (r < 0)
+            refuse(fault, "left");
+    }
     if (r == 0)
         r = read_network(value, &result, fault);
     if (r < 0)

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#define FD_MESSAGE_FDS_MAX 10
+#define FD_MESSAGE_FDS_MAX 11
 
 struct fd_message {
     void *bytes; /* borrowed */

@@ -14,11 +14,12 @@
 
 #define JAIL_HOME RUN_HOME
 #define JAIL_WORK RUN_WORK
+#define JAIL_TEMPORARY RUN_TEMPORARY
 #define MOUNT_OPTIONS_MAX 4095 /* a page with its NUL: mount(2) */
 
 static const struct plan_scratch scratch[] = {
     {"work", JAIL_WORK, 0755, true},
-    {"tmp", "/tmp", 01777, true},
+    {"tmp", JAIL_TEMPORARY, 01777, true},
     {"home", JAIL_HOME, 0755, true},
     {"shm", "/dev/shm", 01777, false},
 };
@@ -27,7 +28,7 @@ static const struct plan_scratch scratch[] = {
 static const struct plan_path_rights path_rights[] = {
     {"/", RIGHTS_READ},
     {JAIL_WORK, RIGHTS_KEEP_FILES},
-    {"/tmp", RIGHTS_KEEP_FILES},
+    {JAIL_TEMPORARY, RIGHTS_KEEP_FILES},
     {JAIL_HOME, RIGHTS_KEEP_FILES},
     {"/dev/shm", RIGHTS_KEEP_DATA},
     {"/dev/null", RIGHTS_WRITE},
@@ -317,6 +318,7 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
     jail->scratch = scratch;
     jail->scratch_count = ARRAY_LENGTH(scratch);
     jail->home = JAIL_HOME;
+    jail->temporary = JAIL_TEMPORARY;
     jail->work_directory = JAIL_WORK;
     jail->session = spec->session;
     jail->has_stdin = spec->session != SESSION_NONE || spec->stdin_source.kind != STDIN_EMPTY;

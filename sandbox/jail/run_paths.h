@@ -8,6 +8,7 @@
 
 #define RUN_HOME "/home/sandbox" /* $HOME of each run */
 #define RUN_WORK "/work" /* where it starts, and where its code is */
+#define RUN_TEMPORARY "/tmp"
 #define RUN_FIGURES_PATH ".code-sandbox/figures" /* below $HOME: 0001.png ... */
 
 #endif

@@ -20,10 +20,11 @@
 #define RUN_NAMES_MAX 4096
 #define RUN_FILES_LOOKED_MAX 256
 #define RUN_DIRECTORIES_MAX 256
-#define RUN_FILE_DEPTH_MAX 4
+#define RUN_FILE_DEPTH_MAX 16
 #define RUN_FILE_PATH_SIZE 1024
-/* Files, and figures, in a result. */
+/* Files, and figures, in a result; names of those that were not returned, of each kind. */
 #define RUN_FILES_MAX 32
+#define RUN_LEFT_MAX 6
 #define RUN_FIGURES_MAX 8
 #define RUN_FIGURES_COUNTED_MAX 4000 /* less than RUN_NAMES_MAX */
 

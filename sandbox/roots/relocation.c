@@ -214,7 +214,7 @@ int relocation_start(struct relocation *relocation, const char *root, struct jai
 }
 
 /* The home and temporary directories, and programs of the host: those of the image have the wrong loader for it. */
-static int move_environment(struct relocation *relocation, const char *root, struct jail_plan *plan)
+static int move_environment(struct relocation *relocation, struct jail_plan *plan)
 {
     static const char *const own[] = {"HOME=", "TMPDIR=", "PATH="};
     size_t count = 0;
@@ -225,7 +225,7 @@ static int move_environment(struct relocation *relocation, const char *root, str
         return -ENOMEM;
     size_t at = 0;
     char *const values[] = {text_list_add(&relocation->texts, "HOME=%s", plan->home),
-                            text_list_add(&relocation->texts, "TMPDIR=%s/tmp", root),
+                            text_list_add(&relocation->texts, "TMPDIR=%s", plan->temporary),
                             text_list_add(&relocation->texts, "PATH=%s", JAIL_PATH)};
     for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
         if (values[i] == NULL)
@@ -305,7 +305,9 @@ static int move_directories(struct relocation *relocation, const char *root, str
 {
     plan->work_directory = text_list_add(&relocation->texts, "%s%s", root, plan->work_directory);
     plan->home = text_list_add(&relocation->texts, "%s%s", root, plan->home);
-    return plan->work_directory != NULL && plan->home != NULL ? 0 : -ENOMEM;
+    plan->temporary = text_list_add(&relocation->texts, "%s%s", root, plan->temporary);
+    return plan->work_directory != NULL && plan->home != NULL && plan->temporary != NULL ? 0
+                                                                                         : -ENOMEM;
 }
 
 int relocation_place(struct relocation *relocation, const char *root, struct jail_plan *plan,
@@ -313,7 +315,7 @@ int relocation_place(struct relocation *relocation, const char *root, struct jai
 {
     int r = move_directories(relocation, root, plan);
     if (r == 0)
-        r = move_environment(relocation, root, plan);
+        r = move_environment(relocation, plan);
     if (r == 0)
         r = move_rights(relocation, root, plan);
     if (r == 0)

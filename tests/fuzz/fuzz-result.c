@@ -130,9 +130,8 @@ static void check_hints(const struct run_result *result)
         FUZZ_CHECK(hint.kind == HINT_NONE ||
                    (text.data[text.length - 1] == '\n' && result->outcome == OUTCOME_EXITED));
         FUZZ_CHECK(strspn(hint.name, allowed) == strlen(hint.name));
-        FUZZ_CHECK((hint.installer != NULL) == (hint.package[0] != '\0'));
-        FUZZ_CHECK(strspn(hint.package, allowed) == strlen(hint.package));
-        FUZZ_CHECK(hint.package[0] != '-' && hint.package[0] != '.' && hint.package[0] != '/');
+        FUZZ_CHECK(hint.options == NULL || hint.npm == NULL);
+        FUZZ_CHECK(hint.npm == NULL || strspn(hint.npm, allowed) == strlen(hint.npm));
     }
 }
 

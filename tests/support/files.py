@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from .mcp_client import RECORD
 
-NOTES = "Files: "
+NOTES = "Files: ", "Not returned: ", "Not listed: "
 
 
 class Left(NamedTuple):
@@ -24,9 +24,9 @@ class Left(NamedTuple):
         return next(file["uri"] for file in self.record["files"] if file["name"] == name)
 
 
-def left_by(server, code, tool="run_python_code"):
+def left_by(server, code, tool="run_python_code", **arguments):
     """Runs it; the blocks of its result must stand in their order."""
-    result = server.call(tool, code)
+    result = server.call(tool, code, **arguments)
     assert result["isError"] is False, result
     content = result["content"]
     kinds = [block["type"] for block in content]

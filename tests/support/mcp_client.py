@@ -182,9 +182,9 @@ class Server:
         assert "result" in answer, answer
         return answer["result"]
 
-    def call(self, tool, code):
+    def call(self, tool, code, **arguments):
         """The result of tools/call."""
-        return self.result("tools/call", {"name": tool, "arguments": {"code": code}})
+        return self.result("tools/call", {"name": tool, "arguments": {"code": code, **arguments}})
 
     @staticmethod
     def text_of(result):

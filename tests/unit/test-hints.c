@@ -17,6 +17,9 @@
     "The user can add it, if they trust the package: code-sandbox-mcp images add mine " package "\n"
 #define TRACE                                                                                      \
     "Traceback (most recent call last):\n  File \"/work/main.py\", line 1, in <module>\n    x\n"
+#define PLACE                                                                                      \
+    "Programs can write in the current directory, /work, whose files are returned, and in /tmp.\n"
+#define OFFLINE "There is no network here.\n"
 #define NODE(message)                                                                              \
     "/work/main.js:1\nconsole.log(x)\n            ^\n\n" message                                   \
     "\n    at Object.<anonymous> (/work/main.js:1:13)\n    at node:internal/main:33:47\n\n"        \
@@ -66,6 +69,51 @@ static void python_says_it_in_its_last_line(void **state)
         {TRACE "NameError: name 'os' is not defined. Did you forget to import 'os'?\n", FRESH},
         {TRACE "NameError: name 'df' is not defined. Did you mean: 'f'?\n", FRESH},
         {TRACE "NameError: name 'x' is not defined, says who\n", ""},
+        {TRACE "ModuleNotFoundError: No module named 'helper'\n", MISSING("helper")},
+        {TRACE "ModuleNotFoundError: No module named 'pandsa'\n", MISSING("pandsa")},
+        {TRACE "ModuleNotFoundError: No module named 'utils.io'\n", MISSING("utils.io")},
+        {TRACE "ModuleNotFoundError: No module named 'my_package'\n", MISSING("my_package")},
+        {TRACE "ModuleNotFoundError: No module named 'config'\n", MISSING("config")},
+        {TRACE "ModuleNotFoundError: No module named 'github'\n",
+         ADDABLE("github", "--pip pygithub")},
+        {TRACE "ModuleNotFoundError: No module named 'nacl'\n", ADDABLE("nacl", "--pip pynacl")},
+        {TRACE "ModuleNotFoundError: No module named 'telegram'\n",
+         ADDABLE("telegram", "--pip python-telegram-bot")},
+        {TRACE "ModuleNotFoundError: No module named 'cairosvg'\n",
+         ADDABLE("cairosvg", "--apt libcairo2 --pip cairosvg")},
+        {TRACE "ModuleNotFoundError: No module named 'weasyprint'\n",
+         ADDABLE("weasyprint", "--apt libpango-1.0-0 --apt libpangoft2-1.0-0 --pip weasyprint")},
+        {TRACE "ModuleNotFoundError: No module named 'selenium'\n",
+         MISSING("selenium") "It cannot work here: needs a browser and the network.\n"},
+        {TRACE "ModuleNotFoundError: No module named 'tabula'\n",
+         MISSING("tabula") "It cannot work here: needs Java, which images add cannot install.\n"},
+        {TRACE "ModuleNotFoundError: No module named 'torch'\n",
+         MISSING("torch") "It was not tried: its wheel brings several GB for GPUs.\n"},
+        {TRACE "ModuleNotFoundError: No module named 'nltk'\n",
+         ADDABLE("nltk", "--pip nltk (its corpora need the network)")},
+        {TRACE "ImportError: Missing optional dependency 'pyarrow'.  Use pip or conda to install "
+               "pyarrow.\n",
+         ADDABLE("pyarrow", "--pip pyarrow")},
+        {TRACE " - Missing optional dependency 'tables'. Use pip or conda to install tables.\n",
+         ADDABLE("tables", "--pip tables")},
+        {TRACE "ImportError: Missing optional dependency 'a b'.\n", ""},
+        {TRACE "    $ pip install --upgrade kaleido\n",
+         MISSING(
+             "kaleido") "It cannot work here: needs a browser (so plotly writes HTML, not PNG).\n"},
+        {TRACE "try: pip install -U polars\n", ADDABLE("polars", "--pip polars")},
+        {TRACE "try: pip install something-else\n", ""},
+        {TRACE "EOFError: EOF when reading a line\n",
+         "Its stdin has no more lines: give them as the argument stdin.\n"},
+        {TRACE "OSError: [Errno 30] Read-only file system: '/data'\n", PLACE},
+        {TRACE "FileNotFoundError: [Errno 2] No such file or directory: '/mnt/data/a.csv'\n",
+         PLACE},
+        {TRACE "OSError: Cannot save file into a non-existent directory: '/mnt/data'\n", PLACE},
+        {TRACE "FileNotFoundError: [Errno 2] No such file or directory: 'a.csv'\n", ""},
+        {TRACE "socket.gaierror: [Errno -3] Temporary failure in name resolution\n", OFFLINE},
+        {TRACE
+         "requests.exceptions.ConnectionError: x (Caused by NameResolutionError(\"x: Failed to "
+         "resolve 'x' ([Errno -3] Temporary failure in name resolution)\"))\n",
+         OFFLINE},
         {TRACE "NameError: name 'x y' is not defined\n", ""},
         {TRACE "NameError: name 'x\n", ""},
         {TRACE "NameError: name '' is not defined\n", ""},
@@ -80,7 +128,8 @@ static void python_says_it_in_its_last_line(void **state)
         {TRACE "ModuleNotFoundError: No module named 'yaml'\n", ADDABLE("yaml", "--pip pyyaml")},
         {TRACE "ModuleNotFoundError: No module named 'numpy.typo'\n", MISSING("numpy.typo")},
         {TRACE "ModuleNotFoundError: No module named '_ctypes'\n", MISSING("_ctypes")},
-        {TRACE "ModuleNotFoundError: No module named 'tkinter'\n", MISSING("tkinter")},
+        {TRACE "ModuleNotFoundError: No module named 'tkinter'\n",
+         MISSING("tkinter") "It cannot work here: needs a display.\n"},
         {TRACE "ModuleNotFoundError: No module named 'a.b'; 'a' is not a package\n", ""},
         {TRACE "ModuleNotFoundError: No module named 'a; rm -rf ~'\n", ""},
         {TRACE "ModuleNotFoundError: No module named '-rf'\n", ""},
@@ -114,9 +163,13 @@ static void node_says_it_above_the_stack(void **state)
         {"ReferenceError: x is not defined\n" NODE("TypeError: y"), ""},
         {REQUIRED("express"), ADDABLE("express", "--npm express")},
         {REQUIRED("lodash/fp"), ADDABLE("lodash", "--npm lodash")},
-        {REQUIRED("@scope/name/part/of.js"), ADDABLE("@scope/name", "--npm @scope/name")},
+        {REQUIRED("@google/genai/part/of.js"), ADDABLE("@google/genai", "--npm @google/genai")},
+        {REQUIRED("helper"), MISSING("helper")},
+        {REQUIRED("lodahs"), MISSING("lodahs")},
+        {NODE("Error: getaddrinfo EAI_AGAIN example.org"), OFFLINE},
+        {NODE("Error: ENOENT: no such file or directory, open '/mnt/data/a'"), PLACE},
         {IMPORTED("express"), ADDABLE("express", "--npm express")},
-        {IMPORTED("@scope/name"), ADDABLE("@scope/name", "--npm @scope/name")},
+        {IMPORTED("@scope/name"), MISSING("@scope/name")},
         {REQUIRED("./helper"), ""},
         {REQUIRED("../x"), ""},
         {REQUIRED("/work/x.js"), ""},

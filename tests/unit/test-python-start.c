@@ -177,7 +177,7 @@ static void the_program_of_figures_stands_in_bytecode(void **state)
     const struct home_file *file = &with.files[0];
     static const char last[] =
         "configure(directory='/home/sandbox/.code-sandbox/figures', work_directory='/work', "
-        "depth=4, pictures=8, counted=4000, bytes=716800, side=1600)\n";
+        "depth=16, pictures=8, counted=4000, bytes=716800, side=1600)\n";
     const char *end = memmem(file->bytes, file->length, last, strlen(last));
     const char *begin = memmem(file->bytes, file->length, "import _thread\n", 15);
     assert_true(begin != NULL && end != NULL && begin < end);

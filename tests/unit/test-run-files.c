@@ -19,11 +19,12 @@
 
 #include <cmocka.h>
 
-/* A work and a home directory, and what was collected there. */
+/* Directories of a run, and what was collected there. */
 struct place {
     char path[32];
-    int work_fd, home_fd;
+    int work_fd, home_fd, temporary_fd;
     struct run_files files, figures;
+    struct run_left_out left_out;
 };
 
 static int place_make(void **state)
@@ -32,11 +33,13 @@ static int place_make(void **state)
     place = (struct place){.path = "/tmp/test-run-files-XXXXXX"};
     assert_non_null(mkdtemp(place.path));
     OWNED_FD int fd = open(place.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(mkdirat(fd, "work", 0700) | mkdirat(fd, "home", 0700), 0);
+    assert_int_equal(
+        mkdirat(fd, "work", 0700) | mkdirat(fd, "home", 0700) | mkdirat(fd, "tmp", 0700), 0);
     place.work_fd = openat(fd, "work", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     place.home_fd = openat(fd, "home", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    place.temporary_fd = openat(fd, "tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     *state = &place;
-    return place.work_fd < 0 || place.home_fd < 0;
+    return place.work_fd < 0 || place.home_fd < 0 || place.temporary_fd < 0;
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
@@ -52,8 +55,10 @@ static int place_remove(void **state)
     struct place *place = *state;
     run_files_release(&place->files);
     run_files_release(&place->figures);
+    run_left_out_release(&place->left_out);
     fd_close(&place->work_fd);
     fd_close(&place->home_fd);
+    fd_close(&place->temporary_fd);
     return nftw(place->path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -74,8 +79,8 @@ static void collect_with(struct place *place, const struct run_files_source *sou
     OWNED_FD int own = ends[0];
     OWNED_FD int other = ends[1];
     char byte = 0;
-    int fds[] = {place->work_fd, place->home_fd};
-    assert_int_equal(fd_message_send(other, &(struct fd_message){&byte, 1, fds, 2}), 0);
+    int fds[] = {place->work_fd, place->home_fd, place->temporary_fd};
+    assert_int_equal(fd_message_send(other, &(struct fd_message){&byte, 1, fds, 3}), 0);
     OWNED(run_directories_close) struct run_directories directories;
     run_directories_receive(own, NULL, &directories);
     struct run_files_source whole = *source;
@@ -83,11 +88,13 @@ static void collect_with(struct place *place, const struct run_files_source *sou
     whole.guard = &(struct folder_guard){0};
     run_files_release(&place->files);
     run_files_release(&place->figures);
+    run_left_out_release(&place->left_out);
     struct run_result result = {0};
     run_files_collect(&whole, &result);
     assert_false(result.files_lost);
     place->files = result.files;
     place->figures = result.figures;
+    place->left_out = result.left_out;
 }
 
 static void collect(struct place *place)
@@ -154,7 +161,34 @@ static void what_the_owner_may_not_read_is_left_out(void **state)
     assert_int_equal(fchmodat(place->work_fd, "d", 0300, 0), 0);
     collect(place);
     assert_paths(&place->files, "");
+    assert_int_equal(place->left_out.count[LEFT_UNREADABLE], 2);
+    assert_int_equal(place->left_out.more[LEFT_UNREADABLE], 0);
     assert_int_equal(fchmodat(place->work_fd, "d", 0700, 0), 0);
+}
+
+static void what_is_elsewhere_is_named_the_newest_first(void **state)
+{
+    struct place *place = *state;
+    assert_int_equal(mkdirat(place->temporary_fd, "d", 0700), 0);
+    make(place->temporary_fd, "d/old", "x", 1);
+    make(place->temporary_fd, "new", "xyz", 2);
+    make(place->temporary_fd, "main.py", "", 3);
+    make(place->temporary_fd, ".lock", "x", 4);
+    assert_int_equal(mkdirat(place->home_fd, "Downloads", 0700), 0);
+    make(place->home_fd, "Downloads/a.csv", "a,b", 5);
+    assert_int_equal(mkdirat(place->home_fd, ".cache", 0700), 0);
+    make(place->home_fd, ".cache/x", "x", 6);
+    collect(place);
+    assert_paths(&place->files, "");
+    static const char *const expected[] = {"main.py", "new", "d/old", "Downloads/a.csv"};
+    assert_int_equal(place->left_out.count[LEFT_ELSEWHERE], ARRAY_LENGTH(expected));
+    for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
+        assert_string_equal(place->left_out.list[LEFT_ELSEWHERE][i].path, expected[i]);
+    for (char name = 'p'; name < 'p' + RUN_LEFT_MAX; name++)
+        make(place->temporary_fd, (char[]){name, '\0'}, "", 7);
+    collect(place);
+    assert_int_equal(place->left_out.count[LEFT_ELSEWHERE], RUN_LEFT_MAX);
+    assert_int_equal(place->left_out.more[LEFT_ELSEWHERE], 4);
 }
 
 static void caches_and_packages_are_left_out_at_any_depth(void **state)
@@ -170,6 +204,7 @@ static void caches_and_packages_are_left_out_at_any_depth(void **state)
     make(place->work_fd, "node_modules.txt", "x", 2);
     collect(place);
     assert_paths(&place->files, "d/x node_modules.txt ");
+    assert_string_equal(place->left_out.list[LEFT_UNLISTED][0].path, "node_modules");
 }
 
 static void nothing_deeper_than_the_limit_is_seen(void **state)
@@ -189,6 +224,7 @@ static void nothing_deeper_than_the_limit_is_seen(void **state)
     }
     collect(place);
     assert_paths(&place->files, expected);
+    assert_int_equal(place->left_out.count[LEFT_TOO_DEEP], 1);
 }
 
 static void the_longest_path_fits(void **state)
@@ -196,15 +232,16 @@ static void the_longest_path_fits(void **state)
     struct place *place = *state;
     char path[2 * RUN_FILE_PATH_SIZE];
     memset(path, 'n', sizeof(path));
-    for (size_t depth = 1; depth <= RUN_FILE_DEPTH_MAX; depth++) {
+    const size_t parts = RUN_FILE_PATH_SIZE / 256;
+    for (size_t depth = 1; depth <= parts; depth++) {
         path[256 * depth - 1] = '\0';
-        if (depth < RUN_FILE_DEPTH_MAX)
+        if (depth < parts)
             assert_int_equal(mkdirat(place->work_fd, path, 0700), 0);
         else
             make(place->work_fd, path, "x", 1);
         path[256 * depth - 1] = '/';
     }
-    path[256 * RUN_FILE_DEPTH_MAX - 1] = '\0';
+    path[256 * parts - 1] = '\0';
     collect(place);
     assert_int_equal(place->files.count, 1);
     assert_string_equal(place->files.list[0].path, path);
@@ -443,6 +480,7 @@ int main(void)
         TEST(files_come_with_content_the_oldest_first_then_by_name),
         TEST(what_is_no_regular_file_is_left_out),
         TEST(what_the_owner_may_not_read_is_left_out),
+        TEST(what_is_elsewhere_is_named_the_newest_first),
         TEST(caches_and_packages_are_left_out_at_any_depth),
         TEST(nothing_deeper_than_the_limit_is_seen),
         TEST(the_longest_path_fits),

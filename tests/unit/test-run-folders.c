@@ -36,8 +36,8 @@ static void upper_layers_come_with_their_folders_in_order(void **state)
     OWNED_FD int own = ends[0];
     OWNED_FD int other = ends[1];
     char byte = 0;
-    int fds[] = {work_fd, home_fd, home_fd, work_fd};
-    assert_int_equal(fd_message_send(other, &(struct fd_message){&byte, 1, fds, 4}), 0);
+    int fds[] = {work_fd, home_fd, home_fd, home_fd, work_fd};
+    assert_int_equal(fd_message_send(other, &(struct fd_message){&byte, 1, fds, 5}), 0);
     struct folder list[] = {
         {.mode = FOLDER_OVERLAY}, {.mode = FOLDER_READ_ONLY}, {.mode = FOLDER_OVERLAY}};
     const struct folders folders = {list, ARRAY_LENGTH(list)};

@@ -9,7 +9,7 @@
 #include "sandbox/jail/child/steps.h"
 
 /* Those of the work and home directories, and of the upper layers of folders. */
-#define DESCRIPTORS_MAX (2 + JAIL_FOLDERS_MAX)
+#define DESCRIPTORS_MAX (3 + JAIL_FOLDERS_MAX)
 
 /*
  * Sends one byte with `count` descriptors (1..DESCRIPTORS_MAX), without waiting, and closes them. 0 or a

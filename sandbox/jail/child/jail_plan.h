@@ -273,6 +273,7 @@ struct jail_plan {
     size_t folder_part_count;
 
     const char *home; /* absolute; one of the scratch targets */
+    const char *temporary; /* the same: /tmp, as the parent named it */
     const struct plan_link *home_links;
     size_t home_link_count;
     const struct plan_file *home_files;

@@ -116,6 +116,7 @@ static void put_texts(struct writer *writer, const struct jail_plan *plan, struc
     copy->scratch_size = put_text(writer, plan->scratch_size);
     copy->scratch_inodes = put_text(writer, plan->scratch_inodes);
     copy->home = put_text(writer, plan->home);
+    copy->temporary = put_text(writer, plan->temporary);
     copy->work_directory = put_text(writer, plan->work_directory);
     copy->packages = put_text(writer, plan->packages);
     copy->code_name = put_text(writer, plan->code_name);

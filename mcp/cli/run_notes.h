@@ -1,0 +1,30 @@
+/*
+ * What `run` tells the person about a run that has ended, on stderr.
+ *
+ * Side: parent.  Names in it come from the snippet: untrusted.
+ */
+#ifndef MCP_CLI_RUN_NOTES_H
+#define MCP_CLI_RUN_NOTES_H
+
+#include "mcp/folders/patch_queue.h"
+#include "mcp/settings/settings.h"
+#include "mcp/tools/result_files.h"
+#include "sandbox/result.h"
+
+/*
+ * Files that were not saved, and what would save them; those that no option would; and names that appeared
+ * in writable folders, even if all went well: a hook runs later, outside of any sandbox.
+ */
+void run_notes_tell_files(const struct run_result *result, const struct result_files *files);
+
+/* Changes in copies of folders. */
+void run_notes_tell_changes(const struct folder_patches *patches);
+
+/*
+ * How it ended, what to do about it, and what it lacked. Nothing if all went well; an exit code of the
+ * program's own is no news.
+ */
+void run_notes_tell_end(const struct run_result *result, const struct settings *settings,
+                        const struct language *language);
+
+#endif

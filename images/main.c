@@ -90,13 +90,14 @@ static void help_print(void)
 {
     size_t count;
     const struct recipe *recipes = recipe_list(&count);
-    puts("Usage: " PROGRAM " [--force] NAME...\n"
-         "       " PROGRAM " [--force] NAME --from SOURCE\n"
-         "\n"
-         "Makes the root file systems that snippets run on. A fetch makes the complete image or\n"
-         "nothing; an image that exists is kept.\n"
-         "\n"
-         "Images that can be made from packages:");
+    puts(
+        "Usage: " PROGRAM " [--force] NAME...\n"
+        "       " PROGRAM " [--force] NAME --from SOURCE\n"
+        "\n"
+        "Makes the root file systems that snippets run on. A fetch makes the complete image or\n"
+        "nothing. An image that exists is kept; the fetch fails if it was made from another SOURCE.\n"
+        "\n"
+        "Images that can be made from packages:");
     for (size_t i = 0; i < count; i++)
         printf("  %-14s %s\n", recipes[i].name, recipes[i].summary);
     puts("\nSOURCE is one of:");
@@ -198,6 +199,7 @@ static int build_one(const char *store, const struct arguments *arguments, const
         .name = name,
         .from = arguments->from,
         .locked = arguments->locked.recipe != NULL ? &arguments->locked : NULL,
+        .lock_path = arguments->lock,
         .reference = arguments->has_reference ? &arguments->reference : NULL,
         .source = arguments->source,
         .force = arguments->force,

@@ -14,6 +14,7 @@
  */
 #include "images/build/build.h"
 
+#include "images/base/file.h"
 #include "images/base/interrupt.h"
 #include "images/base/progress.h"
 #include "images/build/contents.h"
@@ -237,6 +238,54 @@ static int image_make(const struct build *build, const struct publish_lock *lock
     return 0;
 }
 
+/* Whether the path names a file or directory that was changed after that time, as staging_time() writes it. */
+static bool is_newer(const char *path, const char *created)
+{
+    struct stat about;
+    OWNED_MEMORY char *changed = stat(path, &about) == 0 ? staging_time_of(about.st_mtime) : NULL;
+    return changed != NULL && strcmp(changed, created) > 0;
+}
+
+static bool is_lock_of(const struct build *build, const struct image *present)
+{
+    OWNED(buffer_release) struct buffer wanted = BUFFER(LOCK_MAX);
+    OWNED(buffer_release) struct buffer known = BUFFER(LOCK_MAX);
+    OWNED_MEMORY char *path = NULL;
+    if (asprintf(&path, "%s/" LOCK_FILE, present->directory) < 0) {
+        path = NULL;
+        return false;
+    }
+    return file_read(build->lock_path, &wanted, NULL) == 0 && file_read(path, &known, NULL) == 0 &&
+           wanted.length == known.length && memcmp(wanted.data, known.data, known.length) == 0;
+}
+
+/* Whether the image that is there is what the source would make, as far as its record tells. */
+static bool is_same_source(const struct build *build, const struct image *present)
+{
+    const char *source = present->source != NULL ? present->source : "";
+    bool is_of_packages = strncmp(source, DEBIAN_SOURCE, strlen(DEBIAN_SOURCE)) == 0;
+    OWNED_MEMORY char *wanted = build->from != NULL ? source_name(build->from) : NULL;
+    if (build->lock_path != NULL)
+        return is_lock_of(build, present);
+    if (build->from != NULL)
+        return wanted != NULL && strcmp(source, wanted) == 0 &&
+               !is_newer(build->from, present->created);
+    return build->source == SOURCE_ANY || is_of_packages == (build->source == SOURCE_DEBIAN);
+}
+
+static int keep_present(const struct build *build, const struct image *present,
+                        struct progress *progress, struct fault *fault)
+{
+    if (!is_same_source(build, present))
+        return fault_set(
+            fault, EEXIST,
+            "the image exists already, made %s from %s, and not from this source as it is "
+            "now: --force replaces it, another name keeps both",
+            present->created, present->source);
+    done_tell(progress, present, false);
+    return 0;
+}
+
 static int build_with(const struct build *build, struct progress *progress, struct fault *fault)
 {
     OWNED(publish_unlock) struct publish_lock lock = PUBLISH_LOCK_NONE;
@@ -244,10 +293,8 @@ static int build_with(const struct build *build, struct progress *progress, stru
     if (r < 0)
         return r;
     OWNED(image_release) struct image present = {0};
-    if (!build->force && image_open(build->store, build->name, &present, NULL) == 0) {
-        done_tell(progress, &present, false);
-        return 0;
-    }
+    if (!build->force && image_open(build->store, build->name, &present, NULL) == 0)
+        return keep_present(build, &present, progress, fault);
     r = image_make(build, &lock, progress, fault);
     staging_clear_layers(build->store, progress);
     return r;

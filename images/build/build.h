@@ -22,13 +22,14 @@ struct build {
     const struct reference *reference; /* from a lock, or NULL; if both are NULL: a recipe */
     enum build_source source; /* of a recipe */
     const struct lock *locked; /* the exact packages for a recipe, or NULL */
+    const char *lock_path; /* the file that `locked` or `reference` comes from, or NULL */
     bool force; /* make it again if it exists */
     bool json; /* report events instead of text: progress.h */
 };
 
 /*
- * Makes the image, with progress on stderr. 0, also if the image already exists; -EINTR if a signal
- * stopped it; or another negative errno. On failure the store is unchanged.
+ * Makes the image, with progress on stderr. 0, also if the image already exists, made from the same source;
+ * -EEXIST if it was made from another one; -EINTR if a signal stopped it; or another negative errno. On failure the store is unchanged.
  */
 int build_image(const struct build *build, struct fault *fault);
 

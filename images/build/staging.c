@@ -95,10 +95,15 @@ void staging_clear_layers(const char *store, struct progress *progress)
 
 char *staging_time(void)
 {
+    return staging_time_of(time(NULL));
+}
+
+char *staging_time_of(time_t when)
+{
     char text[32];
-    time_t now = time(NULL);
     struct tm parts;
-    gmtime_r(&now, &parts);
+    if (gmtime_r(&when, &parts) == NULL)
+        return NULL;
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
     return strdup(text);
 }

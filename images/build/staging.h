@@ -42,5 +42,7 @@ void staging_clear_layers(const char *store, struct progress *progress);
 
 /* The current time in UTC, in the format of RFC 3339; owned; NULL: no memory. */
 char *staging_time(void);
+/* The same of a time of a file, so that they compare as texts. Owned; NULL. */
+char *staging_time_of(time_t when);
 
 #endif

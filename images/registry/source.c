@@ -1,5 +1,6 @@
 #include "images/registry/source.h"
 
+#include "images/base/reference.h"
 #include "images/unpack/member.h"
 #include "sandbox/base/owned.h"
 
@@ -76,6 +77,25 @@ static int input_open(const char *text, struct source_input *input, struct fault
     return 0;
 }
 
+static char *name_path(const char *text)
+{
+    char shown[256];
+    char *name = NULL;
+    const char *slash = strrchr(text, '/');
+    member_name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : text, shown);
+    return asprintf(&name, "the archive %s", shown) < 0 ? NULL : name;
+}
+
+char *source_name(const char *text)
+{
+    struct reference reference;
+    char name[REFERENCE_TEXT_MAX];
+    if (is_path(text) || reference_parse(text, &reference, NULL) < 0)
+        return name_path(text);
+    reference_format(&reference, name);
+    return strdup(name);
+}
+
 int source_make(const char *text, const struct source_site *site, struct provenance *provenance,
                 struct fault *fault)
 {
@@ -86,12 +106,8 @@ int source_make(const char *text, const struct source_site *site, struct provena
         r = source_find(&input)->make(&input, site, provenance, fault);
     if (r < 0 || provenance->source != NULL)
         return r;
-    char shown[256];
-    const char *slash = strrchr(text, '/');
-    member_name_for_people(slash != NULL && slash[1] != '\0' ? slash + 1 : text, shown);
-    if (asprintf(&provenance->source, "the archive %s", shown) < 0) {
-        provenance->source = NULL;
-        return fault_set(fault, ENOMEM, "no memory for the record of the image");
-    }
-    return 0;
+    provenance->source = name_path(text);
+    return provenance->source != NULL
+               ? 0
+               : fault_set(fault, ENOMEM, "no memory for the record of the image");
 }

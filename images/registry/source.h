@@ -67,6 +67,9 @@ bool source_is_rootfs(int directory_fd);
 /* Whether the text of --from can name a source. 0 or -EINVAL; paths are opened by source_make(). */
 int source_check(const char *text, struct fault *fault);
 
+/* What the record of an image made from this text of --from names as its source. Owned; NULL: no memory. */
+char *source_name(const char *text);
+
 /*
  * Makes the image from the source given in --from, and fills in the provenance. Returns like
  * image_source.make.

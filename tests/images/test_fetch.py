@@ -126,8 +126,8 @@ def test_signal_that_was_ignored_at_the_start_stays_ignored(store, slow_archive)
     assert process.returncode == 0 and store.entries() == ["mine"]
 
 
-def test_second_fetch_waits_and_finds_it(store, begun, small_archive):
-    second = store.start("--from", small_archive, "--name", "mine")
+def test_second_fetch_waits_and_finds_it(store, begun, slow_archive):
+    second = store.start("--from", slow_archive, "--name", "mine")
     line = second.stderr.readline()
     assert f"process {begun.pid} is fetching or changing it already" in line
     _, rest = second.communicate(timeout=WAIT_SECONDS_MAX)

@@ -243,7 +243,19 @@ static void answered(struct fleet_ticket *ticket, const struct json_value *answe
     }
 }
 
-static int write_call(const struct json_value *call, bool wants_files, struct buffer *text)
+/* A call without a time of its own gets the one that somebody has set here, not the worker's. */
+static void write_timeout(struct json_writer *writer, const struct json_value *call,
+                          const struct settings *settings)
+{
+    int64_t wall_ms = settings->limits.wall_ms;
+    if (json_member(call, "timeout_seconds") != NULL || wall_ms == RUN_WALL_DEFAULT_MS)
+        return;
+    json_key(writer, "timeout_seconds");
+    json_double(writer, (double)wall_ms / 1000);
+}
+
+static int write_call(const struct json_value *call, const struct settings *settings,
+                      bool wants_files, struct buffer *text)
 {
     static const char *const stays_here[] = {"id", NULL};
     struct json_writer *writer = NULL;
@@ -252,6 +264,7 @@ static int write_call(const struct json_value *call, bool wants_files, struct bu
         return r;
     json_begin_object(writer);
     json_copy_members(writer, call, stays_here);
+    write_timeout(writer, call, settings);
     json_key(writer, "carry");
     json_begin_object(writer);
     json_boolean_member(writer, "files", wants_files);
@@ -264,7 +277,8 @@ static int send_elsewhere(struct call_run *run, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(2 * LINE_IN_MAX);
     run->ticket.answered = answered;
-    int r = write_call(json_root(run->call.json), run->site->directory.path != NULL, &text);
+    int r = write_call(json_root(run->call.json), run->site->settings,
+                       run->site->directory.path != NULL, &text);
     if (r < 0)
         return fault_set(fault, -r, "sending a call: %m");
     r = fleet_link_send(&run->site->link, &run->ticket, &text, fault);

@@ -20,9 +20,17 @@ static int64_t milliseconds_since(int64_t at)
     return (clock_now() - at) / NANOSECONDS_PER_MILLISECOND;
 }
 
-void watch_explain_missing(const struct broker *broker, const struct environment_name *environment,
+void watch_explain_missing(struct broker *broker, const struct environment_name *environment,
                            struct fault *fault)
 {
+    if (census_ask(broker, WIRE_ALL) == -ENOENT) {
+        fault_set(
+            fault, ENOENT,
+            "the pool %s has no workers: start one with `code-sandbox-mcp worker`, or name another "
+            "pool with --pool",
+            broker->options->pool);
+        return;
+    }
     fault_set(fault, ENOENT,
               "no worker of the pool %s has the image %s as it is here (%s): copy its lock.json to "
               "the workers, and there run `code-sandbox-mcp fetch %s --locked lock.json`",
@@ -86,11 +94,12 @@ static void look_at_queued(struct watch *watch, const struct sent_call *call)
     } else if (milliseconds_since(call->sent_at) > UNTAKEN_MS &&
                milliseconds_since(watch->asked_at[index]) > UNTAKEN_MS) {
         struct fault fault = {0};
-        watch_explain_missing(watch->broker, call->environment, &fault);
-        if (census_ask(watch->broker, call->environment->text) == -ENOENT)
+        if (census_ask(watch->broker, call->environment->text) == -ENOENT) {
+            watch_explain_missing(watch->broker, call->environment, &fault);
             refuse(watch, call, fault.text); /* and the others when their turn comes */
-        else
+        } else {
             watch->asked_at[index] = clock_now();
+        }
     }
 }
 

@@ -20,8 +20,8 @@ struct watch {
 /* Starts a thread that goes on until the process ends. 0 or a negative errno with its fault. */
 int watch_start(struct watch *watch, struct fault *fault);
 
-/* Why a call is refused then. */
-void watch_explain_missing(const struct broker *broker, const struct environment_name *environment,
+/* Why a call is refused then: asks whether there is any worker. */
+void watch_explain_missing(struct broker *broker, const struct environment_name *environment,
                            struct fault *fault);
 
 #endif

@@ -42,6 +42,19 @@ static int unlock_pip(struct fault *fault)
     return 0;
 }
 
+/* What matplotlib takes characters from that the chosen font lacks: of Chinese, Japanese and Korean; emoji. */
+static int name_other_fonts(struct fault *fault)
+{
+    static const char path[] = "etc/matplotlibrc";
+    static const char line[] =
+        "\nfont.family: sans-serif, DejaVu Sans, WenQuanYi Micro Hei, Symbola\n";
+    OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
+    int r = file_read(path, &text, fault);
+    if (r == 0)
+        r = buffer_append_text(&text, line);
+    return r < 0 ? r : file_write(path, text.data, text.length, fault);
+}
+
 static int packages_body(void *data, struct fault *fault)
 {
     const struct recipe *recipe = data;
@@ -58,6 +71,8 @@ static int packages_body(void *data, struct fault *fault)
         r = steps[i](fault);
     if (r == 0 && recipe->fonts)
         r = file_make_directory(FONT_DIRECTORY, 0755, fault);
+    if (r == 0 && recipe->fonts)
+        r = name_other_fonts(fault);
     if (r == 0)
         r = tree_remove(AT_FDCWD, SETUP_DIRECTORY);
     return r < 0 ? fault_set(fault, -r, "cannot finish the image: %m") : 0;

@@ -33,7 +33,8 @@ static const struct language languages[] = {
         "python3-bottleneck"
 #define PYTHON_PICTURES                                                                            \
     "python3-matplotlib", "python3-seaborn", "python3-matplotlib-venn", "python3-wordcloud",       \
-        "python3-folium", "python3-qrcode", "fonts-dejavu-core"
+        "python3-folium", "python3-qrcode", "fonts-dejavu-core", "fonts-wqy-microhei",             \
+        "fonts-symbola"
 #define PYTHON_FILES                                                                               \
     "python3-openpyxl", "python3-xlrd", "python3-xlwt", "python3-xlsxwriter", "python3-odf",       \
         "python3-docx", "python3-pypdf", "python3-reportlab", "python3-yaml", "python3-xmltodict", \

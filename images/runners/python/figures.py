@@ -1,8 +1,8 @@
 """Hands the figures of a snippet over as PNG files, which the server collects when the run has ended.
 
-Executed in the snippet's own process when that imports matplotlib or PIL.ImageShow: start.py. It protects
-nothing. It must only never disturb: no exception, no other exit status, no output but the reason why a
-figure cannot be drawn. The files are 0001.png, 0002.png ... of the directory; one without content stands
+Executed in the snippet's own process when that imports matplotlib, PIL.ImageShow or plotly: start.py. It
+protects nothing. It must only never disturb: no exception, no other exit status, no output but why a figure
+cannot be drawn, or is not seen as it was meant. The files are 0001.png, 0002.png ... of the directory; one without content stands
 for a figure beyond the limits.
 """
 import _thread
@@ -10,9 +10,11 @@ import io
 import os
 import stat
 import sys
+from shown import Told, follow_renderers, is_animated, keep_other_fonts, keep_value, quietly
 
 BACKEND = "code_sandbox_figures"
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+UNLISTED = "__pycache__", "node_modules"  # directories whose files are not returned, beside hidden ones
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 TRIES = 8  # to draw a figure within the limits
 
@@ -28,6 +30,7 @@ class State:
         self.files = {}  # where it was saved: how, and whether it is known to be unchanged since
         self.picture = None  # hash of what was handed over last
         self.failure = None  # why it could not be drawn
+        self.animated = False  # and that has been told
         self.awaited = False  # show(block=False): its window is open, and to be seen when it is complete
 
 
@@ -63,15 +66,10 @@ def follow(spec):
         pass  # a namespace package, or a loader unlike any other: no figures
 
 
-def quietly(function, *arguments):
-    try:
-        return function(*arguments)
-    except BaseException:
-        return None
-
-
 def follow_matplotlib(matplotlib):
     """Without a backend of the user's choice, ours."""
+    sys.meta_path.insert(1, type(sys.implementation)(
+        find_spec=lambda name, path=None, target=None: type(sys.__spec__)(name, Backend) if name == BACKEND else None))
     current = dict.__getitem__(matplotlib.rcParams, "backend")
     if current is matplotlib.rcsetup._auto_backend_sentinel:
         dict.__setitem__(matplotlib.rcParams, "backend", "module://" + BACKEND)
@@ -82,6 +80,7 @@ def follow_backend_bases(bases):
     import atexit
     import weakref
     from matplotlib._pylab_helpers import Gcf  # which registers it
+    quietly(keep_other_fonts)
     global inherited
     inherited = weakref.WeakSet()
     atexit.register(quietly, show_open, Gcf)
@@ -103,7 +102,7 @@ def follow_image_show(image_show):
 
 
 FOLLOWERS = {"matplotlib": follow_matplotlib, "matplotlib.backend_bases": follow_backend_bases,
-             "PIL.ImageShow": follow_image_show}
+             "PIL.ImageShow": follow_image_show, "plotly.io._renderers": follow_renderers}
 
 
 class Printing:
@@ -213,6 +212,8 @@ def show_value(value):
 
 def put_value(value):
     figure, image = sys.modules.get("matplotlib.figure"), sys.modules.get("PIL.Image")
+    if not hasattr(type(value), "_repr_png_") and "matplotlib.figure" not in sys.modules:
+        return keep_value(value)
     place = Place()
     if image is not None and isinstance(value, image.Image):
         show_image(value)
@@ -224,6 +225,10 @@ def put_value(value):
         if isinstance(png, bytes) and png.startswith(PNG_SIGNATURE):
             fits = not place.is_full() and max(size_of(png)) <= limits["side"] and len(png) <= place.room()
             place.put(png if fits else None)
+        else:
+            keep_value(value)
+    else:
+        keep_value(value)
 
 
 def show_figure(manager):
@@ -258,7 +263,8 @@ def is_returned(path):
     try:
         below = os.path.relpath(path, limits["work_directory"]).split(os.sep)
         status = os.lstat(path)
-        if below[0] == os.pardir or len(below) > limits["depth"] or os.path.realpath(path) != path or \
+        is_hidden = any(name.startswith(".") or name in UNLISTED for name in below[:-1])
+        if is_hidden or len(below) > limits["depth"] or os.path.realpath(path) != path or \
                 not path.lower().endswith(PICTURE_ENDINGS) or not stat.S_ISREG(status.st_mode) or \
                 status.st_size > limits["bytes"]:
             return False
@@ -297,12 +303,20 @@ class Quiet:
         self.warnings.__exit__(*error)
 
 
+def tell_animation(figure):
+    state = state_of(figure.canvas.manager) if figure.canvas.manager is not None else State()
+    if is_animated(figure) and not state.animated:
+        state.animated = True
+        sys.stderr.write("An animation is shown as its first frame only: its save('NAME.gif') keeps all of them\n")
+
+
 def draw(figure, room):
     """A PNG within the limits, or None. It has the figure's own size, or else a lower resolution."""
     canvas = figure.canvas
     dpi = getattr(figure, "_original_dpi", figure.dpi)
     dpi = min(dpi, limits["side"] / max(figure.get_size_inches()))
-    with Quiet():
+    quietly(tell_animation, figure)
+    with Told():
         if canvas.callbacks.callbacks.get("draw_event"):
             canvas.draw()  # an animation makes its first frame then, but not when it is saved
         for _ in range(TRIES):
@@ -399,8 +413,6 @@ class Place:
 
 def find_spec(name, path, target):
     """For the finder of start.py, the only one of its type."""
-    if name == BACKEND:
-        return type(sys.__spec__)(name, Backend)
     for finder in sys.meta_path:
         find = getattr(finder, "find_spec", None)
         if find is not None and type(finder) is not type(sys.implementation):

@@ -239,10 +239,17 @@ def display(*values):
         show_picture(value)
 
 
+def may_be_picture(value):
+    """Or a page, of what has no text of its own."""
+    has_own = [name for name in ("_repr_png_", "_repr_svg_", "_repr_html_") if hasattr(type(value), name)]
+    return "_repr_png_" in has_own or "matplotlib.figure" in sys.modules or "plotly.basedatatypes" in sys.modules or \
+        has_own and type(value).__repr__ is object.__repr__
+
+
 def show_picture(value):
-    if State.figures is None or not (hasattr(type(value), "_repr_png_") or "matplotlib.figure" in sys.modules):
+    if State.figures is None or not may_be_picture(value):
         return
-    State.figures.get("show_value") or State.finder.find_spec("code_sandbox_figures")
+    State.figures.get("show_value") or State.finder.find_spec("PIL.ImageShow")
     State.figures["show_value"](value)
 
 

@@ -31,7 +31,7 @@ if figures:
     sys.meta_path.insert(0, type(sys.implementation)(
         find_spec=lambda name, path=None, target=None, source=figures, space={}:
         (space.get("find_spec") or exec(source, space) or space["find_spec"])(name, path, target)
-        if name in {"matplotlib", "matplotlib.backend_bases", "code_sandbox_figures", "PIL.ImageShow"} else None))
+        if name in {"matplotlib", "matplotlib.backend_bases", "plotly.io._renderers", "PIL.ImageShow"} else None))
 if preload:
     exec(preload, {})
 # site is told that there is none, or gets the image's: as if this one had never been there.

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {
     &command_serve,   &command_setup,    &command_run,    &command_batch,
@@ -18,12 +19,37 @@ static const struct command *const commands[] = {
     &command_network, &command_settings, &command_check,
 };
 
-static void print_overview(void)
+/* Between the text of the server's help and its options. */
+static void print_commands(void)
 {
-    command_print_help(&command_serve);
     puts("\nCommands (each has --help):");
     for (size_t i = 0; i < ARRAY_LENGTH(commands); i++)
         printf("  %-10s%s\n", commands[i]->name, commands[i]->summary);
+    puts("\nExamples:\n"
+         "  code-sandbox-mcp fetch python node        fetch what snippets run on, once\n"
+         "  code-sandbox-mcp setup                    add the server to the clients found here\n"
+         "  code-sandbox-mcp run program.py           run a program in a sandbox\n"
+         "  code-sandbox-mcp run -c 'print(1)' --language python");
+}
+
+static void print_overview(void)
+{
+    command_print_help_with(&command_serve, print_commands);
+}
+
+/* A person who typed the name of the program would wait for a prompt that never comes. */
+static int explain_program(void)
+{
+    fputs(
+        "code-sandbox-mcp runs code of agents in sandboxes. MCP clients start it with their messages on\n"
+        "stdin; nothing is served at a terminal. Try:\n"
+        "  code-sandbox-mcp setup             add it to the clients found here\n"
+        "  code-sandbox-mcp run program.py    run a program in a sandbox\n"
+        "  code-sandbox-mcp doctor            see whether everything is ready\n"
+        "  code-sandbox-mcp --help            all commands and options\n"
+        "  code-sandbox-mcp serve             serve at this terminal in spite of that\n",
+        stderr);
+    return EXIT_USAGE;
 }
 
 static const struct command *find_command(const char *name)
@@ -41,11 +67,22 @@ static int refuse_command(const char *name)
     int length = command_shown_length(name);
     for (size_t i = 0; i < ARRAY_LENGTH(commands); i++)
         spelling_offer(&spelling, commands[i]->name);
+    spelling_offer(&spelling, "help");
+    spelling_offer(&spelling, "version");
     if (spelling.nearest != NULL)
         log_note("unknown command \"%.*s\": did you mean %s?", length, name, spelling.nearest);
     else
         log_note("unknown command \"%.*s\": see --help", length, name);
     return EXIT_USAGE;
+}
+
+/* `help COMMAND` is `COMMAND --help`. */
+static int help_on(const char *name)
+{
+    char option[] = "--help";
+    char *arguments[] = {option, NULL};
+    const struct command *command = find_command(name);
+    return command != NULL ? command->run(command, 1, arguments) : refuse_command(name);
 }
 
 /* Otherwise a later descriptor could become stdin, stdout or stderr. */
@@ -73,9 +110,18 @@ int main(int argc, char **argv)
     if (!ensure_standard_descriptors())
         return EXIT_FAILED;
     if (argc < 2)
-        return command_serve.run(&command_serve, 0, argv);
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        return isatty(STDIN_FILENO) == 1 ? explain_program()
+                                         : command_serve.run(&command_serve, 0, argv);
+    bool asks_for_help = strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+                         strcmp(argv[1], "help") == 0;
+    if (asks_for_help && argc > 2 && strcmp(argv[1], "help") == 0)
+        return flush_output(help_on(argv[2]));
+    if (asks_for_help) {
         print_overview();
+        return flush_output(EXIT_DONE);
+    }
+    if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "-V") == 0) {
+        command_print_version();
         return flush_output(EXIT_DONE);
     }
     if (argv[1][0] == '-')

@@ -49,8 +49,9 @@ def parse(words, text):
         line = lines.pop(0)
         if line.startswith("Options"):
             command.options = read_options(lines)
-        elif line.startswith("Commands"):
-            break
+        elif line.startswith(("Commands", "Examples")):
+            while lines and lines[0]:
+                lines.pop(0)
         elif not line:
             command.paragraphs.append([])
         else:
@@ -66,7 +67,7 @@ def help_of(program, *words):
 
 def read_commands(program):
     """{name: summary}, in the order of --help."""
-    listed = help_of(program).split("\nCommands (each has --help):\n")[1]
+    listed = help_of(program).split("\nCommands (each has --help):\n")[1].split("\n\n")[0]
     return dict(re.findall(r"^  (\S+)\s+(.*)$", listed, re.M))
 
 

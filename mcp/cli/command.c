@@ -14,7 +14,14 @@ void command_print_version(void)
 
 void command_print_help(const struct command *command)
 {
+    command_print_help_with(command, NULL);
+}
+
+void command_print_help_with(const struct command *command, void (*print)(void))
+{
     printf("Usage: code-sandbox-mcp %s\n\n%s", command->usage, command->help);
+    if (print != NULL)
+        print();
     if (command->options == NULL)
         return;
     puts("\nOptions:");

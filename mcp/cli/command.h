@@ -52,6 +52,8 @@ int command_read_options(const struct command *command, int argc, char **argv, v
 
 /* Prints the help of one command on stdout. */
 void command_print_help(const struct command *command);
+/* The same, with what `print` prints before the options. */
+void command_print_help_with(const struct command *command, void (*print)(void));
 void command_print_version(void);
 
 /*

@@ -6,6 +6,7 @@
 #include "mcp/cli/terminal.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/spelling.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -284,6 +285,35 @@ static int show_disk_use(const char *store, bool json, struct fault *fault)
     return r;
 }
 
+static const char *const words[] = {"list", "add", "history", "du", "verify", "remove", "prune"};
+
+/* "ls" and "rm" are as in other programs. */
+static const char *full_word(const char *word)
+{
+    return strcmp(word, "ls") == 0 ? "list" : strcmp(word, "rm") == 0 ? "remove" : word;
+}
+
+static void refuse_word(const char *word, int operands, struct fault *fault)
+{
+    struct spelling spelling = spelling_of(word);
+    int length = command_shown_length(word);
+    for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
+        if (strcmp(words[i], word) == 0) {
+            fault_set(fault, EINVAL, "`images %s` takes %s", word,
+                      operands > 1 ? "no further name" : "the name of an image");
+            return;
+        }
+        spelling_offer(&spelling, words[i]);
+    }
+    if (spelling.nearest != NULL)
+        fault_set(fault, EINVAL, "there is no `images %.*s`: did you mean `images %s`?", length,
+                  word, spelling.nearest);
+    else
+        fault_set(fault, EINVAL,
+                  "there is no `images %.*s`: use list, add, history, du, verify, remove or prune",
+                  length, word);
+}
+
 static int images(const struct command *command, int argc, char **argv)
 {
     /* Their options are the image program's. */
@@ -296,16 +326,14 @@ static int images(const struct command *command, int argc, char **argv)
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
         return status;
     struct fault fault = {0};
-    const char *word = operands > 0 ? argv[0] : "list";
+    const char *word = operands > 0 ? full_word(argv[0]) : "list";
     bool list = strcmp(word, "list") == 0 && operands <= 1;
     bool prune = strcmp(word, "prune") == 0 && operands == 1;
     bool disk_use = strcmp(word, "du") == 0 && operands == 1;
     bool history = strcmp(word, "history") == 0 && operands == 2;
     bool remove = strcmp(word, "remove") == 0 && operands >= 2;
     if (!list && !prune && !disk_use && !history && !remove) {
-        fault_set(&fault, EINVAL,
-                  "use `images list`, `images remove NAME...`, `images history NAME`, `images du`, "
-                  "`images prune`, `images verify [NAME...]`, or `images add NAME ...`");
+        refuse_word(word, operands, &fault);
         return command_refuse(command, &fault);
     }
     OWNED_MEMORY char *store = NULL;

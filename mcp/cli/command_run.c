@@ -21,13 +21,15 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What the command line says. */
 struct run_options {
     struct settings settings;
     const struct language *language;
     bool json;
-    const char *path; /* of the program's file; "-": its code is on stdin */
+    const char *code; /* of -c, or NULL */
+    const char *path; /* of the program's file; "-": its code is on stdin; "": it is that of -c */
     const char *const *arguments; /* of the program, NULL-terminated; or NULL */
 };
 
@@ -59,6 +61,7 @@ static const struct option own_options[] = {
 #include "images/store/languages.def"
      "or as\nthe file's name suggests (the default)", run_source_set_language, AT(language)},
 #undef LANGUAGE
+    {"--code", "CODE", "run this code; or -c CODE", option_keep_text, AT(code), .short_name = "-c"},
     {"--json", NULL, "print one JSON object with the output and the\noutcome", option_set_flag,
      AT(json)},
     {0},
@@ -252,10 +255,16 @@ static int run_code(const struct run_options *options, const struct buffer *code
     execution.queue = patch_queue_of(&execution.loop, NULL, NULL);
     execution.patches = PATCH_JOB_NONE;
     execution.patches.done = patches_done;
+    /* Node takes the types off a file of this name, not off main.js. */
+    static const char importing[] = "import './program.ts'\n";
+    const struct run_input typescript = {"program.ts", code->data, code->length};
+    bool is_typescript = run_source_is_typescript(options->path);
     struct snippet snippet = {
         .language = options->language,
-        .code = code->data,
-        .length = code->length,
+        .code = is_typescript ? importing : code->data,
+        .length = is_typescript ? strlen(importing) : code->length,
+        .inputs = &typescript,
+        .input_count = is_typescript ? 1 : 0,
         .arguments = options->arguments,
     };
     const struct run_observer observer = {
@@ -286,6 +295,16 @@ static int run_code(const struct run_options *options, const struct buffer *code
     return r < 0 || execution.write_error != 0 ? EXIT_RUN_FAILED : execution.exit_status;
 }
 
+static void set_no_language(const char *path, struct fault *fault)
+{
+    char names[128];
+    fault_set(fault, EINVAL, "cannot guess the language of %s: use --language, with %s",
+              strcmp(path, "-") == 0 ? "stdin"
+              : path[0] == '\0'      ? "the code"
+                                     : path,
+              language_names(names, sizeof(names)));
+}
+
 /* Reads the command line; as command_read_options(). */
 static int read_arguments(const struct command *command, int argc, char **argv,
                           struct run_options *options)
@@ -296,17 +315,17 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     void *const data[] = {options, &options->settings, &options->settings, &options->settings};
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
         return status;
-    const char *path = operands > 0 ? argv[0] : "-";
+    int own = options->code != NULL ? 0 : 1; /* operands that are not the program's */
+    const char *path = own == 0 ? "" : operands > 0 ? argv[0] : "-";
     if (operands > 0 && operands < argc)
         argv[operands] = NULL; /* an option was there before */
-    if (operands > 1)
-        options->arguments = (const char *const *)argv + 1;
-    char names[128];
+    if (operands > own)
+        options->arguments = (const char *const *)argv + own;
     if (options->language == NULL)
         options->language = run_source_language(path);
-    if (options->language == NULL)
-        fault_set(&fault, EINVAL, "cannot guess the language of %s: use --language, with %s",
-                  strcmp(path, "-") == 0 ? "stdin" : path, language_names(names, sizeof(names)));
+    bool is_typed = strcmp(path, "-") == 0 && isatty(STDIN_FILENO) == 1;
+    if (options->language == NULL && is_typed)
+        set_no_language(path, &fault);
     else if (settings_read(&options->settings, &fault) == 0)
         settings_read_workers(&options->settings, &fault);
     if (fault.text[0] == '\0')
@@ -387,9 +406,17 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     struct fault fault = {0};
     OWNED(buffer_release) struct buffer code = BUFFER(RUN_SOURCE_MAX);
-    if (run_source_read(options.path, &code, &fault) < 0) {
+    int r = options.code != NULL ? buffer_append_text(&code, options.code)
+                                 : run_source_read(options.path, &code, &fault);
+    if (r < 0) {
         log_note("%s", fault.text);
         return EXIT_RUN_FAILED;
+    }
+    if (options.language == NULL)
+        options.language = run_source_interpreter(&code);
+    if (options.language == NULL) {
+        set_no_language(options.path, &fault);
+        return command_refuse(command, &fault);
     }
     return check_and_run(&options, &code);
 }
@@ -399,11 +426,12 @@ static const struct option *const run_options[] = {own_options, settings_of_runs
 
 const struct command command_run = {
     .name = "run",
-    .usage = "run [OPTION...] [FILE|- [ARGUMENT...]]",
+    .usage = "run [OPTION...] [FILE|- [ARGUMENT...]] | run [OPTION...] -c CODE [ARGUMENT...]",
     .summary = "run a file, or the program on stdin, in a sandbox",
     .help =
-        "Runs FILE in a sandbox, with the arguments and the stdin given here, or runs the program\n"
-        "on stdin, then with an empty stdin. Everything after FILE goes to the program, options\n"
+        "Runs FILE or CODE in a sandbox, with the arguments and the stdin given here, or runs the\n"
+        "program on stdin, then with an empty stdin. The language is that of the file's name or of the\n"
+        "interpreter in the first line (#!). Everything after FILE goes to the program, options\n"
         "too. The output is streamed. The exit status is the program's own, or 128 + N after\n"
         "signal N, 124 after a timeout, 137 out of memory or processes, 152 out of processor time,\n"
         "153 after too much output, 125 if the sandbox could not run it or its output could not be\n"

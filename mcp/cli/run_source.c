@@ -21,6 +21,8 @@ const struct language *run_source_language(const char *path)
 {
     size_t count;
     const struct language *languages = language_list(&count);
+    if (run_source_is_typescript(path))
+        return language_find("javascript");
     for (size_t i = 0; i < count; i++) {
         for (const char *const *extension = languages[i].extensions; *extension != NULL;
              extension++) {
@@ -29,6 +31,31 @@ const struct language *run_source_language(const char *path)
         }
     }
     return NULL;
+}
+
+const struct language *run_source_interpreter(const struct buffer *code)
+{
+    char line[128] = "";
+    const char *end = code->length > 2 ? memchr(code->data, '\n', code->length) : NULL;
+    size_t length = end != NULL ? (size_t)(end - code->data) : code->length;
+    if (code->length < 2 || memcmp(code->data, "#!", 2) != 0 || length - 2 >= sizeof(line))
+        return NULL;
+    memcpy(line, code->data + 2, length - 2);
+    char *rest = line;
+    for (char *word; (word = strsep(&rest, " \t\r")) != NULL;) {
+        char *slash = strrchr(word, '/');
+        char *name = slash != NULL ? slash + 1 : word;
+        if (name[0] == '\0' || name[0] == '-' || strcmp(name, "env") == 0)
+            continue;
+        name[strcspn(name, "0123456789.")] = '\0';
+        return language_find(name);
+    }
+    return NULL;
+}
+
+bool run_source_is_typescript(const char *path)
+{
+    return has_extension(path, ".ts") || has_extension(path, ".mts");
 }
 
 static int read_all(int fd, struct buffer *code)

@@ -13,12 +13,20 @@
 #include "sandbox/base/options.h"
 #include "sandbox/jail/run_spec.h"
 
+#include <stdbool.h>
+
 #define RUN_SOURCE_PIECE (64 * KIBIBYTE)                /* read at a time */
 #define RUN_SOURCE_MAX                                                                             \
     (CODE_MAX + 2 * RUN_SOURCE_PIECE) /* maximum of a buffer for run_source_read() */
 
 /* By its extension; NULL: there is none of that. */
 const struct language *run_source_language(const char *path);
+
+/* By the interpreter that its first line names, "#!/usr/bin/env python3"; NULL: none that is known. */
+const struct language *run_source_interpreter(const struct buffer *code);
+
+/* Whether it is TypeScript, by its extension. */
+bool run_source_is_typescript(const char *path);
 
 /* Value for apply of an option, whose offset is of a const struct language *: as the value names it. */
 int run_source_set_language(void *data, const struct option *option, const char *value,

@@ -29,7 +29,9 @@ static const struct option *find_option(const struct option_table *tables, const
 {
     for (; tables->options != NULL; tables++) {
         for (const struct option *option = tables->options; option->name != NULL; option++) {
-            if (strlen(option->name) == length && memcmp(option->name, name, length) == 0) {
+            const char *other = option->short_name != NULL ? option->short_name : option->name;
+            if ((strlen(option->name) == length && memcmp(option->name, name, length) == 0) ||
+                (strlen(other) == length && memcmp(other, name, length) == 0)) {
                 *ret_data = tables->data;
                 return option;
             }
@@ -55,7 +57,10 @@ static int refuse_unknown(const struct option_table *tables, const char *argumen
     return fault_set(fault, EINVAL, "unknown option %s: see --help", name);
 }
 
-/* Reads the option at argv[*index]; *index ends on the last argument that belongs to it. */
+/*
+ * Reads the option at argv[*index]; *index ends on the last argument that belongs to it. 1: it is the last
+ * option; 0; or -EINVAL.
+ */
 static int read_option(const struct option_table *tables, int argc, char **argv, int *index,
                        struct fault *fault)
 {
@@ -74,7 +79,8 @@ static int read_option(const struct option_table *tables, int argc, char **argv,
                              option->name, option->value);
         value = argv[++*index];
     }
-    return option->apply(data, option, value, fault);
+    int r = option->apply(data, option, value, fault);
+    return r < 0 ? r : option->short_name != NULL;
 }
 
 static int read_options(const struct option_table *tables, int argc, char **argv, bool operand_ends,
@@ -96,6 +102,7 @@ static int read_options(const struct option_table *tables, int argc, char **argv
             int r = read_option(tables, argc, argv, &i, fault);
             if (r < 0)
                 return r;
+            ended = r > 0;
         }
     }
     *ret_operands = operands;

@@ -20,6 +20,8 @@ struct option {
     int (*apply)(void *data, const struct option *option, const char *value, struct fault *fault);
     const struct setting *setting; /* the server setting it sets, or NULL */
     size_t offset; /* into the data, for the functions below */
+    /* "-c", which the help does not list, or NULL. As in shells, its value is the last: operands follow. */
+    const char *short_name;
 };
 
 /* Values for apply: store the text as a const char *, or set a bool, at the offset in the data. */

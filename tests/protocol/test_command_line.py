@@ -88,7 +88,7 @@ def test_the_manual_has_a_row_for_every_setting_and_no_other():
     (["serve", "x"], "not expected"),
     (["run", "--json=1", "x.py"], "takes no value"),
     (["run", "--language", "cobol", "x"], "python, javascript or bash"),
-    (["run", "-"], "--language"), (["run"], "--language"), (["run", "x.cob"], "--language"),
+    (["run", "-"], "--language"), (["run"], "--language"),
     (["doctor", "python"], "not expected"), (["docter"], "did you mean doctor"),
     (["doctor", "--memory", "1"], "--memory"),
     (["images", "remove"], "NAME"), (["images", "x"], "list"),

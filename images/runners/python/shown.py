@@ -117,5 +117,7 @@ class Told:
 
 def is_animated(figure):
     animation = sys.modules.get("matplotlib.animation")
-    methods = [it() for it in list(figure.canvas.callbacks.callbacks.get("draw_event", {}).values())]
+    callbacks = figure.canvas.callbacks.callbacks
+    waiting = *callbacks.get("draw_event", {}).values(), *callbacks.get("resize_event", {}).values()
+    methods = [it() for it in waiting]
     return animation is not None and any(isinstance(getattr(it, "__self__", None), animation.Animation) for it in methods)

@@ -202,6 +202,12 @@ def with_nested(project):
     project.git("clone", ".", "sub/deep")
 
 
+def with_repository_elsewhere(project):
+    move_git(project, "../outside")
+    project.write(".git", "gitdir: ../outside\n")
+    with_hooks_setting(project)
+
+
 def nothing(_project):
     pass
 
@@ -234,6 +240,7 @@ GUARDED = {
     "hooks behind a chain of links": (with_chain, lambda p: [
         ("d/e/pre-commit", p.script), ("b/c/pre-commit", p.script), ("a/pre-commit", p.script)], "."),
     "hooks behind a setting": (with_hooks_setting, lambda p: [("tools/hooks/pre-commit", p.script)], "."),
+    "hooks behind a setting elsewhere": (with_repository_elsewhere, lambda p: [("tools/hooks/pre-commit", p.script)], "."),
     "included settings": (with_include, lambda p: [
         ("tools/third", p.settings), ("tools/settings", p.settings), ("more", p.settings)], "."),
     "settings behind a link": (with_config_link, lambda p: [("conf", p.settings)], "."),

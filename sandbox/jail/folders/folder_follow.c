@@ -131,14 +131,38 @@ static int protect_settings(struct walk *walk, const char *path, const char *tre
     return join(other_tree, directory, worktree) < 0 ? 0 : protect_hooks(walk, other_tree, hooks);
 }
 
-/* A path in the text of a file is relative to its directory. */
-static int protect_named(struct walk *walk, const char *directory, const char *path,
-                         char *(*path_in)(char *text))
+/* Of a repository, which may lie elsewhere: where its settings and hooks lead to. */
+static int protect_repository(struct walk *walk, const char *gitdir, const char *tree)
 {
     OWNED_MEMORY char *text = NULL;
+    char path[PATH_MAX];
+    char common[PATH_MAX];
+    if (join(path, gitdir, "commondir") < 0)
+        return 0;
     int r = read_git_file(walk, path, &text);
-    char *target = r == 0 && text != NULL ? path_in(text) : NULL;
-    return target != NULL ? protect_target(walk, directory, target) : r;
+    const char *target = r == 0 && text != NULL ? git_file_commondir(text) : NULL;
+    if (r < 0 || join(common, gitdir, target != NULL ? target : ".") < 0)
+        return r;
+    r = protect_target(walk, "", common);
+    if (r == 0 && join(path, gitdir, "config.worktree") == 0)
+        r = protect_settings(walk, path, tree, 0);
+    if (r == 0 && join(path, common, "config") == 0)
+        r = protect_settings(walk, path, tree, 0);
+    return r == 0 && join(path, common, "hooks") == 0 ? protect_target(walk, "", path) : r;
+}
+
+/* Of a .git that is a file, or a link. */
+static int follow_git_file(struct walk *walk, const char *directory, const char *path)
+{
+    OWNED_MEMORY char *text = NULL;
+    char gitdir[PATH_MAX];
+    int r = read_git_file(walk, path, &text);
+    const char *target = r == 0 && text != NULL ? git_file_gitdir(text) : NULL;
+    if (r == 0 && target != NULL)
+        r = protect_target(walk, directory, target);
+    if (r < 0 || join(gitdir, directory, target != NULL ? target : ".git") < 0)
+        return r;
+    return protect_repository(walk, gitdir, directory);
 }
 
 int walk_follow_file(struct walk *walk, const struct level *level, const char *name)
@@ -151,17 +175,18 @@ int walk_follow_file(struct walk *walk, const struct level *level, const char *n
     snprintf(directory, sizeof(directory), "%s", path);
     cut_last(directory);
     if (strcasecmp(name, ".git") == 0)
-        return protect_named(walk, directory, path, git_file_gitdir);
-    if (level->region != REGION_PROTECTED)
+        return follow_git_file(walk, directory, path);
+    bool is_common = strcasecmp(name, "commondir") == 0;
+    if (level->region != REGION_PROTECTED ||
+        (!is_common && strcasecmp(name, "config") != 0 && strcasecmp(name, "config.worktree") != 0))
         return 0;
-    if (strcasecmp(name, "commondir") == 0)
-        return protect_named(walk, directory, path, git_file_commondir);
-    if (strcasecmp(name, "config") != 0 && strcasecmp(name, "config.worktree") != 0)
-        return 0;
-    char *base = strrchr(directory, '/');
+    char tree[PATH_MAX];
+    snprintf(tree, sizeof(tree), "%s", directory);
+    char *base = strrchr(tree, '/');
     if (base != NULL && strcasecmp(base, "/.git") == 0)
         *base = '\0';
-    return protect_settings(walk, path, directory, 0);
+    return is_common ? protect_repository(walk, directory, tree)
+                     : protect_settings(walk, path, tree, 0);
 }
 
 int walk_follow_link(struct walk *walk, const struct level *level, const char *name)

@@ -19,16 +19,14 @@
 
 #define NAMES_TOLD_MAX 5
 
+/* The name is the snippet's. */
 static void tell_unsaved(const struct result_files *files)
 {
     for (size_t i = 0; i < files->count; i++) {
         const struct result_file *file = &files->list[i];
-        OWNED_MEMORY char *name = file->error != 0 ? strdup(file->name) : NULL;
-        if (name == NULL)
-            continue;
-        utf8_make_plain(name, false);
-        log_note("%s was not saved to %s: %s", name, files->directory,
-                 files_dir_reason(file->error));
+        if (file->error != 0)
+            log_note("%s was not saved to %s: %s", visible_name(file->name).text, files->directory,
+                     files_dir_reason(file->error));
     }
 }
 

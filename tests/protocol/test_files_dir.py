@@ -280,4 +280,4 @@ def test_the_record_of_the_command_line_has_the_paths(python_settings, directory
 def test_names_of_the_command_line_do_not_speak_to_the_terminal(python_settings, directory):
     (directory / "_[2J").write_text("mine")
     done = run_file(python_settings, directory, "write('\\x1b[2J')")
-    assert done.stderr == f"code-sandbox-mcp: ?[2J was not saved to {directory}: a file of this name exists\n"
+    assert done.stderr == f"code-sandbox-mcp: \\x1b[2J was not saved to {directory}: a file of this name exists\n"

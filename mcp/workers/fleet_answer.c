@@ -70,5 +70,9 @@ enum fleet_answer fleet_answer_read(const struct fleet_ticket *ticket,
         return refuse(fault, refused);
     if (answer == NULL && !ticket->may_have_run)
         return refuse(fault, ticket->reason);
-    return lose(fault, lost != NULL ? lost : FLEET_PROGRAM " has ended: it may have run in part");
+    if (answer != NULL)
+        return lose(fault, lost != NULL ? lost : FLEET_PROGRAM " has not said what became of it");
+    *fault = (struct fault){.id = "lost"};
+    fault_set(fault, ECONNRESET, "%s: it may have run in part", ticket->reason);
+    return FLEET_LOST;
 }

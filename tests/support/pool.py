@@ -58,7 +58,7 @@ class Target:
         end = time.monotonic() + PATIENCE
         while not (len(self.runs) == 2 and self.fetches and len(self.asks) >= 1 and os.path.exists(self.place / "begun")):
             assert time.monotonic() < end, (self.runs, self.asks)
-            self._note(self.spy.next(1))
+            self._note(self.spy.next())
 
     def _note(self, message):
         if not message:

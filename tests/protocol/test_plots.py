@@ -85,13 +85,13 @@ CASES = {
         figure, axes = plt.subplots()
         def draw(i): return axes.plot([1, 2], color=['red', 'lime', 'blue'][i])
         animation = FuncAnimation(figure, draw, frames=3)
-        """, "red"),
+        """, "red", err="An animation is shown as its first frame only.*"),
     "another of its kind, which blits": case("""
         from matplotlib.animation import FuncAnimation
         figure, axes = plt.subplots()
         def draw(i): return axes.plot([1, 2], color=['red', 'lime', 'blue'][i])
         animation = FuncAnimation(figure, draw, frames=3, blit=True)
-        """, "red"),
+        """, "red", err="An animation is shown as its first frame only.*"),
     "read back from a pickle": case("""
         import pickle
         figure = plt.figure(); line('red'); kept = pickle.dumps(figure); plt.close()

@@ -60,12 +60,6 @@ def test_static_names_may_repeat(tree, tmp_path):
                               private.replace("NAME", "second"))
 
 
-def test_a_crowded_folder_is_found(tree):
-    for number in range(lint.FOLDER_FILES_MAX + 1):
-        tree(f"images/{number}.c", "")
-    assert [complaint.split()[0] for complaint in lint.check_folders(None)] == ["images"]
-
-
 def test_relative_clauses_are_counted_in_every_document(tree):
     tree("docs/page.md", "Whatever is, is that which is.\n" * 10)
     assert [complaint.split(":")[0] for complaint in lint.check_prose(None)] == ["docs/page.md"]

@@ -136,11 +136,13 @@ static void bounds_the_list(void **state)
     for (size_t i = 0; i < CHANGES_COUNT_MAX + 2 * CHANGES_LEFT_OUT_MAX; i++)
         add(&changes, "x", VERSION_ABSENT, version_of(MODE_FILE, ""));
     assert_int_equal(changes.count, CHANGES_COUNT_MAX);
-    assert_int_equal(changes.left_out_count, CHANGES_LEFT_OUT_MAX - 1);
+    assert_int_equal(changes.left_out_count, CHANGES_LEFT_OUT_MAX - 2);
     change_list_leave_out(&changes, "y/", LEFT_NAMES, 0);
-    assert_string_equal(changes.left_out[CHANGES_LEFT_OUT_MAX - 1].path, "y/");
+    assert_string_equal(changes.left_out[CHANGES_LEFT_OUT_MAX - 2].path, "y/");
     change_list_leave_out(&changes, "z/", LEFT_TIME, 0);
-    assert_int_equal(changes.left_out_count + changes.left_out_more, 2 * CHANGES_LEFT_OUT_MAX + 2);
+    change_list_leave_out(&changes, ".gitignore", LEFT_IGNORED, 1);
+    assert_string_equal(changes.left_out[CHANGES_LEFT_OUT_MAX - 1].path, ".gitignore");
+    assert_int_equal(changes.left_out_count + changes.left_out_more, 2 * CHANGES_LEFT_OUT_MAX + 3);
 }
 
 static void each_reason_is_told(void **state)

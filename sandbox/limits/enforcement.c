@@ -56,8 +56,8 @@ int enforcement_check(const struct enforcement *enforcement, bool requires_cgrou
         return 0;
     fault_identify(fault, "limits_unwatched");
     return fault_set(
-        fault, EOPNOTSUPP,
-        "nothing would hold the limits of a run: %s, and %s is not there to watch it by (is /proc "
-        "mounted, and does the kernel have CONFIG_PROC_CHILDREN?)",
+        fault, errno,
+        "nothing would hold the limits of a run: %s, and /proc/%s, by which the server would watch "
+        "it, cannot be read: %m (is /proc mounted, and does the kernel have CONFIG_PROC_CHILDREN?)",
         reason->text, missing);
 }

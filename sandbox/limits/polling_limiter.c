@@ -109,8 +109,6 @@ void polling_limiter_begin(struct polling_limiter *polling, struct loop *loop, p
     polling->init = init;
     polling->history = (struct polling_history){
         .sampled_at = clock_now(), .shared_before = UINT64_MAX, .kernel_before = UINT64_MAX};
-    if (polling->enforced.memory == ENFORCED_BY_POLLING)
-        look_at_machine(polling);
     polling->sample.fire = on_sample;
     polling->pss.done = on_measured;
     arm_sample(polling, 0);

@@ -71,6 +71,8 @@ const char *proc_usage_missing(const char *proc)
     static const char *const needed[] = {"meminfo", "thread-self/children", "thread-self/stat",
                                          "thread-self/status", "thread-self/maps"};
     OWNED_FD int fd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return "";
     for (size_t i = 0; i < ARRAY_LENGTH(needed); i++)
         if (faccessat(fd, needed[i], R_OK, 0) < 0)
             return needed[i];

@@ -39,8 +39,8 @@ int proc_usage_open(struct proc_usage *usage, pid_t init, bool has_guard);
 void proc_usage_close(struct proc_usage *usage);
 
 /*
- * What is missing in a /proc that any sample needs, as a path below it: static text; NULL: nothing. Without, runs
- * could not be held to limits.
+ * What is missing in a /proc that any sample needs, as a path below it, "" being itself: static text, and errno
+ * says why; NULL: nothing. Without, runs could not be held to limits.
  */
 const char *proc_usage_missing(const char *proc);
 

@@ -19,6 +19,8 @@ IMAGE = ["cannot open the image", "cannot read the image", "is not usable", "has
 PYTHON = "cannot look at /usr/bin/python3"
 SEARCH = "cannot look for the program python3"
 FOLDERS = ["open_folders", "make_folders", "make_places", "mount_folders", "protect_folders"]
+TERMINALS = "make_terminals"
+WATCHED = "by which the server would watch"
 SCAN = ["which the mode rw does before every run", "was moved or replaced", "cannot look at the folder"]
 
 INIT = {
@@ -41,18 +43,18 @@ INIT = {
     "openat2": ["mount_proc", DEV, "mount_scratch", PATHS],
     "mount_setattr": ["remount_root_read_only", SCRATCH,
                       "remount_proc_read_only", "remount_dev_read_only"],
-    "fsopen": ["make_filesystems", "make_scratch", "make_dev"],
-    "fsconfig": ["make_filesystems", "make_scratch", "make_dev"],
-    "fsmount": ["make_filesystems", "make_scratch", "make_dev"],
+    "fsopen": ["make_filesystems", "make_scratch", "make_dev", TERMINALS],
+    "fsconfig": ["make_filesystems", "make_scratch", "make_dev", TERMINALS],
+    "fsmount": ["make_filesystems", "make_scratch", "make_dev", TERMINALS],
     "move_mount": ["open_root", "mount_proc", DEV, COVER, SCRATCH,
-                   "mount_scratch"],
+                   "mount_scratch", TERMINALS],
     "fchdir": ["pivot_root"],
     "pivot_root": ["pivot_root"],
     "umount2": ["leave_old_root"],
     "chdir": ["leave_old_root", "fill_home", "enter_work_directory"],
-    "mkdirat": [DEV, SCRATCH, "write_files"],
+    "mkdirat": [DEV, SCRATCH, "write_files", TERMINALS],
     "mknodat": [DEV],
-    "symlinkat": [DEV],
+    "symlinkat": [DEV, TERMINALS],
     "sendmsg": ["show_work_directory"],
     "openat": ["limit_user_namespace", "show_work_directory",
                "write_code", "write_files", "fill_home"],
@@ -106,7 +108,7 @@ TABLES = {"server": SERVER, "init": INIT, "program": PROGRAM}
 # Made by some machines, some images or some compilers, by root, by the first run, or for input.
 SOMETIMES = {
     "server": {
-        "openat": ["/proc/self/stat", "_map"], "read": ["/proc/self/stat", "_map"],
+        "openat": ["/proc/self/stat", "_map", WATCHED], "faccessat2": [WATCHED], "read": ["/proc/self/stat", "_map"],
         "prctl": ["cannot set no_new_privs"],
         "write": [FILTER, STDIN], "epoll_ctl": [STDIN], "memfd_create": [FILTER], "newfstatat": [FILTER], "pread64": [FILTER],
         "flock": LAYER, "fstat": [ROOT, *LAYER, CLOCK], "mkdirat": ["cgroup"], "unlinkat": ["cgroup"], "fchown": [PIPES],

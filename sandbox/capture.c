@@ -49,6 +49,15 @@ int capture_add(struct capture *capture, const char *bytes, size_t length)
     return head < length ? add_to_tail(capture, bytes + head, length - head) : 0;
 }
 
+void capture_end(struct capture *capture)
+{
+    size_t kept = capture->tail.maximum / 2;
+    if (capture->cut == 0 || capture->tail.length <= kept)
+        return;
+    capture->cut += capture->tail.length - kept;
+    buffer_consume(&capture->tail, capture->tail.length - kept);
+}
+
 void capture_release(struct capture *capture)
 {
     buffer_release(&capture->head);

@@ -20,13 +20,16 @@ struct capture {
 
 /*
  * Keeps `kept` bytes: the beginning of the stream, and RUN_OUTPUT_TAIL (at most a quarter of
- * `kept`) of its end. The tail may hold up to twice as much, because old bytes are dropped in large
- * pieces.
+ * `kept`) of its end. Until capture_end(), the tail may hold up to twice as much, because old bytes are dropped
+ * in large pieces.
  */
 void capture_open(struct capture *capture, uint64_t kept);
 
 /* 0, or -ENOMEM: the bytes then count as cut. */
 int capture_add(struct capture *capture, const char *bytes, size_t length);
+
+/* The stream has ended: what is kept does not depend on the pieces in which it came. */
+void capture_end(struct capture *capture);
 
 void capture_release(struct capture *capture);
 

@@ -44,6 +44,8 @@ static void fill_in(struct session *session, struct run_result *result)
     const struct parcel *parcel = &session->cells->parcel;
     capture_release(&result->out);
     capture_release(&result->err);
+    capture_end(&session->out);
+    capture_end(&session->err);
     result->out = session->out;
     result->err = session->err;
     cell_result_open(session);

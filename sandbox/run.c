@@ -398,6 +398,8 @@ static void run_answer(struct run *run)
     loop_unwatch(run->host->loop, &attempt->out);
     loop_unwatch(run->host->loop, &attempt->err);
     stdin_pump_close(&attempt->stdin_pump);
+    capture_end(&attempt->result.out);
+    capture_end(&attempt->result.err);
     run_end_complete(run);
     if (run->observer.done != NULL && attempt->status == 0)
         collect_files(run);

@@ -185,6 +185,21 @@ static bool is_unlisted(int parent_fd, const char *name)
            has_file(parent_fd, name, "CACHEDIR.TAG") || has_file(parent_fd, name, "pyvenv.cfg");
 }
 
+/* Of what cannot be opened it is not known. */
+static bool is_empty(const struct walk *walk, const char *path)
+{
+    OWNED_FD int fd = open_below(walk->root_fd, path, O_DIRECTORY);
+    OWNED(directory_release) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+    if (directory == NULL)
+        return false;
+    fd_take(&fd); /* the directory's now */
+    while ((entry = readdir(directory)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return false;
+    return true;
+}
+
 static size_t depth_of(const char *path)
 {
     size_t depth = path[0] != '\0';
@@ -196,11 +211,13 @@ static size_t depth_of(const char *path)
 static void look_at_directory(struct walk *walk, char **path, int parent_fd, const char *name)
 {
     struct stat about;
-    if (strcmp(name, "__pycache__") == 0 ||
+    if (strcmp(name, "__pycache__") == 0 || strcmp(name, "node-compile-cache") == 0 ||
         fstatat(parent_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
         return;
     if (!is_readable(&about))
         leave_out_new(walk, LEFT_UNREADABLE, *path, &about);
+    else if (is_unlisted(parent_fd, name) && is_empty(walk, *path))
+        return;
     else if (is_unlisted(parent_fd, name))
         leave_out_new(walk, LEFT_UNLISTED, *path, &about);
     else if (depth_of(*path) >= RUN_FILE_DEPTH_MAX)

@@ -4,6 +4,8 @@
 #include "sandbox/limits/limits.h"
 
 #define MILLISECONDS(number) ((number) * NANOSECONDS_PER_MILLISECOND)
+/* Of what a run has, kernel memory is told only where it is more than this part of the limit. */
+#define KERNEL_PART 4
 
 /*
  * An upper bound: mapped shared pages count once for each process, all new shared and kernel memory of the
@@ -133,7 +135,9 @@ bool polling_rules_take_measurement(struct polling_history *history,
 enum limit_index polling_rules_memory_limit(const struct run_limits *limits, uint64_t bytes,
                                             uint64_t kernel_bytes)
 {
-    return bytes - kernel_bytes <= limits->memory_bytes ? LIMIT_KERNEL_MEMORY : LIMIT_MEMORY;
+    bool is_much = kernel_bytes > limits->memory_bytes / KERNEL_PART;
+    return is_much && bytes - kernel_bytes <= limits->memory_bytes ? LIMIT_KERNEL_MEMORY
+                                                                   : LIMIT_MEMORY;
 }
 
 /* One late sample may be due to a busy machine. */

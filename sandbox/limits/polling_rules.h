@@ -63,7 +63,10 @@ bool polling_rules_take_measurement(struct polling_history *history,
                                     const struct run_limits *limits, uint64_t bytes, int64_t now,
                                     int64_t taken_ns);
 
-/* Which limit a run is past whose memory is `bytes`, of which the kernel holds `kernel_bytes` for it. */
+/*
+ * Which limit a run is past whose memory is `bytes`, of which the kernel holds `kernel_bytes` for it: that is told
+ * where it decides, and is no small part.
+ */
 enum limit_index polling_rules_memory_limit(const struct run_limits *limits, uint64_t bytes,
                                             uint64_t kernel_bytes);
 

@@ -203,6 +203,8 @@ HARMLESS = (
 )
 # Without which a server cannot go on. Of its reads, only the one of stdin is such.
 ENDS_THE_SERVER = ("epoll_wait", "read")
+# What a server learns of its machine before the first run, and then takes for granted.
+FOUND_OUT_ONCE = ("faccessat2",)
 # Of these there are as many as events come one by one: a run may do with one less.
 AS_EVENTS_COME = ("epoll_wait", "epoll_ctl", "recvfrom")
 

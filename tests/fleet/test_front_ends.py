@@ -203,7 +203,8 @@ def test_run_is_as_here(broker, start_worker, tmp_path):
     for text in (b"", b"in\xff\0"):
         here = mcp_client.run_program("run", *SLIM, program, "a b", "é", input=text)
         there = run_file(broker, program, "a b", "é", input=text)
-        assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr) == (7, here.stdout, b"e\n")
+        assert (there.returncode, there.stdout, there.stderr) == (here.returncode, here.stdout, here.stderr) == (
+            7, here.stdout, b"e\ncode-sandbox-mcp: Not kept, without --files-dir DIR: f.txt\n")
     saved = tmp_path / "saved"
     saved.mkdir()
     done = run_file(broker, program, options=("--json", "--files-dir", str(saved)))

@@ -45,8 +45,11 @@ def python(server, code):
 
 
 def text_of(server, tool, code):
+    """What it printed; notes on files that it left in /tmp come after."""
     result = server.result("tools/call", {"name": tool, "arguments": {"code": code}})
-    return "\n".join(block["text"] for block in result["content"])
+    printed, *notes = [block["text"] for block in result["content"]]
+    assert all(note.startswith("Not returned: files outside") for note in notes), notes
+    return printed
 
 
 CLIENTS = {

@@ -86,8 +86,8 @@ def test_another_server_takes_other_directories(start_python, directory):
 
 
 @pytest.mark.parametrize(("name", "plain"), [
-    ("-rf", "_rf"), (".git/config", "_git/config"), (".bashrc", "_bashrc"), ("~/x", "_/x"), ("a\\nb", "a_b"),
-    ("\\x1b[2J", "_[2J"), ("d/.../x", "d/_../x"), ("\\u202egnp.exe", "_gnp.exe"), ("\\u200b", "_"), ("a ", "a_"),
+    ("-rf", "_rf"), (".bashrc", "_bashrc"), ("~/x", "_/x"), ("a\\nb", "a_b"),
+    ("\\x1b[2J", "_[2J"), ("\\u202egnp.exe", "_gnp.exe"), ("\\u200b", "_"), ("a ", "a_"),
     ("n" * 255, "n" * 255), ("\\n" * 255, "_" * 255), ("a\\u0301", "a\u0301"), ("a'\"$`;|&", "a'\"$`;|&"),
 ])
 def test_names_are_made_plain(server, directory, name, plain):

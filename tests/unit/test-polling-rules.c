@@ -179,7 +179,11 @@ static void a_measurement_past_the_limit_or_failed_ends_the_run(void **state)
     assert_int_equal(history.peak_memory_bytes, 1001);
     assert_int_equal(polling_rules_memory_limit(&limits, 1001, 0), LIMIT_MEMORY);
     assert_int_equal(polling_rules_memory_limit(&limits, 1002, 1), LIMIT_MEMORY);
-    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 2), LIMIT_KERNEL_MEMORY);
+    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 2), LIMIT_MEMORY);
+    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 250), LIMIT_MEMORY);
+    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 251), LIMIT_KERNEL_MEMORY);
+    assert_int_equal(polling_rules_memory_limit(&limits, 2002, 1001), LIMIT_MEMORY);
+    assert_int_equal(polling_rules_memory_limit(&limits, 9000, 8000), LIMIT_KERNEL_MEMORY);
     assert_int_equal(polling_rules_memory_limit(&limits, UINT64_MAX, 0), LIMIT_MEMORY);
 }
 

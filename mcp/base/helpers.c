@@ -4,26 +4,19 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Accepts the path if it is executable. */
-static int take_if_there(char *path, char **ret_path)
-{
-    if (access(path, X_OK) < 0) {
-        free(path);
-        return -ENOENT;
-    }
-    *ret_path = path;
-    return 0;
-}
-
-static int find_in(const char *parent, const char *directory, const char *name, char **ret_path)
-{
-    char *path = NULL;
-    if (asprintf(&path, "%s%s%s%s", parent, directory, directory[0] != '\0' ? "/" : "", name) < 0)
-        return -ENOMEM;
-    return take_if_there(path, ret_path);
-}
+const struct helper helpers[] = {
+    {IMAGE_PROGRAM, IMAGE_FOLDER},
+    {CHANGES_PROGRAM, CHANGES_FOLDER},
+    {FLEET_PROGRAM, FLEET_FOLDER},
+    {HTTP_PROGRAM, HTTP_FOLDER},
+    {NETWORK_PROGRAM, NETWORK_FOLDER},
+    {SCOPE_PROGRAM, SCOPE_FOLDER},
+    {0},
+};
 
 /* The directory of this program, with a slash. */
 static int own_directory(char ret_directory[PATH_MAX])
@@ -38,19 +31,40 @@ static int own_directory(char ret_directory[PATH_MAX])
     return 0;
 }
 
-int helpers_find(const char *name, const char *folder, char **ret_path)
+int helpers_place(const struct helper *helper, unsigned number, char **ret_path)
 {
-    char self[PATH_MAX], built[PATH_MAX];
+    char self[PATH_MAX];
     int r = own_directory(self);
     if (r < 0)
         return r;
-    r = find_in(LIBEXEC_DIRECTORY[0] == '/' ? "" : self, LIBEXEC_DIRECTORY, name, ret_path);
-    if (r != -ENOENT)
-        return r;
-    /* A program of that directory looks for its neighbours. */
-    r = find_in(self, "", name, ret_path);
-    if (r != -ENOENT)
-        return r;
-    snprintf(built, sizeof(built), "../%s", folder);
-    return find_in(self, built, name, ret_path);
+    switch (number) {
+    case 0:
+        r = asprintf(ret_path, "%s%s/%s", LIBEXEC_DIRECTORY[0] == '/' ? "" : self,
+                     LIBEXEC_DIRECTORY, helper->name);
+        break;
+    case 1: /* a program of that directory looks for its neighbours */
+        r = asprintf(ret_path, "%s%s", self, helper->name);
+        break;
+    case 2:
+        r = asprintf(ret_path, "%s../%s/%s", self, helper->folder, helper->name);
+        break;
+    default:
+        return -ENOENT;
+    }
+    return r < 0 ? -ENOMEM : 0;
+}
+
+int helpers_find(const char *name, const char *folder, char **ret_path)
+{
+    const struct helper helper = {name, folder};
+    char *path;
+    int r;
+    for (unsigned i = 0; (r = helpers_place(&helper, i, &path)) == 0; i++) {
+        if (access(path, X_OK) == 0) {
+            *ret_path = path;
+            return 0;
+        }
+        free(path);
+    }
+    return r;
 }

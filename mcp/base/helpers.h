@@ -8,13 +8,31 @@
 #define MCP_BASE_HELPERS_H
 
 #define IMAGE_PROGRAM "code-sandbox-mcp-image"
+#define IMAGE_FOLDER "images"
 #define CHANGES_PROGRAM "code-sandbox-mcp-changes"
 #define CHANGES_FOLDER "mcp/changes"
 #define FLEET_PROGRAM "code-sandbox-mcp-fleet"
 #define FLEET_FOLDER "mcp/fleet"
+#define HTTP_PROGRAM "code-sandbox-mcp-http"
+#define HTTP_FOLDER "mcp"
 #define NETWORK_PROGRAM "code-sandbox-mcp-network"
 #define NETWORK_FOLDER "sandbox/network/broker"
 #define SCOPE_PROGRAM "code-sandbox-mcp-scope"
+#define SCOPE_FOLDER "sandbox/scope"
+
+struct helper {
+    const char *name; /* "code-sandbox-mcp-image" */
+    const char *folder; /* of the build directory: "images" */
+};
+
+/* All; ends with one without a name. */
+extern const struct helper helpers[];
+
+/*
+ * The place where that number of helpers_find() looks for the program, from 0, whether or not it is there. The
+ * caller owns the path. 0; -ENOENT: there is no place of that number; another negative errno.
+ */
+int helpers_place(const struct helper *helper, unsigned number, char **ret_path);
 
 /*
  * Finds a program: in LIBEXEC_DIRECTORY, beside this program, or in `folder` ("images") of the build directory

@@ -75,7 +75,7 @@ static int run_on_stdio(const struct settings *settings, struct fault *fault)
 static int execute_http(int argc, char **argv)
 {
     OWNED_MEMORY char *program = NULL;
-    if (helpers_find(HTTP_PROGRAM, "mcp", &program) < 0) {
+    if (helpers_find(HTTP_PROGRAM, HTTP_FOLDER, &program) < 0) {
         log_note(HTTP_PROGRAM " is not installed: install the Debian package " HTTP_PROGRAM
                               ", or build from source with libmicrohttpd");
         return EXIT_FAILED;

@@ -47,7 +47,7 @@ static int print_apparmor(struct fault *fault)
     OWNED_MEMORY char *image_program = path_of(IMAGE_PROGRAM, "images");
     if (image_program == NULL)
         return fault_set(fault, errno, "cannot find the program " IMAGE_PROGRAM ": %m");
-    OWNED_MEMORY char *http_program = path_of(HTTP_PROGRAM, "mcp");
+    OWNED_MEMORY char *http_program = path_of(HTTP_PROGRAM, HTTP_FOLDER);
     puts("# Lets code-sandbox-mcp make sandboxes where AppArmor keeps user namespaces from other "
          "programs.\n"
          "# /etc/apparmor.d/code-sandbox-mcp; then: sudo apparmor_parser -r "

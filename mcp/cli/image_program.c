@@ -12,7 +12,7 @@
 int image_program_execute(const char *word, int argc, char **argv)
 {
     OWNED_MEMORY char *path = NULL;
-    int r = helpers_find(IMAGE_PROGRAM, "images", &path);
+    int r = helpers_find(IMAGE_PROGRAM, IMAGE_FOLDER, &path);
     if (r < 0) {
         log_note("cannot find the program " IMAGE_PROGRAM
                  ", needed to make images: %s. It belongs into "

@@ -9,8 +9,6 @@
 #include "mcp/cli/command.h"
 #include "mcp/settings/settings.h"
 
-#define HTTP_PROGRAM "code-sandbox-mcp-http"
-
 /*
  * Reads the settings from everywhere. 0; 1: the command is done, and *ret_status is to be returned. `settings`
  * must be released in either case.

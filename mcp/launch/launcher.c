@@ -112,7 +112,7 @@ static int ensure_engine(struct launcher *launcher, struct fault *fault)
         return 0;
     /* Without it the engine goes on without a scope, and tells why. */
     if (launcher->scope_program == NULL)
-        helpers_find(SCOPE_PROGRAM, "sandbox/scope", &launcher->scope_program);
+        helpers_find(SCOPE_PROGRAM, SCOPE_FOLDER, &launcher->scope_program);
     struct engine_options options = settings->engine;
     options.scope_program = launcher->scope_program;
     options.warm = launcher->warm;

@@ -154,6 +154,16 @@ static const char *find_project(void)
     return told != NULL && told[0] != '\0' ? told : ".";
 }
 
+static bool is_project(const struct mount *mount)
+{
+    return strcmp(mount->path, MOUNT_PROJECT) == 0;
+}
+
+const char *mount_path(const struct mount *mount)
+{
+    return is_project(mount) ? find_project() : mount->path;
+}
+
 /* One configuration of a user serves many projects: it must not give away what is no project. */
 static int check_project(const struct folder *folder, const struct mount_fence *fence,
                          struct fault *fault)
@@ -170,13 +180,12 @@ static int check_project(const struct folder *folder, const struct mount_fence *
 static int open_mount(const struct mount *mount, const struct mount_fence *fence,
                       struct folder *folder, struct fault *fault)
 {
-    bool is_project = strcmp(mount->path, MOUNT_PROJECT) == 0;
-    int r = folder_open(is_project ? find_project() : mount->path, folder, fault);
+    int r = folder_open(mount_path(mount), folder, fault);
     if (r == 0)
         r = check_fence(folder, fence, fault);
     if (r == 0)
         r = check_own(folder, fence, fault);
-    if (r == 0 && is_project)
+    if (r == 0 && is_project(mount))
         r = check_project(folder, fence, fault);
     if (r < 0)
         return r;

@@ -46,6 +46,9 @@ int mounts_add_list(struct mounts *mounts, const char *source, const char *text,
 /* The same from its parts, of which the path may begin with ~/; `place` may be NULL. All are copied. */
 int mounts_add(struct mounts *mounts, const struct mount *mount, struct fault *fault);
 
+/* The path of the folder as written; that of "project" too. Borrowed. */
+const char *mount_path(const struct mount *mount);
+
 /* What a folder must not be, contain or be part of. All are borrowed and may be NULL. */
 struct mount_fence {
     const char *home;

@@ -1,83 +1,106 @@
 #include "mcp/settings/own_paths.h"
 
+#include "images/store/store.h"
+#include "mcp/base/helpers.h"
+#include "mcp/settings/configuration.h"
+#include "mcp/settings/path_walk.h"
 #include "mcp/settings/setting_table.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/host_fence.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* A path of the server's, and what names it: "--files-dir". */
+/* A path that the server uses, as written, and what names it: "--files-dir". */
 struct own_path {
     const char *name;
     const char *path;
+    bool may_be_writable; /* itself, as a mounted folder may be; but not the way to it */
 };
 
-/* The writable folder in which a path lies; NULL: none does. */
-static const struct folder *folder_with(const struct folders *folders, const char *real)
-{
-    for (size_t i = 0; i < folders->count; i++)
-        if (folders->list[i].mode == FOLDER_WRITABLE && path_is_below(real, folders->list[i].path))
-            return &folders->list[i];
-    return NULL;
-}
+struct search {
+    const struct folders *folders;
+    bool may_be_writable;
+    const struct folder *found;
+};
 
-/*
- * The same for each directory on the way and for the end, as links lead: whoever changes a link on the way
- * changes the end. The end may not exist yet. `path` is absolute, and is changed meanwhile.
- */
-static const struct folder *folder_on_the_way(const struct folders *folders, char *path)
+/* As path_visit: finds the writable folder that is, or has, that directory or file. */
+static int find_folder(void *data, const char *real, bool is_end)
 {
-    for (char *at = path + 1;; at++) {
-        if (*at != '/' && *at != '\0')
+    struct search *search = data;
+    struct stat about;
+    if (is_end && search->may_be_writable)
+        return 0;
+    bool is_known = stat(real, &about) == 0;
+    for (size_t i = 0; i < search->folders->count; i++) {
+        const struct folder *folder = &search->folders->list[i];
+        if (folder->mode != FOLDER_WRITABLE)
             continue;
-        char byte = *at;
-        *at = '\0';
-        OWNED_MEMORY char *real = realpath(path, NULL);
-        *at = byte;
-        if (real == NULL)
-            return NULL;
-        const struct folder *folder = folder_with(folders, real);
-        if (folder != NULL || byte == '\0')
-            return folder;
+        /* A bind mount of the host has another path. */
+        bool is_same = is_known && about.st_dev == folder->device && about.st_ino == folder->inode;
+        if (is_same || path_is_below(real, folder->path)) {
+            search->found = folder;
+            return 1;
+        }
     }
+    return 0;
 }
 
-static int check_path(const struct folders *folders, const struct own_path *own,
+static int check_path(const struct settings *settings, const struct own_path *own,
                       struct fault *fault)
 {
-    char here[PATH_MAX] = "";
-    OWNED_MEMORY char *path = NULL;
-    if (own->path[0] != '/' && getcwd(here, sizeof(here)) == NULL)
-        return fault_set(fault, errno, "the working directory: %m");
-    if (asprintf(&path, "%s%s%s", here, own->path[0] == '/' ? "" : "/", own->path) < 0) {
-        path = NULL;
-        return fault_set(fault, ENOMEM, "out of memory for folders");
-    }
-    const struct folder *folder = folder_on_the_way(folders, path);
-    if (folder == NULL)
+    struct search search = {&settings->folders, own->may_be_writable, NULL};
+    int r = path_walk(own->path, find_folder, &search);
+    if (r < 0)
+        return fault_set(fault, -r, "%s (%s): %m", own->path, own->name);
+    if (search.found == NULL)
         return 0;
     return fault_set(
         fault, EPERM,
         "%s cannot be mounted with the mode rw: snippets could replace %s, which is %s; "
         "mount it with the mode ro or overlay, or keep that elsewhere",
-        folder->path, own->path, own->name);
+        search.found->path, own->path, own->name);
+}
+
+static int check(const struct settings *settings, const char *name, const char *path,
+                 struct fault *fault)
+{
+    return check_path(settings, &(struct own_path){name, path, false}, fault);
+}
+
+/* The same for a name in a directory. */
+static int check_in(const struct settings *settings, const char *name, const char *directory,
+                    const char *entry, struct fault *fault)
+{
+    OWNED_MEMORY char *path = NULL;
+    if (asprintf(&path, "%s/%s", directory, entry) < 0) {
+        path = NULL;
+        return fault_set(fault, ENOMEM, "out of memory for folders");
+    }
+    return check(settings, name, path, fault);
 }
 
 /* The value of a setting that is a path; NULL: it is none, or not set. */
 static const char *path_of(const struct settings *settings, const struct option *option)
 {
-    if (option->setting == NULL || option->setting->kind != SETTING_PATH)
+    const struct setting *setting = option->setting;
+    if (setting == NULL || (setting->kind != SETTING_PATH && setting->kind != SETTING_PLACE))
         return NULL;
-    const char *const *member =
-        (const char *const *)((const char *)settings + option->setting->offset);
+    const char *path = *(const char *const *)((const char *)settings + setting->offset);
+    if (path == NULL)
+        return NULL;
+    if (path == settings->files_dir && settings->files_dir_said != NULL)
+        return settings->files_dir_said;
     /* Presets and "none" are no files. */
-    return *member != NULL && (option->setting->is_written || access(*member, F_OK) == 0) ? *member
-                                                                                          : NULL;
+    bool is_path = setting->is_written || strchr(path, '/') != NULL ||
+                   faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    return is_path ? path : NULL;
 }
 
 static int check_settings(const struct settings *settings, struct fault *fault)
@@ -85,24 +108,124 @@ static int check_settings(const struct settings *settings, struct fault *fault)
     int r = 0;
     for (const struct option *const *table = setting_tables; *table != NULL; table++) {
         for (const struct option *option = *table; r == 0 && option->name != NULL; option++) {
-            const struct own_path own = {option->name, path_of(settings, option)};
-            if (own.path != NULL)
-                r = check_path(&settings->folders, &own, fault);
+            struct own_path own = {.name = option->name, .path = path_of(settings, option)};
+            if (own.path == NULL)
+                continue;
+            own.may_be_writable = option->setting->kind == SETTING_PLACE;
+            r = check_path(settings, &own, fault);
         }
     }
     for (size_t i = 0; r == 0 && i < settings->environment_file_count; i++)
-        r = check_path(&settings->folders,
-                       &(struct own_path){"--env-file", settings->environment_files[i]}, fault);
+        r = check(settings, "--env-file", settings->environment_files[i], fault);
+    return r;
+}
+
+/* Those of certificates, which this program and its helpers read. */
+static int check_variables(const struct settings *settings, struct fault *fault)
+{
+    static const char *const names[] = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(names); i++) {
+        const char *path = getenv(names[i]);
+        if (path != NULL && path[0] != '\0' && strcmp(path, "none") != 0)
+            r = check(settings, names[i], path, fault);
+    }
+    return r;
+}
+
+/* The usual one is read by the next start, also if there is none yet. */
+static int check_configuration(const struct settings *settings, struct fault *fault)
+{
+    OWNED_MEMORY char *directory = NULL;
+    int r = 0;
+    if (settings->configuration != NULL)
+        r = check(settings, "--config", settings->configuration, fault);
+    if (r < 0)
+        return r;
+    r = configuration_directory(&directory);
+    if (r == -ENOENT) /* a user without a home has none */
+        return 0;
+    return r < 0 ? fault_set(fault, -r, "out of memory for folders")
+                 : check_in(settings, "the configuration of this server", directory, "config.json",
+                            fault);
+}
+
+static int check_store(const struct settings *settings, struct fault *fault)
+{
+    static const char *const names[] = {"images", "layers", "roots"};
+    OWNED_MEMORY char *store = NULL;
+    OWNED_MEMORY char *copies = NULL;
+    int r = store_path(&store, fault);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(names); i++)
+        r = check_in(settings, "where images are", store, names[i], fault);
+    if (r < 0)
+        return r;
+    r = overlay_place_directory(&copies);
+    if (r == -ENOENT)
+        return 0;
+    return r < 0 ? fault_set(fault, -r, "out of memory for folders")
+                 : check(settings, "where copies of folders are", copies, fault);
+}
+
+/* By the name that it was started with: shells and execvp(3) look for one without a slash in $PATH. */
+static int check_started(const struct settings *settings, struct fault *fault)
+{
+    const char *name = program_invocation_name;
+    const char *path = getenv("PATH");
+    if (name == NULL || strchr(name, '/') != NULL || path == NULL)
+        return name == NULL ? 0 : check(settings, "this program", name, fault);
+    for (; path[0] != '\0'; path += path[0] == ':') {
+        size_t length = strcspn(path, ":");
+        OWNED_MEMORY char *found = NULL;
+        if (asprintf(&found, "%.*s%s%s", (int)length, path, length > 0 ? "/" : "", name) < 0) {
+            found = NULL;
+            return fault_set(fault, ENOMEM, "out of memory for folders");
+        }
+        if (access(found, X_OK) == 0)
+            return check(settings, "this program", found, fault);
+        path += length;
+    }
+    return 0;
+}
+
+static int check_programs(const struct settings *settings, struct fault *fault)
+{
+    char program[PATH_MAX] = "";
+    int r = check_started(settings, fault);
+    if (r == 0 && readlink("/proc/self/exe", program, sizeof(program) - 1) > 0)
+        r = check(settings, "this program", program, fault);
+    for (const struct helper *helper = helpers; r == 0 && helper->name != NULL; helper++) {
+        char *path = NULL;
+        for (unsigned i = 0; r == 0 && (r = helpers_place(helper, i, &path)) == 0; i++) {
+            r = check(settings, "a program of this server", path, fault);
+            free(path);
+        }
+        if (r == -ENOENT) /* no further place */
+            r = 0;
+    }
+    return r;
+}
+
+/* The way to a folder must not lead through one: a snippet could have another one mounted by the next start. */
+static int check_mounts(const struct settings *settings, struct fault *fault)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < settings->mounts.count; i++) {
+        const char *path = mount_path(&settings->mounts.list[i]);
+        r = check_path(settings, &(struct own_path){"a mounted folder", path, true}, fault);
+    }
     return r;
 }
 
 int own_paths_check(const struct settings *settings, struct fault *fault)
 {
-    char program[PATH_MAX] = "";
+    static int (*const checks[])(const struct settings *settings, struct fault *fault) = {
+        check_settings, check_variables, check_configuration,
+        check_store,    check_programs,  check_mounts};
+    int r = 0;
     if (!folders_have(&settings->folders, FOLDER_WRITABLE))
         return 0;
-    int r = check_settings(settings, fault);
-    if (r == 0 && readlink("/proc/self/exe", program, sizeof(program) - 1) > 0)
-        r = check_path(&settings->folders, &(struct own_path){"this program", program}, fault);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(checks); i++)
+        r = checks[i](settings, fault);
     return r;
 }

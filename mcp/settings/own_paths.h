@@ -10,9 +10,10 @@
 #include "sandbox/base/fault.h"
 
 /*
- * Whether all of them are outside of the folders that snippets write to: the value of each setting that is a
- * path, with every link on the way, and this program. 0; -EPERM with a fault that names the setting, the folder
- * and the remedy; -ENOMEM.
+ * Whether all of them are outside of the folders that snippets write to, with every directory and link on the way
+ * (path_walk.h): the value of each setting that is a path, the configuration, certificates, the store, this program
+ * and its helpers, also where they are not there yet. The way to each mounted folder is held to the same.
+ * 0; -EPERM with a fault that names the path, the folder and the remedy; another negative errno with one.
  */
 int own_paths_check(const struct settings *settings, struct fault *fault);
 

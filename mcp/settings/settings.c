@@ -47,6 +47,7 @@ void settings_release(struct settings *settings)
     free(settings->preload);
     free(settings->roots);
     free(settings->files_dir);
+    free(settings->files_dir_said);
     if (settings->holds_files_dir)
         fd_close(&settings->files_dir_fd);
     free(settings->profile_path);

@@ -55,6 +55,7 @@ struct settings {
     enum result_format result_format;
     bool no_images; /* in results */
     char *files_dir; /* owned; absolute once complete; or NULL */
+    char *files_dir_said; /* owned; the same as written, once complete; or NULL */
     bool holds_files_dir;
     int files_dir_fd; /* owned, if it is held: that directory */
     char *metrics_file; /* owned; or NULL */

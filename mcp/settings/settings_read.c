@@ -209,7 +209,7 @@ static int read_files_dir(struct settings *settings, struct fault *fault)
         return fault_set(fault, errno, "the directory %s of --files-dir: %m", given);
     settings->files_dir_fd = fd;
     settings->holds_files_dir = true;
-    free(settings->files_dir);
+    settings->files_dir_said = settings->files_dir;
     settings->files_dir = pointer_take(&path);
     return 0;
 }

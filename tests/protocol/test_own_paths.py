@@ -1,8 +1,10 @@
 """Nothing that the server reads, writes or executes may lie where snippets write."""
 
 import json
+import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 
 import pytest
@@ -95,9 +97,8 @@ def test_links_are_followed_from_either_side(home, project, option):
     shutil.copytree(project, outside)
     (project / "out").symlink_to(outside)
     (project / "file").symlink_to(outside / NAMED[option])
-    paths = [home / "elsewhere" / "into" / NAMED[option], f"{home}/elsewhere/../project/./{NAMED[option]}"]
-    if option != "--files-dir":  # whose links are followed at the start only
-        paths += [project / "out" / NAMED[option], project / "file"]
+    paths = [home / "elsewhere" / "into" / NAMED[option], f"{home}/elsewhere/../project/./{NAMED[option]}",
+             project / "out" / NAMED[option], project / "file"]
     for path in paths:
         assert is_refused(serve(*mount(project, "rw"), option, path), option, project), path
     assert serve(*mount(project, "rw"), option, outside / NAMED[option])[0] == 0
@@ -121,3 +122,161 @@ def test_the_program_itself_is_not_in_one(home):
 
 def test_presets_and_a_word_for_none_are_no_files(project):
     assert serve(*mount(project, "rw"), "--policy", "strict", "--ca-file", "none")[0] == 0
+
+
+def link(path, target):
+    """A link, with what it lies in; returns its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)
+    return path
+
+
+def nested(home, project):
+    (project / "data").mkdir()
+    return ["--mount", f"{project}/data:ro@/d"], {}
+
+
+def link_out_of_it(home, project):
+    (home / "other").mkdir()
+    return mount(link(project / "data", home / "other"), "ro"), {}
+
+
+def chain_to_a_folder(home, project):
+    (home / "other").mkdir()
+    link(project / "b", home)
+    return mount(link(home / "chain", project / "b") / "other", "overlay"), {}
+
+
+def itself_by_a_name_in_it(home, project):
+    return ["--mount", f"{project}/kept/..:rw@/d"], {}
+
+
+def files_dir(home, project):
+    (home / "out").mkdir()
+    return ["--files-dir", link(project / "out", home / "out")], {}
+
+
+def chain_to_a_file(option, name):
+    def prepare(home, project):
+        shutil.copytree(project, home / "c")
+        link(project / "b", home / "c")
+        return [option, link(home / "chain", project / "b") / name], {}
+    return prepare
+
+
+def chain_at_the_end(option, name):
+    def prepare(home, project):
+        shutil.copytree(project, home / "c")
+        link(project / "b", home / "c" / name)
+        return [option, link(home / "chain", "project/b")], {}
+    return prepare
+
+
+def dangling_log(home, project):
+    return ["--log-file", link(home / "chain", project / "new")], {}
+
+
+def named_configuration(home, project):
+    (home / "config.json").write_text("{}")
+    return ["--config", link(project / "config.json", home / "config.json")], {}
+
+
+def usual_file(home, project):
+    (home / "config.json").write_text("{}")
+    link(project / "config.json", home / "config.json")
+    link(home / "settings/code-sandbox-mcp/config.json", project / "config.json")
+    return [], {"XDG_CONFIG_HOME": str(home / "settings")}
+
+
+def usual_directory(home, project):
+    (home / "c").mkdir()
+    link(project / "c", home / "c")
+    link(home / "settings/code-sandbox-mcp", project / "c")
+    return [], {"XDG_CONFIG_HOME": str(home / "settings")}
+
+
+def absent_directory(home, project):
+    (home / "c").mkdir()
+    link(project / "c", home / "c")
+    return [], {"XDG_CONFIG_HOME": str(link(home / "settings", project / "c"))}
+
+
+def part_of_the_store(name):
+    def prepare(home, project):
+        (home / "c").mkdir()
+        link(project / "c", home / "c")
+        link(home / f"data/code-sandbox-mcp/{name}", project / "c")
+        return [], {"XDG_DATA_HOME": str(home / "data")}
+    return prepare
+
+
+def certificates(name):
+    return lambda home, project: ([], {name: str(project / "ca.pem")})
+
+
+LED = {  # what leads through the folder: how, and the name in the message
+    "a folder in it": (nested, "a mounted folder"),
+    "a folder by a link in it": (link_out_of_it, "a mounted folder"),
+    "a folder by a chain": (chain_to_a_folder, "a mounted folder"),
+    "itself by a name in it": (itself_by_a_name_in_it, "a mounted folder"),
+    "the directory of files by a link": (files_dir, "--files-dir"),
+    **{f"{option} by a chain": (chain_to_a_file(option, NAMED[option]), option)
+       for option in ("--env-file", "--seccomp-profile", "--policy", "--ca-file", "--files-dir", "--metrics-file")},
+    **{f"{option} by a chain at its end": (chain_at_the_end(option, NAMED[option]), option)
+       for option in ("--env-file", "--seccomp-profile", "--policy")},
+    "a log that is not there yet": (dangling_log, "--log-file"),
+    "the configuration that is named": (named_configuration, "--config"),
+    "the usual configuration": (usual_file, "the configuration of this server"),
+    "its directory": (usual_directory, "the configuration of this server"),
+    "its directory before there is one": (absent_directory, "the configuration of this server"),
+    **{f"{name} of the store": (part_of_the_store(name), "where images are") for name in ("images", "layers", "roots")},
+    **{name: (certificates(name), name) for name in ("SSL_CERT_FILE", "CURL_CA_BUNDLE")},
+}
+
+
+@pytest.mark.parametrize("what", LED)
+def test_nothing_is_reached_through_a_writable_folder(home, project, what):
+    prepare, name = LED[what]
+    options, variables = prepare(home, project)
+    assert is_refused(serve(*mount(project, "rw"), *options, **variables), name, project)
+
+
+@pytest.mark.parametrize("what", LED)
+def test_what_snippets_cannot_lead_elsewhere_is_reached(home, project, what):
+    """The same with other modes, which leave the places that overlap."""
+    prepare, _ = LED[what]
+    options, variables = prepare(home, project)
+    status, text = serve("--mount", f"{project}:overlay@/p", *[str(option).replace(":rw", ":ro") for option in options], **variables)
+    assert status == 0, text
+
+
+def test_folders_beside_one_another_and_below_one_that_is_not_writable_stay(home, project):
+    (home / "beside").mkdir()
+    (home / "link").symlink_to(home / "beside")
+    assert serve(*mount(project, "rw"), *mount(home / "link", "rw"))[0] == 0
+    for mode in ("ro", "overlay"):
+        assert serve("--mount", f"{project}:{mode}@/p", *mount(project / "kept", "rw"))[0] == 0
+    assert serve("--mount", f"{project}:rw@/a", "--mount", f"{project}/:rw@/b", "--mount", f"{project}/.:ro@/c")[0] == 0
+    assert serve(*mount(project, "rw"), "--mount-under", project)[0] == 0
+
+
+@pytest.mark.parametrize("place", ["mcp/changes", "mcp/fleet", "images", "sandbox/network", "sandbox/scope"])
+def test_no_program_of_the_server_is_in_one(home, place):
+    """Of a copy of the build directory, of which the folder is a part."""
+    (home / "mcp").mkdir()
+    copy = shutil.copy(program_path(), home / "mcp")
+    (home / place).mkdir(parents=True)
+    (home / "beside").mkdir()
+    for folder, expected in ((home / place, 2), (home / "beside", 0)):
+        done = run_program(*mount(folder, "rw"), input=b"", executable=copy)
+        assert done.returncode == expected, done.stderr
+        assert (b"which is a program of this server" in done.stderr) is (expected == 2)
+
+
+@pytest.mark.parametrize("is_searched", [False, True])
+def test_the_program_is_not_started_through_one(project, is_searched):
+    started = link(project / "csm", program_path())
+    path = f"{project}:{os.environ['PATH']}"
+    done = subprocess.run(["csm" if is_searched else started, *mount(project, "rw")], input=b"", capture_output=True,
+                          check=False, env=environment_of(PATH=path), executable=started, timeout=60)
+    assert done.returncode == 2 and b"which is this program" in done.stderr, done.stderr

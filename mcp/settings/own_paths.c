@@ -5,9 +5,11 @@
 #include "mcp/settings/configuration.h"
 #include "mcp/settings/path_walk.h"
 #include "mcp/settings/setting_table.h"
+#include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/host_fence.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,6 +18,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define STORE "where images are"
 
 /* A path that the server uses, as written, and what names it: "--files-dir". */
 struct own_path {
@@ -150,18 +154,46 @@ static int check_configuration(const struct settings *settings, struct fault *fa
                             fault);
 }
 
+/* In each directory that is in STORE/`kind`, the name. */
+static int check_entries(const struct settings *settings, const char *store, const char *kind,
+                         const char *name, struct fault *fault)
+{
+    OWNED_MEMORY char *path = NULL;
+    if (asprintf(&path, "%s/%s", store, kind) < 0) {
+        path = NULL;
+        return fault_set(fault, ENOMEM, "out of memory for folders");
+    }
+    OWNED(directory_release) DIR *directory = directory_open(AT_FDCWD, path);
+    int r = 0;
+    for (struct dirent *entry;
+         r == 0 && directory != NULL && (entry = readdir(directory)) != NULL;) {
+        char within[2 * NAME_MAX + 2];
+        snprintf(within, sizeof(within), "%s/%s", entry->d_name, name);
+        r = check_in(settings, STORE, path, within, fault);
+    }
+    return r;
+}
+
 static int check_store(const struct settings *settings, struct fault *fault)
 {
+    static const struct {
+        const char *kind, *entry;
+    } parts[] = {{"images", "image.json"}, {"images", "rootfs"}, {"layers", "tree"}};
     static const char *const names[] = {"images", "layers", "roots"};
     OWNED_MEMORY char *store = NULL;
-    OWNED_MEMORY char *copies = NULL;
     int r = store_path(&store, fault);
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(names); i++)
-        r = check_in(settings, "where images are", store, names[i], fault);
-    if (r < 0)
-        return r;
-    r = overlay_place_directory(&copies);
-    if (r == -ENOENT)
+        r = check_in(settings, STORE, store, names[i], fault);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(parts); i++)
+        r = check_entries(settings, store, parts[i].kind, parts[i].entry, fault);
+    return r;
+}
+
+static int check_copies(const struct settings *settings, struct fault *fault)
+{
+    OWNED_MEMORY char *copies = NULL;
+    int r = overlay_place_directory(&copies);
+    if (r == -ENOENT) /* without a home */
         return 0;
     return r < 0 ? fault_set(fault, -r, "out of memory for folders")
                  : check(settings, "where copies of folders are", copies, fault);
@@ -220,8 +252,8 @@ static int check_mounts(const struct settings *settings, struct fault *fault)
 int own_paths_check(const struct settings *settings, struct fault *fault)
 {
     static int (*const checks[])(const struct settings *settings, struct fault *fault) = {
-        check_settings, check_variables, check_configuration,
-        check_store,    check_programs,  check_mounts};
+        check_settings, check_variables, check_configuration, check_store,
+        check_copies,   check_programs,  check_mounts};
     int r = 0;
     if (!folders_have(&settings->folders, FOLDER_WRITABLE))
         return 0;

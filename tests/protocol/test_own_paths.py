@@ -210,6 +210,12 @@ def part_of_the_store(name):
     return prepare
 
 
+def state(home, project):
+    (home / "c").mkdir()
+    link(project / "c", home / "c")
+    return [], {"XDG_STATE_HOME": str(link(home / "state", project / "c"))}
+
+
 def certificates(name):
     return lambda home, project: ([], {name: str(project / "ca.pem")})
 
@@ -229,7 +235,9 @@ LED = {  # what leads through the folder: how, and the name in the message
     "the usual configuration": (usual_file, "the configuration of this server"),
     "its directory": (usual_directory, "the configuration of this server"),
     "its directory before there is one": (absent_directory, "the configuration of this server"),
-    **{f"{name} of the store": (part_of_the_store(name), "where images are") for name in ("images", "layers", "roots")},
+    **{f"{name} of the store": (part_of_the_store(name), "where images are")
+       for name in ("images", "layers", "roots", "images/x", "images/x/image.json", "images/x/rootfs", "layers/x", "layers/x/tree")},
+    "the directory of copies": (state, "where copies of folders are"),
     **{name: (certificates(name), name) for name in ("SSL_CERT_FILE", "CURL_CA_BUNDLE")},
 }
 

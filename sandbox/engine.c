@@ -149,6 +149,14 @@ static void on_run_end(struct run *run)
     engine_wake(engine);
 }
 
+/* One that has been answered changes nothing any more. */
+static void join_guards(struct run *run, const struct run_list *others)
+{
+    for (const struct run *other = others->first; other != NULL; other = other->next)
+        if (other->attempt.stage != ATTEMPT_ANSWERED)
+            folder_guard_join(&run->guard, &other->guard);
+}
+
 static int start_run(struct engine *engine, struct run *run, struct fault *fault)
 {
     if (engine->status < 0) {
@@ -158,7 +166,11 @@ static int start_run(struct engine *engine, struct run *run, struct fault *fault
     int r = sandbox_host_compile_filter(&engine->host, engine->profile, fault);
     if (r == 0)
         r = folder_guard_open(&run->guard, plan_jail(run->template.plan), fault);
-    return r < 0 ? r : run_start(run, fault);
+    if (r < 0)
+        return r;
+    join_guards(run, &engine->running);
+    join_guards(run, &engine->session_runs);
+    return run_start(run, fault);
 }
 
 /* Starts the run or the cell that has waited longest. */
@@ -224,6 +236,8 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->cgroup_use = options->cgroup;
     engine->scope_program = options->scope_program;
     engine->profile = options->profile;
+    engine->host.appeared = options->appeared;
+    engine->host.appeared_data = options->appeared_data;
     engine->host.has_templates =
         options->templates && options->profile == NULL && options->network_policy == NULL;
     engine->host.cgroups = CGROUP_DELEGATION_NONE;

@@ -13,6 +13,7 @@
 #include "sandbox/base/fault.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/tier.h"
+#include "sandbox/jail/folders/folder_guard.h"
 #include "sandbox/jail/run_spec.h"
 #include "sandbox/network/policy.h"
 #include "sandbox/result.h"
@@ -63,13 +64,19 @@ struct engine_options {
     const char *uppers;
     /* Where the roots of sandboxes are, for tiers without mounts (sandbox/roots/run_root.h): likewise. */
     const char *roots;
+    /*
+     * Called with protected names that runs left, or cells of sessions, whose done() is not called, or without a
+     * result: also from engine_free(). May be NULL. `changes` is borrowed for the call.
+     */
+    void (*appeared)(void *data, const struct folder_changes *changes);
+    void *appeared_data;
 };
 
 /* The engine keeps `loop`. 0, or a negative errno with its fault. */
 int engine_new(struct loop *loop, const struct engine_options *options, struct engine **ret_engine,
                struct fault *fault);
 
-/* Kills and reaps every run, without calling done. NULL is fine. */
+/* Kills and reaps every run, without calling done; tells what they left in folders. NULL is fine. */
 void engine_free(struct engine *engine);
 
 /*

@@ -38,6 +38,12 @@ void sandbox_host_release_filters(struct sandbox_host *host)
     filter_additions_release(&host->additions);
 }
 
+void sandbox_host_tell(const struct sandbox_host *host, const struct folder_changes *changes)
+{
+    if (host->appeared != NULL && folder_changes_matter(changes))
+        host->appeared(host->appeared_data, changes);
+}
+
 void sandbox_host_lower_limits(const struct sandbox_host *host, struct run_limits *limits)
 {
     const struct cgroup_delegation *cgroups = &host->cgroups;

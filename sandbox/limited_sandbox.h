@@ -8,6 +8,7 @@
 
 #include "sandbox/base/loop.h"
 #include "sandbox/jail/filter.h"
+#include "sandbox/jail/folders/folder_guard.h"
 #include "sandbox/jail/forks/fork.h"
 #include "sandbox/jail/id_map.h"
 #include "sandbox/jail/plan.h"
@@ -34,7 +35,13 @@ struct sandbox_host {
     struct upper_store uppers; /* closed: the tmpfs of each jail holds its upper layers */
     struct run_root_store roots; /* for jails without mounts */
     size_t cell_bytes; /* of all cells that sessions have */
+    void (*appeared)(void *data,
+                     const struct folder_changes *changes); /* engine_options.appeared */
+    void *appeared_data;
 };
+
+/* What appeared in folders, and no observer hears of. */
+void sandbox_host_tell(const struct sandbox_host *host, const struct folder_changes *changes);
 
 /*
  * Compiles the filter once, from a profile as JSON text, or NULL for the built-in one. If memory or

@@ -401,8 +401,10 @@ static void run_answer(struct run *run)
     capture_end(&attempt->result.out);
     capture_end(&attempt->result.err);
     run_end_complete(run);
-    if (run->observer.done != NULL && attempt->status == 0)
+    if (run->observer.done != NULL && attempt->status == 0) {
         collect_files(run);
+        run->is_compared = true;
+    }
     attempt->result.network = limited_sandbox_take_network(&attempt->limited);
     attempt->stage = ATTEMPT_ANSWERED;
     if (run->observer.done != NULL) /* NULL: cancelled */
@@ -458,9 +460,20 @@ size_t run_held_bytes(const struct run *run)
     return run->parcel.length + run->stdin_source.length;
 }
 
+/* Nobody asked for the result, or there is none: what the run left in folders is there all the same. */
+static void tell_appeared(struct run *run)
+{
+    OWNED(folder_changes_release) struct folder_changes changes = {0};
+    if (run->is_compared)
+        return;
+    folder_guard_compare_rest(&run->guard, &changes);
+    sandbox_host_tell(run->host, &changes);
+}
+
 void run_free(struct run *run)
 {
     attempt_release(run);
+    tell_appeared(run);
     sandbox_template_release(&run->template);
     parcel_release(&run->parcel);
     folder_guard_release(&run->guard);

@@ -56,7 +56,7 @@ struct run_files_source {
     const struct run_directories *directories; /* borrowed */
     const char *code_name; /* borrowed; the program's own file, which is left out */
     struct run_inputs inputs; /* left out as long as they are unchanged */
-    const struct folder_guard *guard; /* borrowed */
+    struct folder_guard *guard; /* borrowed */
     struct timespec folders_since; /* run_folder.since */
     struct timespec since; /* file_clock.since: files that have not changed since are left out */
     struct run_files_seen *seen; /* borrowed; what is found is added; NULL: none */

@@ -63,6 +63,7 @@ struct run {
     char *stdin_bytes;    /* owned; NULL: none */
     struct run_stdin stdin_source;
     struct folder_guard guard; /* owned */
+    bool is_compared; /* its folders, after its end, for its result */
     bool may_be_warm;
     struct run_observer observer;
     int64_t submitted_at; /* clock_now() */

@@ -119,6 +119,16 @@ static void want_place(struct session *session)
     session->wants_place(session);
 }
 
+/* Of a cell that was cancelled, only what it left in folders is told, elsewhere. */
+static void answer_cell(const struct session *session, const struct run_observer *observer,
+                        int status, struct run_result *result, const struct fault *fault)
+{
+    if (observer->done != NULL)
+        observer->done(observer->data, status, result, fault);
+    else if (result != NULL)
+        sandbox_host_tell(session->host, &result->appeared);
+}
+
 /* The present cell is over, and the session waits for the next one. */
 static void end_cell(struct session *session, int status, struct run_result *result,
                      const struct fault *fault)
@@ -128,8 +138,7 @@ static void end_cell(struct session *session, int status, struct run_result *res
     limiter_pause(limiter_of(session));
     leave_place(session);
     want_place(session);
-    if (observer.done != NULL)
-        observer.done(observer.data, status, result, fault);
+    answer_cell(session, &observer, status, result, fault);
 }
 
 /* Nothing of the session runs: the cell is answered. */
@@ -430,8 +439,7 @@ static void lose_cell(struct session *session, int status, struct run_result *re
     if (result != NULL)
         cell_result_lose(session, result);
     const struct run_observer observer = cell_take(&session->cells);
-    if (observer.done != NULL)
-        observer.done(observer.data, status, result, fault);
+    answer_cell(session, &observer, status, result, fault);
 }
 
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
@@ -446,6 +454,8 @@ static void run_done(void *data, int status, struct run_result *result, const st
         session->observer.ended(session->observer.data, status, result, fault);
     if (had_cell)
         lose_cell(session, status, result, fault);
+    else if (result != NULL)
+        sandbox_host_tell(session->host, &result->appeared);
     cell_refuse_all(&session->cells);
 }
 

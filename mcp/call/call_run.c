@@ -89,7 +89,7 @@ static void fail(struct call_run *run, const struct fault *fault, enum not_run r
 static void tell_appeared(const struct run_result *result)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(NOTES_MAX);
-    if (mounts_warn(&result->appeared, &text) == 0 && text.length > 0)
+    if (mounts_warn(&result->appeared, RUN_OF_RESULT, &text) == 0 && text.length > 0)
         log_note_lines(buffer_string(&text));
 }
 

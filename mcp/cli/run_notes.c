@@ -65,7 +65,7 @@ void run_notes_tell_files(const struct run_result *result, const struct result_f
     if (left_text_note(&result->left_out, &text) == 0 && text.length > 0)
         log_note_lines(buffer_string(&text));
     text.length = 0;
-    if (mounts_warn(&result->appeared, &text) == 0 && text.length > 0)
+    if (mounts_warn(&result->appeared, RUN_OF_RESULT, &text) == 0 && text.length > 0)
         log_note_lines(buffer_string(&text));
 }
 

@@ -57,7 +57,7 @@ static void answer_not_run(struct run_post *post, const struct fault *fault, enu
 static void tell_appeared(const struct run_result *result)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(NOTES_MAX);
-    if (mounts_warn(&result->appeared, &text) == 0 && text.length > 0)
+    if (mounts_warn(&result->appeared, RUN_OF_RESULT, &text) == 0 && text.length > 0)
         log_note_lines(buffer_string(&text));
 }
 

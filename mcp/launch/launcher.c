@@ -1,8 +1,10 @@
 #include "mcp/launch/launcher.h"
 #include "mcp/base/bounds.h"
 #include "mcp/base/helpers.h"
+#include "mcp/base/log.h"
 #include "mcp/launch/code_reading.h"
 #include "mcp/launch/python_start.h"
+#include "mcp/settings/mounts_text.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/inherited.h"
 #include "sandbox/limits/limits.h"
@@ -14,11 +16,32 @@
 
 /* Certificates, and those of Python. */
 #define START_FILES_MAX (1 + PYTHON_START_FILES_MAX)
+#define UNHEARD_MAX (8 * KIBIBYTE)
 
 struct launcher launcher_of(struct loop *loop, const struct settings *settings)
 {
     return (struct launcher){
-        .loop = loop, .settings = settings, .remote = {.loop = loop, .settings = settings}};
+        .loop = loop,
+        .settings = settings,
+        .remote = {.loop = loop, .settings = settings},
+        .unheard = BUFFER(UNHEARD_MAX),
+    };
+}
+
+/* Lines that do not fit are in the log. */
+static void on_appeared(void *data, const struct folder_changes *changes)
+{
+    struct launcher *launcher = data;
+    OWNED(buffer_release) struct buffer text = BUFFER(UNHEARD_MAX);
+    if (mounts_warn(changes, RUN_UNHEARD, &text) < 0)
+        return;
+    log_note_lines(buffer_string(&text));
+    size_t before = launcher->unheard.length;
+    int r = before > 0 ? buffer_append(&launcher->unheard, "\n", 1) : 0;
+    if (r == 0)
+        r = buffer_append(&launcher->unheard, text.data, text.length);
+    if (r < 0)
+        launcher->unheard.length = before;
 }
 
 void launcher_prewarm(struct launcher *launcher)
@@ -33,6 +56,7 @@ void launcher_release(struct launcher *launcher)
     remote_release(&launcher->remote);
     launcher->is_released = true;
     launcher->engine = NULL;
+    buffer_release(&launcher->unheard);
     memory_release(&launcher->scope_program);
     memory_release(&launcher->network_program);
     for (size_t i = 0; i < LANGUAGE_COUNT; i++)
@@ -127,6 +151,8 @@ static int ensure_engine(struct launcher *launcher, struct fault *fault)
                              NETWORK_PROGRAM);
     }
     options.network_program = launcher->network_program;
+    options.appeared = on_appeared;
+    options.appeared_data = launcher;
     return engine_new(launcher->loop, &options, &launcher->engine, fault);
 }
 

@@ -32,6 +32,8 @@ struct launcher {
     char *scope_program; /* owned; NULL: not looked for yet, or not there */
     char *network_program; /* the same, of the network's broker */
     unsigned holds; /* of enum hold */
+    struct buffer
+        unheard; /* owned; warnings of mounts_warn() about runs without a result, for the next one */
     bool is_released; /* so that nothing that was started is left */
     struct certificates certificates[LANGUAGE_COUNT]; /* owned; of the image each was last run on */
 };

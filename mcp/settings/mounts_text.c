@@ -56,14 +56,15 @@ static int append_plain(struct buffer *text, const char *path)
     return r < 0 ? r : buffer_append(text, visible.data + start, visible.length - start);
 }
 
-int mounts_warn(const struct folder_changes *changes, struct buffer *text)
+int mounts_warn(const struct folder_changes *changes, const char *run, struct buffer *text)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < changes->count; i++) {
-        r = buffer_append_text(text, i == 0
-                                         ? "WARNING: this run created or replaced files that other "
-                                           "programs trust or run: "
-                                         : ", ");
+        r = i > 0 ? buffer_append_text(text, ", ")
+                  : buffer_format(text,
+                                  "WARNING: %s%s created or replaced files that other programs "
+                                  "trust or run: ",
+                                  run, changes->is_shared ? ", or one beside it," : "");
         if (r == 0)
             r = append_plain(text, changes->list[i]);
     }
@@ -73,8 +74,8 @@ int mounts_warn(const struct folder_changes *changes, struct buffer *text)
         r = buffer_append_text(text, ". Look at them before you use the folder.");
     if (r == 0 && changes->is_unknown)
         r = buffer_format(text,
-                          "%sWARNING: a writable folder could not be searched after this run for "
+                          "%sWARNING: a writable folder could not be searched after %s for "
                           "files that other programs trust or run.",
-                          changes->count > 0 ? "\n" : "");
+                          changes->count > 0 ? "\n" : "", run);
     return r;
 }

@@ -18,8 +18,12 @@ int mounts_describe(const struct folders *folders, struct buffer *text);
 
 /*
  * Appends a warning about protected names that a run left in writable folders, if there are any; their
- * paths are made plain and short. 0 or a negative errno of buffer_append().
+ * paths are made plain and short. `run` names the run in the sentence: "this run". 0 or a negative errno of
+ * buffer_append().
  */
-int mounts_warn(const struct folder_changes *changes, struct buffer *text);
+int mounts_warn(const struct folder_changes *changes, const char *run, struct buffer *text);
+
+#define RUN_OF_RESULT "this run"
+#define RUN_UNHEARD "a run that was cancelled or has no result" /* engine_options.appeared */
 
 #endif

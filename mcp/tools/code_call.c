@@ -125,12 +125,14 @@ static void answer_run(struct code_call *call)
         .format = settings->result_format,
         .session = call->cell != NULL ? &session : NULL,
         .check = call->check.checker != NULL ? &call->check : NULL,
+        .earlier = buffer_string(&context->launcher.unheard),
     };
     reply_result(&call->reply,
                  &(struct result_body){result_text_write, result_text_write_meta, &view, false});
     if (output_number > 0 && shown.out.cut + shown.err.cut > 0)
         outputs_keep(&context->outputs, number, result);
     result_text_release(&shown);
+    buffer_release(&context->launcher.unheard);
 }
 
 /* The tool could not do its work: the model is told why. */

@@ -213,7 +213,12 @@ static int note_loss(const struct result_view *view, struct buffer *text)
 
 static int note_appeared(const struct result_view *view, struct buffer *text)
 {
-    return mounts_warn(&view->result->appeared, text);
+    return mounts_warn(&view->result->appeared, RUN_OF_RESULT, text);
+}
+
+static int note_earlier(const struct result_view *view, struct buffer *text)
+{
+    return view->earlier != NULL ? buffer_append_text(text, view->earlier) : 0;
 }
 
 static int note_changes(const struct result_view *view, struct buffer *text)
@@ -235,8 +240,8 @@ static int note_session(const struct result_view *view, struct buffer *text)
 
 /* In the order of the text. Each appends its lines, if any. */
 static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
-    note_appeared, note_policy,  note_files, note_left_out, note_figures, note_directory,
-    note_images,   note_undrawn, note_loss,  note_changes,  note_session,
+    note_appeared,  note_earlier, note_policy,  note_files, note_left_out, note_figures,
+    note_directory, note_images,  note_undrawn, note_loss,  note_changes,  note_session,
 };
 
 int result_notes_compose(const struct result_view *view, struct buffer *text)

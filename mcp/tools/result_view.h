@@ -30,6 +30,7 @@ struct result_view {
     enum result_format format;
     const struct session_view *session; /* NULL: it ran in none */
     const struct check *check; /* that came before it; NULL: none */
+    const char *earlier; /* lines about runs before it that had no result; or NULL */
 };
 
 #endif

@@ -5,12 +5,15 @@ there; and what was not there before, the result tells. A real git is the other 
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
 import pytest
 
 from support.folder import give_to_snippets
+from support.mcp_client import PATIENCE, program_path
 from support.sample import in_gate
 
 # Ways to get a text into a file: each is tried, and with the directory above, too.
@@ -387,3 +390,90 @@ def test_folder_that_becomes_a_repository_is_told_and_then_refused(start_python,
     assert texts[0] == "1" and f"{project.path}/. Look" in texts[1]
     result = server.call("run_python_code", "print(2)")
     assert result["isError"] and "a git repository without a work tree" in result["content"][0]["text"]
+
+
+STOPPED = """
+import os, time
+os.makedirs({path!r} + '/.vscode')
+open({path!r} + '/.vscode/tasks.json', 'w').write('planted')
+open({mark!r}, 'w').close()
+time.sleep(600)
+"""
+
+
+def wait_for(path):
+    deadline = time.monotonic() + PATIENCE
+    while not path.exists():
+        assert time.monotonic() < deadline, f"no {path}"
+        time.sleep(0.02)
+
+
+def stopped(project):
+    give_to_snippets(project.path)
+    return STOPPED.format(path=str(project.path), mark=str(project.path / "begun"))
+
+
+def test_what_a_cancelled_run_leaves_is_told_in_the_log_and_the_next_result(start_python, project):
+    server = start_python("--mount", f"{project.path}:rw")
+    number = server.start_call("run_python_code", stopped(project))
+    wait_for(project.path / "begun")
+    server.notify("notifications/cancelled", {"requestId": number})
+    warning = "WARNING: a run that was cancelled or has no result created or replaced files"
+    deadline = time.monotonic() + PATIENCE
+    while warning not in server.stderr():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    texts = [block["text"] for block in server.call("run_python_code", "print(1)")["content"]]
+    assert texts[0] == "1" and warning in texts[1] and f"{project.path}/.vscode. Look" in texts[1]
+    assert len(server.call("run_python_code", "print(2)")["content"]) == 1  # once
+
+
+def test_what_a_run_leaves_that_a_server_ends_with_is_told_in_the_log(start_python, project):
+    server = start_python("--mount", f"{project.path}:rw")
+    server.start_call("run_python_code", stopped(project))
+    wait_for(project.path / "begun")
+    server.process.terminate()
+    server.process.wait(PATIENCE)
+    assert f"{project.path}/.vscode. Look" in server.stderr()
+
+
+def test_what_an_interrupted_run_leaves_is_printed(project, python_settings):
+    code = stopped(project)
+    with subprocess.Popen([program_path(), "run", "--mount", f"{project.path}:rw", "--language", "python", "-c", code],
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=python_settings) as process:
+        wait_for(project.path / "begun")
+        process.send_signal(signal.SIGINT)
+        assert f"{project.path}/.vscode. Look".encode() in process.communicate(timeout=PATIENCE)[1]
+
+
+OVERLAPPING = """
+import os, time
+os.chdir({path!r})
+def wait(name):
+    while not os.path.exists(name):
+        time.sleep(0.01)
+"""
+
+
+def test_overlapping_runs_do_not_hide_from_each_other_what_they_make(start_python, project):
+    """The one makes it before the other begins, and hides it; the other brings it back."""
+    give_to_snippets(project.path)
+    server = start_python("--mount", f"{project.path}:rw", "--parallel", "2")
+    begin = OVERLAPPING.format(path=str(project.path))
+    first = server.start_call("run_python_code", begin + """
+open('.mcp.json', 'w').close()
+wait('second-has-begun')
+os.link('.mcp.json', 'x2')
+os.unlink('.mcp.json')
+""")
+    wait_for(project.path / ".mcp.json")
+    second = server.start_call("run_python_code", begin + """
+open('second-has-begun', 'w').close()
+wait('first-has-ended')
+os.rename('x2', '.mcp.json')
+open('.mcp.json', 'a').write('planted')
+""")
+    assert "WARNING" not in str(server.answer(first))
+    (project.path / "first-has-ended").touch()
+    assert f"{project.path}/.mcp.json. Look" in str(server.answer(second))
+    assert "WARNING" not in str(server.call("run_python_code", "print(1)"))

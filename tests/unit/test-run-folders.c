@@ -78,7 +78,7 @@ static void files_and_folders_without_descriptors_are_lost(void **state)
     assert_true(other >= 0);
     struct folder list[] = {{.mode = FOLDER_OVERLAY}, {.mode = FOLDER_READ_ONLY}};
     const struct folders folders = {list, ARRAY_LENGTH(list)};
-    const struct folder_guard guard = {.folders = &folders};
+    struct folder_guard guard = {.folders = &folders};
     for (int i = 0; i < 2; i++) {
         struct run_directories directories;
         run_directories_receive(own, &folders, &directories);

@@ -21,6 +21,22 @@ static int check_identity(const struct folder *folder, struct fault *fault)
                      folder->path);
 }
 
+static struct folder_state *state_share(struct folder_state *state)
+{
+    state->users++;
+    return state;
+}
+
+static void state_release(struct folder_state **state)
+{
+    struct folder_state *held = pointer_take(state);
+    if (held == NULL || --held->users > 0)
+        return;
+    for (size_t i = 0; i < FOLDERS_MAX; i++)
+        folder_scan_release(&held->scans[i]);
+    free(held);
+}
+
 /* The parts of all writable folders, as the child takes them. */
 static int plan_parts(struct folder_guard *guard, size_t count, struct jail_plan *plan)
 {
@@ -30,11 +46,11 @@ static int plan_parts(struct folder_guard *guard, size_t count, struct jail_plan
     plan->folder_parts = guard->parts;
     plan->folder_part_count = 0;
     for (size_t i = 0; i < guard->folders->count; i++)
-        for (size_t j = 0; j < guard->scans[i].count; j++)
+        for (size_t j = 0; j < guard->before->scans[i].count; j++)
             guard->parts[plan->folder_part_count++] = (struct plan_folder_part){
                 .folder = i,
-                .path = guard->scans[i].list[j].path,
-                .care = guard->scans[i].list[j].care,
+                .path = guard->before->scans[i].list[j].path,
+                .care = guard->before->scans[i].list[j].care,
             };
     return 0;
 }
@@ -43,7 +59,8 @@ static int plan_parts(struct folder_guard *guard, size_t count, struct jail_plan
 static int check_whole(const struct folder_guard *guard, struct fault *fault)
 {
     for (size_t i = 0; i < guard->folders->count; i++) {
-        if (guard->scans[i].count == 0 || guard->scans[i].list[0].path[0] != '\0')
+        const struct folder_scan *scan = &guard->before->scans[i];
+        if (scan->count == 0 || scan->list[0].path[0] != '\0')
             continue;
         fault_identify(fault, "open_folders");
         return fault_set(fault, EPERM,
@@ -62,18 +79,39 @@ int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct
     int r = 0;
     for (size_t i = 0; r == 0 && i < guard->folders->count; i++)
         r = check_identity(&guard->folders->list[i], fault);
-    if (r == 0)
-        r = folder_scan_read(guard->folders, guard->scans, fault);
+    guard->before = r == 0 ? calloc(1, sizeof(*guard->before)) : NULL;
+    if (r == 0 && guard->before == NULL)
+        return fault_set(fault, ENOMEM, "out of memory for folders");
+    if (r < 0)
+        return r;
+    guard->before->users = 1;
+    r = folder_scan_read(guard->folders, guard->before->scans, fault);
     if (r == 0)
         r = check_whole(guard, fault);
     if (r < 0)
         return r;
     size_t count = 0;
     for (size_t i = 0; i < guard->folders->count; i++)
-        count += guard->scans[i].count;
+        count += guard->before->scans[i].count;
     if (plan_parts(guard, count, plan) < 0)
         return fault_set(fault, ENOMEM, "out of memory for folders");
+    guard->since = state_share(guard->before);
     return 0;
+}
+
+void folder_guard_join(struct folder_guard *guard, const struct folder_guard *other)
+{
+    if (other == guard || guard->since == NULL || other->since == NULL ||
+        guard->folders != other->folders || guard->since == other->since)
+        return;
+    state_release(&guard->since);
+    guard->since = state_share(other->since);
+    guard->since->is_joined = true;
+}
+
+bool folder_changes_matter(const struct folder_changes *changes)
+{
+    return changes->count > 0 || changes->more > 0 || changes->is_unknown;
 }
 
 static void add_change(struct folder_changes *changes, const char *place, const char *path)
@@ -85,33 +123,48 @@ static void add_change(struct folder_changes *changes, const char *place, const 
         changes->more++;
 }
 
-static void compare(const struct folder_guard *guard, size_t i, const struct folder_scan *after,
-                    struct folder_changes *changes)
+static void compare(const struct folder_guard *guard, size_t i, bool only_rest,
+                    const struct folder_scan *after, struct folder_changes *changes)
 {
     for (size_t j = 0; j < after->count; j++)
         if (after->list[j].care == CARE_PROTECT &&
-            !folder_scan_has(&guard->scans[i], &after->list[j]))
+            !folder_scan_has(&guard->since->scans[i], &after->list[j]) &&
+            !(only_rest && folder_scan_has(&guard->told[i], &after->list[j])))
             add_change(changes, guard->folders->list[i].place, after->list[j].path);
 }
 
-void folder_guard_compare(const struct folder_guard *guard, struct folder_changes *ret_changes)
+static void look_again(struct folder_guard *guard, bool only_rest, struct folder_changes *changes)
 {
-    if (guard->folders == NULL || !folders_have(guard->folders, FOLDER_WRITABLE))
+    if (guard->since == NULL || !folders_have(guard->folders, FOLDER_WRITABLE))
         return;
     struct folder_scan after[FOLDERS_MAX] = {0};
     if (folder_scan_read(guard->folders, after, NULL) < 0)
-        ret_changes->is_unknown = true;
+        changes->is_unknown = true;
+    changes->is_shared = guard->since->is_joined;
     for (size_t i = 0; i < guard->folders->count; i++) {
-        compare(guard, i, &after[i], ret_changes);
-        folder_scan_release(&after[i]);
+        compare(guard, i, only_rest, &after[i], changes);
+        folder_scan_release(&guard->told[i]);
+        guard->told[i] = after[i];
     }
+}
+
+void folder_guard_compare(struct folder_guard *guard, struct folder_changes *ret_changes)
+{
+    look_again(guard, false, ret_changes);
+}
+
+void folder_guard_compare_rest(struct folder_guard *guard, struct folder_changes *ret_changes)
+{
+    look_again(guard, true, ret_changes);
 }
 
 void folder_guard_release(struct folder_guard *guard)
 {
     for (size_t i = 0; i < FOLDERS_MAX; i++)
-        folder_scan_release(&guard->scans[i]);
+        folder_scan_release(&guard->told[i]);
     memory_release(&guard->parts);
+    state_release(&guard->since);
+    state_release(&guard->before);
 }
 
 void folder_changes_release(struct folder_changes *changes)

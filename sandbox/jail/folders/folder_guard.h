@@ -12,19 +12,39 @@
 #include "sandbox/jail/folders/folder_scan.h"
 #include "sandbox/limits/limits.h"
 
-struct folder_guard {
-    const struct folders *folders; /* borrowed, or NULL */
-    struct folder_scan scans[FOLDERS_MAX]; /* of those of mode FOLDER_WRITABLE */
-    struct plan_folder_part *parts; /* owned; borrows paths from the scans */
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What was there at a time, in each folder of mode FOLDER_WRITABLE. */
+struct folder_state {
+    struct folder_scan scans[FOLDERS_MAX];
+    size_t users; /* of those that share it */
+    bool is_joined; /* runs have overlapped */
 };
 
-/* Protected names that a run left. Untrusted. */
+struct folder_guard {
+    const struct folders *folders; /* borrowed, or NULL */
+    struct folder_state *before; /* owned, shared; NULL until the guard is open */
+    /*
+     * Owned, shared: before the first of all runs that overlap with this one, which may hide from each other what
+     * they make.
+     */
+    struct folder_state *since;
+    struct folder_scan told[FOLDERS_MAX]; /* at the last comparison */
+    struct plan_folder_part *parts; /* owned; borrows paths from `before` */
+};
+
+/* Protected names that a run, or one that overlapped with it, left. Untrusted. */
 struct folder_changes {
     char *list[FOLDER_APPEARED_MAX]; /* owned; paths in the jail */
     size_t count;
     size_t more;
     bool is_unknown; /* a folder could not be looked at after the run */
+    bool is_shared; /* other runs overlapped */
 };
+
+/* Whether there is something to tell. */
+bool folder_changes_matter(const struct folder_changes *changes);
 
 /*
  * Just before a run: checks that each folder is still in its place, looks through the writable ones and
@@ -33,8 +53,20 @@ struct folder_changes {
  */
 int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct fault *fault);
 
-/* Looks again; *ret_changes must be empty. Nothing to do without writable folders. */
-void folder_guard_compare(const struct folder_guard *guard, struct folder_changes *ret_changes);
+/*
+ * The run of the other guard, which is open, goes on: they share what was there before the first. Does nothing for
+ * other folders.
+ */
+void folder_guard_join(struct folder_guard *guard, const struct folder_guard *other);
+
+/*
+ * Looks again; *ret_changes must be empty, and is to be told. Nothing to do without writable folders, or for a guard
+ * that is not open.
+ */
+void folder_guard_compare(struct folder_guard *guard, struct folder_changes *ret_changes);
+
+/* The same, without what the last comparison found. */
+void folder_guard_compare_rest(struct folder_guard *guard, struct folder_changes *ret_changes);
 
 void folder_guard_release(struct folder_guard *guard);
 void folder_changes_release(struct folder_changes *changes);

@@ -477,3 +477,59 @@ open('.mcp.json', 'a').write('planted')
     (project.path / "first-has-ended").touch()
     assert f"{project.path}/.mcp.json. Look" in str(server.answer(second))
     assert "WARNING" not in str(server.call("run_python_code", "print(1)"))
+
+
+@pytest.mark.parametrize("setting", ["hooksPath = sub/hooks", "worktree = ..\n hooksPath = sub/hooks"])
+def test_hooks_of_the_repository_above_the_folder_are_protected(start_python, project, setting):
+    project.write("sub/hooks/pre-commit", "#!/bin/sh\n", 0o755)
+    project.write(".git/config", f"[core]\n repositoryformatversion = 0\n {setting}\n")
+    notes = plant_below(start_python, project, [("hooks/pre-commit", project.script), ("hooks/post-commit", project.script)])
+    project.use("sub")
+    assert not project.mark.exists() and notes == ""
+
+
+def test_settings_that_the_repository_above_the_folder_includes_are_protected(start_python, project):
+    project.write("sub/gitconfig", "")
+    project.write(".git/config", "[core]\n repositoryformatversion = 0\n[include]\n path = ../sub/gitconfig\n")
+    plant_below(start_python, project, [("gitconfig", project.settings)])
+    project.use("sub")
+    assert not project.mark.exists()
+
+
+def test_new_hooks_of_the_repository_above_the_folder_are_told(start_python, project):
+    project.write("sub/x")
+    project.write(".git/config", "[core]\n repositoryformatversion = 0\n hooksPath = sub/hooks\n")
+    assert f"{project.path}/sub/hooks. Look" in plant_below(start_python, project, [("hooks/pre-commit", project.script)])
+
+
+def plant_below(start_python, project, files):
+    """With only a directory of the work tree mounted."""
+    give_to_snippets(project.path)
+    server = start_python("--mount", f"{project.path}/sub:rw")
+    result = server.call("run_python_code", PLANT.format(place=f"{project.path}/sub", files=files, links=[]))
+    texts = [block["text"] for block in result["content"] if block["type"] == "text"]
+    assert texts[0] == "planted" and result["isError"] is False, texts
+    return "\n".join(texts[1:])
+
+
+def test_protected_name_that_links_to_a_plain_directory_is_told(start_python, project):
+    notes = run(start_python, project, "rw", [("gh/hooks/hooks.json", "{}")], [(".github", "gh")])
+    assert f"{project.path}/.github," in notes or f"{project.path}/.github. Look" in notes
+
+
+def test_what_a_link_to_a_directory_of_hooks_leads_to_is_protected(start_python, project):
+    project.write("gh/hooks/hooks.json", "before")
+    (project.path / ".github").symlink_to("gh")
+    run(start_python, project, "rw", [("gh/hooks/hooks.json", "planted"), (".github/hooks/hooks.json", "planted")])
+    assert (project.path / "gh/hooks/hooks.json").read_text() == "before" and os.readlink(project.path / ".github") == "gh"
+
+
+@pytest.mark.parametrize("names", [[
+    "lefthook-local.yml", "lefthook.yaml", "lefthook.toml", ".lefthook.json", "lefthook.jsonc",
+    ".lefthook-local.toml", "opencode.jsonc", ".dir-locals-2.el", ".helix/config.toml", "mise.toml", ".direnv/x",
+    "pnpm-workspace.yaml", ".Rprofile", ".pdbrc"]])
+def test_settings_of_tools_are_protected(start_python, project, names):
+    for name in names:
+        project.write(name, "before")
+    run(start_python, project, "rw", [(name, "planted") for name in names])
+    assert [name for name in names if (project.path / name).read_text() != "before"] == []

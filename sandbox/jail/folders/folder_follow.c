@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define INCLUDES_MAX 10   /* as git */
 #define BYTES_PER_NAME 64 /* of a file that is read, which counts as so many names */
@@ -163,6 +164,23 @@ static int follow_git_file(struct walk *walk, const char *directory, const char 
     if (r < 0 || join(gitdir, directory, target != NULL ? target : ".git") < 0)
         return r;
     return protect_repository(walk, gitdir, directory);
+}
+
+int walk_follow_above(struct walk *walk)
+{
+    char above[PATH_MAX];
+    char path[PATH_MAX];
+    snprintf(above, sizeof(above), "%s", walk_folder(walk)->path);
+    int r = 0;
+    while (r == 0 && above[0] != '\0') {
+        cut_last(above);
+        if (join(path, above, ".git") < 0 || access(path, F_OK) < 0)
+            continue;
+        r = protect_target(walk, above, ".git");
+        if (r == 0)
+            r = follow_git_file(walk, above, path);
+    }
+    return r;
 }
 
 int walk_follow_file(struct walk *walk, const struct level *level, const char *name)

@@ -175,12 +175,12 @@ static int read_folder(struct walk *walk)
     if (top.fd < 0)
         return walk_refuse_to_read(walk, -top.fd, path);
     struct stat about;
-    if (walk->look == look_at && git_directory_is(top.fd) && fstat(top.fd, &about) == 0) {
-        int r = walk_add_part(walk, walk->at, "", &about, CARE_PROTECT);
-        if (r < 0) {
-            close(top.fd);
-            return r;
-        }
+    int r = walk->look == look_at ? walk_follow_above(walk) : 0;
+    if (r == 0 && walk->look == look_at && git_directory_is(top.fd) && fstat(top.fd, &about) == 0)
+        r = walk_add_part(walk, walk->at, "", &about, CARE_PROTECT);
+    if (r < 0) {
+        close(top.fd);
+        return r;
     }
     return read_level(walk, &top);
 }

@@ -57,6 +57,9 @@ int walk_add_links(struct walk *walk, const struct stat *about);
 int walk_follow_file(struct walk *walk, const struct level *level, const char *name);
 int walk_follow_link(struct walk *walk, const struct level *level, const char *name);
 
+/* Protects what the repositories that the folder lies in lead to: git finds them from there. */
+int walk_follow_above(struct walk *walk);
+
 /* Keeps the directories above one of git's where they are, so that no other repository takes its place. */
 int walk_pin_above(struct walk *walk, const char *path);
 

@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <strings.h>
 
 /*
@@ -21,16 +22,23 @@ static const char *const protected_names[] = {
     ".sl",
     ".mcp.json",
     ".envrc",
+    ".direnv",
+    "mise.toml",
+    ".mise.toml",
+    "mise.local.toml",
+    ".mise.local.toml",
     ".claude",
     ".codex",
     ".gemini",
     ".opencode",
     "opencode.json",
+    "opencode.jsonc",
     ".cursor",
     ".windsurf",
     ".vscode",
     ".idea",
     ".zed",
+    ".helix",
     ".devcontainer",
     ".devcontainer.json",
     ".exrc",
@@ -38,16 +46,18 @@ static const char *const protected_names[] = {
     ".nvimrc",
     ".nvim.lua",
     ".dir-locals.el",
+    ".dir-locals-2.el",
     ".gdbinit",
     ".lldbinit",
+    ".pdbrc",
+    ".Rprofile",
     ".npmrc",
     ".yarnrc",
     ".yarnrc.yml",
     ".pnpmfile.cjs",
+    "pnpm-workspace.yaml",
     ".cargo",
     ".pre-commit-config.yaml",
-    "lefthook.yml",
-    ".lefthook.yml",
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -65,13 +75,27 @@ static const char *const protected_names[] = {
     "config.fish",
 };
 
+/* lefthook.yml, .lefthook.yml, lefthook-local.yml, and so on. */
+static bool is_of_lefthook(const char *name)
+{
+    static const char *const begins[] = {"lefthook.", ".lefthook.", "lefthook-local.",
+                                         ".lefthook-local."};
+    static const char *const ends[] = {"yml", "yaml", "toml", "json", "jsonc"};
+    for (size_t i = 0; i < ARRAY_LENGTH(begins); i++)
+        for (size_t j = 0; j < ARRAY_LENGTH(ends); j++)
+            if (strncasecmp(name, begins[i], strlen(begins[i])) == 0 &&
+                strcasecmp(name + strlen(begins[i]), ends[j]) == 0)
+                return true;
+    return false;
+}
+
 /* In any case, which some file systems do not distinguish. */
 bool protected_names_have(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(protected_names); i++)
         if (strcasecmp(name, protected_names[i]) == 0)
             return true;
-    return false;
+    return is_of_lefthook(name);
 }
 
 enum region protected_names_enter(enum region region, const char *name, enum folder_care *ret_care)
@@ -93,5 +117,6 @@ enum folder_care protected_names_care(enum region region, const char *name)
 {
     enum folder_care care;
     protected_names_enter(region, name, &care);
-    return care == CARE_PROTECT ? CARE_PROTECT : CARE_NONE;
+    return care != CARE_NONE ? CARE_PROTECT
+                             : CARE_NONE; /* a link may lead to what has to be read */
 }

@@ -3,8 +3,10 @@
 #include "mcp/base/bounds.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
+#include "sandbox/jail/folders/protected_names.h"
 
 #include <string.h>
+#include <strings.h>
 
 void plain_name_make(char *name)
 {
@@ -21,7 +23,8 @@ void plain_name_make(char *name)
         }
     }
     name[written] = '\0';
-    if (written > 0 && strchr("-.~ ", name[0]) != NULL)
+    if (written > 0 && (strchr("-.~ ", name[0]) != NULL || strcasecmp(name, "HEAD") == 0 ||
+                        protected_names_have(name)))
         name[0] = '_';
     if (written > 0 && name[written - 1] == ' ')
         name[written - 1] = '_';

@@ -13,7 +13,8 @@
  * Changes a name, one part of a path, in place; it never grows. '_' replaces what a terminal, a shell or
  * a person could misread: bytes that are not UTF-8, control characters, invisible characters and those
  * that change the direction of text; a space at either end; and a first character that makes an option
- * ('-'), a hidden file such as .git ('.') or a home directory ('~'). So the result is never "." or "..".
+ * ('-'), a hidden file such as .git ('.') or a home directory ('~'), the name HEAD, by which git knows a
+ * directory of its own, or a protected name (protected_names.h). So the result is never "." or "..".
  */
 void plain_name_make(char *name);
 

@@ -533,3 +533,16 @@ def test_settings_of_tools_are_protected(start_python, project, names):
         project.write(name, "before")
     run(start_python, project, "rw", [(name, "planted") for name in names])
     assert [name for name in names if (project.path / name).read_text() != "before"] == []
+
+
+def test_copies_of_files_are_no_repository(start_python, project):
+    copies = project.top / "copies"
+    copies.mkdir()
+    server = start_python("--files-dir", str(copies))
+    files = [(name.replace("evil/", "d/"), text or "x") for name, text in project.evil()] + [("mise.toml", "x")]
+    code = f"import os\nfor name, text in {files!r}:\n    os.makedirs(os.path.dirname(name) or '.', exist_ok=True)\n    open(name, 'w').write(text)\n"
+    assert server.call("run_python_code", code)["isError"] is False
+    copied = {str(path.relative_to(copies / "1")) for path in copies.rglob("*") if path.is_file()}
+    assert copied == {"d/_EAD", "d/objects/x", "d/refs/x", "d/config", "_ise.toml"}
+    project.git("status", cwd=copies / "1" / "d")
+    assert not project.mark.exists()

@@ -37,6 +37,10 @@ static void a_first_character_with_a_meaning_is_replaced(void **state)
     assert_plain(".", "_");
     assert_plain("..", "_.");
     assert_plain(".git", "_git");
+    assert_plain("HEAD", "_EAD");
+    assert_plain("head", "_ead");
+    assert_plain("HEADER", "HEADER");
+    assert_plain("lefthook.yml", "_efthook.yml");
     assert_plain(".bashrc", "_bashrc");
     assert_plain("~", "_");
     assert_plain("~root", "_root");

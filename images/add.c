@@ -4,7 +4,7 @@
  *     images/.building-NAME.XXXXXX/upper/      what installers write; becomes layers/ID/tree
  *     images/.building-NAME.XXXXXX/work/       overlayfs' own
  *     images/.building-NAME.XXXXXX/rootfs/     where it is mounted, in the child's mount namespace
- *     images/.building-NAME.XXXXXX/scratch/    what the host's apt downloads
+ *     images/.building-NAME.XXXXXX/scratch/    what the host's apt downloads, and copies of settings' files
  *
  * Each installer is a jailed child (jailed.h) with the overlay as its root, no capability, uid 0 as
  * its only mapped id, the build profile and the host's network. Of the host it sees only the
@@ -208,7 +208,7 @@ static int add_to(struct adding *adding, const struct image *image, const struct
     if (r == 0)
         r = options_compose(adding, image, fault);
     if (r == 0)
-        r = host_settings_read(&adding->settings, fault);
+        r = host_settings_read(&adding->settings, adding->place.scratch, fault);
     if (r == 0)
         host_settings_tell(&adding->settings, progress);
     if (r == 0)

@@ -1,24 +1,44 @@
-/* What settings of this host may name: host_settings_check(). */
+/*
+ * What settings of this host may name: host_settings_copy(). Installers see copies of the very files that were
+ * checked, so whoever changes a path afterwards changes nothing for them.
+ */
 #include "images/build/host_settings.h"
+#include "images/build/pem.h"
 
 #include "images/base/file.h"
 #include "sandbox/base/directory.h"
+#include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/text_file.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/jail/host_fence.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #define NO_MEMORY "no memory for the settings of this host"
 #define KEY_MAX (64 << 10) /* larger files, such as packages, are not looked through for keys */
 #define PACKAGES_MAX 100000 /* in a directory */
 #define CERTIFICATES_MAX 4096 /* likewise */
-#define NAME_SIZE 256
+#define COPY_MAX                                                                                   \
+    ((off_t)4                                                                                      \
+     << 30) /* bytes of packages of a setting that are copied; those that are linked are free */
+#define ANOTHER_FILE "name another file, or remove the setting"
+
+/* A file or directory that a setting names, and where its copy goes. */
+struct named {
+    const char *name, *path;
+    enum value_kind kind;
+    int to_fd; /* a directory of ours */
+    const char *to; /* in it */
+    off_t copied;
+};
 
 /* Packages as pip knows them, and lists of links. Source: pip, ARCHIVE_EXTENSIONS of utils/filetypes.py. */
 static bool is_package(const char *name)
@@ -36,144 +56,351 @@ static bool is_package(const char *name)
     return false;
 }
 
-static int found(const char *name, char ret_name[NAME_SIZE])
+static int refuse(const struct named *named, const char *reason, const char *remedy,
+                  struct fault *fault)
 {
-    snprintf(ret_name, NAME_SIZE, "%s", name);
-    return 1;
+    return fault_set(fault, EPERM, "%s names %s, which installers are not shown: %s; %s",
+                     named->name, named->path, reason, remedy);
+}
+
+static int fail(const struct named *named, int error, struct fault *fault)
+{
+    return fault_set(fault, error, "%s names %s: %s", named->name, named->path, strerror(error));
+}
+
+/* The path of what is open, without links. */
+static int real_path(int fd, char ret_path[PATH_MAX])
+{
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, ret_path, PATH_MAX);
+    if (length < 0 || length == PATH_MAX)
+        return length < 0 ? -errno : -ENAMETOOLONG;
+    ret_path[length] = '\0';
+    return 0;
+}
+
+/* Opens a file or directory for reading, which is open as a path. */
+static int reopen(int path_fd)
+{
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+    int fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+/* What is for everybody: certificates of distributions, and stores of packages. */
+static bool is_public(const char *path)
+{
+    static const char *const places[] = {
+        "/etc/ssl/certs",           "/etc/pki/tls/certs", "/etc/pki/ca-trust",
+        "/etc/ca-certificates",     "/usr/share",         "/usr/local/share",
+        "/var/lib/ca-certificates", "/nix/store",         "/gnu/store",
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(places); i++)
+        if (path_is_below(path, places[i]))
+            return true;
+    return false;
 }
 
 /*
- * Whether there is anything but packages and lists of links at a path: a file, or the files of a directory. 0: nothing;
- * 1, with its name, which may hold any bytes; or a negative errno.
+ * Opens, as a path, what a name in a directory leads to. A link may lead to what is below the directory, or public;
+ * whoever may write there could otherwise show installers any file of the user. A descriptor; -EXDEV: it leads elsewhere;
+ * or another negative errno.
  */
-static int find_stranger(const char *path, char ret_name[NAME_SIZE])
+static int open_within(int directory_fd, const char *name)
 {
+    char above[PATH_MAX], real[PATH_MAX];
+    OWNED_FD int fd = open_resolved(directory_fd, name, O_PATH | O_CLOEXEC, RESOLVE_NO_MAGICLINKS);
+    if (fd < 0)
+        return fd;
+    int r = real_path(directory_fd, above);
+    if (r == 0)
+        r = real_path(fd, real);
+    if (r < 0)
+        return r;
+    return path_is_below(real, above) || is_public(real) ? fd_take(&fd) : -EXDEV;
+}
+
+/* Copies a file of any size; a hard link is one. */
+static int copy_package(struct named *named, int path_fd, int to_fd, const char *to)
+{
+    char link[64];
     struct stat about;
-    const char *last = strrchr(path, '/');
-    if (stat(path, &about) < 0)
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+    if (linkat(AT_FDCWD, link, to_fd, to, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    OWNED_FD int from = reopen(path_fd);
+    if (from < 0)
+        return from;
+    OWNED_FD int copy = openat(to_fd, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (copy < 0 || fstat(from, &about) < 0)
         return -errno;
-    if (S_ISREG(about.st_mode))
-        return is_package(path) ? 0 : found(last != NULL ? last + 1 : path, ret_name);
-    OWNED(directory_release) DIR *directory = directory_open(AT_FDCWD, path);
-    if (directory == NULL)
-        return -errno;
-    size_t count = 0;
-    for (const struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
-        if (++count > PACKAGES_MAX)
-            return -E2BIG;
-        /* A link would lead to files that are not in the directory. */
-        if (fstatat(dirfd(directory), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+    for (off_t left = about.st_size; left > 0;) {
+        if (left > COPY_MAX - named->copied)
+            return -EFBIG;
+        ssize_t moved = sendfile(copy, from, NULL, (size_t)left);
+        if (moved < 0 && errno != EINTR)
             return -errno;
-        if (!S_ISREG(about.st_mode) || !is_package(entry->d_name))
-            return found(entry->d_name, ret_name);
+        if (moved == 0)
+            break;
+        left -= moved > 0 ? moved : 0;
+        named->copied += moved > 0 ? moved : 0;
     }
     return 0;
 }
 
-static int refuse(const char *name, const char *path, const char *reason, const char *remedy,
-                  struct fault *fault)
-{
-    return fault_set(fault, EPERM, "%s names %s, which installers are not shown: %s; %s", name,
-                     path, reason, remedy);
-}
-
 static bool text_has(const struct buffer *text, const char *word)
 {
-    return memmem(text->data, text->length, word, strlen(word)) != NULL;
+    return text->length > 0 && memmem(text->data, text->length, word, strlen(word)) != NULL;
 }
 
-/* Why a file is not shown; NULL: it may be. Source: RFC 7468, on labels. */
-static const char *reason_against(const struct buffer *text, enum value_kind kind)
+/* Of RFC 7468, or of OpenPGP: RFC 9580, 6.2. */
+static bool has_key(const struct buffer *text)
 {
-    if (kind != VALUE_CLIENT_CERTIFICATE && text_has(text, "PRIVATE KEY-----"))
-        return "there is a private key in it";
-    if (kind == VALUE_CERTIFICATES && !text_has(text, "CERTIFICATE-----"))
-        return "there is no certificate in it";
-    return NULL;
+    return text_has(text, "PRIVATE KEY-----") || text_has(text, "PRIVATE KEY BLOCK-----");
 }
 
-static int check_file(const char *name, const char *path, enum value_kind kind, struct fault *fault)
+/* Reads a file and refuses what it may not hold. */
+static int read_checked(const struct named *named, int path_fd, struct buffer *text,
+                        struct fault *fault)
 {
-    static const char remedy[] = "name another file, or remove the setting";
     struct stat about;
+    if (fstat(path_fd, &about) < 0 || !S_ISREG(about.st_mode))
+        return refuse(named, "it is no file", ANOTHER_FILE, fault);
+    OWNED_FD int fd = reopen(path_fd);
+    int r = fd < 0 ? fd : text_file_read_all(fd, text);
+    if (r < 0)
+        return fail(named, r == -ENOBUFS ? EFBIG : -r, fault);
+    return named->kind != VALUE_CLIENT_CERTIFICATE && has_key(text)
+               ? refuse(named, "there is a private key in it", ANOTHER_FILE, fault)
+               : 0;
+}
+
+/* Of certificates, nothing but these: text beside them could be anything. */
+static int copy_file(const struct named *named, int path_fd, int to_fd, const char *to,
+                     struct fault *fault)
+{
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
-    if (stat(path, &about) < 0 || !S_ISREG(about.st_mode))
-        return refuse(name, path, "it is no file", remedy, fault);
-    int r = file_read(path, &text, fault);
+    OWNED(buffer_release) struct buffer selected = BUFFER(FILE_TEXT_MAX + 1);
+    bool with_keys = named->kind == VALUE_CLIENT_CERTIFICATE;
+    bool is_selected =
+        with_keys || named->kind == VALUE_CERTIFICATES || named->kind == VALUE_CERTIFICATE_FOLDER;
+    int r = read_checked(named, path_fd, &text, fault);
     if (r < 0)
         return r;
-    const char *reason = reason_against(&text, kind);
-    return reason == NULL ? 0 : refuse(name, path, reason, remedy, fault);
+    int count = is_selected ? pem_select(&text, with_keys, &selected) : 1;
+    if (count < 0)
+        return fail(named, -count, fault);
+    if (count == 0)
+        return refuse(named, "there is no certificate in it", ANOTHER_FILE, fault);
+    const struct buffer *kept = is_selected ? &selected : &text;
+    return file_create(to_fd, to, kept->data, kept->length, fault);
 }
 
-/* Packages only: whatever else is in a directory could be anything. */
-static int check_packages(const char *name, const char *path, struct fault *fault)
+/* As `named`, but in the directory that it names. */
+static int copy_certificate(const struct named *named, int directory_fd, int to_fd,
+                            const char *entry, struct fault *fault)
 {
-    char stranger[NAME_SIZE];
-    int r = find_stranger(path, stranger);
-    if (r == -E2BIG)
-        return refuse(name, path, "it has too many files", "choose a directory with fewer", fault);
-    if (r <= 0)
-        return r == 0 ? 0 : fault_set(fault, -r, "%s names %s: %s", name, path, strerror(-r));
-    utf8_make_plain(stranger, false);
+    OWNED_MEMORY char *path = NULL;
+    if (asprintf(&path, "%s/%s", named->path, entry) < 0) {
+        path = NULL;
+        return fault_set(fault, ENOMEM, NO_MEMORY);
+    }
+    utf8_make_plain(path + strlen(named->path), false);
+    const struct named inner = {named->name, path, named->kind, to_fd, entry, 0};
+    OWNED_FD int fd = open_within(directory_fd, entry);
+    if (fd == -EXDEV)
+        return refuse(&inner, "it is a link that leads out of its directory", ANOTHER_FILE, fault);
+    return fd < 0 ? fail(&inner, -fd, fault) : copy_file(&inner, fd, to_fd, entry, fault);
+}
+
+/* Packages only: whatever else is in a directory could be anything, and a link leads to it. */
+static int copy_entry(struct named *named, int directory_fd, int to_fd, const char *entry,
+                      struct fault *fault)
+{
+    struct stat about;
+    OWNED_FD int fd = openat(directory_fd, entry, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &about) < 0)
+        return fail(named, errno, fault);
+    if (S_ISREG(about.st_mode) && is_package(entry)) {
+        int r = copy_package(named, fd, to_fd, entry);
+        return r < 0 ? fail(named, -r, fault) : 0;
+    }
     OWNED_MEMORY char *reason = NULL;
-    if (asprintf(&reason, "%s is no package", stranger) < 0) {
+    if (asprintf(&reason, "%s is no package", entry) < 0) {
         reason = NULL;
         return fault_set(fault, ENOMEM, NO_MEMORY);
     }
-    return refuse(name, path, reason, "keep packages in a directory of their own", fault);
+    utf8_make_plain(reason, false);
+    return refuse(named, reason, "keep packages in a directory of their own", fault);
 }
 
-/* A directory may have links, which lead nowhere in the jail unless their files are here, too. */
-static int check_certificates(const char *name, const char *path, struct fault *fault)
+static int copy_directory(struct named *named, int path_fd, struct fault *fault)
 {
-    OWNED(directory_release) DIR *directory = directory_open(AT_FDCWD, path);
+    bool is_packages = named->kind == VALUE_PACKAGES;
+    size_t most = is_packages ? PACKAGES_MAX : CERTIFICATES_MAX;
+    OWNED(directory_release) DIR *directory = directory_open(path_fd, ".");
     if (directory == NULL)
-        return refuse(name, path, "it is no directory", "name a directory of certificates", fault);
+        return errno == ENOTDIR ? refuse(named, "it is no directory", ANOTHER_FILE, fault)
+                                : fail(named, errno, fault);
+    if (mkdirat(named->to_fd, named->to, 0755) < 0)
+        return fault_set(fault, errno, "cannot copy settings of this host: %m");
+    OWNED_FD int to_fd = openat(named->to_fd, named->to, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (to_fd < 0)
+        return fault_set(fault, errno, "cannot copy settings of this host: %m");
     int r = 0;
     size_t count = 0;
     for (const struct dirent *entry; r == 0 && (entry = directory_next(directory)) != NULL;) {
-        OWNED_MEMORY char *file = NULL;
-        if (asprintf(&file, "%s/%s", path, entry->d_name) < 0) {
-            file = NULL;
-            return fault_set(fault, ENOMEM, NO_MEMORY);
-        }
-        utf8_make_plain(file + strlen(path), false);
-        r = ++count > CERTIFICATES_MAX ? refuse(name, path, "it has too many files",
-                                                "choose a directory with fewer", fault)
-                                       : check_file(name, file, VALUE_CERTIFICATES, fault);
+        if (++count > most)
+            return refuse(named, "it has too many files", "choose a directory with fewer", fault);
+        r = is_packages ? copy_entry(named, dirfd(directory), to_fd, entry->d_name, fault)
+                        : copy_certificate(named, dirfd(directory), to_fd, entry->d_name, fault);
     }
     return r;
 }
 
-/* Certificates of the system are for everybody; any other directory may not give away a home. */
-static int check_place(const char *name, const char *path, enum value_kind kind,
-                       struct fault *fault)
+/* A directory may not give away a home. */
+static int check_fence(const struct named *named, const char *real, struct fault *fault)
 {
-    OWNED_MEMORY char *real = realpath(path, NULL);
     const char *own = getenv("HOME");
     OWNED_MEMORY char *home = own != NULL ? realpath(own, NULL) : NULL;
     struct host_fence stopped;
-    bool is_of_system =
-        kind == VALUE_CERTIFICATE_FOLDER && real != NULL &&
-        (path_is_below(real, "/etc/ssl/certs") || path_is_below(real, "/etc/pki/tls/certs"));
-    if (real == NULL || is_of_system)
-        return 0;
-    if (host_fence_stops(real, home, &stopped))
-        return refuse(name, path, stopped.reason, stopped.remedy, fault);
-    return kind == VALUE_PACKAGES ? check_packages(name, path, fault)
-                                  : check_certificates(name, path, fault);
+    return host_fence_stops(real, home, &stopped)
+               ? refuse(named, stopped.reason, stopped.remedy, fault)
+               : 0;
 }
 
-int host_settings_check(const char *name, const char *path, enum value_kind kind,
-                        struct fault *fault)
+/* Opens, as a path, what the setting names; tells of a link that leads elsewhere. */
+static int open_named(const char *path, bool *ret_leads_out)
+{
+    char above[PATH_MAX];
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    if (length >= sizeof(above))
+        return -ENAMETOOLONG;
+    memcpy(above, path, length);
+    above[length] = '\0';
+    char *slash = strrchr(above, '/');
+    if (slash == NULL || slash[1] == '\0')
+        return -EINVAL;
+    *slash = '\0';
+    OWNED_FD int directory_fd =
+        open_resolved(AT_FDCWD, above[0] != '\0' ? above : "/", O_PATH | O_DIRECTORY | O_CLOEXEC,
+                      RESOLVE_NO_MAGICLINKS);
+    if (directory_fd < 0)
+        return directory_fd;
+    int fd = open_within(directory_fd, slash + 1);
+    *ret_leads_out = fd == -EXDEV;
+    if (fd != -EXDEV)
+        return fd;
+    return open_resolved(directory_fd, slash + 1, O_PATH | O_CLOEXEC, RESOLVE_NO_MAGICLINKS);
+}
+
+/* A user's own configuration may be a link, as to a folder of such files: what it names counts as named. */
+static void own_link_follow(const char *path, char ret_path[PATH_MAX])
+{
+    char target[PATH_MAX];
+    ssize_t length = readlink(path, target, sizeof(target) - 1);
+    target[length > 0 ? length : 0] = '\0';
+    const char *last = strrchr(path, '/');
+    int above = length > 0 && target[0] != '/' && last != NULL ? (int)(last + 1 - path) : 0;
+    int written = snprintf(ret_path, PATH_MAX, "%.*s%s", above, path, length > 0 ? target : path);
+    if (written >= PATH_MAX)
+        snprintf(ret_path, PATH_MAX, "%s", path);
+}
+
+/* A package, or a list of links. */
+static int copy_one_package(struct named *named, int fd, const char *real, struct fault *fault)
 {
     struct stat about;
-    bool is_file = stat(path, &about) == 0 && S_ISREG(about.st_mode);
-    bool is_place = kind == VALUE_CERTIFICATE_FOLDER || (kind == VALUE_PACKAGES && !is_file);
+    OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
+    OWNED_MEMORY char *reason = NULL;
+    int r = fstat(fd, &about) < 0 ? fail(named, errno, fault) : 0;
+    if (r == 0 && about.st_size <= KEY_MAX)
+        r = read_checked(named, fd, &text, fault);
+    if (r < 0)
+        return r;
+    if (is_package(named->path) && is_package(real)) {
+        r = copy_package(named, fd, named->to_fd, named->to);
+        return r < 0 ? fail(named, -r, fault) : 0;
+    }
+    if (asprintf(&reason, "%s is no package", strrchr(named->path, '/') + 1) < 0) {
+        reason = NULL;
+        return fault_set(fault, ENOMEM, NO_MEMORY);
+    }
+    return refuse(named, reason, ANOTHER_FILE, fault);
+}
+
+static int copy_opened(struct named *named, int fd, bool leads_out, const char *real,
+                       struct fault *fault)
+{
+    struct stat about;
+    if (fstat(fd, &about) < 0)
+        return fail(named, errno, fault);
+    bool is_place = named->kind == VALUE_CERTIFICATE_FOLDER ||
+                    (named->kind == VALUE_PACKAGES && !S_ISREG(about.st_mode));
+    int r = is_place ? check_fence(named, real, fault) : 0;
+    if (r == 0 && leads_out)
+        r = refuse(named, "it is a link that leads out of its directory",
+                   "name the file or directory itself", fault);
+    if (r < 0)
+        return r;
     if (is_place)
-        return check_place(name, path, kind, fault);
-    int r = kind != VALUE_PACKAGES || about.st_size <= KEY_MAX ? check_file(name, path, kind, fault)
-                                                               : 0;
-    return r == 0 && kind == VALUE_PACKAGES ? check_packages(name, path, fault) : r;
+        return copy_directory(named, fd, fault);
+    return named->kind == VALUE_PACKAGES ? copy_one_package(named, fd, real, fault)
+                                         : copy_file(named, fd, named->to_fd, named->to, fault);
+}
+
+/* The directory of copies, made at the first one. A descriptor or a negative errno. */
+static int copies_open(struct host_settings *settings)
+{
+    if (settings->copies[0] == '\0') {
+        int length = snprintf(settings->copies, sizeof(settings->copies), "%s/settings.XXXXXX",
+                              settings->scratch);
+        int r = length >= (int)sizeof(settings->copies) ? -ENAMETOOLONG
+                : mkdtemp(settings->copies) == NULL     ? -errno
+                                                        : 0;
+        if (r < 0) {
+            settings->copies[0] = '\0';
+            return r;
+        }
+    }
+    int fd = open(settings->copies, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int host_settings_copy(struct host_settings *settings, const struct host_path *host,
+                       char **ret_copy, struct fault *fault)
+{
+    char end[PATH_MAX], real[PATH_MAX], to[16];
+    bool leads_out = false;
+    OWNED_FD int to_fd = copies_open(settings);
+    if (to_fd < 0)
+        return fault_set(fault, -to_fd, "cannot copy settings of this host: %s", strerror(-to_fd));
+    snprintf(to, sizeof(to), "%zu", settings->copy_count++);
+    struct named named = {host->name, host->path, host->kind, to_fd, to, 0};
+    snprintf(end, sizeof(end), "%s", host->path);
+    if (host->kind == VALUE_OWN_CONFIGURATION)
+        own_link_follow(host->path, end);
+    OWNED_FD int fd = open_named(end, &leads_out);
+    int r = fd < 0 ? fd : real_path(fd, real);
+    if (r < 0)
+        return fail(&named, -r, fault);
+    OWNED_MEMORY char *copy = NULL;
+    /* Nobody but the administrator changes those of the system, and they may link to one another. */
+    bool is_of_system =
+        host->kind == VALUE_CERTIFICATE_FOLDER &&
+        (path_is_below(real, "/etc/ssl/certs") || path_is_below(real, "/etc/pki/tls/certs"));
+    int length =
+        is_of_system ? asprintf(&copy, "%s", real) : asprintf(&copy, "%s/%s", settings->copies, to);
+    if (length < 0) {
+        copy = NULL;
+        return fault_set(fault, ENOMEM, NO_MEMORY);
+    }
+    r = is_of_system ? 0 : copy_opened(&named, fd, leads_out, real, fault);
+    if (r == 0)
+        *ret_copy = pointer_take(&copy);
+    return r;
 }

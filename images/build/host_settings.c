@@ -212,7 +212,7 @@ static int show_or_tell(struct host_settings *settings, const char *host_path,
     return told(host_settings_show(settings, host_path, image_path), fault);
 }
 
-static int show_configuration(struct host_settings *settings, const char *name, const char *path,
+static int show_configuration(struct host_settings *settings, const struct host_path *host,
                               struct fault *fault);
 
 /* The image has its own files there. */
@@ -229,15 +229,16 @@ static int leave_out(struct host_settings *settings, const char *name, const cha
     return 0;
 }
 
-static int show_path(struct host_settings *settings, const char *name, const char *path,
-                     enum value_kind kind, struct fault *fault)
+static int show_path(struct host_settings *settings, const struct host_path *host,
+                     struct fault *fault)
 {
-    if (!file_exists(path))
+    OWNED_MEMORY char *copy = NULL;
+    if (!file_exists(host->path))
         return 0;
-    if (!may_cover(path))
-        return leave_out(settings, name, path, fault);
-    int r = host_settings_check(name, path, kind, fault);
-    return r == 0 ? show_or_tell(settings, path, path, fault) : r;
+    if (!may_cover(host->path))
+        return leave_out(settings, host->name, host->path, fault);
+    int r = host_settings_copy(settings, host, &copy, fault);
+    return r == 0 ? show_or_tell(settings, copy, host->path, fault) : r;
 }
 
 /* Each path among "/opt/wheels https://host/simple file:///opt/more". */
@@ -253,8 +254,9 @@ static int show_places(struct host_settings *settings, const struct host_setting
         if (word == NULL)
             return fault_set(fault, ENOMEM, NO_MEMORY);
         bool is_url = strncmp(word, scheme, strlen(scheme)) == 0;
-        r = show_path(settings, setting->variable, word + (is_url ? strlen(scheme) : 0),
-                      setting->kind, fault);
+        const struct host_path host = {setting->variable, word + (is_url ? strlen(scheme) : 0),
+                                       setting->kind};
+        r = show_path(settings, &host, fault);
         value += length;
     }
     return r;
@@ -274,9 +276,9 @@ static int show_value(struct host_settings *settings, const struct host_setting 
         return fault_set(fault, ENOMEM, NO_MEMORY);
     for (size_t length = strlen(path); length > 0 && strchr(BLANKS, path[length - 1]) != NULL;)
         path[--length] = '\0';
-    if (setting->kind == VALUE_CONFIGURATION)
-        return show_configuration(settings, setting->variable, path, fault);
-    return show_path(settings, setting->variable, path, setting->kind, fault);
+    const struct host_path host = {setting->variable, path, setting->kind};
+    return setting->kind == VALUE_CONFIGURATION ? show_configuration(settings, &host, fault)
+                                                : show_path(settings, &host, fault);
 }
 
 static int variables_read(struct host_settings *settings, struct fault *fault)
@@ -311,18 +313,27 @@ static const struct host_setting *setting_of_line(const char *line, const char *
     return NULL;
 }
 
-/* Shows a configuration file, and the files that its lines name. */
-static int show_configuration(struct host_settings *settings, const char *name, const char *path,
+/* The file that installers see at a path; NULL: none. */
+static const char *shown_at(const struct host_settings *settings, const char *path)
+{
+    for (size_t i = 0; i < settings->file_count; i++)
+        if (strcmp(settings->files[i].image_path, path) == 0)
+            return settings->files[i].host_path;
+    return NULL;
+}
+
+/* Shows a configuration file, and the files that its lines name: those of the copy, which is what installers read. */
+static int show_configuration(struct host_settings *settings, const struct host_path *host,
                               struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
-    if (!file_exists(path))
-        return 0;
-    int r = show_path(settings, name, path, VALUE_CONFIGURATION, fault);
-    if (r == 0 && !may_cover(path))
-        return 0;
-    if (r < 0 || file_read(path, &text, NULL) < 0)
+    int r = show_path(settings, host, fault);
+    const char *copy = r == 0 ? shown_at(settings, host->path) : NULL;
+    if (copy == NULL)
         return r;
+    r = file_read(copy, &text, fault);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot read %s", copy);
     const char *line = buffer_string(&text);
     if (line == NULL)
         return fault_set(fault, ENOMEM, NO_MEMORY);
@@ -335,7 +346,7 @@ static int show_configuration(struct host_settings *settings, const char *name, 
             r = rest != NULL ? show_value(settings, setting, rest, fault)
                              : fault_set(fault, ENOMEM, NO_MEMORY);
         if (r < 0)
-            fault_prefix(fault, "%s", path);
+            fault_prefix(fault, "%s", host->path);
         line = strchr(line, '\n');
     }
     return r;
@@ -362,7 +373,8 @@ static int show_own(struct host_settings *settings, const char *directory, const
     }
     if (!file_exists(path) || variable_find(settings, pair) < settings->variable_count)
         return 0;
-    int r = show_configuration(settings, variable, path, fault);
+    const struct host_path own = {variable, path, VALUE_OWN_CONFIGURATION};
+    int r = show_configuration(settings, &own, fault);
     return r == 0 ? set_or_tell(settings, pair, fault) : r;
 }
 
@@ -375,8 +387,10 @@ static int configurations_read(struct host_settings *settings, struct fault *fau
     (void)xdg_directory("XDG_CONFIG_HOME", ".config", &configuration);
     const char *home = getenv("HOME");
     int r = 0;
-    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(system_wide); i++)
-        r = show_configuration(settings, "a default", system_wide[i], fault);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(system_wide); i++) {
+        const struct host_path own = {"a default", system_wide[i], VALUE_OWN_CONFIGURATION};
+        r = show_configuration(settings, &own, fault);
+    }
     if (r == 0)
         r = show_own(settings, configuration, "pip/pip.conf", "PIP_CONFIG_FILE", fault);
     if (r == 0)
@@ -388,10 +402,11 @@ static int configurations_read(struct host_settings *settings, struct fault *fau
     return r;
 }
 
-int host_settings_read(struct host_settings *settings, struct fault *fault)
+int host_settings_read(struct host_settings *settings, const char *scratch, struct fault *fault)
 {
     static const char *const names[] = {"/etc/resolv.conf", "/etc/hosts"};
     int r = 0;
+    settings->scratch = scratch;
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(names); i++)
         r = show_or_tell(settings, names[i], names[i], fault);
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(bundles); i++)

@@ -2,8 +2,8 @@
  * This host's settings of package indexes, for installers in an image: the variables and files that
  * configure indexes, proxies and certificates for pip and npm, and name resolution.
  *
- * Only settings of a fixed list are passed on, and only the files that they name are shown: at their host
- * paths, because settings refer to these. Side: parent. Source:
+ * Only settings of a fixed list are passed on, and only the files that they name are shown: copies, made when they are
+ * checked, at their host paths, because settings refer to these. Side: parent. Source:
  * pip's "Configuration", npm's npmrc(5).
  */
 #ifndef IMAGES_BUILD_HOST_SETTINGS_H
@@ -12,16 +12,19 @@
 #include "images/base/progress.h"
 #include "images/unpack/jailed.h"
 
+#include <limits.h>
+
 #define HOST_VARIABLES_MAX 128
 #define HOST_FILES_MAX 32
 
 /* What the value of a setting is. Installers are shown the files that it names, and nothing else. */
 enum value_kind {
     VALUE_PLAIN,
-    VALUE_CERTIFICATES, /* a file in PEM form, without keys */
+    VALUE_CERTIFICATES, /* a file in PEM form, without keys; only the certificates are shown */
     VALUE_CERTIFICATE_FOLDER, /* as c_rehash(1) makes them */
     VALUE_CLIENT_CERTIFICATE, /* a file with a certificate and its key */
     VALUE_CONFIGURATION, /* a file of settings */
+    VALUE_OWN_CONFIGURATION, /* likewise, where programs look for it by default: there it may be a link */
     VALUE_PACKAGES, /* paths and URLs, separated by white space: of packages, and of directories of them */
     VALUE_LISTS, /* likewise, of files */
 };
@@ -31,24 +34,36 @@ struct host_settings {
     size_t variable_count;
     struct plan_shown files[HOST_FILES_MAX]; /* the paths are owned */
     size_t file_count;
+    const char *scratch; /* borrowed: where the copies are made */
+    char copies[PATH_MAX]; /* a directory there, for nobody else; "": none yet */
+    size_t copy_count;
     char *left_out[HOST_FILES_MAX]; /* owned: "NAME names PATH", where the image has its own */
     size_t left_out_count;
 };
 
 /*
- * Empty is {0}; host_settings_release() frees. 0; -EPERM: a setting names what installers must not see, such as
- * a home directory, or a file of certificates that is none; -E2BIG; -ENOMEM.
+ * Empty is {0}; host_settings_release() frees. `scratch` is the absolute path of a directory of ours, which stays as long
+ * as jails that show the files, and which the caller removes. 0; -EPERM: a setting names what installers must not see,
+ * such as a home directory, or a file of certificates that is none; -E2BIG; -ENOMEM.
  */
-int host_settings_read(struct host_settings *settings, struct fault *fault);
+int host_settings_read(struct host_settings *settings, const char *scratch, struct fault *fault);
 /* Tells what was left out, a line each. */
 void host_settings_tell(const struct host_settings *settings, struct progress *progress);
 
+/* A file or directory of this host, which the setting `name` has as a value of that kind. Borrowed. */
+struct host_path {
+    const char *name;
+    const char *path;
+    enum value_kind kind;
+};
+
 /*
- * Whether installers may see a file or directory, which the setting `name` has as a value of that kind. 0; -EPERM with a
- * fault that says why not; another negative errno.
+ * Copies it to where nobody else may change it, if installers may see it. A link may lead to what is below its own
+ * directory, or to certificates of the system. The path of what to show, owned: the copy, or a directory of the system.
+ * 0; -EPERM with a fault that says why not; another negative errno.
  */
-int host_settings_check(const char *name, const char *path, enum value_kind kind,
-                        struct fault *fault);
+int host_settings_copy(struct host_settings *settings, const struct host_path *host,
+                       char **ret_copy, struct fault *fault);
 
 void host_settings_release(struct host_settings *settings);
 

@@ -236,12 +236,15 @@ static int jail_prepare(const char *jail, const char *locked, struct fault *faul
     return r == 0 ? prefix_prepare(path, locked, fault) : r;
 }
 
-static int jail_start(const char *root, const struct npm_host *host, const char *const *argv,
-                      struct subprocess *child, struct fault *fault)
+static int jail_start(const struct staging *place, const struct npm_host *host,
+                      const char *const *argv, struct subprocess *child, struct fault *fault)
 {
     OWNED(host_settings_release) struct host_settings settings = {0};
+    char root[PATH_MAX + 32];
+    snprintf(root, sizeof(root), "%s/" JAIL, place->scratch);
     int r = programs_show(host, &settings);
-    r = r < 0 ? fault_set(fault, -r, "no memory for npm") : host_settings_read(&settings, fault);
+    r = r < 0 ? fault_set(fault, -r, "no memory for npm")
+              : host_settings_read(&settings, place->scratch, fault);
     if (r < 0)
         return r;
     const struct image_program program = {argv, (const char *const *)settings.variables};
@@ -282,7 +285,7 @@ int npm_start(const struct staging *place, const struct npm_host *host, const ch
     argv[count++] = "--";
     for (const char *const *word = locked != NULL ? nothing : wanted; *word != NULL; word++)
         argv[count++] = *word;
-    return jail_start(jail, host, argv, child, fault);
+    return jail_start(place, host, argv, child, fault);
 }
 
 int npm_finish(const struct staging *place, struct subprocess *child, struct progress *progress,

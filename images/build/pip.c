@@ -110,7 +110,7 @@ int pip_add(const char *root, const struct pip_request *request, struct progress
 {
     OWNED(host_settings_release) struct host_settings settings = {0};
     struct fault cause = {0};
-    int installed = host_settings_read(&settings, &cause);
+    int installed = host_settings_read(&settings, request->scratch, &cause);
     if (installed == 0)
         host_settings_tell(&settings, progress);
     if (installed == 0)

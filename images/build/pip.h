@@ -17,6 +17,7 @@ struct pip_request {
     const char *const *pruned; /* removed afterwards: patterns of glob(7), relative; or NULL */
     const struct lock *locked; /* install exactly these instead; or NULL */
     struct lock *lock;         /* records the installed packages; or NULL */
+    const char *scratch; /* a directory for copies of settings' files: host_settings_read() */
 };
 
 /*

@@ -125,7 +125,8 @@ int postinstall_packages(const char *root, const struct postinstall *finish,
                          struct progress *progress, struct fault *fault)
 {
     const struct recipe *recipe = finish->recipe;
-    const struct pip_request request = {recipe->pip, recipe->pruned, finish->locked, finish->lock};
+    const struct pip_request request = {recipe->pip, recipe->pruned, finish->locked, finish->lock,
+                                        finish->scratch};
     static const char *const ldconfig[] = {"/usr/sbin/ldconfig", NULL};
     const struct image_jail jail = {
         .root = root,

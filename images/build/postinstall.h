@@ -16,6 +16,7 @@ struct postinstall {
     const struct recipe *recipe; /* borrowed */
     const struct lock *locked; /* the exact packages to install, or NULL */
     struct lock *lock;         /* records what was fetched */
+    const char *scratch;       /* a directory for temporary files */
 };
 
 /*

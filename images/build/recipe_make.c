@@ -151,7 +151,8 @@ static int node_fetch(const struct recipe_making *making, bool *ret_debian_node,
 
 int recipe_make(const struct recipe_making *making, struct fault *fault)
 {
-    const struct postinstall finish = {making->recipe, making->locked, making->lock};
+    const struct postinstall finish = {making->recipe, making->locked, making->lock,
+                                       making->place->scratch};
     const char *root = making->place->rootfs;
     bool debian_node = false;
     int r = tree_prepare(root, fault);

@@ -2,12 +2,15 @@
 
 import os
 import pathlib
+import socket
+import threading
 
 import pytest
 
 from support.layered import put
 from support.sample import in_gate
 
+PGP = "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nplanted\n-----END PGP PRIVATE KEY BLOCK-----\n"
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nplanted\n-----END OPENSSH PRIVATE KEY-----\n"
 BUNDLE = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 # {variable: value}, with the home directory and the key in it. None of them is a setting of an index.
@@ -36,8 +39,10 @@ REFUSED = [
     ({"npm_config_userconfig": "{key}"}, "there is a private key"), ({"npm_config_globalconfig": "{home}"}, "it is no file"),
     ({"PIP_CONFIG_FILE": "{key}"}, "there is a private key"), ({"SSL_CERT_FILE": "{key}"}, "there is a private key"),
     ({"SSL_CERT_DIR": "{home}"}, "it is your home"), ({"SSL_CERT_DIR": "{home}/.ssh"}, "there is a private key"),
-    ({"SSL_CERT_DIR": "{home}/nested"}, "it is no file"), ({"SSL_CERT_DIR": "{home}/linked"}, "there is no certificate in it"), ({"NODE_EXTRA_CA_CERTS": "{words}"}, "there is no certificate"),
+    ({"SSL_CERT_DIR": "{home}/nested"}, "it is no file"), ({"SSL_CERT_DIR": "{home}/linked"}, "a.whl, which installers are not shown: it is a link that leads out"), ({"NODE_EXTRA_CA_CERTS": "{words}"}, "there is no certificate"),
     ({"GIT_SSL_CAINFO": "{key}"}, "there is a private key"), ({"PIP_CLIENT_CERT": "{home}"}, "it is no file"),
+    ({"PIP_CLIENT_CERT": "{words}"}, "there is no certificate in it"), ({"PIP_CLIENT_CERT": "{key}"}, "there is no certificate in it"),
+    ({"PIP_CERT": "{home}/pgp"}, "there is a private key in it"), ({"PIP_CONSTRAINT": "{home}/pgp"}, "there is a private key in it"),
 ]
 FILES = [("npmrc", "cafile={key}\n", "there is a private key"), ("npmrc", "  cafile = \"{key}\"\n", "there is a private key"),
          ("pip", "[global]\nfind-links = {home}\n", "it is your home"), ("pip", "[global]\ncert = {words}\n", "no certificate"),
@@ -56,6 +61,22 @@ def home(tmp_path):
     (path / "linked").mkdir()
     (path / "linked/a.whl").symlink_to(path / "words")
     (tmp_path / "link").symlink_to(path)
+    put(path, "pgp", BUNDLE.read_text() + PGP)
+    return path
+
+
+@pytest.fixture
+def project(home):
+    """A folder of somebody else's choice: all links in it lead to files of the user."""
+    path = home / "project"
+    put(home, "secret/words.whl", "planted\n")
+    put(home, "secret/certs.pem", BUNDLE.read_text() + "planted\n")
+    put(path, "wheels/thing.whl", "a wheel")
+    for name, end in (("constraints.txt", "words"), ("links.html", "words"), ("x.whl", "words"), ("npmrc", "words"), ("certs.pem", "secret/certs.pem"),
+                      ("folder", "secret"), ("certificates/one.pem", "secret/certs.pem"), ("hops/b", "words")):
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).symlink_to(home / end)
+    (path / "hops/a").symlink_to("b")
     return path
 
 
@@ -120,3 +141,84 @@ def test_what_an_index_needs_is_shown(layered, home):
                  "PIP_INDEX_URL=https://pypi.example.org/simple", "SSL_CERT_DIR=/etc/ssl/certs"):
         assert word in seen, (word, seen)
     assert "HOME=" + os.fspath(home) not in seen
+
+
+LINKS = [{"PIP_CONSTRAINT": "constraints.txt"}, {"PIP_FIND_LINKS": "links.html"}, {"PIP_FIND_LINKS": "x.whl"}, {"PIP_FIND_LINKS": "folder"},
+         {"npm_config_userconfig": "npmrc"}, {"PIP_CONFIG_FILE": "npmrc"}, {"PIP_CERT": "certs.pem"}, {"PIP_CLIENT_CERT": "certs.pem"},
+         {"npm_config_cafile": "certs.pem"}, {"SSL_CERT_DIR": "certificates"}, {"SSL_CERT_DIR": "folder"}, {"PIP_CONSTRAINT": "hops/a"}]
+
+
+@pytest.mark.parametrize("named", in_gate(LINKS, 5), ids=str)
+def test_a_link_out_of_its_directory_is_refused_by_name(layered, home, project, named):
+    variables = {name: str(project / end) for name, end in named.items()}
+    done = layered.add("base", "--run", "true", **settings(variables, home))
+    assert done.returncode == 1 and "it is a link that leads out of its directory" in done.stderr, done.stderr
+    assert f"names {next(iter(variables.values()))}" in done.stderr
+
+
+def shown(layered, home, command, variables):
+    layered.must_add("base", "--run", f"({command}) >/opt/shown 2>&1", **settings(variables, home))
+    return layered.run("base", "print(open('/opt/shown').read())")
+
+
+def test_links_within_a_directory_and_to_certificates_of_the_system_are_followed(layered, home, project):
+    put(project, "ca/company.pem", BUNDLE.read_text())
+    (project / "ca/0a1b2c3d.0").symlink_to("company.pem")
+    (project / "ca/system.pem").symlink_to(BUNDLE)
+    put(project, "pins/constraints", "thing<2\n")
+    (project / "current.txt").symlink_to(project / "pins/constraints")
+    variables = {"SSL_CERT_DIR": f"{project}/ca", "PIP_CONSTRAINT": f"{project}/current.txt"}
+    seen = shown(layered, home, f"cd {project} && ls ca && cat current.txt && head -qn 1 ca/*", variables)
+    assert seen.split("\n") == ["0a1b2c3d.0", "company.pem", "system.pem", "thing<2"] + ["-----BEGIN CERTIFICATE-----"] * 3, seen
+
+
+def test_a_user_may_link_an_own_configuration_elsewhere(layered, home):
+    put(home, "dotfiles/pip.conf", "[global]\ntimeout = 17\n")
+    (home / ".config/pip").mkdir(parents=True)
+    (home / ".config/pip/pip.conf").symlink_to("../../dotfiles/pip.conf")
+    assert "timeout = 17" in shown(layered, home, "cat $PIP_CONFIG_FILE", {})
+
+
+def test_the_link_of_an_own_configuration_may_not_lead_to_another_out_of_there(layered, home, project):
+    (home / ".npmrc").symlink_to(project / "npmrc")
+    done = layered.add("base", "--run", "true", **settings({}, home))
+    assert done.returncode == 1 and "it is a link that leads out of its directory" in done.stderr, done.stderr
+
+
+def test_of_certificates_nothing_else_is_shown(layered, home):
+    blocks = BUNDLE.read_text()
+    one = blocks[blocks.index("-----BEGIN"):blocks.index("-----END CERTIFICATE-----") + len("-----END CERTIFICATE-----\n")]
+    damaged = "-----BEGIN CERTIFICATE-----\nplanted!\n-----END CERTIFICATE-----\n"
+    put(home, "mixed.pem", f"planted\n{one}planted\n{damaged}-----BEGIN OTHER-----\nplanted\n-----END OTHER-----\n{one}planted = 1\n")
+    put(home, "ca/one.pem", f"{one}planted\n")
+    key = "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n-----END EC PRIVATE KEY-----\n"
+    put(home, "client.pem", f"planted\n{key}planted\n{one}")
+    for variable, path, wanted in (("PIP_CERT", "mixed.pem", one * 2), ("SSL_CERT_DIR", "ca/one.pem", one), ("PIP_CLIENT_CERT", "client.pem", key + one)):
+        value = home / "ca" if variable == "SSL_CERT_DIR" else home / path
+        assert shown(layered, home, f"cat {home}/{path}", {variable: str(value)}) == wanted.strip()
+
+
+def swap_at_the_first_caller(listener, project, home):
+    """Puts a link to the keys in the place of the packages as soon as the first step has begun."""
+    caller, _ = listener.accept()
+    with caller:
+        (project / "wheels").rename(project / "former")
+        (project / "wheels").symlink_to(home / ".ssh")
+        caller.sendall(b"done")
+
+
+def test_what_was_checked_is_what_every_step_sees(layered, home, project):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        swapping = threading.Thread(target=swap_at_the_first_caller, args=(listener, project, home), daemon=True)
+        swapping.start()
+        wait = f"import socket; s = socket.create_connection(('127.0.0.1', {listener.getsockname()[1]})); assert s.recv(4) == b'done'"
+        look = f"(ls -a {project}/wheels; cat {project}/wheels/*) >/opt/seen 2>&1"
+        layered.must_add("base", "--run", f'python3 -c "{wait}"', "--run", look, **settings({"PIP_FIND_LINKS": f"{project}/wheels"}, home))
+        swapping.join()
+    assert os.readlink(project / "wheels") == str(home / ".ssh")
+    assert layered.run("base", "print(open('/opt/seen').read())") == ".\n..\nthing.whl\na wheel"
+
+
+def test_no_copy_of_a_setting_stays(layered, home, project):
+    layered.must_add("base", "--run", "true", **settings({"PIP_FIND_LINKS": f"{project}/wheels"}, home))
+    assert not [path for path in layered.directory.rglob("*") if path.name == "thing.whl" or path.name.startswith("settings.")]

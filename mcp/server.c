@@ -19,6 +19,7 @@ struct server {
     struct context context;
     struct channel channel;
     struct client client;
+    size_t batches_held; /* by its batches */
     struct channel_observer channel_observer;
     struct rpc_observer rpc_observer;
     struct end_signals end_signals;
@@ -174,7 +175,9 @@ static int server_open(struct server *server, const struct settings *settings, i
 {
     *server = (struct server){
         .channel = CHANNEL_NONE,
-        .client = {.rpc = {.observer = &server->rpc_observer}, .unsent = count_unsent},
+        .client = {.rpc = {.observer = &server->rpc_observer,
+                           .batches_held = &server->batches_held},
+                   .unsent = count_unsent},
         .channel_observer = {.line = handle_line,
                              .oversized = handle_oversized,
                              .ended = handle_end,

@@ -26,6 +26,8 @@
 #define ID_MAX 1024
 /* Requests in one batch; even with the longest ids, errors for all of them fit in one line. */
 #define BATCH_MAX 256
+/* Answers in batches that wait for their last one, of all clients together. */
+#define BATCHES_HELD_MAX (64 * MEBIBYTE)
 
 /* Printed lines shown in one progress notification. */
 #define CALL_PROGRESS_LINES_MAX (4 * KIBIBYTE)

@@ -14,6 +14,7 @@ struct rpc_batch {
     struct rpc *rpc;
     struct buffer text;
     size_t owed; /* answers still missing, plus one while the messages are being read */
+    bool is_full; /* a result found no room: no further request is carried out */
 };
 
 struct rpc_answer {
@@ -24,6 +25,8 @@ struct rpc_answer {
 
 /* Room for results in a batch; the rest is reserved for errors. */
 #define BATCH_RESULTS_MAX (LINE_OUT_MAX / 2)
+
+#define BATCHES_WAIT "too many results of batches wait to be sent: send requests one by one"
 
 static void answer_free(struct rpc_answer *answer)
 {
@@ -41,6 +44,7 @@ static void batch_settle(struct rpc_batch *batch)
 {
     if (--batch->owed > 0)
         return;
+    *batch->rpc->batches_held -= batch->text.capacity;
     if (batch->text.length > 0 && buffer_append(&batch->text, "]", 1) == 0)
         batch->rpc->observer->send(batch->rpc->observer->data, batch->text.data,
                                    batch->text.length);
@@ -54,7 +58,12 @@ static int batch_append(struct rpc_batch *batch, const struct buffer *message)
     int r = buffer_append(&item, batch->text.length > 0 ? "," : "[", 1);
     if (r == 0)
         r = buffer_append(&item, message->data, message->length);
-    return r < 0 ? r : buffer_append(&batch->text, item.data, item.length);
+    if (r < 0)
+        return r;
+    size_t capacity = batch->text.capacity;
+    r = buffer_append(&batch->text, item.data, item.length);
+    *batch->rpc->batches_held += batch->text.capacity - capacity;
+    return r;
 }
 
 /* Sends the message, or puts it into its batch; frees the answer. */
@@ -182,23 +191,40 @@ void rpc_notify(struct rpc *rpc, const char *method,
                                                                    message.length);
 }
 
+static int write_result(struct buffer *message, const struct rpc_answer *answer,
+                        void (*write)(struct json_writer *writer, const void *data),
+                        const void *data)
+{
+    struct json_writer *writer = NULL;
+    int r = json_writer_open(message, &writer);
+    if (r < 0)
+        return r;
+    begin_answer(writer, answer);
+    json_key(writer, "result");
+    write(writer, data);
+    json_end_object(writer);
+    return json_writer_close(writer);
+}
+
+/* -EAGAIN: other batches leave no room for the result. */
+static int batch_check_room(const struct rpc_batch *batch, size_t length)
+{
+    if (batch->text.length + length > BATCH_RESULTS_MAX)
+        return -ENOBUFS;
+    return *batch->rpc->batches_held + length > BATCHES_HELD_MAX ? -EAGAIN : 0;
+}
+
 void rpc_answer_result(struct rpc_answer *answer,
                        void (*write)(struct json_writer *writer, const void *data),
                        const void *data)
 {
     OWNED(buffer_release) struct buffer message = BUFFER(LINE_OUT_MAX - 1);
-    struct json_writer *writer = NULL;
-    int r = json_writer_open(&message, &writer);
-    if (r == 0) {
-        begin_answer(writer, answer);
-        json_key(writer, "result");
-        write(writer, data);
-        json_end_object(writer);
-        r = json_writer_close(writer);
-    }
-    if (r == 0 && answer->batch != NULL &&
-        answer->batch->text.length + message.length > BATCH_RESULTS_MAX)
-        r = -ENOBUFS;
+    struct rpc_batch *batch = answer->batch;
+    int r = write_result(&message, answer, write, data);
+    if (r == 0 && batch != NULL)
+        r = batch_check_room(batch, message.length);
+    if (r < 0 && batch != NULL)
+        batch->is_full = true;
     if (r == 0) {
         answer->rpc->error = 0;
         answer_deliver(answer, &message);
@@ -206,7 +232,9 @@ void rpc_answer_result(struct rpc_answer *answer,
         rpc_answer_error(answer, RPC_INTERNAL_ERROR,
                          "the answer is too large for one line (%llu bytes at most%s)",
                          (unsigned long long)LINE_OUT_MAX,
-                         answer->batch != NULL ? ", the whole batch together" : "");
+                         batch != NULL ? ", the whole batch together" : "");
+    } else if (r == -EAGAIN) {
+        rpc_answer_error(answer, RPC_INTERNAL_ERROR, BATCHES_WAIT);
     } else {
         rpc_answer_error(answer, RPC_INTERNAL_ERROR, "writing the answer: %s", strerror(-r));
     }
@@ -286,6 +314,11 @@ static void receive_request(struct rpc *rpc, struct rpc_batch *batch, const stru
         rpc_answer_error(answer, RPC_INVALID_PARAMS, "params must be an object");
         return;
     }
+    if (batch != NULL && batch->is_full) {
+        rpc_answer_error(answer, RPC_INTERNAL_ERROR,
+                         "not carried out: the batch is too large; send fewer requests in one");
+        return;
+    }
     rpc->observer->request(rpc->observer->data, message, answer);
 }
 
@@ -335,6 +368,10 @@ static void receive_batch(struct rpc *rpc, const struct json_value *list)
     }
     if (list->count == 0 || list->count > BATCH_MAX) {
         refuse(rpc, NULL, NULL, "a batch must have 1 to 256 messages");
+        return;
+    }
+    if (*rpc->batches_held >= BATCHES_HELD_MAX) {
+        refuse(rpc, NULL, NULL, BATCHES_WAIT);
         return;
     }
     struct rpc_batch *batch = calloc(1, sizeof(*batch));

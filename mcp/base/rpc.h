@@ -49,6 +49,7 @@ struct rpc_observer {
 struct rpc {
     const struct rpc_observer *observer; /* borrowed */
     bool batches; /* arrays of messages are accepted */
+    size_t *batches_held; /* borrowed: bytes of all clients' batches that wait */
     bool null_ids; /* errors for messages without an id have the id null; false: no id member */
     uint64_t peer; /* whose messages these are: the ids of a peer's open requests differ */
     size_t open; /* requests neither answered nor dropped */
@@ -63,7 +64,8 @@ void rpc_receive_oversized(struct rpc *rpc);
 
 /*
  * Sends the result and frees the answer. `write` writes one value, the result. If it does not fit
- * in a line, an internal error says so.
+ * in a line, or in what all batches may hold, an internal error says so; of a batch, no further request
+ * is then carried out.
  */
 void rpc_answer_result(struct rpc_answer *answer,
                        void (*write)(struct json_writer *writer, const void *data),

@@ -125,6 +125,7 @@ static struct mcp_post *new_post(struct mcp_endpoint *endpoint, struct http_exch
     else
         post->client.rpc.peer = ++endpoint->last_peer;
     post->client.rpc.observer = &post->observer;
+    post->client.rpc.batches_held = &endpoint->batches_held;
     post->client.unsent = count_unsent;
     if (post->next != NULL)
         post->next->previous = post;

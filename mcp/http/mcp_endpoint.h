@@ -20,6 +20,7 @@ struct mcp_endpoint {
     struct mcp_sessions sessions;
     struct mcp_post *posts; /* owned by their exchanges */
     uint64_t last_peer;
+    size_t batches_held; /* by the batches of all clients */
 };
 
 /* Members of a struct http_endpoint whose owner is a struct mcp_endpoint. */

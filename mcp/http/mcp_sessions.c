@@ -60,6 +60,7 @@ struct mcp_session *mcp_sessions_add(struct mcp_sessions *sessions, const struct
     *session =
         (struct mcp_session){.next = sessions->first, .agreed = *agreed, .used = clock_now()};
     session->agreed.rpc.observer = NULL;
+    session->agreed.rpc.batches_held = NULL;
     session->agreed.rpc.open = 0;
     if (!make_id(session->id)) {
         free(session);

@@ -87,11 +87,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = {data, size};
     struct peer peer = {.manner = fuzz_byte(&input)};
+    size_t batches_held = 0;
     peer.observer = (struct rpc_observer){.request = take_request,
                                           .notification = take_notification,
                                           .send = take_line,
                                           .data = &peer};
     peer.rpc = (struct rpc){.observer = &peer.observer,
+                            .batches_held = &batches_held,
                             .batches = (peer.manner & 8) != 0,
                             .null_ids = (peer.manner & 16) != 0};
     size_t due = 0;

@@ -16,8 +16,8 @@ from support.http_server import BOTH, Posts, head_of, sleepers_of, wait_until
 from support.sample import in_gate, sample_of
 
 MEBIBYTE = 1 << 20
-# As SECURITY.md has it: for requests, answers, runs, cells and programs to check that wait; and the server itself.
-REQUESTS, ANSWERS, QUEUE, CHECKS, ITSELF = (count * MEBIBYTE for count in (256, 128, 64, 64, 96))
+# As SECURITY.md has it: for requests, answers, batches, runs, cells and programs to check that wait; and the server itself.
+REQUESTS, ANSWERS, BATCHES, QUEUE, CHECKS, ITSELF = (count * MEBIBYTE for count in (256, 128, 64, 64, 64, 96))
 LARGE, PROGRAM = 15 * MEBIBYTE, 11 * MEBIBYTE  # bytes of a request; of code and stdin, which may have 12 MiB
 TOGETHER = 540 * MEBIBYTE
 WAIT = "import time; time.sleep(30)"
@@ -135,6 +135,29 @@ def test_answers_that_nobody_takes_are_bounded_together(start):
     assert is_cut(connections[0])
     for connection in connections:
         connection.close()
+
+
+def test_batches_that_wait_are_bounded_together(start):
+    """Each waits for a run; its other results are kept until then, and nobody else's run is kept out."""
+    sanitizer.skip_if_in_use("it keeps back what is freed")
+    server = start("--parallel", "1")
+    client = Posts(server, "2025-03-26").open()
+    server.run("print(1)")
+    fields = {"Accept": BOTH["Accept"], "Mcp-Session-Id": client.session}
+    connections = []
+    for _ in range(120):
+        batch = [client.message("tools/call", name="run_python_code", arguments={"code": WAIT})]
+        batch += [{**client.message("tools/list"), "id": "\x01" * 1000 + str(number)} for number in range(250)]
+        connections.append(send(server, "/mcp", json.dumps(batch).encode(), **fields))
+        wait_until(lambda: is_sent(connections[-1]))
+    assert client.post(client.message("ping"))[0] == 200
+    assert memory_of(server, "VmHWM") < BATCHES + ITSELF
+    assert b"batches wait" in connections[-1].recv(1 << 16)
+    for connection in connections:
+        connection.close()
+    wait_until(lambda: memory_of(server, "VmRSS") < ITSELF)
+    assert len(json.loads(client.post([client.message("ping"), client.message("tools/list")])[2])) == 2
+    assert server.run("print(1)")["status"] == "Success"
 
 
 def is_cut(connection):

@@ -126,3 +126,13 @@ def test_the_answer_to_a_batch_fits_in_a_line(batch_server):
             for number in range(256)])
         assert len(answers) == 256
         assert len(batch_server.lines[-1]) <= 4 * 1024 * 1024
+
+
+def test_requests_for_which_a_batch_has_no_room_are_not_carried_out(batch_server):
+    """Results that do not fit are not made one after the other, only to be refused."""
+    answers = batch(batch_server, [
+        {"jsonrpc": "2.0", "id": "\x01" * 1000 + str(number), "method": "tools/list" if number < 255 else "no/such"}
+        for number in range(256)])
+    refused = [answer["error"]["message"] for answer in answers if "error" in answer]
+    assert answers[0]["result"]["tools"] and "too large for one line" in refused[0]
+    assert len(refused) > 2 and all("send fewer" in message for message in refused[1:])

@@ -18,6 +18,7 @@ struct peer {
     struct rpc_answer *owed[KEPT_MAX];
     size_t owed_count;
     size_t notifications;
+    size_t batches_held;
     char last_method[64];
     struct buffer sent; /* lines, each with a newline behind it */
 };
@@ -56,6 +57,7 @@ static void peer_open(struct peer *peer)
         .sent = BUFFER(OUTPUT_MAX),
     };
     peer->rpc.observer = &peer->observer;
+    peer->rpc.batches_held = &peer->batches_held;
 }
 
 static void peer_close(struct peer *peer)
@@ -181,6 +183,24 @@ static void a_dropped_answer_is_missing_from_its_batch(void **state)
     assert_sent(&peer, "");
 }
 
+#define LARGE (LINE_OUT_MAX / 2 - 1000) /* a batch has room for one such result */
+
+static char *large_text(void)
+{
+    char *text = malloc(LARGE + 1);
+    memset(text, 'x', LARGE);
+    text[LARGE] = '\0';
+    return text;
+}
+
+static void answer_at_once(void *data, const struct rpc_message *message, struct rpc_answer *answer)
+{
+    struct peer *peer = data;
+    OWNED_MEMORY char *text = large_text();
+    snprintf(peer->last_method, sizeof(peer->last_method), "%s", message->method->text);
+    rpc_answer_result(answer, write_text, text);
+}
+
 static void results_that_overfill_a_batch_become_errors(void **state)
 {
     (void)state;
@@ -189,18 +209,57 @@ static void results_that_overfill_a_batch_become_errors(void **state)
     peer.rpc.batches = true;
     receive(&peer, "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"},"
                    "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"b\"}]");
-    size_t length = LINE_OUT_MAX / 2 - 1000;
-    OWNED_MEMORY char *text = malloc(length + 1);
-    memset(text, 'x', length);
-    text[length] = '\0';
+    OWNED_MEMORY char *text = large_text();
     rpc_answer_result(take_owed(&peer), write_text, text);
     rpc_answer_result(take_owed(&peer), write_text, text);
     OWNED(json_release) struct json *json = NULL;
     assert_int_equal(json_parse(peer.sent.data, peer.sent.length, &json, NULL), 0);
     const struct json_value *list = json_root(json);
     assert_int_equal(list->count, 2);
-    assert_int_equal(json_member(list->first, "result")->length, length);
+    assert_int_equal(json_member(list->first, "result")->length, LARGE);
     assert_non_null(json_member(list->first->next, "error"));
+}
+
+static void full_batch_carries_out_no_more(void **state)
+{
+    (void)state;
+    OWNED(peer_close) struct peer peer;
+    peer_open(&peer);
+    peer.rpc.batches = true;
+    peer.observer.request = answer_at_once;
+    receive(&peer, "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"},"
+                   "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"b\"},"
+                   "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"c\"}]");
+    assert_string_equal(peer.last_method, "b");
+    OWNED(json_release) struct json *json = NULL;
+    assert_int_equal(json_parse(peer.sent.data, peer.sent.length, &json, NULL), 0);
+    assert_int_equal(json_root(json)->count, 3);
+    assert_non_null(strstr(buffer_string(&peer.sent), "the batch is too large"));
+}
+
+/* Each batch waits for its second answer. */
+static void batches_that_wait_hold_bounded_memory(void **state)
+{
+    (void)state;
+    static struct peer peers[BATCHES_HELD_MAX / LARGE + 8];
+    OWNED_MEMORY char *text = large_text();
+    size_t refused = 0;
+    size_t held = 0;
+    for (size_t i = 0; i < ARRAY_LENGTH(peers); i++) {
+        peer_open(&peers[i]);
+        peers[i].rpc.batches = true;
+        peers[i].rpc.batches_held = &held;
+        receive(&peers[i], "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"},"
+                           "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"b\"}]");
+        if (peers[i].owed_count > 0)
+            rpc_answer_result(take_owed(&peers[i]), write_text, text);
+        refused += peers[i].rpc.error != 0;
+    }
+    assert_true(refused >= 8);
+    assert_int_equal(peers[0].rpc.error, 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(peers); i++)
+        peer_close(&peers[i]);
+    assert_int_equal(held, 0);
 }
 
 static void ids_are_equal_by_type_and_value(void **state)
@@ -245,6 +304,8 @@ int main(void)
         cmocka_unit_test(a_batch_is_sent_when_its_last_answer_is_given),
         cmocka_unit_test(a_dropped_answer_is_missing_from_its_batch),
         cmocka_unit_test(results_that_overfill_a_batch_become_errors),
+        cmocka_unit_test(full_batch_carries_out_no_more),
+        cmocka_unit_test(batches_that_wait_hold_bounded_memory),
         cmocka_unit_test(ids_are_equal_by_type_and_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #define RECORD_FIXED_SIZE 10 /* type, class, time to live and length */
 #define QUESTION_FIXED_SIZE 4
+#define NAME_POINTERS_MAX 64 /* of one name: a chain of them in each record would take long */
 #define CAA_FIXED_SIZE 2 /* flags and the length of the tag */
 
 /* A name on the wire, without pointers. */
@@ -56,14 +57,14 @@ bool dns_answer_has_type(unsigned type)
 }
 
 /*
- * Reads the name at *at, and moves *at behind it. Pointers must lead backwards, so that it ends. False: it is
- * none.
+ * Reads the name at *at, and moves *at behind it. Pointers must lead backwards, so that it ends, and be
+ * few. False: it is none.
  */
 static bool read_name(const struct message *message, size_t *at, struct wire_name *ret_name)
 {
     size_t position = *at;
     size_t before = *at; /* where a pointer must lead */
-    bool has_jumped = false;
+    size_t jumps = 0;
     ret_name->length = 0;
     while (position < message->length) {
         size_t label = message->bytes[position];
@@ -71,9 +72,8 @@ static bool read_name(const struct message *message, size_t *at, struct wire_nam
             if (message->length - position < 2)
                 return false;
             size_t target = dns_get16(message->bytes + position) & DNS_POINTER_TARGET;
-            *at = has_jumped ? *at : position + 2;
-            has_jumped = true;
-            if (target >= before)
+            *at = jumps > 0 ? *at : position + 2;
+            if (target >= before || ++jumps > NAME_POINTERS_MAX)
                 return false;
             position = before = target;
             continue;
@@ -85,7 +85,7 @@ static bool read_name(const struct message *message, size_t *at, struct wire_nam
         ret_name->length += label + 1;
         position += label + 1;
         if (label == 0) {
-            *at = has_jumped ? *at : position;
+            *at = jumps > 0 ? *at : position;
             return true;
         }
     }

@@ -95,6 +95,66 @@ static const struct tunnel_case tunnel_cases[] = {
      GATE_PASSES, 0},
 };
 
+/* Whether what the client sends with its request for a tunnel waits until the proxy has answered so. */
+static void check_proxy(const struct policy *policy, const char *answer, bool is_whole,
+                        size_t piece)
+{
+    static const char request[] = "CONNECT good.example:443 HTTP/1.0\r\n\r\n";
+    uint8_t bytes[MESSAGE_MAX];
+    size_t request_length = strlen(request);
+    size_t length = strlen(answer);
+    size_t passed = 0;
+    struct gate_refusal refusal;
+    OWNED_MEMORY struct gate *gate = gate_new(policy, "proxy.example", 80);
+    memcpy(bytes, request, request_length);
+    size_t size = request_length + put_hello(bytes + request_length, &(struct hello){0});
+    assert_int_equal(gate_reserve(gate, &passed), 0);
+    memcpy(gate->bytes, bytes, size);
+    gate->length = size;
+    assert_int_equal(gate_judge(gate, &passed, &refusal), GATE_PASSES);
+    assert_int_equal(passed, request_length);
+    gate_drop(gate, passed);
+    for (size_t at = 0; at < length; at += piece) {
+        assert_int_equal(gate_judge(gate, &passed, &refusal), GATE_WAITS);
+        assert_true(gate_awaits_server(gate) && !gate_is_stuck(gate));
+        assert_true(gate_hear(gate, (const uint8_t *)answer + at,
+                              piece < length - at ? piece : length - at));
+    }
+    assert_int_equal(gate_judge(gate, &passed, &refusal), is_whole ? GATE_PASSES : GATE_WAITS);
+    assert_int_equal(gate->stage, is_whole ? GATE_ANSWER : GATE_TUNNEL);
+    free(gate->bytes);
+}
+
+static void answer_of_the_proxy_is_not_the_servers(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *answer;
+        bool is_whole;
+    } cases[] = {
+        {PROXY_AGREES, true},
+        {"HTTP/1.1 200 OK\nVia: x\n\n", true},
+        {"HTTP/1.1 100 Continue\r\n\r\n" PROXY_AGREES, true},
+        {"HTTP/1.1 100 Continue\r\n\r\n", false},
+        {"HTTP/1.1 200 OK\r\nVia: x\r\n", false},
+        {"\r\n\r\n", false},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        check_proxy(&fixture->policy, cases[i].answer, cases[i].is_whole, 1);
+        check_proxy(&fixture->policy, cases[i].answer, cases[i].is_whole, SIZE_MAX / 2);
+    }
+}
+
+static void head_of_the_proxy_is_bounded(void **state)
+{
+    struct fixture *fixture = *state;
+    OWNED_MEMORY struct gate *gate = gate_new(&fixture->policy, "good.example", 443);
+    gate->stage = GATE_TUNNEL;
+    for (size_t i = 0; i < 8192; i++)
+        assert_true(gate_hear(gate, (const uint8_t *)"x", 1));
+    assert_false(gate_hear(gate, (const uint8_t *)"x", 1));
+}
+
 static void tunnels_are_asked_for_a_few_times(void **state)
 {
     struct fixture *fixture = *state;
@@ -193,6 +253,8 @@ int main(void)
         cmocka_unit_test(warning_of_the_server_precedes_its_answer),
         cmocka_unit_test(server_that_speaks_first_is_not_heard),
         cmocka_unit_test(tunnel_leads_to_allowed_hosts_alone),
+        cmocka_unit_test(answer_of_the_proxy_is_not_the_servers),
+        cmocka_unit_test(head_of_the_proxy_is_bounded),
         cmocka_unit_test(tunnels_are_asked_for_a_few_times),
         cmocka_unit_test(port_of_the_connection_counts),
         cmocka_unit_test(address_need_not_be_named),

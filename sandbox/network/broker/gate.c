@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define CAPACITY_FIRST 4096
+#define PROXY_HEAD_MAX 8192 /* with those of status 1xx before it */
+#define PROXY_STATUS_AT 9 /* behind "HTTP/1.1 " */
 #define TUNNELS_MAX 8 /* requests for one: a proxy may ask for a login first */
 
 static bool is_gated_port(uint16_t port)
@@ -99,6 +101,8 @@ static void advance(struct gate *gate)
         gate->tunnels++;
         set_host(gate, reader->host, reader->port);
         *reader = (struct first_reader){0};
+        gate->proxy = (struct proxy_head){0};
+        gate->stage = GATE_TUNNEL;
     } else {
         gate->stage = GATE_OPEN;
     }
@@ -131,7 +135,7 @@ static enum gate_verdict judge_first(struct gate *gate, size_t *ret_length,
 enum gate_verdict gate_judge(struct gate *gate, size_t *ret_length,
                              struct gate_refusal *ret_refusal)
 {
-    if (gate->stage == GATE_ANSWER || gate->length == 0)
+    if (gate_awaits_server(gate) || gate->length == 0)
         return GATE_WAITS;
     if (gate->stage != GATE_OPEN)
         return judge_first(gate, ret_length, ret_refusal);
@@ -150,8 +154,46 @@ bool gate_is_stuck(const struct gate *gate)
     return (gate->stage == GATE_FIRST || gate->stage == GATE_RETRY) && gate->length > 0;
 }
 
+bool gate_awaits_server(const struct gate *gate)
+{
+    return gate->stage == GATE_ANSWER || gate->stage == GATE_TUNNEL;
+}
+
+/* The next byte; a line may end without CR, as clients read it. Whether it ends the last head. */
+static bool take_proxy_byte(struct proxy_head *head, uint8_t byte)
+{
+    if (++head->length == PROXY_STATUS_AT + 1)
+        head->is_final = byte != '1';
+    if (byte != '\n') {
+        head->line += byte != '\r';
+        return false;
+    }
+    bool has_ended = head->line == 0;
+    head->line = 0;
+    if (has_ended && !head->is_final)
+        head->length = 0; /* the next one follows */
+    return has_ended && head->is_final;
+}
+
+/* What is behind the head is from the server, which has not heard the client yet. False: it is no head. */
+static bool hear_proxy(struct gate *gate, const uint8_t *bytes, size_t length)
+{
+    struct proxy_head *head = &gate->proxy;
+    for (size_t i = 0; i < length; i++) {
+        if (head->heard++ == PROXY_HEAD_MAX)
+            return false;
+        if (take_proxy_byte(head, bytes[i])) {
+            gate->stage = GATE_FIRST;
+            return true;
+        }
+    }
+    return true;
+}
+
 bool gate_hear(struct gate *gate, const uint8_t *bytes, size_t length)
 {
+    if (gate->stage == GATE_TUNNEL)
+        return hear_proxy(gate, bytes, length);
     if (gate->stage == GATE_ANSWER) {
         enum server_answer answer = server_hello_read(&gate->answer, bytes, length);
         if (answer == ANSWER_RETRY) {

@@ -3,9 +3,10 @@
  * but a complete TLS ClientHello or head of an HTTP/1 request that names a host it may reach. A server for
  * many hosts would otherwise answer for those that are not allowed.
  *
- *     GATE_FIRST ── a head ──> GATE_OPEN      (of CONNECT: GATE_FIRST again, for the host behind the proxy)
+ *     GATE_FIRST ── a head ──> GATE_OPEN      (of CONNECT: GATE_TUNNEL)
  *     GATE_FIRST ── a hello ─> GATE_ANSWER ── the server wants another hello ─> GATE_RETRY ── it ─> GATE_OPEN
  *                                         └── any other answer ──────────────> GATE_OPEN
+ *     GATE_TUNNEL ── the head of the proxy's answer ──> GATE_FIRST, for the host behind the proxy
  *
  * The gate keeps what the client has sent until it is judged; it makes no system calls.
  *
@@ -21,7 +22,16 @@ enum gate_stage {
     GATE_FIRST,  /* reads the client's first bytes */
     GATE_ANSWER, /* the client waits for the server */
     GATE_RETRY,  /* reads the second ClientHello */
+    GATE_TUNNEL, /* the client waits for a proxy, whose answer is not the server's */
     GATE_OPEN,   /* everything passes */
+};
+
+/* The head of a proxy's answer, as far as it has come. */
+struct proxy_head {
+    size_t heard;  /* bytes, with those of heads before it */
+    size_t length; /* bytes of this head */
+    size_t line;   /* bytes of its last line, without its end */
+    bool is_final; /* its status is none of those, 1xx, that another head follows */
 };
 
 struct gate {
@@ -37,6 +47,7 @@ struct gate {
     unsigned tunnels; /* that were asked for */
     struct first_reader reader;
     struct server_hello answer;
+    struct proxy_head proxy; /* of the answer to the last request for a tunnel */
 };
 
 /*
@@ -56,7 +67,7 @@ void gate_free(struct gate *gate);
 int gate_reserve(struct gate *gate, size_t *ret_size);
 
 enum gate_verdict {
-    GATE_WAITS, /* for more bytes, or, in GATE_ANSWER, for the server */
+    GATE_WAITS, /* for more bytes, or, where gate_awaits_server(), for the server */
     GATE_PASSES, /* the first *ret_length of gate->bytes; the stage may be another now */
     GATE_REFUSES, /* *ret_refusal is set */
 };
@@ -75,7 +86,13 @@ void gate_drop(struct gate *gate, size_t length);
 /* Whether the client has begun a hello or head and not ended it. */
 bool gate_is_stuck(const struct gate *gate);
 
-/* The server has sent these bytes. False: it speaks first, and so no protocol that is known here. */
+/* Whether nothing of the client can pass before gate_hear(). */
+bool gate_awaits_server(const struct gate *gate);
+
+/*
+ * The server has sent these bytes. False: it speaks first, or answers a request for a tunnel with no head,
+ * and so speaks no protocol that is known here.
+ */
 bool gate_hear(struct gate *gate, const uint8_t *bytes, size_t length);
 
 #endif

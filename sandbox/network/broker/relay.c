@@ -208,7 +208,7 @@ static int take_first_bytes(struct stream *stream)
     struct jail *jail = stream->jail;
     size_t capacity = gate->capacity;
     size_t size = 0;
-    if (gate->stage == GATE_ANSWER)
+    if (gate_awaits_server(gate))
         return -ECONNRESET; /* only a broken connection is told of now */
     if (gate->length >= KEPT_ALWAYS && gate->length == capacity &&
         jail->kept_bytes + capacity > JAIL_KEPT_BYTES_MAX)
@@ -273,7 +273,7 @@ static void pass_end(struct stream *stream, enum side from)
 
 static bool awaits_answer(const struct stream *stream)
 {
-    return stream->gate != NULL && stream->gate->stage == GATE_ANSWER;
+    return stream->gate != NULL && gate_awaits_server(stream->gate);
 }
 
 /* Waits only for what can be acted on, because the loop is level-triggered. */

@@ -71,6 +71,7 @@ TARGETS = {("5.0.0.10.in-addr.arpa", 12): "secret.corp.example", ("1.1.184.93.in
 TARGETS |= {(name, 5): target for name, target in ALIASES.items()}
 SERVICE = bytes(6)  # ahead of the target of a service; of a mail server, two bytes
 SILENT = "silent"  # a label: not answered by the first server, which is asked at 8.8.8.8
+NUMBERED = "numbered"  # the numbers of questions for such names are seen
 SERVERS = {"8.8.8.8": "dns", "8.8.8.9": "dns-9"}  # as they are called in what was seen
 REBINDING = "rebind.example.org"  # first public, then this machine
 LOOPING = "looping.example.org"  # its answers are wrong
@@ -130,6 +131,8 @@ class Names:
         kind = struct.unpack("!H", question[at + 1:at + 3])[0]
         name = ".".join(labels).lower()
         self.log(self.server, name, kind)
+        if NUMBERED in labels:
+            self.log("dns-id", name, int.from_bytes(question[:2], "big"))
         if SILENT in labels and self.server == "dns":
             return None
         if name == LOOPING:  # a name that points to itself

@@ -199,6 +199,30 @@ print(len(answered))
         configuration.write_text(whole)
 
 
+def test_questions_have_other_numbers_after_a_change(start_server, internet):
+    """Two brokers would otherwise count alike, and so would anybody who answers in the place of the server."""
+    configuration = internet.directory / "resolv.conf"
+    whole = configuration.read_text()
+    numbers = []
+    try:
+        for change in range(2):
+            server = start_server(*ON)
+            assert text_of(call(server, "import socket; print(socket.gethostbyname('api.example.org'))")) == "93.184.1.1"
+            configuration.write_text(whole + f"# {change}\n")
+            before = len(internet.seen())
+            call(server, """
+import socket, time
+time.sleep(1.1)  # a change is looked for once in a second
+for number in range(4):
+    try: socket.gethostbyname(f"n{number}.numbered.example.org")
+    except OSError: pass
+""")
+            numbers.append([line[2] for line in internet.seen()[before:] if line[0] == "dns-id"])
+    finally:
+        configuration.write_text(whole)
+    assert len(numbers[0]) >= 4 and numbers[0] != numbers[1]
+
+
 def test_reader_that_does_not_read_costs_bounded_memory_and_no_other(start_server):
     server = start_server("--warm", "0", "--parallel", "2", "--network", "on", "--network-limit", "8G")
     request = server.start_call("run_python_code", """

@@ -47,8 +47,12 @@ static int open_configuration_directory(void)
 int confine_broker(struct fault *fault)
 {
     int fds[] = {
-        open_configuration_directory(),  open_path("/etc/resolv.conf"), open_path("/etc/hosts"),
-        open_path("/etc/nsswitch.conf"), open_path("/etc/host.conf"),
+        open_configuration_directory(),
+        open_path("/etc/resolv.conf"),
+        open_path("/etc/hosts"),
+        open_path("/etc/nsswitch.conf"),
+        open_path("/etc/host.conf"),
+        open_path("/dev/urandom"), /* for c-ares, whose questions could be guessed without it */
     };
     OWNED(filter_release) struct filter filter = {0};
     int r =

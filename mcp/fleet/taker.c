@@ -1,6 +1,7 @@
 #include "mcp/fleet/taker.h"
 
 #include "mcp/base/log.h"
+#include "mcp/fleet/answer_rate.h"
 #include "mcp/fleet/census.h"
 #include "mcp/fleet/lines.h"
 #include "mcp/fleet/queue.h"
@@ -17,6 +18,10 @@
 #define FETCH_MS 1000
 #define PAUSE_MS 100 /* after an error of the broker */
 #define FETCHES_MAX 10 /* without a message, until the consumer is looked at */
+
+/* A front end asks again. It asks who is there at most once a second, and of each call, up to 256, twice a second. */
+static const struct answer_bound who_of_front = {20, 20}, who_of_all = {100, 100};
+static const struct answer_bound calls_of_front = {512, 50}, calls_of_all = {2048, 200};
 
 /* What has become of the last request of a fetcher. */
 enum fetched { FETCH_WAITS, FETCH_CALL, FETCH_NOTHING, FETCH_FAILED };
@@ -179,6 +184,7 @@ struct presence {
     struct buffer description;
     natsSubscription *list[ENVIRONMENTS_MAX];
     natsSubscription *all, *finds, *drops;
+    struct answer_rate who, calls;
 };
 
 /* A broker that was started anew has no queue, which front ends need before this worker has a place. */
@@ -204,15 +210,24 @@ static void answer(const struct presence *presence, const struct call_address *a
     natsConnection_Publish(presence->broker->connection, subject, data, (int)length);
 }
 
+/* Whether the message is a question that is to be answered. */
+static bool read_question(struct presence *presence, natsMsg *message, const char *kind,
+                          struct call_address *ret_address)
+{
+    struct answer_rate *rate = strcmp(kind, WIRE_WHO) == 0 ? &presence->who : &presence->calls;
+    return subject_read_call(natsMsg_GetSubject(message), kind, presence->broker->options->pool,
+                             ret_address) &&
+           answer_rate_allows(rate, ret_address->front, clock_now());
+}
+
 static void say_who(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
                     void *data)
 {
     (void)connection;
     (void)subscription;
-    const struct presence *presence = data;
+    struct presence *presence = data;
     struct call_address address;
-    if (subject_read_call(natsMsg_GetSubject(message), WIRE_WHO, presence->broker->options->pool,
-                          &address))
+    if (read_question(presence, message, WIRE_WHO, &address))
         answer(presence, &address, presence->description.data, presence->description.length);
     natsMsg_Destroy(message);
 }
@@ -227,8 +242,7 @@ static void find_call(natsConnection *connection, natsSubscription *subscription
     char text[64] = WIRE_STORED;
     bool is_stored;
     uint64_t most;
-    if (subject_read_call(natsMsg_GetSubject(message), WIRE_HAS, presence->broker->options->pool,
-                          &address) &&
+    if (read_question(presence, message, WIRE_HAS, &address) &&
         queue_find(presence->broker, &address, &is_stored, &most) == 0) {
         if (!is_stored)
             snprintf(text, sizeof(text), WIRE_ABSENT " %" PRIu64, most);
@@ -244,8 +258,7 @@ static void drop_call(natsConnection *connection, natsSubscription *subscription
     (void)subscription;
     struct presence *presence = data;
     struct call_address address;
-    if (subject_read_call(natsMsg_GetSubject(message), WIRE_DROP, presence->broker->options->pool,
-                          &address))
+    if (read_question(presence, message, WIRE_DROP, &address))
         queue_drop(presence->broker, &address);
     natsMsg_Destroy(message);
 }
@@ -274,7 +287,11 @@ static int presence_open(struct presence *presence, struct broker *broker, unsig
                          struct fault *fault)
 {
     const struct broker_options *options = broker->options;
-    *presence = (struct presence){.broker = broker};
+    *presence = (struct presence){
+        .broker = broker,
+        .who = {who_of_front, who_of_all, PTHREAD_MUTEX_INITIALIZER},
+        .calls = {calls_of_front, calls_of_all, PTHREAD_MUTEX_INITIALIZER},
+    };
     if (census_describe(options, places, &presence->description) < 0)
         return fault_set(fault, ENOMEM, "telling the pool of this worker: %m");
     natsStatus s = listen_for(presence, WIRE_ALL, &presence->all);

@@ -154,6 +154,28 @@ def test_no_call_ends_a_worker(pool):
     assert batch.end() == 0 and batch.results[0]["stdout"] == "1\n"
 
 
+def test_questions_above_a_bound_are_not_answered(pool):
+    """A front end that asks without end gets so many answers a second, and makes so many requests; another one is served."""
+    pool.start_worker()
+    enemy, spy, own = pool.client("bob"), pool.client("spy"), "ab" * 16
+    enemy.subscribe(f"csm.front.default.bob.{own}.*")
+    spy.subscribe("$JS.API.STREAM.INFO.csm-default")
+    spy.sync()
+    begin = time.monotonic()
+    for number in range(1, 5000):
+        enemy.publish(f"csm.who.default.all.bob.{own}.{number}")
+        enemy.publish(f"csm.has.default.all.bob.{own}.{number}")
+    came = enemy.sync()
+    batch = pool.start_batch("alice")
+    batch.write(line_of("echo 1", "bash"))
+    assert batch.end() == 0 and batch.results[0]["stdout"] == "1\n"
+    came += enemy.sync()
+    requests, seconds = len(spy.sync()), time.monotonic() - begin
+    answers = len([message for message in came if message["data"].startswith(b"{")])
+    assert 0 < answers <= 20 + 20 * seconds + 1
+    assert 0 < requests <= 512 + 50 * seconds + 20  # and those for alice
+
+
 STATUSES = ["", "100", "100 Idle Heartbeat", "404 No Messages", "408 Request Timeout", "409 Consumer Deleted", "409 Message Size Exceeds MaxBytes",
             "503", "503 No Responders", "abc", "99999999999"]
 MORE_HEADERS = ["", "Nats-Pending-Messages: 1\r\n", "Description: x\r\nStatus: 409\r\n", "\r\n", ":\r\n", "a\r\n"]

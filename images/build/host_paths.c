@@ -220,7 +220,8 @@ static int copy_entry(struct named *named, int directory_fd, int to_fd, const ch
                       struct fault *fault)
 {
     struct stat about;
-    OWNED_FD int fd = openat(directory_fd, entry, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    OWNED_FD int fd =
+        directory_fd < 0 ? -1 : openat(directory_fd, entry, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &about) < 0)
         return fail(named, errno, fault);
     if (S_ISREG(about.st_mode) && is_package(entry)) {

@@ -219,8 +219,12 @@ static bool decode_claims(const char *text, size_t length, struct buffer *ret_cl
     size_t wrong;
     if (buffer_append(&standard, text, length) < 0)
         return false;
-    for (size_t i = 0; i < length; i++)
-        standard.data[i] = text[i] == '-' ? '+' : text[i] == '_' ? '/' : text[i];
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '-')
+            standard.data[i] = '+';
+        else if (text[i] == '_')
+            standard.data[i] = '/';
+    }
     if (length % 4 != 0 && buffer_append(&standard, "==", 4 - length % 4) < 0)
         return false;
     return base64_decode(ret_claims, standard.data, standard.length, &wrong) == 0;

@@ -30,7 +30,8 @@ static void add_to(const char *root, struct buffer *said)
     struct progress progress;
     progress_open(&progress, "mine", false);
     struct fault fault = {0};
-    const struct pip_request request = {.requirements = wanted, .pruned = pruned};
+    const struct pip_request request = {
+        .requirements = wanted, .pruned = pruned, .scratch = "/tmp"};
     int r = pip_add(root, &request, &progress, &fault);
     dup2(former, STDERR_FILENO);
     if (r < 0)

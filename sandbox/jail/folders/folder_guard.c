@@ -79,11 +79,11 @@ int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct
     int r = 0;
     for (size_t i = 0; r == 0 && i < guard->folders->count; i++)
         r = check_identity(&guard->folders->list[i], fault);
-    guard->before = r == 0 ? calloc(1, sizeof(*guard->before)) : NULL;
-    if (r == 0 && guard->before == NULL)
-        return fault_set(fault, ENOMEM, "out of memory for folders");
     if (r < 0)
         return r;
+    guard->before = calloc(1, sizeof(*guard->before));
+    if (guard->before == NULL)
+        return fault_set(fault, ENOMEM, "out of memory for folders");
     guard->before->users = 1;
     r = folder_scan_read(guard->folders, guard->before->scans, fault);
     if (r == 0)

@@ -6,6 +6,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ struct walk {
     size_t directory_count, next;
     size_t names; /* read so far */
     bool is_cut; /* some names or directories were left out */
+    bool is_short; /* of descriptors or memory, so that something could not be looked at */
 };
 
 static void walk_free(struct walk **walk)
@@ -268,6 +270,12 @@ static void look_at(struct walk *walk, int directory_fd, const char *below,
         look_at_directory(walk, &path, directory_fd, entry->d_name);
 }
 
+/* Whether a descriptor, or this errno in its place, tells of what the machine lacks and not of the file. */
+static bool is_shortage(int fd)
+{
+    return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
+}
+
 /* tmpfs lists the newest names first. */
 static void read_directory(struct walk *walk, const char *path)
 {
@@ -275,6 +283,10 @@ static void read_directory(struct walk *walk, const char *path)
     struct stat about;
     bool is_open = fd >= 0 && fstat(fd, &about) == 0 && is_readable(&about);
     OWNED(directory_release) DIR *directory = is_open ? fdopendir(fd) : NULL;
+    if (is_shortage(fd) || (is_open && directory == NULL)) {
+        walk->is_short = true;
+        return;
+    }
     if (directory == NULL) {
         if (path[0] == '\0' && fstat(walk->root_fd, &about) == 0)
             leave_out_new(walk, LEFT_UNREADABLE, ".", &about);
@@ -349,7 +361,8 @@ static void collect_files(const struct run_files_source *source, struct run_resu
     struct run_files *files = &result->files;
     OWNED(walk_free)
     struct walk *walk = walk_through(source, LEFT_IN_WORK, &result->left_out);
-    if (walk == NULL)
+    result->files_lost = walk == NULL || walk->is_short;
+    if (result->files_lost)
         return;
     size_t first = walk->found_count > RUN_FILES_MAX ? walk->found_count - RUN_FILES_MAX : 0;
     for (size_t i = first; i < walk->found_count; i++)
@@ -503,6 +516,8 @@ void run_files_collect(const struct run_files_source *source, struct run_result 
     if (result->files_lost)
         return;
     collect_files(source, result);
+    if (result->files_lost)
+        return;
     name_files(source, LEFT_IN_TEMPORARY, &result->left_out);
     name_files(source, LEFT_IN_HOME, &result->left_out);
     collect_figures(source, &result->figures);

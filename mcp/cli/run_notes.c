@@ -56,10 +56,10 @@ static void tell_unkept(const struct result_files *files)
 void run_notes_tell_files(const struct run_result *result, const struct result_files *files)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(64 * KIBIBYTE);
-    if (files->directory == NULL)
-        tell_unkept(files);
-    else if (files->is_lost)
+    if (files->is_lost)
         log_note(RESULT_FILES_LOST);
+    else if (files->directory == NULL)
+        tell_unkept(files);
     else
         tell_unsaved(files);
     if (left_text_note(&result->left_out, &text) == 0 && text.length > 0)

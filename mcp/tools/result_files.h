@@ -68,7 +68,7 @@ struct result_files {
 /* What to say of RESULT_FILES that are lost. */
 #define RESULT_FILES_LOST                                                                          \
     "The files and figures of this run could not be collected, because this user has too many "    \
-    "files open or in transit between processes: run it again."
+    "files open or in transit between processes: run it again, or raise `ulimit -n`."
 
 struct result_files_request {
     const struct run_result *result; /* borrowed, for as long as the files are used */

@@ -87,7 +87,8 @@ def test_too_few_descriptors_for_a_sandbox_are_named(server_path):
                               input="print(1)", capture_output=True, text=True, timeout=DEADLINE, check=False)
         ends.append(done.returncode)
         if done.returncode == 0:
-            assert (done.stdout, done.stderr) == ("1\n", "")
+            # The program may have run, and then its files could not be looked for.
+            assert done.stdout == "1\n" and (done.stderr == "" or "raise `ulimit -n`" in done.stderr), done.stderr
         else:
             assert done.returncode == 125 and "ulimit -n" in done.stderr, (count, done.stderr)
     assert ends == sorted(ends, reverse=True) and ends[0] == 125 and ends[-1] == 0

@@ -2,6 +2,7 @@
 
 #include "mcp/base/bounds.h"
 #include "sandbox/base/fault.h"
+#include "sandbox/base/heap.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 
@@ -14,6 +15,7 @@
 #define EVENT_BEGIN "event: message\ndata: "
 #define EVENT_END "\n\n"
 #define LARGE_BLOCK (128 * KIBIBYTE) /* not kept between events */
+#define RETURNED_AFTER (32 * MEBIBYTE) /* of memory freed, the heap is trimmed */
 
 struct http_field {
     struct http_field *next;
@@ -37,29 +39,42 @@ const char *http_exchange_field(struct http_exchange *exchange, const char *name
     return field->text;
 }
 
-static void count(size_t *sum, size_t *part, size_t bytes)
+/* `sum` is one of the two of `memory`. */
+static void count(struct http_memory *memory, size_t *sum, size_t *part, size_t bytes)
 {
+    if (bytes < *part)
+        memory->freed += *part - bytes;
     *sum += bytes - *part;
     *part = bytes;
 }
 
+/* Many small blocks of large requests, such as names of files, stay with the program otherwise. */
+static void return_memory(struct http_memory *memory)
+{
+    if (memory->freed < RETURNED_AFTER)
+        return;
+    memory->freed = 0;
+    heap_trim();
+}
+
 void http_exchange_hold(struct http_exchange *exchange, size_t bytes)
 {
-    count(&exchange->memory->requests, &exchange->held_counted, bytes);
+    count(exchange->memory, &exchange->memory->requests, &exchange->held_counted, bytes);
 }
 
 bool http_exchange_count_body(struct http_exchange *exchange, size_t length)
 {
     if (length > HTTP_REQUESTS_MAX || exchange->memory->requests > HTTP_REQUESTS_MAX - length)
         return false;
-    count(&exchange->memory->requests, &exchange->body_counted, exchange->body_counted + length);
+    count(exchange->memory, &exchange->memory->requests, &exchange->body_counted,
+          exchange->body_counted + length);
     return true;
 }
 
 void http_exchange_forget_body(struct http_exchange *exchange)
 {
     buffer_release(&exchange->body);
-    count(&exchange->memory->requests, &exchange->body_counted, 0);
+    count(exchange->memory, &exchange->memory->requests, &exchange->body_counted, 0);
 }
 
 /*
@@ -70,7 +85,7 @@ static void count_answer(struct http_exchange *exchange, size_t bytes)
 {
     struct http_memory *memory = exchange->memory;
     struct http_connection *own = http_connection_of(exchange->connection);
-    count(&memory->answers, &exchange->answer_counted, bytes);
+    count(memory, &memory->answers, &exchange->answer_counted, bytes);
     if (own == NULL || memory->answers <= HTTP_ANSWERS_MAX)
         return;
     struct http_connection *next = own->all->first;
@@ -80,7 +95,7 @@ static void count_answer(struct http_exchange *exchange, size_t bytes)
         next = connection->next;
         if (other == NULL || other == exchange)
             continue;
-        count(&memory->answers, &other->answer_counted, 0);
+        count(memory, &memory->answers, &other->answer_counted, 0);
         http_connection_shut(connection);
     }
 }
@@ -92,13 +107,14 @@ void http_exchange_free(struct http_exchange *exchange)
         connection->answered = NULL;
     http_exchange_forget_body(exchange);
     http_exchange_hold(exchange, 0);
-    count(&exchange->memory->answers, &exchange->answer_counted, 0);
+    count(exchange->memory, &exchange->memory->answers, &exchange->answer_counted, 0);
     buffer_release(&exchange->answer);
     while (exchange->fields != NULL) {
         struct http_field *field = exchange->fields;
         exchange->fields = field->next;
         free(field);
     }
+    return_memory(exchange->memory);
     free(exchange);
 }
 

@@ -40,6 +40,7 @@ struct http_field;
 struct http_memory {
     size_t requests; /* bodies, and what endpoints hold of them: HTTP_REQUESTS_MAX */
     size_t answers; /* that clients have not taken: HTTP_ANSWERS_MAX */
+    size_t freed; /* bytes of both since the heap was trimmed */
 };
 
 struct http_exchange {

@@ -3,6 +3,7 @@
 Part of bench_fleet.py. On a machine that others use, one worker for each processor measures the others, too.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -130,8 +131,11 @@ def answer_all(fleet):
     child = os.fork()
     if child == 0:
         for line in fleet.file:
-            number = re.match(rb'\{"id":(\d+)', line)
-            fleet.socket.sendall(b'{"id":%s,"line":1,"outcome":"exited"}\n' % number[1])
+            message = json.loads(line)
+            if "ping" in message:
+                fleet.socket.sendall(b'{"pong":true}\n')
+            if "id" in message:
+                fleet.socket.sendall(b'{"id":%d,"line":1,"outcome":"exited"}\n' % message["id"])
         os._exit(0)
     return child
 

@@ -26,6 +26,6 @@ int lines_next(struct line_reader *reader, const char **ret_line, size_t *ret_le
 int lines_write(const char *line, size_t length);
 
 /* Without memory to say what became of a call: ends this program, which says that all are lost. */
-_Noreturn void lines_give_up(void);
+__attribute__((noreturn)) void lines_give_up(void);
 
 #endif

@@ -85,7 +85,7 @@ static bool is_dead_end(int r)
 
 int path_walk(const char *path, path_visit *visit, void *data)
 {
-    OWNED(walk_release) struct walk walk = {0};
+    OWNED(walk_release) struct walk walk = {.at = ""};
     int r = begin(&walk, path);
     while (r == 0 && *(walk.at += strspn(walk.at, "/")) != '\0') {
         const char *name = walk.at;

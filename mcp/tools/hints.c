@@ -362,19 +362,28 @@ static struct span end_of(const struct capture *err, char window[WINDOW_SIZE])
     return text;
 }
 
+static struct hint read_notebook(enum language_id language, struct span text,
+                                 const struct run_result *result)
+{
+    const struct notebook_advice advice =
+        notebook_advice_find(language, text.at, (size_t)(text.end - text.at), result);
+    if (advice.text == NULL)
+        return (struct hint){0};
+    return (struct hint){.kind = advice.holds_in_session ? HINT_ADVICE : HINT_NOTEBOOK,
+                         .advice = advice.text};
+}
+
 struct hint hint_find(enum language_id language, const struct run_result *result)
 {
     char window[WINDOW_SIZE];
-    if (result->outcome != OUTCOME_EXITED || result->exit_code <= 0)
-        return (struct hint){0};
-    const struct span text = end_of(&result->err, window);
-    struct notebook_advice advice = {0};
-    if (result->exit_code == 1)
-        advice = notebook_advice_find(language, text.at, (size_t)(text.end - text.at), result);
-    if (advice.text != NULL)
-        return (struct hint){.kind = advice.holds_in_session ? HINT_ADVICE : HINT_NOTEBOOK,
-                             .advice = advice.text};
     struct hint hint = {0};
+    if (result->outcome != OUTCOME_EXITED || result->exit_code <= 0)
+        return hint;
+    const struct span text = end_of(&result->err, window);
+    if (result->exit_code == 1)
+        hint = read_notebook(language, text, result);
+    if (hint.kind != HINT_NONE)
+        return hint;
     switch (language) {
     case LANGUAGE_PYTHON:
         hint = result->exit_code == 1 ? read_python(text) : hint;

@@ -66,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_operands(&line, operands);
     /* Whichever configuration was named: not one of this machine. */
     fuzz_file("{}", 2);
+    free(settings.configuration);
     settings.configuration = strdup(fuzz_file_path());
     r = settings_read(&settings, &fault);
     fuzz_check_fault(r, &fault);

@@ -75,7 +75,8 @@ static bool read_name(const struct message *message, size_t *at, struct wire_nam
             *at = jumps > 0 ? *at : position + 2;
             if (target >= before || ++jumps > NAME_POINTERS_MAX)
                 return false;
-            position = before = target;
+            position = target;
+            before = position;
             continue;
         }
         if (label > HOST_LABEL_MAX || label >= message->length - position ||

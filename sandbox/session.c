@@ -26,6 +26,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#define INSISTENCES ((INTERRUPT_MAX_MS - INTERRUPT_INSIST_MS) / INTERRUPT_INSISTENCE_MS)
+
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault);
 static void run_printed(void *data, enum output_stream stream, const char *bytes, size_t length);
 static void on_report(struct run *run, const struct child_report *report);
@@ -188,21 +190,25 @@ static void interrupt(struct session *session, enum run_outcome outcome)
                 ? session_link_interrupt(sandbox_of(session), progress->number,
                                          session->interrupted_by_frame)
                 : sandbox_say(sandbox_of(session), WORD_INTERRUPT);
+    bool can_insist = r == 0 && session->kind == SESSION_LIVE;
+    progress->insistences = can_insist ? 0 : INSISTENCES;
+    int64_t time = can_insist ? INTERRUPT_INSIST_MS : INTERRUPT_MAX_MS;
     /* One that cannot be told does not heed. */
-    progress->is_pressed = r < 0 || session->kind == SESSION_FRESH;
-    int64_t time = progress->is_pressed ? INTERRUPT_MAX_MS : INTERRUPT_INSIST_MS;
     enter(session, SESSION_INTERRUPTED, r < 0 ? 1 : time);
 }
 
-/* It has not ended in time. */
+/*
+ * It has not ended in time. What starts one program after another may be just between two of them, so one insistence
+ * is not enough.
+ */
 static void press(struct session *session)
 {
-    bool was_pressed = session->progress.is_pressed;
-    session->progress.is_pressed = true;
-    if (was_pressed || sandbox_say(sandbox_of(session), WORD_INSIST) < 0)
+    bool was_last = session->progress.insistences >= INSISTENCES;
+    session->progress.insistences++;
+    if (was_last || sandbox_say(sandbox_of(session), WORD_INSIST) < 0)
         run_stop(session->run, session->progress.stop);
     else
-        enter(session, SESSION_INTERRUPTED, INTERRUPT_MAX_MS - INTERRUPT_INSIST_MS);
+        enter(session, SESSION_INTERRUPTED, INTERRUPT_INSISTENCE_MS);
 }
 
 static void feed(struct session *session)

@@ -32,7 +32,7 @@ struct cell_progress {
     struct child_report paused_before; /* the last report before it */
     enum run_outcome stop;  /* why it was interrupted */
     bool is_interrupted;
-    bool is_pressed; /* and the second word that it gets has been said */
+    unsigned insistences; /* how often it was told again */
     uint32_t status, detail; /* of its frame DONE; or status as wait4(2) gives it */
 };
 

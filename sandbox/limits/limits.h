@@ -187,6 +187,7 @@
  */
 #define INTERRUPT_MAX_MS 2000
 #define INTERRUPT_INSIST_MS 1000
+#define INTERRUPT_INSISTENCE_MS 250 /* between one insistence and the next */
 
 /* How long init may take to stop a run before it is killed itself. */
 #define STOP_MAX_MS 500

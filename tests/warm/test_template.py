@@ -289,7 +289,7 @@ while True:
 
 
 def test_what_one_call_uses_ends_no_other():
-    with TemplateServer("--parallel", "2", "--memory", "64M", environment=environment_of(**SLIM)) as small:
+    with TemplateServer("--parallel", "2", "--memory", "192M", environment=environment_of(**SLIM)) as small:
         small.prime()
         long = small.start_call("run_python_code", "import time; time.sleep(3); print('long')")
         many = small.start_call("run_python_code", """\

@@ -57,8 +57,9 @@ static void insist(const struct jail *jail)
 {
     if (jail->program == 0 || jail->plan->session != SESSION_LIVE)
         return;
-    process_group_signal(jail->program, newest_before_cell(jail), SIGKILL);
+    /* First, so that it is pending when the program that is waited for ends. */
     kill(jail->program, SIGURG);
+    process_group_signal(jail->program, newest_before_cell(jail), SIGKILL);
 }
 
 /* What an interrupted cell leaves: time to end by itself, as what it called has been told to. */

@@ -291,9 +291,10 @@ static bool has_room(struct jail *jail)
         drop_oldest(jail, true);
     if (jail->dial_count - jail->late_count >= JAIL_DIALS_MAX)
         drop_oldest(jail, false);
+    /* No jail takes more than it leaves to the others. */
     return jail->dial_count - jail->late_count < JAIL_DIALS_MAX &&
            jail->stream_count + jail->dial_count < JAIL_STREAMS_MAX &&
-           broker->stream_count < broker->stream_max && has_descriptor();
+           broker->stream_count + jail->stream_count < broker->stream_max && has_descriptor();
 }
 
 /* Adds the address, if it may be dialled. */

@@ -17,7 +17,8 @@
 #define JAIL_DNS_STREAMS_MAX 16 /* of DNS over TCP */
 #define JAIL_KEPT_BYTES_MAX (4 << 20) /* received from one side, not yet taken by the other */
 
-#define STREAMS_MAX 4096 /* of all jails; a quarter of the descriptors, if that is less */
+/* Of all jails; a quarter of the descriptors, if that is less. One has no more than are free. */
+#define STREAMS_MAX 4096
 #define NAME_ADDRESSES_MAX 16 /* of one name */
 #define NAME_ALIASES_MAX 16 /* of one name: what its CNAME records lead to */
 #define NAME_TTL_MAX_S 60 /* how long a name is remembered without asking again */

@@ -36,6 +36,13 @@ void cgroup_limiter_begin(struct cgroup_limiter *limiter, struct loop *loop)
         loop_watch(loop, &limiter->refusals, limiter->cgroup.files[CGROUP_PIDS_EVENTS], EPOLLPRI);
 }
 
+void cgroup_limiter_pause(struct cgroup_limiter *limiter)
+{
+    if (limiter->loop != NULL)
+        loop_disarm(limiter->loop, &limiter->still_full);
+    cgroup_freeze(&limiter->cgroup, true);
+}
+
 void cgroup_limiter_account(const struct cgroup_limiter *limiter, bool killed,
                             struct run_usage *usage)
 {

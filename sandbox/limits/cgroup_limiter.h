@@ -27,6 +27,9 @@ struct cgroup_limiter {
 /* Watches for refused processes from now on. */
 void cgroup_limiter_begin(struct cgroup_limiter *limiter, struct loop *loop);
 
+/* Freezes the cgroup. What was refused before does not end the run later: the program has done without. */
+void cgroup_limiter_pause(struct cgroup_limiter *limiter);
+
 /*
  * Call it after the processes have ended (`killed`: init or the program by SIGKILL). Replaces
  * figures that the cgroup knows more exactly.

@@ -128,7 +128,7 @@ void limiter_check(struct limiter *limiter)
 void limiter_pause(struct limiter *limiter)
 {
     polling_limiter_turn(&limiter->by_polling, &limiter->by_polling.limits, true);
-    cgroup_freeze(&limiter->by_cgroup.cgroup, true);
+    cgroup_limiter_pause(&limiter->by_cgroup);
 }
 
 void limiter_resume(struct limiter *limiter, const struct run_limits *limits)

@@ -72,7 +72,5 @@ struct reach reach_judge_address(const struct policy *policy, bool by_name,
         return refused(address_kind(address) == ADDRESS_HOST ? REFUSAL_HOST_ITSELF
                                                              : REFUSAL_PRIVATE);
     reach.is_proxied = !by_name && policy_is_proxied(policy, "", address);
-    return !reach.is_proxied && !reach.verdict.by_address && is_own(address)
-               ? refused(REFUSAL_HOST_ITSELF)
-               : reach;
+    return !reach.verdict.by_address && is_own(address) ? refused(REFUSAL_HOST_ITSELF) : reach;
 }

@@ -5,6 +5,7 @@ import pytest
 from support.mcp_client import RECORD
 
 PROXY = "http://93.184.5.1:3128"
+OWN_ADDRESS = "151.101.7.7"  # of the machine, on which the snippet runs
 LOGIN = "http://me:sec%3Aret%40@93.184.5.1:3129/"
 NO_NAME, NO_ROUTE = "EAI_NONAME", "EHOSTUNREACH"
 ALLOW = ("--allow-host", "*.inside.example,*.inside.example:5432,*.inside.example:7,api.example.org")
@@ -58,9 +59,9 @@ def test_rules_hold_before_the_proxy_is_asked(probe, internet):
                                ["connect", "localhost", 3128]], *ALLOW, "--network-proxy", PROXY)
     assert outcomes == [NO_NAME, NO_ROUTE, NO_ROUTE, NO_ROUTE, NO_ROUTE, "ECONNREFUSED"]
     assert asked(internet, before) == []
-    outcomes, _result = probe([["connect", "93.184.6.6", 80], ["connect", "10.0.0.5", 80], ["connect", "api.example.org", 25]],
-                              "--network", "on", "--network-proxy", PROXY)
-    assert outcomes == ["ok", NO_ROUTE, NO_ROUTE]
+    outcomes, _result = probe([["connect", "93.184.6.6", 80], ["connect", "10.0.0.5", 80], ["connect", "api.example.org", 25],
+                               ["connect", OWN_ADDRESS, 80]], "--network", "on", "--network-proxy", PROXY)
+    assert outcomes == ["ok", NO_ROUTE, NO_ROUTE, NO_ROUTE]
     assert asked(internet, before) == [("proxy", "CONNECT", "93.184.6.6:80")]
 
 

@@ -1,7 +1,9 @@
 """The broker's life, and what one sandbox can do to it and to others."""
 
 import os
+import re
 import signal
+import subprocess
 import time
 
 from support.broker import broker_of
@@ -160,6 +162,31 @@ clients[0].recv(1)
         while "full" not in str(server.next_message()):
             pass
         assert text_of(call(server, "import socket; print(socket.create_connection(('93.184.1.1', 7), 10) is not None)")) == "True"
+
+
+def test_queues_of_many_streams_outside_are_small(start_server, internet):
+    server = start_server(*ON)
+    server.start_call("run_python_code", """
+import socket, time
+clients = [socket.create_connection(("api.example.org", 19)) for _ in range(40)]
+for client in clients:
+    taken = 0
+    while taken < 8 << 20: taken += len(client.recv(1 << 20))
+print("taken", flush=True)
+time.sleep(3600)
+""", _meta={"progressToken": 1})
+    while "taken" not in str(server.next_message()):
+        pass
+
+    def queued():
+        sockets = subprocess.check_output(["/usr/bin/nsenter", *internet.arguments("/usr/bin/ss", "-tmnH", "dport", "=", "19")], text=True)
+        return [int(one) for one in re.findall(r"skmem:\(r(\d+)", sockets)]
+
+    before, now = [], queued()
+    while now != before:
+        time.sleep(0.3)
+        before, now = now, queued()
+    assert len(now) == 40 and sum(one > 1 << 20 for one in now) <= 8, now
 
 
 def test_listeners_without_descriptors_stop_nothing(internet, settings):

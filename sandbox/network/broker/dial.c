@@ -180,6 +180,10 @@ static int start_connect(struct dial *dial, const struct address *address)
     if (fd < 0)
         return -errno;
     socket_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (dial->jail->stream_count + dial->jail->dial_count > JAIL_TUNED_STREAMS_MAX) {
+        socket_set(fd, SOL_SOCKET, SO_RCVBUF, QUEUE_BYTES);
+        socket_set(fd, SOL_SOCKET, SO_SNDBUF, QUEUE_BYTES);
+    }
     if (connect(fd, (const struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
         return -errno;
     int r = loop_watch(&dial->jail->broker->loop, &dial->outer, fd, EPOLLOUT);

@@ -11,8 +11,8 @@
 /* Of these the kernel tunes the queues, to megabytes, which count for nobody; others have such queues outside. */
 #define JAIL_TUNED_STREAMS_MAX 8
 #define QUEUE_BYTES (128 << 10) /* the kernel takes twice as much: socket(7), SO_RCVBUF */
-#define JAIL_DIALS_MAX 64        /* connections that are being made */
-#define JAIL_LISTENERS_MAX 64    /* kept for addresses that were reached */
+#define JAIL_DIALS_MAX 64 /* connections that are being made */
+#define JAIL_LISTENERS_MAX 64 /* kept for addresses that were reached */
 #define JAIL_QUESTIONS_MAX 128 /* of DNS, without an answer yet: a name is often asked for twice */
 #define JAIL_ASKED_MAX 65536 /* questions that DNS servers are asked */
 #define JAIL_NAMES_MAX 4096

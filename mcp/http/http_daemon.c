@@ -55,14 +55,14 @@ static size_t connections_that_fit(void)
 
 static struct MHD_Daemon *start(struct http_daemon *daemon, int listen_fd)
 {
-    return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
-                            http_request_read, &daemon->requests, MHD_OPTION_LISTEN_SOCKET,
-                            listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-                            (unsigned)(daemon->connections.maximum + CONNECTIONS_BEYOND),
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX,
-                            MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
-                            http_request_completed, &daemon->requests, MHD_OPTION_NOTIFY_CONNECTION,
-                            http_connection_changed, &daemon->connections, MHD_OPTION_END);
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, http_request_read,
+        &daemon->requests, MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)(daemon->connections.maximum + CONNECTIONS_BEYOND),
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEAD_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_NOTIFY_COMPLETED, http_request_completed, &daemon->requests,
+        MHD_OPTION_URI_LOG_CALLBACK, http_request_see_target, NULL, MHD_OPTION_NOTIFY_CONNECTION,
+        http_connection_changed, &daemon->connections, MHD_OPTION_END);
 }
 
 int http_daemon_open(struct http_daemon *daemon, struct loop *loop, int *listen_fd,

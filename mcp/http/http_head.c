@@ -107,6 +107,11 @@ static enum MHD_Result look(void *data, enum MHD_ValueKind kind, const char *nam
     return walk->is_wrong ? MHD_NO : MHD_YES;
 }
 
+bool http_head_is_plain(const char *target)
+{
+    return strpbrk(target, "%?#") == NULL;
+}
+
 /* Whether the library leaves all of this to us. */
 static bool is_lenient(void)
 {
@@ -148,8 +153,8 @@ const char *http_head_find_wrong(const struct http_head *head)
     struct walk walk = {0};
     if (strcmp(head->version, "HTTP/1.1") != 0 && strcmp(head->version, "HTTP/1.0") != 0)
         return "the version of HTTP must be 1.1 or 1.0";
-    if (MHD_get_connection_values(head->connection, MHD_GET_ARGUMENT_KIND, NULL, NULL) > 0)
-        return "there is no query here";
+    if (!head->is_plain)
+        return "the path must be written without escapes (%) and without a query";
     if (is_checked && !is_request_line(head))
         return "the first line is not of the form: METHOD PATH HTTP/1.1";
     walk.at = is_checked ? head->version + VERSION_SIZE + 2 : NULL;

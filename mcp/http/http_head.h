@@ -13,12 +13,17 @@
 #define MCP_HTTP_HTTP_HEAD_H
 
 #include <microhttpd.h>
+#include <stdbool.h>
 
-/* The arguments of an MHD_AccessHandlerCallback. */
+/* The arguments of an MHD_AccessHandlerCallback, whose url is not what the client sent. */
 struct http_head {
     struct MHD_Connection *connection;
     const char *method, *url, *version;
+    bool is_plain; /* http_head_is_plain() of the target */
 };
+
+/* Whether a target, as the client sent it, is read alike by all: it has no query, and nothing that stands for other bytes. */
+bool http_head_is_plain(const char *target);
 
 /* NULL: it has the accepted form; else what is wrong, for the client. */
 const char *http_head_find_wrong(const struct http_head *head);

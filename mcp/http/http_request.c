@@ -125,6 +125,16 @@ static void link_exchange(struct http_requests *requests, struct http_exchange *
     requests->exchanges = exchange;
 }
 
+/* Stands for the exchange, which is not there yet: the target is not plain. */
+static char not_plain;
+
+void *http_request_see_target(void *data, const char *target, struct MHD_Connection *connection)
+{
+    (void)data;
+    (void)connection;
+    return http_head_is_plain(target) ? NULL : &not_plain;
+}
+
 static enum MHD_Result begin_request(struct http_requests *requests, const struct http_head *head,
                                      void **context)
 {
@@ -190,9 +200,14 @@ enum MHD_Result http_request_read(void *data, struct MHD_Connection *connection,
                                   size_t *upload_size, void **context)
 {
     struct http_requests *requests = data;
-    struct http_exchange *exchange = *context;
+    struct http_exchange *exchange = *context != &not_plain ? *context : NULL;
     if (exchange == NULL)
-        return begin_request(requests, &(struct http_head){connection, method, url, version},
+        return begin_request(requests,
+                             &(struct http_head){.connection = connection,
+                                                 .method = method,
+                                                 .url = url,
+                                                 .version = version,
+                                                 .is_plain = *context == NULL},
                              context);
     if (*upload_size > 0) {
         take_body(exchange, upload, *upload_size);
@@ -211,7 +226,7 @@ void http_request_completed(void *data, struct MHD_Connection *handle, void **co
     struct http_requests *requests = data;
     struct http_exchange *exchange = *context;
     struct http_connection *connection = http_connection_of(handle);
-    if (exchange == NULL)
+    if (exchange == NULL || *context == &not_plain)
         return;
     *context = NULL;
     exchange->is_suspended = false; /* it is over */

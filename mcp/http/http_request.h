@@ -23,6 +23,9 @@ struct http_requests {
     bool is_stopping;                /* no more requests are taken */
 };
 
+/* For MHD_OPTION_URI_LOG_CALLBACK, the only place that shows what the client sent; http_request_read() gets its answer. */
+void *http_request_see_target(void *data, const char *target, struct MHD_Connection *connection);
+
 /* An MHD_AccessHandlerCallback; `data` is the struct http_requests. */
 enum MHD_Result http_request_read(void *data, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload,

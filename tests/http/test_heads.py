@@ -79,6 +79,8 @@ HEADS = {
     "path with a blank": {"first": b"POST /run code HTTP/1.1"},
     "path with an escape": {"first": b"POST /%72un_code HTTP/1.1"},
     "path with a query": {"first": b"POST /run_code?a=b HTTP/1.1"},
+    "path with an escaped blank": {"first": b"POST /run_code%20 HTTP/1.1"},
+    "path with a fragment": {"first": b"POST /run_code#a HTTP/1.1"},
     "path with an empty query": {"first": b"POST /run_code? HTTP/1.1"},
 }
 

@@ -105,7 +105,7 @@ static void open_files(struct cgroup *cgroup)
     };
     for (size_t i = 0; i < CGROUP_OPEN_FILES; i++)
         cgroup->files[i] = openat(cgroup->fd, names[i], O_RDONLY | O_CLOEXEC);
-    cgroup_has_refused(cgroup); /* so that only later refusals are reported */
+    cgroup_refusals(cgroup); /* so that only later refusals are reported */
 }
 
 static int make_new(struct cgroup_parent *parent, const struct run_limits *limits,
@@ -197,9 +197,9 @@ void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage)
     };
 }
 
-bool cgroup_has_refused(const struct cgroup *cgroup)
+uint64_t cgroup_refusals(const struct cgroup *cgroup)
 {
-    return number_in(cgroup, CGROUP_PIDS_EVENTS, "max") > 0;
+    return number_in(cgroup, CGROUP_PIDS_EVENTS, "max");
 }
 
 uint64_t cgroup_memory_kills(const struct cgroup *cgroup)

@@ -73,8 +73,8 @@ void cgroup_freeze(const struct cgroup *cgroup, bool freeze);
 /* What its processes have used so far, including dead ones. */
 void cgroup_measure(const struct cgroup *cgroup, struct cgroup_usage *ret_usage);
 
-/* Whether a fork or clone in it has failed. Reading makes its CGROUP_PIDS_EVENTS quiet again. */
-bool cgroup_has_refused(const struct cgroup *cgroup);
+/* How many forks and clones in it have failed. Reading makes its CGROUP_PIDS_EVENTS quiet again. */
+uint64_t cgroup_refusals(const struct cgroup *cgroup);
 
 /* How often the kernel killed all of it because it was out of memory. */
 uint64_t cgroup_memory_kills(const struct cgroup *cgroup);

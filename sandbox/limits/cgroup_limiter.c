@@ -6,24 +6,39 @@
 
 #include <stddef.h>
 
+#define LOOKS_MAX 3
+
+static void look_later(struct cgroup_limiter *limiter)
+{
+    loop_arm(limiter->loop, &limiter->still_full,
+             clock_now() + PROCESSES_FULL_MS * NANOSECONDS_PER_MILLISECOND);
+}
+
 /*
- * A program that was refused a process may do without. If it is still at its limit a second later,
- * it is a fork bomb, or waits for something that will not come.
+ * A program that was refused a process may do without. If it asks for more a second later and is still at its limit,
+ * it is a fork bomb; if it only stays there, it waits for something that will not come, or the machine is slow.
  */
 static void check_whether_full(struct loop_timer *timer)
 {
     struct cgroup_limiter *limiter = container_of(timer, struct cgroup_limiter, still_full);
-    if (cgroup_is_full(&limiter->cgroup))
+    if (!cgroup_is_full(&limiter->cgroup))
+        return;
+    if (cgroup_refusals(&limiter->cgroup) > limiter->refused || ++limiter->looks == LOOKS_MAX)
         limiter->stays_full(limiter);
+    else
+        look_later(limiter);
 }
 
 static void on_refusal(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
     struct cgroup_limiter *limiter = container_of(watch, struct cgroup_limiter, refusals);
-    if (cgroup_has_refused(&limiter->cgroup) && !limiter->still_full.armed)
-        loop_arm(limiter->loop, &limiter->still_full,
-                 clock_now() + PROCESSES_FULL_MS * NANOSECONDS_PER_MILLISECOND);
+    uint64_t refused = cgroup_refusals(&limiter->cgroup);
+    if (refused == 0 || limiter->still_full.armed)
+        return;
+    limiter->refused = refused;
+    limiter->looks = 0;
+    look_later(limiter);
 }
 
 void cgroup_limiter_begin(struct cgroup_limiter *limiter, struct loop *loop)
@@ -61,7 +76,7 @@ void cgroup_limiter_account(const struct cgroup_limiter *limiter, bool killed,
     usage->out_of_memory = killed && cgroup_memory_kills(cgroup) > 0;
     if (usage->out_of_memory)
         usage->limits_reached |= REACHED_MEMORY;
-    if (cgroup_has_refused(cgroup))
+    if (cgroup_refusals(cgroup) > 0)
         usage->limits_reached |= REACHED_PROCESSES;
 }
 

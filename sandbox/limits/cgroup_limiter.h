@@ -17,6 +17,8 @@ struct cgroup_limiter {
     struct loop *loop;            /* borrowed; NULL: not begun */
     struct loop_watch refusals;   /* pids.events of the cgroup */
     struct loop_timer still_full; /* a while after a refusal */
+    uint64_t refused; /* cgroup_refusals() when it was armed first */
+    unsigned looks; /* since then */
     /* Set by the owner; called from the loop when the run stays at its limit of processes. */
     void (*stays_full)(struct cgroup_limiter *limiter);
 };

@@ -178,7 +178,10 @@
 #define UNREADABLE_MAX_MS 1000
 #define UNREADABLE_SAMPLES_MAX 25
 
-/* How long a run may be refused further processes before it is ended. */
+/*
+ * How long a run may go on asking for processes that it is refused, before it is ended. With a cgroup, one that asks no
+ * more may be full for three times as long.
+ */
 #define PROCESSES_FULL_MS 1000
 
 /*

@@ -42,8 +42,10 @@ static void answer_question(struct caller *caller, uint64_t number, const struct
         strcmp(question.front, broker->user) != 0)
         return;
     const struct report report = {number, question.worker, word};
-    bool go = sent_calls_take_word(&caller->calls, &report);
-    natsConnection_PublishString(broker->connection, reply, go ? WIRE_GO : WIRE_GONE);
+    enum sent_answer answer = sent_calls_take_word(&caller->calls, &report);
+    if (answer != SENT_NOTHING)
+        natsConnection_PublishString(broker->connection, reply,
+                                     answer == SENT_GO ? WIRE_GO : WIRE_GONE);
 }
 
 static void on_answer(natsConnection *connection, natsSubscription *subscription, natsMsg *message,

@@ -1,6 +1,5 @@
 #include "mcp/fleet/sent_calls.h"
 
-#include "mcp/base/bounds.h"
 #include "mcp/fleet/lines.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/loop.h"
@@ -149,18 +148,52 @@ static bool grant(struct sent_call *call, const struct report *report)
     return true;
 }
 
-enum part_state { PART_TAKEN, PART_LAST, PART_BAD };
+enum part_state { PART_TAKEN, PART_LAST, PART_WITHOUT_ROOM, PART_BAD };
+
+bool sent_call_waits_for_room(const struct sent_call *call)
+{
+    return call->came_at != 0 && call->parts == 0;
+}
+
+/* With the mutex: beside what is on its way, and what has waited for longer. */
+static bool has_room(const struct sent_calls *calls, const struct sent_call *call)
+{
+    size_t room = call->room;
+    for (const struct sent_call *other = calls->first; other != NULL; other = other->next)
+        if (other->parts > 0 || (other->came_at != 0 && other->came_at < call->came_at))
+            room += other->room;
+    return room <= RESULTS_ON_THE_WAY_MAX;
+}
+
+/* With the mutex: before the first part is kept. A result of one part is never on its way. */
+static enum part_state begin_result(const struct sent_calls *calls, struct sent_call *call,
+                                    const struct word *part)
+{
+    if (part->index > 0 || (part->count > 1 && part->length > RESULT_MAX / (part->count - 1)))
+        return PART_BAD;
+    size_t whole = part->count * part->length;
+    call->count = part->count;
+    call->part_size = part->length;
+    call->room = part->count == 1 ? 0 : whole < RESULT_MAX ? whole : RESULT_MAX;
+    if (call->came_at == 0)
+        call->came_at = clock_now();
+    return call->room == 0 || has_room(calls, call) ? PART_TAKEN : PART_WITHOUT_ROOM;
+}
 
 /* With the mutex: keeps a part that comes in turn. */
-static enum part_state add_part(struct sent_call *call, const struct word *part)
+static enum part_state add_part(const struct sent_calls *calls, struct sent_call *call,
+                                const struct word *part)
 {
-    if (call->parts > 0 && part->count != call->count)
+    enum part_state begun = call->parts == 0 ? begin_result(calls, call, part) : PART_TAKEN;
+    if (begun != PART_TAKEN)
+        return begun;
+    if (part->count != call->count)
         return PART_BAD;
     if (part->index < call->parts)
         return PART_TAKEN; /* our answer was lost */
-    if (part->index > call->parts || buffer_append(&call->result, part->text, part->length) < 0)
+    if (part->index > call->parts || part->length > call->part_size ||
+        buffer_append(&call->result, part->text, part->length) < 0)
         return PART_BAD;
-    call->count = part->count;
     call->parts++;
     return call->parts == call->count ? PART_LAST : PART_TAKEN;
 }
@@ -194,6 +227,17 @@ static void end_with_reason(struct sent_call *call, const struct word *lost)
     end(call, "lost", reason);
 }
 
+/* Of a call that is in the list no more. */
+static void end_by_word(struct sent_call *call, enum part_state part, const struct word *word)
+{
+    if (part == PART_LAST)
+        end_with_result(call);
+    else if (part == PART_BAD)
+        end(call, "lost", DAMAGED);
+    else
+        end_with_reason(call, word);
+}
+
 /* With the mutex. A worker that cannot read a call says so before it has it. */
 static bool may_say(const struct sent_call *call, const struct report *report)
 {
@@ -204,14 +248,14 @@ static bool may_say(const struct sent_call *call, const struct report *report)
     return strcmp(call->worker, report->worker) == 0;
 }
 
-bool sent_calls_take_word(struct sent_calls *calls, const struct report *report)
+enum sent_answer sent_calls_take_word(struct sent_calls *calls, const struct report *report)
 {
     const struct word *word = report->word;
     enum part_state part = PART_TAKEN;
     bool goes_on = false;
     if (word->kind == WORD_STORED || word->kind == WORD_ABSENT) {
         note_place(calls, report);
-        return false;
+        return SENT_NOTHING;
     }
     pthread_mutex_lock(&calls->mutex);
     struct sent_call **at = find(calls, report->number);
@@ -220,23 +264,21 @@ bool sent_calls_take_word(struct sent_calls *calls, const struct report *report)
     if (is_heard && word->kind == WORD_TAKEN)
         goes_on = grant(call, report);
     else if (is_heard && word->kind == WORD_PART)
-        goes_on = (part = add_part(call, word)) != PART_BAD;
+        goes_on = (part = add_part(calls, call, word)) != PART_BAD;
     else if (is_heard)
         goes_on = word->kind == WORD_ALIVE;
     if (is_heard && goes_on)
         call->heard_at = clock_now();
-    bool has_ended = is_heard && (part != PART_TAKEN || word->kind == WORD_LOST);
+    bool has_ended = is_heard && (part == PART_LAST || part == PART_BAD || word->kind == WORD_LOST);
     if (has_ended)
         *at = call->next;
     pthread_mutex_unlock(&calls->mutex);
-    if (has_ended && part == PART_LAST)
-        end_with_result(call);
-    else if (has_ended && part == PART_BAD)
-        end(call, "lost", DAMAGED);
-    else if (has_ended)
-        end_with_reason(call, word);
+    if (has_ended)
+        end_by_word(call, part, word);
+    if (part == PART_WITHOUT_ROOM)
+        return SENT_NOTHING;
     /* Of a call that has ended, the last answer may not have arrived. */
-    return goes_on || (call == NULL && word->kind == WORD_PART);
+    return goes_on || (call == NULL && word->kind == WORD_PART) ? SENT_GO : SENT_GONE;
 }
 
 bool sent_calls_end(struct sent_calls *calls, uint64_t number, const char *kind, const char *reason)

@@ -2,14 +2,23 @@
  * The calls of a front end that have no end yet, and what is known of each.
  *
  * A call ends once: whoever takes it out of the list tells how. Its functions may be called from any thread.
+ *
+ * Results on their way, those with some of their parts here, have RESULTS_ON_THE_WAY_MAX together. Nothing that has some
+ * of this room waits for more of it: a first part is kept only if there is room for the whole result, and the others then
+ * find theirs. A result without room has nothing here: its worker repeats the first part, and later ones do not overtake
+ * it. WIRE_CONFIRM_MS after its first part has come, each is whole or lost; so room comes back, whatever workers do.
+ *
  * Side: parent.
  */
 #ifndef MCP_FLEET_SENT_CALLS_H
 #define MCP_FLEET_SENT_CALLS_H
 
+#include "mcp/base/bounds.h"
 #include "mcp/fleet/broker.h"
 #include "mcp/fleet/word.h"
 #include "sandbox/base/buffer.h"
+
+#define RESULTS_ON_THE_WAY_MAX (256 * MEBIBYTE)
 
 struct sent_call {
     struct sent_call *next;
@@ -29,6 +38,9 @@ struct sent_call {
     struct buffer result;
     size_t parts; /* that have come, in order */
     size_t count; /* of all parts, as the first one says */
+    size_t part_size; /* of the first: no other is longer */
+    size_t room; /* that the whole result needs; 0: no part has come, or the first is the last */
+    int64_t came_at; /* clock_now(): the first part, whether there was room or not; 0: not yet */
 };
 
 struct sent_calls {
@@ -67,8 +79,17 @@ struct report {
     const struct word *word;
 };
 
-/* Does what a worker says. Whether it is to go on: it has the call, and its part is confirmed. */
-bool sent_calls_take_word(struct sent_calls *calls, const struct report *report);
+enum sent_answer {
+    SENT_GO, /* it has the call, and its part is confirmed */
+    SENT_GONE, /* it is to forget the call */
+    SENT_NOTHING, /* none: it asks again */
+};
+
+/* Does what a worker says. What it is to be told. */
+enum sent_answer sent_calls_take_word(struct sent_calls *calls, const struct report *report);
+
+/* Whether the first part of its result has come, and there has been no room for it. */
+bool sent_call_waits_for_room(const struct sent_call *call);
 
 /* Ends the call: writes {"id", KIND: reason}. False: it has ended already. */
 bool sent_calls_end(struct sent_calls *calls, uint64_t number, const char *kind,

@@ -1,6 +1,6 @@
 #include "mcp/fleet/taken_call.h"
 
-#include "mcp/base/bounds.h"
+#include "mcp/base/log.h"
 #include "mcp/fleet/lines.h"
 #include "mcp/fleet/queue.h"
 #include "mcp/fleet/taken_message.h"
@@ -22,6 +22,7 @@
 #define HEAD_SIZE 64 /* of a message: the words before the bytes */
 #define PING "{\"ping\":true}"
 #define PING_MS 1000
+#define FULL_TOLD_MS 60000 /* between two lines of the log that say so */
 
 enum call_state {
     CALL_ASKING,     /* whether it may run */
@@ -65,10 +66,16 @@ static bool wait_until(struct taken_calls *calls, int64_t deadline)
            clock_now() < deadline;
 }
 
+/* With the mutex. */
+static bool has_place(const struct taken_calls *calls)
+{
+    return calls->places > 0 && calls->held <= RESULTS_HELD_MAX && !calls->is_stopped;
+}
+
 bool taken_calls_wait_for_place(struct taken_calls *calls)
 {
     pthread_mutex_lock(&calls->mutex);
-    while ((calls->places == 0 || calls->is_stopped) && !calls->is_closed)
+    while (!has_place(calls) && !calls->is_closed)
         pthread_cond_wait(&calls->changed, &calls->mutex);
     bool may_go_on = !calls->is_closed;
     pthread_mutex_unlock(&calls->mutex);
@@ -78,7 +85,7 @@ bool taken_calls_wait_for_place(struct taken_calls *calls)
 bool taken_calls_reserve(struct taken_calls *calls)
 {
     pthread_mutex_lock(&calls->mutex);
-    bool is_free = calls->places > 0 && !calls->is_stopped && !calls->is_closed;
+    bool is_free = has_place(calls) && !calls->is_closed;
     calls->places -= is_free;
     pthread_mutex_unlock(&calls->mutex);
     return is_free;
@@ -100,15 +107,23 @@ static struct taken_call **find(struct taken_calls *calls, uint64_t number)
     return at;
 }
 
+static size_t held_by(const struct taken_call *call)
+{
+    size_t length = call->result.length;
+    if (call->state != CALL_DELIVERING)
+        return 0;
+    return length > RESULT_HELD_MIN ? length : RESULT_HELD_MIN;
+}
+
 static void end_call(struct taken_call *call)
 {
     struct taken_calls *calls = call->calls;
     *find(calls, call->number) = call->next;
+    calls->held -= held_by(call);
     buffer_release(&call->call);
     buffer_release(&call->result);
     free(call);
-    if (calls->first == NULL)
-        pthread_cond_broadcast(&calls->changed);
+    pthread_cond_broadcast(&calls->changed);
 }
 
 static void end_without_result(struct taken_call *call)
@@ -185,10 +200,12 @@ static void begin_run(struct taken_call *call, enum answer answer)
     }
     enter(call, CALL_RUNNING);
     call->heard_at = call->asked_at = clock_now();
-    if (lines_write(call->call.data, call->call.length) == 0)
+    if (lines_write(call->call.data, call->call.length) < 0) {
+        say_lost(call, "its worker has ended");
+        end_without_result(call);
         return;
-    say_lost(call, "its worker has ended");
-    end_without_result(call);
+    }
+    buffer_release(&call->call);
 }
 
 static void send_part(struct taken_call *call)
@@ -205,12 +222,26 @@ static void send_part(struct taken_call *call)
         call->asked_at = clock_now(); /* later, when there is memory */
 }
 
+static void hold_result(struct taken_call *call)
+{
+    struct taken_calls *calls = call->calls;
+    calls->held += held_by(call);
+    if (calls->held <= RESULTS_HELD_MAX ||
+        (calls->full_at != 0 && milliseconds_since(calls->full_at) < FULL_TOLD_MS))
+        return;
+    calls->full_at = clock_now();
+    log_note("front ends have not confirmed %zu MiB of results: no further call is taken until "
+             "they have, or %d s after the runs",
+             (size_t)(calls->held / MEBIBYTE), WIRE_CONFIRM_MS / 1000);
+}
+
 static void begin_delivery(struct taken_call *call)
 {
     int64_t most = natsConnection_GetMaxPayload(call->calls->broker->connection) / 2;
     call->part_size = most > 0 ? (size_t)most : 1;
     call->ended_at = clock_now();
     enter(call, CALL_DELIVERING);
+    hold_result(call);
     free_place(call->calls);
     send_part(call);
 }

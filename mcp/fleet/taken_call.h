@@ -2,13 +2,21 @@
  * The calls that a worker has taken, from the message of the broker to the confirmed result. A call goes on when there
  * is news of it: an answer of its front end, its result, or the time.
  *
+ * Results that are not confirmed yet have RESULTS_HELD_MAX together: above it, no further call is taken. Only that
+ * waits for room. The result of a call that was taken is kept in any case, so there may be one more for each place; and
+ * it leaves when its front end has it, or WIRE_CONFIRM_MS after the run, whatever else happens here.
+ *
  * Side: parent. Its functions may be called from any thread.
  */
 #ifndef MCP_FLEET_TAKEN_CALL_H
 #define MCP_FLEET_TAKEN_CALL_H
 
+#include "mcp/base/bounds.h"
 #include "mcp/fleet/broker.h"
 #include "sandbox/base/buffer.h"
+
+#define RESULTS_HELD_MAX (256 * MEBIBYTE)
+#define RESULT_HELD_MIN (64 * KIBIBYTE) /* counted for each, so that their number is bounded, too */
 
 struct taken_call;
 
@@ -20,23 +28,25 @@ struct taken_calls {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* places, or whether there are calls */
     unsigned places; /* free ones */
-    bool is_closed;  /* no further call is taken */
-    bool has_ended;  /* no result comes any more */
+    size_t held; /* bytes of results that are not confirmed */
+    int64_t full_at; /* clock_now(): when the log was last told that this is too much; 0: never */
+    bool is_closed; /* no further call is taken */
+    bool has_ended; /* no result comes any more */
     struct taken_call *first;
     uint64_t last_number;
     int64_t pinged_at; /* clock_now(): the process that runs calls is to answer; 0: it has */
     int64_t ponged_at;
-    bool is_stopped;   /* it does not answer: no further call is taken */
+    bool is_stopped; /* it does not answer: no further call is taken */
 };
 
 /* It stays where it is, with a thread of its own. 0 or a negative errno with its fault. */
 int taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places,
                      struct fault *fault);
 
-/* Waits until a place is free. False: no further call is to be taken. */
+/* Waits until a place is free, and there is room for results. False: no further call is to be taken. */
 bool taken_calls_wait_for_place(struct taken_calls *calls);
 
-/* Takes a place. False: there is none any more. */
+/* Takes a place. False: there is none any more, or no room. */
 bool taken_calls_reserve(struct taken_calls *calls);
 
 /* Begins what the message asks for, on the place that was reserved. It may be any message: untrusted. */

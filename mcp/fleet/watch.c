@@ -103,16 +103,37 @@ static void look_at_queued(struct watch *watch, const struct sent_call *call)
     }
 }
 
+static bool is_silent(const struct watch *watch, const struct sent_call *call)
+{
+    int64_t since = broker_reconnected_at(watch->broker);
+    return milliseconds_since(call->heard_at > since ? call->heard_at : since) >= WIRE_SILENCE_MS;
+}
+
+/* Its worker gives up its result after the same time. */
+static bool is_late(const struct sent_call *call)
+{
+    return call->came_at != 0 && milliseconds_since(call->came_at) > WIRE_CONFIRM_MS;
+}
+
 static void look_at_taken(struct watch *watch, const struct sent_call *call)
 {
-    char reason[WIRE_NAME_MAX + 128];
-    int64_t since = broker_reconnected_at(watch->broker);
+    char reason[WIRE_NAME_MAX + 192];
+    bool is_over = is_late(call) || is_silent(watch, call);
     if (milliseconds_since(call->taken_at) > call->wall_ms + WIRE_SLACK_MS)
         snprintf(reason, sizeof(reason),
                  "its worker %s has had more time than its time limit, and has sent no result",
                  call->name);
-    else if (milliseconds_since(call->heard_at > since ? call->heard_at : since) < WIRE_SILENCE_MS)
+    else if (!is_over)
         return;
+    else if (sent_call_waits_for_room(call))
+        snprintf(reason, sizeof(reason),
+                 "it has run, but its result found no room beside those of other calls on their "
+                 "way, %llu MiB together: have fewer calls with large results in flight",
+                 (unsigned long long)(RESULTS_ON_THE_WAY_MAX / MEBIBYTE));
+    else if (is_late(call))
+        snprintf(reason, sizeof(reason),
+                 "it has run, but its worker %s has sent only a part of its result in %d s",
+                 call->name, WIRE_CONFIRM_MS / 1000);
     else
         snprintf(reason, sizeof(reason),
                  "its worker %s has been silent for %d s: it may have run in part", call->name,

@@ -22,7 +22,8 @@
  *                    the broker delivers it. The worker acknowledges the message then, before the run. From then
  *                    on, nobody but this WORKER is heard.
  *     alive          once a second. No answer means that nobody waits: the run is killed.
- *     part I N BYTES a part of the result line; repeated until it is confirmed
+ *     part I N BYTES a part of the result line; repeated until it is confirmed. None is longer than the first, which
+ *                    therefore says how much room the result needs: where there is none yet, it gets no answer
  *     lost REASON    it will have no result
  *
  * and any worker, without an answer, "stored" or "absent N", where the queue takes N calls at most.

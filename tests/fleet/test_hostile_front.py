@@ -10,6 +10,7 @@ import pytest
 
 from support import mcp_client
 from support.batch import OPTIONS, line_of
+from support.false_worker import environment_of
 from support.nats import PATIENCE
 from support.pool import Pool, Target
 from support.sample import in_gate
@@ -174,6 +175,46 @@ def test_questions_above_a_bound_are_not_answered(pool):
     answers = len([message for message in came if message["data"].startswith(b"{")])
     assert 0 < answers <= 20 + 20 * seconds + 1
     assert 0 < requests <= 512 + 50 * seconds + 20  # and those for alice
+
+
+def test_results_that_nobody_confirms_fill_no_worker(pool):
+    """It holds so many of them, says so, and takes calls again when there is room."""
+    worker, enemy, own = pool.start_worker("--parallel", "2", "--output", "16M"), pool.client("bob"), "ab" * 16
+    environment = environment_of(worker)
+    enemy.subscribe(f"csm.front.default.bob.{own}.*")
+    for number in range(1, 25):
+        enemy.publish(f"csm.run.default.{environment}.bob.{own}.{number}", json.dumps({"language": "python", "code": "print('y' * 16_000_000)"}))
+    taken, part_answer = set(), None
+
+    def hear(message):
+        assert message, (taken, worker.said)
+        number, word = message["subject"].rsplit(".", 1)[1], message["data"].split(b" ", 1)[0]
+        if word == b"taken":
+            taken.add(number)
+        answer = part_answer if word == b"part" else b"go"
+        if answer:
+            enemy.publish(message["reply"], answer)
+        return number, word
+
+    while "no further call is taken" not in worker.said:
+        hear(enemy.next())
+    for message in enemy.sync():
+        hear(message)
+    assert 16 <= len(taken) <= 19 and peak_memory(worker.fleet) < 400 << 20
+    batch, heard = pool.start_batch("alice"), []
+    batch.write(line_of("echo 1", "bash"))
+    while heard.count(heard[0] if heard else None) < 3:
+        heard += [number for number, word in [hear(enemy.next())] if word == b"part"]
+    assert len(taken) <= 19 and not batch.results
+    part_answer = b"gone"
+    while len(taken) < 24:
+        hear(enemy.next())
+    assert batch.end() == 0 and batch.results[0]["stdout"] == "1\n" and worker.said.count("no further call") == 1
+
+
+def peak_memory(pid):
+    line = next(line for line in open(f"/proc/{pid}/status") if line.startswith("VmHWM:"))
+    return int(line.split()[1]) << 10
 
 
 STATUSES = ["", "100", "100 Idle Heartbeat", "404 No Messages", "408 Request Timeout", "409 Consumer Deleted", "409 Message Size Exceeds MaxBytes",

@@ -76,7 +76,7 @@ def parts(good):
                                              text + text, text[:last] + b"\n}", b"{}},{", text + b',"id":1', text + b',"id":9', b'{},"id":2,"result":' + text, b'{"x":[' + b"1," * 262_138 + b"1]}", b'{"x":' * 127 + b"1" + b"}" * 127,
                                              b"[" * 5000, b'{"a":' * 5000, b"1" * 100_000,
                                              b'{"run":"' + b"A" * 200_000 + b'"}')]
-    rows += [[b"part 0 2 " + text[:9], b"part 1 3 " + text[9:]], [b"part 1 2 " + text], [b"part 0 2 " + text[:9], b"part 2 3 " + text[9:]],
+    rows += [[b"part 0 2 " + text[:9], b"part 1 2 " + text[9:]], [b"part 0 1000000000 " + text], [b"part 0 2 " + text[:-9], b"part 1 3 " + text[-9:]], [b"part 1 2 " + text], [b"part 0 2 " + text[:9], b"part 2 3 " + text[9:]],
              [b"part 0 3 " + text[:9], b"part 2 3 " + text[9:]], [b"lost \x1b[2J\n" + forged % 3], [b"lost " + b"x" * 100_000]]
     # Nothing that a worker says: it is silent.
     rows += [[row] for row in (b"part", b"part ", b"part 0", b"part 0 1", b"part 0 1 ", b"part 0 0 " + text, b"part 1 1 " + text, b"part -1 1 " + text,
@@ -136,7 +136,7 @@ def test_a_good_result_of_any_worker_is_taken(pool):
     stop_process(worker.fleet)
     text, batch = json.dumps(good).encode(), pool.start_batch("alice", "--ordered")
     play(pool, FalseWorker(pool.client("worker"), environment_of(worker)),
-         [[b"part 0 1 " + text], [b"alive", b"part 0 2 " + text[:50], b"part 0 2 " + text[:50], b"part 1 2 " + text[50:]],
+         [[b"part 0 1 " + text], [b"alive", b"part 0 2 " + text[:-50], b"part 0 2 " + text[:-50], b"part 1 2 " + text[-50:]],
           [b'part 0 1 {"error":{"id":"lost","message":"a\\nb\\u001b"},"outcome":"exited"}']], batch)
     assert batch.end() == 1
     assert [result.get("stdout") for result in batch.results] == ["1\n", "1\n", None]
@@ -179,6 +179,79 @@ def test_a_stopped_program_of_a_worker_loses_its_calls(pool):
     assert pool.client("spy").queued() == 1
     os.kill(worker.pid, signal.SIGCONT)
     assert batch.end() == 1 and batch.results[1]["stdout"] == "2\n"
+
+
+PART = b" " * 523_000  # 32 of them are about as long as a result may be; 16 such results, as many as all have room for
+
+
+def fill(pool):
+    """A front end with 16 such results on their way; the call of each, and one more that has been taken, and its result."""
+    worker = pool.start_worker()
+    text = json.dumps(true_result(pool, worker)).encode()
+    liar, batch = FalseWorker(pool.client("worker"), environment_of(worker)), pool.start_batch("alice")
+    batch.write(line_of("print(2)"))
+    batch.wait_for(1)  # it knows that there is a worker
+    stop_process(worker.fleet)
+    batch.write(*[line_of("print(2)", id=number) for number in range(17)])
+    calls = []
+    while len(calls) < 17:
+        calls.append(liar.take())
+        assert calls[-1].ask(b"taken liar") == b"go"
+        calls[-1].acknowledge()
+    *begun, last = calls
+    for call in begun:
+        assert call.ask(b"part 0 32 " + PART) == b"go"
+    return worker, batch, begun, last, text
+
+
+def waits(call):
+    """Whether its first part gets no answer: the one to what is said next comes first."""
+    part = call.tell(b"part 0 2 " + PART)
+    alive = call.tell(b"alive")
+    answers = []
+    while not answers or answers[-1]["subject"] != alive:
+        message = call.client.next()
+        assert message, "no answer to a sign of life"
+        answers += [message] if message["subject"] in (part, alive) else []
+    assert answers[-1]["data"] == b"go"
+    return len(answers) == 1
+
+
+def test_parts_of_results_fill_no_front_end(pool):
+    """One for which there is no room waits; others go on, and it does when there is room again."""
+    worker, batch, begun, last, text = fill(pool)
+    assert waits(last)
+    assert begun[0].ask(b"part 1 32 " + PART) == b"go" and begun[1].ask(b"part 0 32 " + PART) == b"go"
+    os.kill(worker.fleet, signal.SIGCONT)
+    batch.write(line_of("print('small')", id="small"))
+    assert batch.wait_for(2)[1]["stdout"] == "small\n"
+    assert waits(last)
+    begun[2].tell(b"lost on purpose")
+    batch.wait_for(3)
+    assert last.ask(b"part 0 2 " + PART) == b"go" and last.ask(b"part 1 2 " + text) == b"go"
+    assert [result.get("stdout") for result in batch.wait_for(4)] == ["2\n", "small\n", None, "1\n"]
+    for call in begun[:2] + begun[3:]:
+        call.tell(b"lost on purpose")
+    assert batch.end() == 1 and len(batch.results) == 19
+
+
+@pytest.mark.thorough
+def test_results_that_do_not_come_as_a_whole_are_lost(pool):
+    """So that they are not in the way of others; and one that has found no room in that time is told why."""
+    _, batch, begun, last, _ = fill(pool)
+    calls = {*begun, last}
+    assert waits(last)
+    end = time.monotonic() + 60
+    while calls and time.monotonic() < end:
+        calls = {call for call in calls if call.ask(b"alive") == b"go"}
+        time.sleep(0.2)
+    results = batch.wait_for(18)[1:]
+    for result in results:
+        check_lost(result)
+    messages = [result["error"]["message"] for result in results]
+    assert sum("has sent only a part of its result in 30 s" in message for message in messages) == 16, messages
+    assert sum("found no room beside those of other calls" in message for message in messages) == 1, messages
+    assert batch.end() == 1
 
 
 @pytest.mark.thorough

@@ -348,6 +348,24 @@ static int identify(struct broker *broker, struct credentials *credentials, stru
     return r;
 }
 
+/* Such as the time to say who this is, which is over soon: on a busy machine, it may be enough the next time. */
+static bool may_pass(natsStatus status)
+{
+    return status == NATS_ERR || status == NATS_TIMEOUT || status == NATS_IO_ERROR ||
+           status == NATS_PROTOCOL_ERROR || status == NATS_CONNECTION_CLOSED;
+}
+
+static natsStatus connect_patiently(struct broker *broker, natsOptions *settings)
+{
+    int64_t end = clock_now() + WIRE_RECONNECT_MS * NANOSECONDS_PER_MILLISECOND;
+    natsStatus s = natsConnection_Connect(&broker->connection, settings);
+    while (may_pass(s) && clock_now() < end) {
+        broker_pause(RECONNECT_WAIT_MS);
+        s = natsConnection_Connect(&broker->connection, settings);
+    }
+    return s;
+}
+
 int broker_open(struct broker *broker, const struct broker_options *options, struct fault *fault)
 {
     struct credentials credentials = {0};
@@ -361,7 +379,7 @@ int broker_open(struct broker *broker, const struct broker_options *options, str
     if (s == NATS_OK)
         s = set_options(settings, broker, &credentials);
     if (s == NATS_OK)
-        s = natsConnection_Connect(&broker->connection, settings);
+        s = connect_patiently(broker, settings);
     natsOptions_Destroy(settings);
     if (s == NATS_OK)
         s = natsConnection_JetStream(&broker->stream, broker->connection, NULL);

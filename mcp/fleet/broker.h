@@ -51,7 +51,10 @@ struct broker {
 /* "python-0123456789ab", of an image in the store. 0 or a negative errno with its fault. */
 int environment_name_find(struct environment_name *environment, struct fault *fault);
 
-/* Connects. To be closed in any case; it stays where it is. 0 or a negative errno with its fault. */
+/*
+ * Connects; tries again for WIRE_RECONNECT_MS where a broker is there and the connection does not come about for a
+ * reason that may pass. To be closed in any case; it stays where it is. 0 or a negative errno with its fault.
+ */
 int broker_open(struct broker *broker, const struct broker_options *options, struct fault *fault);
 void broker_close(struct broker *broker);
 

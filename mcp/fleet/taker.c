@@ -301,6 +301,8 @@ static int presence_open(struct presence *presence, struct broker *broker, unsig
         s = listen_in_turn(presence, WIRE_HAS, find_call, &presence->finds);
     if (s == NATS_OK)
         s = listen_in_turn(presence, WIRE_DROP, drop_call, &presence->drops);
+    if (s == NATS_OK) /* whoever reads that this worker is there, finds it */
+        s = natsConnection_FlushTimeout(broker->connection, WIRE_RECONNECT_MS);
     return s == NATS_OK ? 0 : broker_fault(fault, s, "telling the pool of this worker");
 }
 

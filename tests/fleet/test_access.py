@@ -2,8 +2,11 @@
 
 import os
 
+import pytest
+
 from support import mcp_client
 from support.batch import OPTIONS, Batch, line_of
+from support.nats import Passage
 from support.nats_keys import make_authority, make_certificate, write_credentials, write_user_key
 from support.workers import Worker
 
@@ -14,6 +17,11 @@ def result_of(stack, url, *options):
     batch.write(line_of("print(1)"))
     batch.end()
     return batch.results[0]
+
+
+def check_runs(stack, url, *options):
+    result = result_of(stack, url, *options)
+    assert result.get("stdout") == "1\n", result
 
 
 def refusal_of(stack, url, *options):
@@ -30,13 +38,13 @@ def test_a_broker_with_tls(start_broker, stack, tmp_path):
     url = f"tls://localhost:{broker.port}"
     worker = Worker(broker, "--nats-ca", str(ours), url=url)
     stack.callback(worker.stop)
-    assert result_of(stack, url, "--nats-ca", str(ours))["stdout"] == "1\n"
+    check_runs(stack, url, "--nats-ca", str(ours))
     assert "certificate" in refusal_of(stack, url, "--nats-ca", str(others))
     assert "certificate" in refusal_of(stack, url)
     assert refusal_of(stack, f"tls://127.0.0.1:{broker.port}", "--nats-ca", str(ours))
     listed = mcp_client.run_program("doctor", "--workers", url, "--nats-ca", str(ours), *OPTIONS)
     assert listed.returncode == 0, listed.stderr
-    assert result_of(stack, url, "--nats-ca", str(ours))["stdout"] == "1\n"
+    check_runs(stack, url, "--nats-ca", str(ours))
 
 
 def test_a_certificate_of_another_host_is_refused(start_broker, stack, tmp_path):
@@ -54,7 +62,7 @@ def test_users_with_keys(start_broker, stack, tmp_path):
     write_user_key(unknown)
     taker = Worker(broker, "--nats-creds", str(worker))
     stack.callback(taker.stop)
-    assert result_of(stack, broker.url, "--nats-creds", str(front))["stdout"] == "1\n"
+    check_runs(stack, broker.url, "--nats-creds", str(front))
     assert "uthoriz" in refusal_of(stack, broker.url, "--nats-creds", str(unknown))
     assert "uthoriz" in refusal_of(stack, broker.url)
     os.chmod(front, 0o640)
@@ -64,6 +72,31 @@ def test_users_with_keys(start_broker, stack, tmp_path):
     assert refusal_of(stack, broker.url, "--nats-creds", str(front))
 
 
+INFO = b'INFO {"server_id":"x","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576,"auth_required":true}\r\n'
+
+
+class BusyPassage(Passage):
+    """It turns the first connection away, as a broker does that has waited for it too long."""
+
+    said = INFO
+
+    def _accept(self, listener):
+        first, _ = listener.accept()
+        first.sendall(self.said)
+        first.close()
+        super()._accept(listener)
+
+
+@pytest.mark.parametrize("said", [b"", INFO, INFO + b"-ERR 'Authentication Timeout'\r\n"], ids=["nothing", "its name", "why"])
+def test_a_broker_that_was_too_busy_is_asked_again(broker, start_worker, stack, said, monkeypatch):
+    """On a busy machine, the time that a broker gives to whoever connects may not be enough."""
+    monkeypatch.setattr(BusyPassage, "said", said)
+    start_worker()
+    passage = BusyPassage(broker)
+    stack.callback(passage.cut)
+    check_runs(stack, passage.url)
+
+
 def test_users_with_credentials(start_broker, stack, tmp_path):
     """The broker knows only who may vouch for users; a file of another operator is none."""
     ours, others = tmp_path / "ours.creds", tmp_path / "others.creds"
@@ -71,6 +104,6 @@ def test_users_with_credentials(start_broker, stack, tmp_path):
     broker = start_broker(write_credentials(ours))
     taker = Worker(broker, "--nats-creds", str(ours))
     stack.callback(taker.stop)
-    assert result_of(stack, broker.url, "--nats-creds", str(ours))["stdout"] == "1\n"
+    check_runs(stack, broker.url, "--nats-creds", str(ours))
     assert "uthoriz" in refusal_of(stack, broker.url, "--nats-creds", str(others))
     assert "uthoriz" in refusal_of(stack, broker.url)

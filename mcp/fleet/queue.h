@@ -38,7 +38,9 @@ void queue_acknowledge(struct broker *broker, const char *subject, const char *w
 
 /*
  * Whether a call waits in the stream, whatever its environment, and how many calls the stream takes; 0: not known.
- * 0; a negative errno: not known. Asks the broker. For workers.
+ * 0; a negative errno: not known. Asks the broker, each time: a front end refuses a call that was absent twice, so an
+ * answer from before the question would be wrong; one that is stored is not asked about again; and an answer about
+ * all calls of a front end at once could have WIRE_QUEUE_MAX subjects. Questions are bounded: answer_rate.h. For workers.
  */
 int queue_find(struct broker *broker, const struct call_address *address, bool *ret_is_stored,
                uint64_t *ret_most);

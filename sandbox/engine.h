@@ -70,6 +70,11 @@ struct engine_options {
      */
     void (*appeared)(void *data, const struct folder_changes *changes);
     void *appeared_data;
+    /*
+     * Called when a sandbox could not be prewarmed, or ended before its run: of each kind once, until one that was
+     * prewarmed since gets a run. May be NULL. `fault` is borrowed for the call.
+     */
+    void (*prewarm_failed)(const struct fault *fault);
 };
 
 /* The engine keeps `loop`. 0, or a negative errno with its fault. */

@@ -38,6 +38,7 @@ struct sandbox_host {
     void (*appeared)(void *data,
                      const struct folder_changes *changes); /* engine_options.appeared */
     void *appeared_data;
+    void (*prewarm_failed)(const struct fault *fault); /* engine_options.prewarm_failed */
 };
 
 /* What appeared in folders, and no observer hears of. */

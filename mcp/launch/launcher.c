@@ -28,6 +28,12 @@ struct launcher launcher_of(struct loop *loop, const struct settings *settings)
     };
 }
 
+static void on_prewarm_failed(const struct fault *fault)
+{
+    log_note("a sandbox could not be prewarmed, so calls start their own until one can: %s",
+             fault->text);
+}
+
 /* Lines that do not fit are in the log. */
 static void on_appeared(void *data, const struct folder_changes *changes)
 {
@@ -153,6 +159,7 @@ static int ensure_engine(struct launcher *launcher, struct fault *fault)
     options.network_program = launcher->network_program;
     options.appeared = on_appeared;
     options.appeared_data = launcher;
+    options.prewarm_failed = on_prewarm_failed;
     return engine_new(launcher->loop, &options, &launcher->engine, fault);
 }
 

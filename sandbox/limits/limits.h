@@ -50,6 +50,8 @@
 #define WARM_KINDS_MAX 8
 #define WARM_FILL_MS 1 /* between a run and the first prewarmed sandbox, and between two of them */
 #define WARM_SWEEP_MS 1000 /* between sweeps */
+#define WARM_RETRY_MS 1000 /* after a failure, and twice as long after each further one; at most: */
+#define WARM_RETRY_MAX_MS (60 * 1000)
 
 /*
  * Templates, whose forks are sandboxes: how long one may take to start, and to fork; how many forks and how long until

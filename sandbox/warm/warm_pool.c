@@ -1,9 +1,11 @@
 #include "sandbox/warm/warm_pool.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/setup_error.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/limits/meminfo.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@ struct warm_sandbox {
     struct warm_sandbox *next;
     struct limited_sandbox limited;
     struct loop_watch control, end; /* any event means that the sandbox has become unusable */
+    bool follows_failure; /* that was told */
 };
 
 struct warm_kind {
@@ -22,7 +25,10 @@ struct warm_kind {
     struct warm_sandbox *sandboxes; /* owned, the oldest first */
     size_t count;
     int64_t used_at; /* clock_now() of the last run */
-    bool failed;     /* a start failed, or one ended early: no more until a run completes */
+    bool is_barred; /* one was past its limits: no more until a run completes */
+    unsigned failures; /* starts that failed, and early ends, since a run has completed */
+    int64_t retry_at; /* clock_now(), after a failure: when it may go on; 0: it may */
+    bool is_told; /* that it has failed; until a sandbox made since is taken */
     struct interpreter_template *template_of_forks; /* owned; NULL: none, or not yet */
     bool is_forked; /* its sandboxes are forks; false for a while once that has failed repeatedly */
     unsigned template_failures; /* without a run between them */
@@ -71,22 +77,53 @@ static void kind_free(struct warm_kind *kind)
     free(kind);
 }
 
-static void warm_sandbox_fail(struct warm_sandbox *warm)
+/* 1, 2, 4 ... WARM_RETRY_MAX_MS after the failures. */
+static int64_t retry_ms(unsigned failures)
 {
-    warm->kind->failed = true;
+    int64_t wait = WARM_RETRY_MS;
+    while (--failures > 0 && wait < WARM_RETRY_MAX_MS)
+        wait *= 2;
+    return wait < WARM_RETRY_MAX_MS ? wait : WARM_RETRY_MAX_MS;
+}
+
+static void note_failure(struct warm_kind *kind, const struct fault *fault)
+{
+    const struct sandbox_host *host = kind->pool->host;
+    kind->retry_at = clock_now() + retry_ms(++kind->failures) * NANOSECONDS_PER_MILLISECOND;
+    if (!kind->is_told && host->prewarm_failed != NULL)
+        host->prewarm_failed(fault);
+    kind->is_told = true;
+}
+
+static void warm_sandbox_fail(struct warm_sandbox *warm, const struct fault *fault)
+{
+    struct warm_kind *kind = warm->kind;
     warm_sandbox_free(warm);
+    note_failure(kind, fault);
+}
+
+/* It is of no use any more: its report says why, if it has failed. */
+static void warm_sandbox_end(struct warm_sandbox *warm)
+{
+    struct fault fault = {0};
+    struct child_report report;
+    while (sandbox_read_report(&warm->limited.sandbox, &report) == 0)
+        if (report.kind == REPORT_FAILED)
+            setup_error_explain(plan_jail(warm->kind->template.plan), &report, &fault);
+    fault_set(&fault, ECHILD, "it ended before a call came");
+    warm_sandbox_fail(warm, &fault);
 }
 
 static void on_control(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    warm_sandbox_fail(container_of(watch, struct warm_sandbox, control));
+    warm_sandbox_end(container_of(watch, struct warm_sandbox, control));
 }
 
 static void on_end(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    warm_sandbox_fail(container_of(watch, struct warm_sandbox, end));
+    warm_sandbox_end(container_of(watch, struct warm_sandbox, end));
 }
 
 static bool is_session(const struct sandbox_template *template)
@@ -94,11 +131,10 @@ static bool is_session(const struct sandbox_template *template)
     return plan_jail(template->plan)->session != SESSION_NONE;
 }
 
-static int warm_sandbox_start(struct warm_sandbox *warm)
+static int warm_sandbox_start(struct warm_sandbox *warm, struct fault *fault)
 {
     struct sandbox_host *host = warm->kind->pool->host;
     struct sandbox *sandbox = &warm->limited.sandbox;
-    struct fault fault;
     struct sandbox_template *template = &warm->kind->template;
     sandbox_host_lower_limits(host, &template->limits); /* once that is known */
     int r = -EAGAIN;
@@ -107,23 +143,25 @@ static int warm_sandbox_start(struct warm_sandbox *warm)
     if (r < 0) {
         limited_sandbox_release(&warm->limited);
         warm->limited = LIMITED_SANDBOX_NONE;
-        r = limited_sandbox_start(&warm->limited, host, template, &fault);
+        r = limited_sandbox_start(&warm->limited, host, template, fault);
     }
     if (r == 0 && template->runner.bytes != NULL)
-        r = sandbox_feed(sandbox, &template->runner, &fault);
+        r = sandbox_feed(sandbox, &template->runner, fault);
     /* What a session reports, that its jail is complete, is for the one that takes it. */
     if (r == 0 && !is_session(template))
         r = loop_watch(host->loop, &warm->control, sandbox->control_fd, EPOLLIN);
     if (r == 0)
         r = loop_watch(host->loop, &warm->end, sandbox->pidfd, EPOLLIN);
-    return r;
+    return r == 0 ? 0 : fault_set(fault, -r, "waiting for a sandbox: %m");
 }
 
 static void kind_add(struct warm_kind *kind)
 {
+    struct fault fault = {0};
     struct warm_sandbox *warm = malloc(sizeof(*warm));
     if (warm == NULL) {
-        kind->failed = true;
+        fault_set(&fault, ENOMEM, "a sandbox: %m");
+        note_failure(kind, &fault);
         return;
     }
     *warm = (struct warm_sandbox){
@@ -131,14 +169,15 @@ static void kind_add(struct warm_kind *kind)
         .limited = LIMITED_SANDBOX_NONE,
         .control = {.fd = -1, .ready = on_control},
         .end = {.fd = -1, .ready = on_end},
+        .follows_failure = kind->is_told,
     };
     struct warm_sandbox **last = &kind->sandboxes;
     while (*last != NULL)
         last = &(*last)->next;
     *last = warm;
     kind->count++;
-    if (warm_sandbox_start(warm) < 0)
-        warm_sandbox_fail(warm);
+    if (warm_sandbox_start(warm, &fault) < 0)
+        warm_sandbox_fail(warm, &fault);
 }
 
 static bool is_ready(const struct warm_kind *kind)
@@ -148,7 +187,7 @@ static bool is_ready(const struct warm_kind *kind)
 }
 
 /* The next run has another one started; in the end its sandboxes are started as others are, for a while. */
-static void note_failure(struct warm_kind *kind)
+static void note_template_failure(struct warm_kind *kind)
 {
     kind->is_forked = ++kind->template_failures < TEMPLATE_FAILURES_MAX;
     kind->template_failed_at = clock_now();
@@ -174,7 +213,7 @@ static void on_template_change(void *data)
             snprintf(kind->pool->template_failure, sizeof(kind->pool->template_failure), "%s",
                      failure);
         give_up_template(kind);
-        note_failure(kind);
+        note_template_failure(kind);
     }
     warm_pool_wake(kind->pool);
 }
@@ -187,7 +226,7 @@ static void start_template(struct warm_kind *kind)
     kind->template_of_forks =
         template_start(kind->pool->host, &kind->template, on_template_change, kind);
     if (kind->template_of_forks == NULL)
-        note_failure(kind);
+        note_template_failure(kind);
 }
 
 /* Sessions are started one at a time. */
@@ -207,8 +246,9 @@ static struct warm_kind *wanting(const struct warm_pool *pool)
 {
     bool is_idle = pool->may_fill(pool);
     struct warm_kind *kind = pool->kinds;
-    while (kind != NULL && (kind->failed || kind->count >= size_of(kind) || awaits_template(kind) ||
-                            (!is_idle && !is_ready(kind))))
+    while (kind != NULL &&
+           (kind->is_barred || kind->retry_at != 0 || kind->count >= size_of(kind) ||
+            awaits_template(kind) || (!is_idle && !is_ready(kind))))
         kind = kind->next;
     return kind;
 }
@@ -234,8 +274,12 @@ static void drop_greedy(struct warm_kind *kind)
 {
     for (struct warm_sandbox *warm = kind->sandboxes, *next; warm != NULL; warm = next) {
         next = warm->next;
-        if (limiter_is_past(&warm->limited.limiter, warm->limited.sandbox.pid))
-            warm_sandbox_fail(warm);
+        if (!limiter_is_past(&warm->limited.limiter, warm->limited.sandbox.pid))
+            continue;
+        struct fault fault = {0};
+        fault_set(&fault, EDQUOT, "its program was past a limit before a call came");
+        kind->is_barred = true;
+        warm_sandbox_fail(warm, &fault);
     }
 }
 
@@ -259,6 +303,20 @@ static void give_up_all(struct warm_pool *pool)
         give_up_template(kind);
 }
 
+/* What has failed may succeed now: without a call that would show it. */
+static void try_again(struct warm_pool *pool, int64_t now)
+{
+    bool is_due = false;
+    for (struct warm_kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
+        if (kind->retry_at == 0 || now < kind->retry_at)
+            continue;
+        kind->retry_at = 0;
+        is_due = true;
+    }
+    if (is_due)
+        warm_pool_wake(pool);
+}
+
 static void on_sweep(struct loop_timer *timer)
 {
     struct warm_pool *pool = container_of(timer, struct warm_pool, sweep);
@@ -272,6 +330,8 @@ static void on_sweep(struct loop_timer *timer)
     }
     if (meminfo_read().is_low)
         give_up_all(pool);
+    else
+        try_again(pool, now);
     if (pool->kinds != NULL)
         arm_sweep(pool);
 }
@@ -344,9 +404,10 @@ bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *templ
     while (kind != NULL && kind->sandboxes != NULL) {
         struct warm_sandbox *warm = kind->sandboxes;
         if (!is_sound(warm)) {
-            warm_sandbox_fail(warm);
+            warm_sandbox_end(warm);
             continue;
         }
+        kind->is_told = kind->is_told && !warm->follows_failure;
         *ret_limited = warm->limited;
         limiter_set_limits(&ret_limited->limiter, &template->limits);
         warm->limited = LIMITED_SANDBOX_NONE;
@@ -406,7 +467,9 @@ void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template)
     if (!pool->sweep.armed)
         arm_sweep(pool);
     kind->used_at = clock_now();
-    kind->failed = false;
+    kind->is_barred = false;
+    kind->failures = 0;
+    kind->retry_at = 0;
     if (is_ready(kind))
         kind->template_failures = 0;
     start_template(kind);

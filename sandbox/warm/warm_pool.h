@@ -4,7 +4,10 @@
  *
  * Runs decide which kinds are kept: after the first run of a kind, the pool prewarms sandboxes of
  * it while the engine is idle. It drops a kind unused for long, and drains when memory is short.
- * Failures of prewarmed sandboxes are not reported: the run starts a sandbox of its own.
+ *
+ * No run fails with a prewarmed sandbox: it starts a sandbox of its own. The host is told of the first failure. The
+ * pool tries again after a while, longer after each further failure, and at once when a run of the kind has completed;
+ * but not where a program was past a limit: then only such a run lets it go on.
  *
  * Side: parent.
  */

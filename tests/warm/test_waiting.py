@@ -1,14 +1,15 @@
 """Sandboxes that wait: when there are any, what they cost, and that they go with their server."""
 
-import pathlib
+import errno
 import os
+import pathlib
 import random
 import resource
 import signal
 import time
 
 import pytest
-from waiting import WarmServer
+from waiting import WarmServer, wait_until
 
 from support.sample import sample_of
 from support.sandbox import descendants_of, left_after, still_alive, stop_process
@@ -94,6 +95,40 @@ def test_server_killed_while_they_are_made_leaves_no_process():
             server.kill()
             server.wait()
             assert left_after(10, lambda: still_alive(below)) == [], f"round {number}"
+
+
+FAILED = "could not be prewarmed"
+
+
+def test_those_that_end_are_replaced_without_a_call():
+    """Told in the log once, whatever their number, until one of those that follow has served."""
+    with WarmServer() as server:
+        first = server.prime()
+        for init in first:
+            os.kill(init, signal.SIGKILL)
+        wait_until(lambda: FAILED in server.stderr(), "it is told")
+        wait_until(lambda: len(server.waiting()) == 2 and not set(server.waiting()) & set(first), "2 others wait")
+        assert server.stderr().count(FAILED) == 1 and "ended before a call came" in server.stderr()
+        server.warm_call("")
+        os.kill(min(server.wait_ready()), signal.SIGKILL)
+        wait_until(lambda: server.stderr().count(FAILED) == 2, "it is told again")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the limit does not hold root")
+def test_a_quota_that_others_have_filled_for_a_while_is_tried_again_without_a_call():
+    with WarmServer() as server:
+        server.prime()
+        server.wait_alone()
+        limits = resource.prlimit(server.process.pid, resource.RLIMIT_NPROC)
+        resource.prlimit(server.process.pid, resource.RLIMIT_NPROC, (1, limits[1]))
+        for number in range(2):
+            assert server.call_with(f"print({number})")["content"][0]["text"].strip() == str(number)
+        wait_until(lambda: FAILED in server.stderr(), "it is told")
+        wait_until(lambda: not descendants_of(server.process.pid), "nothing is left")
+        assert server.stderr().count(FAILED) == 1 and os.strerror(errno.EAGAIN) in server.stderr()
+        resource.prlimit(server.process.pid, resource.RLIMIT_NPROC, limits)
+        server.wait_ready()
+        assert server.stderr().count(FAILED) == 1
 
 
 def test_queued_calls_go_on_when_a_dead_sandbox_cannot_be_replaced():

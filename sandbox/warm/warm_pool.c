@@ -25,7 +25,7 @@ struct warm_kind {
     struct warm_sandbox *sandboxes; /* owned, the oldest first */
     size_t count;
     int64_t used_at; /* clock_now() of the last run */
-    bool is_barred; /* one was past its limits: no more until a run completes */
+    bool is_barred; /* one, or its template, was past its limits: no more until a run completes */
     unsigned failures; /* starts that failed, and early ends, since a run has completed */
     int64_t retry_at; /* clock_now(), after a failure: when it may go on; 0: it may */
     bool is_told; /* that it has failed; until a sandbox made since is taken */
@@ -86,10 +86,17 @@ static int64_t retry_ms(unsigned failures)
     return wait < WARM_RETRY_MAX_MS ? wait : WARM_RETRY_MAX_MS;
 }
 
+/* What fails together counts once. */
+static void postpone(struct warm_kind *kind)
+{
+    if (kind->retry_at == 0)
+        kind->retry_at = clock_now() + retry_ms(++kind->failures) * NANOSECONDS_PER_MILLISECOND;
+}
+
 static void note_failure(struct warm_kind *kind, const struct fault *fault)
 {
     const struct sandbox_host *host = kind->pool->host;
-    kind->retry_at = clock_now() + retry_ms(++kind->failures) * NANOSECONDS_PER_MILLISECOND;
+    postpone(kind);
     if (!kind->is_told && host->prewarm_failed != NULL)
         host->prewarm_failed(fault);
     kind->is_told = true;
@@ -186,11 +193,16 @@ static bool is_ready(const struct warm_kind *kind)
            template_stage(kind->template_of_forks) == TEMPLATE_READY;
 }
 
-/* The next run has another one started; in the end its sandboxes are started as others are, for a while. */
-static void note_template_failure(struct warm_kind *kind)
+/* In the end its sandboxes are started as others are, for a while. */
+static void note_template_failure(struct warm_kind *kind, const char *why)
 {
+    struct fault fault = {0};
+    fault_set(&fault, ECHILD, "%s", why[0] != '\0' ? why : "its template has ended");
+    note_failure(kind, &fault);
     kind->is_forked = ++kind->template_failures < TEMPLATE_FAILURES_MAX;
     kind->template_failed_at = clock_now();
+    if (!kind->is_forked)
+        kind->retry_at = 0;
 }
 
 /* Whether to start one. Where none has failed and no sandbox is forked, the kind has none. */
@@ -212,8 +224,8 @@ static void on_template_change(void *data)
         if (failure[0] != '\0')
             snprintf(kind->pool->template_failure, sizeof(kind->pool->template_failure), "%s",
                      failure);
+        note_template_failure(kind, failure);
         give_up_template(kind);
-        note_template_failure(kind);
     }
     warm_pool_wake(kind->pool);
 }
@@ -221,12 +233,16 @@ static void on_template_change(void *data)
 /* Also when all processors are busy: it pays for itself with the second fork. */
 static void start_template(struct warm_kind *kind)
 {
-    if (!may_have_template(kind) || kind->template_of_forks != NULL || meminfo_read().is_low)
+    if (!may_have_template(kind) || kind->template_of_forks != NULL)
         return;
+    if (meminfo_read().is_low) {
+        postpone(kind);
+        return;
+    }
     kind->template_of_forks =
         template_start(kind->pool->host, &kind->template, on_template_change, kind);
     if (kind->template_of_forks == NULL)
-        note_template_failure(kind);
+        note_template_failure(kind, "its template could not be started");
 }
 
 /* Sessions are started one at a time. */
@@ -257,9 +273,12 @@ static void on_fill(struct loop_timer *timer)
 {
     struct warm_pool *pool = container_of(timer, struct warm_pool, fill);
     struct warm_kind *kind = wanting(pool);
-    if (kind == NULL || meminfo_read().is_low)
+    if (kind == NULL)
         return;
-    kind_add(kind);
+    if (meminfo_read().is_low)
+        postpone(kind);
+    else
+        kind_add(kind);
     warm_pool_wake(pool);
 }
 
@@ -287,6 +306,7 @@ static void check_template(struct warm_kind *kind)
 {
     struct interpreter_template *template = kind->template_of_forks;
     if (template != NULL && template_is_past(template, kind->count)) {
+        kind->is_barred = true;
         template_kill(template);
     } else if (is_ready(kind) && template_is_worn(template)) {
         /* What it has made serves until another is ready. */
@@ -298,6 +318,9 @@ static void check_template(struct warm_kind *kind)
 /* They have most of the memory of what they forked. */
 static void give_up_all(struct warm_pool *pool)
 {
+    for (struct warm_kind *kind = pool->kinds; kind != NULL; kind = kind->next)
+        if (kind->count > 0 || kind->template_of_forks != NULL)
+            postpone(kind);
     warm_pool_drain(pool);
     for (struct warm_kind *kind = pool->kinds; kind != NULL; kind = kind->next)
         give_up_template(kind);
@@ -308,9 +331,10 @@ static void try_again(struct warm_pool *pool, int64_t now)
 {
     bool is_due = false;
     for (struct warm_kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
-        if (kind->retry_at == 0 || now < kind->retry_at)
+        if (kind->retry_at == 0 || now < kind->retry_at || kind->is_barred)
             continue;
         kind->retry_at = 0;
+        start_template(kind);
         is_due = true;
     }
     if (is_due)

@@ -6,8 +6,8 @@
  * it while the engine is idle. It drops a kind unused for long, and drains when memory is short.
  *
  * No run fails with a prewarmed sandbox: it starts a sandbox of its own. The host is told of the first failure. The
- * pool tries again after a while, longer after each further failure, and at once when a run of the kind has completed;
- * but not where a program was past a limit: then only such a run lets it go on.
+ * pool tries again after a while, longer after each further failure or lack of memory, and at once when a run of the kind
+ * has completed; but not where a program was past a limit: then only such a run lets it go on.
  *
  * Side: parent.
  */

@@ -152,6 +152,16 @@ def test_without_its_template_a_server_goes_on(server):
         proof.check(server.answer(proof.start(server))["result"])
 
 
+def test_a_template_that_has_ended_is_replaced_without_a_call():
+    with TemplateServer(environment=environment_of(**SLIM)) as server:
+        server.prime()
+        (init,) = server.templates()
+        os.kill(init, signal.SIGKILL)
+        wait_until(lambda: server.templates() and init not in server.templates(), "another serves")
+        server.wait_ready()
+        assert server.stderr().count("could not be prewarmed") == 1
+
+
 def test_a_run_whose_template_is_killed_is_answered():
     with TemplateServer(environment=environment_of(**SLIM)) as server:
         server.prime()

@@ -4,6 +4,7 @@
  */
 #include "images/build/host_settings.h"
 #include "images/build/pem.h"
+#include "images/build/settings_text.h"
 
 #include "images/base/file.h"
 #include "sandbox/base/directory.h"
@@ -16,11 +17,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #define NO_MEMORY "no memory for the settings of this host"
 #define KEY_MAX (64 << 10) /* larger files, such as packages, are not looked through for keys */
@@ -177,25 +181,49 @@ static int read_checked(const struct named *named, int path_fd, struct buffer *t
                : 0;
 }
 
-/* Of certificates, nothing but these: text beside them could be anything. */
+static int certificates_copy(const struct named *named, const struct buffer *text,
+                             struct buffer *selected, struct fault *fault)
+{
+    int count = pem_select(text, named->kind == VALUE_CLIENT_CERTIFICATE, selected);
+    if (count < 0)
+        return fail(named, -count, fault);
+    return count == 0 ? refuse(named, "there is no certificate in it", ANOTHER_FILE, fault) : 0;
+}
+
+static int constraints_copy(const struct named *named, const struct buffer *text,
+                            struct buffer *selected, struct fault *fault)
+{
+    char reason[64];
+    int r = constraints_select(text, selected);
+    if (r < 0)
+        return fail(named, -r, fault);
+    snprintf(reason, sizeof(reason), "its line %d is no constraint", r);
+    return r > 0 ? refuse(named, reason, ANOTHER_FILE, fault) : 0;
+}
+
+static int configuration_copy(const struct named *named, const struct buffer *text,
+                              struct buffer *selected, struct fault *fault)
+{
+    int r = settings_select(text, strncasecmp(named->name, "npm", 3) == 0, selected);
+    return r < 0 ? fail(named, -r, fault) : 0;
+}
+
+/* Nothing but what the setting is for: what is beside it could be anything. */
 static int copy_file(const struct named *named, int path_fd, int to_fd, const char *to,
                      struct fault *fault)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(FILE_TEXT_MAX);
     OWNED(buffer_release) struct buffer selected = BUFFER(FILE_TEXT_MAX + 1);
-    bool with_keys = named->kind == VALUE_CLIENT_CERTIFICATE;
-    bool is_selected =
-        with_keys || named->kind == VALUE_CERTIFICATES || named->kind == VALUE_CERTIFICATE_FOLDER;
     int r = read_checked(named, path_fd, &text, fault);
     if (r < 0)
         return r;
-    int count = is_selected ? pem_select(&text, with_keys, &selected) : 1;
-    if (count < 0)
-        return fail(named, -count, fault);
-    if (count == 0)
-        return refuse(named, "there is no certificate in it", ANOTHER_FILE, fault);
-    const struct buffer *kept = is_selected ? &selected : &text;
-    return file_create(to_fd, to, kept->data, kept->length, fault);
+    if (named->kind == VALUE_CONSTRAINTS)
+        r = constraints_copy(named, &text, &selected, fault);
+    else if (named->kind == VALUE_CONFIGURATION || named->kind == VALUE_OWN_CONFIGURATION)
+        r = configuration_copy(named, &text, &selected, fault);
+    else
+        r = certificates_copy(named, &text, &selected, fault);
+    return r == 0 ? file_create(to_fd, to, selected.data, selected.length, fault) : r;
 }
 
 /* As `named`, but in the directory that it names. */
@@ -334,15 +362,29 @@ static int copy_one_package(struct named *named, int fd, const char *real, struc
     return refuse(named, reason, ANOTHER_FILE, fault);
 }
 
+/* Files of the kernel tell of processes, such as their variables, and are no one's settings. */
+static int check_file_system(const struct named *named, int fd, struct fault *fault)
+{
+    struct statfs about;
+    if (fstatfs(fd, &about) < 0)
+        return fail(named, errno, fault);
+    return about.f_type == PROC_SUPER_MAGIC || about.f_type == SYSFS_MAGIC
+               ? refuse(named, "it belongs to the system", ANOTHER_FILE, fault)
+               : 0;
+}
+
 static int copy_opened(struct named *named, int fd, bool leads_out, const char *real,
                        struct fault *fault)
 {
     struct stat about;
+    int r = check_file_system(named, fd, fault);
+    if (r < 0)
+        return r;
     if (fstat(fd, &about) < 0)
         return fail(named, errno, fault);
     bool is_place = named->kind == VALUE_CERTIFICATE_FOLDER ||
                     (named->kind == VALUE_PACKAGES && !S_ISREG(about.st_mode));
-    int r = is_place ? check_fence(named, real, fault) : 0;
+    r = is_place ? check_fence(named, real, fault) : 0;
     if (r == 0 && leads_out)
         r = refuse(named, "it is a link that leads out of its directory",
                    "name the file or directory itself", fault);

@@ -1,11 +1,11 @@
 #include "images/build/host_settings.h"
 
 #include "images/base/file.h"
+#include "images/build/passed_settings.h"
 #include "images/store/xdg.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,77 +34,6 @@ static const char *const own_variables[] = {
     "npm_config_update_notifier=false",
 };
 
-/*
- * The settings that are passed on; all others stay here. Names of variables in upper or lower case, with '-'
- * for '_'; '*' stands for any end. Sources: pip's "Configuration" and its general options, npm's config(7).
- */
-static const struct host_setting {
-    const char *variable;
-    const char *key; /* in a configuration file whose file is shown; NULL: none */
-    enum value_kind kind;
-} passed_settings[] = {
-    {"http_proxy"},
-    {"https_proxy"},
-    {"no_proxy"},
-    {"all_proxy"},
-    {"SSL_CERT_FILE", NULL, VALUE_CERTIFICATES},
-    {"SSL_CERT_DIR", NULL, VALUE_CERTIFICATE_FOLDER},
-    {"CURL_CA_BUNDLE", NULL, VALUE_CERTIFICATES},
-    {"REQUESTS_CA_BUNDLE", NULL, VALUE_CERTIFICATES},
-    {"NODE_EXTRA_CA_CERTS", NULL, VALUE_CERTIFICATES},
-    {"GIT_SSL_CAINFO", NULL, VALUE_CERTIFICATES},
-    {"PIP_INDEX_URL"},
-    {"PIP_EXTRA_INDEX_URL"},
-    {"PIP_NO_INDEX"},
-    {"PIP_FIND_LINKS", "find-links", VALUE_PACKAGES},
-    {"PIP_CONSTRAINT", "constraint", VALUE_LISTS},
-    {"PIP_TRUSTED_HOST"},
-    {"PIP_PROXY"},
-    {"PIP_CERT", "cert", VALUE_CERTIFICATES},
-    {"PIP_CLIENT_CERT", "client-cert", VALUE_CLIENT_CERTIFICATE},
-    {"PIP_CONFIG_FILE", NULL, VALUE_CONFIGURATION},
-    {"PIP_TIMEOUT"},
-    {"PIP_DEFAULT_TIMEOUT"},
-    {"PIP_RETRIES"},
-    {"PIP_ONLY_BINARY"},
-    {"PIP_NO_BINARY"},
-    {"PIP_PREFER_BINARY"},
-    {"PIP_PRE"},
-    {"PIP_REQUIRE_HASHES"},
-    {"PIP_USE_FEATURE"},
-    {"PIP_USE_DEPRECATED"},
-    {"npm_config_registry"},
-    {"npm_config_@*"}, /* the registry of a scope */
-    {"npm_config_//*"}, /* what a registry asks for */
-    {"npm_config__auth"},
-    {"npm_config__authtoken"},
-    {"npm_config_proxy"},
-    {"npm_config_https_proxy"},
-    {"npm_config_noproxy"},
-    {"npm_config_ca"},
-    {"npm_config_cert"},
-    {"npm_config_key"},
-    {"npm_config_cafile", "cafile", VALUE_CERTIFICATES},
-    {"npm_config_strict_ssl"},
-    {"npm_config_maxsockets"},
-    {"npm_config_fetch_retries"},
-    {"npm_config_fetch_retry_factor"},
-    {"npm_config_fetch_retry_mintimeout"},
-    {"npm_config_fetch_retry_maxtimeout"},
-    {"npm_config_fetch_timeout"},
-    {"npm_config_before"},
-    {"npm_config_ignore_scripts"},
-    {"npm_config_allow_scripts"},
-    {"npm_config_dangerously_allow_all_scripts"},
-    {"npm_config_legacy_peer_deps"},
-    {"npm_config_strict_peer_deps"},
-    {"npm_config_engine_strict"},
-    {"npm_config_omit"},
-    {"npm_config_include"},
-    {"npm_config_userconfig", NULL, VALUE_CONFIGURATION},
-    {"npm_config_globalconfig", NULL, VALUE_CONFIGURATION},
-};
-
 /* Certificate bundles of distributions. Programs of an image look in Debian's place. */
 static const char *const bundles[] = {
     CA_BUNDLE,
@@ -112,26 +41,6 @@ static const char *const bundles[] = {
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 };
-
-/* Whether NAME=VALUE has that name. */
-static bool name_matches(const char *pair, const char *pattern)
-{
-    for (; *pattern != '\0' && *pattern != '*'; pattern++, pair++) {
-        int byte = *pair == '-' ? '_' : (unsigned char)*pair;
-        if (byte == '\0' || tolower(byte) != tolower((unsigned char)*pattern))
-            return false;
-    }
-    return *pattern == '*' ? strchr(pair, '=') != NULL : *pair == '=';
-}
-
-/* The setting with that variable; NULL: it is not passed on. */
-static const struct host_setting *setting_of(const char *pair)
-{
-    for (size_t i = 0; i < ARRAY_LENGTH(passed_settings); i++)
-        if (name_matches(pair, passed_settings[i].variable))
-            return &passed_settings[i];
-    return NULL;
-}
 
 /* The place of NAME=VALUE with the same name, or the end. */
 static size_t variable_find(const struct host_settings *settings, const char *pair)
@@ -188,8 +97,11 @@ static bool may_cover(const char *path)
         if (strncmp(path, below[i], length) == 0 && (path[length] == '/' || path[length] == '\0'))
             return false;
     }
+    size_t length = strlen(path);
+    bool leads_up =
+        strstr(path, "/../") != NULL || (length >= 3 && strcmp(path + length - 3, "/..") == 0);
     return path[0] == '/' && strcmp(path, "/") != 0 && strcmp(path, "/etc") != 0 &&
-           strcmp(path, "/usr") != 0 && strcmp(path, "/var") != 0 && strstr(path, "/../") == NULL;
+           strcmp(path, "/usr") != 0 && strcmp(path, "/var") != 0 && !leads_up;
 }
 
 static int told(int status, struct fault *fault)
@@ -229,6 +141,27 @@ static int leave_out(struct host_settings *settings, const char *name, const cha
     return 0;
 }
 
+/* Removes "//", "/./" and slashes at the end: they name the same place, and would hide it from may_cover(). */
+static void path_straighten(char *path)
+{
+    char *end = path;
+    for (const char *at = path; *at != '\0';) {
+        size_t length = strcspn(at, "/");
+        bool is_here = end > path && length == 1 && *at == '.';
+        if (!is_here && length > 0) {
+            memmove(end, at, length);
+            end += length;
+        }
+        at += length;
+        if (*at == '/' && (end == path || end[-1] != '/'))
+            *end++ = '/';
+        at += *at == '/';
+    }
+    if (end > path + 1 && end[-1] == '/')
+        end--;
+    *end = '\0';
+}
+
 static int show_path(struct host_settings *settings, const struct host_path *host,
                      struct fault *fault)
 {
@@ -242,7 +175,7 @@ static int show_path(struct host_settings *settings, const struct host_path *hos
 }
 
 /* Each path among "/opt/wheels https://host/simple file:///opt/more". */
-static int show_places(struct host_settings *settings, const struct host_setting *setting,
+static int show_places(struct host_settings *settings, const struct passed_setting *setting,
                        const char *value, struct fault *fault)
 {
     static const char scheme[] = "file://";
@@ -254,28 +187,30 @@ static int show_places(struct host_settings *settings, const struct host_setting
         if (word == NULL)
             return fault_set(fault, ENOMEM, NO_MEMORY);
         bool is_url = strncmp(word, scheme, strlen(scheme)) == 0;
-        const struct host_path host = {setting->variable, word + (is_url ? strlen(scheme) : 0),
-                                       setting->kind};
+        char *path = word + (is_url ? strlen(scheme) : 0);
+        path_straighten(path);
+        const struct host_path host = {setting->variable, path, setting->kind};
         r = show_path(settings, &host, fault);
         value += length;
     }
     return r;
 }
 
-static int show_value(struct host_settings *settings, const struct host_setting *setting,
+static int show_value(struct host_settings *settings, const struct passed_setting *setting,
                       const char *value, struct fault *fault)
 {
     size_t blanks = strspn(value, BLANKS);
     OWNED_MEMORY char *path = NULL;
     if (setting->kind == VALUE_PLAIN)
         return 0;
-    if (setting->kind == VALUE_PACKAGES || setting->kind == VALUE_LISTS)
+    if (setting->kind == VALUE_PACKAGES || setting->kind == VALUE_CONSTRAINTS)
         return show_places(settings, setting, value, fault);
     path = strdup(value + blanks);
     if (path == NULL)
         return fault_set(fault, ENOMEM, NO_MEMORY);
     for (size_t length = strlen(path); length > 0 && strchr(BLANKS, path[length - 1]) != NULL;)
         path[--length] = '\0';
+    path_straighten(path);
     const struct host_path host = {setting->variable, path, setting->kind};
     return setting->kind == VALUE_CONFIGURATION ? show_configuration(settings, &host, fault)
                                                 : show_path(settings, &host, fault);
@@ -287,7 +222,7 @@ static int variables_read(struct host_settings *settings, struct fault *fault)
     for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(own_variables); i++)
         r = set_or_tell(settings, own_variables[i], fault);
     for (char **pair = environ; r == 0 && *pair != NULL; pair++) {
-        const struct host_setting *setting = setting_of(*pair);
+        const struct passed_setting *setting = passed_setting_of(*pair);
         if (setting == NULL)
             continue;
         r = set_or_tell(settings, *pair, fault);
@@ -295,22 +230,6 @@ static int variables_read(struct host_settings *settings, struct fault *fault)
             r = show_value(settings, setting, strchr(*pair, '=') + 1, fault);
     }
     return r;
-}
-
-/* The setting that a line KEY = VALUE is of, and its value; NULL: none whose file is shown. */
-static const struct host_setting *setting_of_line(const char *line, const char **ret_value)
-{
-    line += strspn(line, " \t");
-    size_t length = strcspn(line, " \t=\n");
-    const char *value = line + length + strspn(line + length, " \t");
-    for (size_t i = 0; *value == '=' && i < ARRAY_LENGTH(passed_settings); i++) {
-        const char *key = passed_settings[i].key;
-        if (key != NULL && strlen(key) == length && strncmp(line, key, length) == 0) {
-            *ret_value = value + 1;
-            return &passed_settings[i];
-        }
-    }
-    return NULL;
 }
 
 /* The file that installers see at a path; NULL: none. */
@@ -340,7 +259,7 @@ static int show_configuration(struct host_settings *settings, const struct host_
     while (r == 0 && line != NULL) {
         line += strspn(line, "\n");
         const char *value = NULL;
-        const struct host_setting *setting = setting_of_line(line, &value);
+        const struct passed_setting *setting = passed_setting_of_line(line, &value);
         OWNED_MEMORY char *rest = setting != NULL ? strndup(value, strcspn(value, "\n")) : NULL;
         if (setting != NULL)
             r = rest != NULL ? show_value(settings, setting, rest, fault)
@@ -367,6 +286,7 @@ static int show_own(struct host_settings *settings, const char *directory, const
         path = NULL;
         return fault_set(fault, ENOMEM, NO_MEMORY);
     }
+    path_straighten(path);
     if (asprintf(&pair, "%s=%s", variable, path) < 0) {
         pair = NULL;
         return fault_set(fault, ENOMEM, NO_MEMORY);

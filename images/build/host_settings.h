@@ -10,24 +10,13 @@
 #define IMAGES_BUILD_HOST_SETTINGS_H
 
 #include "images/base/progress.h"
+#include "images/build/passed_settings.h"
 #include "images/unpack/jailed.h"
 
 #include <limits.h>
 
 #define HOST_VARIABLES_MAX 128
 #define HOST_FILES_MAX 32
-
-/* What the value of a setting is. Installers are shown the files that it names, and nothing else. */
-enum value_kind {
-    VALUE_PLAIN,
-    VALUE_CERTIFICATES, /* a file in PEM form, without keys; only the certificates are shown */
-    VALUE_CERTIFICATE_FOLDER, /* as c_rehash(1) makes them */
-    VALUE_CLIENT_CERTIFICATE, /* a file with a certificate and its key */
-    VALUE_CONFIGURATION, /* a file of settings */
-    VALUE_OWN_CONFIGURATION, /* likewise, where programs look for it by default: there it may be a link */
-    VALUE_PACKAGES, /* paths and URLs, separated by white space: of packages, and of directories of them */
-    VALUE_LISTS, /* likewise, of files */
-};
 
 struct host_settings {
     char *variables[HOST_VARIABLES_MAX + 1]; /* owned, NULL-terminated: a whole environment */

@@ -11,6 +11,8 @@ from support.layered import put
 from support.sample import in_gate
 
 PGP = "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nplanted\n-----END PGP PRIVATE KEY BLOCK-----\n"
+NETRC = "machine example.org login someone password planted\n"
+CREDENTIALS = "[default]\naws_secret_access_key = planted\n# planted\n//planted = planted\n@planted = planted\n[global]\nkey:planted\n  planted\n"
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nplanted\n-----END OPENSSH PRIVATE KEY-----\n"
 BUNDLE = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 # {variable: value}, with the home directory and the key in it. None of them is a setting of an index.
@@ -42,6 +44,9 @@ REFUSED = [
     ({"SSL_CERT_DIR": "{home}/nested"}, "it is no file"), ({"SSL_CERT_DIR": "{home}/linked"}, "a.whl, which installers are not shown: it is a link that leads out"), ({"NODE_EXTRA_CA_CERTS": "{words}"}, "there is no certificate"),
     ({"GIT_SSL_CAINFO": "{key}"}, "there is a private key"), ({"PIP_CLIENT_CERT": "{home}"}, "it is no file"),
     ({"PIP_CLIENT_CERT": "{words}"}, "there is no certificate in it"), ({"PIP_CLIENT_CERT": "{key}"}, "there is no certificate in it"),
+    ({"PIP_CONSTRAINT": "{words}"}, "its line 1 is no constraint"), ({"PIP_CONSTRAINT": "{home}/.netrc"}, "its line 1 is no constraint"),
+    ({"PIP_CONSTRAINT": "{home}/.aws/credentials"}, "its line 1 is no constraint"), ({"PIP_CONSTRAINT": "{home}/process/environ"}, "belongs to the system"),
+    ({"PIP_CONFIG_FILE": "{home}/process/environ"}, "belongs to the system"), ({"npm_config_globalconfig": "{home}/process/environ"}, "belongs to the system"),
     ({"PIP_CERT": "{home}/pgp"}, "there is a private key in it"), ({"PIP_CONSTRAINT": "{home}/pgp"}, "there is a private key in it"),
 ]
 FILES = [("npmrc", "cafile={key}\n", "there is a private key"), ("npmrc", "  cafile = \"{key}\"\n", "there is a private key"),
@@ -55,7 +60,10 @@ def home(tmp_path):
     """A home directory with a key, below one of which nothing else is."""
     path = tmp_path / "above" / "someone"
     put(path, ".ssh/id_rsa", KEY)
-    put(path, "words", "planted\n")
+    put(path, "words", "planted words\n")
+    put(path, ".netrc", NETRC)
+    put(path, ".aws/credentials", CREDENTIALS)
+    (path / "process").symlink_to("/proc/self")
     put(path, "large", "planted\n" * 20000)
     put(path, "nested/below/a.whl", "a wheel")
     (path / "linked").mkdir()
@@ -117,6 +125,43 @@ def test_configuration_files_are_held_to_the_same(layered, home, kind, text, rea
     put(home, ".npmrc" if kind == "npmrc" else ".config/pip/pip.conf", filled(text, home))
     done = layered.add("base", "--run", "true", **settings({}, home))
     assert done.returncode == 1 and reason in done.stderr, done.stderr
+
+
+# Whatever sets variables, such as npm with the .npmrc of a project, may name a file of anything.
+ANY_FILE = [{variable: "{home}/" + name} for variable in ("PIP_CONFIG_FILE", "npm_config_userconfig", "npm_config_globalconfig")
+            for name in (".netrc", ".aws/credentials", "words")]
+
+
+@pytest.mark.parametrize("variables", in_gate(ANY_FILE, 4), ids=str)
+def test_no_line_but_of_settings_is_shown(layered, home, variables):
+    (variable, value), = variables.items()
+    seen = shown(layered, home, f'ls "${variable}" && cat "${variable}"', variables)
+    assert seen.split() in ([filled(value, home)], [filled(value, home), "[global]"]), seen
+
+
+def test_of_configurations_the_settings_of_indexes_are_shown(layered, home):
+    put(home, "pip.conf", "# planted\n[global]\nindex_url = https://pypi.example.org/simple\n--timeout: 17\nplanted = planted\n"
+        "extra-index-url =\n    https://one.example.org\n    # planted\n    https://two.example.org\nlog = a\n    planted\n\n"
+        "[planted]\nretries = 1\n[install] planted\nno-binary = thing\n")
+    put(home, ".npmrc", "registry=https://npm.example.org/ \n  //npm.example.org/:_authToken = word\n@mine:registry=https://npm.example.org\n"
+        "ca[]=one\nignore-scripts\nplanted\n; planted\nemail=planted\n  planted\n\"strict-ssl\"=true\n[planted]\nregistry=planted\n")
+    put(home, "constraints.txt", "# planted\nthing == 1.0  # planted\nplanted\nplanted[x] ; python_version < '3'\nother[one] >=2,<3 \\\n"
+        "  --hash=sha256:0\n-c more.txt\nlocal @ file:///opt/local.whl\nold (<= v2)\n")
+    variables = {"PIP_CONFIG_FILE": "{home}/pip.conf", "PIP_CONSTRAINT": "{home}/constraints.txt"}
+    seen = shown(layered, home, 'cat "$PIP_CONFIG_FILE" "$NPM_CONFIG_USERCONFIG" "$PIP_CONSTRAINT"', variables)
+    assert [line.strip() for line in seen.split("\n") if line] == [
+        "[global]", "index_url = https://pypi.example.org/simple", "--timeout: 17", "extra-index-url =", "https://one.example.org",
+        "https://two.example.org", "[install]", "no-binary = thing",
+        "registry=https://npm.example.org/", "//npm.example.org/:_authToken = word", "@mine:registry=https://npm.example.org", "ca[]=one",
+        "ignore-scripts", '"strict-ssl"=true',
+        "thing == 1.0", "other[one] >=2,<3 \\", "--hash=sha256:0", "-c more.txt", "local @ file:///opt/local.whl", "old (<= v2)"], seen
+
+
+@pytest.mark.parametrize("detour", ["//proc/self/environ", "/./proc/self/environ", "/proc/self/../self/environ", "/usr//share/doc/..", "//usr/lib/"])
+def test_a_detour_covers_nothing_of_the_image(layered, home, detour):
+    variable = "PIP_CONSTRAINT" if "environ" in detour else "PIP_FIND_LINKS"
+    done = layered.add("base", "--run", "true", **settings({variable: detour}, home))
+    assert done.returncode == 0 and f"{variable} names " in done.stderr and "installers do not see" in done.stderr, done.stderr
 
 
 def test_what_the_image_has_no_place_for_is_told(layered, home):

@@ -145,11 +145,12 @@ int outcome_text_advise(const struct run_result *result, const struct outcome_te
         [LIMIT_CPU] = advise_on_cpu,
         [LIMIT_TIME] = advise_on_time,
     };
-    int r = network_text_advise(result->network, reader->network, reader->is_model, text);
-    /* Backwards, so that what most likely ended it stands next to the end. */
-    for (size_t i = LIMIT_COUNT; r == 0 && i-- > 0;) {
+    int r = 0;
+    /* In the order of limits.def: what most likely ended it stands next to the end. */
+    for (size_t i = 0; r == 0 && i < LIMIT_COUNT; i++) {
         if ((result->limits_reached & 1U << i) != 0 && advisers[i] != NULL)
             r = advisers[i](result, reader, text);
     }
-    return r;
+    return r < 0 ? r
+                 : network_text_advise(result->network, reader->network, reader->is_model, text);
 }

@@ -27,8 +27,9 @@ struct outcome_text_reader {
 int outcome_text_describe(const struct run_result *result, struct buffer *text);
 
 /*
- * A line, with its newline, for each refusal of the network, and each limit that was reached: what it is and what to do about it, as
- * far as outcome_text_describe() does not say it. 0 or a negative errno of buffer_append().
+ * To follow the end: a line, with its newline, for each limit that was reached, and each refusal of the network. It
+ * says what it is and what to do about it, as far as outcome_text_describe() does not. 0 or a negative errno of
+ * buffer_append().
  */
 int outcome_text_advise(const struct run_result *result, const struct outcome_text_reader *reader,
                         struct buffer *text);

@@ -10,6 +10,7 @@
 #include "mcp/settings/mounts_text.h"
 #include "mcp/settings/quantity.h"
 #include "mcp/tools/left_text.h"
+#include "mcp/tools/outcome_text.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
@@ -238,22 +239,61 @@ static int note_session(const struct result_view *view, struct buffer *text)
     return view->session != NULL ? session_text_note(view->session, text) : 0;
 }
 
-/* In the order of the text. Each appends its lines, if any. */
-static int (*const writers[])(const struct result_view *view, struct buffer *text) = {
+/* How it ended and, in a session, what that means for it. The old object has a member for an exit code. */
+static int note_end(const struct result_view *view, struct buffer *text)
+{
+    if (view->format == RESULT_JSON && view->result->outcome == OUTCOME_EXITED)
+        return 0;
+    int r = outcome_text_describe(view->result, text);
+    return r < 0 || view->session == NULL ? r : session_text_end(view->session, view->result, text);
+}
+
+static int note_advice(const struct result_view *view, struct buffer *text)
+{
+    const struct outcome_text_reader reader = {
+        .is_model = true, .wall_max_ms = view->wall_max_ms, .network = view->network};
+    return outcome_text_advise(view->result, &reader, text);
+}
+
+static int note_hint(const struct result_view *view, struct buffer *text)
+{
+    return view->hint != NULL ? buffer_append_text(text, view->hint) : 0;
+}
+
+typedef int note_writer(const struct result_view *view, struct buffer *text);
+
+/* In the order of the text: the fact first, advice after it. Each appends its lines, if any. */
+static note_writer *const writers_of_end[] = {note_end, note_advice, note_hint};
+
+static note_writer *const writers[] = {
     note_appeared,  note_earlier, note_policy,  note_files, note_left_out, note_figures,
     note_directory, note_images,  note_undrawn, note_loss,  note_changes,  note_session,
 };
 
-int result_notes_compose(const struct result_view *view, struct buffer *text)
+static int compose(note_writer *const list[], size_t count, const struct result_view *view,
+                   struct buffer *text)
 {
     int r = 0;
-    for (size_t i = 0; i < ARRAY_LENGTH(writers) && r == 0; i++) {
+    size_t begin = text->length;
+    for (size_t i = 0; i < count && r == 0; i++) {
         OWNED(buffer_release) struct buffer lines = BUFFER(text->maximum);
-        r = writers[i](view, &lines);
-        if (r == 0 && lines.length > 0 && text->length > 0)
+        r = list[i](view, &lines);
+        if (lines.length > 0 && lines.data[lines.length - 1] == '\n')
+            lines.length--;
+        if (r == 0 && lines.length > 0 && text->length > begin)
             r = buffer_append(text, "\n", 1);
         if (r == 0)
             r = buffer_append(text, lines.data, lines.length);
     }
     return r;
+}
+
+int result_notes_compose_end(const struct result_view *view, struct buffer *text)
+{
+    return compose(writers_of_end, ARRAY_LENGTH(writers_of_end), view, text);
+}
+
+int result_notes_compose(const struct result_view *view, struct buffer *text)
+{
+    return compose(writers, ARRAY_LENGTH(writers), view, text);
 }

@@ -1,5 +1,5 @@
 /*
- * The notes of a result: lines about everything except the program's output, in one text.
+ * The notes of a result: lines about everything except the program's output. Their order is decided here.
  *
  * Side: parent.
  */
@@ -9,7 +9,13 @@
 #include "mcp/tools/result_view.h"
 #include "sandbox/base/buffer.h"
 
-/* Appends the lines, if any, without a newline at the end. 0 or a negative errno. */
+/*
+ * Appends the lines of the end of a failed run: how it ended, and then what to do about it. Without a newline at the
+ * end; 0 or a negative errno.
+ */
+int result_notes_compose_end(const struct result_view *view, struct buffer *text);
+
+/* Appends the other lines, if any, without a newline at the end. 0 or a negative errno. */
 int result_notes_compose(const struct result_view *view, struct buffer *text);
 
 #endif

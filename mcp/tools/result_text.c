@@ -2,7 +2,6 @@
 #include "mcp/base/bounds.h"
 #include "mcp/launch/checker.h"
 #include "mcp/rules/findings_text.h"
-#include "mcp/tools/outcome_text.h"
 #include "mcp/tools/outputs.h"
 #include "mcp/tools/result_json.h"
 #include "mcp/tools/result_notes.h"
@@ -184,22 +183,7 @@ static int append_lines(struct buffer *text, const struct buffer *lines)
     return r < 0 || lines->length == 0 ? r : buffer_append(text, "\n", 1);
 }
 
-static int append_advice(const struct result_view *view, struct buffer *text)
-{
-    const struct outcome_text_reader reader = {
-        .is_model = true, .wall_max_ms = view->wall_max_ms, .network = view->network};
-    int r = view->hint != NULL ? buffer_append_text(text, view->hint) : 0;
-    return r < 0 ? r : outcome_text_advise(view->result, &reader, text);
-}
-
-/* How it ended and, in a session, what that means for it. */
-static int describe_end(const struct result_view *view, struct buffer *text)
-{
-    int r = outcome_text_describe(view->result, text);
-    return r < 0 || view->session == NULL ? r : session_text_end(view->session, view->result, text);
-}
-
-/* stdout, stderr, what to do about the limits that it reached, and how it ended. */
+/* stdout, stderr, how it ended, and what to do about it. */
 static int compose_failure(const struct result_view *view, struct buffer *text)
 {
     int r = append_lines(text, &view->shown->out.text);
@@ -207,27 +191,18 @@ static int compose_failure(const struct result_view *view, struct buffer *text)
         r = append_lines(text, &view->shown->err.text);
     if (r == 0 && text->length == 0)
         r = buffer_append_text(text, "no output\n");
-    if (r == 0)
-        r = append_advice(view, text);
-    return r < 0 ? r : describe_end(view, text);
+    return r < 0 ? r : result_notes_compose_end(view, text);
 }
 
-/* stderr, followed by the advice and the outcome: the object has no other place for them. */
+/* stderr, followed by the outcome and the advice: the object has no other place for them. */
 static int compose_stderr(const struct result_view *view, struct buffer *text)
 {
     const struct buffer *err = &view->shown->err.text;
-    OWNED(buffer_release) struct buffer more = BUFFER(TEXT_MAX);
-    int r = append_advice(view, &more);
-    if (r == 0 && view->result->outcome != OUTCOME_EXITED)
-        r = describe_end(view, &more);
-    if (r == 0 && more.length == 0)
-        return buffer_append(text, err->data, err->length);
+    OWNED(buffer_release) struct buffer end = BUFFER(TEXT_MAX);
+    int r = result_notes_compose_end(view, &end);
     if (r == 0)
-        r = append_lines(text, err);
-    if (r < 0)
-        return r;
-    const struct span rest = strip_back((struct span){more.data, more.length});
-    return buffer_append(text, rest.data, rest.length);
+        r = end.length > 0 ? append_lines(text, err) : buffer_append(text, err->data, err->length);
+    return r < 0 ? r : buffer_append(text, end.data, end.length);
 }
 
 /* The object that the Python server gave. */

@@ -47,7 +47,7 @@ ENDLESS = ("A snippet that never ends, under a limit of 2 seconds", PYTHON, """
         for count in range(1000):
             print("still counting:", count)
             time.sleep(0.6)
-        """, r"still counting: 1[\s\S]*timed out after 2 s")
+        """, r"still counting: 1[\s\S]*\ntimed out after 2 s\nNo call can have more time")
 
 
 class Server:

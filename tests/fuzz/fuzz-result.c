@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+#define WALL_MAX_MS 60000
+
 /* One stream of the input, written some times over, so that the caps are reached. */
 static uint64_t fill(struct capture *capture, struct fuzz_input *input, size_t length, size_t times)
 {
@@ -68,11 +70,16 @@ static void check_shown(const struct shown_stream *shown, const struct capture *
     FUZZ_CHECK(shown->text.length <= SHOWN_MAX + 64); /* and the line that tells of the cut */
 }
 
-/* However much was printed, the last line of a failure says how it ended. */
+/* However much was printed, the last lines of a failure say how it ended, and then what to do about it. */
 static void check_ending(const struct run_result *result, const struct json_value *text)
 {
-    OWNED(buffer_release) struct buffer ending = BUFFER(1024);
-    FUZZ_CHECK(outcome_text_describe(result, &ending) == 0 && ending.length <= text->length);
+    OWNED(buffer_release) struct buffer ending = BUFFER(4096);
+    const struct outcome_text_reader model = {.is_model = true, .wall_max_ms = WALL_MAX_MS};
+    FUZZ_CHECK(outcome_text_describe(result, &ending) == 0);
+    FUZZ_CHECK(buffer_append(&ending, "\n", 1) == 0);
+    FUZZ_CHECK(outcome_text_advise(result, &model, &ending) == 0);
+    ending.length--;
+    FUZZ_CHECK(ending.length <= text->length);
     const char *end = text->text + text->length;
     FUZZ_CHECK(memcmp(end - ending.length, ending.data, ending.length) == 0);
 }
@@ -85,7 +92,7 @@ static void check_answer(const struct run_result *result, const struct result_te
         .shown = shown,
         .files = &(const struct result_files){.count = 0},
         .image = "image",
-        .wall_max_ms = 60000,
+        .wall_max_ms = WALL_MAX_MS,
         .silent_hint = "Print it.",
         .format = format,
     };

@@ -82,11 +82,11 @@ static const struct {
      "Only 1 MiB of stdout, and of stderr, are kept. Print less, or only a summary.\n",
      "exit code: 7"},
     {OUTCOME_TIMED_OUT, REACHED_TIME | REACHED_DISK | REACHED_PROCESSES, 0, PERSON,
-     "There is no space left for files (limit 256 MiB, in 65536 files): write less, or delete files "
-     "that are no longer needed.\n"
+     "--timeout gives it more time.\n"
      "It reached its limit of 256 processes and threads: start fewer at a time, "
      "and wait for them to end.\n"
-     "--timeout gives it more time.\n",
+     "There is no space left for files (limit 256 MiB, in 65536 files): write less, or delete files "
+     "that are no longer needed.\n",
      "timed out after 30 s"},
 };
 

@@ -1,5 +1,8 @@
 #include "mcp/base/bounds.h"
+#include "mcp/sessions/session_text.h"
+#include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_json.h"
+#include "mcp/tools/result_notes.h"
 #include "mcp/tools/result_text.h"
 #include "sandbox/base/owned.h"
 
@@ -143,7 +146,7 @@ static void failure_is_one_text_with_its_end(void **state)
     }
 }
 
-static void advice_stands_before_the_end_and_only_in_failures(void **state)
+static void advice_follows_the_end_and_only_in_failures(void **state)
 {
     (void)state;
     OWNED(run_result_release) struct run_result result = result_of("a", "");
@@ -154,7 +157,36 @@ static void advice_stands_before_the_end_and_only_in_failures(void **state)
     OWNED(json_release) struct json *failure = write_result(&result, RESULT_TEXT);
     assert_text(
         content_of(failure)->first,
-        "a\nA larger timeout_seconds gives it more time: at most 60.\ntimed out after 2.5 s");
+        "a\ntimed out after 2.5 s\nA larger timeout_seconds gives it more time: at most 60.");
+}
+
+/* Whatever there is to advise, in a session or not. */
+static void every_end_says_first_how_it_ended(void **state)
+{
+    (void)state;
+    const struct session_view session = {.handle = "py-k3f9x2", .kept = "variables and files"};
+    for (unsigned i = 0; i < 2 * OUTCOME_COUNT; i++) {
+        OWNED(run_result_release) struct run_result result = result_of("a", "");
+        result.outcome = i / 2;
+        result.exit_code = result.outcome == OUTCOME_EXITED ? 1 : -1;
+        result.signal = result.outcome == OUTCOME_SIGNALED ? 9 : 0;
+        result.limits_reached = (1U << LIMIT_COUNT) - 1;
+        const struct result_view view = {
+            .result = &result,
+            .wall_max_ms = 60000,
+            .hint = "Each call is a fresh process.\n",
+            .session = i % 2 == 1 ? &session : NULL,
+        };
+        OWNED(buffer_release) struct buffer end = BUFFER(4096);
+        OWNED(buffer_release) struct buffer text = BUFFER(4096);
+        assert_int_equal(outcome_text_describe(&result, &end), 0);
+        assert_int_equal(result_notes_compose_end(&view, &text), 0);
+        const char *lines = buffer_string(&text);
+        assert_int_equal(strncmp(lines, buffer_string(&end), end.length), 0);
+        assert_int_equal(lines[end.length], view.session != NULL ? ';' : '\n');
+        assert_string_equal(lines + text.length - strlen("\nEach call is a fresh process."),
+                            "\nEach call is a fresh process.");
+    }
 }
 
 static void the_record_is_always_there(void **state)
@@ -331,7 +363,8 @@ int main(void)
         cmocka_unit_test(stderr_of_a_success_is_a_second_text),
         cmocka_unit_test(silence_is_said_with_a_hint),
         cmocka_unit_test(failure_is_one_text_with_its_end),
-        cmocka_unit_test(advice_stands_before_the_end_and_only_in_failures),
+        cmocka_unit_test(advice_follows_the_end_and_only_in_failures),
+        cmocka_unit_test(every_end_says_first_how_it_ended),
         cmocka_unit_test(the_record_is_always_there),
         cmocka_unit_test(json_format_gives_an_object_for_a_failure),
         cmocka_unit_test(structured_format_has_the_members_of_its_schema),

@@ -40,6 +40,9 @@
 #define SHOWN_MAX (32 * KIBIBYTE)
 #define SHOWN_STDERR_SHARE (16 * KIBIBYTE)
 
+/* Of a stream with redraws, this much is drawn: its beginning and its end. */
+#define DRAWN_MAX (2 * MEBIBYTE)
+
 /* Length of the libraries in a tool's description. Every model request includes the description. */
 #define LIBRARIES_SHOWN_MAX 300
 

@@ -1,4 +1,4 @@
-/* sandbox://output/CALL/STREAM: the full output of a call, if its result shows only a part. */
+/* sandbox://output/CALL/STREAM: the full output of a call, as written, if its result does not show all of it. */
 #include "mcp/base/bounds.h"
 #include "mcp/resources/resource.h"
 #include "sandbox/base/owned.h"
@@ -44,8 +44,8 @@ const struct resource resource_output = {
     .name = "output",
     .title = "Full output of a call",
     .description =
-        "The full stdout or stderr of a call, if its result shows only a part. Kept for the "
-        "newest calls only",
+        "The full stdout or stderr of a call, as written, if its result shows only a part, or "
+        "leaves out redraws and terminal codes. Kept for the newest calls only",
     .type = "text/plain",
     .read = read_output,
 };

@@ -8,6 +8,7 @@
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_text.h"
 #include "mcp/tools/session_end.h"
+#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -95,8 +96,12 @@ static void answer_run(struct code_call *call)
     const struct settings *settings = context->settings;
     uint64_t number = ++context->call_count;
     uint64_t output_number = outputs_may_keep(result) ? number : 0;
-    struct result_text shown;
-    if (result_text_make(result, output_number, &shown) < 0) {
+    OWNED(shown_output_release) struct shown_output shown = {0};
+    OWNED(shown_output_release) struct shown_output raw = {0};
+    int r = shown_output_make(result, output_number, READER_MODEL, &shown);
+    if (r == 0 && settings->result_format != RESULT_TEXT)
+        r = shown_output_make(result, output_number, READER_PROGRAM, &raw);
+    if (r < 0) {
         rpc_answer_error(call->reply.answer, RPC_INTERNAL_ERROR, "no memory for the result");
         return;
     }
@@ -114,6 +119,7 @@ static void answer_run(struct code_call *call)
     const struct result_view view = {
         .result = result,
         .shown = &shown,
+        .raw = &raw,
         .files = &files,
         .patches = &call->patches.patches,
         .output_number = output_number,
@@ -129,9 +135,8 @@ static void answer_run(struct code_call *call)
     };
     reply_result(&call->reply,
                  &(struct result_body){result_text_write, result_text_write_meta, &view, false});
-    if (output_number > 0 && shown.out.cut + shown.err.cut > 0)
+    if (output_number > 0 && shown_output_is_partial(&shown))
         outputs_keep(&context->outputs, number, result);
-    result_text_release(&shown);
     buffer_release(&context->launcher.unheard);
 }
 

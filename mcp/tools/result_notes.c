@@ -11,10 +11,14 @@
 #include "mcp/settings/quantity.h"
 #include "mcp/tools/left_text.h"
 #include "mcp/tools/outcome_text.h"
+#include "mcp/tools/outputs.h"
+#include "mcp/tools/result_json.h"
+#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define LINE_MAX_SIZE (NOTES_FILES_MAX + FILE_URI_MAX)
@@ -234,6 +238,30 @@ static int note_policy(const struct result_view *view, struct buffer *text)
                : findings_text_list(&view->check->findings, SEVERITY_WARN, "Policy: ", text);
 }
 
+/* The JSON of a failure has the output as it was written. */
+static int note_drawn(const struct result_view *view, struct buffer *text)
+{
+    const struct {
+        const struct shown_stream *shown;
+        const char *name;
+    } streams[] = {{&view->shown->out, "stdout"}, {&view->shown->err, "stderr"}};
+    size_t told = 0;
+    int r = 0;
+    if (view->format == RESULT_JSON && !result_json_is_success(view->result))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LENGTH(streams) && r == 0; i++) {
+        if (!streams[i].shown->is_drawn)
+            continue;
+        r = buffer_format(text, "%s%s",
+                          told++ == 0 ? "Left out: redraws and terminal codes of " : ", ",
+                          streams[i].name);
+        if (r == 0 && view->output_number > 0)
+            r = buffer_format(text, " (raw: " OUTPUT_URI_FORMAT ")", view->output_number,
+                              streams[i].name);
+    }
+    return r;
+}
+
 static int note_session(const struct result_view *view, struct buffer *text)
 {
     return view->session != NULL ? session_text_note(view->session, text) : 0;
@@ -266,8 +294,9 @@ typedef int note_writer(const struct result_view *view, struct buffer *text);
 static note_writer *const writers_of_end[] = {note_end, note_advice, note_hint};
 
 static note_writer *const writers[] = {
-    note_appeared,  note_earlier, note_policy,  note_files, note_left_out, note_figures,
-    note_directory, note_images,  note_undrawn, note_loss,  note_changes,  note_session,
+    note_appeared, note_earlier,   note_policy,  note_files,   note_left_out,
+    note_figures,  note_directory, note_images,  note_undrawn, note_loss,
+    note_changes,  note_drawn,     note_session,
 };
 
 static int compose(note_writer *const list[], size_t count, const struct result_view *view,

@@ -1,146 +1,19 @@
 #include "mcp/tools/result_text.h"
+
 #include "mcp/base/bounds.h"
 #include "mcp/launch/checker.h"
 #include "mcp/rules/findings_text.h"
 #include "mcp/tools/outputs.h"
 #include "mcp/tools/result_json.h"
 #include "mcp/tools/result_notes.h"
+#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/base/utf8.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* A shown text with its notes, and a failure that joins two of them. */
 #define TEXT_MAX (4 * SHOWN_MAX)
-
-static bool is_space(char byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
-/* A part of the captured bytes, without the white space at one end or both. */
-struct span {
-    const char *data;
-    size_t length;
-};
-
-/* The first line keeps its indentation: it may be the header of a table. */
-static struct span strip_blank_lines(struct span span)
-{
-    struct span kept = span;
-    for (size_t i = 0; i < span.length && is_space(span.data[i]); i++) {
-        if (span.data[i] == '\n')
-            kept = (struct span){span.data + i + 1, span.length - i - 1};
-    }
-    return kept;
-}
-
-static struct span strip_back(struct span span)
-{
-    while (span.length > 0 && is_space(span.data[span.length - 1]))
-        span.length--;
-    return span;
-}
-
-/* No character is cut in two: continuation bytes at the wrong side of a cut go with it. */
-static bool is_continuation(char byte)
-{
-    return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
-static struct span head_of(struct span span, size_t limit)
-{
-    if (span.length <= limit)
-        return span;
-    size_t length = limit;
-    while (length > 0 && limit - length < 3 && is_continuation(span.data[length]))
-        length--;
-    return (struct span){span.data, length};
-}
-
-static struct span tail_of(struct span span, size_t limit)
-{
-    if (span.length <= limit)
-        return span;
-    size_t length = limit;
-    while (length > 0 && limit - length < 3 && is_continuation(span.data[span.length - length]))
-        length--;
-    return (struct span){span.data + span.length - length, length};
-}
-
-/* One stream, and where all of it can be read. */
-struct source {
-    const struct capture *capture;
-    uint64_t number; /* of the output, or 0 */
-    const char *stream;
-};
-
-static int put_cut(struct shown_stream *shown, const struct source *source, struct span head,
-                   struct span tail)
-{
-    int r = buffer_append(&shown->text, head.data, head.length);
-    if (r == 0)
-        r = buffer_format(&shown->text, "\n[... %" PRIu64 " bytes not shown", shown->cut);
-    if (r == 0 && source->number > 0)
-        r = buffer_format(&shown->text, "; %s in the resource " OUTPUT_URI_FORMAT,
-                          source->capture->cut > 0 ? "more of them" : "they are", source->number,
-                          source->stream);
-    if (r == 0)
-        r = buffer_append_text(&shown->text, " ...]\n");
-    return r < 0 ? r : buffer_append(&shown->text, tail.data, tail.length);
-}
-
-static int show_stream(const struct source *source, size_t limit, struct shown_stream *ret_shown)
-{
-    const struct capture *capture = source->capture;
-    *ret_shown = (struct shown_stream){.text = BUFFER(TEXT_MAX)};
-    struct span head = strip_blank_lines((struct span){capture->head.data, capture->head.length});
-    struct span tail = strip_back((struct span){capture->tail.data, capture->tail.length});
-    uint64_t kept = capture->total - (capture->head.length - head.length) -
-                    (capture->tail.length - tail.length);
-    bool is_whole = capture->cut == 0 && capture->tail.length == 0;
-    if (is_whole) {
-        tail = strip_back(head);
-        kept = tail.length;
-        if (kept <= limit)
-            return buffer_append(&ret_shown->text, tail.data, tail.length);
-    }
-    head = head_of(is_whole ? tail : head, limit / 2);
-    tail = tail_of(tail, limit / 2);
-    ret_shown->cut = kept - head.length - tail.length;
-    return put_cut(ret_shown, source, head, tail);
-}
-
-void result_text_release(struct result_text *shown)
-{
-    buffer_release(&shown->out.text);
-    buffer_release(&shown->err.text);
-}
-
-int result_text_make(const struct run_result *result, uint64_t output_number,
-                     struct result_text *ret_shown)
-{
-    /* A stream that needs less than its share leaves the rest to the other. */
-    size_t out = result->out.total < SHOWN_MAX ? (size_t)result->out.total : SHOWN_MAX;
-    size_t err =
-        result->err.total < SHOWN_STDERR_SHARE ? (size_t)result->err.total : SHOWN_STDERR_SHARE;
-    size_t for_out = SHOWN_MAX - err;
-    size_t for_err = out < for_out ? SHOWN_MAX - out : SHOWN_MAX - for_out;
-    struct result_text shown = {0};
-    const struct source source_out = {&result->out, output_number, "stdout"};
-    const struct source source_err = {&result->err, output_number, "stderr"};
-    int r = show_stream(&source_out, for_out, &shown.out);
-    if (r == 0)
-        r = show_stream(&source_err, for_err, &shown.err);
-    if (r < 0)
-        result_text_release(&shown);
-    else
-        *ret_shown = shown;
-    return r;
-}
 
 static void write_text_block(struct json_writer *writer, const struct buffer *text)
 {
@@ -197,7 +70,7 @@ static int compose_failure(const struct result_view *view, struct buffer *text)
 /* stderr, followed by the outcome and the advice: the object has no other place for them. */
 static int compose_stderr(const struct result_view *view, struct buffer *text)
 {
-    const struct buffer *err = &view->shown->err.text;
+    const struct buffer *err = &view->raw->err.text;
     OWNED(buffer_release) struct buffer end = BUFFER(TEXT_MAX);
     int r = result_notes_compose_end(view, &end);
     if (r == 0)
@@ -220,7 +93,7 @@ static int compose_failure_json(const struct result_view *view, struct buffer *t
     json_key(writer, "stderr");
     json_string(writer, err.data, err.length);
     json_key(writer, "stdout");
-    json_string(writer, view->shown->out.text.data, view->shown->out.text.length);
+    json_string(writer, view->raw->out.text.data, view->raw->out.text.length);
     json_end_object(writer);
     return json_writer_close(writer);
 }
@@ -236,13 +109,13 @@ static void write_failure(struct json_writer *writer, const struct result_view *
     write_text_block(writer, &text);
 }
 
-static struct record result_json_of(const struct result_view *view)
+static struct record result_json_of(const struct result_view *view, const struct shown_output *text)
 {
     return (struct record){
         .result = view->result,
         .image = view->image,
-        .stdout_cut = view->shown->out.cut,
-        .stderr_cut = view->shown->err.cut,
+        .stdout_cut = text->out.cut,
+        .stderr_cut = text->err.cut,
         .files = view->files,
         .patches = view->patches,
         .session = view->session,
@@ -253,13 +126,13 @@ static struct record result_json_of(const struct result_view *view)
 
 static void write_structured(struct json_writer *writer, const struct result_view *view)
 {
-    const struct record record = result_json_of(view);
+    const struct record record = result_json_of(view, view->raw);
     json_key(writer, "structuredContent");
     json_begin_object(writer);
     json_key(writer, "stdout");
-    json_string(writer, view->shown->out.text.data, view->shown->out.text.length);
+    json_string(writer, view->raw->out.text.data, view->raw->out.text.length);
     json_key(writer, "stderr");
-    json_string(writer, view->shown->err.text.data, view->shown->err.text.length);
+    json_string(writer, view->raw->err.text.data, view->raw->err.text.length);
     result_json_write_members(writer, &record);
     json_end_object(writer);
 }
@@ -291,9 +164,12 @@ void result_text_write(struct json_writer *writer, enum version version, const v
     json_boolean(writer, false); /* the snippet may have failed; the tool did not */
 }
 
+/* Where all of a stream is, if the text does not have it. */
 static void write_uri(struct json_writer *writer, const char *member, uint64_t number,
-                      const char *stream)
+                      const char *stream, const struct shown_stream *shown)
 {
+    if (number == 0 || (shown->cut == 0 && !shown->is_drawn))
+        return;
     char uri[OUTPUT_URI_SIZE];
     snprintf(uri, sizeof(uri), OUTPUT_URI_FORMAT, number, stream);
     json_text_member(writer, member, uri);
@@ -302,14 +178,12 @@ static void write_uri(struct json_writer *writer, const char *member, uint64_t n
 void result_text_write_meta(struct json_writer *writer, const void *data)
 {
     const struct result_view *view = data;
-    const struct record record = result_json_of(view);
+    const struct record record = result_json_of(view, view->shown);
     json_key(writer, "code-sandbox/result");
     json_begin_object(writer);
     result_json_write_members(writer, &record);
-    if (view->output_number > 0 && record.stdout_cut > 0)
-        write_uri(writer, "stdout_resource", view->output_number, "stdout");
-    if (view->output_number > 0 && record.stderr_cut > 0)
-        write_uri(writer, "stderr_resource", view->output_number, "stderr");
+    write_uri(writer, "stdout_resource", view->output_number, "stdout", &view->shown->out);
+    write_uri(writer, "stderr_resource", view->output_number, "stderr", &view->shown->err);
     json_end_object(writer);
 }
 
@@ -364,7 +238,8 @@ struct schema_member {
 };
 
 static const struct schema_member schema_members[] = {
-    {"stdout", "string", "Output of the program; if it is long, its middle is cut", false},
+    {"stdout", "string", "Output of the program, as written; if it is long, its middle is cut",
+     false},
     {"stderr", "string", "Its output to stderr, cut in the same way", false},
     {"outcome", "string",
      "How it ended: exited, signaled, timed_out, cpu_limit, out_of_memory, process_limit, "

@@ -11,26 +11,6 @@
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 
-/* One stream, cut to what is shown. */
-struct shown_stream {
-    struct buffer text; /* owned */
-    uint64_t cut;       /* bytes of the stream that are not in it */
-};
-
-struct result_text {
-    struct shown_stream out, err;
-};
-
-void result_text_release(struct result_text *shown);
-
-/*
- * Takes SHOWN_MAX bytes of both streams: the head and the tail of each, with a line between that
- * tells what was cut, and where it is: the resource of that number (outputs.h), if it is not 0.
- * Blank lines at both ends and white space behind the last line are taken off. 0 or -ENOMEM.
- */
-int result_text_make(const struct run_result *result, uint64_t output_number,
-                     struct result_text *ret_shown);
-
 /*
  * Of a struct result_body, for the result of tools/call: content, isError, and where it is wanted
  * structuredContent; and the record of the run, in _meta.

@@ -12,16 +12,18 @@
 
 #include <stdint.h>
 
-struct result_text;
+struct shown_output;
 struct session_view;
 struct check;
 
 struct result_view {
     const struct run_result *result; /* all borrowed */
-    const struct result_text *shown; /* of result_text.h */
+    const struct shown_output *shown; /* for models */
+    const struct shown_output
+        *raw; /* the same for members of JSON, in the formats that have them */
     const struct result_files *files;
     const struct folder_patches *patches; /* or NULL */
-    uint64_t output_number; /* as it was given to result_text_make() */
+    uint64_t output_number; /* as it was given to shown_output_make() */
     const char *image;
     int64_t wall_max_ms;     /* the most time that the model may ask for */
     const char *silent_hint; /* said when a program printed nothing: how to print in its language */

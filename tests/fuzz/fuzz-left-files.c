@@ -11,6 +11,7 @@
 #include "mcp/files/plain_name.h"
 #include "mcp/tools/result_files.h"
 #include "mcp/tools/result_notes.h"
+#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -56,7 +57,8 @@ static void read_files(struct fuzz_input *names, const struct fuzz_input *conten
 
 static void check_notes(const struct run_result *result, const struct result_files *files)
 {
-    const struct result_view view = {.result = result, .files = files};
+    const struct shown_output shown = {0};
+    const struct result_view view = {.result = result, .shown = &shown, .files = files};
     OWNED(buffer_release) struct buffer notes = BUFFER(4 * SHOWN_MAX);
     FUZZ_CHECK(result_notes_compose(&view, &notes) == 0);
     FUZZ_CHECK(notes.length <= 2 * NOTES_FILES_MAX + FILE_URI_MAX * (NOTES_IMAGES_MAX + 1));

@@ -8,6 +8,7 @@
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_json.h"
 #include "mcp/tools/result_text.h"
+#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/capture.h"
 #include "tests/fuzz/fuzz.h"
@@ -66,8 +67,16 @@ static struct run_result read_result(struct fuzz_input *input)
 
 static void check_shown(const struct shown_stream *shown, const struct capture *capture)
 {
-    FUZZ_CHECK(shown->cut >= capture->cut && shown->cut <= capture->total);
+    FUZZ_CHECK(shown->cut >= capture->cut);
+    FUZZ_CHECK(shown->is_drawn || shown->cut <= capture->total);
     FUZZ_CHECK(shown->text.length <= SHOWN_MAX + 64); /* and the line that tells of the cut */
+}
+
+static void check_text(const struct shown_output *text, const struct run_result *result)
+{
+    check_shown(&text->out, &result->out);
+    check_shown(&text->err, &result->err);
+    FUZZ_CHECK(text->out.text.length + text->err.text.length <= SHOWN_MAX + 128);
 }
 
 /* However much was printed, the last lines of a failure say how it ended, and then what to do about it. */
@@ -84,12 +93,13 @@ static void check_ending(const struct run_result *result, const struct json_valu
     FUZZ_CHECK(memcmp(end - ending.length, ending.data, ending.length) == 0);
 }
 
-static void check_answer(const struct run_result *result, const struct result_text *shown,
-                         enum result_format format)
+static void check_answer(const struct run_result *result, const struct shown_output *shown,
+                         const struct shown_output *raw, enum result_format format)
 {
     const struct result_view view = {
         .result = result,
         .shown = shown,
+        .raw = raw,
         .files = &(const struct result_files){.count = 0},
         .image = "image",
         .wall_max_ms = WALL_MAX_MS,
@@ -111,10 +121,13 @@ static void check_answer(const struct run_result *result, const struct result_te
     const struct json_value *root = json_root(json);
     const struct json_value *content = json_member(root, "content");
     bool has_err = shown->err.text.length > 0;
-    FUZZ_CHECK(content->count == (result_json_is_success(result) && has_err ? 2 : 1));
+    bool is_failure = !result_json_is_success(result);
+    bool has_note =
+        (shown->out.is_drawn || shown->err.is_drawn) && !(is_failure && format == RESULT_JSON);
+    FUZZ_CHECK(content->count == 1U + (!is_failure && has_err) + has_note);
     for (const struct json_value *block = content->first; block != NULL; block = block->next)
         FUZZ_CHECK(json_member(block, "text")->length > 0);
-    if (!result_json_is_success(result) && format != RESULT_JSON)
+    if (is_failure && format != RESULT_JSON)
         check_ending(result, json_member(content->first, "text"));
     FUZZ_CHECK(!json_member(root, "isError")->boolean);
     const struct json_value *record =
@@ -167,11 +180,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_capture(&result.out, out, result.limits.output_kept);
     check_capture(&result.err, err, result.limits.output_kept);
     check_hints(&result);
-    OWNED(result_text_release) struct result_text shown = {0};
-    FUZZ_CHECK(result_text_make(&result, 0, &shown) == 0);
-    check_shown(&shown.out, &result.out);
-    check_shown(&shown.err, &result.err);
-    FUZZ_CHECK(shown.out.text.length + shown.err.text.length <= SHOWN_MAX + 128);
-    check_answer(&result, &shown, format);
+    OWNED(shown_output_release) struct shown_output shown = {0};
+    OWNED(shown_output_release) struct shown_output raw = {0};
+    FUZZ_CHECK(shown_output_make(&result, 0, READER_MODEL, &shown) == 0);
+    FUZZ_CHECK(shown_output_make(&result, 0, READER_PROGRAM, &raw) == 0);
+    check_text(&shown, &result);
+    check_text(&raw, &result);
+    FUZZ_CHECK(!raw.out.is_drawn && !raw.err.is_drawn);
+    check_answer(&result, &shown, &raw, format);
     return 0;
 }

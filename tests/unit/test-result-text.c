@@ -4,6 +4,7 @@
 #include "mcp/tools/result_json.h"
 #include "mcp/tools/result_notes.h"
 #include "mcp/tools/result_text.h"
+#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>
@@ -36,11 +37,15 @@ static struct run_result result_of(const char *out, const char *err)
 /* Writes the result of a call and reads it back. */
 static struct json *write_result(const struct run_result *result, enum result_format format)
 {
-    OWNED(result_text_release) struct result_text shown = {0};
-    assert_int_equal(result_text_make(result, 0, &shown), 0);
+    OWNED(shown_output_release) struct shown_output shown = {0};
+    OWNED(shown_output_release) struct shown_output raw = {0};
+    assert_int_equal(shown_output_make(result, 7, READER_MODEL, &shown), 0);
+    assert_int_equal(shown_output_make(result, 7, READER_PROGRAM, &raw), 0);
     const struct result_view view = {
         .result = result,
         .shown = &shown,
+        .raw = &raw,
+        .output_number = 7,
         .files = &(const struct result_files){.count = 0},
         .image = "python",
         .wall_max_ms = 60000,
@@ -267,6 +272,79 @@ static void structured_format_has_the_members_of_its_schema(void **state)
         assert_non_null(json_member(structured, name->text));
 }
 
+#define BAR "\r 50%|#  |\r100%|## |\n"
+
+static void a_model_reads_what_a_terminal_shows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *out, *err, *texts[3];
+    } cases[] = {
+        {"a\n",
+         BAR,
+         {"a", "100%|## |",
+          "Left out: redraws and terminal codes of stderr "
+          "(raw: sandbox://output/7/stderr)"}},
+        {"\x1b[1;31mred\x1b[m\n",
+         "",
+         {"red", "Left out: redraws and terminal codes of stdout "
+                 "(raw: sandbox://output/7/stdout)"}},
+        {BAR,
+         "\x1b[33mwarning\x1b[m\n",
+         {"100%|## |", "warning",
+          "Left out: redraws and terminal "
+          "codes of stdout (raw: sandbox://output/7/stdout), stderr (raw: sandbox://output/7/stderr)"}},
+        {"\x1b[?25l\x1b[?25h",
+         "",
+         {"The program ended with exit code 0 and printed nothing. Print it.",
+          "Left out: redraws and terminal codes of stdout (raw: sandbox://output/7/stdout)"}},
+        {"a\r\nb\r\n", "", {"a\r\nb"}},
+        {"tab\tnul bell\a", "", {"tab\tnul bell\a"}},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        OWNED(run_result_release) struct run_result result = result_of(cases[i].out, cases[i].err);
+        OWNED(json_release) struct json *json = write_result(&result, RESULT_TEXT);
+        const struct json_value *block = content_of(json)->first;
+        for (size_t k = 0; k < 3 && cases[i].texts[k] != NULL; k++, block = block->next)
+            assert_text(block, cases[i].texts[k]);
+        assert_null(block);
+        bool is_raw = strncmp(cases[i].out, "a", 1) == 0 || strncmp(cases[i].out, "t", 1) == 0;
+        assert_int_equal(json_member(result_json_of(json), "stdout_resource") == NULL, is_raw);
+    }
+}
+
+static void a_program_reads_what_was_written(void **state)
+{
+    (void)state;
+    OWNED(run_result_release) struct run_result result = result_of("\x1b[1mout\x1b[m\n", BAR);
+    OWNED(json_release) struct json *success = write_result(&result, RESULT_STRUCTURED);
+    const struct json_value *structured = json_member(json_root(success), "structuredContent");
+    assert_true(json_is(json_member(structured, "stdout"), "\x1b[1mout\x1b[m"));
+    assert_true(json_is(json_member(structured, "stderr"), "\r 50%|#  |\r100%|## |"));
+    assert_text(content_of(success)->first, "out");
+    assert_int_equal(content_of(success)->count, 3);
+    result.exit_code = 3;
+    OWNED(json_release) struct json *failure = write_result(&result, RESULT_JSON);
+    assert_json_failure(failure, 3, "\x1b[1mout\x1b[m", "\r 50%|#  |\r100%|## |");
+    assert_int_equal(content_of(failure)->count, 1);
+}
+
+/* A long progress bar leaves the room to what it hides otherwise. */
+static void the_last_state_of_a_long_bar_is_short(void **state)
+{
+    (void)state;
+    OWNED(run_result_release) struct run_result result = result_of("", "first\n");
+    for (size_t i = 0; i < 5000; i++)
+        buffer_format(&result.err.head, "\r%zu of 5000", i + 1);
+    buffer_append_text(&result.err.head, "\nlast\n");
+    result.err.total = result.err.head.length;
+    OWNED(shown_output_release) struct shown_output shown = {0};
+    assert_int_equal(shown_output_make(&result, 0, READER_MODEL, &shown), 0);
+    assert_string_equal(buffer_string(&shown.err.text), "first\n5000 of 5000\nlast");
+    assert_int_equal(shown.err.cut, 0);
+    assert_true(shown_output_is_partial(&shown));
+}
+
 /* Fills a stream as the engine does when a program printed more than is kept. */
 static void fill(struct capture *capture, const char *pattern, size_t head, size_t cut, size_t tail)
 {
@@ -288,8 +366,8 @@ static void a_long_stream_keeps_head_and_tail(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         OWNED(run_result_release) struct run_result result = result_of("", "");
         fill(&result.out, "0123456789", cases[i].head, cases[i].cut, cases[i].tail);
-        OWNED(result_text_release) struct result_text shown = {0};
-        assert_int_equal(result_text_make(&result, 0, &shown), 0);
+        OWNED(shown_output_release) struct shown_output shown = {0};
+        assert_int_equal(shown_output_make(&result, 0, READER_MODEL, &shown), 0);
         char note[64];
         int length = snprintf(note, sizeof(note), "\n[... %llu bytes not shown ...]\n",
                               (unsigned long long)shown.out.cut);
@@ -329,8 +407,8 @@ static void bytes_that_are_all_continuations_are_shown_all_the_same(void **state
     (void)state;
     OWNED(run_result_release) struct run_result result = result_of("", "");
     fill(&result.out, "\x80", 100000, 0, 0);
-    OWNED(result_text_release) struct result_text shown = {0};
-    assert_int_equal(result_text_make(&result, 0, &shown), 0);
+    OWNED(shown_output_release) struct shown_output shown = {0};
+    assert_int_equal(shown_output_make(&result, 0, READER_MODEL, &shown), 0);
     assert_true(shown.out.cut >= 100000 - SHOWN_MAX && shown.out.cut < 100000 - SHOWN_MAX + 16);
 }
 
@@ -348,8 +426,8 @@ static void a_short_stream_leaves_its_room_to_the_other(void **state)
         OWNED(run_result_release) struct run_result result = result_of("", "");
         fill(&result.out, "o", cases[i].out, 0, 0);
         fill(&result.err, "e", cases[i].err, 0, 0);
-        OWNED(result_text_release) struct result_text shown = {0};
-        assert_int_equal(result_text_make(&result, 0, &shown), 0);
+        OWNED(shown_output_release) struct shown_output shown = {0};
+        assert_int_equal(shown_output_make(&result, 0, READER_MODEL, &shown), 0);
         assert_int_equal(shown.out.cut == 0, cases[i].out_whole);
         assert_int_equal(shown.err.cut == 0, cases[i].err_whole);
         assert_true(cases[i].out - shown.out.cut + cases[i].err - shown.err.cut <= SHOWN_MAX);
@@ -368,6 +446,9 @@ int main(void)
         cmocka_unit_test(the_record_is_always_there),
         cmocka_unit_test(json_format_gives_an_object_for_a_failure),
         cmocka_unit_test(structured_format_has_the_members_of_its_schema),
+        cmocka_unit_test(a_model_reads_what_a_terminal_shows),
+        cmocka_unit_test(a_program_reads_what_was_written),
+        cmocka_unit_test(the_last_state_of_a_long_bar_is_short),
         cmocka_unit_test(a_long_stream_keeps_head_and_tail),
         cmocka_unit_test(no_character_is_cut_in_two),
         cmocka_unit_test(bytes_that_are_all_continuations_are_shown_all_the_same),

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MESSAGE_MAX 4096
+#define MESSAGE_MAX (8 * KIBIBYTE)
+#define TOLD_MAX 8 /* files that are not in the answer */
 #define WORK_DIRECTORY "/work" /* in every tier, for those who ask */
 
 static void write_run(struct json_writer *writer, const struct run_result *result)
@@ -46,9 +47,14 @@ static int read_whole(const struct run_file *file, struct buffer *bytes)
     return r;
 }
 
+static bool is_in_work(const char *name)
+{
+    return strncmp(name, WORK_DIRECTORY "/", strlen(WORK_DIRECTORY "/")) == 0;
+}
+
 static const struct run_file *find_file(const struct run_result *result, const char *name)
 {
-    if (strncmp(name, WORK_DIRECTORY "/", strlen(WORK_DIRECTORY "/")) == 0)
+    if (is_in_work(name))
         name += strlen(WORK_DIRECTORY "/");
     while (strncmp(name, "./", 2) == 0)
         name += 2;
@@ -86,27 +92,65 @@ static bool was_named(const struct json_value *wanted, const struct json_value *
     return earlier != name;
 }
 
-/* Those that the run has left. What is too large is told in the message. */
+/* Why a file is not in the answer, and what to do about it. */
+static int explain(int error, const struct json_value *name, struct buffer *message)
+{
+    const struct visible file = visible_name(name->text);
+    bool is_elsewhere = name->text[0] == '/' && !is_in_work(name->text);
+    switch (-error) {
+    case ENOBUFS:
+        return buffer_format(
+            message, "the file %s is left out: the files of an answer have %llu MiB at most",
+            file.text, (unsigned long long)(HTTP_FILES_MAX / MEBIBYTE));
+    case ENOENT:
+        if (is_elsewhere)
+            return buffer_format(message,
+                                 "only files below " WORK_DIRECTORY " are returned: write %s there",
+                                 file.text);
+        return buffer_format(
+            message,
+            "%s is not among the files that the snippet wrote or changed in " WORK_DIRECTORY,
+            file.text);
+    default:
+        return buffer_format(message, "the file %s could not be read: %s", file.text,
+                             strerror(-error));
+    }
+}
+
+static void tell(int error, const struct json_value *name, struct buffer *message)
+{
+    int r = message->length > 0 ? buffer_append_text(message, "; ") : 0;
+    if (r == 0)
+        explain(error, name, message);
+}
+
+/* Those that the run has left. The message tells of the others. */
 static void write_files(struct json_writer *writer, const struct run_result *result,
                         const struct json_value *wanted, struct buffer *message)
 {
     uint64_t left = HTTP_FILES_MAX;
+    size_t told = 0;
+    size_t more = 0;
     json_key(writer, "files");
     json_begin_object(writer);
     const struct json_value *name = wanted != NULL ? wanted->first : NULL;
     for (; name != NULL; name = name->next) {
         OWNED(buffer_release) struct buffer text = BUFFER(2 * HTTP_FILES_MAX);
-        int r = was_named(wanted, name) ? -ENOENT : encode(result, name, &left, &text);
+        if (was_named(wanted, name))
+            continue;
+        int r = encode(result, name, &left, &text);
         if (r == 0) {
             json_key(writer, name->text);
             json_string(writer, text.data, text.length);
-        } else if (r == -ENOBUFS) {
-            buffer_format(message,
-                          "%sthe file %s is left out: the files of an answer have %llu MiB at most",
-                          message->length > 0 ? "; " : "", visible_name(name->text).text,
-                          (unsigned long long)(HTTP_FILES_MAX / MEBIBYTE));
+        } else if (told < TOLD_MAX) {
+            tell(r, name, message);
+            told++;
+        } else {
+            more++;
         }
     }
+    if (more > 0)
+        buffer_format(message, "; and %zu more", more);
     json_end_object(writer);
 }
 

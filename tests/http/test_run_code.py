@@ -38,6 +38,29 @@ def test_files_go_in_and_out(server):
                         fetch_files=["./out.bin", "./out.bin", "missing", "../etc/passwd", "/etc/passwd", "a\0b"])
     assert answer["status"] == "Success", answer
     assert {name: base64.b64decode(text) for name, text in answer["files"].items()} == {"./out.bin": data[::-1]}
+    assert answer["message"].split("; ") == [
+        "missing is not among the files that the snippet wrote or changed in /work",
+        "../etc/passwd is not among the files that the snippet wrote or changed in /work",
+        "only files below /work are returned: write /etc/passwd there",
+        "a is not among the files that the snippet wrote or changed in /work"]
+
+
+@pytest.mark.parametrize("name", ["/tmp/c", "/home/c", "/etc/passwd", "/work", "//work/c", "/workx/c", "/"])
+def test_a_file_elsewhere_is_told_with_the_remedy(server, name):
+    answer = server.run("open('c', 'w'); open('/tmp/c', 'w')", fetch_files=["c", name])
+    assert answer["files"] == {"c": ""} and answer["status"] == "Success"
+    assert answer["message"] == f"only files below /work are returned: write {name} there"
+
+
+@pytest.mark.parametrize("names", [[], ["c"], ["/work/c"], ["./c", "c"], ["c", "c"], None])
+def test_nothing_is_told_of_files_that_are_there(server, names):
+    assert server.run("open('c', 'w')", fetch_files=names)["message"] == ""
+
+
+def test_many_missing_files_are_counted(server):
+    names = [f"{'x' * 200}{number}" for number in range(1000)]
+    message = server.run("raise SystemExit(3)", fetch_files=names)["message"]
+    assert message.startswith("exit code: 3; xxx") and message.endswith("in /work; and 992 more")
 
 
 def test_files_are_named_from_the_work_directory_or_from_the_root(server):

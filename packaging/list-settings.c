@@ -28,7 +28,8 @@ static void write_option(struct json_writer *writer, const struct option *option
     json_text_member(writer, "option", option->name);
     json_text_member(writer, "variable", setting != NULL ? setting->variable : NULL);
     json_text_member(writer, "key", setting != NULL ? setting->key : NULL);
-    json_text_member(writer, "form", setting != NULL ? configuration_form(setting->kind) : NULL);
+    json_text_member(writer, "form", setting != NULL ? configuration_form(setting) : NULL);
+    json_text_member(writer, "meaning", setting != NULL ? setting->meaning : NULL);
     write_choices(writer, setting != NULL ? setting->choices : NULL);
     json_end_object(writer);
 }

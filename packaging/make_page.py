@@ -72,7 +72,7 @@ def keys(server, settings):
         if setting["key"]:
             choices = ", ".join(f'"{choice}"' for choice in setting["choices"])
             yield from entry(f"*{escaped(setting['key'])}*: {escaped(f'one of {choices}' if choices else setting['form'])}",
-                             f"{escaped(texts[name])}. Option *{name}*.")
+                             f"{escaped(setting['meaning'] or texts[name])}. Option *{name}*.")
 
 
 def wrapped(line):

@@ -50,9 +50,9 @@ static const struct {
                                "\"ro\", \"at\": \"/project\"}]; mode and at may be left out"},
 };
 
-const char *configuration_form(enum setting_kind kind)
+const char *configuration_form(const struct setting *setting)
 {
-    return forms[kind].form;
+    return setting->form != NULL ? setting->form : forms[setting->kind].form;
 }
 
 static bool has_form(const struct json_value *value, enum setting_kind kind)
@@ -91,7 +91,7 @@ static int set_array(struct settings *settings, const struct setting *setting, c
     for (const struct json_value *item = array->first; r == 0 && item != NULL; item = item->next) {
         bool is_name = setting->kind == SETTING_NAMES;
         if (item->type != JSON_STRING || (!is_name && strlen(item->text) != item->length))
-            return fault_set(fault, EINVAL, "%s must be %s", what, forms[setting->kind].form);
+            return fault_set(fault, EINVAL, "%s must be %s", what, configuration_form(setting));
         r = is_name ? pass_name(settings, what, item, fault)
                     : setting_set(settings, setting, what, item->text, fault);
     }
@@ -189,7 +189,7 @@ static int set_member(struct settings *settings, const struct setting *setting, 
     char what[WHAT_MAX];
     snprintf(what, sizeof(what), "\"%s\" in %s", setting->key, path);
     if (!has_form(value, setting->kind))
-        return fault_set(fault, EINVAL, "%s must be %s", what, forms[setting->kind].form);
+        return fault_set(fault, EINVAL, "%s must be %s", what, configuration_form(setting));
     if (setting->kind == SETTING_MOUNT)
         return set_mounts(settings, what, value, fault);
     if (value->type == JSON_ARRAY)

@@ -22,8 +22,8 @@
  */
 int configuration_read(struct settings *settings, struct fault *fault);
 
-/* What the value of a key must be, for people: "a number of seconds". Static. */
-const char *configuration_form(enum setting_kind kind);
+/* What the value of its key must be, for people: "a number of seconds". Static. */
+const char *configuration_form(const struct setting *setting);
 
 /*
  * The directory of the usual configuration file; it need not exist. Owned by the caller. 0; -ENOENT:

@@ -44,6 +44,8 @@ struct setting {
     size_t offset;        /* of its member in struct settings */
     uint64_t low, high;   /* of a number, in the member's unit */
     const char *const *choices;
+    const char *form; /* of the value of its key, where it is not that of the kind */
+    const char *meaning; /* of its key, where the text of the option does not fit */
     bool is_written; /* a file that the server makes, or a directory that it fills */
     /* Other programs read that variable too: what is wrong in it is noted, and is no error. */
     bool is_shared_variable;

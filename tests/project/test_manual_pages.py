@@ -1,5 +1,6 @@
 """The manual pages, which the build makes from the program's own help."""
 
+import json
 import re
 import subprocess
 import sys
@@ -62,3 +63,36 @@ def test_help_is_read_whole():
         printed = run_program(*words, "--help").stdout.decode()
         assert re.findall(r"^  (--[a-z-]+)", printed, re.M) == [option.name for option in command.options], words
         assert all(option.text for option in command.options), words
+
+
+def settings_of(build_directory):
+    listed = subprocess.run([build_directory / "packaging" / "list-settings"], check=True, capture_output=True).stdout
+    return [setting for setting in json.loads(listed) if setting["key"]]
+
+
+def test_page_of_the_configuration_speaks_of_keys_and_not_of_options(pages):
+    page = (pages / "code-sandbox-mcp.json.5").read_text(encoding="utf-8")
+    plain = re.sub(r"\\&|\\f[BIR]", "", page)
+    entries = re.findall(r"^([a-z_]+): .*?\n\.RS 4\n(.*?)\sOption\s(--[a-z-]+)\.\n\.RE", plain, re.M | re.S)
+    assert len(entries) > 40
+    for key, meaning, option in entries:
+        found = re.findall(r"repeat|separated|commas|\bFILE\b|\bDIR\b|\bMODE\b|@/|visible|--[a-z-]+", meaning)
+        assert not found or (key, found) == ("http_host", ["separated", "commas"]), (key, option, meaning)
+
+
+def test_each_example_of_a_key_is_accepted(build_directory, tmp_path):
+    """Where the form of a value shows one: the array or object at its end, or the words in quotes."""
+    tried = set()
+    (tmp_path / "folder").mkdir()
+    for setting in settings_of(build_directory):
+        form = setting["form"].removesuffix("; mode and at may be left out")
+        whole = re.search(r"[\[{].*[\]}]$", form)
+        examples = [json.loads(whole[0])] if whole else re.findall(r'"([^"]+)"', form)
+        for example in examples if "512M" not in form else []:
+            text = json.dumps({setting["key"]: example}).replace("/home/me/project", str(tmp_path / "folder"))
+            path = tmp_path / "config.json"
+            path.write_text(text, encoding="utf-8")
+            done = run_program("settings", "--config", path)
+            assert done.returncode == 0, (text, done.stderr)
+            tried.add(setting["key"])
+    assert {"map_host", "allow_host", "mounts", "env", "policy", "preload", "timeout"} <= tried

@@ -29,7 +29,7 @@ static void print_commands(void)
          "  code-sandbox-mcp fetch python node        fetch what snippets run on, once\n"
          "  code-sandbox-mcp setup                    add the server to the clients found here\n"
          "  code-sandbox-mcp run program.py           run a program in a sandbox\n"
-         "  code-sandbox-mcp run -c 'print(1)' --language python");
+         "  code-sandbox-mcp run --language python -c 'print(1)'");
 }
 
 static void print_overview(void)

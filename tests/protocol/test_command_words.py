@@ -2,6 +2,8 @@
 
 import os
 import pty
+import re
+import shlex
 import subprocess
 
 import pytest
@@ -45,6 +47,12 @@ def test_version_has_three_names(word):
 def test_commands_and_examples_come_before_options():
     text = run_program("--help").stdout.decode()
     assert text.index("\nCommands") < text.index("\nExamples") < text.index("\nOptions")
+
+
+def test_the_program_of_the_examples_runs(python_settings):
+    [example] = re.findall(r"^  code-sandbox-mcp (run .*-c .*)$", run_program("--help").stdout.decode(), re.M)
+    done = run_program(*shlex.split(example), env=python_settings)
+    assert (done.returncode, done.stdout) == (0, b"1\n"), done.stderr
 
 
 @pytest.mark.parametrize(("words", "told"), [

@@ -113,8 +113,11 @@ static int refuse(const char *host, uint16_t port, const char *why)
 static int check(const struct policy *policy, const struct policy_rule *target)
 {
     uint16_t port = target->ports[1] != 0 ? PORT_DEFAULT : target->ports[0];
-    char text[ADDRESS_TEXT_MAX];
-    address_format(&target->prefix, text);
+    bool is_ipv6 = target->is_address && !address_is_ipv4(&target->prefix);
+    char address[ADDRESS_TEXT_MAX];
+    char text[ADDRESS_TEXT_MAX + 2];
+    address_format(&target->prefix, address);
+    snprintf(text, sizeof(text), is_ipv6 ? "[%s]" : "%s", address);
     const char *host = target->is_address ? text : target->name;
     if (policy->mode == NETWORK_OFF) {
         puts("no: snippets have no network (--network, --allow-host)");
@@ -122,7 +125,7 @@ static int check(const struct policy *policy, const struct policy_rule *target)
     }
     if (port == PORT_DNS)
         return refuse(host, port, "is the DNS of the sandbox, whatever the host");
-    if (target->is_address && !address_is_ipv4(&target->prefix))
+    if (is_ipv6)
         return refuse(
             host, port,
             "is an address of IPv6, which sandboxes do not have: it is reached by a name");

@@ -73,9 +73,9 @@ const char *network_text_refusal(enum refusal refusal, bool is_address)
                           : "leads to this computer itself, which is not reached from here";
     case REFUSAL_METADATA:
         return is_address
-                   ? "is where clouds keep the credentials of a machine, and is never reached from "
+                   ? "is where clouds keep the credentials of a machine, and is not reached from "
                      "here"
-                   : "leads to where clouds keep the credentials of a machine, and is never reached "
+                   : "leads to where clouds keep the credentials of a machine, and is not reached "
                      "from here";
     case REFUSAL_NAME_MISMATCH:
         return "was named on a connection to another host";

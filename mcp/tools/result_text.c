@@ -264,8 +264,8 @@ static const struct schema_member schema_members[] = {
     {"enforced", "object", "The same for memory, processes and cpu each: cgroup, rlimit or watched",
      false},
     {"limits_reached", "array",
-     "Limits it reached: memory, kernel_memory, processes, cpu, disk, output, time", false,
-     "string"},
+     "Limits it reached: time, cpu, machine_memory, kernel_memory, memory, processes, disk, output",
+     false, "string"},
     {"image", "string", "The image it ran on", false},
     {"files", "array",
      "Files it left: name, bytes, media type, uri and path (or null), whether shown as an image; "

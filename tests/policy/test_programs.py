@@ -91,9 +91,9 @@ def test_what_cannot_be_parsed_is_said_so(check, rules_file, language, program):
 
 def test_names_of_an_earlier_cell_meet_rules_on_calls(check, rules_file):
     """Where they may be what they seem; a rule on imports has met the import."""
-    programs = [("python", "os.system('x')"), ("python", "subprocess = []\nsubprocess.append(1)"), ("python", "subprocess.append(1)"),
+    programs = [("python", "os.system('x')"), ("python", "o.system('x')"), ("python", "subprocess = []\nsubprocess.append(1)"), ("python", "subprocess.append(1)"),
                 ("javascript", "child_process.append(1)")]
-    assert [is_refused(findings) for findings in check(programs, rules_file(RULES))] == [True, False, False, False]
+    assert [is_refused(findings) for findings in check(programs, rules_file(RULES))] == [True, False, False, False, False]
 
 
 def test_declared_encoding_hides_nothing(check, rules_file):

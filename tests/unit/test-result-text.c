@@ -268,6 +268,11 @@ static void structured_format_has_the_members_of_its_schema(void **state)
     assert_int_equal(json_parse(text.data, text.length, &schema, NULL), 0);
     const struct json_value *name = json_member(json_root(schema), "required")->first;
     assert_non_null(name);
+    const struct json_value *reached =
+        json_member(json_member(json_root(schema), "properties"), "limits_reached");
+    for (unsigned i = 0; i < LIMIT_COUNT; i++)
+        assert_non_null(strstr(json_member(reached, "description")->text,
+                               outcome_limit_name((enum limit_index)i)));
     for (; name != NULL; name = name->next)
         assert_non_null(json_member(structured, name->text));
 }

@@ -158,6 +158,8 @@
  */
 #define PSS_BLOCKED_MAX_MS 1000
 #define PSS_MAX_MS 10000
+/* How often in a row one counts for nothing, because processes began or ended meanwhile. */
+#define UNSTEADY_MAX 4
 /* How old the last one may be while the quick bound exceeds the limit. */
 #define PSS_AGE_MAX_MS 500
 /*

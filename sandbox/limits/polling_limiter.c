@@ -18,13 +18,17 @@ static void end(struct polling_limiter *polling, enum limit_index limit)
 static void on_measured(struct pss *pss, const struct pss_sum *memory)
 {
     struct polling_limiter *polling = container_of(pss, struct polling_limiter, pss);
-    int64_t now = clock_now();
-    if (polling_rules_take_measurement(&polling->history, &polling->limits, memory->bytes, now,
-                                       now - pss->begun_at))
-        end(polling, memory->bytes == UINT64_MAX
-                         ? polling_rules_unmeasured(&polling->history, &polling->limits)
-                         : polling_rules_memory_limit(&polling->limits, memory->bytes,
-                                                      memory->kernel_bytes));
+    const struct polling_measurement measurement = {
+        .bytes = memory->bytes,
+        .kernel_bytes = memory->kernel_bytes,
+        .is_steady = memory->is_steady,
+        .now = clock_now(),
+        .taken_ns = clock_now() - pss->begun_at,
+    };
+    enum limit_index exceeded =
+        polling_rules_take_measurement(&polling->history, &polling->limits, &measurement);
+    if (exceeded != LIMIT_COUNT)
+        end(polling, exceeded);
 }
 
 static uint64_t growth(uint64_t before, uint64_t now)

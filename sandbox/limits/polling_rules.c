@@ -67,7 +67,8 @@ static struct polling_decision judge_memory(struct polling_history *history,
         if (takes_too_long(sample))
             decision.exceeded = polling_rules_unmeasured(history, limits);
     } else if (bound > limits->memory_bytes &&
-               is_measurement_due(history, &sample->usage, limits, sample->now)) {
+               (history->unsteady > 0 ||
+                is_measurement_due(history, &sample->usage, limits, sample->now))) {
         history->bound_then = bound;
         decision.measure = true;
     }
@@ -120,24 +121,34 @@ struct polling_decision polling_rules_judge(struct polling_history *history,
     return decision;
 }
 
-bool polling_rules_take_measurement(struct polling_history *history,
-                                    const struct run_limits *limits, uint64_t bytes, int64_t now,
-                                    int64_t taken_ns)
+static enum limit_index memory_limit(const struct run_limits *limits,
+                                     const struct polling_measurement *measurement)
 {
-    history->measured_at = now;
-    history->measuring_ns = taken_ns;
-    history->measured_bytes = bytes;
-    if (bytes != UINT64_MAX && bytes > history->peak_memory_bytes)
-        history->peak_memory_bytes = bytes;
-    return bytes > limits->memory_bytes;
+    uint64_t kernel_bytes = measurement->kernel_bytes;
+    bool is_much = kernel_bytes > limits->memory_bytes / KERNEL_PART;
+    return is_much && measurement->bytes - kernel_bytes <= limits->memory_bytes
+               ? LIMIT_KERNEL_MEMORY
+               : LIMIT_MEMORY;
 }
 
-enum limit_index polling_rules_memory_limit(const struct run_limits *limits, uint64_t bytes,
-                                            uint64_t kernel_bytes)
+enum limit_index polling_rules_take_measurement(struct polling_history *history,
+                                                const struct run_limits *limits,
+                                                const struct polling_measurement *measurement)
 {
-    bool is_much = kernel_bytes > limits->memory_bytes / KERNEL_PART;
-    return is_much && bytes - kernel_bytes <= limits->memory_bytes ? LIMIT_KERNEL_MEMORY
-                                                                   : LIMIT_MEMORY;
+    bool is_known = measurement->bytes != UINT64_MAX;
+    bool is_past = measurement->bytes > limits->memory_bytes;
+    if (is_known && is_past && !measurement->is_steady)
+        return history->unsteady++ < UNSTEADY_MAX ? LIMIT_COUNT
+                                                  : polling_rules_unmeasured(history, limits);
+    history->unsteady = 0;
+    history->measured_at = measurement->now;
+    history->measuring_ns = measurement->taken_ns;
+    history->measured_bytes = measurement->bytes;
+    if (is_known && measurement->bytes > history->peak_memory_bytes)
+        history->peak_memory_bytes = measurement->bytes;
+    if (!is_past)
+        return LIMIT_COUNT;
+    return is_known ? memory_limit(limits, measurement) : polling_rules_unmeasured(history, limits);
 }
 
 /* One late sample may be due to a busy machine. */

@@ -34,6 +34,7 @@ struct polling_history {
     uint64_t measured_bytes; /* its result, */
     int64_t measuring_ns; /* how long it took, */
     uint64_t bound_then;     /* and the bound when it began */
+    int unsteady; /* excesses in a row that were not steady: it is measured again */
     int unreadable_samples; /* before the first readable one */
     int64_t unreadable_since;
     uint64_t peak_memory_bytes;
@@ -55,20 +56,21 @@ struct polling_decision polling_rules_judge(struct polling_history *history,
                                             const struct run_limits *limits,
                                             const struct polling_sample *sample);
 
-/*
- * Takes in the exact memory, measured in `taken_ns` up to `now`; UINT64_MAX: unknown. True: it
- * exceeds the limit.
- */
-bool polling_rules_take_measurement(struct polling_history *history,
-                                    const struct run_limits *limits, uint64_t bytes, int64_t now,
-                                    int64_t taken_ns);
+/* The exact memory. */
+struct polling_measurement {
+    uint64_t bytes;        /* UINT64_MAX: it could not be had */
+    uint64_t kernel_bytes; /* of that, what the kernel holds */
+    bool is_steady; /* no process began or ended meanwhile; else it may be more than there is */
+    int64_t now, taken_ns; /* when it ended, and how long it took */
+};
 
 /*
- * Which limit a run is past whose memory is `bytes`, of which the kernel holds `kernel_bytes` for it: that is told
- * where it decides, and is no small part.
+ * Takes it in. The limit that the run is past, or LIMIT_COUNT. The kernel's part is told where it decides, and is no small
+ * one. An excess that is not steady is measured again, UNSTEADY_MAX times in a row; then none can be had.
  */
-enum limit_index polling_rules_memory_limit(const struct run_limits *limits, uint64_t bytes,
-                                            uint64_t kernel_bytes);
+enum limit_index polling_rules_take_measurement(struct polling_history *history,
+                                                const struct run_limits *limits,
+                                                const struct polling_measurement *measurement);
 
 /*
  * The limit that a run has reached whose exact memory cannot be had, or not in time. Many processes are the most

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -289,6 +290,24 @@ static uint64_t min_of(uint64_t a, uint64_t b)
 static uint64_t max_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+struct proc_census proc_usage_census(const struct proc_usage *usage)
+{
+    struct proc_census census = {0};
+    OWNED(process_walk_release)
+    struct process_walk processes = process_walk_open(usage->proc_fd, usage->root);
+    for (const char *name; (name = process_walk_next(&processes)) != NULL;) {
+        int64_t number = strtoll(name, NULL, 10);
+        census.count++;
+        census.newest = number > census.newest ? number : census.newest;
+    }
+    return census;
+}
+
+bool proc_census_is_same(const struct proc_census *one, const struct proc_census *other)
+{
+    return one->count == other->count && one->newest == other->newest;
 }
 
 uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough)

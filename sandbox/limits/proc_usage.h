@@ -73,6 +73,18 @@ void proc_usage_sample_take(const struct proc_usage *usage, struct proc_usage_sa
 uint64_t proc_usage_pss(const struct proc_usage *usage, uint64_t enough);
 
 /*
+ * Tells two sets of processes of a jail apart. While the set changes, the sum above is none: a page is divided by those
+ * that share it when a process is read, so pages of one that forks meanwhile count several times.
+ */
+struct proc_census {
+    uint64_t count;
+    int64_t newest; /* the largest number */
+};
+
+struct proc_census proc_usage_census(const struct proc_usage *usage);
+bool proc_census_is_same(const struct proc_census *one, const struct proc_census *other);
+
+/*
  * The most memory that the kernel can hold for the jail, in bytes: pipes, open files, watches, locks, threads and areas of
  * memory; without what sockets hold where they are counted. It reports this memory to a cgroup only. How far it grew on
  * the whole machine is known (meminfo.h), but not for whom: this bound keeps a run from being charged for what it cannot

@@ -60,8 +60,13 @@ __attribute__((noreturn)) static void measure_pss(const struct proc_usage *usage
     if (memory.bytes <= enough)
         memory.kernel_bytes = kernel_part(usage, sockets);
     memory.bytes += memory.kernel_bytes;
-    if (memory.bytes <= enough)
+    memory.is_steady = true;
+    if (memory.bytes <= enough) {
+        const struct proc_census before = proc_usage_census(usage);
         memory.bytes += proc_usage_pss(usage, enough - memory.bytes);
+        const struct proc_census after = proc_usage_census(usage);
+        memory.is_steady = proc_census_is_same(&before, &after);
+    }
     _exit(write(answer_fd, &memory, sizeof(memory)) == (ssize_t)sizeof(memory) ? 0 : 1);
 }
 

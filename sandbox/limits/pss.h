@@ -19,6 +19,7 @@ struct pss_sum {
     uint64_t bytes; /* all of it; UINT64_MAX: it failed */
     uint64_t
         kernel_bytes; /* of that: proc_usage_kernel_bound(), but no more than the machine's grew */
+    bool is_steady; /* no process began or ended meanwhile: proc_usage_census() */
 };
 
 struct pss {

@@ -11,6 +11,7 @@ LOOPS = {
     "forks that end and begin anew": "import os\nwhile True:\n    try:\n        if os.fork() == 0:\n            while True:\n"
                                      "                try:\n                    if os.fork() == 0: os._exit(0)\n"
                                      "                except OSError: pass\n    except OSError: pass",
+    "forks of what is large": "import os\nx = b'x' * (400 << 20)\nwhile True:\n    try: os.fork()\n    except OSError: pass",
     "threads": "import threading, time\ndef f():\n    while True:\n        try: threading.Thread(target=f).start()\n"
                "        except RuntimeError: time.sleep(0.01)\nf()",
     "multiprocessing": "import multiprocessing as m, time\nwhile True:\n    try: m.Process(target=time.sleep, args=(100,)).start()\n"

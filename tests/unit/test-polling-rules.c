@@ -18,6 +18,18 @@ static const struct run_limits limits = {
 static const struct enforcement polled = {ENFORCED_BY_POLLING, ENFORCED_BY_RLIMIT,
                                           ENFORCED_BY_POLLING};
 
+/* Of steady memory. */
+static enum limit_index measure(struct polling_history *history, uint64_t bytes,
+                                uint64_t kernel_bytes, int64_t taken_ms)
+{
+    const struct polling_measurement measurement = {.bytes = bytes,
+                                                    .kernel_bytes = kernel_bytes,
+                                                    .is_steady = true,
+                                                    .now = BEGIN,
+                                                    .taken_ns = MILLISECONDS(taken_ms)};
+    return polling_rules_take_measurement(history, &limits, &measurement);
+}
+
 static struct polling_decision judge(struct polling_history *history,
                                      const struct polling_sample *sample)
 {
@@ -142,7 +154,7 @@ static void a_measurement_holds_while_it_proves_the_limit(void **state)
         struct polling_history history = {.sampled_at = BEGIN};
         struct polling_sample sample = {.usage = {.resident_bytes = 1100}, .now = BEGIN};
         assert_true(judge(&history, &sample).measure);
-        assert_false(polling_rules_take_measurement(&history, &limits, 900, BEGIN, 0));
+        assert_int_equal(measure(&history, 900, 0, 0), LIMIT_COUNT);
         assert_int_equal(history.peak_memory_bytes, 900);
         sample.usage.resident_bytes = table[i].bound;
         sample.now = BEGIN + MILLISECONDS(table[i].age_ms);
@@ -162,8 +174,7 @@ static void sockets_are_measured_again_soon(void **state)
         struct polling_history history = {.sampled_at = BEGIN};
         struct polling_sample sample = {.usage = {.sockets = {.used = 1}}, .now = BEGIN};
         assert_true(judge(&history, &sample).measure);
-        assert_false(polling_rules_take_measurement(&history, &limits, 900, BEGIN,
-                                                    MILLISECONDS(table[i].taken_ms)));
+        assert_int_equal(measure(&history, 900, 0, table[i].taken_ms), LIMIT_COUNT);
         sample.now = BEGIN + MILLISECONDS(table[i].age_ms);
         assert_int_equal(judge(&history, &sample).measure, table[i].measure);
     }
@@ -173,18 +184,41 @@ static void a_measurement_past_the_limit_or_failed_ends_the_run(void **state)
 {
     (void)state;
     struct polling_history history = {0};
-    assert_false(polling_rules_take_measurement(&history, &limits, 1000, BEGIN, 0));
-    assert_true(polling_rules_take_measurement(&history, &limits, 1001, BEGIN, 0));
-    assert_true(polling_rules_take_measurement(&history, &limits, UINT64_MAX, BEGIN, 0));
-    assert_int_equal(history.peak_memory_bytes, 1001);
-    assert_int_equal(polling_rules_memory_limit(&limits, 1001, 0), LIMIT_MEMORY);
-    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 1), LIMIT_MEMORY);
-    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 2), LIMIT_MEMORY);
-    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 250), LIMIT_MEMORY);
-    assert_int_equal(polling_rules_memory_limit(&limits, 1002, 251), LIMIT_KERNEL_MEMORY);
-    assert_int_equal(polling_rules_memory_limit(&limits, 2002, 1001), LIMIT_MEMORY);
-    assert_int_equal(polling_rules_memory_limit(&limits, 9000, 8000), LIMIT_KERNEL_MEMORY);
-    assert_int_equal(polling_rules_memory_limit(&limits, UINT64_MAX, 0), LIMIT_MEMORY);
+    assert_int_equal(measure(&history, 1000, 0, 0), LIMIT_COUNT);
+    assert_int_equal(measure(&history, 1001, 0, 0), LIMIT_MEMORY);
+    assert_int_equal(measure(&history, 1002, 1, 0), LIMIT_MEMORY);
+    assert_int_equal(measure(&history, 1002, 2, 0), LIMIT_MEMORY);
+    assert_int_equal(measure(&history, 1002, 250, 0), LIMIT_MEMORY);
+    assert_int_equal(measure(&history, 1002, 251, 0), LIMIT_KERNEL_MEMORY);
+    assert_int_equal(measure(&history, 2002, 1001, 0), LIMIT_MEMORY);
+    assert_int_equal(measure(&history, 9000, 8000, 0), LIMIT_KERNEL_MEMORY);
+    assert_int_equal(measure(&history, UINT64_MAX, 0, 0), LIMIT_MEMORY);
+    assert_int_equal(history.peak_memory_bytes, 9000);
+}
+
+/* Processes that fork while they are read are counted several times. */
+static void an_excess_counts_once_it_is_steady(void **state)
+{
+    (void)state;
+    static const struct polling_measurement unsteady = {.bytes = 3000, .now = BEGIN};
+    for (uint64_t processes = 1; processes <= 5; processes += 4) {
+        struct polling_history history = {.sampled_at = BEGIN};
+        const struct polling_sample sample = {
+            .usage = {.resident_bytes = 2000, .processes = processes}, .now = BEGIN};
+        for (int i = 0; i < UNSTEADY_MAX; i++) {
+            assert_true(judge(&history, &sample).measure);
+            assert_int_equal(polling_rules_take_measurement(&history, &limits, &unsteady),
+                             LIMIT_COUNT);
+        }
+        assert_int_equal(history.peak_memory_bytes, 0);
+        struct polling_history steady = history;
+        assert_int_equal(measure(&steady, 900, 0, 0), LIMIT_COUNT);
+        assert_false(judge(&steady, &sample).measure);
+        steady = history;
+        assert_int_equal(measure(&steady, 1001, 0, 0), LIMIT_MEMORY);
+        assert_int_equal(polling_rules_take_measurement(&history, &limits, &unsteady),
+                         processes == 1 ? LIMIT_MEMORY : LIMIT_PROCESSES);
+    }
 }
 
 /* Only time spent above the limit counts, and time below it makes up for as much. */
@@ -295,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_measurement_holds_while_it_proves_the_limit),
         cmocka_unit_test(sockets_are_measured_again_soon),
         cmocka_unit_test(a_measurement_past_the_limit_or_failed_ends_the_run),
+        cmocka_unit_test(an_excess_counts_once_it_is_steady),
         cmocka_unit_test(too_many_processes_for_a_second_end_the_run),
         cmocka_unit_test(the_processor_time_is_what_the_rate_allows_in_all),
         cmocka_unit_test(limits_of_a_cgroup_are_not_judged),

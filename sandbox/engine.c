@@ -420,6 +420,16 @@ bool engine_is_queued(const struct run *run)
     return run->list == &engine_of(run)->queued;
 }
 
+int engine_signal(struct run *run, int signal_number)
+{
+    return engine_is_queued(run) ? -ESRCH : run_signal(run, signal_number);
+}
+
+void engine_stop(struct run *run)
+{
+    run_stop(run, OUTCOME_CANCELLED);
+}
+
 void engine_check_limits(struct run *run)
 {
     run_check_limits(run);

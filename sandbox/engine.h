@@ -113,8 +113,17 @@ bool engine_expect_session(struct engine *engine, const struct session_spec *spe
 void engine_cancel(struct run *run);
 
 /*
+ * Passes SIGINT or SIGTERM on to the process group of the program, as a terminal would. 0; -ESRCH: it does not run, or
+ * not yet; or another negative errno. May be called from inside output().
+ */
+int engine_signal(struct run *run, int signal_number);
+
+/* Ends a started run as a limit would, as OUTCOME_CANCELLED: done() gets what there is. */
+void engine_stop(struct run *run);
+
+/*
  * For an observer that blocks the loop because its reader is slow: ends the run if it is past its
- * time or a polled limit. Call it every few milliseconds. No other call is allowed from inside
+ * time or a polled limit. Call it every few milliseconds. No further call is allowed from inside
  * output().
  */
 void engine_check_limits(struct run *run);

@@ -110,6 +110,7 @@ struct run_result {
     int exit_code; /* 0..255 when EXITED, else -1 */
     int signal; /* when SIGNALED, else 0 */
     struct capture out, err;
+    bool is_joined; /* stderr is in `out`: run_spec.joins_output */
     int64_t queued_ns; /* from engine_submit() to the start of the set-up */
     int64_t duration_ns; /* from the start of the program to its end */
     int64_t cpu_ns; /* of all processes */

@@ -12,7 +12,7 @@
  *
  * The two share: `control`, on which the child sends reports (READY, ENDED, or FAILED with the
  * step) and receives the parent's words; memory for the code and the input files; a pipe each for
- * the program's stdin, if it has one, stdout and stderr; a socket for descriptors of files to collect;
+ * the program's stdin, if it has one, stdout and stderr, or one for both; a socket for descriptors of files to collect;
  * and a pidfd, readable when init, and with it the whole pid namespace, is gone. A prewarmed sandbox
  * (sandbox/warm/warm_pool.h) has all of this, and the program.
  *
@@ -72,7 +72,7 @@ static int watch_sandbox(struct run *run)
     int r = loop_watch(loop, &attempt->control, sandbox->control_fd, EPOLLIN);
     if (r == 0)
         r = loop_watch(loop, &attempt->out, sandbox->stdout_fd, EPOLLIN);
-    if (r == 0)
+    if (r == 0 && sandbox->stderr_fd >= 0)
         r = loop_watch(loop, &attempt->err, sandbox->stderr_fd, EPOLLIN);
     if (r == 0)
         r = loop_watch(loop, &attempt->end, sandbox->pidfd, EPOLLIN);
@@ -228,6 +228,15 @@ static void on_deadline(struct loop_timer *timer)
     }
 }
 
+int run_signal(struct run *run, int signal_number)
+{
+    if (run->attempt.stage != ATTEMPT_RUNNING)
+        return -ESRCH;
+    int r = sandbox_say(&run->attempt.limited.sandbox,
+                        signal_number == SIGINT ? WORD_INTERRUPT : WORD_TERMINATE);
+    return r == -EPIPE ? 0 : r; /* it has just ended, as will be seen */
+}
+
 void run_check_limits(struct run *run)
 {
     struct loop_timer *deadline = &run->attempt.deadline;
@@ -369,7 +378,8 @@ static void drain_output(struct run *run, enum output_stream stream)
 void run_drain(struct run *run)
 {
     drain_output(run, OUTPUT_STDOUT);
-    drain_output(run, OUTPUT_STDERR);
+    if (run->attempt.limited.sandbox.stderr_fd >= 0)
+        drain_output(run, OUTPUT_STDERR);
 }
 
 static void collect_files(struct run *run)

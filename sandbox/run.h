@@ -21,6 +21,9 @@ void run_kill(struct run *run);
 void run_stop(struct run *run, enum run_outcome outcome);
 void run_fail(struct run *run, int status);
 
+/* As engine_signal(). */
+int run_signal(struct run *run, int signal_number);
+
 /* Reads what is in the pipes of its output, at most as much as they hold. */
 void run_drain(struct run *run);
 

@@ -60,6 +60,7 @@ static bool account(struct run *run)
     result->isolation = plan_base_isolation(plan_jail(run->template.plan));
     result->tier = plan_base_tier(plan_jail(run->template.plan));
     result->start = attempt->start;
+    result->is_joined = plan_jail(run->template.plan)->joins_output;
     result->limits = run->template.limits;
     result->enforced = *limiter_enforcement(&attempt->limited.limiter);
     result->cpu_ns = usage.cpu_ns;

@@ -30,6 +30,7 @@ struct language {
     const char *const *looked_for; /* files that it opens before its code, or NULL */
     /* Where its installer puts packages, if the work directory has it; the image may have one further up. NULL: none. */
     const char *packages;
+    const char *module_path; /* variable with further directories of modules; NULL: it has none */
 };
 
 /* All languages, in the order in which they are shown. */

@@ -17,6 +17,7 @@
 /* Certificates, and those of Python. */
 #define START_FILES_MAX (1 + PYTHON_START_FILES_MAX)
 #define UNHEARD_MAX (8 * KIBIBYTE)
+#define ARGV_MAX 8 /* of a language, with its NULL */
 
 struct launcher launcher_of(struct loop *loop, const struct settings *settings)
 {
@@ -113,10 +114,11 @@ static int open_image(struct launcher *launcher, const struct language *language
 
 /*
  * The variables of a run: those of the image, of certificates, then the operator's for the language, which count where
- * both have one. The array is the caller's, the strings stay where they are. NULL: no memory.
+ * both have one. `own`, before those, may be NULL. The array is the caller's, the strings stay where they are. NULL: no
+ * memory.
  */
 static const char **merge_environment(const struct launcher *launcher, const struct image *image,
-                                      const struct language *language)
+                                      const struct language *language, const char *own)
 {
     const struct environment *environment = &launcher->settings->environment;
     const char *const *of_certificates = launcher->certificates[language_id(language)].variables;
@@ -124,13 +126,15 @@ static const char **merge_environment(const struct launcher *launcher, const str
     while (image->environment != NULL && image->environment[count] != NULL)
         count++;
     const char **merged =
-        calloc(count + CERTIFICATES_VARIABLES + environment->count + 1, sizeof(*merged));
+        calloc(count + CERTIFICATES_VARIABLES + 1 + environment->count + 1, sizeof(*merged));
     if (merged == NULL)
         return NULL;
     for (size_t i = 0; i < count; i++)
         merged[i] = image->environment[i];
     for (size_t i = 0; of_certificates != NULL && i < CERTIFICATES_VARIABLES; i++)
         merged[count++] = of_certificates[i];
+    if (own != NULL)
+        merged[count++] = own;
     environment_for(environment, language_id(language), merged + count);
     return merged;
 }
@@ -248,12 +252,19 @@ struct preparation {
     const char **environment;
     struct home_file files[START_FILES_MAX];
     struct run_template template;
+    /* Where the program starts elsewhere than beside its code: */
+    char *program;     /* owned; the path of the code */
+    char *
+        module_path; /* owned; NAME=VALUE, if modules are looked for only beside the code; or NULL */
+    const char *argv[ARGV_MAX];
 };
 
 static void preparation_release(struct preparation *preparation)
 {
     image_use_end(preparation->used);
     free(preparation->environment);
+    free(preparation->program);
+    free(preparation->module_path);
 }
 
 /*
@@ -292,6 +303,8 @@ static int start_files(struct launcher *launcher, const struct snippet *snippet,
 static bool may_be_warm(const struct snippet *snippet)
 {
     const struct language *language = snippet->language;
+    if (snippet->joins_output || snippet->directory != NULL)
+        return false; /* only of `run`, which prewarms nothing */
     if (snippet->memory_bytes > 0)
         return false; /* clients must not fill the pool with sandboxes of every size */
     for (size_t i = 0; i < snippet->input_count; i++)
@@ -299,6 +312,39 @@ static bool may_be_warm(const struct snippet *snippet)
             if (strcmp(snippet->inputs[i].name, *name) == 0)
                 return false;
     return language->may_be_warm && code_reading_is_once(snippet->code, snippet->length);
+}
+
+/* Owned by the caller; NULL: no memory. */
+static char *join(const char *one, const char *between, const char *other)
+{
+    char *joined = NULL;
+    return asprintf(&joined, "%s%s%s", one, between, other) < 0 ? NULL : joined;
+}
+
+/*
+ * The arguments of the interpreter. If the program does not start beside its code, they have the whole path of that, and
+ * modules of the directory are found, too. 0 or -ENOMEM.
+ */
+static int choose_argv(const struct snippet *snippet, struct preparation *preparation,
+                       const char *const **ret_argv)
+{
+    const struct language *language = snippet->language;
+    *ret_argv = language->argv;
+    if (snippet->directory == NULL)
+        return 0;
+    bool has_modules = snippet->program == NULL && language->module_path != NULL;
+    preparation->program = snippet->program != NULL ? strdup(snippet->program)
+                                                    : join(RUN_WORK, "/", language->code_name);
+    if (has_modules)
+        preparation->module_path = join(language->module_path, "=", snippet->directory);
+    if (preparation->program == NULL || (has_modules && preparation->module_path == NULL))
+        return -ENOMEM;
+    for (size_t i = 0; i < ARGV_MAX - 1 && language->argv[i] != NULL; i++)
+        preparation->argv[i] = strcmp(language->argv[i], language->code_name) == 0
+                                   ? preparation->program
+                                   : language->argv[i];
+    *ret_argv = preparation->argv;
+    return 0;
 }
 
 /* Opens the image, and makes the engine when it is first needed. */
@@ -318,7 +364,12 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
     if (r < 0)
         return r;
     const struct image *image = &preparation->used->image;
-    preparation->environment = merge_environment(launcher, image, language);
+    const char *const *argv = NULL;
+    r = choose_argv(snippet, preparation, &argv);
+    if (r < 0)
+        return fault_set(fault, -r, "starting a run: %m");
+    preparation->environment =
+        merge_environment(launcher, image, language, preparation->module_path);
     if (preparation->environment == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
     int file_count = start_files(launcher, snippet, preparation, fault);
@@ -329,7 +380,7 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
         .rootfs = image->rootfs,
         .layers = (const char *const *)image->layer_names,
         .hold = {image_use_end, preparation->used},
-        .argv = language->argv,
+        .argv = argv,
         .arguments = snippet->arguments,
         .environment = preparation->environment,
         .home_links = image->home_links,
@@ -345,6 +396,8 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
         .inputs = snippet->inputs,
         .input_count = snippet->input_count,
         .stdin_source = snippet->stdin_source,
+        .joins_output = snippet->joins_output,
+        .directory = snippet->directory,
         .limits = settings->limits,
         .wall_max_ms = settings->wall_max_ms,
     };
@@ -383,6 +436,19 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
     if (r == 0 && ret_launched != NULL)
         *ret_launched = launched;
     return r;
+}
+
+int launched_signal(const struct launched *launched, int signal_number)
+{
+    if (launched->remote != NULL)
+        return -EOPNOTSUPP;
+    return launched->run != NULL ? engine_signal(launched->run, signal_number) : -ESRCH;
+}
+
+void launched_stop(const struct launched *launched)
+{
+    if (launched->run != NULL)
+        engine_stop(launched->run);
 }
 
 void launched_cancel(const struct launched *launched)

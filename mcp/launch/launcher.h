@@ -81,6 +81,10 @@ int launcher_start(struct launcher *launcher, const struct snippet *snippet,
                    const struct run_observer *observer, struct launched *ret_launched,
                    struct fault *fault);
 
+/* As engine_signal() and engine_stop(). A run elsewhere cannot be told: -EOPNOTSUPP, or nothing happens. */
+int launched_signal(const struct launched *launched, int signal_number);
+void launched_stop(const struct launched *launched);
+
 /* As engine_cancel() and engine_is_queued(). */
 void launched_cancel(const struct launched *launched);
 bool launched_is_queued(const struct launched *launched);

@@ -9,6 +9,7 @@
 #include "images/store/catalog.h"
 #include "sandbox/engine.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,10 @@ struct snippet {
     const struct run_input *inputs;
     size_t input_count;
     struct run_stdin stdin_source; /* a descriptor is borrowed for the run: run_spec.h */
+    bool joins_output; /* as in run_spec.h; not by workers */
+    const char *directory; /* in the jail: where it starts; NULL: beside its code */
+    const char
+        *program; /* with a directory: the file in the jail that has the code; NULL: none has */
 };
 
 #endif

@@ -379,7 +379,7 @@ struct hint hint_find(enum language_id language, const struct run_result *result
     struct hint hint = {0};
     if (result->outcome != OUTCOME_EXITED || result->exit_code <= 0)
         return hint;
-    const struct span text = end_of(&result->err, window);
+    const struct span text = end_of(result->is_joined ? &result->out : &result->err, window);
     if (result->exit_code == 1)
         hint = read_notebook(language, text, result);
     if (hint.kind != HINT_NONE)

@@ -321,6 +321,10 @@ static int plan_files(struct plan *plan, const struct run_spec *spec, const stru
     jail->temporary = JAIL_TEMPORARY;
     jail->work_directory = JAIL_WORK;
     jail->session = spec->session;
+    jail->joins_output = spec->joins_output;
+    if (spec->directory != NULL &&
+        (jail->program_directory = text_list_add(&plan->texts, "%s", spec->directory)) == NULL)
+        return -ENOMEM;
     jail->has_stdin = spec->session != SESSION_NONE || spec->stdin_source.kind != STDIN_EMPTY;
     return 0;
 }

@@ -69,6 +69,8 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
            same_text(a->root_layers, b->root_layers) &&
            same_text(a->scratch_size, b->scratch_size) &&
            same_text(a->scratch_inodes, b->scratch_inodes) && a->has_stdin == b->has_stdin &&
+           a->joins_output == b->joins_output &&
+           same_text(a->program_directory, b->program_directory) &&
            same_text(a->packages, b->packages) && same_text(a->code_name, b->code_name) &&
            same_list(a->argv, b->argv) && same_list(a->programs, b->programs) &&
            same_list(one->environment, other->environment) && same_home_links(a, b) &&

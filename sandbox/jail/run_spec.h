@@ -96,6 +96,13 @@ struct run_spec {
     size_t input_count; /* <= INPUT_FILES_MAX */
     struct run_stdin stdin_source;
     /*
+     * stdout and stderr of the program are one pipe, whose bytes count as those of stdout: they stay in the order
+     * in which they were written. Not with may_be_warm, nor in a session.
+     */
+    bool joins_output;
+    const char
+        *directory; /* absolute, in the jail: where the program starts; NULL: the work directory */
+    /*
      * Of a session: `code` is the program that runs its cells (SESSION_LIVE) or empty; there are no
      * input files, and stdin is that of each cell.
      */

@@ -26,7 +26,7 @@ struct sandbox {
     int control_fd; /* records of child_report, one each read */
     int stdin_fd; /* write end, non-blocking, of a plan that has one; else -1 */
     int stdout_fd; /* read ends, non-blocking */
-    int stderr_fd;
+    int stderr_fd; /* -1: it is joined with stdout */
     int files_fd; /* for a run: receives descriptors of its directories (run_files.h) */
     /*
      * For a run: memory shared with the child. Once fed, it is sealed; -1 if it holds no file. In a

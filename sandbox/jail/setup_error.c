@@ -92,6 +92,8 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
         return index < plan->home_file_count ? plan->home_files[index].path : plan->home;
     case STEP_WORK_DIRECTORY:
         return plan->work_directory;
+    case STEP_PROGRAM_DIRECTORY:
+        return plan->program_directory != NULL ? plan->program_directory : "";
     case STEP_RLIMIT:
         return index < plan->rlimit_count ? rlimit_name(plan->rlimits[index].resource) : "";
     case STEP_CHOOSE_PATHS:

@@ -307,7 +307,7 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     static const struct home_link link = {"path", "/target"};
     static const struct home_file file = {"path", "text", 4, true};
     static const struct home_file other_file = {"path", "tent", 4, true};
-    struct run_spec specs[17];
+    struct run_spec specs[19];
     for (size_t i = 0; i < ARRAY_LENGTH(specs); i++) {
         specs[i] = spec_for(argv);
         specs[i].wall_max_ms = 60000;
@@ -335,6 +335,8 @@ static void plans_are_the_same_but_for_the_code_and_its_time(void **state)
     specs[14].arguments = arguments;
     specs[15].stdin_source.kind = STDIN_BYTES;
     specs[16].stdin_source.kind = STDIN_DESCRIPTOR;
+    specs[17].joins_output = true;
+    specs[18].directory = "/data";
     struct run_spec spec = spec_for(argv);
     spec.wall_max_ms = 60000;
     struct fault fault = {0};

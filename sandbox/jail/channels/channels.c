@@ -75,7 +75,7 @@ int channels_open(struct channels *channels, const struct jail_plan *plan, const
     int r = has_pipe ? make_pipe(channels->in, 1, map) : 0;
     if (r == 0)
         r = make_pipe(channels->out, 0, map);
-    if (r == 0)
+    if (r == 0 && !plan->joins_output)
         r = make_pipe(channels->err, 0, map);
     if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->control) < 0)
         r = -errno;
@@ -117,12 +117,13 @@ int channels_plan(struct channels *channels, struct jail_plan *plan)
         plan->channel_fd = session->channel[1],
         plan->cells_fd = session->cells[1],
         plan->stdout_fd = channels->out[1],
-        plan->stderr_fd = channels->err[1],
+        channels->err[1],
         plan->files_fd = channels->files[1],
         plan->code_fd = channels->code,
         plan->network_fd,
         plan->root_tree_fd = channels->root_tree,
     };
+    plan->stderr_fd = plan->joins_output ? channels->out[1] : channels->err[1];
     channels->keep = calloc(ARRAY_LENGTH(own) + plan->body_fd_count, sizeof(int));
     if (channels->keep == NULL)
         return -ENOMEM;

@@ -110,6 +110,9 @@ static int become_program(struct jail *jail)
         return -errno;
     if (WALL(session, setsid() < 0))
         return -errno;
+    jail_note(jail, STEP_PROGRAM_DIRECTORY, -1);
+    if (plan->program_directory != NULL && chdir(plan->program_directory) < 0)
+        return -errno;
     int r = separate_program(jail);
     if (r == 0)
         r = take_standard_streams(jail);
@@ -203,7 +206,8 @@ int step_start_program(struct jail *jail)
         return r;
     /* Only the program and its children may hold the pipes, so that the pipes end with them. */
     close(plan->stdout_fd);
-    close(plan->stderr_fd);
+    if (!plan->joins_output)
+        close(plan->stderr_fd);
     if (plan->has_stdin)
         close(plan->stdin_fd);
     if (plan->session == SESSION_LIVE) {
@@ -232,6 +236,31 @@ static bool reap_children(struct jail *jail, int options, int *ret_status)
     }
 }
 
+/* The number of the program is that of its group; init alone reaps it: until then it is no other's. */
+static void signal_program(const struct jail *jail, int signal)
+{
+    if (jail->program > 0)
+        kill(-jail->program, signal);
+}
+
+/* Reads a word of the parent to a running program, and obeys. True: it asks to stop, or is gone. */
+static bool take_word(const struct jail *jail)
+{
+    struct parent_message message;
+    ssize_t length = read(jail->plan->control_fd, &message, sizeof(message));
+    if (length < 0 && errno == EINTR)
+        return false;
+    if (length != (ssize_t)sizeof(message))
+        return true;
+    if (message.word == WORD_INTERRUPT)
+        signal_program(jail, SIGINT);
+    else if (message.word == WORD_TERMINATE)
+        signal_program(jail, SIGTERM);
+    else
+        return true;
+    return false;
+}
+
 /*
  * Waits until a child dies (false) or the parent asks to stop (true). To a prewarmed sandbox, the
  * parent's first word announces the code.
@@ -250,7 +279,8 @@ static bool wait_for_event(struct jail *jail)
         ;
     if (events[1].revents != 0 && jail->plan->session != SESSION_NONE)
         return session_take_word(jail);
-    if (events[1].revents != 0 && (jail->code != CODE_AWAITED || !code_has_come(jail)))
+    if (events[1].revents != 0 &&
+        (jail->code == CODE_AWAITED ? !code_has_come(jail) : take_word(jail)))
         return true;
     int r = code_hand_over(jail);
     if (r < 0) {

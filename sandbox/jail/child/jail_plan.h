@@ -72,8 +72,9 @@ enum parent_word {
     WORD_IDS_MAPPED = 1, /* the set-up may continue */
     WORD_CODE, /* the parcel in code_fd is complete: parcel.h */
     WORD_STOP, /* kill all processes and report the end */
+    WORD_INTERRUPT, /* SIGINT to the process group of the program, as from a terminal */
+    WORD_TERMINATE, /* SIGTERM to it; not in a session */
     /* In a session: session.h. There, WORD_CODE may come again. */
-    WORD_INTERRUPT,
     WORD_INTERRUPT_CHILDREN,
     WORD_INSIST,
     WORD_PAUSE,
@@ -193,7 +194,7 @@ struct jail_plan {
     /* Descriptors that the child inherits, all above PROGRAM_FD_MAX; it closes all others first. -1: none. */
     int control_fd; /* SOCK_SEQPACKET to the parent */
     int stdin_fd; /* becomes 0 of the program; -1: /dev/null does */
-    int stdout_fd, stderr_fd; /* become 1 and 2 */
+    int stdout_fd, stderr_fd; /* become 1 and 2; the same, if joins_output */
     int channel_fd, cells_fd; /* SESSION_LIVE: become SESSION_CHANNEL_FD and SESSION_CELLS_FD */
     int files_fd; /* carries descriptors of directories to the parent: work_directory.c */
     int network_fd; /* the link to the broker: sandbox/network/link.h; -1: no network */
@@ -296,7 +297,9 @@ struct jail_plan {
 
     enum session_kind session;
     bool has_stdin; /* the parent makes stdin_fd; in a session it does */
+    bool joins_output;
     const char *work_directory; /* absolute; one of the scratch targets */
+    const char *program_directory; /* absolute: where the program starts; NULL: work_directory */
     const char *packages; /* an empty directory to make below it; NULL: none */
     const char *code_name; /* file below it that receives the code; NULL: no code */
     bool is_warm; /* the program starts before its code arrives: sandbox/jail/child/code.h */

@@ -112,6 +112,7 @@ bool session_take_word(struct jail *jail)
         init_signal_rest(jail, SIGCONT);
         return false;
     case WORD_IDS_MAPPED:
+    case WORD_TERMINATE:
     case WORD_STOP:
         break;
     }

@@ -1,9 +1,9 @@
-#include "mcp/base/end_signals.h"
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
 #include "mcp/cli/program_check.h"
 #include "mcp/cli/run_notes.h"
 #include "mcp/cli/run_source.h"
+#include "mcp/cli/signal_relay.h"
 #include "mcp/launch/launcher.h"
 #include "mcp/rules/findings_text.h"
 #include "mcp/settings/setting_table.h"
@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What the command line says. */
@@ -42,15 +43,15 @@ struct execution {
     struct launcher launcher;
     const struct run_options *options;
     const struct check *check; /* before it, by --policy; NULL: none */
-    struct end_signals end_signals;
+    struct signal_relay relay;
     struct files_dir directory; /* of --files-dir */
     struct launched run; /* none before it has started and when it is done */
     struct run_result result; /* then */
     struct patch_queue queue;
     struct patch_job patches;
-    int signal; /* the one that interrupted us, or 0 */
     int write_error; /* why output was lost, or 0 */
-    int exit_status; /* once the loop has stopped */
+    int exit_status; /* once the loop has stopped; */
+    int cause; /* and the signal that was passed on and ended the program, or 0 */
 };
 
 #define AT(member) .offset = offsetof(struct run_options, member)
@@ -67,13 +68,6 @@ static const struct option own_options[] = {
     {0},
 };
 
-static void interrupt(struct end_signals *end_signals, int signal_number)
-{
-    struct execution *execution = container_of(end_signals, struct execution, end_signals);
-    execution->signal = signal_number;
-    loop_stop(&execution->loop);
-}
-
 /*
  * Nobody reading any more ends the run as SIGPIPE would have ended a program that ran here. A full disk
  * ends it, too, but with a word: the reader of the file must not take half of the output for all.
@@ -81,7 +75,7 @@ static void interrupt(struct end_signals *end_signals, int signal_number)
 static void give_up_writing(struct execution *execution, int fd, int error)
 {
     if (error == EPIPE) {
-        execution->signal = SIGPIPE;
+        signal_relay_give_up(&execution->relay, SIGPIPE);
     } else if (execution->write_error == 0) {
         execution->write_error = error;
         log_note("Output is lost: writing to %s: %s", fd == STDOUT_FILENO ? "stdout" : "stderr",
@@ -90,19 +84,18 @@ static void give_up_writing(struct execution *execution, int fd, int error)
     loop_stop(&execution->loop);
 }
 
-/* Writes everything, however slowly it is read, but not past a signal. */
+/* Writes everything, however slowly it is read, but not past a signal that ends us. */
 static void write_out(struct execution *execution, int fd, const char *bytes, size_t length)
 {
-    while (length > 0 && execution->signal == 0 && execution->write_error == 0) {
+    int64_t blocked_since = clock_now();
+    while (length > 0 && execution->relay.fatal == 0 && execution->write_error == 0) {
         struct pollfd ready[2] = {{.fd = fd, .events = POLLOUT},
-                                  {.fd = execution->end_signals.watch.fd, .events = POLLIN}};
+                                  {.fd = execution->relay.end_signals.watch.fd, .events = POLLIN}};
         int count_ready = poll(ready, ARRAY_LENGTH(ready), CHECK_MS);
         if (execution->run.run != NULL)
             engine_check_limits(execution->run.run);
-        if (count_ready <= 0)
-            continue;
-        if (ready[1].revents != 0) {
-            end_signals_take(&execution->end_signals);
+        if (count_ready <= 0 || ready[1].revents != 0) {
+            signal_relay_check(&execution->relay, blocked_since);
             continue;
         }
         /* As much as surely fits when poll(2) says that there is room: pipe(7). */
@@ -111,6 +104,7 @@ static void write_out(struct execution *execution, int fd, const char *bytes, si
             give_up_writing(execution, fd, errno);
         bytes += count > 0 ? count : 0;
         length -= count > 0 ? (size_t)count : 0;
+        blocked_since = clock_now();
     }
 }
 
@@ -202,7 +196,8 @@ static int report_end(struct execution *execution)
     if (execution->options->json)
         return print_record(execution, saves ? &files : NULL);
     run_notes_tell_changes(&execution->patches.patches);
-    run_notes_tell_end(result, &execution->options->settings, execution->options->language);
+    if (execution->cause == 0) /* else the user knows */
+        run_notes_tell_end(result, &execution->options->settings, execution->options->language);
     return 0;
 }
 
@@ -210,6 +205,7 @@ static void run_done(void *data, int status, struct run_result *result, const st
 {
     struct execution *execution = data;
     execution->run = (struct launched){0};
+    signal_relay_end(&execution->relay);
     if (status < 0) {
         loop_stop(&execution->loop);
         tell_fault(execution, fault);
@@ -225,6 +221,7 @@ static void patches_done(struct patch_job *job)
     struct execution *execution = container_of(job, struct execution, patches);
     loop_stop(&execution->loop);
     execution->exit_status = result_json_exit_status(&execution->result);
+    execution->cause = signal_relay_cause(&execution->relay, &execution->result);
     if (report_end(execution) < 0) {
         log_note("no memory for the record");
         execution->exit_status = EXIT_RUN_FAILED;
@@ -237,61 +234,91 @@ static void execution_close(struct execution *execution)
     patch_job_drop(&execution->patches);
     patch_queue_release(&execution->queue);
     run_result_release(&execution->result);
-    end_signals_close(&execution->end_signals);
+    signal_relay_close(&execution->relay);
     loop_close(&execution->loop);
 }
 
-static int run_code(const struct run_options *options, const struct buffer *code,
+/* Whether writing to stdout and to stderr is the same: a terminal, a pipe, a file that both lead to. */
+static bool is_one_output(void)
+{
+    struct stat out;
+    struct stat err;
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
+           out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+}
+
+/* Node takes the types off a file of this name, not off main.js. */
+static const char importing[] = "import './program.ts'\n";
+static const char typescript_name[] = "program.ts";
+
+/* All of it but stdin. */
+static struct snippet make_snippet(const struct run_options *options, const struct buffer *code,
+                                   struct run_input *typescript)
+{
+    struct snippet snippet = {
+        .language = options->language,
+        .code = code->data,
+        .length = code->length,
+        .arguments = options->arguments,
+        .joins_output = !options->json && options->settings.fleet.url == NULL && is_one_output(),
+    };
+    if (run_source_is_typescript(options->path)) {
+        *typescript = (struct run_input){typescript_name, code->data, code->length};
+        snippet.inputs = typescript;
+        snippet.input_count = 1;
+        snippet.code = importing;
+        snippet.length = strlen(importing);
+    }
+    return snippet;
+}
+
+/* Starts the program, and goes on until its end has been told. 0, or a negative errno with its fault. */
+static int execute(struct execution *execution, struct snippet *snippet, struct fault *fault)
+{
+    const struct run_options *options = execution->options;
+    const struct run_observer observer = {
+        .done = run_done, .output = stream_output, .data = execution};
+    OWNED(buffer_release) struct buffer input = BUFFER(RUN_SOURCE_MAX);
+    int r = run_source_stdin(options->path, &snippet->stdin_source, fault);
+    if (r == 0 && options->settings.fleet.url != NULL)
+        r = run_source_read_stdin(&snippet->stdin_source, &input, fault);
+    if (r == 0)
+        r = loop_open(&execution->loop);
+    if (r == 0)
+        r = signal_relay_open(&execution->relay, &execution->loop, &execution->run);
+    if (r < 0)
+        return fault_set(fault, -r, "waiting for signals: %m");
+    r = launcher_start(&execution->launcher, snippet, &observer, &execution->run, fault);
+    if (r < 0)
+        return r;
+    r = loop_run(&execution->loop);
+    return r < 0 ? fault_set(fault, -r, "waiting for the run: %m") : 0;
+}
+
+static int run_code(struct run_options *options, const struct buffer *code,
                     const struct check *check)
 {
     struct execution execution = {
         .loop = {.epoll_fd = -1},
         .options = options,
         .check = check,
-        .end_signals = INTERRUPTS(interrupt),
+        .relay = SIGNAL_RELAY_NONE,
         .directory = {options->settings.files_dir, true, options->settings.files_dir_fd},
     };
     execution.launcher = launcher_of(&execution.loop, &options->settings);
     execution.queue = patch_queue_of(&execution.loop, NULL, NULL);
     execution.patches = PATCH_JOB_NONE;
     execution.patches.done = patches_done;
-    /* Node takes the types off a file of this name, not off main.js. */
-    static const char importing[] = "import './program.ts'\n";
-    const struct run_input typescript = {"program.ts", code->data, code->length};
-    bool is_typescript = run_source_is_typescript(options->path);
-    struct snippet snippet = {
-        .language = options->language,
-        .code = is_typescript ? importing : code->data,
-        .length = is_typescript ? strlen(importing) : code->length,
-        .inputs = &typescript,
-        .input_count = is_typescript ? 1 : 0,
-        .arguments = options->arguments,
-    };
-    const struct run_observer observer = {
-        .done = run_done, .output = stream_output, .data = &execution};
+    struct run_input typescript;
+    struct snippet snippet = make_snippet(options, code, &typescript);
     struct fault fault = {0};
-    OWNED(buffer_release) struct buffer input = BUFFER(RUN_SOURCE_MAX);
-    int r = run_source_stdin(options->path, &snippet.stdin_source, &fault);
-    if (r == 0 && options->settings.fleet.url != NULL)
-        r = run_source_read_stdin(&snippet.stdin_source, &input, &fault);
-    if (r == 0)
-        r = loop_open(&execution.loop);
-    if (r == 0)
-        r = end_signals_open(&execution.end_signals, &execution.loop);
-    if (r < 0)
-        fault_set(&fault, -r, "waiting for signals: %m");
-    if (r == 0)
-        r = launcher_start(&execution.launcher, &snippet, &observer, &execution.run, &fault);
-    if (r == 0) {
-        r = loop_run(&execution.loop);
-        if (r < 0)
-            fault_set(&fault, -r, "waiting for the run: %m");
-    }
+    int r = execute(&execution, &snippet, &fault);
     execution_close(&execution);
     if (r < 0)
         tell_fault(&execution, &fault);
-    if (execution.signal != 0)
-        end_signals_die_of(&execution.end_signals, execution.signal);
+    int signal_number = execution.relay.fatal != 0 ? execution.relay.fatal : execution.cause;
+    if (signal_number != 0)
+        end_signals_die_of(&execution.relay.end_signals, signal_number);
     return r < 0 || execution.write_error != 0 ? EXIT_RUN_FAILED : execution.exit_status;
 }
 
@@ -303,6 +330,14 @@ static void set_no_language(const char *path, struct fault *fault)
               : path[0] == '\0'      ? "the code"
                                      : path,
               language_names(names, sizeof(names)));
+}
+
+static int read_settings(struct run_options *options, struct fault *fault)
+{
+    int r = settings_read(&options->settings, fault);
+    if (r == 0)
+        r = settings_read_workers(&options->settings, fault);
+    return r == 0 ? rules_try(options->settings.policy, fault) : r;
 }
 
 /* Reads the command line; as command_read_options(). */
@@ -326,14 +361,12 @@ static int read_arguments(const struct command *command, int argc, char **argv,
     bool is_typed = strcmp(path, "-") == 0 && isatty(STDIN_FILENO) == 1;
     if (options->language == NULL && is_typed)
         set_no_language(path, &fault);
-    else if (settings_read(&options->settings, &fault) == 0)
-        settings_read_workers(&options->settings, &fault);
-    if (fault.text[0] == '\0')
-        rules_try(options->settings.policy, &fault);
+    else
+        read_settings(options, &fault);
+    if (fault.text[0] == '\0' && options->settings.fleet.url == NULL)
+        tier_choose(&options->settings);
     if (fault.text[0] != '\0')
         return command_refuse(command, &fault);
-    if (options->settings.fleet.url == NULL)
-        tier_choose(&options->settings);
     options->path = path;
     return EXIT_DONE;
 }
@@ -361,7 +394,7 @@ static int refuse_to_run(const struct run_options *options, const struct finding
 }
 
 /* Runs the program, after the check that --policy asks for. */
-static int check_and_run(const struct run_options *options, const struct buffer *code)
+static int check_and_run(struct run_options *options, const struct buffer *code)
 {
     struct program_check program;
     struct fault fault = {0};
@@ -431,12 +464,18 @@ const struct command command_run = {
     .help =
         "Runs FILE or CODE in a sandbox, with the arguments and the stdin given here, or runs the\n"
         "program on stdin, then with an empty stdin. The language is that of the file's name or of the\n"
-        "interpreter in the first line (#!). Everything after FILE or CODE goes to the program,\n"
-        "options too. The output is streamed. The exit status is the program's own, or 128 + N\n"
-        "after signal N, 124 after a timeout, 137 out of memory or processes, 152 out of processor\n"
-        "time, 153 after too much output or too much written to folders, 125 if the sandbox could\n"
-        "not run it or its output could not be written. Variables and the configuration file apply\n"
-        "as for a server.\n",
+        "interpreter in the first line (#!). Everything after FILE or CODE goes to the program,
+"
+        "options too; so do Ctrl-C and SIGTERM. The output is streamed. The exit status is the
+"
+        "program's own, or 128 + N after signal N, 124 after a timeout, 137 out of memory or
+"
+        "processes, 152 out of processor time, 153 after too much output or too much written to
+"
+        "folders, 125 if the sandbox could not run it or its output could not be written. Variables
+"
+        "and the configuration file apply as for a server.
+",
     .options = run_options,
     .passes_arguments = true,
     .run = run,

@@ -1,6 +1,8 @@
-"""The output of `run` that cannot be written is told, and what is told of streamed output is true."""
+"""The output of `run` that cannot be written is told, what is told of streamed output is true, and it keeps its order."""
 
 import json
+import os
+import pty
 import resource
 import signal
 import subprocess
@@ -97,3 +99,63 @@ def test_a_record_still_tells_what_was_not_kept(start):
 def test_too_much_output_in_all_is_told_with_its_remedy(start):
     status, _, err = end_of(start("while True: print('x' * 100_000)", stdout=subprocess.DEVNULL))
     assert status == 153 and b"printed more than" in err and b"Print less" in err
+
+
+ALTERNATES = """
+import os, threading
+def write(fd):
+    for number in range(100): os.write(fd, b'%d %d ' % (fd, number) + b'x' * 3000 + b'\\n')
+for number in range(300):
+    os.write(1 + number % 2, b'%d ' % number + b'x' * (number * 10) + b'\\n')
+threads = [threading.Thread(target=write, args=(fd,)) for fd in (1, 2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+""".replace("\\\\", "\\")
+
+
+def check_alternated(shown):
+    lines = shown.decode().split("\n")
+    assert lines.pop() == "" and lines[:300] == [f"{number} {'x' * (number * 10)}" for number in range(300)]
+    assert sorted(lines[300:]) == sorted(f"{fd} {number} {'x' * 3000}" for fd in (1, 2) for number in range(100))
+
+
+@pytest.mark.parametrize("place", ["pipe", "file"])
+def test_one_place_for_both_outputs_keeps_the_order_and_whole_lines(start, tmp_path, place):
+    if place == "pipe":
+        status, out, _ = end_of(start(ALTERNATES, stderr=subprocess.STDOUT))
+    else:
+        with open(tmp_path / "out", "wb") as both:
+            status = end_of(start(ALTERNATES, stdout=both, stderr=both))[0]
+        out = (tmp_path / "out").read_bytes()
+    assert status == 0
+    check_alternated(out)
+
+
+def test_a_terminal_keeps_the_order_too(start):
+    ours, terminal = pty.openpty()
+    process = start("import os\nfor number in range(200): os.write(1 + number % 2, b'%d\\n' % number)", stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    try:
+        while piece := os.read(ours, 4096):
+            shown += piece
+    except OSError:  # its end: nobody has the other side any more
+        pass
+    os.close(ours)
+    assert process.wait(mcp_client.PATIENCE) == 0 and shown.split() == [b"%d" % number for number in range(200)]
+
+
+def test_two_places_get_one_output_each(start, tmp_path):
+    with open(tmp_path / "out", "wb") as out, open(tmp_path / "err", "wb") as err:
+        assert end_of(start("import os\nos.write(1, b'out')\nos.write(2, b'err')", stdout=out, stderr=err))[0] == 0
+    assert ((tmp_path / "out").read_bytes(), (tmp_path / "err").read_bytes()) == (b"out", b"err")
+
+
+def test_a_record_has_them_apart_wherever_it_goes(start):
+    out = end_of(start("import os\nos.write(1, b'out')\nos.write(2, b'err')", "--json", stderr=subprocess.STDOUT))[1]
+    assert [json.loads(out)[name] for name in ("stdout", "stderr")] == ["out", "err"]
+
+
+def test_the_notes_of_one_place_know_what_failed(start):
+    out = end_of(start("import nowhere", stderr=subprocess.STDOUT))[1]
+    assert b"nowhere is not installed" in out.splitlines()[-1]

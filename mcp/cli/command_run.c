@@ -1,8 +1,11 @@
+#include "images/store/xdg.h"
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
+#include "mcp/cli/given_files.h"
 #include "mcp/cli/program_check.h"
 #include "mcp/cli/run_notes.h"
 #include "mcp/cli/run_source.h"
+#include "mcp/cli/run_workdir.h"
 #include "mcp/cli/signal_relay.h"
 #include "mcp/launch/launcher.h"
 #include "mcp/rules/findings_text.h"
@@ -32,6 +35,8 @@ struct run_options {
     const char *code; /* of -c, or NULL */
     const char *path; /* of the program's file; "-": its code is on stdin; "": it is that of -c */
     const char *const *arguments; /* of the program, NULL-terminated; or NULL */
+    struct given_files files;
+    struct run_workdir workdir;
 };
 
 /* How often the limits are looked at while a slow reader holds the loop. */
@@ -54,7 +59,21 @@ struct execution {
     int cause; /* and the signal that was passed on and ended the program, or 0 */
 };
 
+/* Whether the path of a program is that of a file, and not "-" or "". */
+static bool is_file(const char *path)
+{
+    return path[0] != '\0' && strcmp(path, "-") != 0;
+}
+
 #define AT(member) .offset = offsetof(struct run_options, member)
+
+static int add_workdir(void *data, const struct option *option, const char *value,
+                       struct fault *fault)
+{
+    struct run_options *options = data;
+    (void)option;
+    return run_workdir_add(&options->workdir, &options->settings, value, fault);
+}
 
 static const struct option own_options[] = {
 #define LANGUAGE(id, name_, ...) name_ ", "
@@ -63,6 +82,12 @@ static const struct option own_options[] = {
      "or as\nthe file's name suggests (the default)", run_source_set_language, AT(language)},
 #undef LANGUAGE
     {"--code", "CODE", "run this code; or -c CODE", option_keep_text, AT(code), .short_name = "-c"},
+    {"--file", "FILE",
+     "put a copy of FILE beside the program, or with\nNAME=FILE under that name; repeatable",
+     given_files_add, AT(files)},
+    {"--workdir", "DIR[:MODE]",
+     "run in DIR of this computer, as --mount shows it:\nro (the default), overlay or rw; a FILE below it\nruns there",
+     add_workdir, NULL},
     {"--json", NULL, "print one JSON object with the output and the\noutcome", option_set_flag,
      AT(json)},
     {0},
@@ -182,6 +207,22 @@ static int print_record(struct execution *execution, const struct result_files *
     return print_json(execution, writer, &text);
 }
 
+static void tell_end(const struct execution *execution)
+{
+    const struct run_options *options = execution->options;
+    const struct settings *settings = &options->settings;
+    OWNED_MEMORY char *home = xdg_home() != NULL ? realpath(xdg_home(), NULL) : NULL;
+    const struct run_notes notes = {
+        .settings = settings,
+        .language = options->language,
+        .place = {.script = is_file(options->path) ? options->path : NULL,
+                  .home = home,
+                  .may_mount = settings->engine.tier < TIER_C && settings->fleet.url == NULL,
+                  .workdir = options->workdir.said != NULL ? &settings->folders.list[0] : NULL},
+    };
+    run_notes_tell_end(&execution->result, &notes);
+}
+
 /* Saves the files, if that is wanted, and prints the record or the notes. 0 or a negative errno. */
 static int report_end(struct execution *execution)
 {
@@ -197,7 +238,7 @@ static int report_end(struct execution *execution)
         return print_record(execution, saves ? &files : NULL);
     run_notes_tell_changes(&execution->patches.patches);
     if (execution->cause == 0) /* else the user knows */
-        run_notes_tell_end(result, &execution->options->settings, execution->options->language);
+        tell_end(execution);
     return 0;
 }
 
@@ -252,20 +293,23 @@ static const char importing[] = "import './program.ts'\n";
 static const char typescript_name[] = "program.ts";
 
 /* All of it but stdin. */
-static struct snippet make_snippet(const struct run_options *options, const struct buffer *code,
-                                   struct run_input *typescript)
+static struct snippet make_snippet(struct run_options *options, const struct buffer *code)
 {
+    struct given_files *files = &options->files;
     struct snippet snippet = {
         .language = options->language,
         .code = code->data,
         .length = code->length,
         .arguments = options->arguments,
+        .inputs = files->inputs,
+        .input_count = files->count,
         .joins_output = !options->json && options->settings.fleet.url == NULL && is_one_output(),
+        .directory = options->workdir.directory,
+        .program = options->workdir.program,
     };
-    if (run_source_is_typescript(options->path)) {
-        *typescript = (struct run_input){typescript_name, code->data, code->length};
-        snippet.inputs = typescript;
-        snippet.input_count = 1;
+    if (run_source_is_typescript(options->path) && snippet.program == NULL) {
+        files->inputs[snippet.input_count++] =
+            (struct run_input){typescript_name, code->data, code->length};
         snippet.code = importing;
         snippet.length = strlen(importing);
     }
@@ -309,8 +353,7 @@ static int run_code(struct run_options *options, const struct buffer *code,
     execution.queue = patch_queue_of(&execution.loop, NULL, NULL);
     execution.patches = PATCH_JOB_NONE;
     execution.patches.done = patches_done;
-    struct run_input typescript;
-    struct snippet snippet = make_snippet(options, code, &typescript);
+    struct snippet snippet = make_snippet(options, code);
     struct fault fault = {0};
     int r = execute(&execution, &snippet, &fault);
     execution_close(&execution);
@@ -332,9 +375,27 @@ static void set_no_language(const char *path, struct fault *fault)
               language_names(names, sizeof(names)));
 }
 
+/* Refuses options that make no sense together. 0, or a negative errno with its fault. */
+static int check_pairs(const struct run_options *options, struct fault *fault)
+{
+    if (options->workdir.said == NULL)
+        return 0;
+    if (options->settings.fleet.url != NULL)
+        return fault_set(fault, EINVAL,
+                         "--workdir and --workers cannot be combined: workers see no folder of "
+                         "this computer; --file sends them a file");
+    if (options->files.count > 0)
+        return fault_set(fault, EINVAL,
+                         "--workdir and --file cannot be combined: the program starts in the "
+                         "folder, and no file is put there; give --mount for a further folder");
+    return 0;
+}
+
 static int read_settings(struct run_options *options, struct fault *fault)
 {
     int r = settings_read(&options->settings, fault);
+    if (r == 0)
+        r = check_pairs(options, fault);
     if (r == 0)
         r = settings_read_workers(&options->settings, fault);
     return r == 0 ? rules_try(options->settings.policy, fault) : r;
@@ -429,6 +490,8 @@ static int check_and_run(struct run_options *options, const struct buffer *code)
 static void run_options_release(struct run_options *options)
 {
     settings_release(&options->settings);
+    given_files_release(&options->files);
+    run_workdir_release(&options->workdir);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -451,6 +514,12 @@ static int run(const struct command *command, int argc, char **argv)
         set_no_language(options.path, &fault);
         return command_refuse(command, &fault);
     }
+    r = given_files_read(&options.files, options.language->code_name, &fault);
+    if (r == 0)
+        r = run_workdir_find(&options.workdir, &options.settings,
+                             is_file(options.path) ? options.path : NULL, &fault);
+    if (r < 0)
+        return command_refuse(command, &fault);
     return check_and_run(&options, &code);
 }
 

@@ -76,10 +76,19 @@ void run_notes_tell_changes(const struct folder_patches *patches)
         log_note_lines(buffer_string(&text));
 }
 
-/* Of what a person at a terminal does not know: what the image lacks, and that there is no network. */
-static int append_hint(const struct run_result *result, const struct settings *settings,
-                       const struct language *language, struct buffer *text)
+/*
+ * Of what a person at a terminal does not know: what only the host has, what the image lacks, and that there is no
+ * network.
+ */
+static int append_hint(const struct run_result *result, const struct run_notes *notes,
+                       struct buffer *text)
 {
+    const struct settings *settings = notes->settings;
+    const struct language *language = notes->language;
+    size_t before = text->length;
+    int r = neighbour_hint_write(result, &notes->place, text);
+    if (r < 0 || text->length > before)
+        return r;
     OWNED(image_release) struct image image = {0};
     OWNED_MEMORY char *store = NULL;
     const struct hint hint = hint_find(language_id(language), result);
@@ -93,12 +102,11 @@ static int append_hint(const struct run_result *result, const struct settings *s
     return hint_write(&hint, &view, text);
 }
 
-void run_notes_tell_end(const struct run_result *result, const struct settings *settings,
-                        const struct language *language)
+void run_notes_tell_end(const struct run_result *result, const struct run_notes *notes)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(16 * KIBIBYTE);
     const struct outcome_text_reader person = {.has_all_output = true,
-                                               .network = &settings->network};
+                                               .network = &notes->settings->network};
     if (result_json_is_success(result))
         return;
     int r = result->outcome != OUTCOME_EXITED ? outcome_text_describe(result, &text) : 0;
@@ -107,6 +115,6 @@ void run_notes_tell_end(const struct run_result *result, const struct settings *
     if (r == 0)
         r = outcome_text_advise(result, &person, &text);
     if (r == 0)
-        r = append_hint(result, settings, language, &text);
+        r = append_hint(result, notes, &text);
     log_note_lines(r == 0 && text.length > 0 ? buffer_string(&text) : NULL);
 }

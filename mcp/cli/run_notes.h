@@ -6,6 +6,7 @@
 #ifndef MCP_CLI_RUN_NOTES_H
 #define MCP_CLI_RUN_NOTES_H
 
+#include "mcp/cli/neighbour_hint.h"
 #include "mcp/folders/patch_queue.h"
 #include "mcp/settings/settings.h"
 #include "mcp/tools/result_files.h"
@@ -20,11 +21,17 @@ void run_notes_tell_files(const struct run_result *result, const struct result_f
 /* Changes in copies of folders. */
 void run_notes_tell_changes(const struct folder_patches *patches);
 
+/* What the end is told with. All are borrowed. */
+struct run_notes {
+    const struct settings *settings;
+    const struct language *language;
+    struct neighbour_place place;
+};
+
 /*
  * How it ended, what to do about it, and what it lacked. Nothing if all went well; an exit code of the
  * program's own is no news.
  */
-void run_notes_tell_end(const struct run_result *result, const struct settings *settings,
-                        const struct language *language);
+void run_notes_tell_end(const struct run_result *result, const struct run_notes *notes);
 
 #endif

@@ -85,7 +85,8 @@ int jail_host_check_tier(const struct jail_host *host, bool has_folders, struct 
     if (has_folders && jail->base != BASE_NAMESPACES)
         return fault_set(
             fault, EOPNOTSUPP,
-            "snippets cannot have folders in tier %s, because they take mounts: start without --mount",
+            "snippets cannot have folders in tier %s, because they take mounts: start without --mount "
+            "or --workdir",
             tier_name(host->tier));
     if (host->landlock_abi >= jail->landlock_needed)
         return 0;

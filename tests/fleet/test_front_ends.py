@@ -209,6 +209,10 @@ def test_run_is_as_here(broker, start_worker, tmp_path):
     saved.mkdir()
     done = run_file(broker, program, options=("--json", "--files-dir", str(saved)))
     assert json.loads(done.stdout)["exit_code"] == 7 and (saved / "f.txt").read_text() == "left"
+    (tmp_path / "data").write_bytes(b"\xff\0")
+    program.write_text("import sys\nsys.stderr.write('e')\nsys.stdout.buffer.write(open('x/data', 'rb').read())")
+    done = run_file(broker, program, options=("--file", f"x/data={tmp_path}/data"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\xff\0", b"e")
     slow = tmp_path / "slow.sh"
     slow.write_text("echo before; sleep 60")
     done = run_file(broker, slow, options=("--timeout", "0.5"))

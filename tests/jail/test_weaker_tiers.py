@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -74,11 +75,26 @@ def test_doctor_names_the_tier_and_its_walls(sandbox):
 
 @pytest.mark.parametrize("options, words", [
     (("--network", "on"), "cannot have a network in tier"), (("--allow-host", "example.org"), "cannot have a network in tier"),
-    (("--mount", "FOLDER"), "cannot have folders in tier")])
+    (("--mount", "FOLDER"), "cannot have folders in tier"), (("--workdir", "FOLDER"), "without --mount or --workdir")])
 def test_what_needs_a_namespace_is_refused(weaker, tmp_path, options, words):
     process = weaker.start("--weaker", TIER, *(str(tmp_path) if option == "FOLDER" else option for option in options))
     out, _ = process.communicate("print(1)", timeout=300)
     assert process.returncode == 125 and words in json.loads(out)["error"]["message"]
+
+
+def test_files_and_signals_reach_the_program(weaker, tmp_path):
+    """One pipe for both outputs, too. Init and the program have different users or domains."""
+    (tmp_path / "data.csv").write_text("1,2")
+    code = ("import signal, sys, time\nfor number in (2, 15): signal.signal(number, lambda *it: sys.exit(f'handled {it[0]}'))\n"
+            "print(open('data.csv').read()); time.sleep(600)")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        command = [*weaker.before, weaker.server, "run", "--weaker", TIER, "--file", tmp_path / "data.csv", "--language", "python", "-c", code]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+            while process.stdout.readline() != b"1,2\n":
+                assert process.poll() is None
+            os.kill(process.pid, number)
+            out, _ = process.communicate(timeout=300)
+            assert (process.returncode, out) == (1, f"handled {number:d}\n".encode())
 
 
 def test_landlock_is_required(sandbox):

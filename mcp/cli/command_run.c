@@ -533,18 +533,12 @@ const struct command command_run = {
     .help =
         "Runs FILE or CODE in a sandbox, with the arguments and the stdin given here, or runs the\n"
         "program on stdin, then with an empty stdin. The language is that of the file's name or of the\n"
-        "interpreter in the first line (#!). Everything after FILE or CODE goes to the program,
-"
-        "options too; so do Ctrl-C and SIGTERM. The output is streamed. The exit status is the
-"
-        "program's own, or 128 + N after signal N, 124 after a timeout, 137 out of memory or
-"
-        "processes, 152 out of processor time, 153 after too much output or too much written to
-"
-        "folders, 125 if the sandbox could not run it or its output could not be written. Variables
-"
-        "and the configuration file apply as for a server.
-",
+        "interpreter in the first line (#!). Everything after FILE or CODE goes to the program,\n"
+        "options too; so do Ctrl-C and SIGTERM. The output is streamed. The exit status is the\n"
+        "program's own, or 128 + N after signal N, 124 after a timeout, 137 out of memory or\n"
+        "processes, 152 out of processor time, 153 after too much output or too much written to\n"
+        "folders, 125 if the sandbox could not run it or its output could not be written. Variables\n"
+        "and the configuration file apply as for a server.\n",
     .options = run_options,
     .passes_arguments = true,
     .run = run,

@@ -165,8 +165,9 @@ CASES = {
             def draw(self, renderer): sys.exit(9)
         plt.figure(); plt.gca().add_line(Bad([0], [0])); plt.show(); print('on'); line('lime')
         """, "lime", out="on"),
-    "fonts without the glyph, unknown fonts": case(
-        "line('red'); plt.title('\\u65e5', fontname='No Such Font'); plt.show(); print('on')", "red", out="on"),
+    "unknown fonts": case(
+        "line('red'); plt.title('\\u65e5', fontname='No Such Font'); plt.show(); print('on')", "red", out="on",
+        err="While a figure was drawn: findfont: Font family 'No Such Font' not found."),
     "show() replaced": case("plt.show = lambda: print('mine'); line('red'); plt.show()", "red", out="mine"),
     "modules removed": case("line('red'); [sys.modules.pop(name) for name in [*sys.modules] if 'matplotlib' in name]"),
     "all of sys.modules removed": case("line('red'); sys.modules.clear()", err="(Exception ignored in atexit.*)?"),

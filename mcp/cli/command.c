@@ -1,10 +1,13 @@
 #include "mcp/cli/command.h"
 #include "mcp/base/log.h"
+#include "mcp/settings/setting_table.h"
+#include "sandbox/base/owned.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#define TABLES_MAX 8 /* of options, for one command */
+#define TABLES_MAX 8 /* of options, for one command, and those of the server that it lacks */
 #define SHOWN_MAX_BYTES 60
 
 void command_print_version(void)
@@ -43,12 +46,25 @@ int command_refuse(const struct command *command, const struct fault *fault)
     return EXIT_USAGE;
 }
 
+static bool has_table(const struct option_table *tables, const struct option *options)
+{
+    for (; tables->options != NULL; tables++)
+        if (tables->options == options)
+            return true;
+    return false;
+}
+
 int command_read_options(const struct command *command, int argc, char **argv, void *const *data,
                          int *ret_operands, int *ret_status)
 {
     struct option_table tables[TABLES_MAX + 1] = {0};
-    for (size_t i = 0; i < TABLES_MAX && command->options[i] != NULL; i++)
-        tables[i] = (struct option_table){command->options[i], data[i]};
+    const struct option *const others[] = {settings_of_runs, settings_of_many, settings_of_server};
+    size_t count = 0;
+    for (; count < TABLES_MAX && command->options[count] != NULL; count++)
+        tables[count] = (struct option_table){command->options[count], data[count], NULL};
+    for (size_t i = 0; i < ARRAY_LENGTH(others); i++)
+        if (count < TABLES_MAX && !has_table(tables, others[i]))
+            tables[count++] = (struct option_table){others[i], NULL, "code-sandbox-mcp serve"};
     struct fault fault = {0};
     int r = command->passes_arguments
                 ? options_read_leading(tables, argc, argv, ret_operands, &fault)

@@ -57,10 +57,18 @@ static void print_choice(void)
 {
     size_t count;
     const struct recipe *recipes = recipe_list(&count);
-    puts("\nSnippets run on images:");
+    puts("Snippets run on images:");
     for (size_t i = 0; i < count; i++)
-        printf("  %-12s%s %s\n", recipes[i].name, is_fetched(recipes[i].name) ? " (here)" : "",
-               recipes[i].summary);
+        options_print_words(
+            recipes[i].summary,
+            printf("  %-12s%s ", recipes[i].name, is_fetched(recipes[i].name) ? " (here)" : ""),
+            stdout);
+}
+
+static bool means_none(const char *word)
+{
+    return strcmp(word, "-") == 0 || strcasecmp(word, "n") == 0 || strcasecmp(word, "no") == 0 ||
+           strcasecmp(word, "none") == 0;
 }
 
 /* Reads the answer into `line`, whose words the wishes are: NAMES_MAX at most. False: there is none. */
@@ -82,10 +90,11 @@ static bool ask(struct wishes *wishes, char **line)
     if (word != NULL)
         wishes->count = 0;
     for (; word != NULL && wishes->count < NAMES_MAX; word = strtok_r(NULL, SEPARATORS, &rest))
-        if (strcmp(word, "-") != 0)
+        if (!means_none(word))
             wishes->names[wishes->count++] = word;
     if (word != NULL)
         printf("Only the first %d names are taken.\n", NAMES_MAX);
+    putchar('\n');
     return true;
 }
 
@@ -101,6 +110,7 @@ static int fetch(struct wishes *wishes)
         ;
     if (pid < 0)
         log_note("cannot start a process: %s", strerror(errno));
+    putchar('\n');
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
 }
 
@@ -151,7 +161,8 @@ static int fetch_wishes(const struct setup_options *options, size_t count, char 
     bool may_ask = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
     if (!options->is_agreed && !may_ask) {
         if (wishes.count > 0)
-            puts("Nothing is fetched without a terminal to ask on: name the images, or add --yes.");
+            puts(
+                "Nothing is fetched without a terminal to ask on: name the images, or add --yes.\n");
         return EXIT_DONE;
     }
     char *line = NULL;
@@ -179,7 +190,6 @@ static int setup(const struct command *command, int argc, char **argv)
         status = fetch_wishes(&options, (size_t)operands, argv);
     if (status != EXIT_DONE)
         return status;
-    putchar('\n');
     status = command_doctor.run(&command_doctor, 0, argv);
     if (status != EXIT_DONE)
         return status;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define HELP_COLUMN 30
+#define HELP_WIDTH 80
 
 int option_keep_text(void *data, const struct option *option, const char *value,
                      struct fault *fault)
@@ -28,6 +29,8 @@ static const struct option *find_option(const struct option_table *tables, const
                                         size_t length, void **ret_data)
 {
     for (; tables->options != NULL; tables++) {
+        if (tables->elsewhere != NULL)
+            continue;
         for (const struct option *option = tables->options; option->name != NULL; option++) {
             const char *other = option->short_name != NULL ? option->short_name : option->name;
             if ((strlen(option->name) == length && memcmp(option->name, name, length) == 0) ||
@@ -46,9 +49,16 @@ static int refuse_unknown(const struct option_table *tables, const char *argumen
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)length, argument);
     struct spelling spelling = spelling_of(name);
-    for (; tables->options != NULL; tables++)
-        for (const struct option *option = tables->options; option->name != NULL; option++)
-            spelling_offer(&spelling, option->name);
+    for (; tables->options != NULL; tables++) {
+        for (const struct option *option = tables->options; option->name != NULL; option++) {
+            if (tables->elsewhere == NULL)
+                spelling_offer(&spelling, option->name);
+            else if (strcmp(option->name, name) == 0)
+                return fault_set(fault, EINVAL,
+                                 "unknown option %s: `%s` takes it, this command does not", name,
+                                 tables->elsewhere);
+        }
+    }
     spelling_offer(&spelling, "--help");
     spelling_offer(&spelling, "--version");
     if (spelling.nearest != NULL)
@@ -141,6 +151,21 @@ void options_print(const struct option *options, FILE *stream)
 {
     for (const struct option *option = options; option->name != NULL; option++)
         print_option(option->name, option->value, option->help, stream);
+}
+
+void options_print_words(const char *words, int column, FILE *stream)
+{
+    int at = column;
+    for (const char *word = words; *word != '\0';) {
+        int length = (int)strcspn(word, " ");
+        if (at > column && at + 1 + length > HELP_WIDTH) {
+            fprintf(stream, "\n%*s", column, "");
+            at = column;
+        }
+        at += fprintf(stream, "%s%.*s", at > column ? " " : "", length, word);
+        word += length + (word[length] == ' ');
+    }
+    fputc('\n', stream);
 }
 
 void options_print_common(FILE *stream)

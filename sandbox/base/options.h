@@ -30,10 +30,14 @@ int option_keep_text(void *data, const struct option *option, const char *value,
 int option_set_flag(void *data, const struct option *option, const char *value,
                     struct fault *fault);
 
-/* Options, terminated by a NULL name, and the data passed to their apply. */
+/*
+ * Options, terminated by a NULL name, and the data passed to their apply. `elsewhere` names the command
+ * that has them, if this one does not: for the words of the refusal.
+ */
 struct option_table {
     const struct option *options;
     void *data;
+    const char *elsewhere;
 };
 
 enum options_outcome {
@@ -56,6 +60,9 @@ int options_read_leading(const struct option_table *tables, int argc, char **arg
 
 /* Prints a table of options. */
 void options_print(const struct option *options, FILE *stream);
+
+/* Prints words from `column` on, where the stream is, in lines of 80 columns, the last with its end. */
+void options_print_words(const char *words, int column, FILE *stream);
 
 /* Prints --help and --version, which every command has. */
 void options_print_common(FILE *stream);

@@ -104,6 +104,20 @@ def test_terminal_is_asked_which_images(home):
     assert "  python       (here) Python 3" in shown and "Snippets can run." in shown
 
 
+@pytest.mark.parametrize("answer", [b"n\n", b"No\n", b"none\n"])
+def test_no_means_none(home, answer):
+    shown, status = run_on_terminal(home, answer, with_images=False)
+    assert status == 1 and "Snippets cannot run" in shown and "in the catalog" not in shown
+
+
+def test_it_begins_and_ends_with_words(home):
+    done = run_setup(home)
+    assert done.returncode == 0 and not done.stdout.startswith("\n") and "\n\n\n" not in done.stdout
+    shown, _ = run_on_terminal(home, b"-\n")
+    assert shown.partition("Snippets run on")[0].strip("-\n") == "" and "\n\n\n" not in shown
+    assert [line for line in shown.splitlines() if line.startswith("  python") and len(line) > 80] == []
+
+
 def test_answer_names_images(home):
     shown, status = run_on_terminal(home, b"python, node\n")
     assert status == 0 and "python: " in shown and "node: " in shown  # they are there: kept

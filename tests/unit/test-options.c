@@ -183,6 +183,38 @@ static void faults_name_the_argument_and_what_would_be_right(void **state)
     }
 }
 
+static void names_the_command_that_has_the_option(void **state)
+{
+    (void)state;
+    char name[] = "--flag";
+    char *argv[] = {name, NULL};
+    struct fault fault = {0};
+    int operands = 0;
+    const struct option_table tables[] = {{more_options, NULL, "other"}, {0}};
+    assert_int_equal(options_read(tables, 1, argv, &operands, &fault), -EINVAL);
+    assert_string_equal(fault.text,
+                        "unknown option --flag: `other` takes it, this command does not");
+}
+
+static void breaks_long_lines_between_words(void **state)
+{
+    (void)state;
+    char text[1024] = {0};
+    FILE *stream = fmemopen(text, sizeof(text), "w");
+    assert_non_null(stream);
+    options_print_words("one", 4, stream);
+    options_print_words("12345678901234567890 1234567890123456 x "
+                        "a-word-that-is-longer-than-the-line",
+                        40, stream);
+    options_print_words("", 4, stream);
+    fclose(stream);
+    assert_string_equal(text, "one\n"
+                              "12345678901234567890 1234567890123456 x\n"
+                              "                                        "
+                              "a-word-that-is-longer-than-the-line\n"
+                              "\n");
+}
+
 static void prints_a_table(void **state)
 {
     (void)state;
@@ -240,6 +272,8 @@ int main(void)
         cmocka_unit_test(the_first_operand_may_end_the_options),
         cmocka_unit_test(help_and_version_are_known_everywhere),
         cmocka_unit_test(faults_name_the_argument_and_what_would_be_right),
+        cmocka_unit_test(names_the_command_that_has_the_option),
+        cmocka_unit_test(breaks_long_lines_between_words),
         cmocka_unit_test(prints_a_table),
         cmocka_unit_test(the_nearest_word_is_offered),
         cmocka_unit_test(long_words_are_near_to_nothing),

@@ -99,7 +99,7 @@ static void help_print(void)
         "\n"
         "Images that can be made from packages:");
     for (size_t i = 0; i < count; i++)
-        printf("  %-14s %s\n", recipes[i].name, recipes[i].summary);
+        options_print_words(recipes[i].summary, printf("  %-14s ", recipes[i].name), stdout);
     puts("\nSOURCE is one of:");
     for (const struct image_source *const *source = source_list; *source != NULL; source++)
         printf("  %s\n", (*source)->help);
@@ -308,13 +308,18 @@ static int arguments_copy(int argc, char **argv)
     return 0;
 }
 
-int main(int argc, char **argv)
+/* What did not reach stdout, as on a full disk, must not look like success. */
+static int output_settle(int status)
 {
-    if (arguments_copy(argc, argv) < 0) {
-        fprintf(stderr, PROGRAM ": out of memory\n");
-        return EXIT_FAILURE;
-    }
-    /* The front end passes the command; the default is "fetch". */
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    fprintf(stderr, "code-sandbox-mcp: writing to stdout failed\n");
+    return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
+}
+
+/* The front end passes the command; the default is "fetch". */
+static int command_run(int argc, char **argv)
+{
     if (argc > 1 && strcmp(argv[1], "add") == 0)
         return add_main(argc - 1, argv + 1, process_prepare);
     if (argc > 1 && strcmp(argv[1], "verify") == 0)
@@ -324,4 +329,13 @@ int main(int argc, char **argv)
         argv++;
     }
     return fetch_main(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    if (arguments_copy(argc, argv) < 0) {
+        fprintf(stderr, PROGRAM ": out of memory\n");
+        return EXIT_FAILURE;
+    }
+    return output_settle(command_run(argc, argv));
 }

@@ -27,7 +27,7 @@ static void print_commands(void)
         printf("  %-10s%s\n", commands[i]->name, commands[i]->summary);
     puts("\nExamples:\n"
          "  code-sandbox-mcp fetch python node        fetch what snippets run on, once\n"
-         "  code-sandbox-mcp setup                    add the server to the clients found here\n"
+         "  code-sandbox-mcp setup                    see how to add the server to your clients\n"
          "  code-sandbox-mcp run program.py           run a program in a sandbox\n"
          "  code-sandbox-mcp run --language python -c 'print(1)'");
 }
@@ -43,7 +43,7 @@ static int explain_program(void)
     fputs(
         "code-sandbox-mcp runs code of agents in sandboxes. MCP clients start it with their messages on\n"
         "stdin; nothing is served at a terminal. Try:\n"
-        "  code-sandbox-mcp setup             add it to the clients found here\n"
+        "  code-sandbox-mcp setup             fetch images, see how to add it to clients\n"
         "  code-sandbox-mcp run program.py    run a program in a sandbox\n"
         "  code-sandbox-mcp doctor            see whether everything is ready\n"
         "  code-sandbox-mcp --help            all commands and options\n"
@@ -85,15 +85,17 @@ static int help_on(const char *name)
     return command != NULL ? command->run(command, 1, arguments) : refuse_command(name);
 }
 
-/* Otherwise a later descriptor could become stdin, stdout or stderr. */
+/*
+ * Otherwise a later descriptor could become stdin, stdout or stderr. A closed stdout becomes one that
+ * refuses all output: what is lost must not look like success.
+ */
 static bool ensure_standard_descriptors(void)
 {
-    int fd;
-    do {
-        fd = open("/dev/null", O_RDWR);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    fd_close(&fd);
-    return fcntl(STDERR_FILENO, F_GETFD) >= 0;
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd)
+            return false;
+    return true;
 }
 
 /* stdio buffers output: a failed final write, as on a full disk, must not look like success. */

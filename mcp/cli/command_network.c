@@ -149,11 +149,14 @@ static int run(const struct command *command, int argc, char **argv)
     int status;
     if (command_read_options(command, argc, argv, data, &operands, &status) != 0)
         return status;
-    if (operands != 2 || strcmp(argv[0], "check") != 0) {
-        fault_set(&fault, EINVAL, "`network check` takes one host");
-        return command_refuse(command, &fault);
-    }
-    int r = settings_read(&settings, &fault);
+    int r = 0;
+    if (operands > 0 && strcmp(argv[0], "check") != 0)
+        r = fault_set(&fault, EINVAL, "there is no `network %.*s`: use `network check`",
+                      command_shown_length(argv[0]), argv[0]);
+    else if (operands != 2)
+        r = fault_set(&fault, EINVAL, "`network check` takes one host");
+    if (r == 0)
+        r = settings_read(&settings, &fault);
     if (r == 0)
         r = read_target(argv[1], &target, &fault);
     if (r < 0)

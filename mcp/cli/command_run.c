@@ -368,7 +368,8 @@ static int run_code(struct run_options *options, const struct buffer *code,
 static void set_no_language(const char *path, struct fault *fault)
 {
     char names[128];
-    fault_set(fault, EINVAL, "cannot guess the language of %s: use --language, with %s",
+    fault_set(fault, EINVAL,
+              "cannot guess the language of %s: use --language, before -c or FILE, with %s",
               strcmp(path, "-") == 0 ? "stdin"
               : path[0] == '\0'      ? "the code"
                                      : path,

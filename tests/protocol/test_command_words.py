@@ -2,7 +2,6 @@
 
 import os
 import pty
-import re
 import shlex
 import subprocess
 
@@ -49,10 +48,55 @@ def test_commands_and_examples_come_before_options():
     assert text.index("\nCommands") < text.index("\nExamples") < text.index("\nOptions")
 
 
-def test_the_program_of_the_examples_runs(python_settings):
-    [example] = re.findall(r"^  code-sandbox-mcp (run .*-c .*)$", run_program("--help").stdout.decode(), re.M)
-    done = run_program(*shlex.split(example), env=python_settings)
-    assert (done.returncode, done.stdout) == (0, b"1\n"), done.stderr
+def test_examples_that_run_a_program_work_as_they_are_printed(python_settings, tmp_path):
+    (tmp_path / "program.py").write_text("print(1)")
+    text = run_program("--help").stdout.decode()
+    examples = [line.split("   ")[0].strip() for line in text.partition("\nExamples:\n")[2].partition("\n\n")[0].splitlines()]
+    assert examples and all(line.startswith("code-sandbox-mcp ") for line in examples)
+    runs = [shlex.split(line)[1:] for line in examples if line.startswith("code-sandbox-mcp run ")]
+    assert len(runs) == 2
+    for words in runs:
+        done = run_program(*words, env=python_settings, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, b"1\n"), (words, done.stderr)
+
+
+def test_a_language_named_too_late_is_asked_for_where_it_counts(python_settings):
+    done = run_program("run", "-c", "print(1)", "--language", "python", env=python_settings)
+    assert done.returncode == 2 and b"--language, before -c or FILE" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["--help", "--version", "images list", "images du", "images verify bash", "settings --all",
+                                   "doctor --profile docker", "fetch --help", "fetch --json bash"])
+@pytest.mark.parametrize("stdout", ["full", "closed"])
+def test_output_that_is_lost_is_no_success(images, words, stdout):
+    if "bash" not in images:
+        pytest.skip("no image for Bash: code-sandbox-mcp fetch bash")
+    redirection = {"full": ">/dev/full", "closed": ">&-"}[stdout]
+    done = subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirection}', mcp_client.program_path(), *words.split()],
+                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, timeout=mcp_client.PATIENCE)
+    assert done.returncode == 1 and b"writing to stdout failed" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "status"), [(["run", "--language", "python", "-c", "print(1)"], 125), (["batch"], 1)])
+def test_a_run_whose_output_nobody_can_get_is_no_success(python_settings, words, status):
+    done = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', mcp_client.program_path(), *words], env=python_settings,
+                          input=b'{"language": "python", "code": "print(1)"}\n', stderr=subprocess.PIPE, check=False,
+                          timeout=mcp_client.PATIENCE)
+    assert done.returncode == status and b"stdout: Bad file descriptor" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["chek", "example.org"], "there is no `network chek`: use `network check`"), (["check"], "takes one host"),
+    ([], "takes one host"), (["check", "a.example", "b.example"], "takes one host")])
+def test_a_wrong_word_below_network_is_named(words, told):
+    done = run_program("network", *words)
+    assert done.returncode == 2 and told in done.stderr.decode()
+
+
+@pytest.mark.parametrize("text", [["fetch", "--help"], ["--help"], ["run", "--help"], ["images", "add", "--help"]])
+def test_help_fits_a_terminal(text):
+    lines = run_program(*text).stdout.decode().splitlines()
+    assert lines and [line for line in lines if len(line) > 104] == []
 
 
 @pytest.mark.parametrize(("words", "told"), [

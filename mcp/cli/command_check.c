@@ -74,14 +74,18 @@ static void print_findings(const char *path, const struct findings *findings)
 
 static int check_file(struct examination_of_files *all, const char *path, struct fault *fault)
 {
-    const struct language *language =
-        all->options->language != NULL ? all->options->language : run_source_language(path);
     OWNED(buffer_release) struct buffer code = BUFFER(RUN_SOURCE_MAX);
+    int r = run_source_read(path, &code, fault);
+    if (r < 0)
+        return r;
+    const struct language *language = all->options->language;
+    if (language == NULL)
+        language = run_source_language(path);
+    if (language == NULL)
+        language = run_source_interpreter(&code);
     if (language == NULL)
         return fault_set(fault, EINVAL, "cannot guess the language of %s: use --language", path);
-    int r = run_source_read(path, &code, fault);
-    if (r == 0)
-        r = program_check_run(&all->program, language, &code, fault);
+    r = program_check_run(&all->program, language, &code, fault);
     if (r < 0)
         return r;
     struct findings *findings = &all->program.check.findings;

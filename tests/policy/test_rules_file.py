@@ -91,12 +91,25 @@ def test_lines_json_and_sarif_tell_the_same(rules_file, tmp_path):
     assert {rule["id"] for rule in log["runs"][0]["tool"]["driver"]["rules"]} == {"no-process", "dynamic", "unparsed"}
 
 
+def test_first_line_names_the_language_of_a_file_without_an_extension(rules_file, tmp_path):
+    (tmp_path / "tool").write_text("#!/usr/bin/env python3\nimport subprocess\n")
+    done = run_program("check", "--policy", rules_file(RULES), tmp_path / "tool")
+    assert done.returncode == 1 and b"tool:2:1: refuse: line 2 imports subprocess" in done.stdout
+
+
+def test_syntax_error_has_its_line_and_no_name_that_nobody_gave(rules_file, tmp_path):
+    (tmp_path / "x.py").write_text("y = 1\nx = (\n")
+    done = run_program("check", "--policy", rules_file(RULES), tmp_path / "x.py")
+    assert b"x.py is not checked: SyntaxError: '(' was never closed (line 2)" in done.stderr
+
+
 def test_file_that_cannot_be_read_or_has_no_language_is_a_failure(rules_file, tmp_path):
     good = tmp_path / "good.py"
     good.write_text("print(1)")
     (tmp_path / "what").write_text("print(1)")
     rules = rules_file(RULES)
-    for path, message in ((tmp_path / "none.py", b"No such file"), (tmp_path / "what", b"use --language")):
+    for path, message in ((tmp_path / "none.py", b"No such file"), (tmp_path / "what", b"use --language"),
+                          (tmp_path, b": Is a directory"), (tmp_path / "none", b"No such file")):
         done = run_program("check", "--policy", rules, path, good)
         assert done.returncode == 1 and message in done.stderr
     assert run_program("check", "--policy", rules, "--language", "python", tmp_path / "what").returncode == 0

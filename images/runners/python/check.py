@@ -447,7 +447,9 @@ def check(program, wants_literals=False, wants_missing=False, known=()):
         for tree in trees_of(program):
             checker.program(tree)
         answer = {"facts": checker.facts, "more": checker.more}
-    except (SyntaxError, ValueError) as error:
+    except SyntaxError as error:
+        answer = {"unparsed": f"{type(error).__name__}: {error.msg} (line {error.lineno})"[:200]}
+    except ValueError as error:
         answer = {"unparsed": f"{type(error).__name__}: {error}"[:200]}
     except (RecursionError, MemoryError) as error:
         answer = {"unparsed": type(error).__name__}

@@ -111,6 +111,9 @@ static int npm_install_all(const char *const *packages, const struct install_sit
 {
     static const char script[] =
         "set -e\n"
+        "for needed in node npm; do command -v $needed >/dev/null || {\n"
+        "    echo \"the image has no $needed, so npm cannot install anything\" >&2; exit 127\n"
+        "}; done\n"
         "mkdir -p /node_modules " NPM_ASIDE "\n"
         "cd " NPM_ASIDE "\n"
         "cp -R /node_modules node_modules\n"

@@ -91,14 +91,19 @@ static int bind_and_listen(int fd, const struct http_address *address)
     return 0;
 }
 
+static uint16_t port_of(const struct sockaddr_storage *socket)
+{
+    return ntohs(socket->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)socket)->sin6_port
+                                               : ((const struct sockaddr_in *)socket)->sin_port);
+}
+
 static int read_own_port(int fd, uint16_t *ret_port)
 {
     struct sockaddr_storage own = {0};
     socklen_t length = sizeof(own);
     if (getsockname(fd, (struct sockaddr *)&own, &length) < 0)
         return -errno;
-    *ret_port = ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port
-                                                : ((struct sockaddr_in *)&own)->sin_port);
+    *ret_port = port_of(&own);
     return 0;
 }
 
@@ -110,8 +115,15 @@ int http_address_listen(const struct http_address *address, int *ret_fd, uint16_
     int r = fd < 0 ? -errno : bind_and_listen(fd, address);
     if (r == 0)
         r = read_own_port(fd, ret_port);
-    if (r < 0)
-        return fault_set(fault, -r, "listening at the address of --http: %m");
+    if (r < 0) {
+        char text[HTTP_ADDRESS_TEXT_SIZE];
+        http_address_show(address, text);
+        return fault_set(fault, -r, "listening at %s:%u, the address of --http: %m%s", text,
+                         port_of(&address->socket),
+                         r == -EADDRINUSE ? "; another program has this port: choose another one"
+                         : r == -EACCES   ? "; choose a port from 1024 on"
+                                          : "");
+    }
     *ret_fd = fd_take(&fd);
     return 0;
 }

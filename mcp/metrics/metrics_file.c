@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_MODE 0644 /* a collector is another user */
@@ -48,6 +49,9 @@ static int write_file(const struct metrics_file *file, const struct metrics_now 
     int r = metrics_write(&file->metrics, now, &text);
     if (r == 0)
         r = replace(file->path, &text);
+    struct stat there;
+    if (r < 0 && stat(file->path, &there) == 0 && S_ISDIR(there.st_mode))
+        r = -EISDIR; /* rename(2) has another word for `.` */
     if (r < 0)
         return fault_set(fault, -r, "writing %s, the file of --metrics-file: %m", file->path);
     return 0;

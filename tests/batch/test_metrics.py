@@ -101,3 +101,5 @@ def test_a_name_that_cannot_be_written_is_told_at_once(run, tmp_path):
     path = tmp_path / "missing" / "metrics"
     status, results, said = run([line_of("print(1)")], "--metrics-file", str(path))
     assert (status, results) == (1, []) and said.count(str(path)) == 1
+    status, results, said = run([line_of("print(1)")], "--metrics-file", ".")
+    assert (status, results) == (1, []) and "writing ., the file of --metrics-file: Is a directory" in said

@@ -93,7 +93,8 @@ def test_a_token_file_that_is_not_there_is_named(tmp_path):
 
 def test_a_port_in_use_is_told(server):
     done = mcp_client.run_program("serve", "--http", str(server.port), *OPTIONS)
-    assert done.returncode == 1 and b"Address already in use" in done.stderr
+    told = f"listening at 127.0.0.1:{server.port}, the address of --http: Address already in use; another program has this port"
+    assert done.returncode == 1 and told in done.stderr.decode()
 
 
 def test_loopback_of_version_6_serves(start):

@@ -40,8 +40,13 @@ static int read_code(struct code_arguments *arguments, const struct call *call,
         return fault_set(fault, EINVAL, "the code is longer than %s, the most that is accepted",
                          quantity_size_text(CODE_MAX).text);
     struct code_text text = code_text_unfence((struct code_text){code->text, code->length});
-    bool is_python = strcmp(call->tool->code->language, "python") == 0;
-    if (is_python && code_text_dedent(&text, &arguments->code) < 0)
+    const char *language = call->tool->code->language;
+    int r = 0;
+    if (strcmp(language, "python") == 0)
+        r = code_text_dedent(&text, &arguments->code);
+    else if (strcmp(language, "bash") == 0)
+        r = code_text_end_lines(&text, &arguments->code);
+    if (r < 0)
         return fault_set(fault, ENOMEM, "out of memory for a program");
     arguments->snippet.code = text.bytes;
     arguments->snippet.length = text.length;

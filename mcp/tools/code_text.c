@@ -52,8 +52,17 @@ static struct code_text without_blank_lines(struct code_text code)
     return (struct code_text){begin, (size_t)(end - begin)};
 }
 
-struct code_text code_text_unfence(struct code_text code)
+static struct code_text without_mark(struct code_text code)
 {
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t length = strlen(mark);
+    bool has_it = code.length >= length && memcmp(code.bytes, mark, length) == 0;
+    return has_it ? (struct code_text){code.bytes + length, code.length - length} : code;
+}
+
+struct code_text code_text_unfence(struct code_text given)
+{
+    const struct code_text code = without_mark(given);
     struct code_text text = without_blank_lines(code);
     const char *end = text.bytes + text.length;
     const char *first_end = end_of_line(text.bytes, end);
@@ -108,6 +117,40 @@ int code_text_dedent(struct code_text *code, char **ret_owned)
         size_t cut = has_it ? indent.length : 0;
         memcpy(copy + length, line + cut, size - cut);
         length += size - cut;
+    }
+    copy[length] = '\0';
+    *code = (struct code_text){copy, length};
+    *ret_owned = copy;
+    return 0;
+}
+
+static bool ends_lines_with_cr(const struct code_text *code)
+{
+    bool has_lines = false;
+    const char *end = code->bytes + code->length;
+    for (const char *line = code->bytes, *next; line < end; line = next + 1) {
+        next = end_of_line(line, end);
+        if (next < end && (next == line || next[-1] != '\r'))
+            return false;
+        has_lines = has_lines || next < end;
+    }
+    return has_lines;
+}
+
+int code_text_end_lines(struct code_text *code, char **ret_owned)
+{
+    *ret_owned = NULL;
+    if (!ends_lines_with_cr(code))
+        return 0;
+    char *copy = malloc(code->length + 1);
+    if (copy == NULL)
+        return -ENOMEM;
+    size_t length = 0;
+    for (size_t i = 0; i < code->length; i++) {
+        bool ends_line =
+            code->bytes[i] == '\r' && (i + 1 == code->length || code->bytes[i + 1] == '\n');
+        if (!ends_line)
+            copy[length++] = code->bytes[i];
     }
     copy[length] = '\0';
     *code = (struct code_text){copy, length};

@@ -17,7 +17,10 @@ struct code_text {
     size_t length;
 };
 
-/* The lines between a fence that is the first line and one that is the last, if no other line is one; else all. */
+/*
+ * The lines between a fence that is the first line and one that is the last, if no other line is one; else all. A byte
+ * order mark before them, which Bash would take for a letter, is left out.
+ */
 struct code_text code_text_unfence(struct code_text code);
 
 /*
@@ -25,5 +28,11 @@ struct code_text code_text_unfence(struct code_text code);
  * that has it. `ret_owned` is then the memory of it, else NULL. 0 or -ENOMEM.
  */
 int code_text_dedent(struct code_text *code, char **ret_owned);
+
+/*
+ * Of Bash whose lines all end with CR LF, as on Windows, where a CR would be a part of the last word: with LF.
+ * Otherwise as above.
+ */
+int code_text_end_lines(struct code_text *code, char **ret_owned);
 
 #endif

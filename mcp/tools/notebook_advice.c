@@ -123,6 +123,14 @@ static const char *advise_on_javascript(const struct line *lines, size_t count)
     return may_be_type && is_typed(&line) ? "A program is JavaScript: leave types out." : NULL;
 }
 
+/* A program that was escaped once too often is one line: "import os\nprint(1)", with a backslash. */
+static bool is_escaped_twice(const struct line *lines, size_t count)
+{
+    return count == LINES_MAX && has(&lines[2], "\\n") &&
+           (is(&lines[0], "SyntaxError: unexpected character after line continuation character") ||
+            is(&lines[0], "SyntaxError: Invalid or unexpected token"));
+}
+
 static bool lacks_terminals(const struct line *line, const struct run_result *result)
 {
     return result->tier > TIER_P && (is(line, "OSError: out of pty devices") ||
@@ -143,6 +151,9 @@ struct notebook_advice notebook_advice_find(enum language_id language, const cha
             "There are no pseudo-terminals where snippets share the devices of the host (tiers C "
             "and L): use pipes.",
             true};
+    if (language != LANGUAGE_BASH && is_escaped_twice(lines, count))
+        return (struct notebook_advice){
+            "The code has \\n, two characters, where a line ends: give it real line ends.", true};
     if (language == LANGUAGE_PYTHON)
         advice.text = advise_on_python(lines, count, result);
     else if (language == LANGUAGE_JAVASCRIPT)

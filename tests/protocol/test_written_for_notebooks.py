@@ -17,6 +17,8 @@ WORKS = {  # language, code, what it prints
     "a string at the left": ("python", "    x = '''\na\n'''\n    print(len(x))", "3"),
     "a fence of JavaScript": ("javascript", f"{FENCE}js\nconsole.log(1)\n{FENCE}", "1"),
     "a fence of TypeScript": ("javascript", f"{FENCE}typescript\nconsole.log(2)\n{FENCE}", "2"),
+    "line ends of Windows in Bash": ("bash", "if true; then\r\n  echo 9\r\nfi\r\n", "9"),
+    "a byte order mark in Bash": ("bash", "\ufeffecho 10", "10"),
     # As it was:
     "a fence in a string": ("python", f"x = '''\n{FENCE}\na\n{FENCE}\n'''\nprint(x.count('`'))", "6"),
     "an indented string": ("python", "x = '''\n    a'''\nprint(len(x))", "6"),

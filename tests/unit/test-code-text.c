@@ -26,6 +26,10 @@ static void fences_are_left_out(void **state)
         {"``` {.python}\nx\n```", "x\n"},
         {"```c++\nx\n```", "x\n"},
         {"```\n```", ""},
+        {"\xef\xbb\xbf"
+         "ls",
+         "ls"},
+        {"\xef\xbb\xbf```bash\nls\n```", "ls\n"},
         /* What else has them is no wrapping. */
         {"", NULL},
         {"```", NULL},
@@ -82,11 +86,38 @@ static void the_indentation_of_a_first_statement_is_left_out(void **state)
     }
 }
 
+static void line_ends_of_windows_are_left_out_of_bash(void **state)
+{
+    (void)state;
+    static const struct pair table[] = {
+        {"ls\r\n", "ls\n"},
+        {"if true; then\r\n  ls\r\nfi\r", "if true; then\n  ls\nfi"},
+        {"\r\n\r\nls", "\n\nls"},
+        {"printf 'a\rb'\r\n", "printf 'a\rb'\n"},
+        /* One line with another end: they may be meant. */
+        {"", NULL},
+        {"ls", NULL},
+        {"ls\r", NULL},
+        {"ls\n", NULL},
+        {"cat <<E\r\nx\nE\r\n", NULL},
+        {"\nls\r\n", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
+        const char *meant = table[i].meant != NULL ? table[i].meant : table[i].given;
+        struct code_text text = {table[i].given, strlen(table[i].given)};
+        OWNED_MEMORY char *owned = NULL;
+        assert_int_equal(code_text_end_lines(&text, &owned), 0);
+        assert_int_equal(text.length, strlen(meant));
+        assert_memory_equal(text.bytes, meant, text.length);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fences_are_left_out),
         cmocka_unit_test(the_indentation_of_a_first_statement_is_left_out),
+        cmocka_unit_test(line_ends_of_windows_are_left_out_of_bash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,6 +289,7 @@ static void a_long_summary_is_cut_at_a_comma(void **state)
 #define MARKED(line, error) "  File \"/work/main.py\", line 1\n    " line "\n    ^\n" error "\n"
 #define AWAIT "A program awaits in an async function, called by asyncio.run().\n"
 #define COMMANDS "Lines with ! and % are of notebooks: a program calls subprocess.run().\n"
+#define ESCAPED "The code has \\n, two characters, where a line ends: give it real line ends.\n"
 #define TYPES "A program is JavaScript: leave types out.\n"
 #define AT(line, error)                                                                            \
     "/work/main.js:1\n" line "\n   ^\n\n" error                                                    \
@@ -321,7 +322,19 @@ static void what_is_of_notebooks_gets_its_remedy(void **state)
             "ReferenceError: Cannot determine intended module format because both 'require' and "
             "top-level await are present."),
          "With await at the top, a program imports: import fs from 'node:fs'.\n"},
+        {LANGUAGE_PYTHON,
+         MARKED("import os\\nprint(1)",
+                "SyntaxError: unexpected character after line continuation character"),
+         ESCAPED},
+        {LANGUAGE_JAVASCRIPT, AT("let a = 1;\\nf(a);", "SyntaxError: Invalid or unexpected token"),
+         ESCAPED},
         /* Other errors, and the same of other languages. */
+        {LANGUAGE_PYTHON,
+         MARKED("x = 1 \\ 2",
+                "SyntaxError: unexpected character after line continuation character"),
+         ""},
+        {LANGUAGE_PYTHON, MARKED("x = 'a\\nb' y", "SyntaxError: invalid syntax"), ""},
+        {LANGUAGE_JAVASCRIPT, AT("let a = 1 # 2", "SyntaxError: Invalid or unexpected token"), ""},
         {LANGUAGE_PYTHON, MARKED("x = = 1", "SyntaxError: invalid syntax"), ""},
         {LANGUAGE_PYTHON, MARKED("x = 7 %", "SyntaxError: invalid syntax"), ""},
         {LANGUAGE_PYTHON, TRACE "ValueError: !ls\n", ""},

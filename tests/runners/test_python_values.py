@@ -125,6 +125,21 @@ def test_a_stdin_of_the_cells_own_stays(python):
     assert python.run("input()", "server's").out == "\"server's\"\n"
 
 
+REPLACED = "sys.stdout was replaced: print() writes there, not to the result. sys.stdout = sys.__stdout__ undoes it.\n"
+
+
+@pytest.mark.parametrize("code, told", [
+    ("sys.stdout = io.StringIO()", REPLACED), ("sys.stdout = open('log', 'w')", REPLACED),
+    ("with contextlib.redirect_stdout(io.StringIO()): print('lost')", ""),
+    ("sys.stdout = io.TextIOWrapper(sys.stdout.detach(), 'utf-8')", ""), ("sys.stdout = io.TextIOWrapper(io.BytesIO())", ""),
+    ("sys.stdout = type('Tee', (), {'write': sys.__stdout__.write, 'flush': sys.__stdout__.flush})", "")])
+def test_a_stdout_that_keeps_what_is_printed_is_told_once(python, code, told):
+    assert python.run(f"import contextlib, io, sys\n{code}") == Cell(FINISHED, "", told)
+    assert python.run("print(1)").err == ""
+    python.run("sys.stdout = sys.__stdout__")
+    assert python.run("print(2)") == Cell(FINISHED, "2\n", "")
+
+
 @pytest.mark.parametrize("code, detail, err", [
     ("exit(3)", 3, ""), ("quit()", 0, ""), ("import sys; sys.exit('why')", 1, "why\n"), ("raise SystemExit", 0, ""),
     ("exit(True)", 1, ""), ("exit(256 + 4)", 4, ""), ("exit(-1)", 255, ""), ("exit(2 ** 90)", 255, ""),

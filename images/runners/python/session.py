@@ -20,7 +20,7 @@ import sys
 import traceback
 from cells import COROUTINE, complete, is_of_cell, without_runner
 from notebook import add_user_site, compile_notebook, shell
-from io import BufferedReader, BufferedWriter, FileIO, TextIOWrapper
+from io import BufferedReader, BufferedWriter, FileIO, StringIO, TextIOWrapper
 
 CHANNEL, CODE = 3, 4  # inherited
 CODE_OFFSET = 16  # behind the control block
@@ -42,6 +42,7 @@ class State:
     kept = {}  # standard descriptor: a copy of it
     identities = {}  # standard descriptor: device and inode
     streams = {}  # name in sys: the runner's own object
+    other = None  # in the place of sys.stdout, and told
     options = {}  # name in sys: how that is opened
     user_site = None  # its directory
     finder = None  # of start.py
@@ -192,6 +193,23 @@ def prepare_streams():
         current = getattr(sys, name, None)
         if current is not State.streams[name] and not is_usable(current):
             setattr(sys, name, State.streams[name])
+
+
+def is_elsewhere(stream):
+    try:
+        return type(stream) is StringIO or type(stream) is TextIOWrapper and stream.fileno() not in State.kept
+    except (OSError, ValueError):
+        return False
+
+
+def tell_of_other_stdout():
+    """Once for each: a result without what was printed looks as if nothing was. Others may pass it on."""
+    stream = getattr(sys, "stdout", None)
+    if stream is State.streams["stdout"] or stream is State.other or not is_elsewhere(stream):
+        return
+    State.other = stream
+    print("sys.stdout was replaced: print() writes there, not to the result. sys.stdout = sys.__stdout__ undoes it.",
+          file=State.streams["stderr"])
 
 
 def flush_streams_of_cell():
@@ -350,6 +368,7 @@ def finish():
     if State.figures is not None and "end_cell" in State.figures:
         State.figures["end_cell"]()
     flush_streams_of_cell()
+    tell_of_other_stdout()
 
 
 def run(number, source):

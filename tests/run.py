@@ -387,6 +387,8 @@ def stage_of_only(name):
     folder, _, file = name.removeprefix("tests/").partition("/")
     if folder in ("unit", "fuzz") and file.endswith(".c"):
         return "unit"
+    if folder == "reports":
+        return "protocol"
     if folder not in STAGES:
         raise SystemExit(f"run.py: ONLY={name!r} is no test; it looks like tests/jail/test_walls.py::test_id_is_not_root")
     return folder

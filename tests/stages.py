@@ -345,6 +345,11 @@ def suite(job):
     return job.pytest(job.name)
 
 
+def stage_protocol(job):
+    """With what users of comparable programs have reported, which is seen by clients, too."""
+    return job.pytest("protocol", "reports")
+
+
 class Stage(typing.NamedTuple):
     """`gate` and `rest`: minutes of each part, in samples, alone on two cores; None: it has no such part.
 
@@ -368,7 +373,7 @@ STAGES = {
     "fetch": Stage(stage_fetch, 0.8, None, needs=BUILT),
     "lint": Stage(stage_lint, 0.4, 7, ("sandbox", "mcp", "images", "tests"), needs=BUILT),
     "unit": Stage(stage_unit, 0.3, None, needs=BUILT),
-    "protocol": Stage(suite, 3, 4, SERVER_SIDE, measures=True),
+    "protocol": Stage(stage_protocol, 3, 4, (*SERVER_SIDE, "tests/reports"), measures=True),
     "escape": Stage(suite, 1, 6, JAIL, measures=True),
     "jail": Stage(suite, 0.8, 3, JAIL, measures=True),
     "images": Stage(suite, 3, 5, ("images",)),

@@ -207,7 +207,7 @@ def test_watched_folders_exist():
 
 @pytest.mark.parametrize(("only", "stage"), [
     (WALL, "jail"), ("tests/jail/test_walls.py", "jail"), ("tests/unit/test-buffer.c", "unit"), ("tests/fuzz/fuzz-json.c", "unit"),
-    ("tests/http/test_mcp.py::test_a[b c]", "http")])
+    ("tests/http/test_mcp.py::test_a[b c]", "http"), ("tests/reports/test_reports.py", "protocol")])
 def test_only_names_a_test_by_its_place(only, stage):
     assert run.stage_of_only(only) == stage
 

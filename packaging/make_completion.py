@@ -34,8 +34,7 @@ class Program:
         self.commands = program_help.read_all(path)
         self.summaries = {name: text for name, text in program_help.read_commands(path).items() if name != "serve"}
         self.languages = [name[2:-6] for name in settings if name.endswith("-image")]
-        self.recipes = [line.split()[0] for paragraph in self.commands[("fetch",)].paragraphs
-                        if paragraph[0].startswith("Images that can be made") for line in paragraph[1:]]
+        self.recipes = list(program_help.read_images(self.commands[("fetch",)]))
         self.values = {option.name: Value(option, settings, self.languages)
                        for command in self.commands.values() for option in command.options}
 

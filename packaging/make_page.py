@@ -60,9 +60,7 @@ def commands(program):
 
 
 def images(fetch):
-    [paragraph] = [lines for lines in fetch.paragraphs if lines[0].startswith("Images that can be made")]
-    for line in paragraph[1:]:
-        name, summary = line.split(maxsplit=1)
+    for name, summary in program_help.read_images(fetch).items():
         yield from entry(f"*{escaped(name)}*", f"{escaped(summary)}.")
 
 

@@ -60,6 +60,13 @@ def parse(words, text):
     return command
 
 
+def read_images(fetch):
+    """{name: summary} of the images that `fetch` makes; a summary goes on in lines that are indented further."""
+    [paragraph] = [lines for lines in fetch.paragraphs if lines[0].startswith("Images that can be made")]
+    text = re.sub(r"\n {3,}", " ", "\n".join(paragraph[1:]))
+    return dict(re.findall(r"^  (\S+) +(.*)$", text, re.M))
+
+
 def help_of(program, *words):
     return subprocess.run([program, *words, "--help"], check=True, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL).stdout

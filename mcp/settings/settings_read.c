@@ -297,9 +297,31 @@ static int blame(const struct settings *settings, int r, struct fault *fault)
     return r;
 }
 
+/*
+ * Notes the options of that command line that do nothing without another one. Variables and keys may be there for
+ * other commands.
+ */
+static void note_idle(const struct settings *settings, const char *const *names, const char *leader)
+{
+    for (size_t i = 0; i < settings->origins.count; i++) {
+        const struct setting_origin *given = &settings->origins.list[i];
+        for (const char *const *name = names; *name != NULL; name++)
+            if ((given->origins & ORIGIN_OPTION) != 0 && strcmp(given->option->name, *name) == 0)
+                log_note("%s has no effect without %s", *name, leader);
+    }
+}
+
 int settings_read(struct settings *settings, struct fault *fault)
 {
-    return blame(settings, read_all(settings, fault), fault);
+    static const char *const of_http[] = {"--http-host", "--http-token-file", NULL};
+    static const char *const of_network[] = {"--ca-file", "--network-proxy", "--network-limit",
+                                             NULL};
+    int r = blame(settings, read_all(settings, fault), fault);
+    if (r == 0 && settings->http == NULL)
+        note_idle(settings, of_http, "--http");
+    if (r == 0 && settings->network.mode == NETWORK_OFF)
+        note_idle(settings, of_network, "--network or --allow-host");
+    return r;
 }
 
 int settings_read_check_server(const struct settings *settings, struct fault *fault)
@@ -331,8 +353,12 @@ static int check_workers(const struct settings *settings, struct fault *fault)
 
 int settings_read_workers(struct settings *settings, struct fault *fault)
 {
-    if (settings->fleet.url == NULL)
+    static const char *const of_workers[] = {"--pool", "--nats-creds", "--nats-ca", "--insecure",
+                                             NULL};
+    if (settings->fleet.url == NULL) {
+        note_idle(settings, of_workers, "--workers");
         return 0;
+    }
     int r = check_workers(settings, fault);
     if (r < 0)
         return blame(settings, r, fault);

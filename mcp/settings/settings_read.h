@@ -11,7 +11,7 @@
 /*
  * Reads every source, weakest first, and checks the whole. Of the variables that are meant for
  * other programs too (PASSTHROUGH_ENV, CONTAINER_IMAGE, CONTAINER_LANGUAGE, BACKEND), what cannot
- * be heeded is noted on stderr and is no error.
+ * be heeded is noted on stderr and is no error; so is an option that does nothing without another one.
  * 0; -EINVAL or another negative errno with a fault that names the option, variable or key.
  */
 int settings_read(struct settings *settings, struct fault *fault);

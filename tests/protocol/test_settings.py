@@ -37,6 +37,21 @@ def value_of(home, option, *arguments, **variables):
     return settings_of(home, *arguments, **variables)[option]["value"]
 
 
+@pytest.mark.parametrize("option, leader, others", [
+    ("--http-host", "--http", []), ("--http-token-file", "--http", []), ("--ca-file", "--network or --allow-host", ["--network", "on"]),
+    ("--network-proxy", "--network or --allow-host", ["--allow-host", "a.example"]), ("--network-limit", "--network or --allow-host", ["--network", "on"]),
+    ("--pool", "--workers", ["--workers", "nats://127.0.0.1:1"]), ("--nats-creds", "--workers", []), ("--nats-ca", "--workers", [])])
+def test_an_option_without_effect_is_noted(home, option, leader, others):
+    value = {"--network-limit": "1M", "--network-proxy": "none", "--ca-file": "none"}.get(option, "x")
+    done = run(home, "serve", option, value)
+    assert done.returncode == 0 and f"{option} has no effect without {leader}\n" in done.stderr.decode()
+    if others:
+        assert b"no effect" not in run(home, "serve", option, value, *others).stderr
+    key = option.removeprefix("--").replace("-", "_")  # for other commands, perhaps
+    configure(home, **{key: [value] if option == "--http-host" else value})
+    assert b"no effect" not in run(home, "serve").stderr
+
+
 def test_nothing_is_listed_where_all_is_the_default(home):
     assert settings_of(home) == {}
     printed = run(home, "settings").stdout.decode()

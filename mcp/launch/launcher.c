@@ -55,6 +55,7 @@ void launcher_prewarm(struct launcher *launcher)
 {
     launcher->warm = launcher->settings->engine.warm;
     launcher->has_templates = launcher->warm > 0;
+    launcher->logs_prewarming = true;
 }
 
 void launcher_release(struct launcher *launcher)
@@ -163,7 +164,7 @@ static int ensure_engine(struct launcher *launcher, struct fault *fault)
     options.network_program = launcher->network_program;
     options.appeared = on_appeared;
     options.appeared_data = launcher;
-    options.prewarm_failed = on_prewarm_failed;
+    options.prewarm_failed = launcher->logs_prewarming ? on_prewarm_failed : NULL;
     return engine_new(launcher->loop, &options, &launcher->engine, fault);
 }
 

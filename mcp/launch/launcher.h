@@ -29,6 +29,7 @@ struct launcher {
     struct used_images used;         /* by runs that go on */
     uint64_t warm;                   /* engine_options.warm */
     bool has_templates; /* many snippets may come: engine_options.templates, if wanted */
+    bool logs_prewarming; /* that it has failed */
     char *scope_program; /* owned; NULL: not looked for yet, or not there */
     char *network_program; /* the same, of the network's broker */
     unsigned holds; /* of enum hold */
@@ -41,7 +42,10 @@ struct launcher {
 /* Cheap, without side effects: nothing is looked for before the first run. */
 struct launcher launcher_of(struct loop *loop, const struct settings *settings);
 
-/* For a server: keeps sandboxes prewarmed as the settings want it. Without any, it has no templates either. */
+/*
+ * For a server: keeps sandboxes prewarmed as the settings want it, and logs if it cannot. Without any, it has no templates
+ * either.
+ */
 void launcher_prewarm(struct launcher *launcher);
 
 enum hold {

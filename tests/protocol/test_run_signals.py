@@ -17,7 +17,7 @@ HANDLERS = {
     "javascript": ("for (const [name, number] of [['SIGINT', 2], ['SIGTERM', 15]])\n"
                    "  process.on(name, () => { console.log('handled', number); process.exit(number) })\n"
                    "console.log('begun')\nsetTimeout(() => {}, 600000)\n"),
-    "bash": "trap 'echo handled 2; exit 2' INT\ntrap 'echo handled 15; exit 15' TERM\necho begun\nsleep 600\n",
+    "bash": "trap 'echo handled 2; exit 2' INT\ntrap 'echo handled 15; exit 15' TERM\necho begun\nsleep 600 & wait\n",
 }
 IGNORES = ("import signal, time\nfor number in (2, 15): signal.signal(number, lambda *it: print('ignored', it[0]))\n"
            "print('begun')\nwhile True: time.sleep(600)\n")

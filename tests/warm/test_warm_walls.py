@@ -47,7 +47,7 @@ def test_a_limit_ends_a_warm_run_as_a_cold_one(options, code, outcome, limit, to
         result = server.warm_call(code)
         record = result["_meta"][RECORD]
         assert record["outcome"] == outcome and limit in record["limits_reached"]
-        assert re.search(told, server.text_of(result)), result["content"]
+        assert re.search(told, server.text_of(result), re.MULTILINE), result["content"]
 
 
 WAITS_OR_WORKS = ["import time; time.sleep(600)", "while True: pass",

@@ -186,7 +186,10 @@ static void add_process(struct kernel_memory *memory, int proc_fd, const char *p
     snprintf(path, sizeof(path), "%.16s/task", process);
     OWNED(directory_release) DIR *threads = directory_open(proc_fd, path);
     bool has_areas = false;
-    memory->is_hidden = memory->is_hidden || (threads == NULL && is_refusal(errno));
+    if (threads == NULL) {
+        memory->is_hidden = memory->is_hidden || is_refusal(errno);
+        return;
+    }
     memory->processes++;
     for (const char *thread; (thread = directory_next_number(threads)) != NULL;) {
         OWNED_FD int thread_fd = openat(dirfd(threads), thread, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,6 @@
 #include "images/base/subprocess.h"
 
+#include "images/base/activity.h"
 #include "images/base/interrupt.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
@@ -19,6 +20,8 @@
 
 #define TICK_NANOSECONDS 100000000L
 #define WATCHES_PER_CHILD 4
+#define LOOKS_PER_SILENCE 16
+#define WORDS_SIZE (FAULT_TEXT_MAX / 2 + 1)
 
 int subprocess_pipes(struct subprocess *child, int *ret_out_fd, int *ret_err_fd,
                      struct fault *fault)
@@ -194,6 +197,59 @@ static bool children_are_done(const struct subprocess *children, size_t count)
     return true;
 }
 
+/* Whether the children have done nothing for too long. */
+static bool children_are_silent(const struct subprocess *children, size_t count,
+                                struct activity *activity)
+{
+    const int64_t most = children[0].silence_max_ns;
+    int64_t now = clock_now(), since = now - activity->looked_at;
+    pid_t living[CHILDREN_MAX];
+    size_t living_count = 0;
+    if (since < most / LOOKS_PER_SILENCE)
+        return false;
+    if (since > most / 2) { /* we were stopped ourselves */
+        activity_begin(activity, now);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!children[i].ended)
+            living[living_count++] = children[i].pid;
+    return activity_look(activity, living, living_count, now) > most;
+}
+
+/* Keeps the end of the child's stderr, which has the reason of a failure. */
+static void words_take(const struct subprocess *child, char words[WORDS_SIZE])
+{
+    size_t length = child->err.length, kept = WORDS_SIZE - 1;
+    while (length > 0 &&
+           (child->err.data[length - 1] == '\n' || child->err.data[length - 1] == ' '))
+        length--;
+    size_t start = length > kept ? length - kept : 0;
+    if (length > 0)
+        memcpy(words, child->err.data + start, length - start);
+    for (size_t i = 0; i < length - start; i++)
+        if (words[i] == '\0')
+            words[i] = '?';
+    words[length - start] = '\0';
+    utf8_make_plain(words, true);
+}
+
+static int silence_fault(const struct subprocess *children, size_t count, struct fault *fault)
+{
+    const struct subprocess *child = children;
+    for (size_t i = count; i > 0; i--)
+        if (!child_is_done(&children[i - 1]))
+            child = &children[i - 1];
+    char words[WORDS_SIZE];
+    words_take(child, words);
+    return fault_set(fault, ETIMEDOUT,
+                     "%s made no progress for %lld s and was ended: it wrote nothing and hardly "
+                     "computed. Check the free space of the image store and the network, and try "
+                     "again; a command that waits on purpose has to print something meanwhile%s%s",
+                     child->name, (long long)(child->silence_max_ns / NANOSECONDS_PER_SECOND),
+                     words[0] != '\0' ? ". Its last words:\n" : "", words);
+}
+
 int subprocess_poll_all(struct subprocess *children, size_t count, struct fault *fault)
 {
     int r = children_turn(children, count, 0, NULL);
@@ -207,10 +263,14 @@ int subprocess_wait_all(struct subprocess *children, size_t count,
                         const struct subprocess_observer *observer, struct fault *fault)
 {
     const struct subprocess *failed = NULL;
+    struct activity activity = {0};
+    bool is_silent = false;
     int r = 0;
-    while (r == 0 && failed == NULL && !children_are_done(children, count)) {
+    activity_begin(&activity, clock_now());
+    while (r == 0 && failed == NULL && !is_silent && !children_are_done(children, count)) {
         r = children_turn(children, count, TICK_NANOSECONDS, observer);
         failed = child_at_fault(children, count);
+        is_silent = children_are_silent(children, count, &activity);
     }
     for (size_t i = 0; i < count; i++)
         child_kill(&children[i]);
@@ -218,25 +278,14 @@ int subprocess_wait_all(struct subprocess *children, size_t count,
         return interrupt_fault(fault);
     if (failed != NULL)
         return fault_set(fault, failed->error, "%s", failed->fault.text);
-    return 0;
+    return is_silent ? silence_fault(children, count, fault) : 0;
 }
 
 int subprocess_fault(const struct subprocess *child, const char *what, struct fault *fault)
 {
-    /* The end of its stderr has the reason. */
-    size_t length = child->err.length, kept = FAULT_TEXT_MAX / 2;
-    while (length > 0 &&
-           (child->err.data[length - 1] == '\n' || child->err.data[length - 1] == ' '))
-        length--;
-    size_t start = length > kept ? length - kept : 0;
-    char words[FAULT_TEXT_MAX / 2 + 1] = "";
-    if (length > 0)
-        memcpy(words, child->err.data + start, length - start);
-    for (size_t i = 0; i < length - start; i++)
-        if (words[i] == '\0')
-            words[i] = '?';
-    utf8_make_plain(words, true);
-    const char *before = length > 0 ? ":\n" : "";
+    char words[WORDS_SIZE];
+    words_take(child, words);
+    const char *before = words[0] != '\0' ? ":\n" : "";
     if (child->status > 128)
         return fault_set(fault, EPROTO, "%s was killed by signal %d%s%s", what, child->status - 128,
                          before, words);
@@ -319,6 +368,7 @@ int subprocess_start(const struct subprocess_spec *program, struct subprocess *c
         program_become(program, (const int[3]){in_fd, out_fd, err_fd}, parent);
     setpgid(pid, pid); /* in parent and child, to avoid a race */
     child->pid = pid;
+    snprintf(child->name, sizeof(child->name), "%s", basename(program->argv[0]));
     child->group = true;
     child->ended = false;
     child->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

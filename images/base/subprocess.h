@@ -4,13 +4,15 @@
  *
  * A child reads /dev/null unless it has an input. Its output is kept, up to a maximum. A jailed
  * child also sends messages. Every child dies with us (PR_SET_PDEATHSIG), and subprocess_release()
- * kills and reaps it and its process group. Side: parent.
+ * kills and reaps it and its process group. No wait for children is without end: those that do
+ * nothing for SILENCE_SECONDS_MAX are killed. Side: parent.
  */
 #ifndef IMAGES_BASE_SUBPROCESS_H
 #define IMAGES_BASE_SUBPROCESS_H
 
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/fault.h"
+#include "sandbox/base/loop.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +21,7 @@
 
 #define SUBPROCESS_OUTPUT_MAX (4 << 20) /* of stdout kept */
 #define CHILD_ERRORS_MAX (64 << 10) /* of stderr kept */
+#define SILENCE_SECONDS_MAX 120     /* without writing or computing: activity.h */
 
 /* Kinds of messages of a jailed child: image_jail_tell(). */
 enum told {
@@ -36,6 +39,7 @@ struct message {
 };
 
 struct subprocess {
+    char name[32]; /* for people; a longer one is cut */
     pid_t pid;
     int pidfd;     /* owned, like all descriptors here */
     int out_fd;    /* its stdout */
@@ -45,6 +49,7 @@ struct subprocess {
     bool ended;
     bool is_reported; /* a record reported its program's end; ignore how init exits */
     int status; /* exit code, or 128 + signal */
+    int64_t silence_max_ns; /* the same for all children of one wait */
     struct buffer out, err;
     struct fault fault; /* what a jailed child reported */
     int error;          /* and its errno; 0 none */
@@ -54,6 +59,7 @@ struct subprocess {
 /* An empty child, for subprocess_release() to pass over. */
 #define SUBPROCESS_NONE                                                                            \
     ((struct subprocess){.pidfd = -1,                                                              \
+                         .silence_max_ns = SILENCE_SECONDS_MAX * NANOSECONDS_PER_SECOND,           \
                          .out_fd = -1,                                                             \
                          .err_fd = -1,                                                             \
                          .report_fd = -1,                                                          \
@@ -77,8 +83,9 @@ struct subprocess_observer {
 
 /*
  * Waits until all children have ended. If a child reports a fault, the others are killed. 0; -EINTR
- * if a signal asks us to stop (interrupt.h): the children are killed, and the fault says so; a
- * negative errno with the fault reported by a jailed child.
+ * if a signal asks us to stop (interrupt.h): the children are killed, and the fault says so;
+ * -ETIMEDOUT likewise if they do nothing for too long; a negative errno with the fault reported by
+ * a jailed child.
  */
 #define CHILDREN_MAX 8
 int subprocess_wait_all(struct subprocess *children, size_t count,
@@ -107,7 +114,7 @@ int subprocess_check(const struct subprocess_spec *program, const struct subproc
 
 /*
  * Runs a program of the host to its end. 0: it exited with 0, child->out holds what it printed;
- * -ENOENT: there is no such program (no fault is set); -EINTR; -EPROTO: it failed, and the fault
+ * -ENOENT: there is no such program (no fault is set); -EINTR; -ETIMEDOUT; -EPROTO: it failed, and the fault
  * holds what it wrote to stderr. The child is the caller's, to release.
  */
 int subprocess_run(const struct subprocess_spec *program,

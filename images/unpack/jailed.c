@@ -7,6 +7,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Waits until the jail is made, which takes milliseconds. 0, or a negative errno with a fault. */
@@ -38,6 +39,8 @@ int jailed_start(const struct image_jail *jail, struct subprocess *child, struct
     if (r < 0)
         return r;
     child->pid = sandbox.pid;
+    snprintf(child->name, sizeof(child->name), "%s",
+             jail->program != NULL ? basename(jail->program->argv[0]) : "a process of the fetch");
     child->pidfd = fd_take(&sandbox.pidfd);
     child->out_fd = fd_take(&sandbox.stdout_fd);
     child->err_fd = fd_take(&sandbox.stderr_fd);

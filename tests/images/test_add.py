@@ -202,6 +202,15 @@ def test_a_failed_install_leaves_everything_as_it_was(layered, arguments, words)
     assert os.listdir(layered.images) == ["base"]
 
 
+@pytest.mark.thorough
+def test_an_installer_that_does_nothing_is_ended(layered):
+    """Its jail's init may not be read; the installer may."""
+    done = layered.add("base", "--run", "echo why >&2; sleep 100000; true")
+    assert done.returncode == 1 and "sh made no progress for 120 s and was ended" in done.stderr, done.stderr
+    assert "Its last words:\nwhy" in done.stderr, done.stderr
+    assert os.listdir(layered.images) == ["base"]
+
+
 def test_a_failed_pip_speaks_in_its_own_words(with_pip, index):
     done = with_pip.add("pip", "--pip", "no-such-thing", PIP_INDEX_URL=index)
     assert done.returncode == 1 and "No matching distribution found for no-such-thing" in done.stderr

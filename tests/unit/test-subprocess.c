@@ -67,11 +67,25 @@ static void a_file_that_may_not_be_executed_is_told(void **state)
     assert_non_null(strstr(fault.text, "Permission denied"));
 }
 
+static void a_program_that_does_nothing_is_ended(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"sh", "-c", "echo why >&2; sleep 1000 & wait", NULL};
+    const struct subprocess_spec program = {.argv = argv};
+    struct fault fault = {0};
+    OWNED(subprocess_release) struct subprocess child = SUBPROCESS_NONE;
+    child.silence_max_ns = NANOSECONDS_PER_SECOND;
+    assert_int_equal(subprocess_run(&program, NULL, &child, &fault), -ETIMEDOUT);
+    assert_non_null(strstr(fault.text, "sh made no progress for 1 s and was ended"));
+    assert_non_null(strstr(fault.text, "Its last words:\nwhy"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_directory_that_may_not_be_entered_hides_nothing),
         cmocka_unit_test(a_file_that_may_not_be_executed_is_told),
+        cmocka_unit_test(a_program_that_does_nothing_is_ended),
     };
     return cmocka_run_group_tests(tests, place_make, place_remove);
 }

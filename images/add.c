@@ -14,6 +14,7 @@
 #include "images/add.h"
 
 #include "images/base/interrupt.h"
+#include "images/base/room.h"
 #include "images/build/contents.h"
 #include "images/build/staging.h"
 #include "images/build/system.h"
@@ -202,7 +203,10 @@ static int add_to(struct adding *adding, const struct image *image, const struct
     if (image->layer_count == IMAGE_LAYERS_MAX)
         return fault_set(fault, E2BIG, "the image %s has %d layers, and more cannot be mounted",
                          image->name, IMAGE_LAYERS_MAX);
-    int r = staging_open(&adding->place, adding->addition->store, lock, fault);
+    const struct room least = {ROOM_UNKNOWN_BYTES, ROOM_FILES};
+    int r = room_check(adding->addition->store, "a new layer", &least, fault);
+    if (r == 0)
+        r = staging_open(&adding->place, adding->addition->store, lock, fault);
     if (r == 0)
         r = directories_make(adding, fault);
     if (r == 0)

@@ -1,6 +1,7 @@
 #include "images/build/debian.h"
 
 #include "images/base/file.h"
+#include "images/base/room.h"
 #include "images/base/subprocess.h"
 #include "images/build/installer_output.h"
 #include "images/build/sources.h"
@@ -18,6 +19,7 @@
     "; on another system, make the image from the archive of a root file system with: "            \
     "code-sandbox-mcp fetch --from FILE --name NAME"
 #define APT_TEXT_MAX (64 << 10)
+#define PACKAGE_FILES_MIN 8 /* inodes: its archive, a few files, their directories */
 
 static const char *const plain_language[] = {"LC_ALL=C", NULL};
 
@@ -218,7 +220,7 @@ static int configuration_prepare(const char *scratch, const struct host *host, s
     return scratch_write(scratch, "apt.conf", &text, fault);
 }
 
-/* The arguments of one call of apt-get, the packages at its end. */
+/* The arguments of one call of a program of apt, the packages at its end. */
 struct apt_call {
     const char *argv[1024];
     size_t count;
@@ -231,13 +233,14 @@ static void apt_call_add(struct apt_call *call, const char *const *words)
     call->argv[call->count] = NULL;
 }
 
+/* `words` begin with the program. */
 static int apt_run(const char *configuration, const char *const *words, const char *const *packages,
                    const struct subprocess_observer *observer, struct subprocess *child,
                    struct fault *fault)
 {
     struct apt_call call = {0};
-    apt_call_add(&call, (const char *const[]){"apt-get", "-c", configuration, "-qq", NULL});
-    apt_call_add(&call, words);
+    apt_call_add(&call, (const char *const[]){words[0], "-c", configuration, "-qq", NULL});
+    apt_call_add(&call, words + 1);
     apt_call_add(&call, packages);
     const struct subprocess_spec program = {.argv = call.argv, .environment = plain_language};
     int r = subprocess_run(&program, observer, child, fault);
@@ -283,18 +286,54 @@ static int uris_note(const struct debian_request *request, const char *text, str
                                              : r;
 }
 
+static void requests_release(char ***requests)
+{
+    lock_requests_free(*requests);
+}
+
+/* Whether the store has room for the archives to come and for what is in them. */
+static int packages_room_check(const char *configuration, const struct debian_request *request,
+                               const char *uris, struct fault *fault)
+{
+    static const char *const show[] = {"apt-cache", "show", NULL};
+    char what[64];
+    size_t count;
+    uint64_t bytes;
+    apt_uris_sum(uris, &count, &bytes);
+    if (count == 0)
+        return 0;
+    OWNED(lock_release) struct lock coming = {0};
+    int r = lock_add_uris(&coming, uris, fault);
+    if (r < 0)
+        return r;
+    OWNED(requests_release) char **packages = lock_requests(&coming, LOCK_DEB);
+    if (packages == NULL)
+        return fault_set(fault, ENOMEM, "no memory for the names of packages");
+    OWNED(subprocess_release) struct subprocess shown = SUBPROCESS_NONE;
+    r = apt_run(configuration, show, (const char *const *)packages, NULL, &shown, fault);
+    if (r < 0)
+        return r;
+    const char *text = buffer_string(&shown.out);
+    const struct room room = {bytes + apt_installed_sum(text != NULL ? text : ""),
+                              count * PACKAGE_FILES_MIN};
+    snprintf(what, sizeof(what), "%zu packages", count);
+    return room_check(request->store, what, &room, fault);
+}
+
 static int packages_download(const char *scratch, const char *configuration,
                              const struct debian_request *request, struct progress *progress,
                              struct fault *fault)
 {
-    static const char *const print[] = {"install", "--print-uris", "-oAcquire::ForceHash=sha256",
-                                        NULL};
-    static const char *const download[] = {"install", "--download-only", NULL};
+    static const char *const print[] = {"apt-get", "install", "--print-uris",
+                                        "-oAcquire::ForceHash=sha256", NULL};
+    static const char *const download[] = {"apt-get", "install", "--download-only", NULL};
     OWNED(subprocess_release) struct subprocess uris = SUBPROCESS_NONE;
     int r = apt_run(configuration, print, request->packages, NULL, &uris, fault);
     const char *text = r == 0 ? buffer_string(&uris.out) : NULL;
     if (r == 0)
         r = uris_note(request, text != NULL ? text : "", fault);
+    if (r == 0)
+        r = packages_room_check(configuration, request, text != NULL ? text : "", fault);
     if (r < 0)
         return r;
     struct download_progress at = {.progress = progress};
@@ -388,7 +427,10 @@ int debian_download(const char *scratch, const struct debian_request *request,
 {
     progress_step(progress, "resolving packages of Debian %s", request->suite);
     OWNED(host_release) struct host host = {0};
+    const struct room lists = {ROOM_LISTS_BYTES, ROOM_FILES};
     int r = host_ask(&host, fault);
+    if (r == 0)
+        r = room_check(request->store, "the lists of Debian's packages", &lists, fault);
     if (r == 0)
         r = directories_make(scratch, fault);
     if (r == 0)
@@ -399,7 +441,7 @@ int debian_download(const char *scratch, const struct debian_request *request,
         r = configuration_prepare(scratch, &host, fault);
     if (r < 0)
         return r;
-    static const char *const update[] = {"update", NULL};
+    static const char *const update[] = {"apt-get", "update", NULL};
     static const char *const none[] = {NULL};
     char configuration[PATH_MAX];
     snprintf(configuration, sizeof(configuration), "%s/apt.conf", scratch);

@@ -27,6 +27,7 @@ void debian_download_release(struct debian_download *download);
 
 /* What to download; borrowed. */
 struct debian_request {
+    const char *store;           /* of images, for its room; `scratch` is in it */
     const char *const *packages; /* names; ends with NULL */
     const char *suite;           /* "trixie" */
     const struct lock *locked;   /* the exact packages, or NULL */
@@ -42,7 +43,7 @@ int debian_status_of(const char *const *left_out, struct buffer *status, struct 
 
 /*
  * Downloads packages and all dependencies into `scratch`/cache/archives. `scratch` is the absolute
- * path of an empty directory. 0, -EINTR or another negative errno.
+ * path of an empty directory. 0; -EINTR; -ENOSPC: the store has no room; another negative errno.
  */
 int debian_download(const char *scratch, const struct debian_request *request,
                     struct progress *progress, struct debian_download *ret_download,

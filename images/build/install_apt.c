@@ -127,7 +127,8 @@ int install_apt(const char *const *packages, const struct install_site *site, st
         names[count++] = *packages;
     }
     names[count] = NULL;
-    const struct debian_request request = {.packages = names, .suite = suite, .status = &plain};
+    const struct debian_request request = {
+        .store = site->jail->root, .packages = names, .suite = suite, .status = &plain};
     OWNED(debian_download_release) struct debian_download download = {0};
     r = debian_download(site->scratch, &request, site->progress, &download, fault);
     if (r == 0 && !has_tools)

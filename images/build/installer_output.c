@@ -36,6 +36,23 @@ void apt_uris_sum(const char *text, size_t *ret_count, uint64_t *ret_bytes)
     *ret_bytes = bytes;
 }
 
+static const char *line_next(const char *line)
+{
+    const char *newline = strchr(line, '\n');
+    return newline != NULL && newline[1] != '\0' ? newline + 1 : NULL;
+}
+
+uint64_t apt_installed_sum(const char *text)
+{
+    uint64_t kibibytes = 0;
+    for (const char *line = text; line != NULL && *line != '\0'; line = line_next(line)) {
+        unsigned long size; /* of one package: no more than 32 bits */
+        if (sscanf(line, "Installed-Size: %9lu", &size) == 1)
+            kibibytes += size;
+    }
+    return kibibytes << 10;
+}
+
 bool npm_record_version(const char *json, size_t length, char version[VERSION_SIZE])
 {
     OWNED(json_release) struct json *record = NULL;
@@ -71,12 +88,6 @@ static const char *line_copy(const char *text, char line[ANSWER_LINE_SIZE])
     line[length] = '\0';
     utf8_make_plain(line, false);
     return line;
-}
-
-static const char *line_next(const char *line)
-{
-    const char *newline = strchr(line, '\n');
-    return newline != NULL && newline[1] != '\0' ? newline + 1 : NULL;
 }
 
 const char *pip_failure(const char *text, char line[ANSWER_LINE_SIZE])

@@ -15,6 +15,9 @@ char *apt_value(const char *text, const char *name);
 /* Counts the lines "'URI' FILE SIZE HASH" of `apt-get --print-uris` and adds up their sizes. */
 void apt_uris_sum(const char *text, size_t *ret_count, uint64_t *ret_bytes);
 
+/* Adds up the lines "Installed-Size: KIBIBYTES" of `apt-cache show`. In bytes. */
+uint64_t apt_installed_sum(const char *text);
+
 #define VERSION_SIZE 64 /* longer ones are cut */
 
 /* The "version" of a package.json. False: none; `version` is unchanged. */

@@ -65,6 +65,7 @@ static int packages_download(const struct recipe_making *making, bool debian_nod
         return fault_set(fault, ENOMEM, "no memory for the packages of the lock");
     OWNED(buffer_release) struct buffer status = BUFFER(STATUS_MAX);
     const struct debian_request request = {
+        .store = making->place->store,
         .packages = locked != NULL ? (const char *const *)locked : wanted.names,
         .suite = DEBIAN_SUITE,
         .locked = making->locked,
@@ -82,7 +83,8 @@ static int packages_fetch(const struct recipe_making *making, bool debian_node, 
     OWNED(debian_download_release) struct debian_download download = {0};
     struct fault cause = {0};
     int r = packages_download(making, debian_node, &download, &cause);
-    if (r < 0 && r != -EINTR && making->locked != NULL)
+    bool is_of_host = r == -EINTR || r == -ENOSPC || r == -ETIMEDOUT;
+    if (r < 0 && !is_of_host && making->locked != NULL)
         return fault_set(fault, ESTALE, "a package of the lock is no longer available: %s",
                          cause.text);
     if (r < 0)

@@ -61,6 +61,7 @@ int staging_open(struct staging *place, const char *store, const struct publish_
                  struct fault *fault)
 {
     place->lock = lock;
+    place->store = store;
     int r = publish_begin(lock, place->name, fault);
     if (r < 0) {
         place->name[0] = '\0';

@@ -13,6 +13,7 @@
 
 struct staging {
     const struct publish_lock *lock; /* borrowed */
+    const char *store;               /* likewise */
     char name[STORE_STAGING_MAX];    /* below STORE/images; "" none */
     char rootfs[PATH_MAX];         /* empty directories in it: absolute host paths */
     char scratch[PATH_MAX];

@@ -1,6 +1,7 @@
 #include "images/registry/blobs.h"
 
 #include "images/base/interrupt.h"
+#include "images/base/room.h"
 #include "images/registry/download.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
@@ -49,6 +50,18 @@ static void blobs_release(struct blobs *blobs)
     free(blobs->items);
 }
 
+/* What they unpack to is not known: the store needs room for the missing bytes at least. */
+static int blobs_room_check(const struct blobs *blobs, struct fault *fault)
+{
+    char what[64];
+    uint64_t have = 0;
+    for (size_t i = 0; i < blobs->count; i++)
+        have += blobs->items[i].download.have;
+    const struct room room = {blobs->total - have, 0};
+    snprintf(what, sizeof(what), "%zu layers", blobs->count);
+    return room_check(blobs->request->store, what, &room, fault);
+}
+
 /* Opens the file of each blob; complete ones are not requested. */
 static int blobs_prepare(const struct blobs_request *request, struct blobs *blobs,
                          struct fault *fault)
@@ -67,7 +80,7 @@ static int blobs_prepare(const struct blobs_request *request, struct blobs *blob
             return r;
         blobs->total += document->layers[i].size;
     }
-    return 0;
+    return blobs_room_check(blobs, fault);
 }
 
 /* Called in the thread of a digest. */

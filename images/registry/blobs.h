@@ -20,14 +20,16 @@ struct blobs_request {
     struct session *session;
     const struct document *document; /* a manifest */
     const struct digest *diff_ids;   /* as many as layers */
+    const char *store;               /* of images, for its room */
     int downloads_fd;                /* download_open_directory() */
     struct layers *layers;           /* receives them; NULL: only download */
     struct progress *progress;
 };
 
 /*
- * 0: all have been passed on. -EBADMSG for a wrong digest or size; -EINTR; or another negative
- * errno. Downloads are kept, except damaged ones.
+ * 0: all have been passed on. -EBADMSG for a wrong digest or size; -EINTR; -ENOSPC: the store has
+ * no room for the missing downloads; or another negative errno. Downloads are kept, except damaged
+ * ones.
  */
 int blobs_fetch(const struct blobs_request *request, struct fault *fault);
 

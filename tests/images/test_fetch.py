@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import stat
 import subprocess
@@ -318,6 +319,63 @@ def test_full_disk_is_said_and_leaves_nothing(image_program, small_archive, tmp_
                           capture_output=True, text=True, check=False, timeout=WAIT_SECONDS_MAX)
     assert "No space left" in done.stderr and "XDG_DATA_HOME" in done.stderr, done.stderr
     assert done.stdout.splitlines() == ["status 1"]
+
+
+SMALL_STORE = ('mount -t tmpfs -o size=1m none "$1" && export XDG_DATA_HOME="$1" && shift && '
+               '{ "$@"; echo "status $?"; ls -A "$XDG_DATA_HOME/code-sandbox-mcp/images" | sed "s/^/left /"; }')
+
+
+def test_recipe_asks_for_room_before_it_downloads(image_program, tmp_path):
+    """apt-get update would wait for ever on a file system with so little."""
+    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", SMALL_STORE, "sh", tmp_path,
+                           image_program, "fetch", "--source", "debian", "python"],
+                          capture_output=True, text=True, check=False, timeout=WAIT_SECONDS_MAX)
+    assert f"not enough space for the lists of Debian's packages: the file system of {tmp_path}/" in done.stderr
+    assert re.search(r"has 1\.0 MB free, and 67 MB are needed; .*XDG_DATA_HOME", done.stderr), done.stderr
+    assert done.stdout.splitlines() == ["status 1"]
+
+
+FAKE_APT = {
+    "apt-config": "echo \"ARCHITECTURE='amd64'\"; echo \"FILE='$FAKE/sources.list'\"",
+    "apt-get": """case "$*" in
+        *indextargets*) ;;
+        *update*) {update} ;;
+        *print-uris*) echo "'http://mirror/a_1_all.deb' a_1_all.deb 1000000 SHA256:{digest}" ;;
+        *) echo downloaded >&2; exit 1 ;; esac""",
+    "apt-cache": """test "$*" = "${{*% show a=1}} show a=1" && echo 'Installed-Size: 999999999'""",
+}
+
+
+@pytest.fixture
+def fake_apt(tmp_path):
+    """Makes programs in the place of apt; returns the environment in which they are found."""
+    def make(update="true"):
+        (tmp_path / "sources.list").write_text("deb http://mirror/debian trixie main\n")
+        for name, text in FAKE_APT.items():
+            path = tmp_path / "bin" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("#!/bin/sh\n" + (text.format(update=update, digest="0" * 64) if "{" in text else text))
+            path.chmod(0o755)
+        return {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "FAKE": str(tmp_path)}
+    return make
+
+
+def test_recipe_asks_for_room_for_what_packages_install(store, fake_apt):
+    done = store.fetch("--source", "debian", "python-slim", **fake_apt())
+    assert done.returncode == 1
+    assert re.search(r"not enough space for 1 packages: the file system of \S+ has .* free, and 1024001 MB are needed",
+                     done.stderr_text), done.stderr_text
+    assert store.entries() == []
+
+
+@pytest.mark.thorough
+def test_apt_that_does_nothing_is_ended(store, fake_apt):
+    """It polls, as apt-get and its method do, and so uses some processor time."""
+    process = store.start("--source", "debian", "python-slim", **fake_apt("while :; do sleep 0.5; done"))
+    _, message = process.communicate(timeout=WAIT_SECONDS_MAX + 300)
+    assert process.returncode == 1
+    assert "apt-get made no progress for 120 s and was ended" in message and "free space" in message, message
+    assert store.entries() == [] and not processes_below(store)
 
 
 def test_host_without_user_namespaces_gets_a_remedy(store, small_archive):

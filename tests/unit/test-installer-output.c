@@ -20,6 +20,15 @@ static void the_version_of_a_distribution_is_in_its_name(void **state)
     assert_string_equal(version, "1.2.3");
 }
 
+static void installed_sizes_add_up(void **state)
+{
+    (void)state;
+    assert_int_equal(apt_installed_sum(""), 0);
+    assert_int_equal(apt_installed_sum("Package: a\nInstalled-Size: 3\n\nInstalled-Size: x\n"
+                                       " Installed-Size: 5\nInstalled-Size: 4"),
+                     7 << 10);
+}
+
 static void a_failure_of_pip_is_one_line(void **state)
 {
     (void)state;
@@ -73,6 +82,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_version_of_a_distribution_is_in_its_name),
+        cmocka_unit_test(installed_sizes_add_up),
         cmocka_unit_test(a_failure_of_pip_is_one_line),
         cmocka_unit_test(a_failure_of_npm_is_one_line),
         cmocka_unit_test(a_long_line_is_cut),

@@ -82,7 +82,7 @@ static const char *advise_on_python(const struct line *lines, size_t count,
         has_installed(&result->out))
         return "What pip installs while Python runs is found after "
                "site.addsitedir(site.getusersitepackages()).";
-    struct line line = count == LINES_MAX ? without_indentation(lines[2]) : (struct line){0};
+    struct line line = count == LINES_MAX ? without_indentation(lines[2]) : (struct line){"", 0};
     if (begins_with(&lines[0], "SyntaxError: ") && begins_with(&line, "%matplotlib"))
         return "Leave %matplotlib out: figures are shown without it.";
     if (begins_with(&lines[0], "SyntaxError: ") &&
@@ -113,7 +113,7 @@ static const char *advise_on_javascript(const struct line *lines, size_t count)
 {
     if (begins_with(&lines[0], "ReferenceError: Cannot determine intended module format"))
         return "With await at the top, a program imports: import fs from 'node:fs'.";
-    struct line line = count == LINES_MAX ? without_indentation(lines[2]) : (struct line){0};
+    struct line line = count == LINES_MAX ? without_indentation(lines[2]) : (struct line){"", 0};
     if (is(&lines[0], "SyntaxError: Unexpected identifier 'as'"))
         return "A program is JavaScript: leave types out.";
     bool may_be_type = is(&lines[0], "SyntaxError: Unexpected token ':'") ||

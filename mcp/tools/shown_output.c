@@ -80,11 +80,10 @@ static void release_source(struct source *source)
 }
 
 /* To be released in either case. */
-static int open_source(const struct capture *written, enum text_reader reader,
-                       struct source *source)
+static int open_source(struct source *source, enum text_reader reader)
 {
+    const struct capture *written = source->written;
     uint64_t bytes = written->head.length + written->tail.length;
-    source->written = source->capture = written;
     if (reader != READER_MODEL || !screen_is_needed(written))
         return 0;
     source->capture = &source->drawn;
@@ -142,12 +141,20 @@ static size_t share_of(const struct source *source, size_t share)
 int shown_output_make(const struct run_result *result, uint64_t output_number,
                       enum text_reader reader, struct shown_output *ret_shown)
 {
-    OWNED(release_source) struct source out = {.number = output_number, .stream = "stdout"};
-    OWNED(release_source) struct source err = {.number = output_number, .stream = "stderr"};
+    OWNED(release_source)
+    struct source out = {.written = &result->out,
+                         .capture = &result->out,
+                         .number = output_number,
+                         .stream = "stdout"};
+    OWNED(release_source)
+    struct source err = {.written = &result->err,
+                         .capture = &result->err,
+                         .number = output_number,
+                         .stream = "stderr"};
     struct shown_output shown = {0};
-    int r = open_source(&result->out, reader, &out);
+    int r = open_source(&out, reader);
     if (r == 0)
-        r = open_source(&result->err, reader, &err);
+        r = open_source(&err, reader);
     if (r < 0)
         return r;
     /* A stream that needs less than its share leaves the rest to the other. */

@@ -150,7 +150,8 @@ static void add_descriptor(struct kernel_memory *memory, int thread_fd, int desc
 static void add_descriptors(struct kernel_memory *memory, int thread_fd, uint64_t enough)
 {
     OWNED(directory_release) DIR *descriptors = directory_open(thread_fd, "fd");
-    if (descriptors == NULL) {
+    int fd = descriptors != NULL ? dirfd(descriptors) : -1;
+    if (fd < 0) {
         char status[TEXT_SIZE];
         int refusal = errno;
         /* One that has ended has no files, and no memory either. */
@@ -161,7 +162,7 @@ static void add_descriptors(struct kernel_memory *memory, int thread_fd, uint64_
     }
     const char *name;
     while (sum_of(memory) < enough && (name = directory_next_number(descriptors)) != NULL)
-        add_descriptor(memory, thread_fd, dirfd(descriptors), name);
+        add_descriptor(memory, thread_fd, fd, name);
 }
 
 /* Adds the areas of a process. False: it has none by this thread. */
@@ -185,14 +186,15 @@ static void add_process(struct kernel_memory *memory, int proc_fd, const char *p
     char path[64];
     snprintf(path, sizeof(path), "%.16s/task", process);
     OWNED(directory_release) DIR *threads = directory_open(proc_fd, path);
+    int fd = threads != NULL ? dirfd(threads) : -1;
     bool has_areas = false;
-    if (threads == NULL) {
+    if (fd < 0) {
         memory->is_hidden = memory->is_hidden || is_refusal(errno);
         return;
     }
     memory->processes++;
     for (const char *thread; (thread = directory_next_number(threads)) != NULL;) {
-        OWNED_FD int thread_fd = openat(dirfd(threads), thread, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        OWNED_FD int thread_fd = openat(fd, thread, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (thread_fd < 0)
             continue;
         memory->bytes += THREAD_BYTES;

@@ -124,12 +124,16 @@ static char *read_value(char *text)
             continue;
         }
         bool is_escape = *text == '\\' && text[1] != '\0';
-        if (is_escape && (*++text == '\n' || (*text == '\r' && text[1] == '\n'))) {
+        text += is_escape;
+        if (is_escape && (*text == '\n' || (*text == '\r' && text[1] == '\n'))) {
             text += *text == '\r';
             continue; /* the value goes on in the next line */
         }
         bool is_space = !is_escape && !is_quoted && isspace((unsigned char)*text);
-        *to++ = is_escape ? unescape(*text) : *text;
+        char byte = *text;
+        if (is_escape)
+            byte = unescape(byte);
+        *to++ = byte;
         if (!is_space)
             end = to;
     }

@@ -16,6 +16,7 @@
 #include "sandbox/base/options.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
+#include "sandbox/jail/rlimits.h"
 
 #include <iconv.h>
 #include <locale.h>
@@ -254,6 +255,7 @@ static int digests_prepare(void)
 static void limits_prepare(void)
 {
     struct rlimit limit;
+    rlimits_raise();
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OPEN_FILES) {
         limit.rlim_cur = limit.rlim_max < OPEN_FILES ? limit.rlim_max : OPEN_FILES;
         setrlimit(RLIMIT_NOFILE, &limit);

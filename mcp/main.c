@@ -6,6 +6,7 @@
 #include "mcp/cli/command.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/spelling.h"
+#include "sandbox/jail/rlimits.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -111,6 +112,7 @@ int main(int argc, char **argv)
 {
     if (!ensure_standard_descriptors())
         return EXIT_FAILED;
+    rlimits_raise();
     if (argc < 2)
         return isatty(STDIN_FILENO) == 1 ? explain_program()
                                          : command_serve.run(&command_serve, 0, argv);

@@ -245,7 +245,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->host.uppers = UPPER_STORE_NONE;
     engine->host.roots = RUN_ROOT_STORE_NONE;
     warm_pool_open(&engine->pool, &engine->host, (unsigned)options->warm, may_prewarm);
-    inherited_raise_limits();
+    inherited_raise_descriptors();
     int r = id_map_choose(&engine->host.id_map, fault);
     if (r == 0)
         r = inherited_drop(&engine->host.id_map, fault);

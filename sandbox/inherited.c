@@ -8,19 +8,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/*
- * Each run takes several descriptors, and the usual soft limit is too low for many runs. If it
- * cannot be raised, the run that hits it reports that.
- */
-static void raise_soft_limit(int resource)
-{
-    struct rlimit limit;
-    if (getrlimit(resource, &limit) < 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(resource, &limit);
-}
-
 int inherited_drop(const struct id_map *map, struct fault *fault)
 {
     /* If the client ignored SIGCHLD, waiting for children would fail: wait(2). */
@@ -39,10 +26,14 @@ int inherited_drop(const struct id_map *map, struct fault *fault)
     return 0;
 }
 
-void inherited_raise_limits(void)
+/* If it cannot be raised, the run that hits it reports that. */
+void inherited_raise_descriptors(void)
 {
-    raise_soft_limit(RLIMIT_NOFILE);
-    raise_soft_limit(RLIMIT_FSIZE);
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 unsigned inherited_processors(void)

@@ -12,8 +12,11 @@
 /* Processors that this process may use; 1 if that cannot be told. */
 unsigned inherited_processors(void);
 
-/* Soft limits become as high as the hard ones. */
-void inherited_raise_limits(void);
+/*
+ * The soft limit of open files becomes as high as the hard one: each run takes several, and the usual one is too low for
+ * many runs. Other limits: sandbox/jail/rlimits.h.
+ */
+void inherited_raise_descriptors(void);
 
 /*
  * Drops privileges and settings that a child would inherit and could not drop itself. 0, or a negative

@@ -34,11 +34,11 @@ PRONOUNS_MAX = 2.0  # of each 100 words
 SANDBOX = ("sandbox", "sandbox/jail/folders", "sandbox/limits", "sandbox/network", "sandbox/base")
 LAYERS = {
     "mcp/metrics": ("mcp/base", "images/store", *SANDBOX),
-    "mcp": ("mcp/cli", "mcp/metrics", "mcp/resources", "mcp/tools", "mcp/launch", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
+    "mcp": ("mcp/cli", "mcp/metrics", "mcp/resources", "mcp/tools", "mcp/launch", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", "sandbox/jail", *SANDBOX),
     "mcp/call": ("mcp/workers", "mcp/tools", "mcp/launch", "mcp/metrics", "mcp/rules", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/cli": ("mcp", "mcp/call", "mcp/workers", "mcp/tools", "mcp/launch", "mcp/rules", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
                 "sandbox/jail", "seccomp-profiles", *SANDBOX),
-    "mcp/http": ("mcp/cli", "mcp", "mcp/tools", "mcp/launch", "mcp/metrics", "mcp/rules", "mcp/settings", "mcp/base", *SANDBOX),
+    "mcp/http": ("mcp/cli", "mcp", "mcp/tools", "mcp/launch", "mcp/metrics", "mcp/rules", "mcp/settings", "mcp/base", "sandbox/jail", *SANDBOX),
     "mcp/resources": ("mcp/tools", "mcp/sessions", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
     "mcp/sessions": ("mcp/settings", "mcp/base", "images/store", "images/runners/python", "images/runners/javascript",
                      *SANDBOX),

@@ -46,7 +46,7 @@ static void is_due(struct loop_timer *timer)
 static size_t connections_that_fit(void)
 {
     struct rlimit limit;
-    inherited_raise_limits();
+    inherited_raise_descriptors();
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return HTTP_CONNECTIONS_MAX;
     rlim_t share = limit.rlim_cur / DESCRIPTORS_SHARE;

@@ -7,11 +7,13 @@
 #include "mcp/cli/serve.h"
 #include "mcp/http/http_server.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/rlimits.h"
 
 int main(int argc, char **argv)
 {
     OWNED(settings_release) struct settings settings = settings_default();
     int status = EXIT_DONE;
+    rlimits_raise();
     if (argc < 1 || serve_read(&command_serve, argc - 1, argv + 1, &settings, &status) != 0)
         return status;
     if (settings.http == NULL) {

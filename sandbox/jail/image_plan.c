@@ -120,6 +120,7 @@ static int plan_install(struct image_plan *plan)
     plan_add_rlimit(&plan->jail, RLIMIT_NOFILE, INSTALL_FILES_MAX);
     plan_add_rlimit(&plan->jail, RLIMIT_FSIZE, INSTALL_FILE_SIZE_MAX);
     plan_add_rlimit(&plan->jail, RLIMIT_DATA, install_memory());
+    plan_add_rlimit(&plan->jail, RLIMIT_AS, RLIM_INFINITY);
     return plan_program(plan, spec->program);
 }
 

@@ -55,7 +55,7 @@ struct image_plan {
     struct jail_plan jail;
     const struct image_jail *spec; /* borrowed */
     struct filter filter; /* owned, like the lists */
-    struct plan_rlimit rlimits[PLAN_BASE_RLIMITS + 4];
+    struct plan_rlimit rlimits[PLAN_BASE_RLIMITS + 5];
     char **argv;
     char **programs;
 };

@@ -239,12 +239,13 @@ static void plan_rlimits(struct plan *plan, const struct run_spec *spec)
      * Counted from 0 in this user namespace since Linux 5.14; pid 1 is one of them. One more, so that a
      * run which wants more than it may have can be told from one that does not.
      */
-    plan_add_rlimit(&plan->jail, RLIMIT_NPROC, limits->processes + 2);
+    plan_add_rlimit(&plan->jail, RLIMIT_NPROC, limits->processes + RUN_PROCESSES_BESIDE);
     plan_add_rlimit(&plan->jail, RLIMIT_DATA, data_bound(limits));
     plan_add_rlimit(&plan->jail, RLIMIT_FSIZE, limits->disk_bytes);
+    plan_add_rlimit(&plan->jail, RLIMIT_AS, RLIM_INFINITY); /* V8 reserves tens of gigabytes */
     /* The kernel counts over the life of a process, which a session may keep for hours. */
-    if (spec->session == SESSION_NONE)
-        plan_add_rlimit(&plan->jail, RLIMIT_CPU, cpu_seconds);
+    bool is_session = spec->session != SESSION_NONE;
+    plan_add_rlimit(&plan->jail, RLIMIT_CPU, is_session ? RLIM_INFINITY : cpu_seconds);
 }
 
 /* With access to the places of folders: what their mounts allow. */

@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/last_capability.h"
 #include "sandbox/jail/proc_file.h"
+#include "sandbox/jail/rlimits.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/network/link.h"
 
@@ -145,10 +146,9 @@ void plan_base_set_network(struct jail_plan *plan, int link_fd, bool may_ping)
 void plan_add_rlimit(struct jail_plan *plan, int resource, rlim_t limit)
 {
     struct plan_rlimit *rlimits = (struct plan_rlimit *)plan->rlimits;
-    struct rlimit own;
-    if (getrlimit(resource, &own) == 0 && own.rlim_max < limit)
-        limit = own.rlim_max;
-    rlimits[plan->rlimit_count++] = (struct plan_rlimit){resource, limit};
+    rlim_t own = rlimit_hard(resource);
+    limit = own < limit ? own : limit;
+    rlimits[plan->rlimit_count++] = (struct plan_rlimit){resource, limit, limit};
 }
 
 void plan_add_base_rlimits(struct jail_plan *plan)
@@ -160,4 +160,8 @@ void plan_add_base_rlimits(struct jail_plan *plan)
     /* Users in an audio group may often use real-time priority; a jail may not. */
     plan_add_rlimit(plan, RLIMIT_RTPRIO, 0);
     plan_add_rlimit(plan, RLIMIT_NICE, 0);
+    /* Not more, either: without a limit, the kernel places libraries where they are easier to guess. */
+    plan_add_rlimit(plan, RLIMIT_STACK, RUN_STACK);
+    struct plan_rlimit *stack = (struct plan_rlimit *)&plan->rlimits[plan->rlimit_count - 1];
+    stack->hard = rlimit_hard(RLIMIT_STACK);
 }

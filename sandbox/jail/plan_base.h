@@ -35,8 +35,8 @@ enum tier plan_base_tier(const struct jail_plan *plan);
 const char *plan_base_isolation(const struct jail_plan *plan);
 
 /* Number of rlimits of every jail, besides those of its kind. */
-#define PLAN_BASE_RLIMITS 5
-#define PLAN_RLIMITS_MAX (PLAN_BASE_RLIMITS + 5) /* with those of a run */
+#define PLAN_BASE_RLIMITS 6
+#define PLAN_RLIMITS_MAX (PLAN_BASE_RLIMITS + 6) /* with those of a run */
 
 /* Gives the jail a network, through this link (sandbox/network/link.h), or with -1 none; and ping. */
 void plan_base_set_network(struct jail_plan *plan, int link_fd, bool may_ping);

@@ -61,7 +61,7 @@ bool plan_is_same(const struct plan *one, const struct plan *other)
         return false;
     for (size_t i = 0; i < a->rlimit_count; i++) {
         if (a->rlimits[i].resource != b->rlimits[i].resource ||
-            a->rlimits[i].limit != b->rlimits[i].limit)
+            a->rlimits[i].limit != b->rlimits[i].limit || a->rlimits[i].hard != b->rlimits[i].hard)
             return false;
     }
     return same_text(a->subject, b->subject) && same_text(a->root_path, b->root_path) &&

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/remedy.h"
+#include "sandbox/jail/rlimits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,32 +26,8 @@ static const struct {
 
 static const char *rlimit_name(int resource)
 {
-    switch (resource) {
-    case RLIMIT_CORE:
-        return "RLIMIT_CORE";
-    case RLIMIT_NOFILE:
-        return "RLIMIT_NOFILE";
-    case RLIMIT_NPROC:
-        return "RLIMIT_NPROC";
-    case RLIMIT_DATA:
-        return "RLIMIT_DATA";
-    case RLIMIT_AS:
-        return "RLIMIT_AS";
-    case RLIMIT_FSIZE:
-        return "RLIMIT_FSIZE";
-    case RLIMIT_CPU:
-        return "RLIMIT_CPU";
-    case RLIMIT_SIGPENDING:
-        return "RLIMIT_SIGPENDING";
-    case RLIMIT_MEMLOCK:
-        return "RLIMIT_MEMLOCK";
-    case RLIMIT_RTPRIO:
-        return "RLIMIT_RTPRIO";
-    case RLIMIT_NICE:
-        return "RLIMIT_NICE";
-    default:
-        return "of that number";
-    }
+    const struct rlimit_row *row = rlimit_find(resource);
+    return row != NULL ? row->name : "of that number";
 }
 
 /* The object of the failed step; "" if the text needs none. */

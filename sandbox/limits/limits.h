@@ -41,6 +41,8 @@
 #define RUN_DESCRIPTORS_DEFAULT 1024 /* open files, each process */
 #define RUN_SIGNALS_QUEUED_MAX 1024 /* and timers; they also count against the server's user */
 #define RUN_LOCKED_MEMORY_MAX (8 * MEBIBYTE) /* each process */
+#define RUN_STACK (8 * MEBIBYTE) /* of a main thread; a program may raise its own */
+#define RUN_PROCESSES_BESIDE 2 /* RLIMIT_NPROC above the limit: init, and one too many */
 #define RUN_OUTPUT_KEPT_DEFAULT MEBIBYTE /* of stdout and stderr each: the rest is dropped */
 #define RUN_OUTPUT_TAIL (16 * KIBIBYTE) /* how much of that is the end of the stream */
 #define RUN_OUTPUT_TOTAL_DEFAULT (256 * MEBIBYTE) /* of both: more ends the run */
@@ -65,6 +67,11 @@
 #define TEMPLATE_FAILURES_MAX 3
 #define TEMPLATE_RETRY_MS (60 * 1000) /* after so many failures */
 #define WARM_UNUSED_MS (10 * 60 * 1000) /* after which a kind is dropped */
+
+/* What rlimits of this process leave to runs, at least, or they are told: addresses as V8 reserves them. */
+#define RUN_ADDRESSES_NEEDED (64 * GIBIBYTE)
+#define RUN_LOCKED_MEMORY_NEEDED (64 * KIBIBYTE)
+#define RUN_SIGNALS_NEEDED 64
 
 /* The range of values that the operator may set. No interpreter starts with less. */
 #define RUN_MEMORY_MIN (16 * MEBIBYTE)

@@ -3,6 +3,7 @@
 #include "sandbox/base/directory.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/rlimits.h"
 #include "sandbox/jail/rootfs.h"
 
 #include <elf.h>
@@ -291,11 +292,10 @@ static int move_rlimits(struct relocation *relocation, struct jail_plan *plan)
         relocation->rlimits[i] = plan->rlimits[i];
         if (relocation->rlimits[i].resource != RLIMIT_NPROC)
             continue;
-        struct rlimit own;
+        rlim_t own = rlimit_hard(RLIMIT_NPROC);
         rlim_t limit = relocation->rlimits[i].limit + count_threads();
-        if (getrlimit(RLIMIT_NPROC, &own) == 0 && own.rlim_max < limit)
-            limit = own.rlim_max;
-        relocation->rlimits[i].limit = limit;
+        limit = own < limit ? own : limit;
+        relocation->rlimits[i].limit = relocation->rlimits[i].hard = limit;
     }
     plan->rlimits = relocation->rlimits;
     return 0;

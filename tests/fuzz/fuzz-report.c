@@ -16,7 +16,7 @@
 static const struct plan_device devices[] = {{"/dev/null", "null"}, {"/dev/zero", "zero"}};
 static const struct plan_link links[] = {{"fd", "/proc/self/fd"}};
 static const struct plan_scratch scratch[] = {{.name = "work", .target = "/work"}};
-static const struct plan_rlimit rlimits[] = {{RLIMIT_CORE, 1}, {RLIMIT_NICE, 0}, {99, 0}};
+static const struct plan_rlimit rlimits[] = {{RLIMIT_CORE, 1, 1}, {RLIMIT_NICE, 0, 0}, {99, 0, 0}};
 static const struct plan_user_limit user_limits[] = {{"sys/user/max_user_namespaces", "0"}};
 static const char *const masks[] = {"keys"};
 static char *arguments[] = {(char *)"/usr/bin/python3", NULL};

@@ -17,7 +17,7 @@ static const struct plan_link links[] = {{"fd", "/proc/self/fd"}};
 static const struct plan_file files[] = {{"certificates", "a\0b", 3}};
 static const char *const masks[] = {"keys", "fs/"};
 static const struct plan_path_rights rights[] = {{"/", RIGHTS_READ}};
-static const struct plan_rlimit rlimits[] = {{RLIMIT_NOFILE, 7}};
+static const struct plan_rlimit rlimits[] = {{RLIMIT_NOFILE, 7, 7}};
 static const struct sock_filter code[] = {{6, 0, 0, 0x7fff0000}};
 
 static struct jail_plan plan_of_a_run(void)

@@ -1,6 +1,7 @@
 #include "sandbox/jail/plan.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/rlimits.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
@@ -399,12 +400,13 @@ static void an_absent_root_is_named(void **state)
     assert_non_null(strstr(fault.text, "/nonexistent/rootfs"));
 }
 
-static bool has_rlimit(const struct jail_plan *jail, int resource)
+static struct plan_rlimit rlimit_of(const struct jail_plan *jail, int resource)
 {
     for (size_t i = 0; i < jail->rlimit_count; i++)
         if (jail->rlimits[i].resource == resource)
-            return true;
-    return false;
+            return jail->rlimits[i];
+    fail_msg("no limit of resource %d", resource);
+    return (struct plan_rlimit){0};
 }
 
 static void a_session_is_a_plan_of_its_own_without_a_limit_of_its_life(void **state)
@@ -419,9 +421,11 @@ static void a_session_is_a_plan_of_its_own_without_a_limit_of_its_life(void **st
     spec.session = SESSION_LIVE;
     assert_int_equal(build(&spec, &session, NULL), 0);
     assert_int_equal(build(&spec, &again, NULL), 0);
-    assert_true(has_rlimit(plan_jail(run), RLIMIT_CPU));
-    assert_false(has_rlimit(plan_jail(session), RLIMIT_CPU));
-    assert_true(has_rlimit(plan_jail(session), RLIMIT_DATA));
+    assert_true(rlimit_of(plan_jail(run), RLIMIT_CPU).limit < RLIM_INFINITY);
+    assert_true(rlimit_of(plan_jail(session), RLIMIT_CPU).limit == rlimit_hard(RLIMIT_CPU));
+    assert_true(rlimit_of(plan_jail(session), RLIMIT_DATA).limit > 0);
+    const struct plan_rlimit stack = rlimit_of(plan_jail(run), RLIMIT_STACK);
+    assert_true(stack.limit <= RUN_STACK && stack.hard == rlimit_hard(RLIMIT_STACK));
     assert_true(plan_jail(session)->has_stdin);
     assert_true(plan_is_same(session, again));
     assert_false(plan_is_same(run, session));

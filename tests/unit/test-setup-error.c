@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 static const struct plan_scratch scratch[] = {{"work", "/work", 0755, true}};
-static const struct plan_rlimit rlimits[] = {{RLIMIT_NPROC, 1}};
+static const struct plan_rlimit rlimits[] = {{RLIMIT_NPROC, 1, 1}};
 static const struct plan_device devices[] = {{"/dev/null", "null"}};
 static const struct plan_link dev_links[] = {{"fd", "/proc/self/fd"}};
 static char *argv[] = {(char[]){"/usr/bin/python3"}, NULL};

@@ -159,7 +159,8 @@ struct plan_user_limit {
 
 struct plan_rlimit {
     int resource;
-    rlim_t limit; /* soft and hard */
+    rlim_t limit; /* the soft one */
+    rlim_t hard;
 };
 
 /* A file or directory of the host to show read-only in the image. Its mount point is created. */

@@ -205,7 +205,7 @@ int step_set_rlimits(struct jail *jail)
     const struct jail_plan *plan = jail->plan;
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         jail_note(jail, STEP_RLIMIT, (int)i);
-        struct rlimit limit = {plan->rlimits[i].limit, plan->rlimits[i].limit};
+        struct rlimit limit = {plan->rlimits[i].limit, plan->rlimits[i].hard};
         if (setrlimit(plan->rlimits[i].resource, &limit) < 0)
             return -errno;
     }

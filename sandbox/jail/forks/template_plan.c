@@ -2,6 +2,7 @@
 #include "sandbox/jail/plan.h"
 #include "sandbox/jail/plan_state.h"
 
+#include "sandbox/jail/rlimits.h"
 #include "sandbox/limits/limits.h"
 
 #include <string.h>
@@ -24,13 +25,12 @@ static void raise_counts(struct template_plan *template)
 {
     for (size_t i = 0; i < template->jail.rlimit_count; i++) {
         struct plan_rlimit *limit = &template->rlimits[i];
-        struct rlimit own;
         int resource = limit->resource;
         if (resource != RLIMIT_NPROC && resource != RLIMIT_SIGPENDING && resource != RLIMIT_MEMLOCK)
             continue;
-        limit->limit = limit->limit * TEMPLATE_SHARES_MAX;
-        if (getrlimit(resource, &own) == 0 && own.rlim_max < limit->limit)
-            limit->limit = own.rlim_max;
+        rlim_t own = rlimit_hard(resource);
+        rlim_t all = limit->limit * TEMPLATE_SHARES_MAX;
+        limit->limit = limit->hard = own < all ? own : all;
     }
 }
 

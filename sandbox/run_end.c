@@ -1,12 +1,16 @@
 #include "sandbox/run_end.h"
 
 #include "sandbox/jail/plan_base.h"
+#include "sandbox/jail/rlimits.h"
 #include "sandbox/limits/limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <sys/wait.h>
+
+/* The kernel enforces RLIMIT_CPU by ticks: what a short run has used may be a tenth less by other counts. */
+#define HOST_CPU_NEARLY 0.75
 
 /* Fills in the outcome, unless run_stop() has already done so. */
 static void describe_end(struct attempt *attempt, bool out_of_memory)
@@ -33,6 +37,20 @@ static void describe_end(struct attempt *attempt, bool out_of_memory)
         result->limits_reached |= REACHED_OUTPUT;
     if (attempt->report.disk_full)
         result->limits_reached |= REACHED_DISK;
+}
+
+/* Whether a bad end may be due to the hard limit of this process, which is then lower than what a run has. */
+static bool used_host_cpu(const struct run *run)
+{
+    const struct run_result *result = &run->attempt.result;
+    const struct jail_plan *plan = plan_jail(run->template.plan);
+    rlim_t own = rlimit_hard(RLIMIT_CPU);
+    bool is_bad = result->outcome == OUTCOME_SIGNALED ||
+                  (result->outcome == OUTCOME_EXITED && result->exit_code != 0);
+    for (size_t i = 0; is_bad && own != RLIM_INFINITY && i < plan->rlimit_count; i++)
+        if (plan->rlimits[i].resource == RLIMIT_CPU && plan->rlimits[i].hard == own)
+            return (double)result->cpu_ns >= HOST_CPU_NEARLY * (double)own * NANOSECONDS_PER_SECOND;
+    return false;
 }
 
 static int explain_early_end(struct run *run, bool out_of_memory)
@@ -77,4 +95,6 @@ void run_end_complete(struct run *run)
     if (attempt->started_at == 0 && attempt->status == 0)
         attempt->status = explain_early_end(run, out_of_memory);
     describe_end(attempt, out_of_memory);
+    if (used_host_cpu(run))
+        attempt->result.limits_reached |= REACHED_HOST_CPU;
 }

@@ -4,6 +4,7 @@
 #include "mcp/call/call_stream.h"
 #include "mcp/call/id_set.h"
 #include "mcp/cli/command.h"
+#include "mcp/cli/rlimit_notes.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "mcp/settings/tier_choice.h"
@@ -250,8 +251,10 @@ static int batch(const struct command *command, int argc, char **argv)
     if (r < 0)
         return command_refuse(command, &fault);
     options.settings.sessions = 0;
-    if (options.settings.fleet.url == NULL)
+    if (options.settings.fleet.url == NULL) {
         tier_choose(&options.settings);
+        rlimit_notes_log(&options.settings.limits);
+    }
     return run_batch(&options);
 }
 

@@ -5,6 +5,7 @@
 #include "mcp/cli/doctor_folders.h"
 #include "mcp/cli/doctor_profiles.h"
 #include "mcp/cli/doctor_workers.h"
+#include "mcp/cli/rlimit_notes.h"
 #include "mcp/cli/terminal.h"
 #include "mcp/network/network_text.h"
 #include "mcp/rules/rules.h"
@@ -275,6 +276,7 @@ static void print_report(const struct examination *examination, bool is_long)
                 : "not available before Linux 5.19: only the mounts restrict file access");
     doctor_folders_print(examination, terminal_print_finding);
     print_limits(examination);
+    rlimit_notes_print(&examination->settings->limits, terminal_print_finding);
     print_network(examination);
     if (examination->settings->policy != NULL)
         terminal_print_finding(VERDICT_OK, "policy", examination->settings->policy);
@@ -414,6 +416,8 @@ static int print_json(const struct examination *examination)
     template_finding_write(writer, examination->settings, &examination->template);
     json_key(writer, "limits");
     write_limits(writer, examination);
+    json_key(writer, "rlimits");
+    rlimit_notes_write(writer, &examination->settings->limits);
     json_end_object(writer);
     r = json_writer_close(writer);
     if (r == 0)

@@ -1,6 +1,7 @@
 #include "mcp/base/helpers.h"
 #include "mcp/base/log.h"
 #include "mcp/cli/command.h"
+#include "mcp/cli/rlimit_notes.h"
 #include "mcp/cli/serve.h"
 #include "mcp/launch/checker.h"
 #include "mcp/rules/rules.h"
@@ -57,8 +58,10 @@ int serve_run(const struct command *command, struct settings *settings,
     struct fault fault = {0};
     if (log_open(&settings->log, &fault) < 0)
         return command_refuse(command, &fault);
-    if (settings->fleet.url == NULL)
+    if (settings->fleet.url == NULL) {
         tier_choose(settings);
+        rlimit_notes_log(&settings->limits);
+    }
     tell_unchecked(settings);
     int r = run(settings, &fault);
     if (r < 0)

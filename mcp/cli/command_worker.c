@@ -2,6 +2,7 @@
 #include "mcp/base/log.h"
 #include "mcp/call/call_stream.h"
 #include "mcp/cli/command.h"
+#include "mcp/cli/rlimit_notes.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "mcp/settings/tier_choice.h"
@@ -161,6 +162,7 @@ static int worker(const struct command *command, int argc, char **argv)
         options.fleet.name = host;
     options.settings.sessions = 0;
     tier_choose(&options.settings);
+    rlimit_notes_log(&options.settings.limits);
     return work(&options);
 }
 

@@ -3,6 +3,7 @@
 #include "images/store/store.h"
 #include "mcp/base/bounds.h"
 #include "mcp/base/log.h"
+#include "mcp/cli/rlimit_notes.h"
 #include "mcp/files/plain_name.h"
 #include "mcp/folders/changes_text.h"
 #include "mcp/settings/mounts_text.h"
@@ -117,4 +118,7 @@ void run_notes_tell_end(const struct run_result *result, const struct run_notes 
     if (r == 0)
         r = append_hint(result, notes, &text);
     log_note_lines(r == 0 && text.length > 0 ? buffer_string(&text) : NULL);
+    /* An exit code tells what the program met; a signal or a timeout may come of them. */
+    if (result->outcome != OUTCOME_EXITED && notes->settings->fleet.url == NULL)
+        rlimit_notes_log(&notes->settings->limits);
 }

@@ -29,7 +29,7 @@ struct run_notes {
 };
 
 /*
- * How it ended, what to do about it, and what it lacked. Nothing if all went well; an exit code of the
+ * How it ended, what to do about it, and what it lacked; of a bad end, low hard limits of this process, too. Nothing if all went well; an exit code of the
  * program's own is no news.
  */
 void run_notes_tell_end(const struct run_result *result, const struct run_notes *notes);

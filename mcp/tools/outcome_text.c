@@ -119,6 +119,17 @@ static int advise_on_cpu(const struct run_result *result, const struct outcome_t
                               "Do less at once, or use fewer processes or a faster method.\n");
 }
 
+static int advise_on_host_cpu(const struct run_result *result,
+                              const struct outcome_text_reader *reader, struct buffer *text)
+{
+    (void)result;
+    (void)reader;
+    return buffer_append_text(
+        text, "It had used nearly all the processor time that a process may have here, by the "
+              "limits that the server was started with (RLIMIT_CPU, `ulimit -Ht`): do "
+              "less at once, or ask whoever runs the server to raise it.\n");
+}
+
 static int advise_on_time(const struct run_result *result, const struct outcome_text_reader *reader,
                           struct buffer *text)
 {
@@ -143,6 +154,7 @@ int outcome_text_advise(const struct run_result *result, const struct outcome_te
         [LIMIT_KERNEL_MEMORY] = advise_on_kernel,
         [LIMIT_MACHINE_MEMORY] = advise_on_machine,
         [LIMIT_CPU] = advise_on_cpu,
+        [LIMIT_HOST_CPU] = advise_on_host_cpu,
         [LIMIT_TIME] = advise_on_time,
     };
     int r = 0;

@@ -264,7 +264,7 @@ static const struct schema_member schema_members[] = {
     {"enforced", "object", "The same for memory, processes and cpu each: cgroup, rlimit or watched",
      false},
     {"limits_reached", "array",
-     "Limits it reached: time, cpu, machine_memory, kernel_memory, memory, processes, disk, output",
+     "Limits it reached: time, cpu, host_cpu, machine_memory, kernel_memory, memory, processes, disk, output",
      false, "string"},
     {"image", "string", "The image it ran on", false},
     {"files", "array",

@@ -152,8 +152,9 @@ int sandbox_feed(struct sandbox *sandbox, const struct parcel *parcel, struct fa
     bool is_session = sandbox->session.input[0] >= 0;
     int r = write_parcel(sandbox->code_fd, parcel, is_session);
     if (r < 0)
-        return fault_set(fault, -r, "cannot copy %zu bytes of code%s for a sandbox: %m",
-                         parcel->length, parcel->file_count > 0 ? " and files" : "");
+        return fault_set(fault, -r, "cannot copy %zu bytes of code%s for a sandbox: %m%s",
+                         parcel->length, parcel->file_count > 0 ? " and files" : "",
+                         r == -EFBIG ? "; raise the limit of file size (`ulimit -f`)" : "");
     if (parcel->file_count == 0 && !is_session)
         fd_close(&sandbox->code_fd);
     /*

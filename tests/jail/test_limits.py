@@ -1,5 +1,6 @@
 """What a snippet may use up, and what of the user's it may not. Walls too: see walls.py."""
 
+import json
 import os
 import resource
 import subprocess
@@ -64,6 +65,88 @@ def test_lower_limits_of_the_server_hold_inside_too(sandbox, name, limit):
     number = getattr(resource, f"RLIMIT_{name}")
     assert sandbox.print(code, preexec_fn=lambda: resource.setrlimit(number, (limit, limit))) == \
         f"{limit} {limit}"
+
+
+ALL_LIMITS = """
+import resource
+for name in sorted(name for name in dir(resource) if name.startswith("RLIMIT_")):
+    print(name, *resource.getrlimit(getattr(resource, name)))
+"""
+
+
+def limited(name, soft, hard):
+    """Before the program: what `ulimit` does in the shell that starts it."""
+    number = getattr(resource, f"RLIMIT_{name}")
+    return lambda: resource.setrlimit(number, (soft, resource.getrlimit(number)[1] if hard is None else hard))
+
+
+@pytest.mark.parametrize("name, soft", [
+    ("AS", 300 << 20), ("CPU", 1), ("DATA", 1 << 20), ("FSIZE", 0), ("MEMLOCK", 0), ("MSGQUEUE", 0), ("NOFILE", 64),
+    ("NPROC", 1), ("RTTIME", 1), ("SIGPENDING", 0), ("STACK", 64 << 10), ("STACK", resource.RLIM_INFINITY)])
+def test_soft_limits_of_the_caller_are_not_those_of_runs(sandbox, name, soft):
+    if name == "STACK" and resource.getrlimit(resource.RLIMIT_STACK)[1] != resource.RLIM_INFINITY:
+        pytest.skip("the hard limit of the stack is low")
+    assert sandbox.print(ALL_LIMITS, preexec_fn=limited(name, soft, None)) == sandbox.print(ALL_LIMITS)
+
+
+LOW = {"AS": 40 << 30, "CPU": 600, "DATA": 1 << 20, "FSIZE": 200 << 20, "MEMLOCK": 4096, "NOFILE": 512, "NPROC": 200,
+       "SIGPENDING": 16, "STACK": 1 << 20}
+
+
+def told_by_doctor(server_path, name=None):
+    limit = None if name is None else limited(name, LOW[name], LOW[name])
+    done = subprocess.run([server_path, "doctor", "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False, timeout=DEADLINE, preexec_fn=limit)
+    return {row["name"]: row for row in json.loads(done.stdout)["rlimits"]}
+
+
+@pytest.fixture(scope="module")
+def low_before(server_path):
+    return set(told_by_doctor(server_path))
+
+
+@pytest.mark.parametrize("name", LOW)
+def test_hard_limits_below_what_runs_need_are_named(server_path, low_before, name):
+    found = told_by_doctor(server_path, name)
+    assert set(found) == low_before | {f"RLIMIT_{name}"}
+    row = found[f"RLIMIT_{name}"]
+    assert row["value"] == LOW[name]
+    assert f"the hard limit RLIMIT_{name} is " in row["message"] and f"Limit{name}= of a systemd unit" in row["message"]
+
+
+def test_people_and_the_log_of_a_server_are_told_of_low_hard_limits(server_path):
+    note = "the hard limit RLIMIT_CPU is 600 s: the kernel kills each program, session and server that has used"
+    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": False, "timeout": DEADLINE,
+               "preexec_fn": limited("CPU", 600, 600)}
+    report = subprocess.run([server_path, "doctor"], **options).stdout
+    assert f"weak  rlimit      {note}" in report and "runs need unlimited" in report and "`ulimit -Ht`" in report
+    assert f"code-sandbox-mcp: {note}" in subprocess.run([server_path, "serve"], **options).stderr
+
+
+@pytest.mark.parametrize("code", ["while True: pass", "import subprocess, sys\n"
+                                  "sys.exit(subprocess.run([sys.executable, '-c', 'while True: pass']).returncode & 255)"])
+def test_an_end_by_the_callers_limit_of_processor_time_is_told_as_that(sandbox, code):
+    record = sandbox.run(code, preexec_fn=limited("CPU", 1, 1))
+    assert record["limits_reached"] == ["host_cpu"], record
+    assert record["signal"] == "SIGKILL" or record["exit_code"] == 256 - 9
+    done = subprocess.run([sandbox.server, "run", "--language", "python", "-c", code], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False, timeout=DEADLINE,
+                          preexec_fn=limited("CPU", 1, 1))
+    assert "(RLIMIT_CPU, `ulimit -Ht`)" in done.stderr, done.stderr
+
+
+def test_a_crash_under_a_low_hard_limit_is_told_with_it(server_path):
+    done = subprocess.run([server_path, "run", "--language", "python", "-c", "import os; os.abort()"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=DEADLINE,
+                          preexec_fn=limited("STACK", 1 << 20, 1 << 20))
+    assert "killed by SIGABRT" in done.stderr and "the hard limit RLIMIT_STACK is 1 MiB" in done.stderr, done.stderr
+
+
+def test_a_hard_limit_of_file_size_that_leaves_no_room_for_code_is_named(server_path):
+    done = subprocess.run([server_path, "run", "--language", "python", "-c", "print(1)"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False, timeout=DEADLINE,
+                          preexec_fn=limited("FSIZE", 0, 0))
+    assert done.returncode == 125 and "raise the limit of file size (`ulimit -f`)" in done.stderr, done.stderr
 
 
 def test_no_program_of_the_host_gets_a_core(sandbox):

@@ -81,6 +81,11 @@ static const struct {
     {OUTCOME_EXITED, REACHED_OUTPUT, 0, PERSON,
      "Only 1 MiB of stdout, and of stderr, are kept. Print less, or only a summary.\n",
      "exit code: 7"},
+    {OUTCOME_EXITED, REACHED_HOST_CPU, 0, MODEL,
+     "It had used nearly all the processor time that a process may have here, by the limits that the server was "
+     "started with (RLIMIT_CPU, `ulimit -Ht`): do less at once, or ask whoever runs the server to raise "
+     "it.\n",
+     "exit code: 7"},
     {OUTCOME_TIMED_OUT, REACHED_TIME | REACHED_DISK | REACHED_PROCESSES, 0, PERSON,
      "--timeout gives it more time.\n"
      "It reached its limit of 256 processes and threads: start fewer at a time, "

@@ -15,7 +15,7 @@ USED = {
                             "text = b''\nwhile b')' not in text: text += os.read(m, 99)\nprint(text.split()[-2:])", "[b'(77,', b'33)']"),
     "a mode without echo": ("import os, termios, tty\nm, s = os.openpty()\ntty.setraw(s); os.write(m, b'x'); print(os.read(s, 1), bool(termios.tcgetattr(s)[3] & termios.ECHO))",
                             "b'x' False"),
-    "an interrupt by its character": ("import os, signal\npid, m = os.forkpty()\nif not pid:\n    print('on', flush=True); signal.pause()\n"
+    "an interrupt by its character": ("import os, signal\npid, m = os.forkpty()\nif not pid:\n    signal.signal(2, signal.SIG_DFL); print('on', flush=True); signal.pause()\n"
                                       "os.read(m, 9); os.write(m, b'\\x03'); print(os.waitpid(pid, 0)[1] & 127)", "2"),
     "its name": ("import os\nm, s = os.openpty(); print(os.ttyname(s))", "/dev/pts/0"),
     "a controlling terminal": ("import os, fcntl, termios\npid, m = os.forkpty()\nif not pid: os._exit(os.tcgetpgrp(0) != os.getpid())\n"

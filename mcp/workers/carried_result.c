@@ -127,6 +127,17 @@ static void write_network(struct json_writer *writer, const struct network_recor
     write_bytes(writer, "network", (const char *)bytes, record_write(record, bytes));
 }
 
+/* By name: their numbers differ between versions. */
+static void write_limits(struct json_writer *writer, unsigned reached)
+{
+    json_key(writer, "limits_reached");
+    json_begin_array(writer);
+    for (unsigned i = 0; i < LIMIT_COUNT; i++)
+        if (reached & 1U << i)
+            json_text(writer, outcome_limit_name((enum limit_index)i));
+    json_end_array(writer);
+}
+
 void carried_result_write(struct json_writer *writer, const struct run_result *result, size_t room)
 {
     const struct enforcement *enforced = &result->enforced;
@@ -142,7 +153,7 @@ void carried_result_write(struct json_writer *writer, const struct run_result *r
         json_number_member(writer, numbers[i].name, number);
     }
     json_number_member(writer, "millicpus", result->limits.millicpus);
-    json_number_member(writer, "limits_reached", result->limits_reached);
+    write_limits(writer, result->limits_reached);
     json_text_member(writer, "isolation", result->isolation);
     json_text_member(writer, "tier", tier_name(result->tier));
     json_text_member(writer, "start", run_start_name(result->start));
@@ -240,18 +251,34 @@ static int read_choices(const struct json_value *value, struct run_result *resul
     return 0;
 }
 
+static int read_limits(const struct json_value *value, struct run_result *result,
+                       struct fault *fault)
+{
+    const struct json_value *reached = json_member(value, "limits_reached");
+    if (reached == NULL || reached->type != JSON_ARRAY)
+        return refuse(fault, "limits_reached");
+    for (const struct json_value *limit = reached->first; limit != NULL; limit = limit->next) {
+        unsigned i = 0;
+        while (i < LIMIT_COUNT && !json_is(limit, outcome_limit_name((enum limit_index)i)))
+            i++;
+        if (i == LIMIT_COUNT)
+            return refuse(fault, "limits_reached");
+        result->limits_reached |= 1U << i;
+    }
+    return 0;
+}
+
 static int read_numbers(const struct json_value *value, struct run_result *result,
                         struct fault *fault)
 {
-    int64_t reached = 0, millicpus = 0, code = 0, number = 0;
-    int r = read_number(value, "limits_reached", (1 << LIMIT_COUNT) - 1, &reached, fault);
+    int64_t millicpus = 0, code = 0, number = 0;
+    int r = read_limits(value, result, fault);
     if (r == 0)
         r = read_number(value, "millicpus", RUN_MILLICPUS_MAX, &millicpus, fault);
     if (r == 0 && result->outcome == OUTCOME_EXITED)
         r = read_number(value, "exit_code", CODE_HIGHEST, &code, fault);
     if (r == 0)
         r = read_number(value, "signal", CODE_HIGHEST, &number, fault);
-    result->limits_reached = (unsigned)reached;
     result->limits.millicpus = (uint32_t)millicpus;
     result->exit_code = result->outcome == OUTCOME_EXITED ? (int)code : -1;
     result->signal = (int)number;

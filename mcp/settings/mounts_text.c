@@ -61,10 +61,11 @@ int mounts_warn(const struct folder_changes *changes, const char *run, struct bu
     int r = 0;
     for (size_t i = 0; r == 0 && i < changes->count; i++) {
         r = i > 0 ? buffer_append_text(text, ", ")
-                  : buffer_format(text,
-                                  "WARNING: %s%s created or replaced files that other programs "
-                                  "trust or run: ",
-                                  run, changes->is_shared ? ", or one beside it," : "");
+                  : buffer_format(
+                        text,
+                        "WARNING: %s%s created, moved or replaced files that other programs "
+                        "trust or run: ",
+                        run, changes->is_shared ? ", or one beside it," : "");
         if (r == 0)
             r = append_plain(text, changes->list[i]);
     }

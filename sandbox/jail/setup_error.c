@@ -93,6 +93,9 @@ static const char *folder_remedy(enum jail_step step, int error)
                : error == EACCES ? "may the user of the sandbox enter every directory above it? A "
                                    "server started by root runs snippets as another user"
                                  : NULL;
+    if (step == STEP_PROTECT_FOLDER && is_other)
+        return "it was moved or replaced meanwhile, perhaps by a snippet that runs beside it: run "
+               "again";
     if (step == STEP_MAKE_PLACE)
         return error == EEXIST ? "the image has a directory of that path: give the folder another "
                                  "place with --mount FOLDER@/PATH"

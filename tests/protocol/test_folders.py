@@ -386,7 +386,7 @@ open('.envrc', 'w')
 os.rename('sub', 'elsewhere')
 print(1)
 """)
-    assert texts[0] == "1" and texts[1].startswith("WARNING: this run created or replaced files that other programs trust or run: ")
+    assert texts[0] == "1" and texts[1].startswith("WARNING: this run created, moved or replaced files that other programs trust or run: ")
     for name in ("x/.husky", ".envrc", "elsewhere/.envrc", "elsewhere/deep/.vscode"):
         assert f"{project.path}/{name}" in texts[1]
     assert texts_of(server, "print(2)") == ["2"]  # they are the folder's now, and protected

@@ -322,7 +322,7 @@ def test_command_runs_if_it_is_planted(project, kind):
 def test_what_appears_is_told(start_python, project, kind):
     files, links, told = TOLD[kind]
     notes = run(start_python, project, "rw", files(project), links)
-    assert notes.startswith("WARNING: this run created or replaced files")
+    assert notes.startswith("WARNING: this run created, moved or replaced files")
     assert f"{project.path}/{told}," in notes or f"{project.path}/{told}. Look" in notes
 
 
@@ -418,7 +418,7 @@ def test_what_a_cancelled_run_leaves_is_told_in_the_log_and_the_next_result(star
     number = server.start_call("run_python_code", stopped(project))
     wait_for(project.path / "begun")
     server.notify("notifications/cancelled", {"requestId": number})
-    warning = "WARNING: a run that was cancelled or has no result created or replaced files"
+    warning = "WARNING: a run that was cancelled or has no result created, moved or replaced files"
     deadline = time.monotonic() + PATIENCE
     while warning not in server.stderr():
         assert time.monotonic() < deadline
@@ -477,6 +477,56 @@ open('.mcp.json', 'a').write('planted')
     (project.path / "first-has-ended").touch()
     assert f"{project.path}/.mcp.json. Look" in str(server.answer(second))
     assert "WARNING" not in str(server.call("run_python_code", "print(1)"))
+
+
+MOVING = OVERLAPPING + """
+import ctypes, shutil
+def wait_until_read(name):
+    libc = ctypes.CDLL(None)
+    watch = libc.inotify_init()
+    assert libc.inotify_add_watch(watch, name.encode(), 0x10) > 0  # IN_CLOSE_NOWRITE
+    open('first-has-begun', 'w').close()
+    os.read(watch, 4096)
+"""
+
+
+@pytest.mark.parametrize("is_seen", [False, True], ids=["before-it-is-read", "after-it-was-read"])
+def test_no_run_hides_a_protected_file_from_the_start_of_another(start_python, project, is_seen):
+    """It moves the directory above while the server reads the folder, and back before that looks again."""
+    for number in range(2000):
+        (project.path / f"d{number}").mkdir()
+    names = [name for name in os.listdir(project.path) if name.startswith("d")]
+    place, hidden = names[-1], names[0]
+    project.write(f"{place}/.envrc", "harmless")
+    give_to_snippets(project.path)
+    server = start_python("--mount", f"{project.path}:rw", "--parallel", "2")
+    begin = MOVING.format(path=str(project.path))
+    first = server.start_call("run_python_code", begin + f"""
+wait_until_read({place if is_seen else hidden!r})
+os.rename({place!r}, '{hidden}/x')
+os.mkdir({place!r})
+if {is_seen}:
+    open('{place}/.envrc', 'w').close()
+wait('second-has-written')
+shutil.rmtree({place!r})
+os.rename('{hidden}/x', {place!r})
+open('first-has-ended', 'w').close()
+""")
+    wait_for(project.path / "first-has-begun")
+    second = server.start_call("run_python_code", begin + f"""
+try:
+    open('{hidden}/x/.envrc', 'a').write('planted')
+except OSError:
+    pass
+open('second-has-written', 'w').close()
+wait('first-has-ended')
+""")
+    text = str(server.answer(second))
+    (project.path / "second-has-written").touch()
+    server.answer(first)
+    planted = (project.path / place / ".envrc").read_text() != "harmless"
+    assert not planted or f"{project.path}/{place}/.envrc. Look" in text
+    assert not planted or not is_seen
 
 
 @pytest.mark.parametrize("setting", ["hooksPath = sub/hooks", "worktree = ..\n hooksPath = sub/hooks"])

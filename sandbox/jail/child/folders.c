@@ -396,6 +396,15 @@ int step_mount_folders(struct jail *jail)
     return r;
 }
 
+/* Whether it is still what the server found there: another in its place would leave that one unprotected. */
+static int check_part(int fd, const struct plan_folder_part *part)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    return status.st_dev == part->device && status.st_ino == part->inode ? 0 : -ESTALE;
+}
+
 /*
  * Mounts over a part of a folder: itself, read-only or not, or an empty file. A mount point can be
  * neither removed nor renamed, not even a link.
@@ -408,8 +417,13 @@ static int protect(const struct jail *jail, const struct plan_folder_part *part)
         (int)syscall(SYS_openat2, jail->folder_fds[part->folder], part->path, &how, sizeof(how));
     if (place < 0)
         return -errno;
+    int r = check_part(place, part);
+    if (r < 0) {
+        close(place);
+        return r;
+    }
     int fd = mount_copy(part->care == CARE_HIDE ? jail->cover_fd : place, "", AT_EMPTY_PATH);
-    int r = fd < 0 ? fd : 0;
+    r = fd < 0 ? fd : 0;
     if (r == 0)
         r = mount_restrict(fd, FOLDER_ATTRIBUTES | (part->care == CARE_PIN ? 0 : MOUNT_ATTR_RDONLY),
                            0);

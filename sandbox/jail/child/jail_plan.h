@@ -184,6 +184,8 @@ struct plan_folder {
 struct plan_folder_part {
     size_t folder; /* index in jail_plan.folders */
     const char *path; /* below the folder, without links on the way, "." or ".." */
+    uint64_t device; /* as in plan_folder: a snippet beside this one may move it meanwhile */
+    uint64_t inode;
     enum folder_care care;
 };
 

@@ -45,13 +45,17 @@ static int plan_parts(struct folder_guard *guard, size_t count, struct jail_plan
         return -ENOMEM;
     plan->folder_parts = guard->parts;
     plan->folder_part_count = 0;
-    for (size_t i = 0; i < guard->folders->count; i++)
-        for (size_t j = 0; j < guard->before->scans[i].count; j++)
+    for (size_t i = 0; i < guard->folders->count; i++) {
+        const struct folder_scan *scan = &guard->before->scans[i];
+        for (size_t j = 0; j < scan->count; j++)
             guard->parts[plan->folder_part_count++] = (struct plan_folder_part){
                 .folder = i,
-                .path = guard->before->scans[i].list[j].path,
-                .care = guard->before->scans[i].list[j].care,
+                .path = scan->list[j].path,
+                .device = scan->list[j].device,
+                .inode = scan->list[j].inode,
+                .care = scan->list[j].care,
             };
+    }
     return 0;
 }
 
@@ -133,6 +137,22 @@ static void compare(const struct folder_guard *guard, size_t i, bool only_rest,
             add_change(changes, guard->folders->list[i].place, after->list[j].path);
 }
 
+/*
+ * What another run moved before this one looked, which is not protected in it, and may be back. One that has been
+ * replaced at the same path is told by compare().
+ */
+static void compare_begin(const struct folder_guard *guard, size_t i,
+                          const struct folder_scan *after, struct folder_changes *changes)
+{
+    const struct folder_scan *since = &guard->since->scans[i];
+    for (size_t j = 0; j < since->count; j++) {
+        const struct folder_part *part = &since->list[j];
+        if (part->care == CARE_PROTECT && !folder_scan_has(&guard->before->scans[i], part) &&
+            (folder_scan_has(after, part) || !folder_parts_cover(after, part->path)))
+            add_change(changes, guard->folders->list[i].place, part->path);
+    }
+}
+
 static void look_again(struct folder_guard *guard, bool only_rest, struct folder_changes *changes)
 {
     if (guard->since == NULL || !folders_have(guard->folders, FOLDER_WRITABLE))
@@ -143,6 +163,7 @@ static void look_again(struct folder_guard *guard, bool only_rest, struct folder
     changes->is_shared = guard->since->is_joined;
     for (size_t i = 0; i < guard->folders->count; i++) {
         compare(guard, i, only_rest, &after[i], changes);
+        compare_begin(guard, i, &after[i], changes);
         folder_scan_release(&guard->told[i]);
         guard->told[i] = after[i];
     }

@@ -34,7 +34,10 @@ struct folder_guard {
     struct plan_folder_part *parts; /* owned; borrows paths from `before` */
 };
 
-/* Protected names that a run, or one that overlapped with it, left. Untrusted. */
+/*
+ * Protected names that a run, or one that overlapped with it, left, and those that another had moved when it began.
+ * Untrusted.
+ */
 struct folder_changes {
     char *list[FOLDER_APPEARED_MAX]; /* owned; paths in the jail */
     size_t count;

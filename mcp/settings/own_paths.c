@@ -56,13 +56,15 @@ static int find_folder(void *data, const char *real, bool is_end)
     return 0;
 }
 
-static int check_path(const struct settings *settings, const struct own_path *own,
-                      struct fault *fault)
+static int check_path(struct settings *settings, const struct own_path *own, struct fault *fault)
 {
     struct search search = {&settings->folders, own->may_be_writable, NULL};
     int r = path_walk(own->path, find_folder, &search);
     if (r < 0)
         return fault_set(fault, -r, "%s (%s): %m", own->path, own->name);
+    if (search.found == NULL && !own->may_be_writable &&
+        folders_add_own(&settings->folders, own->path) < 0)
+        return fault_set(fault, ENOMEM, "out of memory for folders");
     if (search.found == NULL)
         return 0;
     return fault_set(
@@ -72,14 +74,13 @@ static int check_path(const struct settings *settings, const struct own_path *ow
         search.found->path, own->path, own->name);
 }
 
-static int check(const struct settings *settings, const char *name, const char *path,
-                 struct fault *fault)
+static int check(struct settings *settings, const char *name, const char *path, struct fault *fault)
 {
     return check_path(settings, &(struct own_path){name, path, false}, fault);
 }
 
 /* The same for a name in a directory. */
-static int check_in(const struct settings *settings, const char *name, const char *directory,
+static int check_in(struct settings *settings, const char *name, const char *directory,
                     const char *entry, struct fault *fault)
 {
     OWNED_MEMORY char *path = NULL;
@@ -107,7 +108,7 @@ static const char *path_of(const struct settings *settings, const struct option 
     return is_path ? path : NULL;
 }
 
-static int check_settings(const struct settings *settings, struct fault *fault)
+static int check_settings(struct settings *settings, struct fault *fault)
 {
     int r = 0;
     for (const struct option *const *table = setting_tables; *table != NULL; table++) {
@@ -125,7 +126,7 @@ static int check_settings(const struct settings *settings, struct fault *fault)
 }
 
 /* Those of certificates, which this program and its helpers read. */
-static int check_variables(const struct settings *settings, struct fault *fault)
+static int check_variables(struct settings *settings, struct fault *fault)
 {
     static const char *const names[] = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
     int r = 0;
@@ -138,7 +139,7 @@ static int check_variables(const struct settings *settings, struct fault *fault)
 }
 
 /* The usual one is read by the next start, also if there is none yet. */
-static int check_configuration(const struct settings *settings, struct fault *fault)
+static int check_configuration(struct settings *settings, struct fault *fault)
 {
     OWNED_MEMORY char *directory = NULL;
     int r = 0;
@@ -155,7 +156,7 @@ static int check_configuration(const struct settings *settings, struct fault *fa
 }
 
 /* In each directory that is in STORE/`kind`, the name. */
-static int check_entries(const struct settings *settings, const char *store, const char *kind,
+static int check_entries(struct settings *settings, const char *store, const char *kind,
                          const char *name, struct fault *fault)
 {
     OWNED_MEMORY char *path = NULL;
@@ -174,7 +175,7 @@ static int check_entries(const struct settings *settings, const char *store, con
     return r;
 }
 
-static int check_store(const struct settings *settings, struct fault *fault)
+static int check_store(struct settings *settings, struct fault *fault)
 {
     static const struct {
         const char *kind, *entry;
@@ -189,7 +190,7 @@ static int check_store(const struct settings *settings, struct fault *fault)
     return r;
 }
 
-static int check_copies(const struct settings *settings, struct fault *fault)
+static int check_copies(struct settings *settings, struct fault *fault)
 {
     OWNED_MEMORY char *copies = NULL;
     int r = overlay_place_directory(&copies);
@@ -200,7 +201,7 @@ static int check_copies(const struct settings *settings, struct fault *fault)
 }
 
 /* By the name that it was started with: shells and execvp(3) look for one without a slash in $PATH. */
-static int check_started(const struct settings *settings, struct fault *fault)
+static int check_started(struct settings *settings, struct fault *fault)
 {
     const char *name = program_invocation_name;
     const char *path = getenv("PATH");
@@ -220,7 +221,7 @@ static int check_started(const struct settings *settings, struct fault *fault)
     return 0;
 }
 
-static int check_programs(const struct settings *settings, struct fault *fault)
+static int check_programs(struct settings *settings, struct fault *fault)
 {
     char program[PATH_MAX] = "";
     int r = check_started(settings, fault);
@@ -239,7 +240,7 @@ static int check_programs(const struct settings *settings, struct fault *fault)
 }
 
 /* The way to a folder must not lead through one: a snippet could have another one mounted by the next start. */
-static int check_mounts(const struct settings *settings, struct fault *fault)
+static int check_mounts(struct settings *settings, struct fault *fault)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < settings->mounts.count; i++) {
@@ -249,9 +250,9 @@ static int check_mounts(const struct settings *settings, struct fault *fault)
     return r;
 }
 
-int own_paths_check(const struct settings *settings, struct fault *fault)
+int own_paths_check(struct settings *settings, struct fault *fault)
 {
-    static int (*const checks[])(const struct settings *settings, struct fault *fault) = {
+    static int (*const checks[])(struct settings *settings, struct fault *fault) = {
         check_settings, check_variables, check_configuration, check_store,
         check_copies,   check_programs,  check_mounts};
     int r = 0;

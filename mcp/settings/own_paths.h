@@ -13,8 +13,9 @@
  * Whether all of them are outside of the folders that snippets write to, with every directory and link on the way
  * (path_walk.h): the value of each setting that is a path, the configuration, certificates, the store, this program
  * and its helpers, also where they are not there yet. The way to each mounted folder is held to the same.
+ * They are added to settings->folders: each run protects other names of these files.
  * 0; -EPERM with a fault that names the path, the folder and the remedy; another negative errno with one.
  */
-int own_paths_check(const struct settings *settings, struct fault *fault);
+int own_paths_check(struct settings *settings, struct fault *fault);
 
 #endif

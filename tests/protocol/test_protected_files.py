@@ -529,6 +529,29 @@ wait('first-has-ended')
     assert not planted or not is_seen
 
 
+def test_another_name_of_a_file_of_the_server_is_protected(start_python, project):
+    """As uv and pnpm make them; also one that the user makes after the start of the server."""
+    own = project.path.parent / "variables"
+    own.write_text("NAME=harmless\n")
+    own.chmod(0o600)
+    project.write("sub/plain", "changed before\n")
+    give_to_snippets(project.path)
+    server = start_python("--mount", f"{project.path}:rw", "--env-file", str(own))
+    (project.path / "sub" / "other").hardlink_to(own)
+    text = str(server.call("run_python_code", f"""
+import os
+os.chdir({str(project.path)!r})
+for name in ('sub/other', 'sub/plain'):
+    try:
+        open(name, 'a').write('planted')
+        print('changed', name)
+    except OSError as error:
+        print(error.strerror)
+"""))
+    assert "changed sub/other" not in text and "changed sub/plain" in text
+    assert own.read_text() == "NAME=harmless\n"
+
+
 @pytest.mark.parametrize("setting", ["hooksPath = sub/hooks", "worktree = ..\n hooksPath = sub/hooks"])
 def test_hooks_of_the_repository_above_the_folder_are_protected(start_python, project, setting):
     project.write("sub/hooks/pre-commit", "#!/bin/sh\n", 0o755)

@@ -24,8 +24,24 @@ void folders_release(struct folders *folders)
         free(folders->list[i].place);
         fd_close(&folders->list[i].fd);
     }
+    for (size_t i = 0; i < folders->own_count; i++)
+        free(folders->own[i]);
+    free(folders->own);
     free(folders->list);
     *folders = (struct folders){0};
+}
+
+int folders_add_own(struct folders *folders, const char *path)
+{
+    char **grown = reallocarray(folders->own, folders->own_count + 1, sizeof(*grown));
+    if (grown == NULL)
+        return -ENOMEM;
+    folders->own = grown;
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return -ENOMEM;
+    folders->own[folders->own_count++] = copy;
+    return 0;
 }
 
 const char *folder_mode_name(enum folder_mode mode)

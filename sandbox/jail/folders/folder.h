@@ -26,9 +26,14 @@ struct folder {
 struct folders {
     struct folder *list; /* owned */
     size_t count; /* <= FOLDERS_MAX */
+    char **own; /* owned, each; files of the program, which may have other names in a folder */
+    size_t own_count;
 };
 
 void folders_release(struct folders *folders);
+
+/* Adds a path to `own`, whether or not there is a file now. 0 or -ENOMEM. */
+int folders_add_own(struct folders *folders, const char *path);
 
 /* "ro", "overlay", "rw". */
 const char *folder_mode_name(enum folder_mode mode);

@@ -246,6 +246,17 @@ static bool has_unread(const struct walk *walk)
     return false;
 }
 
+/* Files of this program have no protected name in a folder, but may have another one: uv and pnpm make them. */
+static int add_own_links(struct walk *walk)
+{
+    struct stat about;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < walk->folders->own_count; i++)
+        if (stat(walk->folders->own[i], &about) == 0)
+            r = walk_add_links(walk, &about);
+    return r;
+}
+
 int folder_scan_read(const struct folders *folders, struct folder_scan *scans, struct fault *fault)
 {
     OWNED(walk_release)
@@ -253,6 +264,8 @@ int folder_scan_read(const struct folders *folders, struct folder_scan *scans, s
     int r = read_folders(&walk, read_folder);
     while (r == 0 && has_unread(&walk))
         r = read_folders(&walk, read_parts);
+    if (r == 0)
+        r = add_own_links(&walk);
     if (r == 0 && file_links_close(&walk.links)) {
         walk.look = look_for_links;
         r = read_folders(&walk, read_folder);

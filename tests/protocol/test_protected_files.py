@@ -561,6 +561,19 @@ def test_hooks_of_the_repository_above_the_folder_are_protected(start_python, pr
     assert not project.mark.exists() and notes == ""
 
 
+@pytest.mark.parametrize("hooks", [".git/hooks", "hooks"])
+def test_what_hooks_of_the_repository_above_the_folder_link_to_is_protected(start_python, project, hooks):
+    project.write("sub/check.sh", "#!/bin/sh\n", 0o755)
+    project.write(f"{hooks}/empty")
+    if hooks == "hooks":
+        project.write(".git/config", "[core]\n repositoryformatversion = 0\n hooksPath = hooks\n")
+    (project.path / hooks / "pre-commit").unlink(missing_ok=True)
+    (project.path / hooks / "pre-commit").symlink_to(project.path / "sub" / "check.sh")
+    plant_below(start_python, project, [("check.sh", project.script)])
+    project.use("sub")
+    assert not project.mark.exists()
+
+
 def test_settings_that_the_repository_above_the_folder_includes_are_protected(start_python, project):
     project.write("sub/gitconfig", "")
     project.write(".git/config", "[core]\n repositoryformatversion = 0\n[include]\n path = ../sub/gitconfig\n")

@@ -1,5 +1,6 @@
 #include "sandbox/jail/folders/folder_walk.h"
 
+#include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/jail/folders/folder_parts.h"
@@ -97,11 +98,25 @@ static int protect_included(struct walk *walk, const char *path, const char *val
     return r < 0 ? r : protect_settings(walk, included, tree, depth + 1);
 }
 
+/* A directory of hooks, which may lie elsewhere, and what links in it lead to. */
+static int protect_hooks_in(struct walk *walk, const char *path)
+{
+    int r = protect_target(walk, "", path);
+    OWNED(directory_release) DIR *directory = r == 0 ? directory_open(AT_FDCWD, path) : NULL;
+    const struct dirent *entry;
+    char place[PATH_MAX];
+    while (r == 0 && (entry = directory_next(directory)) != NULL)
+        if ((entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) &&
+            join(place, path, entry->d_name) == 0)
+            r = protect_target(walk, "", place);
+    return r;
+}
+
 /* Hooks are relative to the tree. */
 static int protect_hooks(struct walk *walk, const char *tree, const char *hooks)
 {
     char place[PATH_MAX];
-    return join(place, tree, hooks) < 0 ? 0 : protect_target(walk, "", place);
+    return join(place, tree, hooks) < 0 ? 0 : protect_hooks_in(walk, place);
 }
 
 /* Protects the files and directories with commands that settings of git name. */
@@ -149,7 +164,7 @@ static int protect_repository(struct walk *walk, const char *gitdir, const char 
         r = protect_settings(walk, path, tree, 0);
     if (r == 0 && join(path, common, "config") == 0)
         r = protect_settings(walk, path, tree, 0);
-    return r == 0 && join(path, common, "hooks") == 0 ? protect_target(walk, "", path) : r;
+    return r == 0 && join(path, common, "hooks") == 0 ? protect_hooks_in(walk, path) : r;
 }
 
 /* Of a .git that is a file, or a link. */

@@ -2,6 +2,7 @@
 there; and what was not there before, the result tells. A real git is the other program.
 """
 
+import getpass
 import os
 import pathlib
 import shutil
@@ -574,9 +575,12 @@ def test_what_hooks_of_the_repository_above_the_folder_link_to_is_protected(star
     assert not project.mark.exists()
 
 
-def test_settings_that_the_repository_above_the_folder_includes_are_protected(start_python, project):
+@pytest.mark.parametrize("above", ["..", "~{user}"])
+def test_settings_that_the_repository_above_the_folder_includes_are_protected(start_python, project, above):
+    if above != "..":
+        above = f"{above.format(user=getpass.getuser())}/{project.path.relative_to(pathlib.Path.home())}"
     project.write("sub/gitconfig", "")
-    project.write(".git/config", "[core]\n repositoryformatversion = 0\n[include]\n path = ../sub/gitconfig\n")
+    project.write(".git/config", f"[core]\n repositoryformatversion = 0\n[include]\n path = {above}/sub/gitconfig\n")
     plant_below(start_python, project, [("gitconfig", project.settings)])
     project.use("sub")
     assert not project.mark.exists()

@@ -63,13 +63,14 @@ static int read_git_file(struct walk *walk, const char *path, char **ret_text)
     return 0;
 }
 
-/* "~/" is the home directory; else relative to the directory. */
+/* "~/" is the home directory, and "~NAME/" counts as it: it may be; else relative to the directory. */
 static int join(char path[PATH_MAX], const char *directory, const char *value)
 {
     const char *home = getenv("HOME");
-    if (value[0] == '~' && value[1] == '/' && home != NULL) {
+    const char *slash = value[0] == '~' ? strchr(value, '/') : NULL;
+    if (slash != NULL && home != NULL) {
         directory = home;
-        value += 2;
+        value = slash + 1;
     }
     int length = snprintf(path, PATH_MAX, "%s%s%s", value[0] == '/' ? "" : directory,
                           value[0] == '/' ? "" : "/", value);

@@ -74,6 +74,14 @@ static struct words line_take(struct words *text)
     return line;
 }
 
+/* A NUL; or a carriage return within: pip and npm end a line there, too. */
+static bool has_strange_byte(struct words line)
+{
+    line = words_trim(line, BLANKS);
+    return line.length > 0 && (memchr(line.start, '\0', line.length) != NULL ||
+                               memchr(line.start, '\r', line.length) != NULL);
+}
+
 static int line_append(struct buffer *selected, struct words line)
 {
     int r = buffer_append(selected, line.start, line.length);
@@ -113,9 +121,12 @@ static bool line_is_passed(struct reading *reading, struct words line)
 {
     struct words inner = words_skip(line, BLANKS);
     size_t indent = (size_t)(inner.start - line.start);
-    if (inner.length == 0 || is_among(inner.start[0], "#;") ||
-        memchr(inner.start, '\0', inner.length) != NULL)
+    if (inner.length == 0 || is_among(inner.start[0], "#;"))
         return false;
+    if (has_strange_byte(inner)) {
+        reading->is_passed = false; /* what goes on below it is not the setting above */
+        return false;
+    }
     if (!reading->is_npm && reading->in_setting && indent > reading->indent)
         return reading->is_passed;
     struct words key = words_until(inner, reading->is_npm ? "=" : "=:");
@@ -248,7 +259,7 @@ int constraints_select(const struct buffer *text, struct buffer *selected)
                               : line.length == 0 ? LINE_EMPTY
                               : is_option(line)  ? LINE_CONSTRAINT
                                                  : requirement_kind(line);
-        if (kind == LINE_NONE || (line.length > 0 && memchr(line.start, '\0', line.length) != NULL))
+        if (kind == LINE_NONE || has_strange_byte(line))
             return number;
         bool goes_on = line.length > 0 && line.start[line.length - 1] == '\\';
         above = goes_on ? kind : LINE_NONE;

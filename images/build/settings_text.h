@@ -13,7 +13,8 @@
 
 /*
  * Appends the lines of settings that are passed on (passed_settings.h), for `pip install` or for npm; comments, other
- * sections and all other lines are left out, and those with a NUL. 0, -ENOBUFS or -ENOMEM. `text` may hold any bytes.
+ * sections and all other lines are left out, and those with a NUL or a carriage return within. 0, -ENOBUFS or -ENOMEM.
+ * `text` may hold any bytes.
  */
 int settings_select(const struct buffer *text, bool is_npm, struct buffer *selected);
 

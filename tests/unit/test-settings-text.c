@@ -38,6 +38,10 @@ static void only_settings_that_are_passed_on_are_selected(void **state)
     expect_settings("[other]\ntimeout = 1\n[install]\npre = 1\n", false, "[install]\npre = 1\n");
     expect_settings("registry=a\nother=b\n//host/:_auth=c\n// comment=d\n//x=e\n@s=f\n", true,
                     "registry=a\n//host/:_auth=c\n");
+    expect_settings("registry=a\r\nregistry=b\rpassword=c\r\n", true, "registry=a\r\n");
+    expect_settings("[global]\npre = 1\rpassword = c\n\ttimeout = 1\n", false,
+                    "[global]\n\ttimeout = 1\n");
+    expect_settings("[global]\npre = 1\nlog =\ra\n b\n", false, "[global]\npre = 1\n");
     expect_settings("registry=a\n  more\n[global]\nregistry=b\n", true, "registry=a\n");
 }
 
@@ -75,6 +79,7 @@ static void constraints_are_told_from_other_lines(void **state)
         "x[",
         "./x.whl",
         "--token abc",
+        "x==1\rtoken",
     };
     static const char *const constraints[] = {
         "x==1",     "x ~= 1.0",   "x<2,>1",   "x[a,b]>=1 ; python_version > '3'",

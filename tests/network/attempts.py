@@ -3,7 +3,7 @@
 import dataclasses
 
 LISTED = ("api.example.org", "many.example.org", "*.sub.example.org", "private.example.org", "mixed.example.org",
-          "loop.example.org", "meta.example.org", "own.example.org", "lan.example.org", "rebind.example.org",
+          "loop.example.org", "meta.example.org", "own.example.org", "second-own.example.org", "lan.example.org", "rebind.example.org",
           "shared.example.org")
 ALLOW = ("--allow-host", ",".join(LISTED))
 NO_NAME, NO_ROUTE, REFUSED = "EAI_NONAME", "EHOSTUNREACH", "ECONNREFUSED"
@@ -91,6 +91,8 @@ ATTEMPTS = (
     Attempt("0.0.0.0", ("connect", "0.0.0.0", 6000), REFUSED, ("host", "127.0.0.1", "6000")),
     Attempt("the public address of the machine", ("connect", "151.101.7.7", 80), NO_ROUTE, ("host", "151.101.7.7", "80"),
             ("--allow-host", "151.101.7.7"), walls=OWN),
+    Attempt("the second public address of the machine", ("connect", "151.101.7.6", 80), NO_ROUTE, ("host", "151.101.7.6", "80"),
+            ("--allow-host", "151.101.7.6"), walls=OWN),
     Attempt("the private address of the machine", ("connect", "192.168.77.2", 80), NO_ROUTE, ("host", "192.168.77.2", "80"),
             ("--allow-host", "192.168.77.2"), walls=OWN),
     Attempt("a synthetic address that was not given", ("connect", "198.18.0.77", 80), NO_ROUTE),
@@ -104,6 +106,8 @@ ATTEMPTS = (
             ("--allow-host", "169.254.169.254"), walls=ADDRESSES),
     Attempt("a listed name of the machine", ("connect", "own.example.org", 80), NO_ROUTE, ("host", "151.101.7.7", "80"),
             ("--allow-host", "151.101.7.7"), walls=OWN),
+    Attempt("a listed name of the machine's second address", ("connect", "second-own.example.org", 80), NO_ROUTE, ("host", "151.101.7.6", "80"),
+            ("--allow-host", "151.101.7.6"), walls=OWN),
     Attempt("a listed name of the machine's network", ("connect", "lan.example.org", 80), NO_NAME,
             ("host", "192.168.77.2", "80"), ("--allow-host", "192.168.77.2"), walls=OWN),
     # Ports

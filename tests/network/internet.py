@@ -9,7 +9,8 @@ everything else. It writes DIRECTORY/ready with its process id, and there what t
 Public addresses answer to ping and on ports 80 (HTTP), 7 (echo), 9 (discard), 19 (generator), 5432 (a server that
 speaks first) and 443 (echo); so do the canaries: private addresses and those of clouds. 151.101.9.0/24
 drops everything. /files of HTTP are those of DIRECTORY/files; if there is DIRECTORY/servers, which has
-the package asyncssh, SSH is at port 2222. The machine has the addresses 192.168.77.2 and 151.101.7.7.
+the package asyncssh, SSH is at port 2222. The machine has the addresses 192.168.77.2, 151.101.7.7 and
+151.101.7.6, the second of its network, from which the kernel sends nothing.
 """
 
 import asyncio
@@ -41,6 +42,7 @@ NAMES = {
     "loop.example.org": ["127.0.0.1"],
     "meta.example.org": ["169.254.169.254"],
     "own.example.org": ["151.101.7.7"],
+    "second-own.example.org": ["151.101.7.6"],
     "lan.example.org": ["192.168.77.2"],
     "black.example.org": ["151.101.9.9"],
     "large.example.org": ["93.184.1.5"],
@@ -90,7 +92,8 @@ def make_link(pid):
     run("ip", "link", "set", "lo", "up")
     run("ip", "link", "add", "name", "near", "type", "veth", "peer", "name", "far", "netns", str(pid))
     run("ip", "address", "add", "192.168.77.2/24", "dev", "near")
-    run("ip", "address", "add", "151.101.7.7/32", "dev", "near")
+    run("ip", "address", "add", "151.101.7.7/28", "dev", "near")
+    run("ip", "address", "add", "151.101.7.6/28", "dev", "near")
     run("ip", "link", "set", "near", "up")
     run("ip", "route", "add", "default", "via", "192.168.77.1", "src", "192.168.77.2")
     pathlib.Path("/proc/sys/net/ipv4/ping_group_range").write_text("0 0")

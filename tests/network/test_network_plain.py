@@ -15,7 +15,7 @@ pytestmark = pytest.mark.thorough
 
 HERE = pathlib.Path(__file__).resolve().parent
 LISTED = ("api.example.org", "many.example.org", "*.sub.example.org", "private.example.org", "mixed.example.org",
-          "loop.example.org", "meta.example.org", "own.example.org", "lan.example.org", "www.example.org:5432,www.example.org:19,www.example.org:7")
+          "loop.example.org", "meta.example.org", "own.example.org", "second-own.example.org", "lan.example.org", "www.example.org:5432,www.example.org:19,www.example.org:7")
 NO_RULES = tuple(("sandbox/jail/child/routes.c", f"add_rule(&requests, RTM_{kind}RULE,", f"add_rule(&requests, RTM_{other},")
                  for kind, other in (("NEW", "MAX"), ("DEL", "MAX - 4")))  # messages that no kernel knows
 CASES = (

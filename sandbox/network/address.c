@@ -107,18 +107,27 @@ static enum address_kind ipv4_kind(const struct address *address)
     return ADDRESS_PUBLIC;
 }
 
+bool address_embedded(const struct address *address, struct address *ret_ipv4)
+{
+    size_t i = 0;
+    while (i < ARRAY_LENGTH(embedding) &&
+           !address_matches(address, &embedding[i].prefix, embedding[i].bits))
+        i++;
+    if (i == ARRAY_LENGTH(embedding))
+        return false;
+    uint32_t inner;
+    memcpy(&inner, address->bytes + embedding[i].bits / 8, sizeof(inner));
+    *ret_ipv4 = address_of_ipv4(inner);
+    return true;
+}
+
 enum address_kind address_kind(const struct address *address)
 {
+    struct address embedded;
     if (address_is_ipv4(address))
         return ipv4_kind(address);
-    for (size_t i = 0; i < ARRAY_LENGTH(embedding); i++) {
-        if (!address_matches(address, &embedding[i].prefix, embedding[i].bits))
-            continue;
-        uint32_t inner;
-        memcpy(&inner, address->bytes + embedding[i].bits / 8, sizeof(inner));
-        const struct address embedded = address_of_ipv4(inner);
+    if (address_embedded(address, &embedded))
         return ipv4_kind(&embedded);
-    }
     size_t i = 0; /* the last range matches all */
     while (!address_matches(address, &ipv6_ranges[i].prefix, ipv6_ranges[i].bits))
         i++;

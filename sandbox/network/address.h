@@ -36,6 +36,9 @@ bool address_is_ipv4(const struct address *address);
 uint32_t address_ipv4(const struct address *address);
 bool address_is_same(const struct address *one, const struct address *other);
 
+/* The IPv4 address that an address of NAT64 or 6to4 leads to. False: it is neither. */
+bool address_embedded(const struct address *address, struct address *ret_ipv4);
+
 /*
  * The kind, by the numbers alone. An address that embeds an IPv4 address (mapped, NAT64, 6to4) is of the
  * kind of that one.

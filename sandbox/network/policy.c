@@ -164,7 +164,11 @@ struct policy_verdict policy_judge_alias(const struct policy *policy, const char
 struct policy_verdict policy_judge_address(const struct policy *policy, bool by_name,
                                            const struct address *address, uint16_t port)
 {
-    const struct policy_rule *rule = find_address(&policy->rules[RULES_DENY], address, port, false);
+    const struct policy_rules *denied = &policy->rules[RULES_DENY];
+    struct address embedded;
+    const struct policy_rule *rule = find_address(denied, address, port, false);
+    if (rule == NULL && address_embedded(address, &embedded)) /* the way to it over IPv6 */
+        rule = find_address(denied, &embedded, port, false);
     if (rule != NULL)
         return refused(REFUSAL_DENIED, rule);
     rule = find_address(&policy->rules[RULES_ALLOW], address, port, port == 0);

@@ -19,6 +19,7 @@
     4000 /* to begin: less than WIRE_ACK_WAIT_S, when another worker gets the message */
 #define DELIVERIES_MIN                                                                             \
     3 /* WIRE_ACK_WAIT_S apart: a front end that is gone for so long has given up its calls */
+#define DELIVERIES_MAX 6 /* while its front end says nothing; ahead of new calls of others */
 #define HEAD_SIZE 64 /* of a message: the words before the bytes */
 #define PING "{\"ping\":true}"
 #define PING_MS 1000
@@ -292,6 +293,16 @@ static void take_answer(struct taken_call *call, enum answer answer)
     }
 }
 
+/* Its front end has not said whether it may run: it is delivered again, but not for ever. */
+static void leave(struct taken_call *call)
+{
+    if (call->deliveries >= DELIVERIES_MAX && !broker_has_just_returned(call->calls->broker)) {
+        say_lost(call, "its front end has not answered its workers for 30 s");
+        queue_acknowledge(call->calls->broker, call->message, QUEUE_NEVER);
+    }
+    end_without_result(call);
+}
+
 /* What is due, as time goes by. */
 static void tend_call(struct taken_call *call, bool has_broker)
 {
@@ -299,7 +310,7 @@ static void tend_call(struct taken_call *call, bool has_broker)
     switch (call->state) {
     case CALL_ASKING:
         if (since > LEAVE_MS)
-            end_without_result(call); /* not known: it is delivered again */
+            leave(call);
         break;
     case CALL_RUNNING:
         if (milliseconds_since(call->heard_at) > WIRE_ORPHAN_MS)

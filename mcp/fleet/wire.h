@@ -20,7 +20,8 @@
  *
  *     taken NAME     may I run it? The front end says yes once, so no call runs twice, however often
  *                    the broker delivers it. The worker acknowledges the message then, before the run. From then
- *                    on, nobody but this WORKER is heard.
+ *                    on, nobody but this WORKER is heard. A call whose front end is there, but says neither yes
+ *                    nor no to several workers in turn, is lost.
  *     alive          once a second. No answer means that nobody waits: the run is killed.
  *     part I N BYTES a part of the result line; repeated until it is confirmed. None is longer than the first, which
  *                    therefore says how much room the result needs: where there is none yet, it gets no answer

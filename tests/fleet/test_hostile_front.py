@@ -217,6 +217,23 @@ def peak_memory(pid):
     return int(line.split()[1]) << 10
 
 
+@pytest.mark.thorough
+def test_calls_of_a_front_end_that_says_nothing_are_not_in_the_way_for_ever(pool):
+    """A worker waits for an answer, and the broker delivers such calls again, ahead of new ones: so many times and no more."""
+    worker, enemy, own = pool.start_worker("--parallel", "1"), pool.client("bob"), "ab" * 16
+    enemy.subscribe(f"csm.front.default.bob.{own}.*")
+    for number in (1, 2):
+        enemy.publish(f"csm.run.default.{environment_of(worker, 'bash')}.bob.{own}.{number}", line_of("echo", "bash"))
+    assert enemy.next()["data"].startswith(b"taken ")
+    batch, lost, end = pool.start_batch("alice"), set(), time.monotonic() + 120
+    batch.write(line_of("echo 1", "bash"))
+    while len(lost) < 2:
+        message = enemy.next()
+        assert message and time.monotonic() < end, lost
+        lost |= {message["subject"]} if message["data"].startswith(b"lost ") else set()
+    assert batch.end() == 0 and batch.results[0]["stdout"] == "1\n" and pool.client("spy").queued() == 0
+
+
 STATUSES = ["", "100", "100 Idle Heartbeat", "404 No Messages", "408 Request Timeout", "409 Consumer Deleted", "409 Message Size Exceeds MaxBytes",
             "503", "503 No Responders", "abc", "99999999999"]
 MORE_HEADERS = ["", "Nats-Pending-Messages: 1\r\n", "Description: x\r\nStatus: 409\r\n", "\r\n", ":\r\n", "a\r\n"]

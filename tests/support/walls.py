@@ -108,7 +108,8 @@ WALLS = {
     ),
     "files opened without waiting": (
         ("sandbox/run_files.c", "(O_RDONLY | O_NOFOLLOW | O_NONBLOCK |", "(O_RDONLY | O_NOFOLLOW |"),),
-    "plain names in notes": (("mcp/files/plain_name.c", "    utf8_make_plain(plain, false);\n", ""),),
+    "plain names in notes": ((
+        "mcp/files/plain_name.c", "int r = visible_append(&visible, name, strlen(name));", "int r = buffer_append(&visible, name, strlen(name));"),),
     "a limit of a picture's sides": (("mcp/base/bounds.h", "#define IMAGE_SIDE_MAX 1600", "#define IMAGE_SIDE_MAX INT32_MAX"),),
     "a limit of pictures in bytes": ((
         "mcp/base/bounds.h", "#define IMAGES_BYTES_MAX (700 * KIBIBYTE)", "#define IMAGES_BYTES_MAX (2 * MEBIBYTE)"),),
@@ -118,7 +119,8 @@ WALLS = {
         "mcp/files/picture_header.c", "pixels.width == 0 || pixels.height == 0)\n        return PICTURE_WITHOUT_PIXELS;",
         "pixels.width + pixels.height == 0)\n        return PICTURE_WITHOUT_PIXELS;"),),
     "a limit of kept files": ((
-        "mcp/base/bounds.h", "#define KEPT_FILE_MAX (16 * MEBIBYTE)", "#define KEPT_FILE_MAX (64 * MEBIBYTE)"),),
+        "mcp/base/bounds.h", "#define KEPT_FILE_MAX (16 * MEBIBYTE)", "#define KEPT_FILE_MAX (64 * MEBIBYTE)"),
+        ("mcp/changes/change_list.c", " && CHANGES_PATCH_MAX == 16777216", "")),
     "plain names of copies": (("mcp/files/files_dir.c", "        plain_name_make(part);\n", ""),),
     "copies that nobody can run": (
         ("mcp/files/files_dir.c", "O_NOCTTY | O_CLOEXEC, 0600)", "O_NOCTTY | O_CLOEXEC, 0700)"),),

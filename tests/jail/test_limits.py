@@ -7,7 +7,10 @@ import subprocess
 
 import pytest
 
+from support import sanitizer
 from support.sandbox import DEADLINE
+
+TERABYTES = "it maps more than such a limit allows"
 
 
 def test_writable_directories_share_one_size(sandbox):
@@ -84,6 +87,8 @@ def limited(name, soft, hard):
     ("AS", 300 << 20), ("CPU", 1), ("DATA", 1 << 20), ("FSIZE", 0), ("MEMLOCK", 0), ("MSGQUEUE", 0), ("NOFILE", 64),
     ("NPROC", 1), ("RTTIME", 1), ("SIGPENDING", 0), ("STACK", 64 << 10), ("STACK", resource.RLIM_INFINITY)])
 def test_soft_limits_of_the_caller_are_not_those_of_runs(sandbox, name, soft):
+    if name in ("AS", "DATA"):
+        sanitizer.skip_if_in_use(TERABYTES)
     if name == "STACK" and resource.getrlimit(resource.RLIMIT_STACK)[1] != resource.RLIM_INFINITY:
         pytest.skip("the hard limit of the stack is low")
     assert sandbox.print(ALL_LIMITS, preexec_fn=limited(name, soft, None)) == sandbox.print(ALL_LIMITS)
@@ -107,6 +112,8 @@ def low_before(server_path):
 
 @pytest.mark.parametrize("name", LOW)
 def test_hard_limits_below_what_runs_need_are_named(server_path, low_before, name):
+    if name in ("AS", "DATA"):
+        sanitizer.skip_if_in_use(TERABYTES)
     found = told_by_doctor(server_path, name)
     assert set(found) == low_before | {f"RLIMIT_{name}"}
     row = found[f"RLIMIT_{name}"]

@@ -46,17 +46,17 @@ static void soft_limits_are_raised_and_hard_ones_stay(void **state)
     (void)state;
     struct rlimit low;
     struct rlimit after;
-    assert_int_equal(getrlimit(RLIMIT_AS, &low), 0);
-    low.rlim_max = RUN_ADDRESSES_NEEDED - 1;
-    low.rlim_cur = GIBIBYTE;
-    assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &low), 0);
+    low.rlim_max = RUN_DISK_DEFAULT - 1;
+    low.rlim_cur = MEBIBYTE;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
     const struct rlimit cores = {0, 0};
     assert_int_equal(setrlimit(RLIMIT_CORE, &cores), 0);
     rlimits_raise();
-    assert_int_equal(getrlimit(RLIMIT_AS, &after), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &after), 0);
     assert_true(after.rlim_cur == low.rlim_max && after.rlim_max == low.rlim_max);
     const struct run_limits limits = run_limits_default();
-    assert_true(rlimit_is_low(rlimit_find(RLIMIT_AS), &limits));
+    assert_true(rlimit_is_low(rlimit_find(RLIMIT_FSIZE), &limits));
     assert_false(rlimit_is_low(rlimit_find(RLIMIT_CORE), &limits));
 }
 

@@ -83,6 +83,8 @@ def test_the_same_in_a_weaker_tier(servers, server, language, name):
     assert same is (name not in OTHERS[server.tier][language])
 
 
+# In tier L the processes of other tests of this user count for the same limit.
+@pytest.mark.alone
 def test_many_runs_leave_nothing(server):
     for number in range(sample_of("runs in a weaker tier", 1000, 50)):
         assert end_of(server.call_with(f"print({number})", "python"))["stdout"] == str(number)

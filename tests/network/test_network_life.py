@@ -26,6 +26,12 @@ def network_of(result):
     return result["_meta"][RECORD]["network"]
 
 
+def await_progress(server, text):
+    """Until a running call has printed it."""
+    while text not in str(message := server.next_message()):
+        assert message is not None, server.stderr()
+
+
 def test_broker_starts_with_the_first_sandbox_and_ends_with_the_server(start_server):
     server = start_server(*ON)
     assert broker_of(server) is None
@@ -159,8 +165,7 @@ except OSError as error: print("full", flush=True)
 clients[0].settimeout(None)
 clients[0].recv(1)
 """, _meta={"progressToken": 1})
-        while "full" not in str(server.next_message()):
-            pass
+        await_progress(server, "full")
         assert text_of(call(server, "import socket; print(socket.create_connection(('93.184.1.1', 7), 10) is not None)")) == "True"
 
 
@@ -175,8 +180,7 @@ for client in clients:
 print("taken", flush=True)
 time.sleep(3600)
 """, _meta={"progressToken": 1})
-    while "taken" not in str(server.next_message()):
-        pass
+    await_progress(server, "taken")
 
     def queued():
         sockets = subprocess.check_output(["/usr/bin/nsenter", *internet.arguments("/usr/bin/ss", "-tmnH", "dport", "=", "19")], text=True)

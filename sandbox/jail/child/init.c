@@ -243,15 +243,22 @@ static void signal_program(const struct jail *jail, int signal)
         kill(-jail->program, signal);
 }
 
+bool init_read_word(const struct jail *jail, struct parent_message *ret_message)
+{
+    ssize_t length = read(jail->plan->control_fd, ret_message, sizeof(*ret_message));
+    if (length < 0 && errno == EINTR)
+        return false;
+    if (length != (ssize_t)sizeof(*ret_message))
+        *ret_message = (struct parent_message){.word = WORD_STOP};
+    return true;
+}
+
 /* Reads a word of the parent to a running program, and obeys. True: it asks to stop, or is gone. */
 static bool take_word(const struct jail *jail)
 {
     struct parent_message message;
-    ssize_t length = read(jail->plan->control_fd, &message, sizeof(message));
-    if (length < 0 && errno == EINTR)
+    if (!init_read_word(jail, &message))
         return false;
-    if (length != (ssize_t)sizeof(message))
-        return true;
     if (message.word == WORD_INTERRUPT)
         signal_program(jail, SIGINT);
     else if (message.word == WORD_TERMINATE)

@@ -4,7 +4,6 @@
 #include "sandbox/jail/child/process_group.h"
 #include "sandbox/jail/child/report.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -90,11 +89,8 @@ static void pause_all(struct jail *jail)
 bool session_take_word(struct jail *jail)
 {
     struct parent_message message;
-    ssize_t length = read(jail->plan->control_fd, &message, sizeof(message));
-    if (length < 0 && errno == EINTR)
+    if (!init_read_word(jail, &message))
         return false;
-    if (length != (ssize_t)sizeof(message))
-        return true;
     switch ((enum parent_word)message.word) {
     case WORD_CODE:
         return !take_parcel(jail, &message);

@@ -97,6 +97,9 @@ int init_start_program(struct jail *jail);
 /* Kills and reaps all processes but init. */
 void init_end_rest(struct jail *jail);
 
+/* Reads a word of the parent; WORD_STOP if it is gone. False: a signal came first. */
+bool init_read_word(const struct jail *jail, struct parent_message *ret_message);
+
 /* Sends a signal to all processes but init. */
 void init_signal_rest(const struct jail *jail, int signal);
 

@@ -3,8 +3,8 @@
  * files that lead to other programs.
  *
  * Protected is what bears a protected name, is a git directory, or is what one of these leads to: by links,
- * by files and settings of git, or because a file has several names. So are other names of folders->own. Names that do not exist cannot be
- * protected by mounts. A second scan after a run tells those that have appeared. Side: parent.
+ * by files and settings of git, or because a file has several names. So are other names of folders->own. Names that
+ * do not exist cannot be protected by mounts. A second scan after a run tells those that have appeared. Side: parent.
  */
 #ifndef SANDBOX_JAIL_FOLDERS_FOLDER_SCAN_H
 #define SANDBOX_JAIL_FOLDERS_FOLDER_SCAN_H

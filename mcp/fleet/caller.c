@@ -218,6 +218,7 @@ int caller_run(struct broker *broker, struct fault *fault)
     int r = publisher_open(&caller.publisher, broker, &caller.calls, fault);
     if (r == 0)
         r = listen_to_workers(&caller, fault);
+    caller.watch.answers = caller.answers;
     if (r == 0)
         r = watch_start(&caller.watch, fault);
     if (r == 0)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #define PERIOD_MS 250
+#define LATE_MS 1000 /* for a look: until then, nobody here has heard what others said */
 #define UNSTORED_MS 10000 /* until a call of which nobody knows whether it waits is refused */
 #define ABSENCES_MAX 2 /* the first may be told before the broker has stored it */
 #define UNTAKEN_MS 1000 /* until it is asked who has the image */
@@ -44,11 +45,13 @@ static void refuse(struct watch *watch, const struct sent_call *call, const char
         publisher_drop(watch->publisher, call->number);
 }
 
-/* Time since the call was sent, or since the broker has been there again. */
-static int64_t waited_ms(const struct watch *watch, const struct sent_call *call)
+/* Time since then, or since both the broker and this process have been there again. */
+static int64_t waited_ms(const struct watch *watch, int64_t at)
 {
     int64_t since = broker_reconnected_at(watch->broker);
-    return milliseconds_since(call->sent_at > since ? call->sent_at : since);
+    if (since < watch->woken_at)
+        since = watch->woken_at;
+    return milliseconds_since(at > since ? at : since);
 }
 
 static void explain_absence(const struct watch *watch, struct fault *fault)
@@ -73,9 +76,9 @@ static void look_at_unstored(struct watch *watch, const struct sent_call *call)
         refuse(watch, call, denial);
     } else if (call->absences >= ABSENCES_MAX) {
         refuse(watch, call, fault.text);
-    } else if (waited_ms(watch, call) > UNSTORED_MS) {
+    } else if (waited_ms(watch, call->sent_at) > UNSTORED_MS) {
         refuse(watch, call, "no worker has said in time that it waits in the queue");
-    } else if (waited_ms(watch, call) >= PERIOD_MS &&
+    } else if (waited_ms(watch, call->sent_at) >= PERIOD_MS &&
                milliseconds_since(call->asked_at) >= 2 * PERIOD_MS) {
         sent_calls_note_asked(watch->calls, call->number);
         publisher_ask(watch->publisher, call->number);
@@ -103,10 +106,12 @@ static void look_at_queued(struct watch *watch, const struct sent_call *call)
     }
 }
 
+/* Not while something waits here that its worker may have said. */
 static bool is_silent(const struct watch *watch, const struct sent_call *call)
 {
-    int64_t since = broker_reconnected_at(watch->broker);
-    return milliseconds_since(call->heard_at > since ? call->heard_at : since) >= WIRE_SILENCE_MS;
+    int waiting = 0;
+    return waited_ms(watch, call->heard_at) >= WIRE_SILENCE_MS &&
+           natsSubscription_GetPending(watch->answers, &waiting, NULL) == NATS_OK && waiting == 0;
 }
 
 /* Its worker gives up its result after the same time. */
@@ -162,9 +167,12 @@ static void look(struct watch *watch)
 static void *watch_calls(void *data)
 {
     const struct timespec pause = {0, PERIOD_MS * 1000000};
-    for (;;) {
-        look(data);
+    struct watch *watch = data;
+    for (int64_t looked_at = clock_now();; looked_at = clock_now()) {
+        look(watch);
         nanosleep(&pause, NULL);
+        if (milliseconds_since(looked_at) > PERIOD_MS + LATE_MS)
+            watch->woken_at = clock_now();
     }
     return NULL;
 }

@@ -150,6 +150,25 @@ def test_a_call_that_is_delivered_twice_runs_once(start, start_worker, client, t
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("stopped", ["the program", "its link"])
+def test_a_front_end_does_not_take_its_own_stop_for_a_silence(start, start_worker, stopped):
+    """Results and signs of life that came meanwhile are heard first."""
+    large = ("--output", "8M")
+    start_worker("--parallel", "4", *large)
+    batch = start("--parallel", "4", *large)
+    code = "import time; time.sleep(%d); print('y' * 7_000_000)"
+    batch.write(*[line_of(code % seconds, id=seconds) for seconds in (0, 1, 2, 9)])
+    batch.wait_for(1)
+    (link,) = descendants_of(batch.pid)
+    pid = {"the program": batch.pid, "its link": link}[stopped]
+    stop_process(pid)
+    time.sleep(7)
+    os.kill(pid, signal.SIGCONT)
+    assert {result["outcome"] for result in batch.wait_for(4)} == {"exited"}
+    assert batch.end() == 0
+
+
+@pytest.mark.thorough
 def test_a_stopped_worker_ends_what_it_runs(start, start_worker, tmp_path):
     rounds, place = sample_of("stopped workers", 20, 2), tmp_path / "marks"
     start_worker("--parallel", "1", *mounted(tmp_path))

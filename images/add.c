@@ -4,6 +4,8 @@
  *     images/.building-NAME.XXXXXX/upper/      what installers write; becomes layers/ID/tree
  *     images/.building-NAME.XXXXXX/work/       overlayfs' own
  *     images/.building-NAME.XXXXXX/rootfs/     where it is mounted, in the child's mount namespace
+ *     images/.building-NAME.XXXXXX/image/      without mounts: the merged layers; rootfs is then a copy, for
+ *                                              installers, and what differs becomes upper (layer_copy.h)
  *     images/.building-NAME.XXXXXX/scratch/    what the host's apt downloads, and copies of settings' files
  *
  * Each installer is a jailed child (jailed.h) with the overlay as its root, no capability, uid 0 as
@@ -44,7 +46,8 @@ struct adding {
     struct host_settings settings;
     struct layer layer;
     struct buffer options;
-    char upper[PATH_MAX];
+    char upper[PATH_MAX], image[PATH_MAX];
+    struct layer_copy copy;
     struct image result; /* shallow copy: points into `image` and into this struct */
     struct image_layer *layers; /* owned; the texts belong to the image and to this struct */
     char *origin, *created, *summary;
@@ -53,6 +56,7 @@ struct adding {
 
 static void adding_release(struct adding *adding)
 {
+    layer_copy_release(&adding->copy);
     layer_store_release(&adding->layer);
     host_settings_release(&adding->settings);
     buffer_release(&adding->options);
@@ -70,7 +74,7 @@ static int options_compose(struct adding *adding, const struct image *image, str
     for (size_t i = image->layer_count; r == 0 && i > 0; i--)
         r = buffer_format(options, "layers/%s/" LAYER_TREE "%s", image->layers[i - 1].id,
                           i > 1 ? ":" : "");
-    if (r == 0)
+    if (r == 0 && image_plan_has_mounts())
         r = buffer_format(options, ",upperdir=images/%1$s/upper,workdir=images/%1$s/work",
                           adding->place.name);
     if (r == 0 && buffer_string(options) == NULL)
@@ -81,15 +85,16 @@ static int options_compose(struct adding *adding, const struct image *image, str
 
 static int directories_make(struct adding *adding, struct fault *fault)
 {
-    static const char *const names[] = {"upper", "work"};
+    static const char *const names[] = {"upper", "image", "work"};
+    char *const paths[] = {adding->upper, adding->image, NULL};
     for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
         char path[PATH_MAX];
         int length = snprintf(path, sizeof(path), "%s/images/%s/%s", adding->addition->store,
                               adding->place.name, names[i]);
         if (length >= PATH_MAX || mkdir(path, 0755) < 0)
             return fault_set(fault, errno, "cannot make directories in the image store: %m");
-        if (i == 0)
-            memcpy(adding->upper, path, sizeof(path));
+        if (paths[i] != NULL)
+            memcpy(paths[i], path, sizeof(path));
     }
     return 0;
 }
@@ -104,25 +109,37 @@ static int places_body(void *data, struct fault *fault)
 static int install(struct adding *adding, const struct image *image, struct progress *progress,
                    struct fault *fault)
 {
-    struct image_jail jail = {
-        .root = adding->addition->store,
-        .layers = buffer_string(&adding->options),
-        .network = true,
-    };
+    struct layer_copy *copy = image_plan_has_mounts() ? NULL : &adding->copy;
+    const char *store = adding->addition->store;
+    struct image_jail jail = {.root = store, .layers = buffer_string(&adding->options)};
+    int r = 0;
+    if (copy != NULL) {
+        progress_step(progress, "copying the image, since this host refuses mounts");
+        *copy = LAYER_COPY_NONE;
+        copy->work = adding->place.rootfs;
+        copy->upper = adding->upper;
+        r = layer_copy_open(copy, store, jail.layers, adding->image, fault);
+        jail = (struct image_jail){.root = copy->work};
+    }
+    jail.network = true;
     const struct install_site site = {
         .image = image,
+        .store = store,
         .upper = adding->upper,
+        .copy = copy,
         .scratch = adding->place.scratch,
         .jail = &jail,
         .settings = &adding->settings,
         .progress = progress,
     };
-    int r = install_all(&adding->addition->installation, &site, fault);
+    if (r == 0)
+        r = install_all(&adding->addition->installation, &site, fault);
     if (r < 0)
         return r;
     jail.network = false;
     jail.body = places_body;
-    return jailed_run(&jail, NULL, fault);
+    r = jailed_run(&jail, NULL, fault);
+    return r == 0 && copy != NULL ? layer_copy_take(copy, fault) : r;
 }
 
 /* Composes the record of the result: that of the image plus one layer. */
@@ -160,7 +177,7 @@ static int result_compose(struct adding *adding, const struct image *image, stru
 static int result_publish(struct adding *adding, const struct publish_lock *lock,
                           struct fault *fault)
 {
-    static const char *const meanwhile[] = {"work", "rootfs", "scratch"};
+    static const char *const meanwhile[] = {"image", "work", "rootfs", "scratch"};
     struct image *result = &adding->result;
     struct image_layer *layer = &result->layers[result->layer_count - 1];
     int r = layer_store_begin(lock->images_fd, &adding->layer, fault);
@@ -243,8 +260,10 @@ static int add_locked(const struct addition *addition, const struct publish_lock
     if (r < 0)
         return r;
     OWNED(adding_release)
-    struct adding adding = {
-        .addition = addition, .layer = LAYER_NONE, .options = BUFFER(OPTIONS_MAX)};
+    struct adding adding = {.addition = addition,
+                            .copy = LAYER_COPY_NONE,
+                            .layer = LAYER_NONE,
+                            .options = BUFFER(OPTIONS_MAX)};
     r = add_to(&adding, &used->image, lock, progress, fault);
     if (r < 0)
         return r;

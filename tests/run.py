@@ -26,6 +26,7 @@ WITHOUT_VM=1   leaves out the stage "vm", which boots emulated machines; it coun
 import argparse
 import contextlib
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -40,7 +41,7 @@ import time
 import traceback
 
 import user
-from stages import BOTH, BUILD, GATE, REST, ROOT, STAGES, Job, Tally, end_all, store_of_root
+from stages import BOTH, BUILD, GATE, REST, ROOT, SERVER, STAGES, Job, Tally, end_all, store_of_root
 
 CI_MINUTES = 35
 AT_ONCE = 2  # stages that two processors carry, by their minutes
@@ -146,6 +147,9 @@ class Plan:
         return None
 
     def run_one(self, name):
+        if refusal_of(name):
+            self.summary.leave_out(name, "this host refuses sandboxes", Tally.skip(refusal_of(name)))
+            return True
         lacking = [need for need in self.needed_by(name) if not self.done[need]]
         if lacking:
             self.summary.leave_out(name, f"it needs {' and '.join(lacking)}", Tally.failure("not run", ""))
@@ -191,6 +195,23 @@ class Plan:
             raise
         if self.error:
             raise self.error
+
+
+def refusal_of(name):
+    """Why a stage that needs sandboxes has none here; "" if it has, or must."""
+    needs_sandboxes = name == "fetch" or "fetch" in STAGES[name].needs
+    return host_refusal() if needs_sandboxes and not os.environ.get("MUST_WORK") else ""
+
+
+@functools.cache
+def host_refusal():
+    """Why sandboxes cannot be made here, in a line for people; "" if they can."""
+    try:
+        done = subprocess.run([SERVER, "doctor", "--json"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        host = json.loads(done.stdout)
+    except (OSError, ValueError):
+        return ""  # the tests will tell
+    return "" if host["ok"] or not host["cause"] else f"this host refuses sandboxes: {host['cause']}; docs/ci.md has remedies"
 
 
 def minutes_of(name):
@@ -242,7 +263,7 @@ def run_stages(names, options):
         try:
             Plan(names, options, summary, scratch).run()
             for name in names:
-                if STAGES[name].measures and not set(STAGES[name].needs) & set(summary.failed):
+                if STAGES[name].measures and not refusal_of(name) and not set(STAGES[name].needs) & set(summary.failed):
                     run_stage(name, options, summary, scratch, options.only.get(name, ()), alone="1")
             repeat_failures(options, summary, scratch)
         except KeyboardInterrupt:
@@ -289,7 +310,9 @@ def run_as_root(options, summary):
         os.environ["XDG_DATA_HOME"] = store
         if options.deadline and time.monotonic() + minutes_of("root") * 60 > options.deadline:
             own.leave_out("root", "there is no time for it today", Tally())
-        elif run_stage("build", options, own, pathlib.Path(scratch)):
+        elif run_stage("build", options, own, pathlib.Path(scratch)) and refusal_of("root"):
+            own.leave_out("root", "this host refuses sandboxes", Tally.skip(refusal_of("root")))
+        elif not own.failed:
             run_stage("root", options, own, pathlib.Path(scratch), options.only.get("root", ()))
             repeat_failures(options, own, pathlib.Path(scratch))
         del os.environ["XDG_DATA_HOME"]

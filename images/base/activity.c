@@ -66,8 +66,9 @@ int64_t activity_look(struct activity *activity, const pid_t *processes, size_t 
         proc_fd >= 0 && faccessat(proc_fd, "thread-self/children", R_OK, AT_EACCESS) == 0;
     for (size_t i = 0; is_told && i < count; i++)
         tree_add(proc_fd, processes[i], &done);
-    if (!is_told || (count > 0 && done.told == 0) || done.written != activity->written ||
-        done.cpu_ns - activity->cpu_ns > (now - activity->looked_at) / BUSY_SHARE)
+    /* Of processes of another user nobody without CAP_SYS_PTRACE learns what they write: proc_pid_io(5). */
+    int64_t idle_ns = done.told > 0 ? (now - activity->looked_at) / BUSY_SHARE : 0;
+    if (!is_told || done.written != activity->written || done.cpu_ns - activity->cpu_ns > idle_ns)
         activity->active_at = now;
     activity->looked_at = now;
     activity->written = done.written;

@@ -21,6 +21,7 @@
 #define TICK_NANOSECONDS 100000000L
 #define WATCHES_PER_CHILD 4
 #define LOOKS_PER_SILENCE 16
+#define GUARD_MAX_MS 10000
 #define WORDS_SIZE (FAULT_TEXT_MAX / 2 + 1)
 
 int subprocess_pipes(struct subprocess *child, int *ret_out_fd, int *ret_err_fd,
@@ -44,13 +45,16 @@ static void child_kill(struct subprocess *child)
         return;
     if (child->group)
         kill(-child->pid, SIGKILL);
-    syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0);
+    syscall(SYS_pidfd_send_signal, child->pidfd, child->has_guard ? SIGTERM : SIGKILL, NULL, 0);
 }
 
-/* Reaps the child, waiting for its end if necessary. */
+/* Reaps the child, waiting for its end if necessary: of a guard that does not obey, not for ever. */
 static void child_reap(struct subprocess *child)
 {
     siginfo_t info = {0};
+    struct pollfd end = {.fd = child->pidfd, .events = POLLIN};
+    if (child->has_guard && poll(&end, 1, GUARD_MAX_MS) == 0)
+        syscall(SYS_pidfd_send_signal, child->pidfd, SIGKILL, NULL, 0);
     while (waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED) < 0 && errno == EINTR)
         ;
     child->ended = true;
@@ -58,11 +62,16 @@ static void child_reap(struct subprocess *child)
         child->status = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
-void subprocess_release(struct subprocess *child)
+void subprocess_end(struct subprocess *child)
 {
     child_kill(child);
+    child_reap(child);
+}
+
+void subprocess_release(struct subprocess *child)
+{
     if (!child->ended)
-        child_reap(child);
+        subprocess_end(child);
     fd_close(&child->pidfd);
     fd_close(&child->out_fd);
     fd_close(&child->err_fd);

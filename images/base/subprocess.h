@@ -46,6 +46,7 @@ struct subprocess {
     int err_fd;    /* its stderr */
     int report_fd; /* records of a jailed child, or -1 */
     bool group;    /* leads a process group of its own */
+    bool has_guard; /* it ends all others of its jail when SIGTERM asks it to: sandbox/jail/child/guard.c */
     bool ended;
     bool is_reported; /* a record reported its program's end; ignore how init exits */
     int status; /* exit code, or 128 + signal */
@@ -71,7 +72,10 @@ struct subprocess {
 int subprocess_pipes(struct subprocess *child, int *ret_out_fd, int *ret_err_fd,
                      struct fault *fault);
 
-/* Kills the child if it is alive, reaps it, and frees everything. */
+/* Kills the child and reaps it. */
+void subprocess_end(struct subprocess *child);
+
+/* The same, if it is alive, and frees everything. */
 void subprocess_release(struct subprocess *child);
 
 /* Callbacks while children run; each member may be NULL. */

@@ -78,7 +78,9 @@ static int tools_unpack(const struct debian_download *download, const struct ins
         if (mkdirat(upper_fd, names[i], 0755) < 0 && errno != EEXIST)
             return fault_set(fault, errno, "cannot make %s in the layer: %m", names[i]);
     int r = unpack_packages(site->upper, download->fds, download->count, site->progress, fault);
-    return r == 0 ? tree_remove(upper_fd, SETUP_DIRECTORY) : r;
+    if (r == 0)
+        r = tree_remove(upper_fd, SETUP_DIRECTORY);
+    return r == 0 && site->copy != NULL ? layer_copy_merge(site->copy, fault) : r;
 }
 
 static int packages_configure(const struct install_site *site, struct fault *fault)
@@ -128,7 +130,7 @@ int install_apt(const char *const *packages, const struct install_site *site, st
     }
     names[count] = NULL;
     const struct debian_request request = {
-        .store = site->jail->root, .packages = names, .suite = suite, .status = &plain};
+        .store = site->store, .packages = names, .suite = suite, .status = &plain};
     OWNED(debian_download_release) struct debian_download download = {0};
     r = debian_download(site->scratch, &request, site->progress, &download, fault);
     if (r == 0 && !has_tools)

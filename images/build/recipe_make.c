@@ -7,6 +7,7 @@
 #include "images/unpack/package.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/image_plan.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -139,15 +140,19 @@ static int node_fetch(const struct recipe_making *making, bool *ret_debian_node,
         return packages_fetch(making, true, fault);
     }
     struct npm_host host;
-    int r = npm_find(&host, fault);
+    bool can_show = image_plan_has_mounts();
+    int r = can_show ? npm_find(&host, fault) : 1;
     if (r > 0 && making->locked != NULL)
-        return fault_set(fault, ENOENT, "the lock lists packages of npm, and this host has no npm");
+        return fault_set(fault, ENOENT, "the lock lists packages of npm, and %s",
+                         can_show ? "this host has no npm"
+                                  : "in tier C that of the host cannot be used");
     if (r == 0)
         return node_fetch_either(making, &host, ret_debian_node, fault);
     if (r < 0)
         return r;
     *ret_debian_node = true;
-    progress_note(making->progress, "note: this host has no npm, so Node.js comes from Debian");
+    progress_note(making->progress, "note: %s, so Node.js comes from Debian",
+                  can_show ? "this host has no npm" : "in tier C the host's npm cannot be used");
     return packages_fetch(making, true, fault);
 }
 

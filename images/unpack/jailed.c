@@ -4,6 +4,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/sandbox.h"
 #include "sandbox/jail/setup_error.h"
+#include "sandbox/roots/install_root.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -26,16 +27,16 @@ static int await_jail(struct sandbox *sandbox, const struct jail_plan *plan, str
     return report.kind == REPORT_READY ? 0 : setup_error_explain(plan, &report, fault);
 }
 
-int jailed_start(const struct image_jail *jail, struct subprocess *child, struct fault *fault)
+static int start(const struct image_jail *jail, struct image_plan *plan, struct subprocess *child,
+                 struct fault *fault)
 {
-    OWNED(image_plan_release) struct image_plan plan = {0};
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
-    int r = image_plan_build(jail, &plan, fault);
-    const struct id_map map = {plan.jail.base == BASE_NAMESPACES, geteuid(), getegid(), 0, 0};
+    bool is_mapped = plan->jail.base == BASE_NAMESPACES;
+    const struct id_map own = {false, plan->jail.own_uid, plan->jail.own_gid, 0, 0};
+    const struct id_map map = {is_mapped, geteuid(), getegid(), 0, 0};
+    int r = sandbox_spawn(&plan->jail, plan->jail.own_uid != 0 ? &own : &map, -1, &sandbox, fault);
     if (r == 0)
-        r = sandbox_spawn(&plan.jail, &map, -1, &sandbox, fault);
-    if (r == 0)
-        r = await_jail(&sandbox, &plan.jail, fault);
+        r = await_jail(&sandbox, &plan->jail, fault);
     if (r < 0)
         return r;
     child->pid = sandbox.pid;
@@ -45,9 +46,17 @@ int jailed_start(const struct image_jail *jail, struct subprocess *child, struct
     child->out_fd = fd_take(&sandbox.stdout_fd);
     child->err_fd = fd_take(&sandbox.stderr_fd);
     child->report_fd = fd_take(&sandbox.control_fd);
+    child->has_guard = sandbox.has_guard;
     child->ended = false;
     sandbox.pid = 0;
     return 0;
+}
+
+int jailed_start(const struct image_jail *jail, struct subprocess *child, struct fault *fault)
+{
+    OWNED(image_plan_release) struct image_plan plan = {0};
+    int r = image_plan_build(jail, &plan, fault);
+    return r == 0 ? start(jail, &plan, child, fault) : r;
 }
 
 int jailed_check(const struct subprocess *child, struct fault *fault)
@@ -81,23 +90,41 @@ int jailed_probe(const char *root, struct fault *fault)
     return jailed_run(&jail, NULL, fault);
 }
 
+/* Until the program and all that it has started have ended. */
+static int run_program(const struct image_jail *jail, struct image_plan *plan,
+                       struct subprocess *child, struct fault *fault)
+{
+    int r = start(jail, plan, child, fault);
+    if (r == 0)
+        r = subprocess_wait_all(child, 1, NULL, fault);
+    if (!child->ended)
+        subprocess_end(child);
+    if (child->error != 0 && child->is_unexecuted)
+        return child->error == ENOENT
+                   ? 1
+                   : fault_set(fault, child->error, "cannot execute %s in the image: %s",
+                               jail->program->argv[0], strerror(child->error));
+    if (r < 0)
+        return r;
+    if (jail->output != NULL && buffer_append(jail->output, child->out.data, child->out.length) < 0)
+        return fault_set(fault, ENOMEM, "no memory for what %s printed", jail->program->argv[0]);
+    return child->status == 0 ? 0 : subprocess_fault(child, jail->program->argv[0], fault);
+}
+
 int jailed_program(const struct image_jail *jail, const struct image_program *program,
                    struct fault *fault)
 {
     struct image_jail spec = *jail;
     spec.program = program;
     OWNED(subprocess_release) struct subprocess child = SUBPROCESS_NONE;
-    int r = jailed_start(&spec, &child, fault);
+    OWNED(image_plan_release) struct image_plan plan = {0};
+    struct install_root root = INSTALL_ROOT_NONE;
+    struct fault later = {0};
+    int r = image_plan_build(&spec, &plan, fault);
     if (r == 0)
-        r = subprocess_wait_all(&child, 1, NULL, fault);
-    if (child.error != 0 && child.is_unexecuted)
-        return child.error == ENOENT
-                   ? 1
-                   : fault_set(fault, child.error, "cannot execute %s in the image: %s",
-                               program->argv[0], strerror(child.error));
-    if (r < 0)
-        return r;
-    if (jail->output != NULL && buffer_append(jail->output, child.out.data, child.out.length) < 0)
-        return fault_set(fault, ENOMEM, "no memory for what %s printed", program->argv[0]);
-    return child.status == 0 ? 0 : subprocess_fault(&child, program->argv[0], fault);
+        r = install_root_take(&root, &plan.jail, fault);
+    if (r == 0)
+        r = run_program(&spec, &plan, &child, fault);
+    int given_back = install_root_give_back(&root, &later);
+    return r >= 0 && given_back < 0 ? fault_set(fault, -given_back, "%s", later.text) : r;
 }

@@ -50,7 +50,8 @@ static const struct number_member numbers[] = {
 };
 
 static const char *const isolations[] = {ISOLATION_NAMESPACES_AND_PATHS, ISOLATION_NAMESPACES,
-                                         ISOLATION_CHROOT, ISOLATION_HOST};
+                                         ISOLATION_CHROOT_AND_PATHS, ISOLATION_CHROOT,
+                                         ISOLATION_HOST};
 
 static void write_bytes(struct json_writer *writer, const char *name, const char *bytes,
                         size_t length)

@@ -18,7 +18,8 @@ enum tier {
 /* The walls around a run. */
 #define ISOLATION_NAMESPACES "namespaces+seccomp"
 #define ISOLATION_NAMESPACES_AND_PATHS "namespaces+seccomp+landlock"
-#define ISOLATION_CHROOT "chroot+uid+seccomp+landlock"
+#define ISOLATION_CHROOT "chroot+uid+seccomp"
+#define ISOLATION_CHROOT_AND_PATHS "chroot+uid+seccomp+landlock"
 #define ISOLATION_HOST "seccomp+landlock"
 
 /* "F", "P" ...: static. */

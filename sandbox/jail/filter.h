@@ -12,6 +12,7 @@
 #include "sandbox/jail/child/jail_plan.h"
 
 #include <linux/filter.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct filter {
@@ -50,19 +51,26 @@ int filter_try(const char *json, size_t length, struct fault *fault);
 /* The built-in profile: seccomp-profiles/default.json. NULL and FILTER_UNPOLLED_CALLS are compiled already. */
 int filter_compile_default(const char *without, struct filter *ret_filter, struct fault *fault);
 
-/*
- * What comes on top of the profile of snippets in jails without namespaces: seccomp-profiles/shared.json; and, if they
- * have the user of the server, same-user.json.
- */
+/* What comes on top of a profile in jails without namespaces, of seccomp-profiles. */
 struct filter_additions {
     struct filter list[FILTER_ADDITIONS_MAX]; /* owned */
     size_t count;
 };
 
-/* Compiles those of a tier; none for TIER_F and TIER_P. 0, or a negative errno with a fault. */
+/*
+ * Compiles those of a tier; none for TIER_F and TIER_P. For snippets: shared.json and no-sockets.json, and, if they have
+ * the user of the server, same-user.json. For installers: shared.json and as-root.json; no-sockets.json, unless they have
+ * the network. 0, or a negative errno with a fault.
+ */
 int filter_additions_compile(enum tier tier, struct filter_additions *ret_additions,
                              struct fault *fault);
+int filter_additions_compile_build(enum tier tier, bool has_network,
+                                   struct filter_additions *ret_additions, struct fault *fault);
 void filter_additions_release(struct filter_additions *additions);
+
+/* Gives the plan these filters, which it borrows. */
+void filter_give(struct jail_plan *plan, const struct filter *filter,
+                 const struct filter_additions *additions);
 
 /*
  * The profile of templates, whose forks make jails: seccomp-profiles/template.json merged over default.json. NULL and

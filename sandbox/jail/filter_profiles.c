@@ -6,8 +6,10 @@
 #include "sandbox/jail/default-filter.h"
 #include "sandbox/jail/template-filter-polled.h"
 #include "sandbox/jail/template-filter.h"
+#include "seccomp-profiles/as-root-profile.h"
 #include "seccomp-profiles/build-profile.h"
 #include "seccomp-profiles/default-profile.h"
+#include "seccomp-profiles/no-sockets-profile.h"
 #include "seccomp-profiles/same-user-profile.h"
 #include "seccomp-profiles/shared-profile.h"
 #include "seccomp-profiles/template-profile.h"
@@ -76,21 +78,54 @@ int filter_compile_template(const char *without, struct filter *ret_filter, stru
                        ret_filter, fault);
 }
 
-int filter_additions_compile(enum tier tier, struct filter_additions *ret_additions,
+/* The profiles that are additions, as bits. */
+enum addition {
+    ADDITION_SHARED = 1,
+    ADDITION_NO_SOCKETS = 2,
+    ADDITION_SAME_USER = 4,
+    ADDITION_AS_ROOT = 8,
+};
+
+static const struct {
+    enum addition addition;
+    const char *json;
+    size_t length;
+} addition_profiles[] = {
+    {ADDITION_SHARED, shared_profile_json, sizeof(shared_profile_json)},
+    {ADDITION_NO_SOCKETS, no_sockets_profile_json, sizeof(no_sockets_profile_json)},
+    {ADDITION_SAME_USER, same_user_profile_json, sizeof(same_user_profile_json)},
+    {ADDITION_AS_ROOT, as_root_profile_json, sizeof(as_root_profile_json)},
+};
+
+static int compile_additions(unsigned wanted, struct filter_additions *ret_additions,
                              struct fault *fault)
 {
     struct filter_additions *additions = ret_additions;
     int r = 0;
     *additions = (struct filter_additions){.count = 0};
-    if (tier >= TIER_C)
-        r = filter_compile_addition(shared_profile_json, sizeof(shared_profile_json),
-                                    &additions->list[additions->count++], fault);
-    if (r == 0 && tier == TIER_L)
-        r = filter_compile_addition(same_user_profile_json, sizeof(same_user_profile_json),
-                                    &additions->list[additions->count++], fault);
+    for (size_t i = 0; r == 0 && i < ARRAY_LENGTH(addition_profiles); i++)
+        if ((wanted & addition_profiles[i].addition) != 0)
+            r = filter_compile_addition(addition_profiles[i].json, addition_profiles[i].length,
+                                        &additions->list[additions->count++], fault);
     if (r < 0)
         filter_additions_release(additions);
     return r;
+}
+
+int filter_additions_compile(enum tier tier, struct filter_additions *ret_additions,
+                             struct fault *fault)
+{
+    unsigned wanted = tier >= TIER_C ? ADDITION_SHARED | ADDITION_NO_SOCKETS : 0;
+    return compile_additions(tier == TIER_L ? wanted | ADDITION_SAME_USER : wanted, ret_additions,
+                             fault);
+}
+
+int filter_additions_compile_build(enum tier tier, bool has_network,
+                                   struct filter_additions *ret_additions, struct fault *fault)
+{
+    unsigned wanted = tier >= TIER_C ? ADDITION_SHARED | ADDITION_AS_ROOT : 0;
+    return compile_additions(wanted != 0 && !has_network ? wanted | ADDITION_NO_SOCKETS : wanted,
+                             ret_additions, fault);
 }
 
 void filter_additions_release(struct filter_additions *additions)
@@ -98,6 +133,20 @@ void filter_additions_release(struct filter_additions *additions)
     for (size_t i = 0; i < additions->count; i++)
         filter_release(&additions->list[i]);
     additions->count = 0;
+}
+
+static struct sock_fprog program_of(const struct filter *filter)
+{
+    return (struct sock_fprog){.len = filter->length, .filter = filter->code};
+}
+
+void filter_give(struct jail_plan *plan, const struct filter *filter,
+                 const struct filter_additions *additions)
+{
+    plan->filter = program_of(filter);
+    plan->addition_count = additions->count;
+    for (size_t i = 0; i < additions->count; i++)
+        plan->additions[i] = program_of(&additions->list[i]);
 }
 
 int filter_compile_build(struct filter *ret_filter, struct fault *fault)

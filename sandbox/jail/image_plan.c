@@ -148,22 +148,30 @@ static int plan_root(struct image_plan *plan, struct fault *fault)
     return r;
 }
 
-/*
- * Without namespaces, only our own code works on images: an installer would have the powers of root in the
- * container.
- */
-static int choose_tier(const struct image_jail *spec, enum tier *ret_tier, struct fault *fault)
+static enum tier allowed_tier(void)
 {
     const char *allowed = getenv(IMAGE_TIER_VARIABLE);
-    if (allowed == NULL || strcmp(allowed, tier_name(TIER_C)) != 0 || geteuid() != 0)
-        return 0;
-    if (spec->program != NULL)
-        return fault_set(
-            fault, EOPNOTSUPP,
-            "programs of images need namespaces, which this host refuses: fetch from a registry or an "
-            "archive (--from), or copy the store of images from a machine that has them");
-    *ret_tier = TIER_C;
-    return 0;
+    if (allowed != NULL && strcmp(allowed, tier_name(TIER_P)) == 0)
+        return TIER_P;
+    return allowed != NULL && strcmp(allowed, tier_name(TIER_C)) == 0 && geteuid() == 0 ? TIER_C
+                                                                                        : TIER_F;
+}
+
+bool image_plan_has_mounts(void)
+{
+    return allowed_tier() != TIER_C;
+}
+
+static int plan_filters(struct image_plan *plan, enum tier tier, struct fault *fault)
+{
+    const struct image_jail *spec = plan->spec;
+    if (spec->program == NULL)
+        return filter_compile_unpack(&plan->filter, fault);
+    int r = filter_compile_build(&plan->filter, fault);
+    if (r == 0)
+        r = filter_additions_compile_build(tier, spec->network, &plan->additions, fault);
+    plan->jail.filters_follow_ids = plan->jail.base == BASE_CHROOT;
+    return r;
 }
 
 int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
@@ -171,10 +179,11 @@ int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
 {
     struct image_plan *plan = ret_plan;
     *plan = (struct image_plan){.spec = spec};
-    struct jail_host host = {.tier = TIER_F};
-    int r = choose_tier(spec, &host.tier, fault);
-    if (r == 0)
-        r = jail_host_read(&host, fault);
+    struct jail_host host = {.tier = allowed_tier()};
+    if (spec->layers != NULL && !image_plan_has_mounts())
+        return fault_set(fault, EOPNOTSUPP,
+                         "an overlayfs needs mounts, which this host refuses");
+    int r = jail_host_read(&host, fault);
     if (r == 0)
         r = jail_host_check_tier(&host, false, fault);
     if (r == 0)
@@ -190,9 +199,8 @@ int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
         plan_unpack(plan);
     else if (plan_install(plan) < 0)
         return fault_set(fault, ENOMEM, "out of memory for the plan of an installer");
-    r = spec->program != NULL ? filter_compile_build(&plan->filter, fault)
-                              : filter_compile_unpack(&plan->filter, fault);
-    plan->jail.filter = (struct sock_fprog){plan->filter.length, plan->filter.code};
+    r = plan_filters(plan, host.tier, fault);
+    filter_give(&plan->jail, &plan->filter, &plan->additions);
     return r;
 }
 
@@ -203,4 +211,5 @@ void image_plan_release(struct image_plan *plan)
     free(plan->programs);
     free(plan->argv);
     filter_release(&plan->filter);
+    filter_additions_release(&plan->additions);
 }

@@ -55,18 +55,25 @@ struct image_plan {
     struct jail_plan jail;
     const struct image_jail *spec; /* borrowed */
     struct filter filter; /* owned, like the lists */
+    struct filter_additions additions;
     struct plan_rlimit rlimits[PLAN_BASE_RLIMITS + 5];
     char **argv;
     char **programs;
 };
 
 /*
- * The variable that allows jails of tier C for unpacking: "C", set by code-sandbox-mcp for the
+ * The variable that allows jails of a weaker tier for making images: "P", or for root "C", set by code-sandbox-mcp for the
  * program of images where the operator has allowed that tier and the host allows no stronger one.
  */
 #define IMAGE_TIER_VARIABLE "CODE_SANDBOX_IMAGE_TIER"
 
-/* 0, or a negative errno with a fault; image_plan_release() either way. */
+/* Whether programs can be shown directories of the host, large ones too: by mounts, which tier C has not. */
+bool image_plan_has_mounts(void);
+
+/*
+ * In tier C, the caller gives the plan of a program its root (sandbox/roots/install_root.h). 0, or a negative errno with a
+ * fault; image_plan_release() either way.
+ */
 int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
                      struct fault *fault);
 void image_plan_release(struct image_plan *plan);

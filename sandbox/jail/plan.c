@@ -406,16 +406,8 @@ struct jail_plan *plan_jail(struct plan *plan)
     return &plan->jail;
 }
 
-static struct sock_fprog program_of(const struct filter *filter)
-{
-    return (struct sock_fprog){.len = filter->length, .filter = filter->code};
-}
-
 void plan_set_filter(struct plan *plan, const struct filter *filter,
                      const struct filter_additions *additions)
 {
-    plan->jail.filter = program_of(filter);
-    plan->jail.addition_count = additions->count;
-    for (size_t i = 0; i < additions->count; i++)
-        plan->jail.additions[i] = program_of(&additions->list[i]);
+    filter_give(&plan->jail, filter, additions);
 }

@@ -41,6 +41,15 @@ static int add_relative_link(const struct filling *filling, int to, const char *
     return symlinkat(relative, to, name) < 0 ? -errno : 0;
 }
 
+/* No image has files that others than their owner may write to; one made by hand might. */
+static int protect_file(int directory_fd, const char *name)
+{
+    struct stat about;
+    if (fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
+        return -errno;
+    return (about.st_mode & 0022) != 0 ? -EPERM : 0;
+}
+
 /* Hard links are made of links, too. */
 static int add_file(const struct filling *filling, int from, int to, const char *name, bool is_link)
 {
@@ -52,7 +61,9 @@ static int add_file(const struct filling *filling, int from, int to, const char 
     target[length] = '\0';
     if (target[0] == '/')
         return add_relative_link(filling, to, name, target);
-    return linkat(from, name, to, name, 0) < 0 ? -errno : 0;
+    if (linkat(from, name, to, name, 0) < 0)
+        return -errno;
+    return is_link ? 0 : protect_file(to, name);
 }
 
 static bool is_whiteout(const struct stat *about)
@@ -126,7 +137,9 @@ static int fill_from(int root_fd, const char *path, bool is_root, struct fault *
     if (r < 0)
         return fault_set(fault, -r, "cannot make hard links to the files of the image in %s: %m%s",
                          path,
-                         r == -EXDEV ? "; the store of images must be on one file system" : "");
+                         r == -EXDEV   ? "; the store of images must be on one file system"
+                         : r == -EPERM ? "; is one writable by others? Make the image again"
+                                       : "");
     return 0;
 }
 
@@ -272,6 +285,17 @@ int chroot_tree_renew(int root_fd, const struct jail_plan *plan, struct fault *f
                              ? "; the image has a link in the place of one"
                              : "");
     return 0;
+}
+
+int chroot_tree_bare(int root_fd, const struct jail_plan *plan)
+{
+    int r = replace_directory(root_fd, "/dev", 0755, 0);
+    if (r == 0)
+        r = replace_directory(root_fd, "/proc", 0755, 0);
+    for (size_t i = 0; r == 0 && i < plan->scratch_count; i++)
+        if (strncmp(plan->scratch[i].target, "/dev/", 5) != 0)
+            r = replace_directory(root_fd, plan->scratch[i].target, 0755, 0);
+    return r;
 }
 
 int chroot_tree_open(int root_fd, const char *path)

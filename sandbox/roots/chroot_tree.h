@@ -29,6 +29,11 @@ int chroot_tree_fill(int root_fd, const struct jail_plan *plan, struct fault *fa
  */
 int chroot_tree_renew(int root_fd, const struct jail_plan *plan, struct fault *fault);
 
+/*
+ * Replaces what chroot_tree_renew() has made by empty directories of root, which the tree had before. 0 or a negative errno.
+ */
+int chroot_tree_bare(int root_fd, const struct jail_plan *plan);
+
 /* Opens a directory that chroot_tree_renew() has made: "/work". A descriptor or a negative errno. */
 int chroot_tree_open(int root_fd, const char *path);
 

@@ -1,10 +1,12 @@
-"""A short talk with the server, as an agent would have it: demo.py SERVER
+"""A short talk with the server, as an agent would have it: demo.py SERVER [IMAGE...]
 
-Starts SERVER, sends it snippets over MCP on stdio, and prints each with its answer. The exit status
-is 1 if an answer is not what it should be.
+Asks whether this host lets sandboxes be made, and if so fetches the images that are missing. Then it starts
+SERVER, sends it snippets over MCP on stdio, and prints each with its answer. The exit status is 1 if the host
+refuses, or an answer is not what it should be. SANDBOX_WEAKER allows a weaker tier.
 """
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -83,6 +85,20 @@ class Server:
         raise SystemExit(f"{method}: the server ended without an answer")
 
 
+def check_host(path):
+    """The tier of sandboxes here. Ends the program where there are none."""
+    answer = subprocess.run([path, "doctor", "--json"], stdout=subprocess.PIPE, check=False).stdout
+    host = json.loads(answer)
+    if not host["ok"]:
+        print(f"This host lets no sandboxes be made: {host['cause']}.", file=sys.stderr)
+        if host["remedy"]:
+            print(f"Remedy: {host['remedy']}", file=sys.stderr)
+        if host["weaker"]:
+            print(f"Or with fewer walls (SECURITY.md, Tiers): make demo WEAKER={host['weaker']}", file=sys.stderr)
+        raise SystemExit(1)
+    return host["tier"]
+
+
 def ask(server, title, tool, snippet, expected):
     """Sends one snippet and prints it with its answer. Whether the answer is right."""
     code = textwrap.dedent(snippet).strip()
@@ -93,7 +109,8 @@ def ask(server, title, tool, snippet, expected):
     right = not result.get("isError") and re.search(expected, answer)
     print(f"\n\n{title}\n{'-' * len(title)}")
     print(textwrap.indent(code, "    "))
-    print(f"\n  {tool} answered after {took:.2f} s:\n")
+    tier = result.get("_meta", {}).get("code-sandbox/result", {}).get("tier", "none")
+    print(f"\n  {tool} answered after {took:.2f} s, tier {tier}:\n")
     print(textwrap.indent(answer, "    "))
     if not right:
         print(f"\n  NOT RIGHT: expected something like {expected}")
@@ -101,9 +118,14 @@ def ask(server, title, tool, snippet, expected):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         raise SystemExit(__doc__)
     path = str(pathlib.Path(sys.argv[1]).resolve())
+    if not os.environ.get("SANDBOX_WEAKER"):
+        os.environ.pop("SANDBOX_WEAKER", None)
+    tier = check_host(path)
+    if len(sys.argv) > 2 and subprocess.run([path, "fetch", *sys.argv[2:]], check=False).returncode != 0:
+        raise SystemExit(1)
     answers = []
     with Server(path) as server:
         tools = server.request("tools/list")["tools"]
@@ -114,7 +136,7 @@ def main():
     wrong = sum(not answer for answer in answers)
     if wrong:
         raise SystemExit(f"\n{wrong} of {len(answers)} answers are not right.")
-    print(f"\n\nAll {len(answers)} answers are right. Every snippet ran in a jail of its own.")
+    print(f"\n\nAll {len(answers)} answers are right. Every snippet ran in a jail of its own, tier {tier}.")
 
 
 if __name__ == "__main__":

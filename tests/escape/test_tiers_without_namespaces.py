@@ -22,9 +22,9 @@ SLEEPS = "import os, time\nprint(os.getpid(), flush=True)\nopen('mine', 'w').wri
 class SharedJail(Jail):
     """With a run that goes on beside the attempts, so that its processes can be attempted."""
 
-    def __init__(self, bait, program, tier, **options):
+    def __init__(self, bait, program, tier, before=None, **options):
         super().__init__(bait, program, "--weaker", tier, "--timeout-max", "600", "--timeout", "600", "--parallel", "4",
-                         before=refusing.HOSTS_OF_TIERS[tier], **options)
+                         before=before or refusing.HOSTS_OF_TIERS[tier], **options)
         self.tier = tier
         self.call = self.server.start_call("run_python_code", SLEEPS)
         self.guard, self.init, self.other = self.find_other()
@@ -59,11 +59,13 @@ class SharedJail(Jail):
         self.server.stop()
 
 
-@pytest.fixture(scope="module", params=["C", "L"])
+@pytest.fixture(scope="module", params=["C", "C without Landlock", "L"])
 def shared(request, bait, server_path, script):
-    if refusing.lacks_user_of(request.param):
-        pytest.skip(refusing.lacks_user_of(request.param))
-    jail = SharedJail(bait, server_path, request.param)
+    tier = request.param[0]
+    if refusing.lacks_user_of(tier):
+        pytest.skip(refusing.lacks_user_of(tier))
+    before = None if request.param == tier else refusing.DOCKER_WITHOUT_LANDLOCK
+    jail = SharedJail(bait, server_path, tier, before)
     jail.script = script
     yield jail
     jail.stop()

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from support import images, oci, tar_bytes
+from support import images, oci, refusing, tar_bytes
 from support.layered import SECONDS_MAX, Layered, heed_signals
 
 FETCH_SECONDS_MAX = 120
@@ -160,8 +160,16 @@ def pip_store(server_path, image_program, base_store, tmp_path_factory):
     return store
 
 
+@pytest.fixture(params=["F", pytest.param("P", marks=pytest.mark.thorough), pytest.param("C", marks=pytest.mark.thorough)])
+def tier(request):
+    """Of the jails in which images are made, if this user can have it."""
+    if request.param != "F" and refusing.lacks_user_of(request.param):
+        pytest.skip(refusing.lacks_user_of(request.param))
+    return request.param
+
+
 @pytest.fixture
-def layered(server_path, image_program, base_store, tmp_path):
+def layered(server_path, image_program, base_store, tmp_path, tier):
     images.link_store(base_store, tmp_path / "data")
-    yield Layered(server_path, image_program, tmp_path / "data")
+    yield Layered(server_path, image_program, tmp_path / "data", tier)
     shutil.rmtree(tmp_path / "data")

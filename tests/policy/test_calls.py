@@ -150,6 +150,7 @@ def test_checks_behind_one_that_ends_the_checker_are_done_again(start_server, ru
     assert [texts_of(result) for result in results[1:]] == [["1"]] * 6
 
 
+@pytest.mark.alone  # near the time that a check may take
 def test_programs_that_end_the_checker_let_no_other_run_unchecked(start_server, rules_file):
     """Not even where what was not checked may run."""
     server = start_server("--policy", rules_file({**RULES, "unparsed": "allow"}), "--parallel", "2")

@@ -171,6 +171,7 @@ def test_refusal_is_kept_behind_many_warnings_and_names(check, rules_file):
         assert is_refused(findings)
 
 
+@pytest.mark.alone  # near the time that a check may take
 def test_program_that_names_too_much_is_said_to_be_checked_in_part(check, rules_file, tmp_path):
     rules = rules_file({"rules": RULES["rules"], "dynamic": "allow", "unparsed": "warn"})
     for language, program in (("python", "import math\n" + "".join(f"math.f{i}\n" for i in range(5000))),

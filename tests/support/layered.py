@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 
+from . import refusing
+
 SECONDS_MAX = 300  # generous: an installer on a busy machine
 
 
@@ -14,19 +16,23 @@ def heed_signals():
 
 
 class Layered:
-    """A store with the image `base`, and the server that runs on it."""
+    """A store with the image `base`, and the server that runs on it, on a host that allows this tier at the most."""
 
-    def __init__(self, server, program, directory):
-        self.server, self.program, self.directory = server, program, directory
+    def __init__(self, server, program, directory, tier="F"):
+        self.server, self.program, self.directory, self.tier = server, program, directory, tier
+        self.before = refusing.HOSTS_OF_TIERS.get(tier, [])
+        self.allowed = {} if tier == "F" else {"SANDBOX_WEAKER": tier, "CODE_SANDBOX_IMAGE_TIER": tier}
         self.images = directory / "code-sandbox-mcp" / "images"
         self.layers = directory / "code-sandbox-mcp" / "layers"
 
     def environment(self, image, language="python"):
-        return {**os.environ, "XDG_DATA_HOME": str(self.directory), "CONTAINER_IMAGE": image,
-                "CONTAINER_LANGUAGE": language}
+        return {**self.environment_of_commands(), "CONTAINER_IMAGE": image, "CONTAINER_LANGUAGE": language}
+
+    def environment_of_commands(self):
+        return {**os.environ, "XDG_DATA_HOME": str(self.directory), **self.allowed}
 
     def start(self, image, code, *options, language="python"):
-        process = subprocess.Popen([self.server, "run", "--language", language, *options, "-"],
+        process = subprocess.Popen([*self.before, self.server, "run", "--language", language, *options, "-"],
                                    env=self.environment(image, language), text=True, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdin.write(code)
@@ -40,15 +46,15 @@ class Layered:
         return out.strip()
 
     def command(self, *arguments, program=None, **variables):
-        return subprocess.run([program or self.server, *map(str, arguments)], text=True,
+        return subprocess.run([*self.before, program or self.server, *map(str, arguments)], text=True,
                               capture_output=True, check=False, timeout=SECONDS_MAX,
-                              env={**os.environ, "XDG_DATA_HOME": str(self.directory), **variables})
+                              env={**self.environment_of_commands(), **variables})
 
     def start_add(self, *arguments):
-        return subprocess.Popen([self.server, "images", "add", *arguments], text=True,
+        return subprocess.Popen([*self.before, self.server, "images", "add", *arguments], text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE, preexec_fn=heed_signals,
-                                env={**os.environ, "XDG_DATA_HOME": str(self.directory)})
+                                env=self.environment_of_commands())
 
     def add(self, *arguments, **variables):
         return self.command("images", "add", *arguments, **variables)

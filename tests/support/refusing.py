@@ -108,6 +108,8 @@ CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "mknod", "n
                 "setgid", "setpcap", "setuid", "sys_chroot", "audit_write")
 DOCKER_OF_ROOT = ["setpriv", "--bounding-set", ",".join(["-all", *(f"+{name}" for name in CAPABILITIES)]), "--inh-caps=-all", "--",
                   *behind("docker")]
+# The same with a kernel before Landlock, or a filter that hides it.
+DOCKER_WITHOUT_LANDLOCK = [*DOCKER_OF_ROOT[:-1], "docker-without-landlock"]
 # A host for each tier, that allows this one and no stronger one.
 HOSTS_OF_TIERS = {"P": MASKED_PROC_OF_USER, "C": DOCKER_OF_ROOT, "L": behind("docker")}
 

@@ -96,7 +96,9 @@ static int separate_program(struct jail *jail)
     if (plan->base != BASE_NAMESPACES && prctl(PR_SET_PDEATHSIG, (unsigned long)SIGKILL) < 0)
         return -errno;
     jail_note(jail, STEP_PROGRAM_LANDLOCK, -1);
-    return plan->base == BASE_HOST ? WALL(restrict_program, jail_restrict_paths(jail)) : 0;
+    r = plan->base == BASE_HOST ? WALL(restrict_program, jail_restrict_paths(jail)) : 0;
+    jail_note(jail, STEP_PROGRAM_FILTER, -1);
+    return r == 0 && plan->filters_follow_ids ? jail_install_filters(plan) : r;
 }
 
 /* The cloned process becomes the program. Returns only on failure. */

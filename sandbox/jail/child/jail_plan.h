@@ -62,7 +62,7 @@ enum session_kind {
 /* In a session of one program: its further descriptors. */
 #define SESSION_CHANNEL_FD 3
 #define SESSION_CELLS_FD 4
-#define FILTER_ADDITIONS_MAX 2
+#define FILTER_ADDITIONS_MAX 3
 
 /* Descriptors of the server that a child inherits are above these. */
 #define PROGRAM_FD_MAX SESSION_CELLS_FD
@@ -297,6 +297,8 @@ struct jail_plan {
     /* On a base that is shared: further filters, which only forbid; installed before the other. */
     struct sock_fprog additions[FILTER_ADDITIONS_MAX];
     size_t addition_count;
+    /* They answer changes of user for the kernel, so the program's process installs them, once it has its own. */
+    bool filters_follow_ids;
 
     enum session_kind session;
     bool has_stdin; /* the parent makes stdin_fd; in a session it does */

@@ -89,12 +89,16 @@ static int install(const struct sock_fprog *filter)
 }
 
 /* The last filter forbids further ones. */
-int step_install_filter(struct jail *jail)
+int jail_install_filters(const struct jail_plan *plan)
 {
-    const struct jail_plan *plan = jail->plan;
     int r = 0;
     size_t additions = WALL(filter_additions, plan->addition_count);
     for (size_t i = 0; r == 0 && i < additions; i++)
         r = install(&plan->additions[i]);
     return r == 0 ? install(&plan->filter) : r;
+}
+
+int step_install_filter(struct jail *jail)
+{
+    return jail->plan->filters_follow_ids ? 0 : jail_install_filters(jail->plan);
 }

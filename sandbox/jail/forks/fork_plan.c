@@ -123,7 +123,7 @@ static void put_texts(struct writer *writer, const struct jail_plan *plan, struc
 }
 
 /* Whoever adds a member decides here whether a fork needs it. */
-_Static_assert(sizeof(struct jail_plan) == 632,
+_Static_assert(sizeof(struct jail_plan) == 656,
                "a new member of struct jail_plan: fork_plan_write()");
 
 /* Member by member: a pointer that is not named here is NULL. */

@@ -122,6 +122,30 @@ print(libc.syscall({number}, b"x", 0, 1), ctypes.get_errno())
     assert sandbox.print(code, "--no-cgroup") == "-1 38"
 
 
+SCATTERED = """
+import ctypes, mmap
+libc = ctypes.CDLL(None, use_errno=True)
+HUGE, COUNT = 1 << 21, 200
+def call(function, *numbers):
+    return function(*map(ctypes.c_ulong, numbers))
+print([call(libc.prctl, 41, *rest, 0, 0) for rest in ((0, 0), (1, 2))], flush=True)
+area = mmap.mmap(-1, (COUNT + 1) * HUGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+begin = -(-ctypes.addressof(ctypes.c_char.from_buffer(area)) // HUGE) * HUGE
+call(libc.madvise, begin, COUNT * HUGE, mmap.MADV_HUGEPAGE)
+huge = 0
+for at in range(begin, begin + COUNT * HUGE, HUGE):
+    ctypes.memset(at, 1, 1)
+    huge += call(libc.madvise, at, HUGE, 25) == 0  # MADV_COLLAPSE
+    call(libc.madvise, at + 4096, HUGE - 4096, mmap.MADV_DONTNEED)
+smaps = open("/proc/self/smaps_rollup").read()
+print(huge, int(smaps.split("AnonHugePages:")[1].split()[0]))
+"""
+
+
+def test_no_huge_page_is_kept_for_one_of_its_pages(sandbox):
+    assert sandbox.print(SCATTERED, "--no-cgroup").split() == ["[-1,", "-1]", "0", "0"]
+
+
 # Waits until the kernel of the machine holds much more than the limit, and then through several samples.
 BYSTANDER = """
 import os, re, subprocess, time

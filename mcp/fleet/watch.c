@@ -11,7 +11,7 @@
 #include <time.h>
 
 #define PERIOD_MS 250
-#define LATE_MS 1000 /* for a look: until then, nobody here has heard what others said */
+#define LATE_MS 1000 /* behind time: until then, nobody here has heard what others said */
 #define UNSTORED_MS 10000 /* until a call of which nobody knows whether it waits is refused */
 #define ABSENCES_MAX 2 /* the first may be told before the broker has stored it */
 #define UNTAKEN_MS 1000 /* until it is asked who has the image */
@@ -19,6 +19,15 @@
 static int64_t milliseconds_since(int64_t at)
 {
     return (clock_now() - at) / NANOSECONDS_PER_MILLISECOND;
+}
+
+/* After what takes so long at most, unless this process is stopped, or has no time. */
+static void note_time(struct watch *watch, int64_t most_ms)
+{
+    int64_t now = clock_now();
+    if (now - watch->seen_at > (most_ms + LATE_MS) * NANOSECONDS_PER_MILLISECOND)
+        watch->woken_at = now;
+    watch->seen_at = now;
 }
 
 void watch_explain_missing(struct broker *broker, const struct environment_name *environment,
@@ -85,25 +94,42 @@ static void look_at_unstored(struct watch *watch, const struct sent_call *call)
     }
 }
 
-static void look_at_queued(struct watch *watch, const struct sent_call *call)
+/* No worker has the image of this call, and of others that wait. */
+static void refuse_queued(struct watch *watch, const struct sent_call *queued)
+{
+    struct fault fault = {0};
+    struct sent_call call = *queued;
+    watch_explain_missing(watch->broker, queued->environment, &fault);
+    note_time(watch, WIRE_REQUEST_MS);
+    do {
+        if (call.environment == queued->environment && call.stored_at != 0)
+            refuse(watch, &call, fault.text);
+    } while (sent_calls_next(watch->calls, call.number, &call));
+}
+
+static void ask_who_has_image(struct watch *watch, const struct sent_call *call)
 {
     const struct broker_options *options = watch->broker->options;
-    size_t index = (size_t)(call->environment - options->environments);
+    int64_t *asked_at = &watch->asked_at[call->environment - options->environments];
+    if (milliseconds_since(*asked_at) <= UNTAKEN_MS)
+        return;
+    int r = census_ask(watch->broker, call->environment->text);
+    note_time(watch, WIRE_REQUEST_MS);
+    if (r == -ENOENT)
+        refuse_queued(watch, call);
+    else
+        *asked_at = clock_now();
+}
+
+static void look_at_queued(struct watch *watch, const struct sent_call *call)
+{
     int64_t age = milliseconds_since(call->sent_at) - WIRE_QUEUE_AGE_S * 1000;
-    if (age > 2 * WIRE_ACK_WAIT_S * 1000) {
+    if (age > 2 * WIRE_ACK_WAIT_S * 1000)
         sent_calls_end(watch->calls, call->number, "lost", "the broker has it no more");
-    } else if (age > 0) {
+    else if (age > 0)
         refuse(watch, call, "no worker has taken it in 10 minutes");
-    } else if (milliseconds_since(call->sent_at) > UNTAKEN_MS &&
-               milliseconds_since(watch->asked_at[index]) > UNTAKEN_MS) {
-        struct fault fault = {0};
-        if (census_ask(watch->broker, call->environment->text) == -ENOENT) {
-            watch_explain_missing(watch->broker, call->environment, &fault);
-            refuse(watch, call, fault.text); /* and the others when their turn comes */
-        } else {
-            watch->asked_at[index] = clock_now();
-        }
-    }
+    else if (milliseconds_since(call->sent_at) > UNTAKEN_MS)
+        ask_who_has_image(watch, call);
 }
 
 /* Not while something waits here that its worker may have said. */
@@ -152,6 +178,7 @@ static void look(struct watch *watch)
     int64_t since = broker_reconnected_at(watch->broker);
     struct sent_call call = {0};
     while (sent_calls_next(watch->calls, call.number, &call)) {
+        note_time(watch, 0);
         if (gone > WIRE_RECONNECT_MS)
             sent_calls_end(watch->calls, call.number, "lost",
                            "the broker has been gone for 10 s: it may have run in part");
@@ -168,11 +195,11 @@ static void *watch_calls(void *data)
 {
     const struct timespec pause = {0, PERIOD_MS * 1000000};
     struct watch *watch = data;
-    for (int64_t looked_at = clock_now();; looked_at = clock_now()) {
+    watch->seen_at = clock_now();
+    for (;;) {
         look(watch);
         nanosleep(&pause, NULL);
-        if (milliseconds_since(looked_at) > PERIOD_MS + LATE_MS)
-            watch->woken_at = clock_now();
+        note_time(watch, PERIOD_MS);
     }
     return NULL;
 }

@@ -14,6 +14,7 @@ struct watch {
     struct sent_calls *calls;
     struct publisher *publisher;
     natsSubscription *answers; /* borrowed: where workers speak */
+    int64_t seen_at;  /* the time, by the thread */
     int64_t woken_at; /* after this process had been stopped, or had no time; 0: never */
     int64_t asked_at[ENVIRONMENTS_MAX]; /* who has the image */
     pthread_t thread;

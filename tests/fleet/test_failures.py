@@ -168,6 +168,22 @@ def test_a_front_end_does_not_take_its_own_stop_for_a_silence(start, start_worke
     assert batch.end() == 0
 
 
+def test_a_silent_worker_is_noticed_while_another_call_waits(start, start_worker):
+    """For the same worker, which does not say that it is there, either."""
+    worker = start_worker("--parallel", "1")
+    batch = start()
+    batch.write(line_of("import time; time.sleep(600)", id=1), line_of("print(2)", id=2))
+    wait_until(lambda: len(descendants_of(worker.pid)) > 1)
+    time.sleep(1.5)  # it is asked who has the image
+    stop_process(worker.fleet)
+    begun = time.monotonic()
+    (lost,) = batch.wait_for(1)
+    assert time.monotonic() - begun < 12, lost
+    assert lost["id"] == 1 and lost["outcome"] == "lost" and "has been silent" in lost["error"]["message"]
+    os.kill(worker.fleet, signal.SIGCONT)
+    assert batch.end() == 1 and batch.results[1]["stdout"] == "2\n"
+
+
 @pytest.mark.thorough
 def test_a_stopped_worker_ends_what_it_runs(start, start_worker, tmp_path):
     rounds, place = sample_of("stopped workers", 20, 2), tmp_path / "marks"

@@ -47,10 +47,24 @@ static void fail(struct fleet_link *link, const char *reason)
 
 static void end_tickets(struct fleet_link *link);
 
+static void look_again(struct fleet_link *link)
+{
+    link->looks_at = clock_now() + PING_NS;
+    loop_arm(link->loop, &link->silence, link->looks_at);
+}
+
+/* So late that this process had been stopped, or had no time: what has come since is not read yet. */
+static bool is_late(const struct fleet_link *link)
+{
+    return clock_now() - link->looks_at > PING_NS;
+}
+
 /* From the loop: asks for a sign of life, and gives up if there is none. */
 static void look_for_life(struct loop_timer *timer)
 {
     struct fleet_link *link = container_of(timer, struct fleet_link, silence);
+    if (is_late(link))
+        link->heard_at = clock_now();
     if (!link->has_failed && clock_now() - link->heard_at > SILENCE_NS) {
         fault_set(&link->failure, ENOTCONN, "%s", FLEET_PROGRAM " does not answer");
         link->has_failed = true;
@@ -60,7 +74,7 @@ static void look_for_life(struct loop_timer *timer)
         end_tickets(link);
     } else if (link->first != NULL) {
         channel_send(&link->channel, PING, strlen(PING));
-        loop_arm(link->loop, &link->silence, clock_now() + PING_NS);
+        look_again(link);
     }
 }
 
@@ -187,7 +201,7 @@ int fleet_link_send(struct fleet_link *link, struct fleet_ticket *ticket, const 
     channel_send(&link->channel, line.data, line.length);
     if (!link->silence.armed) {
         link->heard_at = clock_now();
-        loop_arm(link->loop, &link->silence, clock_now() + PING_NS);
+        look_again(link);
     }
     return 0;
 }

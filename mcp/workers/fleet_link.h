@@ -39,6 +39,7 @@ struct fleet_link {
     bool has_failed; /* it says nothing, or what it was not made to say */
     struct loop *loop; /* borrowed */
     int64_t heard_at; /* clock_now(): the last line */
+    int64_t looks_at; /* clock_now(): for a sign of life */
     struct loop_timer silence; /* armed while a ticket waits: the program must say something */
 };
 

@@ -168,6 +168,19 @@ def test_a_front_end_does_not_take_its_own_stop_for_a_silence(start, start_worke
     assert batch.end() == 0
 
 
+@pytest.mark.thorough
+def test_a_front_end_that_was_stopped_for_long_hears_what_its_link_has_said(start, start_worker):
+    """The link goes on, since it has a process group of its own: Ctrl-Z does not stop it."""
+    start_worker()
+    batch = start()
+    batch.write(line_of("import time; time.sleep(4); print(1)"))
+    time.sleep(2)
+    stop_process(batch.pid)
+    time.sleep(65)  # more than a link may be silent
+    os.kill(batch.pid, signal.SIGCONT)
+    assert batch.end() == 0 and batch.results[0]["stdout"] == "1\n", batch.results
+
+
 def test_a_silent_worker_is_noticed_while_another_call_waits(start, start_worker):
     """For the same worker, which does not say that it is there, either."""
     worker = start_worker("--parallel", "1")

@@ -5,6 +5,7 @@
 #include "mcp/call/id_set.h"
 #include "mcp/cli/command.h"
 #include "mcp/cli/rlimit_notes.h"
+#include "mcp/settings/own_paths.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "mcp/settings/tier_choice.h"
@@ -13,10 +14,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define PROGRESS_MS 200
 #define COUNTED_MAX (256 * MEBIBYTE) /* of a file whose lines are counted before */
@@ -223,6 +226,33 @@ static int run_batch(const struct batch_options *options)
     return r < 0 || has_errors ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* A snippet that could write to it could forge the results of others. */
+static int check_stream(struct batch_options *options, const char *name, int fd,
+                        struct fault *fault)
+{
+    char link[sizeof("/proc/self/fd/") + 10];
+    char path[PATH_MAX];
+    struct stat about;
+    if (fstat(fd, &about) < 0 || !S_ISREG(about.st_mode))
+        return 0;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof(path) - 1);
+    if (length < 0)
+        return 0;
+    path[length] = '\0';
+    return own_paths_check_one(&options->settings, name, path, fault);
+}
+
+static int check_files(struct batch_options *options, struct fault *fault)
+{
+    int r = check_stream(options, "the calls on stdin", STDIN_FILENO, fault);
+    if (r == 0)
+        r = check_stream(options, "where the results go", STDOUT_FILENO, fault);
+    return r == 0 && options->resume != NULL
+               ? own_paths_check_one(&options->settings, "--resume", options->resume, fault)
+               : r;
+}
+
 static void batch_options_release(struct batch_options *options)
 {
     settings_release(&options->settings);
@@ -242,6 +272,8 @@ static int batch(const struct command *command, int argc, char **argv)
                                      "\"%.*s\" is not expected here: batch reads calls from stdin",
                                      command_shown_length(argv[0]), argv[0])
                          : settings_read(&options.settings, &fault);
+    if (r == 0)
+        r = check_files(&options, &fault);
     if (r == 0)
         r = settings_read_check_server(&options.settings, &fault);
     if (r == 0)

@@ -9,6 +9,7 @@
 #include "mcp/cli/signal_relay.h"
 #include "mcp/launch/launcher.h"
 #include "mcp/rules/findings_text.h"
+#include "mcp/settings/own_paths.h"
 #include "mcp/settings/setting_table.h"
 #include "mcp/settings/settings_read.h"
 #include "mcp/settings/tier_choice.h"
@@ -503,8 +504,12 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     struct fault fault = {0};
     OWNED(buffer_release) struct buffer code = BUFFER(RUN_SOURCE_MAX);
-    int r = options.code != NULL ? buffer_append_text(&code, options.code)
-                                 : run_source_read(options.path, &code, &fault);
+    int r =
+        is_file(options.path) ? own_paths_check_given(&options.settings, options.path, &fault) : 0;
+    if (r < 0)
+        return command_refuse(command, &fault);
+    r = options.code != NULL ? buffer_append_text(&code, options.code)
+                             : run_source_read(options.path, &code, &fault);
     if (r < 0) {
         log_note("%s", fault.text);
         return EXIT_RUN_FAILED;
@@ -515,7 +520,7 @@ static int run(const struct command *command, int argc, char **argv)
         set_no_language(options.path, &fault);
         return command_refuse(command, &fault);
     }
-    r = given_files_read(&options.files, options.language->code_name, &fault);
+    r = given_files_read(&options.files, &options.settings, options.language->code_name, &fault);
     if (r == 0)
         r = run_workdir_find(&options.workdir, &options.settings,
                              is_file(options.path) ? options.path : NULL, &fault);

@@ -1,6 +1,7 @@
 #include "mcp/cli/given_files.h"
 
 #include "mcp/settings/home_path.h"
+#include "mcp/settings/own_paths.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
@@ -108,7 +109,7 @@ static int check_name(const struct given_files *files, size_t count, struct faul
     return 0;
 }
 
-static int read_all(struct given_files *files, struct fault *fault)
+static int read_all(struct given_files *files, const struct settings *settings, struct fault *fault)
 {
     uint64_t left = INPUT_BYTES_MAX;
     for (size_t i = 0; i < files->count; i++) {
@@ -126,6 +127,8 @@ static int read_all(struct given_files *files, struct fault *fault)
         files->inputs[i].name = files->names[i];
         r = check_name(files, i, fault);
         if (r == 0)
+            r = own_paths_check_given(settings, path, fault);
+        if (r == 0)
             r = read_file(files, i, path, left, fault);
         if (r < 0)
             return r;
@@ -134,9 +137,10 @@ static int read_all(struct given_files *files, struct fault *fault)
     return 0;
 }
 
-int given_files_read(struct given_files *files, const char *code_name, struct fault *fault)
+int given_files_read(struct given_files *files, const struct settings *settings,
+                     const char *code_name, struct fault *fault)
 {
-    int r = read_all(files, fault);
+    int r = read_all(files, settings, fault);
     if (r == 0)
         r = run_inputs_check(files->inputs, files->count, code_name, fault);
     if (r < 0)

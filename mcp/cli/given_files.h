@@ -6,6 +6,7 @@
 #ifndef MCP_CLI_GIVEN_FILES_H
 #define MCP_CLI_GIVEN_FILES_H
 
+#include "mcp/settings/settings.h"
 #include "sandbox/base/options.h"
 #include "sandbox/limits/limits.h"
 #include "sandbox/run_inputs.h"
@@ -29,7 +30,8 @@ int given_files_add(void *data, const struct option *option, const char *value,
  * Reads them all, and checks them as the inputs of a program whose file is `code_name`. 0, or a negative errno with a
  * fault that names the file and the remedy.
  */
-int given_files_read(struct given_files *files, const char *code_name, struct fault *fault);
+int given_files_read(struct given_files *files, const struct settings *settings,
+                     const char *code_name, struct fault *fault);
 
 void given_files_release(struct given_files *files);
 

@@ -7,6 +7,7 @@
 #include "mcp/settings/setting_table.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/jail/host_fence.h"
 
 #include <dirent.h>
@@ -34,25 +35,42 @@ struct search {
     const struct folder *found;
 };
 
-/* As path_visit: finds the writable folder that is, or has, that directory or file. */
-static int find_folder(void *data, const char *real, bool is_end)
+/* The writable folder that is, or has, that directory or file; or NULL. */
+static const struct folder *folder_of(const struct folders *folders, const char *real)
 {
-    struct search *search = data;
     struct stat about;
-    if (is_end && search->may_be_writable)
-        return 0;
     bool is_known = stat(real, &about) == 0;
-    for (size_t i = 0; i < search->folders->count; i++) {
-        const struct folder *folder = &search->folders->list[i];
+    for (size_t i = 0; i < folders->count; i++) {
+        const struct folder *folder = &folders->list[i];
         if (folder->mode != FOLDER_WRITABLE)
             continue;
         /* A bind mount of the host has another path. */
         bool is_same = is_known && about.st_dev == folder->device && about.st_ino == folder->inode;
-        if (is_same || path_is_below(real, folder->path)) {
-            search->found = folder;
-            return 1;
-        }
+        if (is_same || path_is_below(real, folder->path))
+            return folder;
     }
+    return NULL;
+}
+
+/* As path_visit: finds such a folder. */
+static int find_folder(void *data, const char *real, bool is_end)
+{
+    struct search *search = data;
+    if (is_end && search->may_be_writable)
+        return 0;
+    search->found = folder_of(search->folders, real);
+    return search->found != NULL;
+}
+
+/* As path_visit: finds the folder out of which the path leads. */
+static int find_way_out(void *data, const char *real, bool is_end)
+{
+    struct search *search = data;
+    const struct folder *folder = folder_of(search->folders, real);
+    (void)is_end;
+    if (search->found != NULL && folder != search->found)
+        return 1;
+    search->found = folder;
     return 0;
 }
 
@@ -248,6 +266,28 @@ static int check_mounts(struct settings *settings, struct fault *fault)
         r = check_path(settings, &(struct own_path){"a mounted folder", path, true}, fault);
     }
     return r;
+}
+
+int own_paths_check_one(struct settings *settings, const char *name, const char *path,
+                        struct fault *fault)
+{
+    return folders_have(&settings->folders, FOLDER_WRITABLE) ? check(settings, name, path, fault)
+                                                             : 0;
+}
+
+int own_paths_check_given(const struct settings *settings, const char *path, struct fault *fault)
+{
+    struct search search = {&settings->folders, true, NULL};
+    if (!folders_have(&settings->folders, FOLDER_WRITABLE))
+        return 0;
+    int r = path_walk(path, find_way_out, &search);
+    if (r < 0)
+        return fault_set(fault, -r, "%s: %m", visible_name(path).text);
+    return r == 0 ? 0
+                  : fault_set(fault, EPERM,
+                              "%s leads out of %s, which snippets can write to: a link there may "
+                              "be one of theirs; give the path of the file itself",
+                              visible_name(path).text, search.found->path);
 }
 
 int own_paths_check(struct settings *settings, struct fault *fault)

@@ -18,4 +18,14 @@
  */
 int own_paths_check(struct settings *settings, struct fault *fault);
 
+/* The same for one more path; `name` is what it is for users. */
+int own_paths_check_one(struct settings *settings, const char *name, const char *path,
+                        struct fault *fault);
+
+/*
+ * Whether a file that is to be read for a snippet is where its path says: it may lie in a folder that snippets write
+ * to, but no link in one may lead out of it. 0; -EPERM or another negative errno with its fault.
+ */
+int own_paths_check_given(const struct settings *settings, const char *path, struct fault *fault);
+
 #endif

@@ -69,6 +69,34 @@ def test_one_that_snippets_cannot_change_is_not(project, option, mode):
     assert serve(*mount(project, mode), option, project / NAMED[option])[0] == 0
 
 
+@pytest.mark.parametrize("way", ["stdin", "stdout", "--resume"])
+def test_files_of_batch_are_held_to_the_same(project, home, way):
+    files = {name: (project if name == way else home) / "file" for name in ("stdin", "stdout", "--resume")}
+    for path in files.values():
+        path.touch()
+    with open(files["stdin"], "rb") as calls, open(files["stdout"], "ab") as results:
+        done = subprocess.run([program_path(), "batch", *mount(project, "rw"), "--resume", files["--resume"]], check=False,
+                              stdin=calls, stdout=results, stderr=subprocess.PIPE, env=environment_of())
+    assert done.returncode == 2 and f"{project} cannot be mounted with the mode rw" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("link", ["data.csv", "dir"])
+@pytest.mark.parametrize("mode", ["ro", "rw"])
+def test_a_link_of_a_snippet_leads_no_given_file_out_of_the_folder(project, home, mode, link):
+    (home / "secret").mkdir()
+    (home / "secret" / "data.csv").write_text("print('secret')")
+    (project / "inner.csv").symlink_to("rules.json")
+    (project / link).symlink_to(home / "secret" / ("data.csv" if link == "data.csv" else ""))
+    given = project / "data.csv" if link == "data.csv" else project / "dir" / "data.csv"
+    code = "--language", "python", "-c", "print(open('data.csv').read())"
+    for arguments in (["--file", given, *code], ["--language", "python", given]):
+        done = run_program("run", *mount(project, mode), *arguments, env=environment_of())
+        assert (b"secret" in done.stdout) == (mode == "ro")
+        assert mode == "ro" or (done.returncode == 2 and f"leads out of {project}" in done.stderr.decode())
+    done = run_program("run", *mount(project, mode), "--file", f"data.csv={project / 'inner.csv'}", *code, env=environment_of())
+    assert done.stdout.decode() == RULES + "\n"
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("weakest", ["P", "C", "L"])
 @pytest.mark.parametrize("option", NAMED)

@@ -617,7 +617,8 @@ def test_what_a_link_to_a_directory_of_hooks_leads_to_is_protected(start_python,
 @pytest.mark.parametrize("names", [[
     "lefthook-local.yml", "lefthook.yaml", "lefthook.toml", ".lefthook.json", "lefthook.jsonc",
     ".lefthook-local.toml", "opencode.jsonc", ".dir-locals-2.el", ".helix/config.toml", "mise.toml", ".direnv/x",
-    "pnpm-workspace.yaml", ".Rprofile", ".pdbrc"]])
+    "pnpm-workspace.yaml", ".Rprofile", ".pdbrc", "rust-toolchain.toml", ".tool-versions", ".mise/config.toml", "crush.json",
+    ".kiro/settings/mcp.json", ".aider.conf.yml", ".irbrc", ".Renviron", ".pre-commit-config.yml", ".pnpmfile.mjs"]])
 def test_settings_of_tools_are_protected(start_python, project, names):
     for name in names:
         project.write(name, "before")

@@ -1,6 +1,8 @@
 #include "sandbox/jail/folders/folder_guard.h"
 
+#include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/jail/folders/git_files.h"
 #include "sandbox/jail/host_fence.h"
 
 #include <errno.h>
@@ -236,6 +238,105 @@ static void too_many_parts_and_levels_are_refused(void **state)
     assert_non_null(strstr(fault.text, "use the mode overlay"));
 }
 
+/* Settings of git with so many lines, each of which names a directory with 1000 names. */
+static void make_hooks(const char *directory, size_t lines)
+{
+    OWNED(buffer_release) struct buffer text = BUFFER(GIT_FILE_MAX);
+    char name[PATH_MAX];
+    assert_int_equal(buffer_append_text(&text, "[core]\n"), 0);
+    for (size_t i = 0; i < lines; i++)
+        assert_int_equal(buffer_format(&text, "hooksPath = %s/h\n", root), 0);
+    snprintf(name, sizeof(name), "%s/config", directory);
+    fill(name, buffer_string(&text));
+}
+
+static void make_many(void)
+{
+    char name[32];
+    make("h/");
+    for (size_t i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "h/%zu", i);
+        make(name);
+    }
+}
+
+static void names_of_hooks_count_each_time(void **state)
+{
+    struct fault fault = {0};
+    OWNED(folder_scan_release) struct folder_scan scan = {0};
+    make_many();
+    make(".git/");
+    make_hooks(".git", FOLDER_NAMES_MAX / 1000 / 2);
+    assert_int_equal(scan_one(*state, &scan, NULL), 0);
+    make_hooks(".git", FOLDER_NAMES_MAX / 1000);
+    assert_int_equal(scan_one(*state, &scan, &fault), -E2BIG);
+    assert_non_null(strstr(fault.text, "names"));
+}
+
+static void names_of_parts_count_together(void **state)
+{
+    struct folder list[2] = {{.fd = -1, .mode = FOLDER_WRITABLE},
+                             {.fd = -1, .mode = FOLDER_WRITABLE}};
+    const struct folders folders = {list, ARRAY_LENGTH(list)};
+    struct folder_scan scans[FOLDERS_MAX] = {0};
+    struct fault fault = {0};
+    char path[PATH_MAX];
+    char target[PATH_MAX];
+    (void)state;
+    make_many();
+    for (size_t i = 0; i < ARRAY_LENGTH(list); i++) {
+        make(i == 0 ? "0/" : "1/");
+        snprintf(path, sizeof(path), "%s/%zu", root, i);
+        assert_int_equal(folder_open(path, &list[i], NULL), 0);
+    }
+    make_link("0/.husky", "../1/1");
+    for (size_t i = 1; i <= 6; i++) { /* 1/1, 0/2, 1/3 and so on */
+        snprintf(path, sizeof(path), "%zu/%zu/", i % 2, i);
+        make(path);
+        make_hooks(path, FOLDER_NAMES_MAX / 1000 / 5);
+        strcat(path, "next");
+        snprintf(target, sizeof(target), "../../%zu/%zu", (i + 1) % 2, i + 1);
+        make_link(path, target);
+    }
+    assert_int_equal(folder_scan_read(&folders, scans, &fault), -E2BIG);
+    for (size_t i = 0; i < ARRAY_LENGTH(list); i++) {
+        folder_scan_release(&scans[i]);
+        free(list[i].path);
+        fd_close(&list[i].fd);
+    }
+}
+
+static void what_protected_names_above_lead_to_is_protected(void **state)
+{
+    static const char *const expected[] = {"mcp", "settings", "same"};
+    struct folder folder = {.fd = -1, .mode = FOLDER_WRITABLE};
+    OWNED(folder_scan_release) struct folder_scan scan = {0};
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    (void)state;
+    make("sub/");
+    make(".claude/");
+    make("sub/other");
+    for (size_t i = 0; i < ARRAY_LENGTH(expected); i++) {
+        snprintf(to, sizeof(to), "sub/%s", expected[i]);
+        make(to);
+    }
+    make_link(".mcp.json", "sub/mcp");
+    make_link(".claude/settings.json", "../sub/settings");
+    snprintf(from, sizeof(from), "%s/sub/same", root);
+    snprintf(to, sizeof(to), "%s/.envrc", root);
+    assert_int_equal(link(from, to), 0);
+    snprintf(from, sizeof(from), "%s/sub", root);
+    assert_int_equal(folder_open(from, &folder, NULL), 0);
+    int r = scan_one(&folder, &scan, NULL);
+    free(folder.path);
+    fd_close(&folder.fd);
+    assert_int_equal(r, 0);
+    assert_int_equal(scan.count, ARRAY_LENGTH(expected));
+    for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
+        assert_int_equal(care_of(&scan, expected[i]), CARE_PROTECT);
+}
+
 static void own_directory_that_cannot_be_read_is_refused(void **state)
 {
     make("closed/");
@@ -321,6 +422,9 @@ int main(void)
         TEST(what_protected_names_lead_to_is_protected),
         TEST(folder_that_would_be_protected_as_a_whole_is_refused),
         TEST(too_many_parts_and_levels_are_refused),
+        TEST(names_of_hooks_count_each_time),
+        TEST(names_of_parts_count_together),
+        TEST(what_protected_names_above_lead_to_is_protected),
         TEST(own_directory_that_cannot_be_read_is_refused),
         TEST(folder_that_was_replaced_is_refused),
         TEST(names_that_appear_or_are_replaced_are_told),

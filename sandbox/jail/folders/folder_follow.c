@@ -99,17 +99,19 @@ static int protect_included(struct walk *walk, const char *path, const char *val
     return r < 0 ? r : protect_settings(walk, included, tree, depth + 1);
 }
 
-/* A directory of hooks, which may lie elsewhere, and what links in it lead to. */
-static int protect_hooks_in(struct walk *walk, const char *path)
+/* A directory, as of hooks, which may lie elsewhere, and what links in it lead to. */
+static int protect_links_in(struct walk *walk, const char *path)
 {
     int r = protect_target(walk, "", path);
     OWNED(directory_release) DIR *directory = r == 0 ? directory_open(AT_FDCWD, path) : NULL;
     const struct dirent *entry;
     char place[PATH_MAX];
-    while (r == 0 && (entry = directory_next(directory)) != NULL)
-        if ((entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) &&
+    while (r == 0 && (entry = directory_next(directory)) != NULL) {
+        r = walk_count_name(walk); /* settings may name it thousands of times */
+        if (r == 0 && (entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) &&
             join(place, path, entry->d_name) == 0)
             r = protect_target(walk, "", place);
+    }
     return r;
 }
 
@@ -117,7 +119,7 @@ static int protect_hooks_in(struct walk *walk, const char *path)
 static int protect_hooks(struct walk *walk, const char *tree, const char *hooks)
 {
     char place[PATH_MAX];
-    return join(place, tree, hooks) < 0 ? 0 : protect_hooks_in(walk, place);
+    return join(place, tree, hooks) < 0 ? 0 : protect_links_in(walk, place);
 }
 
 /* Protects the files and directories with commands that settings of git name. */
@@ -165,7 +167,7 @@ static int protect_repository(struct walk *walk, const char *gitdir, const char 
         r = protect_settings(walk, path, tree, 0);
     if (r == 0 && join(path, common, "config") == 0)
         r = protect_settings(walk, path, tree, 0);
-    return r == 0 && join(path, common, "hooks") == 0 ? protect_hooks_in(walk, path) : r;
+    return r == 0 && join(path, common, "hooks") == 0 ? protect_links_in(walk, path) : r;
 }
 
 /* Of a .git that is a file, or a link. */
@@ -182,6 +184,23 @@ static int follow_git_file(struct walk *walk, const char *directory, const char 
     return protect_repository(walk, gitdir, directory);
 }
 
+/* Programs take their commands from a directory above the folder, too: what links there lead to. */
+static int follow_names_in(struct walk *walk, const char *above)
+{
+    char path[PATH_MAX];
+    struct stat about;
+    const char *name;
+    int r = 0;
+    for (size_t i = 0; r == 0 && (name = protected_names_at(i)) != NULL; i++) {
+        if (strcmp(name, ".git") == 0 || join(path, above, name) < 0 || lstat(path, &about) < 0)
+            continue;
+        r = walk_add_links(walk, &about);
+        if (r == 0)
+            r = protect_links_in(walk, path);
+    }
+    return r;
+}
+
 int walk_follow_above(struct walk *walk)
 {
     char above[PATH_MAX];
@@ -190,7 +209,8 @@ int walk_follow_above(struct walk *walk)
     int r = 0;
     while (r == 0 && above[0] != '\0') {
         cut_last(above);
-        if (join(path, above, ".git") < 0 || access(path, F_OK) < 0)
+        r = follow_names_in(walk, above);
+        if (r < 0 || join(path, above, ".git") < 0 || access(path, F_OK) < 0)
             continue;
         r = protect_target(walk, above, ".git");
         if (r == 0)

@@ -131,14 +131,14 @@ static int look_for_links(struct walk *walk, const struct level *level, const st
 static int read_entry(struct walk *walk, const struct level *level, const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
-    if (walk->names >= FOLDER_NAMES_MAX)
-        return walk_refuse_names(walk);
-    walk->names++;
+    int r = walk_count_name(walk);
+    if (r < 0)
+        return r;
     if (level->length + length + 2 > PATH_MAX)
         return fault_set(walk->fault, ENAMETOOLONG, "%s has a path longer than %d bytes",
                          walk_folder(walk)->path, PATH_MAX);
     memcpy(level->path + level->length, entry->d_name, length + 1);
-    int r = walk->look(walk, level, entry);
+    r = walk->look(walk, level, entry);
     level->path[level->length] = '\0';
     return r;
 }
@@ -170,6 +170,7 @@ static int read_folder(struct walk *walk)
 {
     char path[PATH_MAX] = "";
     struct level top = {.path = path};
+    walk->names = 0;
     top.fd = open_resolved(walk_folder(walk)->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
                            RESOLVE_BENEATH);
     if (top.fd < 0)
@@ -213,7 +214,6 @@ static int read_folders(struct walk *walk, int (*read)(struct walk *walk))
 {
     int r = 0;
     for (walk->at = 0; r == 0 && walk->at < walk->folders->count; walk->at++) {
-        walk->names = 0;
         if (walk_folder(walk)->mode == FOLDER_WRITABLE)
             r = read(walk);
         if (r < 0)
@@ -262,6 +262,7 @@ int folder_scan_read(const struct folders *folders, struct folder_scan *scans, s
     OWNED(walk_release)
     struct walk walk = {.folders = folders, .scans = scans, .fault = fault, .look = look_at};
     int r = read_folders(&walk, read_folder);
+    walk.names = 0; /* of all parts: one leads to the next, from folder to folder */
     while (r == 0 && has_unread(&walk))
         r = read_folders(&walk, read_parts);
     if (r == 0)

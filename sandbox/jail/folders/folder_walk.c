@@ -26,6 +26,14 @@ int walk_refuse_names(const struct walk *walk)
     return walk_refuse(walk, "names", FOLDER_NAMES_MAX);
 }
 
+int walk_count_name(struct walk *walk)
+{
+    if (walk->names >= FOLDER_NAMES_MAX)
+        return walk_refuse_names(walk);
+    walk->names++;
+    return 0;
+}
+
 int walk_refuse_memory(const struct walk *walk)
 {
     return fault_set(walk->fault, ENOMEM, "out of memory for a folder");

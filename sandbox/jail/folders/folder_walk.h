@@ -29,7 +29,7 @@ struct walk {
     struct folder_scan *scans;
     struct fault *fault;
     size_t at; /* index of the folder being read */
-    size_t names; /* looked at in it, of FOLDER_NAMES_MAX */
+    size_t names; /* looked at in it, or in all parts, of FOLDER_NAMES_MAX */
     struct file_links links; /* of protected files */
     int (*look)(struct walk *walk, const struct level *level, const struct dirent *entry);
 };
@@ -44,6 +44,7 @@ int walk_refuse_memory(const struct walk *walk);
 int walk_refuse_to_read(const struct walk *walk, int error, const char *path);
 
 /* 0, or a negative errno with its fault, as all that follow. */
+int walk_count_name(struct walk *walk);
 int walk_add_part(struct walk *walk, size_t folder, const char *path, const struct stat *about,
                   enum folder_care care);
 
@@ -57,7 +58,10 @@ int walk_add_links(struct walk *walk, const struct stat *about);
 int walk_follow_file(struct walk *walk, const struct level *level, const char *name);
 int walk_follow_link(struct walk *walk, const struct level *level, const char *name);
 
-/* Protects what the repositories that the folder lies in lead to: git finds them from there. */
+/*
+ * Protects what the repositories that the folder lies in lead to, which git finds from there, and what links of
+ * protected names above it do.
+ */
 int walk_follow_above(struct walk *walk);
 
 /* Keeps the directories above one of git's where they are, so that no other repository takes its place. */

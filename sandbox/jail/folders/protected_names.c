@@ -27,15 +27,31 @@ static const char *const protected_names[] = {
     ".mise.toml",
     "mise.local.toml",
     ".mise.local.toml",
+    ".mise",
+    ".tool-versions",
+    "rust-toolchain",
+    "rust-toolchain.toml",
     ".claude",
     ".codex",
     ".gemini",
     ".opencode",
     "opencode.json",
     "opencode.jsonc",
+    ".aider.conf.yml",
+    ".amazonq",
+    ".continue",
+    ".crush.json",
+    "crush.json",
+    ".factory",
+    ".junie",
+    ".kiro",
+    ".qwen",
+    ".roo",
+    ".trae",
     ".cursor",
     ".windsurf",
     ".vscode",
+    ".theia",
     ".idea",
     ".zed",
     ".helix",
@@ -51,13 +67,23 @@ static const char *const protected_names[] = {
     ".lldbinit",
     ".pdbrc",
     ".Rprofile",
+    ".Renviron",
+    ".irbrc",
+    ".pryrc",
+    ".iex.exs",
+    ".ghci",
+    ".ocamlinit",
+    ".octaverc",
     ".npmrc",
     ".yarnrc",
     ".yarnrc.yml",
     ".pnpmfile.cjs",
+    ".pnpmfile.mjs",
     "pnpm-workspace.yaml",
     ".cargo",
     ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    "prek.toml",
     ".bashrc",
     ".bash_profile",
     ".bash_login",
@@ -96,6 +122,11 @@ bool protected_names_have(const char *name)
         if (strcasecmp(name, protected_names[i]) == 0)
             return true;
     return is_of_lefthook(name);
+}
+
+const char *protected_names_at(size_t i)
+{
+    return i < ARRAY_LENGTH(protected_names) ? protected_names[i] : NULL;
 }
 
 enum region protected_names_enter(enum region region, const char *name, enum folder_care *ret_care)

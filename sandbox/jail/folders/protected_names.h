@@ -10,6 +10,7 @@
 #include "sandbox/jail/child/folder_mode.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Where a directory is, which decides about the names in it. */
 enum region {
@@ -26,5 +27,8 @@ enum folder_care protected_names_care(enum region region, const char *name);
 
 /* Whether it is one of the names, wherever that is. */
 bool protected_names_have(const char *name);
+
+/* One after the other, but for those of lefthook; NULL: no more. */
+const char *protected_names_at(size_t i);
 
 #endif

@@ -115,14 +115,18 @@ static int look_for_links(struct walk *walk, const struct level *level, const st
 {
     struct stat about;
     struct level below;
-    if (entry->d_type == DT_LNK || folder_parts_cover(&walk->scans[walk->at], level->path))
+    if (entry->d_type == DT_LNK)
         return 0;
     if (fstatat(level->fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : walk_refuse_to_read(walk, errno, level->path);
-    if (S_ISREG(about.st_mode) && about.st_nlink > 1 && file_links_have(&walk->links, &about))
-        return walk_add_part(walk, walk->at, level->path, &about, CARE_PROTECT);
-    if (!S_ISDIR(about.st_mode))
+    bool is_name =
+        S_ISREG(about.st_mode) && about.st_nlink > 1 && file_links_have(&walk->links, &about);
+    /* Asked of few only: there may be many parts, of long paths. */
+    if ((!is_name && !S_ISDIR(about.st_mode)) ||
+        folder_parts_cover(&walk->scans[walk->at], level->path))
         return 0;
+    if (is_name)
+        return walk_add_part(walk, walk->at, level->path, &about, CARE_PROTECT);
     int r = enter_level(walk, level, entry->d_name, &about, &below);
     return r < 0 || below.fd < 0 ? r : read_level(walk, &below);
 }

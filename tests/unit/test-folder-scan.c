@@ -395,6 +395,28 @@ static void names_that_appear_or_are_replaced_are_told(void **state)
     assert_int_equal(changes.more, 0);
 }
 
+static void name_that_was_away_is_told(void **state)
+{
+    const struct folders folders = {*state, 1};
+    OWNED(folder_guard_release) struct folder_guard guard = {.folders = &folders};
+    OWNED(folder_changes_release) struct folder_changes changes = {0};
+    struct jail_plan plan = {0};
+    char name[96];
+    char other[96];
+    make(".envrc");
+    make(".mcp.json");
+    assert_int_equal(folder_guard_open(&guard, &plan, NULL), 0);
+    usleep(20000); /* longer than a tick of the clock of file times */
+    snprintf(name, sizeof(name), "%s/.envrc", root);
+    snprintf(other, sizeof(other), "%s/other", root);
+    assert_int_equal(link(name, other), 0);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(rename(other, name), 0);
+    folder_guard_compare(&guard, &changes);
+    assert_int_equal(changes.count, 1);
+    assert_string_equal(changes.list[0], name);
+}
+
 static void folder_that_was_replaced_is_refused(void **state)
 {
     const struct folders folders = {*state, 1};
@@ -427,6 +449,7 @@ int main(void)
         TEST(what_protected_names_above_lead_to_is_protected),
         TEST(own_directory_that_cannot_be_read_is_refused),
         TEST(folder_that_was_replaced_is_refused),
+        TEST(name_that_was_away_is_told),
         TEST(names_that_appear_or_are_replaced_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

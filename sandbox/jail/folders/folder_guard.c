@@ -132,8 +132,8 @@ static void compare(const struct folder_guard *guard, size_t i, bool only_rest,
 {
     for (size_t j = 0; j < after->count; j++)
         if (after->list[j].care == CARE_PROTECT &&
-            !folder_scan_has(&guard->since->scans[i], &after->list[j]) &&
-            !(only_rest && folder_scan_has(&guard->told[i], &after->list[j])))
+            !folder_scan_kept(&guard->since->scans[i], &after->list[j]) &&
+            !(only_rest && folder_scan_kept(&guard->told[i], &after->list[j])))
             add_change(changes, guard->folders->list[i].place, after->list[j].path);
 }
 

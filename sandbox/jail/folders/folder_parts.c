@@ -14,15 +14,15 @@ void folder_scan_release(struct folder_scan *scan)
 }
 
 /* A folder as a whole, "", cannot be protected: what is in it still counts. */
-static bool is_in(const char *path, const char *above)
+static bool is_in(const char *path, size_t length, const struct folder_part *above)
 {
-    size_t length = strlen(above);
-    return strncmp(path, above, length) == 0 &&
-           (path[length] == '\0' || (path[length] == '/' && length > 0));
+    size_t end = above->length;
+    return end <= length && (path[end] == '\0' || (path[end] == '/' && end > 0)) &&
+           memcmp(path, above->path, end) == 0;
 }
 
 int folder_parts_add(struct folder_scan *scan, const char *path, const struct stat *about,
-                     enum folder_care care)
+                     const struct timespec *since, enum folder_care care)
 {
     for (size_t i = 0; i < scan->count; i++)
         if (scan->list[i].care == care && strcmp(scan->list[i].path, path) == 0)
@@ -36,8 +36,12 @@ int folder_parts_add(struct folder_scan *scan, const char *path, const struct st
     char *copy = strdup(path);
     if (copy == NULL)
         return -ENOMEM;
-    scan->list[scan->count++] = (struct folder_part){
-        .path = copy, .care = care, .device = about->st_dev, .inode = about->st_ino};
+    scan->list[scan->count++] = (struct folder_part){.path = copy,
+                                                     .length = strlen(copy),
+                                                     .care = care,
+                                                     .device = about->st_dev,
+                                                     .inode = about->st_ino,
+                                                     .since = *since};
     return 0;
 }
 
@@ -50,8 +54,9 @@ void folder_parts_set_read(struct folder_scan *scan, const char *path)
 
 bool folder_parts_cover(const struct folder_scan *scan, const char *path)
 {
+    size_t length = strlen(path);
     for (size_t i = 0; i < scan->count; i++)
-        if (scan->list[i].care == CARE_PROTECT && is_in(path, scan->list[i].path))
+        if (scan->list[i].care == CARE_PROTECT && is_in(path, length, &scan->list[i]))
             return true;
     return false;
 }
@@ -73,7 +78,7 @@ static bool is_needed(const struct folder_scan *scan, const struct folder_part *
         const struct folder_part *kept = &scan->list[i];
         if (strcmp(part->path, kept->path) == 0 ||
             (kept->care == CARE_PROTECT && part->care != CARE_HIDE &&
-             is_in(part->path, kept->path)))
+             is_in(part->path, part->length, kept)))
             return false;
     }
     return true;
@@ -94,13 +99,26 @@ void folder_parts_close(struct folder_scan *scan)
     }
 }
 
-bool folder_scan_has(const struct folder_scan *before, const struct folder_part *part)
+static const struct folder_part *find(const struct folder_scan *scan,
+                                      const struct folder_part *part)
 {
-    for (size_t i = 0; i < before->count; i++) {
-        const struct folder_part *known = &before->list[i];
+    for (size_t i = 0; i < scan->count; i++) {
+        const struct folder_part *known = &scan->list[i];
         if (known->care != CARE_PIN && known->inode == part->inode &&
             known->device == part->device && strcmp(known->path, part->path) == 0)
-            return true;
+            return known;
     }
-    return false;
+    return NULL;
+}
+
+bool folder_scan_has(const struct folder_scan *before, const struct folder_part *part)
+{
+    return find(before, part) != NULL;
+}
+
+bool folder_scan_kept(const struct folder_scan *before, const struct folder_part *part)
+{
+    const struct folder_part *known = find(before, part);
+    return known != NULL && known->since.tv_sec == part->since.tv_sec &&
+           known->since.tv_nsec == part->since.tv_nsec;
 }

@@ -12,12 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 struct folder_part {
     char *path; /* owned; below the folder, no "." or ".."; "": the folder as a whole */
+    size_t length; /* of the path */
     enum folder_care care;
     bool is_read; /* what is in it was looked at */
     uint64_t device, inode;
+    struct timespec
+        since; /* a file: its last change; a directory: when it was made, or 0: unknown */
 };
 
 struct folder_scan {
@@ -29,9 +33,9 @@ struct folder_scan {
 
 void folder_scan_release(struct folder_scan *scan);
 
-/* Adds a part, unless it has that care already. 0, 1: the scan is full; -ENOMEM. */
+/* Adds a part, unless it has that care already; since: as there. 0, 1: the scan is full; -ENOMEM. */
 int folder_parts_add(struct folder_scan *scan, const char *path, const struct stat *about,
-                     enum folder_care care);
+                     const struct timespec *since, enum folder_care care);
 
 /* What is in this protected directory is being looked at. */
 void folder_parts_set_read(struct folder_scan *scan, const char *path);
@@ -47,5 +51,11 @@ void folder_parts_close(struct folder_scan *scan);
  * replaced since.
  */
 bool folder_scan_has(const struct folder_scan *before, const struct folder_part *part);
+
+/*
+ * The same, and that it was there all the time: a run of another server, which knows nothing of this one, may have
+ * taken a part away under another name (a hard link), or made room for a directory with the number of the old one.
+ */
+bool folder_scan_kept(const struct folder_scan *before, const struct folder_part *part);
 
 #endif

@@ -84,6 +84,13 @@ static bool is_own(const struct address *address)
            address_is_same(&source, address);
 }
 
+/* The same of the IPv4 address behind an address of IPv6: a gateway of NAT64 or 6to4 would lead back here. */
+static bool leads_here(const struct address *address)
+{
+    struct address embedded;
+    return is_own(address) || (address_embedded(address, &embedded) && is_own(&embedded));
+}
+
 struct reach reach_judge_address(const struct policy *policy, bool by_name,
                                  const struct address *address, uint16_t port)
 {
@@ -94,5 +101,5 @@ struct reach reach_judge_address(const struct policy *policy, bool by_name,
         return refused(address_kind(address) == ADDRESS_HOST ? REFUSAL_HOST_ITSELF
                                                              : REFUSAL_PRIVATE);
     reach.is_proxied = !by_name && policy_is_proxied(policy, "", address);
-    return !reach.verdict.by_address && is_own(address) ? refused(REFUSAL_HOST_ITSELF) : reach;
+    return !reach.verdict.by_address && leads_here(address) ? refused(REFUSAL_HOST_ITSELF) : reach;
 }

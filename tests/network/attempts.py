@@ -27,7 +27,7 @@ WALLS = {
               ("sandbox/network/policy.c", "(rule == NULL && (policy->mode != NETWORK_ON || port == PORT_SMTP))", "(false)")),
     "addresses": (("sandbox/network/policy.c", "    switch (address_kind(address)) {\n",
                    "    return admitted(NULL);\n    switch (address_kind(address)) {\n"),),
-    "own addresses": (("sandbox/network/reach.c", "!reach.verdict.by_address && is_own(", "false && is_own("),),
+    "own addresses": (("sandbox/network/reach.c", "!reach.verdict.by_address && leads_here(", "false && leads_here("),),
     "first bytes": (("sandbox/network/broker/gate.c", "if (!is_gated_port(port))\n        return false;", "if (!is_gated_port(port) || true)\n        return false;"),),
 }
 NAMES, ADDRESSES, OWN, FIRST_BYTES = (("names",), ("addresses",), ("addresses", "own addresses"), ("first bytes",))

@@ -57,7 +57,8 @@ NAMES = {
 NAMES_6 = {"both.example.org": ["2606:4700::1"], "six.example.org": ["2606:4700::2"], "mapped.example.org": ["::ffff:10.0.0.5"],
            "mapped-public.example.org": ["::ffff:93.184.1.1"], "nat64.example.org": ["64:ff9b::a00:5"], "6to4.example.org": ["2002:a00:5::1"],
            "compatible.example.org": ["::10.0.0.5"], "unique.example.org": ["fd00::1"], "local.example.org": ["fe80::1"],
-           "loop6.example.org": ["::1"], "mapped-loop.example.org": ["::ffff:127.0.0.1"]}
+           "loop6.example.org": ["::1"], "mapped-loop.example.org": ["::ffff:127.0.0.1"],
+           "own-nat64.example.org": ["64:ff9b::9765:706"], "own-6to4.example.org": ["2002:9765:707::1"]}
 NAMES |= {"both.example.org": ["10.0.0.6"], **{name: [] for name in NAMES_6 if name != "both.example.org"},
           "denied.example.com": ["93.184.6.1"], "half.example.com": ["93.184.6.2"],
           "unknown.example.org.corp.example": ["93.184.6.9"], "intranet.corp.example": ["93.184.6.9"]}

@@ -137,6 +137,13 @@ def test_ipv6_addresses_of_a_name_are_judged_by_what_they_embed(probe, internet)
     assert {line[1] for line in internet.seen()[before:] if line[0] != "dns"} == {"93.184.1.1"}
 
 
+def test_own_addresses_are_not_reached_by_way_of_ipv6(probe):
+    names = ("own-nat64.example.org", "own-6to4.example.org")
+    outcomes, result = probe([["connect", name, 80] for name in names], *ON)
+    assert outcomes == ["EHOSTUNREACH"] * 2
+    assert {(name, "host_itself") for name in names} <= refusals(result)
+
+
 def test_questions_of_many_names_at_once_are_all_answered(probe):
     assert probe([["resolve_at_once", "www.example.org", 60]], *ON)[0] == ["60"]
 

@@ -88,6 +88,7 @@ static int prepare_root(struct jail_plan *plan, struct spare_ids *ids,
         return r;
     plan->own_uid = plan->own_gid = ids->uid;
     plan->init_uid = ids->init_uid;
+    plan->guard_uid = ids->guard_uid;
     OWNED_FD int root_fd = open(plan->root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return root_fd < 0 ? fault_set(fault, errno, "cannot open %s: %m", plan->root_path)
                        : chroot_tree_renew(root_fd, plan, fault);

@@ -182,6 +182,7 @@ int install_root_take(struct install_root *root, struct jail_plan *plan, struct 
         return r;
     plan->own_uid = plan->own_gid = root->ids.uid;
     plan->init_uid = root->ids.init_uid;
+    plan->guard_uid = root->ids.guard_uid;
     root->fd = open(plan->root_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (root->fd < 0)
         return fault_set(fault, errno, "cannot open %s: %m", plan->root_path);

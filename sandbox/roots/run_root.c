@@ -259,6 +259,7 @@ static int complete_plan(struct jail_plan *plan, struct run_root *root, struct f
     plan->own_uid = root->ids.uid;
     plan->own_gid = root->ids.uid;
     plan->init_uid = root->ids.init_uid;
+    plan->guard_uid = root->ids.guard_uid;
     return r;
 }
 

@@ -29,9 +29,9 @@ static bool has_account(uid_t uid)
     return found;
 }
 
-static bool is_either(uid_t owner, const struct spare_ids *ids)
+static bool is_any(uid_t owner, const struct spare_ids *ids)
 {
-    return owner == ids->uid || owner == ids->init_uid;
+    return owner == ids->uid || owner == ids->init_uid || owner == ids->guard_uid;
 }
 
 /* By any of its ids. Its files in /proc may belong to root: proc_pid_status(5). */
@@ -48,7 +48,7 @@ static bool is_of(int proc_fd, const char *process, const struct spare_ids *ids)
         sscanf(line, " Uid: %u %u %u %u", &uids[0], &uids[1], &uids[2], &uids[3]) != 4)
         return false;
     for (size_t i = 0; i < ARRAY_LENGTH(uids); i++)
-        if (is_either(uids[i], ids))
+        if (is_any(uids[i], ids))
             return true;
     return false;
 }
@@ -64,7 +64,7 @@ static bool has_process(const struct spare_ids *ids)
     return found;
 }
 
-/* 0; -EADDRINUSE: another process has the pair. */
+/* 0; -EADDRINUSE: another process has them. */
 static int lock(struct spare_ids *ids)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -87,10 +87,15 @@ int spare_ids_take(struct spare_ids *ret_ids, struct fault *fault)
     /* One number is used for the user and for the group. */
     uid_t top =
         highest.outside_uid < highest.outside_gid ? highest.outside_uid : highest.outside_gid;
-    for (unsigned i = 1; i <= SPARE_IDS_MAX && top > 2 * i + 1; i++) {
+    for (unsigned i = 1; i <= SPARE_IDS_MAX && top > 3 * i + 2; i++) {
         OWNED(spare_ids_release)
-        struct spare_ids ids = {.uid = top - 2 * i, .init_uid = top - 2 * i - 1, .lock_fd = -1};
-        r = has_account(ids.uid) || has_account(ids.init_uid) ? -EADDRINUSE : lock(&ids);
+        struct spare_ids ids = {.uid = top - 3 * i,
+                                .init_uid = top - 3 * i - 1,
+                                .guard_uid = top - 3 * i - 2,
+                                .lock_fd = -1};
+        bool is_taken =
+            has_account(ids.uid) || has_account(ids.init_uid) || has_account(ids.guard_uid);
+        r = is_taken ? -EADDRINUSE : lock(&ids);
         if (r < 0 && r != -EADDRINUSE)
             return fault_set(fault, -r, "cannot lock a user id for a sandbox: %m");
         if (r < 0 || has_process(&ids))

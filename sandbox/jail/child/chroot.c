@@ -1,8 +1,13 @@
 /*
  * A jail without namespaces, for root in a container that refuses them: a directory of its own as the root,
- * and two ids that nobody else has. The program has one of them. Init has the other as its real and saved
- * id, so that the program cannot signal it, and the program's as its effective id, so that it can signal
- * the program, and all files are the program's: credentials(7), kill(2).
+ * and three ids that nobody else has. The program has one of them. Init and the guard have it as their effective
+ * id, so that they can signal the program, and all files are the program's. Whom else a process may signal depends on its
+ * real id, and on the real and the saved one of the other: credentials(7), kill(2). So nobody below reaches those above:
+ *
+ *              real    effective    saved
+ *     guard    guard   program      guard
+ *     init     init    program      guard
+ *     program  program program      program
  */
 #include "sandbox/jail/child/steps.h"
 
@@ -41,9 +46,20 @@ int step_take_own_ids(struct jail *jail)
         return (plan->kind & JAIL_PROGRAM) != 0 ? -EINVAL : 0;
     /* Raw system calls: glibc's wrappers would signal threads that exist only in the parent. */
     if (syscall(SYS_setresgid, gid, gid, gid) < 0 ||
-        syscall(SYS_setresuid, plan->init_uid, plan->own_uid, plan->init_uid) < 0)
+        syscall(SYS_setresuid, plan->guard_uid, plan->own_uid, plan->init_uid) < 0)
         return -errno;
     return 0;
+}
+
+int jail_take_guard_ids(const struct jail_plan *plan)
+{
+    uid_t guard = plan->guard_uid;
+    return syscall(SYS_setresuid, guard, plan->own_uid, guard) < 0 ? -errno : 0;
+}
+
+int jail_take_init_ids(const struct jail_plan *plan)
+{
+    return syscall(SYS_setresuid, plan->init_uid, plan->own_uid, plan->guard_uid) < 0 ? -errno : 0;
 }
 
 int jail_take_program_ids(const struct jail_plan *plan)

@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -72,14 +74,20 @@ int step_start_guard(struct jail *jail)
     long init = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
     if (init < 0)
         return -errno;
+    bool has_own_ids = jail->plan->base == BASE_CHROOT;
     if (init == 0) {
         const uint64_t none = 0;
         close(signals);
+        int r = has_own_ids ? jail_take_init_ids(jail->plan) : 0;
+        if (r < 0)
+            return r;
         return prctl(PR_SET_CHILD_SUBREAPER, 1UL) < 0 ||
                        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none)) < 0
                    ? -errno
                    : 0;
     }
+    if (has_own_ids && jail_take_guard_ids(jail->plan) < 0) /* it may always give up an id */
+        _exit(EXIT_FAILURE);
     /* The pipes and the control socket must end with init. */
     if (signals > 0)
         syscall(SYS_close_range, 0, signals - 1, 0);

@@ -211,10 +211,10 @@ struct jail_plan {
     uid_t uid; /* inside; the parent writes the map */
     gid_t gid;
     /*
-     * On BASE_CHROOT: the user of the program, and another one for init, which the program cannot signal.
-     * 0: a jail without a program stays root, without capabilities.
+     * On BASE_CHROOT: the user of the program; another one for init, which the program cannot signal; and one for the
+     * guard, which neither can. 0: a jail without a program stays root, without capabilities.
      */
-    uid_t own_uid, init_uid;
+    uid_t own_uid, init_uid, guard_uid;
     gid_t own_gid;
     const char *hostname;
     const char *init_name; /* at most 15 bytes: what /proc/1 shows */

@@ -76,7 +76,9 @@ static inline void jail_note(struct jail *jail, enum jail_step step, int index)
  */
 int jail_open_inside(const struct jail *jail, const char *path, uint64_t flags);
 
-/* chroot.c: becomes the user of the program, for good. 0 or a negative errno. */
+/* chroot.c: becomes the user of the guard, of init or of the program, for good. 0 or a negative errno. */
+int jail_take_guard_ids(const struct jail_plan *plan);
+int jail_take_init_ids(const struct jail_plan *plan);
 int jail_take_program_ids(const struct jail_plan *plan);
 
 /* privileges.c: the plan's filters, for good. 0 or a negative errno. */

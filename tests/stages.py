@@ -38,6 +38,8 @@ MESSAGE_LINES_MAX, MESSAGE_LINE_MAX = 3, 200
 # What of the protocol's suite meets files and ids; the rest is the same for every user.
 PROTOCOL_OF_ROOT = [f"protocol/test_{name}.py" for name in
                     ("environment", "files", "folders", "inputs", "python_start", "runs", "sessions")]
+# Images that are made in tier C, which is root's.
+IMAGES_OF_ROOT = ["images/test_add.py", "images/test_add_hostile.py", "images/test_install_attacks.py"]
 # They take the walls away, in builds of their own: once is enough, and not by root, for whom what gets
 # through could harm the machine.
 WITHOUT_TWINS = [f"--ignore-glob={ROOT / 'tests'}/*/test_*{word}*.py" for word in ("twins", "walls_removed", "network_plain")]
@@ -334,7 +336,7 @@ def stage_root(job):
         return job.pytest("root", "jail/test_walls.py", "jail/test_weaker_tiers.py", options=WITHOUT_TWINS)
     job = dataclasses.replace(job, part=BOTH)  # what the gate has of them was another user's
     protocol = ["protocol"] if job.whole else PROTOCOL_OF_ROOT
-    return job.pytest("root", "jail", "escape", "network", *protocol, "warm/test_equality_of_tiers.py",
+    return job.pytest("root", "jail", "escape", "network", *protocol, "warm/test_equality_of_tiers.py", *IMAGES_OF_ROOT,
                       options=WITHOUT_TWINS)
 
 

@@ -46,14 +46,15 @@ struct subprocess {
     int err_fd;    /* its stderr */
     int report_fd; /* records of a jailed child, or -1 */
     bool group;    /* leads a process group of its own */
-    bool has_guard; /* it ends all others of its jail when SIGTERM asks it to: sandbox/jail/child/guard.c */
+    bool
+        has_guard; /* it ends all others of its jail when SIGTERM asks it to: sandbox/jail/child/guard.c */
     bool ended;
     bool is_reported; /* a record reported its program's end; ignore how init exits */
     int status; /* exit code, or 128 + signal */
     int64_t silence_max_ns; /* the same for all children of one wait */
     struct buffer out, err;
     struct fault fault; /* what a jailed child reported */
-    int error;          /* and its errno; 0 none */
+    int error; /* and its errno; 0 none */
     bool is_unexecuted; /* the program itself could not be executed */
 };
 

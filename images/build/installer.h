@@ -17,7 +17,8 @@ struct install_site {
     const struct image *image; /* the image below the new layer */
     const char *store;         /* of images, for its room */
     const char *upper;         /* the directory for all written files */
-    struct layer_copy *copy;   /* NULL; or, where there is no overlay, what installers work on instead */
+    struct layer_copy
+        *copy;   /* NULL; or, where there is no overlay, what installers work on instead */
     const char *scratch;       /* an empty directory of the host */
     const struct image_jail *jail; /* the mounts; its program is filled in */
     struct host_settings *settings;

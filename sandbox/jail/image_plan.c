@@ -181,8 +181,7 @@ int image_plan_build(const struct image_jail *spec, struct image_plan *ret_plan,
     *plan = (struct image_plan){.spec = spec};
     struct jail_host host = {.tier = allowed_tier()};
     if (spec->layers != NULL && !image_plan_has_mounts())
-        return fault_set(fault, EOPNOTSUPP,
-                         "an overlayfs needs mounts, which this host refuses");
+        return fault_set(fault, EOPNOTSUPP, "an overlayfs needs mounts, which this host refuses");
     int r = jail_host_read(&host, fault);
     if (r == 0)
         r = jail_host_check_tier(&host, false, fault);

@@ -51,7 +51,7 @@ static int give(int directory_fd, const char *name, uid_t owner, unsigned depth)
 static int give_directory(DIR *directory, uid_t owner, unsigned depth)
 {
     if (directory == NULL || depth > DEPTH_MAX)
-        return directory == NULL ? -errno : -ELOOP;
+        return directory == NULL ? -errno : -EFBIG;
     int fd = dirfd(directory);
     int r = fd < 0 ? -errno : 0;
     for (struct dirent *entry; r == 0 && (entry = directory_next(directory)) != NULL;)
@@ -211,5 +211,11 @@ int install_root_give_back(struct install_root *root, struct fault *fault)
     }
     fd_close(&root->fd);
     spare_ids_release(&root->ids);
+    if (r == -EFBIG)
+        return fault_set(
+            fault, EFBIG,
+            "the installed files exceed the limits of a layer: directories more than %d "
+            "deep",
+            DEPTH_MAX);
     return r < 0 ? fault_set(fault, -r, "cannot take the image back from an installer: %m") : 0;
 }

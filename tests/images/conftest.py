@@ -160,7 +160,7 @@ def pip_store(server_path, image_program, base_store, tmp_path_factory):
     return store
 
 
-@pytest.fixture(params=["F", pytest.param("P", marks=pytest.mark.thorough), pytest.param("C", marks=pytest.mark.thorough)])
+@pytest.fixture(scope="session", params=["F", pytest.param("P", marks=pytest.mark.thorough), pytest.param("C", marks=pytest.mark.thorough)])
 def tier(request):
     """Of the jails in which images are made, if this user can have it."""
     if request.param != "F" and refusing.lacks_user_of(request.param):

@@ -79,6 +79,7 @@ tell(count=count, error=errno.errorcode.get(error))
     check_unchanged(layered, before)
 
 
+@pytest.mark.parametrize("tier", ["F"], indirect=True, scope="session")  # others have no /proc/self, C no file systems of its own
 def test_memory_files_and_descriptors_have_limits(layered, before):
     said = attempt(layered, """
 import mmap
@@ -241,6 +242,7 @@ def test_a_flood_of_words_is_no_flood_of_memory(layered, before):
     check_unchanged(layered, before)
 
 
+@pytest.mark.parametrize("tier", ["F"], indirect=True, scope="session")  # others have no /proc/self; test_install_attacks.py
 def test_the_host_is_out_of_sight(layered, before, tmp_path):
     """The store, the parent, descriptors, secrets in variables, keyrings, handles of files."""
     said = attempt(layered, f"""

@@ -12,7 +12,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 /* How limits can be enforced is found out before the first run. */
 enum engine_stage { ENGINE_UNPROBED, ENGINE_PROBING, ENGINE_PROBED };
@@ -41,15 +40,6 @@ struct engine {
     struct loop_timer pump; /* probes, and starts queued runs; never from a callback */
 };
 
-/*
- * A transparent huge page of which a process has given up all but one page is kept as a whole, and shows nowhere but to a
- * cgroup. Jails inherit the option, and no profile lets a snippet take it back.
- */
-static void refuse_huge_pages(void)
-{
-    prctl(PR_SET_THP_DISABLE, 1UL, 0UL, 0UL, 0UL); /* the host may refuse it */
-}
-
 static void engine_probed(struct cgroup_delegation *cgroups)
 {
     struct engine *engine = container_of(cgroups, struct engine, host.cgroups);
@@ -58,8 +48,6 @@ static void engine_probed(struct cgroup_delegation *cgroups)
     enforced->memory = (controllers & CONTROLLER_MEMORY) ? ENFORCED_BY_CGROUP : ENFORCED_BY_POLLING;
     enforced->processes = (controllers & CONTROLLER_PIDS) ? ENFORCED_BY_CGROUP : ENFORCED_BY_RLIMIT;
     enforced->cpu = (controllers & CONTROLLER_CPU) ? ENFORCED_BY_CGROUP : ENFORCED_BY_POLLING;
-    if (enforced->memory == ENFORCED_BY_POLLING)
-        refuse_huge_pages();
     engine->host.enforcement.source = cgroups->source;
     engine->host.enforcement.fallback_reason = cgroups->fallback_reason;
     engine->status = enforcement_check(enforced, engine->cgroup_use == CGROUP_REQUIRED,

@@ -137,6 +137,11 @@ int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *h
     return r;
 }
 
+static bool polls_memory(const struct sandbox_host *host)
+{
+    return host->enforcement.enforced.memory == ENFORCED_BY_POLLING;
+}
+
 int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandbox_host *host,
                                    const struct sandbox_template *template, struct fault *fault)
 {
@@ -152,6 +157,7 @@ int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandb
     if (r < 0)
         return r;
     plan_template(template->plan, &host->template_filter, &plan);
+    plan.jail.polls_memory = polls_memory(host);
     return sandbox_spawn(&plan.jail, &host->id_map, limiter_cgroup_fd(&limited->limiter),
                          &limited->sandbox, fault);
 }
@@ -164,6 +170,7 @@ int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *
     struct jail_plan completed = *plan_jail(template->plan);
     struct jail_plan *plan = &completed;
     struct id_map map = host->id_map;
+    plan->polls_memory = polls_memory(host);
     int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
                          &template->limits, fault);
     if (r == 0)

@@ -30,7 +30,7 @@ INIT = {
     "read": [MAPPING, CODE],
     "setresgid": [IDS],
     "setresuid": [IDS],
-    "prctl": ["die_with_parent", "name_init", "lock_securebits",
+    "prctl": ["die_with_parent", "name_init", "refuse_huge_pages", "lock_securebits",
               "bound_capabilities", "drop_capabilities", "no_new_privileges", "control_speculation"],
     "poll": ["die_with_parent"],
     "sethostname": ["name_host"],
@@ -138,7 +138,7 @@ FIRST_IS_TRIED = {
 FOR_FOLDERS = {
     "init": dict.fromkeys(("openat2", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr",
                            "mkdirat", "fchdir", "openat", "mknodat", "landlock_add_rule", "newfstatat", "fstat"), FOLDERS),
-    "server": dict.fromkeys(("openat2", "getdents64", "newfstatat", "fstat", "fcntl", "close"), SCAN),
+    "server": dict.fromkeys(("openat2", "getdents64", "newfstatat", "fstat", "statx", "fcntl", "close"), SCAN),
     "program": {},
 }
 

@@ -299,6 +299,7 @@ struct jail_plan {
     size_t addition_count;
     /* They answer changes of user for the kernel, so the program's process installs them, once it has its own. */
     bool filters_follow_ids;
+    bool polls_memory; /* the parent does, which sees no huge pages */
 
     enum session_kind session;
     bool has_stdin; /* the parent makes stdin_fd; in a session it does */

@@ -83,6 +83,16 @@ int step_control_speculation(struct jail *jail)
     return 0;
 }
 
+/*
+ * A transparent huge page of which a process has given up all but one page is kept as a whole, and shows nowhere but to a
+ * cgroup. The program inherits the option, and no profile lets it take that back.
+ */
+int step_refuse_huge_pages(struct jail *jail)
+{
+    return jail->plan->polls_memory && prctl(PR_SET_THP_DISABLE, 1UL, 0UL, 0UL, 0UL) < 0 ? -errno
+                                                                                         : 0;
+}
+
 static int install(const struct sock_fprog *filter)
 {
     return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, filter) < 0 ? -errno : 0;

@@ -50,23 +50,30 @@ int walk_refuse_to_read(const struct walk *walk, int error, const char *path)
                      walk_folder(walk)->path, shown != NULL ? shown : "", strerror(error));
 }
 
-/* As in struct folder_part. */
-static struct timespec unchanged_since(int folder_fd, const char *path, const struct stat *about)
+/* As in struct folder_part. 0 or a negative errno. */
+static int unchanged_since(int folder_fd, const char *path, const struct stat *about,
+                           struct timespec *ret_since)
 {
     struct statx more;
+    *ret_since = about->st_ctim;
     if (!S_ISDIR(about->st_mode))
-        return about->st_ctim;
-    if (statx(folder_fd, path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_BTIME, &more) < 0 ||
-        (more.stx_mask & STATX_BTIME) == 0)
-        return (struct timespec){0};
-    return (struct timespec){more.stx_btime.tv_sec, more.stx_btime.tv_nsec};
+        return 0;
+    if (statx(folder_fd, path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_BTIME, &more) < 0)
+        return -errno;
+    bool is_known = (more.stx_mask & STATX_BTIME) != 0;
+    *ret_since = is_known ? (struct timespec){more.stx_btime.tv_sec, more.stx_btime.tv_nsec}
+                          : (struct timespec){0};
+    return 0;
 }
 
 int walk_add_part(struct walk *walk, size_t folder, const char *path, const struct stat *about,
                   enum folder_care care)
 {
-    const struct timespec since = unchanged_since(walk->folders->list[folder].fd, path, about);
-    int r = folder_parts_add(&walk->scans[folder], path, about, &since, care);
+    struct timespec since;
+    int r = unchanged_since(walk->folders->list[folder].fd, path, about, &since);
+    if (r < 0)
+        return walk_refuse_to_read(walk, -r, path);
+    r = folder_parts_add(&walk->scans[folder], path, about, &since, care);
     return r > 0   ? walk_refuse(walk, "protected files, sockets and named pipes", FOLDER_PARTS_MAX)
            : r < 0 ? walk_refuse_memory(walk)
                    : 0;

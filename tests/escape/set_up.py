@@ -122,7 +122,7 @@ SOMETIMES = {
 }
 
 NOT_TRIED = {
-    "umask": "it cannot fail", "geteuid": "it cannot fail", "getegid": "it cannot fail",
+    "umask": "it cannot fail", "geteuid": "it cannot fail", "getegid": "it cannot fail", "getpid": "it cannot fail",
     "exit": "it cannot fail",
     "brk": "it does not tell of failure by an errno",
     "munmap": "it cannot fail", "restart_syscall": "the kernel makes it go on with another",

@@ -152,6 +152,7 @@ packages-fuzz:
 .PHONY: help
 help:
 	@echo 'make demo      install missing packages, build, fetch two images, run some snippets'
+	@echo '               WEAKER=P, C or L allows weaker sandboxes, on a host that refuses others'
 	@echo 'make check     unit tests, corpora and quick lint: under a minute after a build'
 	@echo 'make test      install missing packages, check every feature and every wall once: minutes'
 	@echo 'make test-all  check everything in full: hours; FROM=STAGE goes on after an interruption'

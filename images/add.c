@@ -8,9 +8,9 @@
  *                                              installers, and what differs becomes upper (layer_copy.h)
  *     images/.building-NAME.XXXXXX/scratch/    what the host's apt downloads, and copies of settings' files
  *
- * Each installer is a jailed child (jailed.h) with the overlay as its root, no capability, uid 0 as
- * its only mapped id, the build profile and the host's network. Of the host it sees only the
- * settings of package indexes (host_settings.h), read-only. Afterwards a separate jailed child
+ * Each installer is a jailed child (jailed.h) with the overlay, or the copy, as its root, no capability, the build profile
+ * and the host's network. Its only mapped id is uid 0; in tier C it has a user of its own (install_root.h). Of the host
+ * it sees only the settings of package indexes (host_settings.h): read-only, or copies. Afterwards a separate jailed child
  * cleans the upper directory (upper_layer.h), which becomes a layer named in the new record.
  */
 #include "images/add.h"
@@ -220,7 +220,11 @@ static int add_to(struct adding *adding, const struct image *image, const struct
     if (image->layer_count == IMAGE_LAYERS_MAX)
         return fault_set(fault, E2BIG, "the image %s has %d layers, and more cannot be mounted",
                          image->name, IMAGE_LAYERS_MAX);
-    const struct room least = {ROOM_UNKNOWN_BYTES, ROOM_FILES};
+    struct room least = {ROOM_UNKNOWN_BYTES, ROOM_FILES};
+    if (!image_plan_has_mounts()) { /* a copy of the image is needed, too */
+        least.bytes += image->size_bytes;
+        least.files += image->file_count;
+    }
     int r = room_check(adding->addition->store, "a new layer", &least, fault);
     if (r == 0)
         r = staging_open(&adding->place, adding->addition->store, lock, fault);

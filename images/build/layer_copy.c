@@ -1,22 +1,23 @@
 #include "images/build/layer_copy.h"
 
+#include "images/base/interrupt.h"
 #include "images/unpack/member.h"
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/tree.h"
+#include "sandbox/base/tree_copy.h"
 #include "sandbox/roots/chroot_tree.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #define PIECE (64 << 10)
-#define SENT_AT_ONCE ((size_t)1 << 20)
 
 static int open_file(int directory_fd, const char *name)
 {
@@ -24,76 +25,9 @@ static int open_file(int directory_fd, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-static int copy_bytes(int from, int to)
+static int go_on_unless_interrupted(void)
 {
-    ssize_t copied;
-    while ((copied = sendfile(to, from, NULL, SENT_AT_ONCE)) > 0)
-        ;
-    return copied < 0 ? -errno : 0;
-}
-
-static int copy_file(int from, int to, const char *name, const struct stat *about)
-{
-    OWNED_FD int source = open_file(from, name);
-    if (source < 0)
-        return source;
-    OWNED_FD int target =
-        openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (target < 0)
-        return -errno;
-    int r = copy_bytes(source, target);
-    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, about->st_mtim};
-    if (r == 0 && (fchmod(target, about->st_mode & 0755) < 0 || futimens(target, times) < 0))
-        r = -errno;
-    return r;
-}
-
-static int copy_link(int from, int to, const char *name)
-{
-    char target[PATH_MAX];
-    ssize_t length = readlinkat(from, name, target, sizeof(target) - 1);
-    if (length < 0)
-        return -errno;
-    target[length] = '\0';
-    return symlinkat(target, to, name) < 0 ? -errno : 0;
-}
-
-static int copy_entries(DIR *from, int to, unsigned depth);
-
-static int copy_directory(int from, int to, const char *name, const struct stat *about,
-                          unsigned depth)
-{
-    if (depth > TREE_DEPTH_MAX)
-        return -EFBIG;
-    if (mkdirat(to, name, about->st_mode & 0755) < 0)
-        return -errno;
-    OWNED(directory_release) DIR *source = directory_open_itself(from, name);
-    OWNED_FD int target = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (source == NULL || target < 0)
-        return -errno;
-    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, about->st_mtim};
-    int r =
-        fchmod(target, about->st_mode & 0755) < 0 ? -errno : copy_entries(source, target, depth);
-    return r == 0 && futimens(target, times) < 0 ? -errno : r;
-}
-
-static int copy_entries(DIR *from, int to, unsigned depth)
-{
-    int fd = dirfd(from);
-    int r = fd < 0 ? -errno : 0;
-    struct stat about;
-    for (struct dirent *entry; r == 0 && (entry = directory_next(from)) != NULL;) {
-        const char *name = entry->d_name;
-        if (fstatat(fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
-            r = -errno;
-        else if (S_ISDIR(about.st_mode))
-            r = copy_directory(fd, to, name, &about, depth + 1);
-        else if (S_ISREG(about.st_mode))
-            r = copy_file(fd, to, name, &about);
-        else if (S_ISLNK(about.st_mode))
-            r = copy_link(fd, to, name);
-    }
-    return r;
+    return interrupt_signal() != 0 ? -EINTR : 0;
 }
 
 int layer_copy_open(struct layer_copy *copy, const char *store, const char *layers,
@@ -110,7 +44,10 @@ int layer_copy_open(struct layer_copy *copy, const char *store, const char *laye
     if (r < 0)
         return r;
     OWNED(directory_release) DIR *from = directory_open(copy->image_fd, ".");
-    r = from != NULL ? copy_entries(from, copy->work_fd, 0) : -errno;
+    struct tree_copy way = {0755, (uid_t)-1, TREE_BYTES_MAX, go_on_unless_interrupted};
+    r = from != NULL ? tree_copy_entries(&way, from, copy->work_fd) : -errno;
+    if (r == -EINTR)
+        return interrupt_fault(fault);
     return r < 0 ? fault_set(fault, -r, "cannot copy the image: %m") : 0;
 }
 
@@ -194,6 +131,8 @@ static int need_upper(struct upper *upper)
 {
     if (upper->fd >= 0)
         return 0;
+    if (upper->parent == NULL)
+        return -EBADF;
     int r = need_upper(upper->parent);
     if (r < 0)
         return r;
@@ -240,13 +179,14 @@ static int mark_absent(int image, int work, struct upper *upper)
     int r = before != NULL ? 0 : -errno;
     struct stat about;
     for (struct dirent *entry; r == 0 && (entry = directory_next(before)) != NULL;) {
-        if (fstatat(work, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0)
+        const char *name = entry->d_name;
+        bool is_there = fstatat(work, name, &about, AT_SYMLINK_NOFOLLOW) == 0;
+        if (!is_there && errno == ENOENT && upper->fd >= 0) /* moved, to take the place of that */
+            is_there = fstatat(upper->fd, name, &about, AT_SYMLINK_NOFOLLOW) == 0;
+        if (is_there)
             continue;
-        /* It may just have been moved away, to take the place of that. */
-        if (upper->fd >= 0 && fstatat(upper->fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0)
-            continue;
-        r = need_upper(upper);
-        if (r == 0 && mknodat(upper->fd, entry->d_name, S_IFCHR, makedev(0, 0)) < 0)
+        r = errno == ENOENT ? need_upper(upper) : -errno;
+        if (r == 0 && mknodat(upper->fd, name, S_IFCHR, makedev(0, 0)) < 0)
             r = -errno;
     }
     return r;

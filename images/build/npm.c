@@ -146,8 +146,8 @@ int npm_install_inside(const char *root, struct progress *progress, struct fault
     progress_step(progress, "adding " GENAI " with the image's npm");
     struct fault cause = {0};
     int r = inside_install(root, &cause);
-    if (r == -EINTR)
-        return fault_set(fault, EINTR, "%s", cause.text);
+    if (r == -EINTR || r == -ENOTRECOVERABLE)
+        return fault_set(fault, -r, "%s", cause.text);
     char line[ANSWER_LINE_SIZE];
     if (r < 0)
         progress_note(progress,

@@ -115,7 +115,8 @@ int pip_add(const char *root, const struct pip_request *request, struct progress
         host_settings_tell(&settings, progress);
     if (installed == 0)
         installed = install(root, request, &settings, progress, &cause);
-    if (installed == -EINTR || (installed < 0 && request->locked != NULL))
+    if (installed == -EINTR || installed == -ENOTRECOVERABLE ||
+        (installed < 0 && request->locked != NULL))
         return fault_set(fault, -installed, "%s", cause.text);
     struct cleaning cleaning = {&settings, request->pruned};
     const struct image_jail clean = {.root = root, .body = clean_body, .data = &cleaning};

@@ -126,5 +126,5 @@ int jailed_program(const struct image_jail *jail, const struct image_program *pr
     if (r == 0)
         r = run_program(&spec, &plan, &child, fault);
     int given_back = install_root_give_back(&root, &later);
-    return r >= 0 && given_back < 0 ? fault_set(fault, -given_back, "%s", later.text) : r;
+    return given_back < 0 ? fault_set(fault, ENOTRECOVERABLE, "%s", later.text) : r;
 }

@@ -28,7 +28,8 @@ int jailed_probe(const char *root, struct fault *fault);
 
 /*
  * Runs a program of the image to its end; ignores body and data of `jail`. 0; 1: the image has no
- * such program; -EPROTO with the end of its output if it fails; -EINTR; or another negative errno.
+ * such program; -EPROTO with the end of its output if it fails; -EINTR; -ENOTRECOVERABLE: the tree
+ * cannot become an image any more, whatever else happened; or another negative errno.
  */
 int jailed_program(const struct image_jail *jail, const struct image_program *program,
                    struct fault *fault);

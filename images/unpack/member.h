@@ -19,6 +19,7 @@
 
 #include "images/unpack/hash_set.h"
 #include "sandbox/base/fault.h"
+#include "sandbox/base/tree.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -29,7 +30,6 @@
 
 #define TREE_BYTES_MAX (UINT64_C(16) << 30)
 #define TREE_MEMBERS_MAX 500000
-#define TREE_DEPTH_MAX 64
 
 /* The size of the tree so far; shared by all processes that write it. */
 struct tree_usage {

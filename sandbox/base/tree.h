@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#define TREE_DEPTH_MAX 64 /* directories in each other, in the tree of an image */
+
 /*
  * Removes the entry `name`, of any type, and everything below it. Directories without access
  * (overlayfs leaves one of mode 000) are made accessible first. 0, also if absent; or a negative

@@ -32,8 +32,8 @@ static const struct plan_scratch scratch[] = {
 };
 
 /*
- * The mounts already restrict files. Landlock's scopes add signals and abstract sockets of the
- * host.
+ * Mounts, or the owners of files in tier C, restrict files already. Landlock's scopes, where the host has them, add
+ * signals and abstract sockets of the host.
  */
 static const struct plan_path_rights install_rights[] = {{"/", RIGHTS_KEEP_FILES}};
 static const struct plan_path_rights unpack_rights[] = {{"/", RIGHTS_KEEP_DATA}};

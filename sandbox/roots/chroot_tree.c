@@ -41,13 +41,13 @@ static int add_relative_link(const struct filling *filling, int to, const char *
     return symlinkat(relative, to, name) < 0 ? -errno : 0;
 }
 
-/* No image has files that others than their owner may write to; one made by hand might. */
-static int protect_file(int directory_fd, const char *name)
+/* No image has files that a snippet may write to; one made by hand might. On BASE_HOST, Landlock sees to that. */
+static int protect_file(const struct filling *filling, int directory_fd, const char *name)
 {
     struct stat about;
     if (fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    return (about.st_mode & 0022) != 0 ? -EPERM : 0;
+    return filling->is_root && ((about.st_mode & 0022) != 0 || about.st_uid != 0) ? -EPERM : 0;
 }
 
 /* Hard links are made of links, too. */
@@ -63,7 +63,7 @@ static int add_file(const struct filling *filling, int from, int to, const char 
         return add_relative_link(filling, to, name, target);
     if (linkat(from, name, to, name, 0) < 0)
         return -errno;
-    return is_link ? 0 : protect_file(to, name);
+    return is_link ? 0 : protect_file(filling, to, name);
 }
 
 static bool is_whiteout(const struct stat *about)
@@ -138,7 +138,7 @@ static int fill_from(int root_fd, const char *path, bool is_root, struct fault *
         return fault_set(fault, -r, "cannot make hard links to the files of the image in %s: %m%s",
                          path,
                          r == -EXDEV   ? "; the store of images must be on one file system"
-                         : r == -EPERM ? "; is one writable by others? Make the image again"
+                         : r == -EPERM ? "; one is not root's alone: make the image again"
                                        : "");
     return 0;
 }

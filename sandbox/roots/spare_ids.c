@@ -54,7 +54,7 @@ static bool is_of(int proc_fd, const char *process, const struct spare_ids *ids)
 }
 
 /* Skips ids that still have processes, left by a server that was killed together with its sandboxes. */
-static bool has_process(const struct spare_ids *ids)
+bool spare_ids_have_process(const struct spare_ids *ids)
 {
     OWNED(directory_release) DIR *processes = directory_open(AT_FDCWD, "/proc");
     int fd = processes != NULL ? dirfd(processes) : -1;
@@ -98,7 +98,7 @@ int spare_ids_take(struct spare_ids *ret_ids, struct fault *fault)
         r = is_taken ? -EADDRINUSE : lock(&ids);
         if (r < 0 && r != -EADDRINUSE)
             return fault_set(fault, -r, "cannot lock a user id for a sandbox: %m");
-        if (r < 0 || has_process(&ids))
+        if (r < 0 || spare_ids_have_process(&ids))
             continue;
         *ret_ids = ids;
         ids = SPARE_IDS_NONE;

@@ -10,6 +10,7 @@
 
 #include "sandbox/base/fault.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define SPARE_IDS_MAX 256
@@ -27,6 +28,8 @@ struct spare_ids {
  * negative errno; with a fault.
  */
 int spare_ids_take(struct spare_ids *ret_ids, struct fault *fault);
+/* Whether a process has any of the ids, by /proc. */
+bool spare_ids_have_process(const struct spare_ids *ids);
 void spare_ids_release(struct spare_ids *ids);
 
 #endif

@@ -241,10 +241,9 @@ static void begin_folder(struct json_writer *writer, const struct folder_patch *
     write_left_out(writer, &patch->changes);
 }
 
-void changes_text_write_member(struct json_writer *writer, const struct folder_patches *patches,
-                               uint64_t call)
+void changes_text_write(struct json_writer *writer, const struct folder_patches *patches,
+                        uint64_t call)
 {
-    json_key(writer, "changes");
     if (patches == NULL || patches->count == 0) {
         json_null(writer);
         return;

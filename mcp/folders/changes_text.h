@@ -20,10 +20,10 @@ int changes_text_note(const struct folder_patches *patches, uint64_t call, bool 
                       struct buffer *text);
 
 /*
- * The member "changes" of the record: null without an overlay folder (`patches` may be NULL); the object
+ * What the record says of changes: null without an overlay folder (`patches` may be NULL); the object
  * of the first one, in whose member "others" further ones are.
  */
-void changes_text_write_member(struct json_writer *writer, const struct folder_patches *patches,
-                               uint64_t call);
+void changes_text_write(struct json_writer *writer, const struct folder_patches *patches,
+                        uint64_t call);
 
 #endif

@@ -174,10 +174,9 @@ static void write_bytes(struct json_writer *writer, const char *key, uint64_t by
     json_number_member(writer, key, bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes);
 }
 
-void network_text_write_member(struct json_writer *writer, const struct policy *policy,
-                               const struct network_record *record)
+void network_text_write(struct json_writer *writer, const struct policy *policy,
+                        const struct network_record *record)
 {
-    json_key(writer, "network");
     if (record == NULL || policy == NULL) {
         json_null(writer);
         return;

@@ -27,9 +27,9 @@ int network_text_advise(const struct network_record *record, const struct policy
 /* The refusal of a host in words: "is not on the list of hosts that may be reached here". Static text. */
 const char *network_text_refusal(enum refusal refusal, bool is_address);
 
-/* The member "network": null without a record. */
-void network_text_write_member(struct json_writer *writer, const struct policy *policy,
-                               const struct network_record *record);
+/* What the record says of the network: null without a record. */
+void network_text_write(struct json_writer *writer, const struct policy *policy,
+                        const struct network_record *record);
 
 const char *network_mode_name(enum network_mode mode);
 

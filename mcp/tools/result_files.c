@@ -357,12 +357,9 @@ static void write_file(struct json_writer *writer, const struct result_files *fi
     json_end_object(writer);
 }
 
-void result_files_write_members(struct json_writer *writer, const struct result_files *files)
+void result_files_write(struct json_writer *writer, const struct result_files *files)
 {
-    json_key(writer, "files");
     if (files != NULL && files->is_lost) {
-        json_null(writer);
-        json_key(writer, "figures");
         json_null(writer);
         return;
     }
@@ -372,5 +369,4 @@ void result_files_write_members(struct json_writer *writer, const struct result_
             write_file(writer, files, &files->list[i]);
     }
     json_end_array(writer);
-    json_number_member(writer, "figures", files != NULL ? (int64_t)files->figures : 0);
 }

@@ -90,7 +90,7 @@ void result_files_write_images(struct json_writer *writer, const struct result_f
 void result_files_write_links(struct json_writer *writer, enum version version,
                               const struct result_files *files);
 
-/* The members "files" and "figures" of the record, null if they are lost; `files` may be NULL. */
-void result_files_write_members(struct json_writer *writer, const struct result_files *files);
+/* The value of the member "files" of the record: null if they are lost; `files` may be NULL. */
+void result_files_write(struct json_writer *writer, const struct result_files *files);
 
 #endif

@@ -46,25 +46,74 @@ void result_json_write_output(struct json_writer *writer, const struct run_resul
     write_capture(writer, "stderr", &result->err);
 }
 
-static void write_milliseconds(struct json_writer *writer, const char *key, int64_t nanoseconds)
+enum member_null { SET, OR_NULL };
+enum member_unit { AS_IT_IS, IN_MILLISECONDS };
+
+static void write_milliseconds(struct json_writer *writer, int64_t nanoseconds)
 {
-    json_key(writer, key);
     json_double(writer, (double)((nanoseconds + 500) / 1000) / 1000);
 }
 
-static void write_count(struct json_writer *writer, const char *key, uint64_t count)
+static void write_number(struct json_writer *writer, int64_t number, enum member_unit unit,
+                         enum member_null null)
 {
-    json_number_member(writer, key, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+    if (null == OR_NULL && number <= 0)
+        json_null(writer);
+    else if (unit == IN_MILLISECONDS)
+        write_milliseconds(writer, number);
+    else
+        json_number(writer, number);
 }
 
-/* null where nothing was counted. */
-static void write_if_known(struct json_writer *writer, const char *key, int64_t count)
+static void write_count(struct json_writer *writer, uint64_t count)
 {
-    json_key(writer, key);
-    if (count > 0)
-        json_number(writer, count);
+    json_number(writer, count > INT64_MAX ? INT64_MAX : (int64_t)count);
+}
+
+static void write_exit_code(struct json_writer *writer, const struct record *record)
+{
+    if (record->result->outcome == OUTCOME_EXITED)
+        json_number(writer, record->result->exit_code);
     else
         json_null(writer);
+}
+
+static void write_signal(struct json_writer *writer, const struct record *record)
+{
+    if (record->result->outcome == OUTCOME_SIGNALED)
+        json_text(writer, signal_name(record->result->signal));
+    else
+        json_null(writer);
+}
+
+static void write_stdout_bytes(struct json_writer *writer, const struct record *record)
+{
+    write_count(writer, record->result->out.total);
+}
+
+static void write_stderr_bytes(struct json_writer *writer, const struct record *record)
+{
+    write_count(writer, record->result->err.total);
+}
+
+static void write_stdout_cut(struct json_writer *writer, const struct record *record)
+{
+    write_count(writer, record->stdout_cut);
+}
+
+static void write_stderr_cut(struct json_writer *writer, const struct record *record)
+{
+    write_count(writer, record->stderr_cut);
+}
+
+static void write_isolation(struct json_writer *writer, const struct record *record)
+{
+    json_text(writer, record->result->isolation);
+}
+
+static void write_limits(struct json_writer *writer, const struct record *record)
+{
+    json_text(writer, enforcement_tier(&record->result->enforced));
 }
 
 void result_json_write_enforcement(struct json_writer *writer, const struct enforcement *enforced)
@@ -74,25 +123,55 @@ void result_json_write_enforcement(struct json_writer *writer, const struct enfo
     json_text_member(writer, "cpu", enforced_by_name(enforced->cpu));
 }
 
-static void write_limits(struct json_writer *writer, const struct run_result *result)
+static void write_enforced(struct json_writer *writer, const struct record *record)
 {
-    json_text_member(writer, "limits", enforcement_tier(&result->enforced));
-    json_key(writer, "enforced");
     json_begin_object(writer);
-    result_json_write_enforcement(writer, &result->enforced);
+    result_json_write_enforcement(writer, &record->result->enforced);
     json_end_object(writer);
-    json_key(writer, "limits_reached");
+}
+
+static void write_limits_reached(struct json_writer *writer, const struct record *record)
+{
     json_begin_array(writer);
     for (unsigned i = 0; i < LIMIT_COUNT; i++) {
-        if (result->limits_reached & 1U << i)
+        if (record->result->limits_reached & 1U << i)
             json_text(writer, outcome_limit_name((enum limit_index)i));
     }
     json_end_array(writer);
 }
 
-static void write_session(struct json_writer *writer, const struct session_view *session)
+static void write_image(struct json_writer *writer, const struct record *record)
 {
-    json_key(writer, "session");
+    json_text(writer, record->image);
+}
+
+static void write_files(struct json_writer *writer, const struct record *record)
+{
+    result_files_write(writer, record->files);
+}
+
+static void write_figures(struct json_writer *writer, const struct record *record)
+{
+    const struct result_files *files = record->files;
+    if (files != NULL && files->is_lost)
+        json_null(writer);
+    else
+        json_number(writer, files != NULL ? (int64_t)files->figures : 0);
+}
+
+static void write_changes(struct json_writer *writer, const struct record *record)
+{
+    changes_text_write(writer, record->patches, record->files != NULL ? record->files->call : 0);
+}
+
+static void write_network(struct json_writer *writer, const struct record *record)
+{
+    network_text_write(writer, record->network, record->result->network);
+}
+
+static void write_session(struct json_writer *writer, const struct record *record)
+{
+    const struct session_view *session = record->session;
     if (session == NULL) {
         json_null(writer);
         return;
@@ -102,7 +181,8 @@ static void write_session(struct json_writer *writer, const struct session_view 
     json_text_member(writer, "state", session->is_kept ? "kept" : "lost");
     if (!session->is_kept)
         json_text_member(writer, "reason", session->reason);
-    write_count(writer, "calls", session->calls);
+    json_key(writer, "calls");
+    write_count(writer, session->calls);
     json_key(writer, "idle_seconds");
     json_double(writer, (double)session->idle_ms / 1000);
     json_end_object(writer);
@@ -110,7 +190,6 @@ static void write_session(struct json_writer *writer, const struct session_view 
 
 void result_json_write_check(struct json_writer *writer, const struct check *check)
 {
-    json_key(writer, "policy");
     if (check == NULL) {
         json_null(writer);
         return;
@@ -119,40 +198,103 @@ void result_json_write_check(struct json_writer *writer, const struct check *che
     json_key(writer, "findings");
     findings_text_write(writer, &check->findings);
     json_text_member(writer, "unchecked", check->findings.unchecked);
-    write_milliseconds(writer, "ms", check->duration_ns);
+    json_key(writer, "ms");
+    write_milliseconds(writer, check->duration_ns);
     json_end_object(writer);
+}
+
+static void write_policy(struct json_writer *writer, const struct record *record)
+{
+    result_json_write_check(writer, record->check);
 }
 
 void result_json_write_members(struct json_writer *writer, const struct record *record)
 {
     const struct run_result *result = record->result;
-    json_text_member(writer, "outcome", outcome_name(result->outcome));
-    json_key(writer, "exit_code");
-    if (result->outcome == OUTCOME_EXITED)
-        json_number(writer, result->exit_code);
-    else
-        json_null(writer);
-    json_text_member(writer, "signal",
-                     result->outcome == OUTCOME_SIGNALED ? signal_name(result->signal) : NULL);
-    write_count(writer, "stdout_bytes", result->out.total);
-    write_count(writer, "stderr_bytes", result->err.total);
-    write_count(writer, "stdout_cut", record->stdout_cut);
-    write_count(writer, "stderr_cut", record->stderr_cut);
-    write_milliseconds(writer, "duration_ms", result->duration_ns);
-    write_milliseconds(writer, "cpu_ms", result->cpu_ns);
-    write_if_known(writer, "peak_memory_bytes", result->peak_memory_bytes);
-    write_if_known(writer, "peak_processes", result->peak_processes);
-    json_text_member(writer, "isolation", result->isolation);
-    json_text_member(writer, "tier", tier_name(result->tier));
-    json_text_member(writer, "start", run_start_name(result->start));
-    write_limits(writer, result);
-    json_text_member(writer, "image", record->image);
-    result_files_write_members(writer, record->files);
-    changes_text_write_member(writer, record->patches,
-                              record->files != NULL ? record->files->call : 0);
-    network_text_write_member(writer, record->network, result->network);
-    write_session(writer, record->session);
-    result_json_write_check(writer, record->check);
+#define OUTPUT(name, description)
+#define NUMBER(name, member, unit, most, null, type, description)                                  \
+    json_key(writer, #name);                                                                       \
+    write_number(writer, result->member, unit, null);
+#define CHOICE(name, member, name_of, count, description)                                          \
+    json_text_member(writer, #name, name_of(result->member));
+#define OTHER(name, null, type, items, description)                                                \
+    json_key(writer, #name);                                                                       \
+    write_##name(writer, record);
+#include "mcp/base/result.def"
+#undef OUTPUT
+#undef NUMBER
+#undef CHOICE
+#undef OTHER
+}
+
+static const char outcome_description[] =
+#define OUTCOME(id, name, ...) name ", "
+#include "sandbox/limits/outcomes.def"
+#undef OUTCOME
+    "by how it ended";
+
+static const char limits_description[] = "Limits it reached: "
+#define LIMIT(id, name) name ", "
+#include "sandbox/limits/limits.def"
+#undef LIMIT
+                                         "or none";
+
+struct schema_member {
+    const char *name, *type, *description;
+    enum member_null null;
+    const char *items;
+};
+
+static const struct schema_member schema_members[] = {
+#define OUTPUT(name, description) {#name, "string", description, SET, NULL},
+#define NUMBER(name, member, unit, most, null, type, description)                                  \
+    {#name, type, description, null, NULL},
+#define CHOICE(name, member, name_of, count, description) {#name, "string", description, SET, NULL},
+#define OTHER(name, null, type, items, description) {#name, type, description, null, items},
+#include "mcp/base/result.def"
+#undef OUTPUT
+#undef NUMBER
+#undef CHOICE
+#undef OTHER
+};
+
+static void write_schema_member(struct json_writer *writer, const struct schema_member *member)
+{
+    json_key(writer, member->name);
+    json_begin_object(writer);
+    json_key(writer, "type");
+    if (member->null == OR_NULL)
+        json_begin_array(writer);
+    json_text(writer, member->type);
+    if (member->null == OR_NULL) {
+        json_text(writer, "null");
+        json_end_array(writer);
+    }
+    if (member->items != NULL) {
+        json_key(writer, "items");
+        json_begin_object(writer);
+        json_text_member(writer, "type", member->items);
+        json_end_object(writer);
+    }
+    json_text_member(writer, "description", member->description);
+    json_end_object(writer);
+}
+
+void result_json_write_schema(struct json_writer *writer)
+{
+    json_begin_object(writer);
+    json_text_member(writer, "type", "object");
+    json_key(writer, "properties");
+    json_begin_object(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(schema_members); i++)
+        write_schema_member(writer, &schema_members[i]);
+    json_end_object(writer);
+    json_key(writer, "required");
+    json_begin_array(writer);
+    for (size_t i = 0; i < ARRAY_LENGTH(schema_members); i++)
+        json_text(writer, schema_members[i].name);
+    json_end_array(writer);
+    json_end_object(writer);
 }
 
 void result_json_write_fault(struct json_writer *writer, const struct fault *fault)

@@ -32,11 +32,14 @@ struct record {
 /* The members "stdout" and "stderr": what was kept, with a line in place of what was cut. */
 void result_json_write_output(struct json_writer *writer, const struct run_result *result);
 
-/* The member "policy": what a check has found, or null. */
+/* The value of the member "policy": what a check has found, or null. */
 void result_json_write_check(struct json_writer *writer, const struct check *check);
 
 /* The members of the record; the caller has begun the object, and ends it. */
 void result_json_write_members(struct json_writer *writer, const struct record *record);
+
+/* The JSON schema of an object with stdout, stderr and the members of the record: an object. */
+void result_json_write_schema(struct json_writer *writer);
 
 /* Members that tell who holds which limit, for an object that the caller has begun and ends. */
 void result_json_write_enforcement(struct json_writer *writer, const struct enforcement *enforced);

@@ -26,7 +26,4 @@ void result_text_write_error_meta(struct json_writer *writer, const void *fault)
 void result_text_write_not_run(struct json_writer *writer, enum version version, const void *check);
 void result_text_write_not_run_meta(struct json_writer *writer, const void *check);
 
-/* The JSON schema of structuredContent. */
-void result_text_write_schema(struct json_writer *writer);
-
 #endif

@@ -1,7 +1,7 @@
 #include "mcp/tools/tool_list.h"
 #include "mcp/base/icon.h"
 #include "mcp/tools/code_tool.h"
-#include "mcp/tools/result_text.h"
+#include "mcp/tools/result_json.h"
 #include "sandbox/base/owned.h"
 
 #include <string.h>
@@ -69,7 +69,7 @@ static void write_tool(struct json_writer *writer, enum version version, const s
     if (version >= VERSION_2025_06_18 && settings->result_format == RESULT_STRUCTURED &&
         tool->code != NULL) {
         json_key(writer, "outputSchema");
-        result_text_write_schema(writer);
+        result_json_write_schema(writer);
     }
     if (version >= VERSION_2025_03_26)
         write_annotations(writer, tool, settings);

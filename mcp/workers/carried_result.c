@@ -15,30 +15,23 @@
 #define CODE_HIGHEST 255
 #define DECODING_ROOM 4 /* base64_decode() rounds up */
 
-/*
- * A member of struct run_result that is a number of 64 bits, and the most that a worker may say: more than any
- * run has, and so little that sums of many do not overflow.
- */
+/* The most that a worker may say: more than any run has, and so little that sums of many do not overflow. */
+#define TIME_MOST (RUN_WALL_MAX_MS * NANOSECONDS_PER_MILLISECOND * 4)
+#define PROCESSORS_MOST 4096
+#define BYTES_MOST (INT64_C(1) << 50)
+#define COUNT_MOST (INT64_C(1) << 40)
+
+/* Members of struct run_result that are numbers of 64 bits, and not in the record. */
 struct number_member {
     const char *name;
     size_t offset;
     int64_t most;
 };
 
-#define TIME_MOST (RUN_WALL_MAX_MS * NANOSECONDS_PER_MILLISECOND * 4)
-#define PROCESSORS_MOST 4096
-#define BYTES_MOST (INT64_C(1) << 50)
-#define COUNT_MOST (INT64_C(1) << 40)
-
-#define NUMBER(member, most) {#member, offsetof(struct run_result, member), most}
 #define LIMIT_NUMBER(member, most) {#member, offsetof(struct run_result, limits.member), most}
 
 static const struct number_member numbers[] = {
-    NUMBER(queued_ns, TIME_MOST),
-    NUMBER(duration_ns, TIME_MOST),
-    NUMBER(cpu_ns, PROCESSORS_MOST *TIME_MOST),
-    NUMBER(peak_memory_bytes, BYTES_MOST),
-    NUMBER(peak_processes, COUNT_MOST),
+    {"queued_ns", offsetof(struct run_result, queued_ns), TIME_MOST},
     LIMIT_NUMBER(wall_ms, RUN_WALL_MAX_MS),
     LIMIT_NUMBER(memory_bytes, BYTES_MOST),
     LIMIT_NUMBER(disk_bytes, BYTES_MOST),
@@ -143,7 +136,13 @@ void carried_result_write(struct json_writer *writer, const struct run_result *r
 {
     const struct enforcement *enforced = &result->enforced;
     json_begin_object(writer);
-    json_text_member(writer, "outcome", outcome_name(result->outcome));
+#define OUTPUT(...)
+#define OTHER(...)
+#define NUMBER(name, member, ...) json_number_member(writer, #member, result->member);
+#define CHOICE(name, member, name_of, ...) json_text_member(writer, #name, name_of(result->member));
+#include "mcp/base/result.def"
+#undef NUMBER
+#undef CHOICE
     json_number_member(writer, "exit_code", result->exit_code);
     json_number_member(writer, "signal", result->signal);
     write_capture(writer, "stdout", &result->out);
@@ -156,8 +155,6 @@ void carried_result_write(struct json_writer *writer, const struct run_result *r
     json_number_member(writer, "millicpus", result->limits.millicpus);
     write_limits(writer, result->limits_reached);
     json_text_member(writer, "isolation", result->isolation);
-    json_text_member(writer, "tier", tier_name(result->tier));
-    json_text_member(writer, "start", run_start_name(result->start));
     json_text_member(writer, "memory_by", enforced_by_name(enforced->memory));
     json_text_member(writer, "processes_by", enforced_by_name(enforced->processes));
     json_text_member(writer, "cpu_by", enforced_by_name(enforced->cpu));
@@ -187,7 +184,7 @@ static int read_number(const struct json_value *object, const char *name, int64_
 /* The one of `count` names that the member has. */
 static int read_choice(const struct json_value *object, const char *name,
                        const char *(*name_of)(unsigned choice), unsigned count,
-                       unsigned *ret_choice)
+                       unsigned *ret_choice, struct fault *fault)
 {
     const struct json_value *value = json_member(object, name);
     for (unsigned i = 0; i < count; i++) {
@@ -196,25 +193,20 @@ static int read_choice(const struct json_value *object, const char *name,
         *ret_choice = i;
         return 0;
     }
-    return -EBADMSG;
+    return refuse(fault, name);
 }
 
-static const char *outcome_name_of(unsigned choice)
-{
-    return outcome_name((enum run_outcome)choice);
-}
+#define NUMBER(...)
+#define CHOICE(name, member, name_of, ...)                                                         \
+    static const char *name##_of(unsigned choice)                                                  \
+    {                                                                                              \
+        return name_of((__typeof__(((struct run_result *)0)->member))choice);                      \
+    }
+#include "mcp/base/result.def"
+#undef NUMBER
+#undef CHOICE
 
-static const char *tier_name_of(unsigned choice)
-{
-    return tier_name((enum tier)choice);
-}
-
-static const char *start_name_of(unsigned choice)
-{
-    return run_start_name((enum run_start)choice);
-}
-
-static const char *enforcer_name_of(unsigned choice)
+static const char *enforcer_of(unsigned choice)
 {
     return enforced_by_name((enum enforced_by)choice);
 }
@@ -224,32 +216,49 @@ static const char *isolation_of(unsigned choice)
     return isolations[choice];
 }
 
+static int read_enforcer(const struct json_value *value, const char *name,
+                         enum enforced_by *ret_enforcer, struct fault *fault)
+{
+    unsigned choice = 0;
+    int r = read_choice(value, name, enforcer_of, ENFORCED_BY_POLLING + 1, &choice, fault);
+    *ret_enforcer = (enum enforced_by)choice;
+    return r;
+}
+
+/* The rows of the record that are a NUMBER or a CHOICE. */
+static int read_rows(const struct json_value *value, struct run_result *result, struct fault *fault)
+{
+    int r = 0;
+#define NUMBER(name, member, unit, most, ...)                                                      \
+    if (r == 0)                                                                                    \
+        r = read_number(value, #member, most, &result->member, fault);
+#define CHOICE(name, member, name_of, count, ...)                                                  \
+    if (r == 0) {                                                                                  \
+        unsigned choice = 0;                                                                       \
+        r = read_choice(value, #name, name##_of, count, &choice, fault);                           \
+        result->member = (__typeof__(result->member))choice;                                       \
+    }
+#include "mcp/base/result.def"
+#undef NUMBER
+#undef CHOICE
+#undef OUTPUT
+#undef OTHER
+    return r;
+}
+
 static int read_choices(const struct json_value *value, struct run_result *result,
                         struct fault *fault)
 {
-    unsigned outcome, isolation, tier, start, memory, processes, cpu;
-    if (read_choice(value, "outcome", outcome_name_of, OUTCOME_COUNT, &outcome) < 0)
-        return refuse(fault, "outcome");
-    if (read_choice(value, "isolation", isolation_of, ARRAY_LENGTH(isolations), &isolation) < 0)
-        return refuse(fault, "isolation");
-    if (read_choice(value, "tier", tier_name_of, TIER_COUNT, &tier) < 0)
-        return refuse(fault, "tier");
-    if (read_choice(value, "start", start_name_of, START_COUNT, &start) < 0)
-        return refuse(fault, "start");
-    if (read_choice(value, "memory_by", enforcer_name_of, ENFORCED_BY_POLLING + 1, &memory) < 0)
-        return refuse(fault, "memory_by");
-    if (read_choice(value, "processes_by", enforcer_name_of, ENFORCED_BY_POLLING + 1, &processes) <
-        0)
-        return refuse(fault, "processes_by");
-    if (read_choice(value, "cpu_by", enforcer_name_of, ENFORCED_BY_POLLING + 1, &cpu) < 0)
-        return refuse(fault, "cpu_by");
-    result->outcome = (enum run_outcome)outcome;
+    struct enforcement *enforced = &result->enforced;
+    unsigned isolation = 0;
+    int r =
+        read_choice(value, "isolation", isolation_of, ARRAY_LENGTH(isolations), &isolation, fault);
     result->isolation = isolations[isolation];
-    result->tier = (enum tier)tier;
-    result->start = (enum run_start)start;
-    result->enforced = (struct enforcement){(enum enforced_by)memory, (enum enforced_by)processes,
-                                            (enum enforced_by)cpu};
-    return 0;
+    if (r == 0)
+        r = read_enforcer(value, "memory_by", &enforced->memory, fault);
+    if (r == 0)
+        r = read_enforcer(value, "processes_by", &enforced->processes, fault);
+    return r < 0 ? r : read_enforcer(value, "cpu_by", &enforced->cpu, fault);
 }
 
 static int read_limits(const struct json_value *value, struct run_result *result,
@@ -410,7 +419,9 @@ int carried_result_read(const struct json_value *value, struct run_result *ret_r
     const struct json_value *lost = json_member(value, "files_lost");
     if (lost == NULL || lost->type != JSON_BOOLEAN)
         return refuse(fault, "files_lost");
-    int r = read_choices(value, &result, fault);
+    int r = read_rows(value, &result, fault);
+    if (r == 0)
+        r = read_choices(value, &result, fault);
     if (r == 0)
         r = read_numbers(value, &result, fault);
     if (r == 0)

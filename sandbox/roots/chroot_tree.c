@@ -47,7 +47,8 @@ static int protect_file(const struct filling *filling, int directory_fd, const c
     struct stat about;
     if (fstatat(directory_fd, name, &about, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
-    return filling->is_root && ((about.st_mode & 0022) != 0 || about.st_uid != geteuid()) ? -EPERM : 0;
+    return filling->is_root && ((about.st_mode & 0022) != 0 || about.st_uid != geteuid()) ? -EPERM
+                                                                                          : 0;
 }
 
 /* Hard links are made of links, too. */

@@ -17,7 +17,8 @@ static void check_member(const struct folder_patches *patches)
     struct json_writer *writer = NULL;
     FUZZ_CHECK(json_writer_open(&text, &writer) == 0);
     json_begin_object(writer);
-    changes_text_write_member(writer, patches, 7);
+    json_key(writer, "changes");
+    changes_text_write(writer, patches, 7);
     json_end_object(writer);
     FUZZ_CHECK(json_writer_close(writer) == 0);
     OWNED(json_release) struct json *json = fuzz_parse(&text);

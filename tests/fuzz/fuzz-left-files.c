@@ -89,7 +89,8 @@ static void check_blocks(const struct result_files *files, struct kept_files *ke
     result_files_write_images(writer, files);
     result_files_write_links(writer, VERSION_2025_11_25, files);
     json_end_array(writer);
-    result_files_write_members(writer, files);
+    json_key(writer, "files");
+    result_files_write(writer, files);
     json_end_object(writer);
     FUZZ_CHECK(json_writer_close(writer) == 0);
     OWNED(json_release) struct json *json = fuzz_parse(&text);

@@ -313,3 +313,12 @@ def test_structured_format_publishes_its_schema(start):
     for tool in server.result("tools/list")["tools"]:
         assert tool["outputSchema"]["type"] == "object"
         assert set(tool["outputSchema"]["required"]) == set(tool["outputSchema"]["properties"])
+
+
+def test_documented_members_are_those_of_the_record(start):
+    server = start("--result-format", "structured")
+    server.initialize()
+    schema = server.result("tools/list")["tools"][0]["outputSchema"]["properties"]
+    rows = [f"| `{name}` | {row['type'] if isinstance(row['type'], str) else ' or '.join(row['type'])} | {row['description']} |"
+            for name, row in schema.items()]
+    assert "\n".join(["| --- | --- | --- |", *rows]) + "\n\n" in (mcp_client.ROOT / "docs/clients.md").read_text(encoding="utf-8")

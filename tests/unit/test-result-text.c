@@ -262,7 +262,7 @@ static void structured_format_has_the_members_of_its_schema(void **state)
     OWNED(buffer_release) struct buffer text = BUFFER(65536);
     struct json_writer *writer = NULL;
     assert_int_equal(json_writer_open(&text, &writer), 0);
-    result_text_write_schema(writer);
+    result_json_write_schema(writer);
     assert_int_equal(json_writer_close(writer), 0);
     OWNED(json_release) struct json *schema = NULL;
     assert_int_equal(json_parse(text.data, text.length, &schema, NULL), 0);

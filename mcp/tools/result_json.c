@@ -211,7 +211,6 @@ static void write_policy(struct json_writer *writer, const struct record *record
 void result_json_write_members(struct json_writer *writer, const struct record *record)
 {
     const struct run_result *result = record->result;
-#define OUTPUT(name, description)
 #define NUMBER(name, member, unit, most, null, type, description)                                  \
     json_key(writer, #name);                                                                       \
     write_number(writer, result->member, unit, null);
@@ -221,10 +220,6 @@ void result_json_write_members(struct json_writer *writer, const struct record *
     json_key(writer, #name);                                                                       \
     write_##name(writer, record);
 #include "mcp/base/result.def"
-#undef OUTPUT
-#undef NUMBER
-#undef CHOICE
-#undef OTHER
 }
 
 static const char outcome_description[] =
@@ -252,10 +247,6 @@ static const struct schema_member schema_members[] = {
 #define CHOICE(name, member, name_of, count, description) {#name, "string", description, SET, NULL},
 #define OTHER(name, null, type, items, description) {#name, type, description, null, items},
 #include "mcp/base/result.def"
-#undef OUTPUT
-#undef NUMBER
-#undef CHOICE
-#undef OTHER
 };
 
 static void write_schema_member(struct json_writer *writer, const struct schema_member *member)

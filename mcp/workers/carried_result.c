@@ -136,13 +136,9 @@ void carried_result_write(struct json_writer *writer, const struct run_result *r
 {
     const struct enforcement *enforced = &result->enforced;
     json_begin_object(writer);
-#define OUTPUT(...)
-#define OTHER(...)
 #define NUMBER(name, member, ...) json_number_member(writer, #member, result->member);
 #define CHOICE(name, member, name_of, ...) json_text_member(writer, #name, name_of(result->member));
 #include "mcp/base/result.def"
-#undef NUMBER
-#undef CHOICE
     json_number_member(writer, "exit_code", result->exit_code);
     json_number_member(writer, "signal", result->signal);
     write_capture(writer, "stdout", &result->out);
@@ -196,15 +192,12 @@ static int read_choice(const struct json_value *object, const char *name,
     return refuse(fault, name);
 }
 
-#define NUMBER(...)
 #define CHOICE(name, member, name_of, ...)                                                         \
     static const char *name##_of(unsigned choice)                                                  \
     {                                                                                              \
         return name_of((__typeof__(((struct run_result *)0)->member))choice);                      \
     }
 #include "mcp/base/result.def"
-#undef NUMBER
-#undef CHOICE
 
 static const char *enforcer_of(unsigned choice)
 {
@@ -239,10 +232,6 @@ static int read_rows(const struct json_value *value, struct run_result *result, 
         result->member = (__typeof__(result->member))choice;                                       \
     }
 #include "mcp/base/result.def"
-#undef NUMBER
-#undef CHOICE
-#undef OUTPUT
-#undef OTHER
     return r;
 }
 

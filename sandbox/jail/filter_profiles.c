@@ -135,18 +135,15 @@ void filter_additions_release(struct filter_additions *additions)
     additions->count = 0;
 }
 
-static struct sock_fprog program_of(const struct filter *filter)
-{
-    return (struct sock_fprog){.len = filter->length, .filter = filter->code};
-}
-
 void filter_give(struct jail_plan *plan, const struct filter *filter,
                  const struct filter_additions *additions)
 {
-    plan->filter = program_of(filter);
-    plan->addition_count = additions->count;
+    plan->filter = filter->code;
+    plan->filter_length = filter->length;
+    plan->additions.count = additions->count;
     for (size_t i = 0; i < additions->count; i++)
-        plan->additions[i] = program_of(&additions->list[i]);
+        plan->additions.list[i] =
+            (struct sock_fprog){additions->list[i].length, additions->list[i].code};
 }
 
 int filter_compile_build(struct filter *ret_filter, struct fault *fault)

@@ -4,6 +4,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/core_pattern.h"
 #include "sandbox/jail/id_map.h"
+#include "sandbox/jail/plan_pack.h"
 #include "sandbox/jail/plan_state.h"
 #include "sandbox/jail/rootfs.h"
 #include "sandbox/limits/limits.h"
@@ -248,7 +249,15 @@ static void plan_rlimits(struct plan *plan, const struct run_spec *spec)
     plan_add_rlimit(&plan->jail, RLIMIT_CPU, is_session ? RLIM_INFINITY : cpu_seconds);
 }
 
-/* With access to the places of folders: what their mounts allow. */
+/* What its mount allows. Singly, as all members of elements with room between them: jail_plan.def. */
+static void add_folder_rights(struct jail_plan *jail, struct plan_path_rights *list,
+                              const struct folder *folder)
+{
+    struct plan_path_rights *rights = &list[jail->path_rights_count++];
+    rights->path = folder->place;
+    rights->rights = folder->mode == FOLDER_OVERLAY ? RIGHTS_KEEP_FILES : RIGHTS_SHARE_FILES;
+}
+
 static int plan_folders(struct plan *plan, const struct folders *folders)
 {
     struct jail_plan *jail = &plan->jail;
@@ -264,19 +273,16 @@ static int plan_folders(struct plan *plan, const struct folders *folders)
     jail->folder_count = count;
     for (size_t i = 0; i < count; i++) {
         const struct folder *folder = &folders->list[i];
-        plan->folders[i] = (struct plan_folder){
-            .path = folder->path,
-            .device = folder->device,
-            .inode = folder->inode,
-            .mode = folder->mode,
-            .place = folder->place,
-            .may_cover = folder->place_is_given,
-            .is_in_scratch = folder_is_in_scratch(folder->place),
-        };
+        struct plan_folder *planned = &plan->folders[i];
+        planned->path = folder->path;
+        planned->device = folder->device;
+        planned->inode = folder->inode;
+        planned->mode = folder->mode;
+        planned->place = folder->place;
+        planned->may_cover = folder->place_is_given;
+        planned->is_in_scratch = folder_is_in_scratch(folder->place);
         if (folder->mode != FOLDER_READ_ONLY)
-            plan->path_rights[jail->path_rights_count++] = (struct plan_path_rights){
-                folder->place,
-                folder->mode == FOLDER_OVERLAY ? RIGHTS_KEEP_FILES : RIGHTS_SHARE_FILES};
+            add_folder_rights(jail, plan->path_rights, folder);
     }
     return 0;
 }
@@ -364,12 +370,22 @@ static int plan_fill(struct plan *plan, const struct plan_inputs *inputs, struct
     return r;
 }
 
+static int plan_key(struct plan *plan)
+{
+    struct jail_plan jail = plan->jail;
+    jail.home_file_count = plan->warm_file_count;
+    plan->key = BUFFER(SIZE_MAX); /* no more than the texts that the plan has already */
+    return plan_pack_key(&jail, &plan->key);
+}
+
 int plan_build(const struct plan_inputs *inputs, struct plan **ret_plan, struct fault *fault)
 {
     struct plan *plan = calloc(1, sizeof(*plan));
     if (plan == NULL)
         return fault_set(fault, ENOMEM, "out of memory for the plan of a sandbox");
     int r = plan_fill(plan, inputs, fault);
+    if (r == 0)
+        r = plan_key(plan);
     if (r < 0) {
         plan_free(plan);
         return fault_set(fault, -r, "cannot plan a sandbox: %m");
@@ -383,6 +399,7 @@ void plan_free(struct plan *plan)
     if (plan == NULL)
         return;
     text_list_release(&plan->texts);
+    buffer_release(&plan->key);
     free(plan->home_links);
     free(plan->home_files);
     free(plan->template_files);
@@ -392,6 +409,31 @@ void plan_free(struct plan *plan)
     free(plan->programs);
     free(plan->environment);
     free(plan);
+}
+
+/* Most often those of one image, at one place. */
+static bool same_contents(const struct plan_file *one, const struct plan_file *other, size_t count)
+{
+    bool same = true;
+    for (size_t i = 0; same && i < count; i++)
+        same = one[i].length == other[i].length &&
+               (one[i].bytes == other[i].bytes ||
+                memcmp(one[i].bytes, other[i].bytes, one[i].length) == 0);
+    return same;
+}
+
+static size_t template_file_count(const struct plan *plan)
+{
+    return plan->template_files != NULL ? plan->fork_file_count + plan->template.file_count : 0;
+}
+
+bool plan_is_same(const struct plan *one, const struct plan *other)
+{
+    return one->key.length == other->key.length &&
+           memcmp(one->key.data, other->key.data, one->key.length) == 0 &&
+           same_contents(one->home_files, other->home_files, one->warm_file_count) &&
+           template_file_count(one) == template_file_count(other) &&
+           same_contents(one->template_files, other->template_files, template_file_count(one));
 }
 
 void plan_make_warm(struct plan *plan)

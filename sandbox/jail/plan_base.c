@@ -34,7 +34,7 @@ static const char *const masks[] = {
     "keys",       "key-users", "cmdline", "sys/kernel/random/boot_id",
     "partitions", "diskstats", "locks",   "swaps",
     "misc",       "config.gz", "fs/",     "bus/",
-    "pressure/",
+    "pressure/",  NULL,
 };
 
 /* What a written /proc has. They tell of the machine, and nothing of its processes or users. */
@@ -119,7 +119,6 @@ void plan_base_fill(struct jail_plan *plan, enum jail_kind kind, const struct ja
         return;
     }
     plan->masks = masks;
-    plan->mask_count = ARRAY_LENGTH(masks);
 }
 
 enum tier plan_base_tier(const struct jail_plan *plan)
@@ -145,10 +144,10 @@ void plan_base_set_network(struct jail_plan *plan, int link_fd, bool may_ping)
 
 void plan_add_rlimit(struct jail_plan *plan, int resource, rlim_t limit)
 {
-    struct plan_rlimit *rlimits = (struct plan_rlimit *)plan->rlimits;
+    struct plan_rlimit *added = (struct plan_rlimit *)&plan->rlimits[plan->rlimit_count++];
     rlim_t own = rlimit_hard(resource);
-    limit = own < limit ? own : limit;
-    rlimits[plan->rlimit_count++] = (struct plan_rlimit){resource, limit, limit};
+    added->resource = resource;
+    added->limit = added->hard = own < limit ? own : limit;
 }
 
 void plan_add_base_rlimits(struct jail_plan *plan)

@@ -6,6 +6,7 @@
 #ifndef SANDBOX_JAIL_PLAN_STATE_H
 #define SANDBOX_JAIL_PLAN_STATE_H
 
+#include "sandbox/base/buffer.h"
 #include "sandbox/jail/plan_base.h"
 #include "sandbox/jail/run_spec.h"
 #include "sandbox/jail/text_list.h"
@@ -22,6 +23,7 @@ struct plan {
     size_t fork_file_count;       /* of them, if the sandbox is a fork: the first ones */
     struct run_template template; /* the texts are the run_spec's */
     struct plan_file *template_files; /* owned */
+    struct buffer key;            /* plan_pack_key(), with the files of a prewarmed sandbox */
     char **argv;                  /* owned; the strings are texts */
     char **programs;
     char **environment;

@@ -30,6 +30,14 @@ static const char *rlimit_name(int resource)
     return row != NULL ? row->name : "of that number";
 }
 
+static const char *name_at(const char *const *list, size_t index)
+{
+    size_t i = 0;
+    while (list != NULL && list[i] != NULL && i < index)
+        i++;
+    return list != NULL && list[i] != NULL ? list[i] : "";
+}
+
 /* The object of the failed step; "" if the text needs none. */
 static const char *step_object(const struct jail_plan *plan, const struct child_report *report)
 {
@@ -48,7 +56,7 @@ static const char *step_object(const struct jail_plan *plan, const struct child_
     case STEP_USER_LIMIT:
         return index < plan->user_limit_count ? plan->user_limits[index].path : "";
     case STEP_MASK_FILE:
-        return index < plan->mask_count ? plan->masks[index] : "";
+        return name_at(plan->masks, index);
     case STEP_SPLIT_SCRATCH:
     case STEP_MOUNT_SCRATCH:
         return index < plan->scratch_count ? plan->scratch[index].target : "";

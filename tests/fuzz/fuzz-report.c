@@ -18,7 +18,7 @@ static const struct plan_link links[] = {{"fd", "/proc/self/fd"}};
 static const struct plan_scratch scratch[] = {{.name = "work", .target = "/work"}};
 static const struct plan_rlimit rlimits[] = {{RLIMIT_CORE, 1, 1}, {RLIMIT_NICE, 0, 0}, {99, 0, 0}};
 static const struct plan_user_limit user_limits[] = {{"sys/user/max_user_namespaces", "0"}};
-static const char *const masks[] = {"keys"};
+static const char *const masks[] = {"keys", NULL};
 static char *arguments[] = {(char *)"/usr/bin/python3", NULL};
 
 static const struct jail_plan plan = {
@@ -33,7 +33,6 @@ static const struct jail_plan plan = {
     .user_limits = user_limits,
     .user_limit_count = ARRAY_LENGTH(user_limits),
     .masks = masks,
-    .mask_count = ARRAY_LENGTH(masks),
     .home = "/home",
     .home_links = links,
     .home_link_count = ARRAY_LENGTH(links),

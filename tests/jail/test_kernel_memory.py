@@ -12,7 +12,7 @@ from support.sandbox import DEADLINE
 
 MEBIBYTE = 1 << 20
 LIMIT = 64 * MEBIBYTE
-# The rest of the machine may take memory meanwhile, though not each time; and what grows fast grows on while it is measured.
+# The rest of the machine may take or free memory meanwhile, though not each time; and what grows fast grows on while it is measured.
 ATTEMPTS, FACTOR = 4, 8
 ENOUGH = 1500 * MEBIBYTE
 
@@ -95,20 +95,23 @@ def code_of(name):
     return DRIVER.replace("PROCESSES", str(processes)).replace("BEFORE", before).replace("STEP", step)
 
 
+def is_held(name, record, taken):
+    # Copied areas come with page tables, which may be first past the limit.
+    limits = [["kernel_memory"], ["memory"]] if "areas" in name else [["kernel_memory"]]
+    return record["outcome"] == "out_of_memory" and record["limits_reached"] in limits and taken <= FACTOR * LIMIT
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("name", in_gate(list(ATTACKS), 1))
 def test_a_run_is_ended_for_what_the_kernel_holds(sandbox, name):
-    taken = []
-    while not taken or (taken[-1] > FACTOR * LIMIT and len(taken) < ATTEMPTS):
+    tries = []
+    while len(tries) < ATTEMPTS and not (tries and is_held(name, *tries[-1])):
         process = sandbox.start("--no-cgroup", "--memory", f"{LIMIT // MEBIBYTE}M", "--timeout", "30")
         with Watch(ENOUGH, process.kill) as watch:
             record = sandbox.record_of(process, code_of(name))
-        # Copied areas come with page tables, which may be first past the limit.
-        limits = [["kernel_memory"], ["memory"]] if "areas" in name else [["kernel_memory"]]
-        assert record["outcome"] == "out_of_memory" and record["limits_reached"] in limits, record
-        taken.append(watch.taken)
-    print(name, [one // MEBIBYTE for one in taken])
-    assert min(taken) <= FACTOR * LIMIT
+        tries.append((record, watch.taken))
+    print(name, [(record["outcome"], taken // MEBIBYTE) for record, taken in tries])
+    assert is_held(name, *tries[-1]), tries
 
 
 @pytest.mark.parametrize("name", ["landlock_create_ruleset", "memfd_create"])

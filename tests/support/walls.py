@@ -161,19 +161,19 @@ WALLS = {
         "become_child(lambda own: threads())"),),
     # Of forks and templates, whose code is apart: tests/warm/test_template_walls_removed.py.
     "a filter of each fork": ((
-        "sandbox/jail/child/privileges.c", "    return r == 0 ? install(&plan->filter) : r;",
-        "    return r == 0 && !plan->is_fork ? install(&plan->filter) : r;"),),
+        "sandbox/jail/child/privileges.c", "    return r == 0 ? install(&filter) : r;",
+        "    return r == 0 && !plan->is_fork ? install(&filter) : r;"),),
     "a read-only /proc in forks": ((
         "sandbox/jail/child/mounts.c", "    int r = jail->plan->is_template\n",
         "    int r = jail->plan->is_template || jail->plan->is_fork\n"),),
     "Landlock in the plan of a fork": ((
-        "sandbox/jail/forks/fork_plan.c", "        .landlock_abi = plan->landlock_abi,\n", ""),),
+        "sandbox/jail/forks/template_plan.c", "    ret_plan->is_fork = true;\n", "    ret_plan->is_fork = true;\n    ret_plan->landlock_abi = 0;\n"),),
     "masks in the plan of a fork": ((
-        "sandbox/jail/forks/fork_plan.c", "        .mask_count = plan->mask_count,\n", ""),),
+        "sandbox/jail/forks/template_plan.c", "    ret_plan->is_fork = true;\n", "    ret_plan->is_fork = true;\n    ret_plan->masks = NULL;\n"),),
     "rlimits in the plan of a fork": ((
-        "sandbox/jail/forks/fork_plan.c", "        .rlimit_count = plan->rlimit_count,\n", ""),),
+        "sandbox/jail/forks/template_plan.c", "    ret_plan->is_fork = true;\n", "    ret_plan->is_fork = true;\n    ret_plan->rlimit_count = 0;\n"),),
     "user limits in the plan of a fork": ((
-        "sandbox/jail/forks/fork_plan.c", "        .user_limit_count = plan->user_limit_count,\n", ""),),
+        "sandbox/jail/forks/template_plan.c", "    ret_plan->is_fork = true;\n", "    ret_plan->is_fork = true;\n    ret_plan->user_limit_count = 0;\n"),),
     "a filter of the template": ((
         "seccomp-profiles/template.json", '"names": ["clone", "unshare"],',
         '"names": ["clone", "unshare", "ptrace", "bpf", "userfaultfd", "io_uring_setup", "perf_event_open"],'),),

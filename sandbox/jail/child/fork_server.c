@@ -85,9 +85,10 @@ static void complete_plan(struct jail_plan *plan, const struct received *receive
                           const int *all_but_memory)
 {
     struct stat root;
-    int *const descriptors[] = {&plan->control_fd, &plan->stdin_fd, &plan->stdout_fd,
-                                &plan->stderr_fd,  &plan->files_fd, &plan->network_fd,
-                                &plan->code_fd};
+    int *const descriptors[] = {
+#define DESCRIPTOR(name) &plan->name,
+#include "sandbox/jail/child/jail_plan.def"
+    };
     for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++)
         replace_descriptor(descriptors[i], received);
     find_command_line(plan);

@@ -189,133 +189,27 @@ struct plan_folder_part {
     enum folder_care care;
 };
 
+struct plan_additions {
+    struct sock_fprog list[FILTER_ADDITIONS_MAX];
+    size_t count;
+};
+
+typedef pid_t
+fork_function(void); /* fork(3), with the handlers of the libraries that the program has */
+typedef void
+go_on_function(void); /* called in the program's process instead of execve(2); does not return */
+typedef int body_function(void *data); /* returns the exit status; may use all of libc */
+
 struct jail_plan {
-    enum jail_kind kind;
-    enum jail_base base;
-    const char *subject; /* for messages: "the sandbox for image python" */
-
-    /* Descriptors that the child inherits, all above PROGRAM_FD_MAX; it closes all others first. -1: none. */
-    int control_fd; /* SOCK_SEQPACKET to the parent */
-    int stdin_fd; /* becomes 0 of the program; -1: /dev/null does */
-    int stdout_fd, stderr_fd; /* become 1 and 2; the same, if joins_output */
-    int channel_fd, cells_fd; /* SESSION_LIVE: become SESSION_CHANNEL_FD and SESSION_CELLS_FD */
-    int files_fd; /* carries descriptors of directories to the parent: work_directory.c */
-    int network_fd; /* the link to the broker: sandbox/network/link.h; -1: no network */
-    int code_fd; /* memory for a parcel (parcel.h); the parent fills it before WORD_CODE */
-    int root_tree_fd; /* detached mount of the root; -1: open root_path */
-    const int *body_fds; /* for the body, under the same numbers */
-    size_t body_fd_count;
-    const int *keep; /* all of these, ascending, without duplicates */
-    size_t keep_count;
-
-    uid_t uid; /* inside; the parent writes the map */
-    gid_t gid;
-    /*
-     * On BASE_CHROOT: the user of the program; another one for init, which the program cannot signal; and one for the
-     * guard, which neither can. 0: a jail without a program stays root, without capabilities.
-     */
-    uid_t own_uid, init_uid, guard_uid;
-    gid_t own_gid;
-    const char *hostname;
-    const char *init_name; /* at most 15 bytes: what /proc/1 shows */
-    char *command_line; /* of the server, to be erased in the child's copy */
-    size_t command_line_size;
-
-    bool host_network; /* no network namespace of its own */
-
-    /* A run whose interpreter is forked instead of ended, and its forks: fork_server.h. */
-    bool is_template; /* the jails of its forks are made within its own */
-    bool is_fork;
-    const char *program_name; /* of a fork, as the next two: what its /proc/PID/comm shows */
-    pid_t (*fork)(void); /* fork(3), with the handlers of the libraries that the program has */
-    void (*go_on)(void); /* called in the program's process instead of execve(2); does not return */
-
-    const char *root_path; /* on the host; used when root_tree_fd is -1 */
-    bool root_is_writable;
-    /* NULL, or the mount options of an overlayfs with layers relative to root_path. */
-    const char *root_layers;
-    uint64_t root_device; /* st_dev and st_ino that root_path must still have */
-    uint64_t root_inode;
-
-    const char *scratch_size; /* tmpfs options: bytes and files, decimal */
-    const char *scratch_inodes;
-    const struct plan_scratch *scratch;
-    size_t scratch_count;
-
-    const struct plan_device *devices;
-    size_t device_count;
-    const struct plan_link *dev_links;
-    size_t dev_link_count;
-
-    const struct plan_user_limit *user_limits;
-    size_t user_limit_count;
-
-    /*
-     * Names below /proc, NULL-terminated, of which a written /proc has copies, as it is where the host
-     * refuses a new one; or NULL. masks is then empty.
-     */
-    const char *const *proc_copies;
-    /*
-     * Below /proc, masked if they exist: files by /dev/null; directories, whose names end in "/",
-     * by an empty directory.
-     */
-    const char *const *masks;
-    size_t mask_count;
-
-    const struct plan_shown *shown;
-    size_t shown_count;
-
-    const struct plan_folder *folders;
-    size_t folder_count;
-    /*
-     * NULL: the scratch tmpfs holds upper layers. Else an empty directory of the host for them, owned
-     * by the user of the jail; absolute, without links; st_dev and st_ino that it must still have.
-     */
-    const char *uppers_path;
-    uint64_t uppers_device, uppers_inode;
-    const struct plan_folder_part *folder_parts; /* a directory before what is in it */
-    size_t folder_part_count;
-
-    const char *home; /* absolute; one of the scratch targets */
-    const char *temporary; /* the same: /tmp, as the parent named it */
-    const struct plan_link *home_links;
-    size_t home_link_count;
-    const struct plan_file *home_files;
-    size_t home_file_count;
-
-    const struct plan_rlimit *rlimits;
-    size_t rlimit_count;
-
-    int nice; /* minimum nice value: setpriority(2) */
-
-    int landlock_abi; /* of the kernel; 0: no Landlock, or too old */
-    const struct plan_path_rights *path_rights;
-    size_t path_rights_count;
-
-    int last_capability; /* highest capability number this kernel knows */
-    struct sock_fprog filter;
-    /* On a base that is shared: further filters, which only forbid; installed before the other. */
-    struct sock_fprog additions[FILTER_ADDITIONS_MAX];
-    size_t addition_count;
-    /* They answer changes of user for the kernel, so the program's process installs them, once it has its own. */
-    bool filters_follow_ids;
-    bool polls_memory; /* the parent does, which sees no huge pages */
-
-    enum session_kind session;
-    bool has_stdin; /* the parent makes stdin_fd; in a session it does */
-    bool joins_output;
-    const char *work_directory; /* absolute; one of the scratch targets */
-    const char *program_directory; /* absolute: where the program starts; NULL: work_directory */
-    const char *packages; /* an empty directory to make below it; NULL: none */
-    const char *code_name; /* file below it that receives the code; NULL: no code */
-    bool is_warm; /* the program starts before its code arrives: sandbox/jail/child/code.h */
-    char **argv; /* argv[0] is for messages; the child replaces its copy by the program's path */
-    char *const *programs; /* NULL-terminated absolute paths in the root; the first to exist runs */
-    char *const *environment;
-
-    /* Performed in a jail without a program; returns the exit status. May use all of libc. */
-    int (*body)(void *data);
-    void *body_data;
+#define DESCRIPTOR(name) int name;
+#define OWN(type, name) type name;
+#define VALUE(type, name) type name;
+#define TEXT(name) const char *name;
+#define LIST(type, name) type name;
+#define ARRAY(tag, name, count)                                                                    \
+    const struct tag *name;                                                                        \
+    size_t count;
+#include "sandbox/jail/child/jail_plan.def"
 };
 
 #endif

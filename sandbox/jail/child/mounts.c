@@ -285,7 +285,7 @@ int step_remount_dev_read_only(struct jail *jail)
 int step_mask_files(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
-    for (size_t i = 0; i < plan->mask_count; i++) {
+    for (size_t i = 0; plan->masks != NULL && plan->masks[i] != NULL; i++) {
         jail_note(jail, STEP_MASK_FILE, (int)i);
         const char *mask = plan->masks[i];
         bool is_directory = mask[strlen(mask) - 1] == '/';

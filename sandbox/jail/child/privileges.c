@@ -102,10 +102,12 @@ static int install(const struct sock_fprog *filter)
 int jail_install_filters(const struct jail_plan *plan)
 {
     int r = 0;
-    size_t additions = WALL(filter_additions, plan->addition_count);
+    const struct sock_fprog filter = {(unsigned short)plan->filter_length,
+                                      (struct sock_filter *)plan->filter};
+    size_t additions = WALL(filter_additions, plan->additions.count);
     for (size_t i = 0; r == 0 && i < additions; i++)
-        r = install(&plan->additions[i]);
-    return r == 0 ? install(&plan->filter) : r;
+        r = install(&plan->additions.list[i]);
+    return r == 0 ? install(&filter) : r;
 }
 
 int step_install_filter(struct jail *jail)

@@ -5,7 +5,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/channels/channels.h"
 #include "sandbox/jail/child/fork_server.h"
-#include "sandbox/jail/forks/fork_plan.h"
+#include "sandbox/jail/plan_pack.h"
 #include "sandbox/jail/proc_file.h"
 #include "sandbox/limits/limits.h"
 
@@ -25,8 +25,10 @@
 /* The plan names descriptors by their places among those that are sent. */
 static void number_descriptors(struct jail_plan *plan, const int *fds, size_t count)
 {
-    int *const all[] = {&plan->control_fd, &plan->stdin_fd, &plan->stdout_fd, &plan->stderr_fd,
-                        &plan->files_fd,   &plan->code_fd,  &plan->network_fd};
+    int *const all[] = {
+#define DESCRIPTOR(name) &plan->name,
+#include "sandbox/jail/child/jail_plan.def"
+    };
     for (size_t i = 0; i < ARRAY_LENGTH(all); i++) {
         size_t place = 0;
         while (place < count && fds[place] != *all[i])
@@ -38,8 +40,8 @@ static void number_descriptors(struct jail_plan *plan, const int *fds, size_t co
 /* A descriptor of memory with the plan. */
 static int write_plan(const struct jail_plan *plan, int *ret_fd, size_t *ret_size)
 {
-    OWNED(buffer_release) struct buffer bytes = BUFFER(FORK_PLAN_SIZE_MAX);
-    int r = fork_plan_write(plan, FORK_PLAN_ADDRESS, &bytes);
+    OWNED(buffer_release) struct buffer bytes = BUFFER(PLAN_PACK_MAX);
+    int r = plan_pack(plan, FORK_PLAN_ADDRESS, &bytes);
     if (r < 0)
         return r;
     *ret_size = bytes.length;

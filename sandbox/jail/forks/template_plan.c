@@ -44,10 +44,11 @@ void plan_template(const struct plan *plan, const struct filter *filter,
     jail->session = SESSION_LIVE;
     jail->home_files = plan->template_files;
     jail->home_file_count = plan->fork_file_count + plan->template.file_count;
-    jail->mask_count = 0;
+    jail->masks = NULL;
     jail->landlock_abi = 0; /* with it, no mount is allowed: landlock(7) */
     jail->user_limit_count = 0; /* its forks have user namespaces, with limits of their own */
-    jail->filter = (struct sock_fprog){.len = filter->length, .filter = filter->code};
+    jail->filter = filter->code;
+    jail->filter_length = filter->length;
     memcpy(ret_plan->rlimits, plan->rlimits, sizeof(ret_plan->rlimits));
     jail->rlimits = ret_plan->rlimits;
     raise_counts(ret_plan);
@@ -59,5 +60,8 @@ void plan_fork(const struct plan *plan, struct jail_plan *ret_plan)
     const char *program = strrchr(plan->programs[0], '/');
     ret_plan->is_fork = true;
     ret_plan->home_file_count = plan->fork_file_count;
+    ret_plan->argv = NULL; /* its program runs already */
+    ret_plan->programs = ret_plan->environment = NULL;
+    ret_plan->polls_memory = false; /* huge pages are off in its template, and so in it */
     ret_plan->program_name = program != NULL ? program + 1 : plan->programs[0];
 }

@@ -1,11 +1,12 @@
 #include "mcp/subscriptions.h"
 #include "mcp/base/bounds.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
 #include <stdlib.h>
 
 struct subscription {
-    struct subscription *next;
+    struct subscription *previous, *next;
     struct reply reply;
 };
 
@@ -48,38 +49,34 @@ void subscriptions_listen(struct context *context, const struct rpc_message *mes
                          "%zu subscriptions are open already: cancel one first", count);
         return;
     }
-    *subscription = (struct subscription){.next = context->subscriptions, .reply = *reply};
-    context->subscriptions = subscription;
+    *subscription = (struct subscription){.reply = *reply};
+    LIST_PREPEND(context->subscriptions, subscription);
     rpc_notify(rpc_answer_rpc(reply->answer), "notifications/subscriptions/acknowledged",
                write_acknowledgement, reply);
 }
 
-/* Unlinks and frees the subscription that is there. */
-static void drop(struct subscription **at)
+static void drop(struct context *context, struct subscription *subscription)
 {
-    struct subscription *subscription = *at;
-    *at = subscription->next;
+    LIST_REMOVE(context->subscriptions, subscription);
     rpc_answer_drop(subscription->reply.answer);
     free(subscription);
 }
 
 void subscriptions_cancel(struct context *context, uint64_t peer, const struct json_value *id)
 {
-    for (struct subscription **at = &context->subscriptions; *at != NULL; at = &(*at)->next) {
-        if (!rpc_answer_is_for((*at)->reply.answer, peer, id))
+    LIST_EACH (struct subscription, open, context->subscriptions) {
+        if (!rpc_answer_is_for(open->reply.answer, peer, id))
             continue;
-        drop(at);
+        drop(context, open);
         return;
     }
 }
 
 void subscriptions_cancel_all(struct context *context, const struct rpc *rpc)
 {
-    for (struct subscription **at = &context->subscriptions; *at != NULL;) {
-        if (rpc_answer_rpc((*at)->reply.answer) == rpc)
-            drop(at);
-        else
-            at = &(*at)->next;
+    LIST_EACH (struct subscription, open, context->subscriptions) {
+        if (rpc_answer_rpc(open->reply.answer) == rpc)
+            drop(context, open);
     }
 }
 
@@ -97,7 +94,7 @@ void subscriptions_end_all(struct context *context)
 {
     while (context->subscriptions != NULL) {
         OWNED_MEMORY struct subscription *subscription = context->subscriptions;
-        context->subscriptions = subscription->next;
+        LIST_REMOVE(context->subscriptions, subscription);
         const struct result_body body = {.write_meta = write_meta, .data = &subscription->reply};
         reply_result(&subscription->reply, &body);
     }

@@ -1,5 +1,6 @@
 #include "sandbox/engine.h"
 
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/inherited.h"
 #include "sandbox/limited_sandbox.h"
@@ -274,10 +275,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
 static void forget_session(struct session *session)
 {
     struct run *run = session->run;
-    struct session **place = &engine_of(run)->sessions;
-    while (*place != session)
-        place = &(*place)->next;
-    *place = session->next;
+    LIST_REMOVE(engine_of(run)->sessions, session);
     session_free(session);
     if (run->list != NULL)
         run_list_remove(run);
@@ -498,8 +496,7 @@ int engine_open_session(struct engine *engine, const struct session_spec *spec,
     session->forget = forget_session;
     session->wants_place = on_wants_place;
     session->leaves_place = on_leaves_place;
-    session->next = engine->sessions;
-    engine->sessions = session;
+    LIST_PREPEND(engine->sessions, session);
     *ret_session = session;
     return 0;
 }

@@ -1,5 +1,6 @@
 #include "sandbox/run_inputs.h"
 
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/jail/child/parcel.h"
@@ -132,18 +133,6 @@ static int find(const struct run_inputs *inputs, const char *path, struct parcel
     return -1;
 }
 
-/* Fills the buffer as far as it goes: a file in memory gives all that it has. */
-static bool read_exactly(int fd, char *bytes, size_t length, off_t offset)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t count = pread(fd, bytes + done, length - done, offset + (off_t)done);
-        if (count == 0 || (count < 0 && errno != EINTR))
-            return false;
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return true;
-}
-
 bool run_inputs_is_unchanged(const struct run_inputs *inputs, const char *path, int fd)
 {
     static char bytes[READ_SIZE], original[READ_SIZE];
@@ -155,8 +144,8 @@ bool run_inputs_is_unchanged(const struct run_inputs *inputs, const char *path, 
     for (off_t at = 0; at < about.st_size;) {
         size_t left = (size_t)(about.st_size - at);
         size_t length = left < READ_SIZE ? left : READ_SIZE;
-        if (!read_exactly(fd, bytes, length, at) ||
-            !read_exactly(inputs->fd, original, length, place.begin + at) ||
+        if (io_read_at(fd, bytes, length, (uint64_t)at) < 0 ||
+            io_read_at(inputs->fd, original, length, (uint64_t)(place.begin + at)) < 0 ||
             memcmp(bytes, original, length) != 0)
             return false;
         at += (off_t)length;

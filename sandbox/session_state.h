@@ -37,7 +37,7 @@ struct cell_progress {
 };
 
 struct session {
-    struct session *next; /* of the engine's */
+    struct session *previous, *next; /* of the engine's */
     struct sandbox_host *host;
     struct run *run; /* owned until it has started, then by the engine */
     enum session_kind kind;

@@ -1,5 +1,6 @@
 #include "images/base/file.h"
 
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/text_file.h"
 
@@ -27,14 +28,8 @@ int file_create(int directory_fd, const char *path, const char *bytes, size_t le
     OWNED_FD int fd = openat(directory_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0)
         return fault_set(fault, errno, "cannot create %s: %m", path);
-    while (length > 0) {
-        ssize_t put = write(fd, bytes, length);
-        if (put < 0 && errno != EINTR)
-            return fault_set(fault, errno, "cannot write %s: %m", path);
-        bytes += put > 0 ? put : 0;
-        length -= put > 0 ? (size_t)put : 0;
-    }
-    return 0;
+    int r = io_write(fd, bytes, length);
+    return r < 0 ? fault_set(fault, -r, "cannot write %s: %m", path) : 0;
 }
 
 int file_write(const char *path, const char *bytes, size_t length, struct fault *fault)

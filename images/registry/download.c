@@ -1,6 +1,7 @@
 #include "images/registry/download.h"
 
 #include "sandbox/base/directory.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
@@ -134,15 +135,10 @@ int download_write(struct download *download, const void *bytes, size_t length)
 {
     if (length > download->wanted.size - download->have)
         return -EMSGSIZE;
-    const char *next = bytes;
-    while (length > 0) {
-        ssize_t put = pwrite(download->fd, next, length, (off_t)download->have);
-        if (put < 0 && errno != EINTR)
-            return -errno;
-        next += put > 0 ? put : 0;
-        length -= put > 0 ? (size_t)put : 0;
-        download->have += put > 0 ? (uint64_t)put : 0;
-    }
+    int r = io_write_at(download->fd, bytes, length, download->have);
+    if (r < 0)
+        return r;
+    download->have += length;
     file_digest_extend(download->digest, download->have, false);
     return 0;
 }

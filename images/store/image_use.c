@@ -2,6 +2,7 @@
 
 #include "images/store/image_record.h"
 #include "images/store/layer_store.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
 #include <stdbool.h>
@@ -100,8 +101,7 @@ int image_use(struct used_images *list, const char *store, const char *name,
         return r;
     if (used->users++ == 0) {
         used->list = list;
-        used->next = list->first;
-        list->first = used;
+        LIST_PREPEND(list->first, used);
     }
     *ret_used = used;
     return 0;
@@ -112,9 +112,6 @@ void image_use_end(void *used)
     struct used_image *image = used;
     if (image == NULL || --image->users > 0)
         return;
-    struct used_image **link = &image->list->first;
-    while (*link != image)
-        link = &(*link)->next;
-    *link = image->next;
+    LIST_REMOVE(image->list->first, image);
     used_image_free(image);
 }

@@ -23,7 +23,7 @@ struct image_annex {
 struct used_image {
     struct image image;
     struct used_images *list;
-    struct used_image *next;
+    struct used_image *previous, *next;
     struct stat record; /* of image.json, to notice a replaced image */
     size_t users;
     int *layer_fds; /* owned: each holds a shared lock */

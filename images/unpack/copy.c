@@ -1,6 +1,7 @@
 #include "images/unpack/copy.h"
 
 #include "sandbox/base/directory.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>
@@ -23,17 +24,6 @@ static int unreadable(const struct copy *copy, struct fault *fault)
                      member_name_for_people(copy->name, shown));
 }
 
-static int write_whole(int fd, const char *bytes, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t put = write(fd, bytes + done, length - done);
-        if (put < 0 && errno != EINTR)
-            return -errno;
-        done += put > 0 ? (size_t)put : 0;
-    }
-    return 0;
-}
-
 /* If a file grows meanwhile, only the counted size is copied. */
 static int body_copy(const struct copy *copy, int from_fd, int to_fd, const struct member *member,
                      struct fault *fault)
@@ -45,7 +35,7 @@ static int body_copy(const struct copy *copy, int from_fd, int to_fd, const stru
             return unreadable(copy, fault);
         if (got == 0)
             break;
-        int r = write_whole(to_fd, copy->bytes, (size_t)got);
+        int r = io_write(to_fd, copy->bytes, (size_t)got);
         if (r < 0)
             return fault_set(fault, -r, "cannot write a file of the image: %m");
         left -= (uint64_t)got;

@@ -2,6 +2,7 @@
 
 #include "images/unpack/package.h"
 #include "images/unpack/stream.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 
 #include <archive.h>
@@ -64,21 +65,6 @@ static bool went_well(int r)
     return r == ARCHIVE_OK || r == ARCHIVE_WARN;
 }
 
-static int write_at(int fd, const char *bytes, size_t length, off_t offset)
-{
-    while (length > 0) {
-        ssize_t put = pwrite(fd, bytes, length, offset);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return -errno;
-        bytes += put;
-        length -= (size_t)put;
-        offset += put;
-    }
-    return 0;
-}
-
 static int write_fault(int error, const char *name, struct fault *fault)
 {
     char shown[256];
@@ -103,7 +89,7 @@ static int body_copy(struct archive *archive, int fd, const struct member *membe
             break;
         if (!went_well(r) || offset < 0 || (uint64_t)offset + length > member->size)
             return archive_fault(archive, fault);
-        r = write_at(fd, bytes, length, offset);
+        r = io_write_at(fd, bytes, length, (uint64_t)offset);
         if (r < 0)
             return write_fault(-r, member->name, fault);
         end = (uint64_t)offset + length;

@@ -1,5 +1,6 @@
 #include "images/unpack/stream.h"
 
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 
 #include <archive_entry.h>
@@ -62,18 +63,6 @@ ssize_t stream_read(struct stream *stream, const void **ret_bytes, struct fault 
     return (ssize_t)length;
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t put = write(fd, bytes, length);
-        if (put < 0 && errno != EINTR)
-            return -errno;
-        bytes += put > 0 ? put : 0;
-        length -= put > 0 ? (size_t)put : 0;
-    }
-    return 0;
-}
-
 int stream_expand(int fd, int out_fd, struct fault *fault)
 {
     OWNED(stream_close) struct stream stream = {0};
@@ -83,7 +72,7 @@ int stream_expand(int fd, int out_fd, struct fault *fault)
         ssize_t got = stream_read(&stream, &bytes, fault);
         if (got <= 0)
             return (int)got;
-        r = write_all(out_fd, bytes, (size_t)got);
+        r = io_write(out_fd, bytes, (size_t)got);
         if (r == -EPIPE)
             return -ECANCELED;
         if (r < 0)

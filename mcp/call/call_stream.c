@@ -2,6 +2,7 @@
 
 #include "mcp/base/bounds.h"
 #include "mcp/tools/result_json.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/engine.h"
 #include "sandbox/inherited.h"
@@ -16,7 +17,7 @@
 #define PONG "{\"pong\":true}"
 
 struct stream_call {
-    struct stream_call *next, *previous;
+    struct stream_call *previous, *next;
     struct call_stream *stream;
     struct call_run run;
     size_t bytes; /* of its line */
@@ -25,12 +26,7 @@ struct stream_call {
 
 static void add_call(struct call_stream *stream, struct stream_call *call)
 {
-    call->previous = stream->last;
-    if (stream->last != NULL)
-        stream->last->next = call;
-    else
-        stream->first = call;
-    stream->last = call;
+    QUEUE_APPEND(stream, call);
     stream->in_progress++;
     stream->ahead_bytes += call->bytes;
 }
@@ -51,14 +47,7 @@ static void remove_call(struct stream_call *call)
     struct call_stream *stream = call->stream;
     note_ended(call);
     stream->ended_bytes -= call->run.result.length;
-    if (call->previous != NULL)
-        call->previous->next = call->next;
-    else
-        stream->first = call->next;
-    if (call->next != NULL)
-        call->next->previous = call->previous;
-    else
-        stream->last = call->previous;
+    QUEUE_REMOVE(stream, call);
     call_run_drop(&call->run);
     free(call);
 }
@@ -352,8 +341,7 @@ void call_stream_finish(struct call_stream *stream)
 {
     stream->is_finishing = true;
     channel_stop_reading(&stream->channel);
-    for (struct stream_call *call = stream->first, *next; call != NULL; call = next) {
-        next = call->next;
+    LIST_EACH (struct stream_call, call, stream->first) {
         if (!call->has_ended && call_run_is_waiting(&call->run))
             remove_call(call);
     }

@@ -17,6 +17,7 @@
 #include "mcp/changes/patch.h"
 #include "mcp/changes/report.h"
 #include "mcp/changes/walk.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 
 #include <ctype.h>
@@ -51,17 +52,6 @@ static bool since_read(char **arguments, struct timespec *ret_since)
     return true;
 }
 
-static int write_all(int fd, const struct buffer *bytes)
-{
-    for (size_t written = 0; written < bytes->length;) {
-        ssize_t count = write(fd, bytes->data + written, bytes->length - written);
-        if (count < 0 && errno != EINTR)
-            return -errno;
-        written += count > 0 ? (size_t)count : 0;
-    }
-    return 0;
-}
-
 static int make_patch(const struct timespec *since, struct change_list *changes,
                       struct fault *fault)
 {
@@ -80,11 +70,11 @@ static int make_patch(const struct timespec *since, struct change_list *changes,
     OWNED(buffer_release) struct buffer patch = BUFFER(CHANGES_PATCH_MAX);
     if (r == 0)
         r = patch_write(changes, &patch, fault);
-    if (r == 0 && (r = write_all(PATCH_FD, &patch)) < 0)
+    if (r == 0 && (r = io_write(PATCH_FD, patch.data, patch.length)) < 0)
         fault_set(fault, -r, "cannot write the patch: %m");
     OWNED(buffer_release) struct buffer report = BUFFER(CHANGES_REPORT_MAX);
     if (r == 0 && (r = changes_report_write(changes, patch.length, &report)) == 0)
-        r = write_all(REPORT_FD, &report);
+        r = io_write(REPORT_FD, report.data, report.length);
     return r < 0 ? fault_set(fault, -r, "cannot write the report: %m") : 0;
 }
 
@@ -92,7 +82,7 @@ static void report_fault(const struct fault *fault)
 {
     OWNED(buffer_release) struct buffer report = BUFFER(CHANGES_REPORT_MAX);
     if (changes_report_write_fault(fault, &report) == 0)
-        (void)write_all(REPORT_FD, &report);
+        (void)io_write(REPORT_FD, report.data, report.length);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 #include "mcp/files/kept_files.h"
 
 #include "mcp/files/picture_header.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
@@ -203,17 +204,8 @@ ssize_t kept_file_read(const struct kept_view *view, uint64_t offset, char *byte
     const struct kept_file *file = view->file;
     uint64_t left = offset < file->size ? file->size - offset : 0;
     size_t wanted = length < left ? length : (size_t)left;
-    size_t done = 0;
-    while (done < wanted) {
-        ssize_t count = pread(view->call->fd, bytes + done, wanted - done,
-                              (off_t)(file->offset + offset + done));
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return count < 0 ? -errno : -EIO;
-        done += (size_t)count;
-    }
-    return (ssize_t)done;
+    int r = io_read_at(view->call->fd, bytes, wanted, file->offset + offset);
+    return r < 0 ? r : (ssize_t)wanted;
 }
 
 /* In pieces; a character cut by the end of a piece is read again with the next one. */

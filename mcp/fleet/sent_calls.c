@@ -2,6 +2,7 @@
 
 #include "mcp/fleet/lines.h"
 #include "sandbox/base/json.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
@@ -18,12 +19,12 @@
 #define DAMAGED "its result is longer than 16 MiB, or damaged"
 
 /* With the mutex. */
-static struct sent_call **find(struct sent_calls *calls, uint64_t number)
+static struct sent_call *find(struct sent_calls *calls, uint64_t number)
 {
-    struct sent_call **at = &calls->first;
-    while (*at != NULL && (*at)->number != number)
-        at = &(*at)->next;
-    return at;
+    struct sent_call *call = calls->first;
+    while (call != NULL && call->number != number)
+        call = call->next;
+    return call;
 }
 
 static void free_call(struct sent_call *call)
@@ -39,12 +40,11 @@ static void free_call(struct sent_call *call)
 static struct sent_call *take_out(struct sent_calls *calls, uint64_t number, bool even_if_taken)
 {
     pthread_mutex_lock(&calls->mutex);
-    struct sent_call **at = find(calls, number);
-    struct sent_call *call = *at;
+    struct sent_call *call = find(calls, number);
     if (call != NULL && call->is_taken && !even_if_taken)
         call = NULL;
     if (call != NULL)
-        *at = call->next;
+        LIST_REMOVE(calls->first, call);
     pthread_mutex_unlock(&calls->mutex);
     return call;
 }
@@ -64,7 +64,7 @@ int sent_calls_add(struct sent_calls *calls, const struct new_call *new, struct 
     };
     *text = BUFFER(0);
     pthread_mutex_lock(&calls->mutex);
-    *find(calls, 0) = call; /* no call has that number: the end */
+    LIST_APPEND(calls->first, call);
     pthread_mutex_unlock(&calls->mutex);
     return 0;
 }
@@ -73,7 +73,7 @@ int sent_calls_send(struct sent_calls *calls, uint64_t number, struct buffer *te
                     const struct environment_name **ret_environment)
 {
     pthread_mutex_lock(&calls->mutex);
-    struct sent_call *call = *find(calls, number);
+    struct sent_call *call = find(calls, number);
     int r = call == NULL || call->stored_at != 0 ? -ENOENT : 0;
     if (r == 0) {
         call->sent_at = clock_now();
@@ -88,7 +88,7 @@ int sent_calls_send(struct sent_calls *calls, uint64_t number, struct buffer *te
 void sent_calls_note_asked(struct sent_calls *calls, uint64_t number)
 {
     pthread_mutex_lock(&calls->mutex);
-    struct sent_call *call = *find(calls, number);
+    struct sent_call *call = find(calls, number);
     if (call != NULL)
         call->asked_at = clock_now();
     pthread_mutex_unlock(&calls->mutex);
@@ -98,7 +98,7 @@ void sent_calls_note_asked(struct sent_calls *calls, uint64_t number)
 static void note_place(struct sent_calls *calls, const struct report *report)
 {
     pthread_mutex_lock(&calls->mutex);
-    struct sent_call *call = *find(calls, report->number);
+    struct sent_call *call = find(calls, report->number);
     if (call != NULL && report->word->kind == WORD_STORED) {
         call->stored_at = clock_now();
         call->absences = 0;
@@ -258,8 +258,7 @@ enum sent_answer sent_calls_take_word(struct sent_calls *calls, const struct rep
         return SENT_NOTHING;
     }
     pthread_mutex_lock(&calls->mutex);
-    struct sent_call **at = find(calls, report->number);
-    struct sent_call *call = *at;
+    struct sent_call *call = find(calls, report->number);
     bool is_heard = call != NULL && may_say(call, report);
     if (is_heard && word->kind == WORD_TAKEN)
         goes_on = grant(call, report);
@@ -271,7 +270,7 @@ enum sent_answer sent_calls_take_word(struct sent_calls *calls, const struct rep
         call->heard_at = clock_now();
     bool has_ended = is_heard && (part == PART_LAST || part == PART_BAD || word->kind == WORD_LOST);
     if (has_ended)
-        *at = call->next;
+        LIST_REMOVE(calls->first, call);
     pthread_mutex_unlock(&calls->mutex);
     if (has_ended)
         end_by_word(call, part, word);

@@ -21,7 +21,7 @@
 #define RESULTS_ON_THE_WAY_MAX (256 * MEBIBYTE)
 
 struct sent_call {
-    struct sent_call *next;
+    struct sent_call *previous, *next;
     uint64_t number;
     const struct environment_name *environment;
     int64_t sent_at;    /* clock_now(); 0: not yet */

@@ -4,6 +4,7 @@
 #include "mcp/fleet/lines.h"
 #include "mcp/fleet/queue.h"
 #include "mcp/fleet/taken_message.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
@@ -32,7 +33,7 @@ enum call_state {
 };
 
 struct taken_call {
-    struct taken_call *next;
+    struct taken_call *previous, *next;
     struct taken_calls *calls;
     uint64_t number;
     enum call_state state;
@@ -100,12 +101,12 @@ static void free_place(struct taken_calls *calls)
     pthread_cond_broadcast(&calls->changed);
 }
 
-static struct taken_call **find(struct taken_calls *calls, uint64_t number)
+static struct taken_call *find(struct taken_calls *calls, uint64_t number)
 {
-    struct taken_call **at = &calls->first;
-    while (*at != NULL && (*at)->number != number)
-        at = &(*at)->next;
-    return at;
+    struct taken_call *call = calls->first;
+    while (call != NULL && call->number != number)
+        call = call->next;
+    return call;
 }
 
 static size_t held_by(const struct taken_call *call)
@@ -119,7 +120,7 @@ static size_t held_by(const struct taken_call *call)
 static void end_call(struct taken_call *call)
 {
     struct taken_calls *calls = call->calls;
-    *find(calls, call->number) = call->next;
+    LIST_REMOVE(calls->first, call);
     calls->held -= held_by(call);
     buffer_release(&call->call);
     buffer_release(&call->result);
@@ -331,8 +332,7 @@ static void tend_call(struct taken_call *call, bool has_broker)
 static void lose_stopped(struct taken_calls *calls)
 {
     calls->is_stopped = true;
-    for (struct taken_call *call = calls->first, *after; call != NULL; call = after) {
-        after = call->next;
+    LIST_EACH (struct taken_call, call, calls->first) {
         if (call->state != CALL_RUNNING)
             continue;
         say_lost(call, "the program of its worker has not answered for 10 s");
@@ -373,8 +373,7 @@ static void *tend_calls(void *data)
             ;
         tend_process(calls);
         bool has_broker = broker_gone_ms(calls->broker) == 0;
-        for (struct taken_call *call = calls->first, *after; call != NULL; call = after) {
-            after = call->next;
+        LIST_EACH (struct taken_call, call, calls->first) {
             tend_call(call, has_broker);
         }
     }
@@ -385,7 +384,7 @@ static void *tend_calls(void *data)
 static struct taken_call *find_asked(struct taken_calls *calls,
                                      const struct question_address *address, enum answer answer)
 {
-    struct taken_call *call = *find(calls, address->call);
+    struct taken_call *call = find(calls, address->call);
     if (call == NULL || strcmp(call->address.front, address->front) != 0 ||
         address->question < call->oldest || address->question > call->question)
         return NULL;
@@ -474,8 +473,7 @@ void taken_call_begin(struct taken_calls *calls, natsMsg *message)
     struct taken_call *call = make_call(calls);
     pthread_mutex_lock(&calls->mutex);
     call->number = ++calls->last_number;
-    call->next = calls->first;
-    calls->first = call;
+    LIST_PREPEND(calls->first, call);
     call->deliveries = deliveries;
     if (deliveries > 0)
         snprintf(call->message, sizeof(call->message), "%s", natsMsg_GetReply(message));
@@ -494,7 +492,7 @@ void taken_call_begin(struct taken_calls *calls, natsMsg *message)
 void taken_calls_answer(struct taken_calls *calls, uint64_t number, const char *line, size_t length)
 {
     pthread_mutex_lock(&calls->mutex);
-    struct taken_call *call = *find(calls, number);
+    struct taken_call *call = find(calls, number);
     if (call != NULL && call->state == CALL_RUNNING) {
         if (buffer_append(&call->result, line, length) < 0)
             lines_give_up();
@@ -531,8 +529,7 @@ void taken_calls_wait_for_all(struct taken_calls *calls, int64_t milliseconds)
 void taken_calls_lose(struct taken_calls *calls, const char *reason)
 {
     pthread_mutex_lock(&calls->mutex);
-    for (struct taken_call *call = calls->first, *after; call != NULL; call = after) {
-        after = call->next;
+    LIST_EACH (struct taken_call, call, calls->first) {
         if (call->state != CALL_RUNNING)
             continue;
         say_lost(call, reason);

@@ -3,6 +3,7 @@
 #include "mcp/base/bounds.h"
 #include "mcp/base/helpers.h"
 #include "sandbox/base/directory.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
 #include <stddef.h>
@@ -105,7 +106,7 @@ static void begin_next(struct patch_queue *queue)
 {
     while (queue->waiting != NULL && queue->working < CHANGES_PROGRAMS_MAX) {
         struct patch_job *job = queue->waiting;
-        queue->waiting = job->next;
+        LIST_REMOVE(queue->waiting, job);
         if (queue->waiting == NULL && queue->hold != NULL)
             queue->hold(queue->data, false);
         job->is_begun = true;
@@ -138,10 +139,7 @@ void patch_queue_add(struct patch_queue *queue, struct patch_job *job, struct ru
     job->queue = queue;
     job->folders = folders;
     job->patches = (struct folder_patches){.lost = folders->lost};
-    struct patch_job **at = &queue->waiting;
-    while (*at != NULL)
-        at = &(*at)->next;
-    *at = job;
+    LIST_APPEND(queue->waiting, job);
     if (queue->working >= CHANGES_PROGRAMS_MAX && queue->hold != NULL)
         queue->hold(queue->data, true);
     begin_next(queue);
@@ -154,10 +152,7 @@ void patch_job_drop(struct patch_job *job)
         changes_request_release(&job->request);
         leave(job);
     } else if (queue != NULL) {
-        struct patch_job **at = &queue->waiting;
-        while (*at != job)
-            at = &(*at)->next;
-        *at = job->next;
+        LIST_REMOVE(queue->waiting, job);
         job->queue = NULL;
         if (queue->waiting == NULL && queue->hold != NULL)
             queue->hold(queue->data, false);

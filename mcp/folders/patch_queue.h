@@ -43,7 +43,7 @@ struct patch_job {
     struct patch_queue *queue; /* borrowed; NULL: not in one */
     struct run_folders *folders; /* borrowed; descriptors are closed as early as possible */
     struct changes_request request;
-    struct patch_job *next;
+    struct patch_job *previous, *next;
     bool is_begun;
 };
 

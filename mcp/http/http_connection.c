@@ -1,6 +1,7 @@
 #include "mcp/http/http_connection.h"
 
 #include "mcp/base/bounds.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
 #include <stddef.h>
@@ -30,8 +31,7 @@ void http_connection_untime(struct http_connection *connection)
     if (!connection->is_timed)
         return;
     connection->is_timed = false;
-    *(connection->previous != NULL ? &connection->previous->next : &all->first) = connection->next;
-    *(connection->next != NULL ? &connection->next->previous : &all->last) = connection->previous;
+    QUEUE_REMOVE(all, connection);
     arm_sweep(all);
 }
 
@@ -42,10 +42,7 @@ void http_connection_time(struct http_connection *connection)
     http_connection_untime(connection);
     connection->deadline = clock_now() + HTTP_STEP_MAX_MS * NANOSECONDS_PER_MILLISECOND;
     connection->is_timed = true;
-    connection->next = NULL;
-    connection->previous = all->last;
-    *(all->last != NULL ? &all->last->next : &all->first) = connection;
-    all->last = connection;
+    QUEUE_APPEND(all, connection);
     if (connection->previous == NULL)
         arm_sweep(all);
 }

@@ -2,6 +2,7 @@
 
 #include "mcp/base/bounds.h"
 #include "mcp/http/http_head.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
 #include <stddef.h>
@@ -117,14 +118,6 @@ static void client_left(struct http_connection *connection)
     http_exchange_abandon(connection->waiting);
 }
 
-static void link_exchange(struct http_requests *requests, struct http_exchange *exchange)
-{
-    exchange->next = requests->exchanges;
-    if (exchange->next != NULL)
-        exchange->next->previous = exchange;
-    requests->exchanges = exchange;
-}
-
 /* Stands for the exchange, which is not there yet: the target is not plain. */
 static char not_plain;
 
@@ -149,7 +142,7 @@ static enum MHD_Result begin_request(struct http_requests *requests, const struc
         .body = BUFFER(LINE_IN_MAX),
     };
     *context = exchange;
-    link_exchange(requests, exchange);
+    LIST_PREPEND(requests->exchanges, exchange);
     if (check_head(requests, exchange, head))
         exchange->endpoint = choose(requests, exchange, head->url, head->method);
     /* Framing inside of the body is not ours to check: nothing follows it. */
@@ -231,10 +224,7 @@ void http_request_completed(void *data, struct MHD_Connection *handle, void **co
     *context = NULL;
     exchange->is_suspended = false; /* it is over */
     http_exchange_abandon(exchange);
-    *(exchange->previous != NULL ? &exchange->previous->next : &requests->exchanges) =
-        exchange->next;
-    if (exchange->next != NULL)
-        exchange->next->previous = exchange->previous;
+    LIST_REMOVE(requests->exchanges, exchange);
     http_exchange_free(exchange);
     if (connection != NULL)
         http_connection_time(connection); /* for the next request */

@@ -6,6 +6,7 @@
 #include "mcp/methods.h"
 #include "mcp/subscriptions.h"
 #include "mcp/tools/code_call.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
 #include <microhttpd.h>
@@ -108,7 +109,6 @@ static struct mcp_post *new_post(struct mcp_endpoint *endpoint, struct http_exch
         return NULL;
     const char *accepted = http_exchange_field(exchange, "Accept");
     *post = (struct mcp_post){
-        .next = endpoint->posts,
         .endpoint = endpoint,
         .exchange = exchange,
         .session = session,
@@ -127,9 +127,7 @@ static struct mcp_post *new_post(struct mcp_endpoint *endpoint, struct http_exch
     post->client.rpc.observer = &post->observer;
     post->client.rpc.batches_held = &endpoint->batches_held;
     post->client.unsent = count_unsent;
-    if (post->next != NULL)
-        post->next->previous = post;
-    endpoint->posts = post;
+    LIST_PREPEND(endpoint->posts, post);
     exchange->data = post;
     return post;
 }
@@ -250,9 +248,7 @@ void mcp_endpoint_end(struct http_exchange *exchange, void *owner)
     subscriptions_cancel_all(endpoint->context, &post->client.rpc);
     if (post->session != NULL)
         post->session->requests--;
-    *(post->previous != NULL ? &post->previous->next : &endpoint->posts) = post->next;
-    if (post->next != NULL)
-        post->next->previous = post->previous;
+    LIST_REMOVE(endpoint->posts, post);
     buffer_release(&post->message);
     free(post);
 }

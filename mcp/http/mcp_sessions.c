@@ -1,6 +1,7 @@
 #include "mcp/http/mcp_sessions.h"
 
 #include "mcp/base/bounds.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/loop.h"
 
 #include <stdio.h>
@@ -29,8 +30,7 @@ static bool is_over(const struct mcp_session *session, int64_t now)
 static void remove_over(struct mcp_sessions *sessions)
 {
     int64_t now = clock_now();
-    for (struct mcp_session *session = sessions->first, *next; session != NULL; session = next) {
-        next = session->next;
+    LIST_EACH (struct mcp_session, session, sessions->first) {
         if (is_over(session, now))
             mcp_sessions_remove(sessions, session);
     }
@@ -57,8 +57,7 @@ struct mcp_session *mcp_sessions_add(struct mcp_sessions *sessions, const struct
     struct mcp_session *session = malloc(sizeof(*session));
     if (session == NULL)
         return NULL;
-    *session =
-        (struct mcp_session){.next = sessions->first, .agreed = *agreed, .used = clock_now()};
+    *session = (struct mcp_session){.agreed = *agreed, .used = clock_now()};
     session->agreed.rpc.observer = NULL;
     session->agreed.rpc.batches_held = NULL;
     session->agreed.rpc.open = 0;
@@ -66,7 +65,7 @@ struct mcp_session *mcp_sessions_add(struct mcp_sessions *sessions, const struct
         free(session);
         return NULL;
     }
-    sessions->first = session;
+    LIST_PREPEND(sessions->first, session);
     sessions->count++;
     return session;
 }
@@ -92,10 +91,7 @@ struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, const char 
 
 void mcp_sessions_remove(struct mcp_sessions *sessions, struct mcp_session *session)
 {
-    struct mcp_session **at = &sessions->first;
-    while (*at != session)
-        at = &(*at)->next;
-    *at = session->next;
+    LIST_REMOVE(sessions->first, session);
     sessions->count--;
     free(session);
 }

@@ -14,7 +14,7 @@
 #define MCP_SESSION_ID_SIZE 33 /* 128 random bits as hexadecimal digits, and a NUL */
 
 struct mcp_session {
-    struct mcp_session *next;
+    struct mcp_session *previous, *next;
     char id[MCP_SESSION_ID_SIZE];
     struct client agreed; /* for its requests to begin with; without an observer */
     int64_t used;         /* clock_now() */

@@ -4,6 +4,7 @@
 #include "mcp/tools/outcome_text.h"
 #include "mcp/tools/result_json.h"
 #include "sandbox/base/base64.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
@@ -34,19 +35,6 @@ static void write_run(struct json_writer *writer, const struct run_result *resul
     json_end_object(writer);
 }
 
-static int read_whole(const struct run_file *file, struct buffer *bytes)
-{
-    int r = buffer_reserve(bytes, (size_t)file->size);
-    while (r == 0 && bytes->length < file->size) {
-        ssize_t count = pread(file->fd, bytes->data + bytes->length,
-                              (size_t)file->size - bytes->length, (off_t)bytes->length);
-        if (count <= 0)
-            return count < 0 ? -errno : 0;
-        bytes->length += (size_t)count;
-    }
-    return r;
-}
-
 static bool is_in_work(const char *name)
 {
     return strncmp(name, WORK_DIRECTORY "/", strlen(WORK_DIRECTORY "/")) == 0;
@@ -75,7 +63,7 @@ static int encode(const struct run_result *result, const struct json_value *name
     if (file->size > *left)
         return -ENOBUFS;
     OWNED(buffer_release) struct buffer bytes = BUFFER(HTTP_FILES_MAX);
-    int r = read_whole(file, &bytes);
+    int r = io_append(file->fd, file->size, &bytes);
     if (r == 0)
         r = base64_append(text, bytes.data, bytes.length);
     if (r == 0)

@@ -4,6 +4,7 @@
 #include "mcp/settings/settings.h"
 #include "mcp/workers/fleet_answer.h"
 #include "sandbox/base/base64.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
 
@@ -17,7 +18,7 @@
 #define NOTE_SIZE 64
 
 struct remote_run {
-    struct remote_run *next;
+    struct remote_run *previous, *next;
     struct remote *remote;
     struct fleet_ticket ticket;
     struct run_observer observer;
@@ -25,10 +26,7 @@ struct remote_run {
 
 static void free_run(struct remote_run *run)
 {
-    struct remote_run **at = &run->remote->first;
-    while (*at != run)
-        at = &(*at)->next;
-    *at = run->next;
+    LIST_REMOVE(run->remote->first, run);
     run->remote->count--;
     fleet_ticket_drop(&run->ticket);
     free(run);
@@ -213,12 +211,11 @@ int remote_start(struct remote *remote, const struct snippet *snippet,
     if (run == NULL)
         return fault_set(fault, ENOMEM, "sending a run to workers: %m");
     *run = (struct remote_run){
-        .next = remote->first,
         .remote = remote,
         .ticket = {.answered = answered},
         .observer = *observer,
     };
-    remote->first = run;
+    LIST_PREPEND(remote->first, run);
     remote->count++;
     r = send_snippet(remote, snippet, run, fault);
     if (r < 0)

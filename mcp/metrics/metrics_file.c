@@ -1,6 +1,7 @@
 #include "mcp/metrics/metrics_file.h"
 
 #include "mcp/base/log.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 
@@ -13,17 +14,6 @@
 
 #define FILE_MODE 0644 /* a collector is another user */
 
-static int write_all(int fd, const struct buffer *text)
-{
-    for (size_t done = 0; done < text->length;) {
-        ssize_t count = write(fd, text->data + done, text->length - done);
-        if (count < 0 && errno != EINTR)
-            return -errno;
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return 0;
-}
-
 /* Beside the file, because rename(2) does not cross file systems. */
 static int replace(const char *path, const struct buffer *text)
 {
@@ -34,7 +24,7 @@ static int replace(const char *path, const struct buffer *text)
     OWNED_FD int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
     if (fd < 0)
         return -errno;
-    int r = write_all(fd, text);
+    int r = io_write(fd, text->data, text->length);
     if (r == 0 && rename(name, path) < 0)
         r = -errno;
     if (r < 0)

@@ -1,6 +1,7 @@
 #include "mcp/network/certificates.h"
 
 #include "mcp/base/bounds.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/run_paths.h"
@@ -40,11 +41,7 @@ static int append_bundle(int tree_fd, const char *path, struct buffer *all)
     if (fd < 0 || fstat(fd, &about) < 0 || !S_ISREG(about.st_mode) || about.st_size == 0 ||
         (uint64_t)about.st_size > CERTIFICATES_MAX)
         return -ENOENT;
-    int r = buffer_reserve(all, (size_t)about.st_size);
-    ssize_t length = r == 0 ? pread(fd, all->data + all->length, (size_t)about.st_size, 0) : -1;
-    if (length > 0)
-        all->length += (size_t)length;
-    return r;
+    return io_append(fd, (uint64_t)about.st_size, all);
 }
 
 static int append_of_tree(const char *tree, struct buffer *all, const struct bundle **ret_bundle)

@@ -2,6 +2,7 @@
 
 #include "mcp/sessions/session_runner.h"
 #include "mcp/sessions/session_time.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/meminfo.h"
 
@@ -24,10 +25,7 @@ struct session_table session_table_of(struct loop *loop, const struct settings *
 static void take_out(struct session_entry *entry)
 {
     struct session_table *table = entry->table;
-    struct session_entry **place = &table->entries;
-    while (*place != entry)
-        place = &(*place)->next;
-    *place = entry->next;
+    LIST_REMOVE(table->entries, entry);
     table->count--;
     if (table->count == 0 && table->sweep.armed)
         loop_disarm(table->loop, &table->sweep);
@@ -133,8 +131,7 @@ static void on_sweep(struct loop_timer *timer)
 {
     struct session_table *table = container_of(timer, struct session_table, sweep);
     int64_t now = clock_now();
-    for (struct session_entry *entry = table->entries, *next; entry != NULL; entry = next) {
-        next = entry->next;
+    LIST_EACH (struct session_entry, entry, table->entries) {
         char reason[SESSION_REASON_SIZE];
         if (entry->pending > 0)
             continue;
@@ -193,7 +190,6 @@ int session_table_add(struct session_table *table, const struct language *langua
     if (entry == NULL)
         return fault_set(fault, ENOMEM, "starting a session: %m");
     *entry = (struct session_entry){
-        .next = table->entries,
         .table = table,
         .language = language,
         .began_at = clock_now(),
@@ -207,7 +203,7 @@ int session_table_add(struct session_table *table, const struct language *langua
         free(entry);
         return fault_set(fault, -r, "there are no random numbers for the handle of a session: %m");
     }
-    table->entries = entry;
+    LIST_PREPEND(table->entries, entry);
     table->count++;
     *ret_entry = entry;
     return 0;

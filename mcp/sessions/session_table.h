@@ -28,7 +28,7 @@ struct session_table;
 
 /* A session that is alive. */
 struct session_entry {
-    struct session_entry *next;
+    struct session_entry *previous, *next;
     struct session_table *table;
     char handle[SESSION_HANDLE_SIZE];
     const struct language *language;

@@ -9,6 +9,7 @@
 #include "mcp/tools/result_text.h"
 #include "mcp/tools/session_end.h"
 #include "mcp/tools/shown_output.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 /* A tools/call whose run has not ended. */
 struct code_call {
-    struct code_call *next, *previous;
+    struct code_call *previous, *next;
     struct context *context;
     const struct tool *tool;
     const struct language *language;
@@ -40,15 +41,6 @@ struct code_call {
     int64_t began; /* clock_now() */
 };
 
-static void link_call(struct code_call *call)
-{
-    struct context *context = call->context;
-    call->next = context->calls;
-    if (call->next != NULL)
-        call->next->previous = call;
-    context->calls = call;
-}
-
 /* Frees the call; its answer must have been given or dropped. */
 static void end_call(struct code_call *call)
 {
@@ -59,12 +51,7 @@ static void end_call(struct code_call *call)
     buffer_release(&call->kept);
     patch_job_drop(&call->patches);
     run_result_release(&call->result);
-    if (call->previous != NULL)
-        call->previous->next = call->next;
-    else
-        context->calls = call->next;
-    if (call->next != NULL)
-        call->next->previous = call->previous;
+    LIST_REMOVE(context->calls, call);
     free(call);
 }
 
@@ -248,7 +235,7 @@ static struct code_call *begin_call(struct context *context, const struct tool_r
         .began = clock_now(),
     };
     call->patches.done = patches_done;
-    link_call(call);
+    LIST_PREPEND(context->calls, call);
     return call;
 }
 
@@ -479,8 +466,7 @@ void code_call_cancel(struct context *context, uint64_t peer, const struct json_
 
 void code_call_cancel_all(struct context *context, const struct rpc *rpc)
 {
-    for (struct code_call *call = context->calls, *next; call != NULL; call = next) {
-        next = call->next;
+    LIST_EACH (struct code_call, call, context->calls) {
         if (rpc_answer_rpc(call->reply.answer) == rpc)
             cancel(call);
     }

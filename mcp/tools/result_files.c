@@ -5,6 +5,7 @@
 #include "mcp/files/media_type.h"
 #include "mcp/files/plain_name.h"
 #include "sandbox/base/base64.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -26,22 +27,6 @@ static bool is_picture_name(const char *name)
             return true;
     }
     return false;
-}
-
-/* Reads the whole file, which no longer changes. 0 or a negative errno. */
-static int read_whole(const struct run_file *file, struct buffer *bytes)
-{
-    int r = buffer_reserve(bytes, (size_t)file->size);
-    while (r == 0 && bytes->length < file->size) {
-        ssize_t count = pread(file->fd, bytes->data + bytes->length,
-                              (size_t)file->size - bytes->length, (off_t)bytes->length);
-        if (count < 0 && errno != EINTR)
-            r = -errno;
-        if (count == 0)
-            break;
-        bytes->length += count > 0 ? (size_t)count : 0;
-    }
-    return r;
 }
 
 static bool has_name(const struct result_files *files, const char *name)
@@ -157,7 +142,7 @@ static enum image_state state_of(enum picture_soundness soundness)
 static enum image_state load_image(struct result_file *file)
 {
     OWNED(buffer_release) struct buffer bytes = BUFFER(IMAGES_BYTES_MAX);
-    if (read_whole(file->file, &bytes) < 0)
+    if (io_append(file->file->fd, file->file->size, &bytes) < 0)
         return IMAGE_UNREADABLE;
     struct picture_pixels pixels = {0};
     enum image_state state = state_of(picture_examine(bytes.data, bytes.length, &pixels));

@@ -2,6 +2,7 @@
 
 #include "mcp/workers/carried_left.h"
 #include "sandbox/base/base64.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 
@@ -69,25 +70,11 @@ static void write_capture(struct json_writer *writer, const char *name,
     json_end_object(writer);
 }
 
-/* Nobody writes to it any more. */
-static int read_file(const struct run_file *file, struct buffer *bytes)
-{
-    int r = buffer_reserve(bytes, (size_t)file->size);
-    while (r == 0 && bytes->length < file->size) {
-        ssize_t count = pread(file->fd, bytes->data + bytes->length,
-                              (size_t)file->size - bytes->length, (off_t)bytes->length);
-        if (count == 0 || (count < 0 && errno != EINTR))
-            return -EIO;
-        bytes->length += count > 0 ? (size_t)count : 0;
-    }
-    return r;
-}
-
 static bool write_file(struct json_writer *writer, const struct run_file *file, size_t *room)
 {
     size_t needed = BASE64_SIZE((size_t)file->size) + FILE_OVERHEAD;
     OWNED(buffer_release) struct buffer bytes = BUFFER(file->size);
-    if (file->size > *room || needed > *room || read_file(file, &bytes) < 0)
+    if (file->size > *room || needed > *room || io_append(file->fd, file->size, &bytes) < 0)
         return false;
     *room -= needed;
     json_begin_object(writer);
@@ -325,17 +312,9 @@ static int read_capture(const struct json_value *value, const char *name, struct
 static int make_file(const struct buffer *bytes, int *ret_fd)
 {
     OWNED_FD int fd = memfd_create("file", MFD_CLOEXEC);
-    size_t at = 0;
-    if (fd < 0)
-        return -errno;
-    while (at < bytes->length) {
-        ssize_t count = pwrite(fd, bytes->data + at, bytes->length - at, (off_t)at);
-        if (count < 0 && errno != EINTR)
-            return -errno;
-        at += count > 0 ? (size_t)count : 0;
-    }
-    *ret_fd = fd_take(&fd);
-    return 0;
+    int r = fd < 0 ? -errno : io_write_at(fd, bytes->data, bytes->length, 0);
+    *ret_fd = r == 0 ? fd_take(&fd) : -1;
+    return r;
 }
 
 static int read_entry(const struct json_value *entry, struct run_file *ret_file,

@@ -2,6 +2,7 @@
 
 #include "mcp/base/bounds.h"
 #include "mcp/base/helpers.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -18,10 +19,7 @@
 
 static void unlink_ticket(struct fleet_ticket *ticket)
 {
-    struct fleet_ticket **at = &ticket->link->first;
-    while (*at != ticket)
-        at = &(*at)->next;
-    *at = ticket->next;
+    LIST_REMOVE(ticket->link->first, ticket);
     ticket->link = NULL;
 }
 
@@ -196,8 +194,7 @@ int fleet_link_send(struct fleet_link *link, struct fleet_ticket *ticket, const 
         return fault_set(fault, -r, "sending a call: %m");
     ticket->number = ++link->last_number;
     ticket->link = link;
-    ticket->next = link->first;
-    link->first = ticket;
+    LIST_PREPEND(link->first, ticket);
     channel_send(&link->channel, line.data, line.length);
     if (!link->silence.armed) {
         link->heard_at = clock_now();

@@ -18,7 +18,7 @@ struct fleet_ticket {
      */
     void (*answered)(struct fleet_ticket *ticket, const struct json_value *answer);
     /* The rest is fleet_link.c's. */
-    struct fleet_ticket *next;
+    struct fleet_ticket *previous, *next;
     struct fleet_link *link; /* NULL: it was not sent, or is answered */
     uint64_t number;
     bool is_taken; /* by a worker */

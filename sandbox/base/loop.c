@@ -1,4 +1,5 @@
 #include "sandbox/base/loop.h"
+#include "sandbox/base/list.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -48,23 +49,14 @@ void loop_arm(struct loop *loop, struct loop_timer *timer, int64_t deadline)
     loop_disarm(loop, timer);
     timer->deadline = deadline;
     timer->armed = true;
-    timer->previous = NULL;
-    timer->next = loop->timers;
-    if (timer->next != NULL)
-        timer->next->previous = timer;
-    loop->timers = timer;
+    LIST_PREPEND(loop->timers, timer);
 }
 
 void loop_disarm(struct loop *loop, struct loop_timer *timer)
 {
     if (!timer->armed)
         return;
-    if (timer->previous != NULL)
-        timer->previous->next = timer->next;
-    else
-        loop->timers = timer->next;
-    if (timer->next != NULL)
-        timer->next->previous = timer->previous;
+    LIST_REMOVE(loop->timers, timer);
     timer->armed = false;
 }
 

@@ -1,5 +1,6 @@
 #include "sandbox/jail/filter.h"
 
+#include "sandbox/base/io.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
@@ -229,7 +230,7 @@ static int export_program(scmp_filter_ctx context, struct filter *ret_filter, st
     OWNED_MEMORY struct sock_filter *code = malloc(size);
     if (code == NULL)
         return fault_set(fault, ENOMEM, "out of memory for the seccomp filter");
-    if (pread(fd, code, size, 0) != (ssize_t)size)
+    if (io_read_at(fd, code, size, 0) < 0)
         return fault_set(fault, EIO, "cannot read the seccomp filter back");
     ret_filter->length = (unsigned short)(size / sizeof(struct sock_filter));
     ret_filter->code = pointer_take(&code);

@@ -1,5 +1,6 @@
 #include "sandbox/jail/sandbox.h"
 
+#include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/channels/channels.h"
 #include "sandbox/jail/child/jail.h"
@@ -135,14 +136,9 @@ static int write_parcel(int fd, const struct parcel *parcel, bool is_session)
 {
     if (is_session && (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0))
         return -errno;
-    for (size_t done = 0; done < parcel->length;) {
-        ssize_t written = write(fd, parcel->bytes + done, parcel->length - done);
-        if (written < 0)
-            return -errno;
-        done += (size_t)written;
-    }
-    if (is_session)
-        return 0;
+    int r = io_write(fd, parcel->bytes, parcel->length);
+    if (r < 0 || is_session)
+        return r;
     int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
     return fcntl(fd, F_ADD_SEALS, seals) < 0 ? -errno : 0;
 }

@@ -1,5 +1,6 @@
 #include "sandbox/warm/warm_pool.h"
 
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/setup_error.h"
 #include "sandbox/limits/limits.h"
@@ -12,7 +13,7 @@
 
 struct warm_sandbox {
     struct warm_kind *kind;
-    struct warm_sandbox *next;
+    struct warm_sandbox *previous, *next;
     struct limited_sandbox limited;
     struct loop_watch control, end; /* any event means that the sandbox has become unusable */
     bool follows_failure; /* that was told */
@@ -20,7 +21,7 @@ struct warm_sandbox {
 
 struct warm_kind {
     struct warm_pool *pool;
-    struct warm_kind *next;
+    struct warm_kind *previous, *next;
     struct sandbox_template template;
     struct warm_sandbox *sandboxes; /* owned, the oldest first */
     size_t count;
@@ -39,10 +40,7 @@ static void warm_sandbox_free(struct warm_sandbox *warm)
 {
     struct warm_kind *kind = warm->kind;
     struct loop *loop = kind->pool->host->loop;
-    struct warm_sandbox **place = &kind->sandboxes;
-    while (*place != warm)
-        place = &(*place)->next;
-    *place = warm->next;
+    LIST_REMOVE(kind->sandboxes, warm);
     kind->count--;
     loop_unwatch(loop, &warm->control);
     loop_unwatch(loop, &warm->end);
@@ -69,10 +67,7 @@ static void kind_free(struct warm_kind *kind)
 {
     kind_drain(kind);
     give_up_template(kind);
-    struct warm_kind **place = &kind->pool->kinds;
-    while (*place != kind)
-        place = &(*place)->next;
-    *place = kind->next;
+    LIST_REMOVE(kind->pool->kinds, kind);
     sandbox_template_release(&kind->template);
     free(kind);
 }
@@ -178,10 +173,7 @@ static void kind_add(struct warm_kind *kind)
         .end = {.fd = -1, .ready = on_end},
         .follows_failure = kind->is_told,
     };
-    struct warm_sandbox **last = &kind->sandboxes;
-    while (*last != NULL)
-        last = &(*last)->next;
-    *last = warm;
+    LIST_APPEND(kind->sandboxes, warm);
     kind->count++;
     if (warm_sandbox_start(warm, &fault) < 0)
         warm_sandbox_fail(warm, &fault);
@@ -291,8 +283,7 @@ static void arm_sweep(struct warm_pool *pool)
 /* The image is not trusted: its interpreter may be any program. */
 static void drop_greedy(struct warm_kind *kind)
 {
-    for (struct warm_sandbox *warm = kind->sandboxes, *next; warm != NULL; warm = next) {
-        next = warm->next;
+    LIST_EACH (struct warm_sandbox, warm, kind->sandboxes) {
         if (!limiter_is_past(&warm->limited.limiter, warm->limited.sandbox.pid))
             continue;
         struct fault fault = {0};
@@ -345,8 +336,7 @@ static void on_sweep(struct loop_timer *timer)
 {
     struct warm_pool *pool = container_of(timer, struct warm_pool, sweep);
     int64_t now = clock_now();
-    for (struct warm_kind *kind = pool->kinds, *next; kind != NULL; kind = next) {
-        next = kind->next;
+    LIST_EACH (struct warm_kind, kind, pool->kinds) {
         drop_greedy(kind);
         check_template(kind);
         if (now - kind->used_at >= WARM_UNUSED_MS * NANOSECONDS_PER_MILLISECOND)
@@ -460,11 +450,11 @@ static struct warm_kind *add_kind(struct warm_pool *pool, struct sandbox_templat
     if (kind == NULL)
         return NULL;
     make_room(pool);
-    *kind = (struct warm_kind){.pool = pool, .next = pool->kinds, .template = *template};
+    *kind = (struct warm_kind){.pool = pool, .template = *template};
     *template = (struct sandbox_template){0};
     plan_make_warm(kind->template.plan);
     kind->is_forked = pool->host->has_templates && plan_has_template(kind->template.plan);
-    pool->kinds = kind;
+    LIST_PREPEND(pool->kinds, kind);
     return kind;
 }
 

@@ -1,6 +1,7 @@
 #include "sandbox/jail/forks/fork.h"
 
 #include "sandbox/base/fd_message.h"
+#include "sandbox/base/io.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/channels/channels.h"
@@ -48,8 +49,7 @@ static int write_plan(const struct jail_plan *plan, int *ret_fd, size_t *ret_siz
     *ret_fd = memfd_create("plan", MFD_CLOEXEC);
     if (*ret_fd < 0)
         return -errno;
-    ssize_t written = write(*ret_fd, bytes.data, bytes.length);
-    return written < 0 ? -errno : (size_t)written < bytes.length ? -ENOSPC : 0;
+    return io_write(*ret_fd, bytes.data, bytes.length);
 }
 
 static int send_request(int template_fd, const struct jail_plan *plan)

@@ -1,6 +1,7 @@
 /* Holds the SYNs of a jail while their connections to the outside are made. */
 #include "sandbox/network/broker/broker.h"
 
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/network/broker/gate.h"
 #include "sandbox/network/broker/proxy_talk.h"
@@ -75,9 +76,7 @@ static void dial_free(struct dial *dial)
     loop_disarm(loop, &dial->deadline);
     if (dial->listener != NULL)
         listener_expect(dial->listener, -1);
-    *(dial->previous != NULL ? &dial->previous->next : &jail->dials) = dial->next;
-    if (dial->next != NULL)
-        dial->next->previous = dial->previous;
+    LIST_REMOVE(jail->dials, dial);
     jail->dial_count--;
     jail->late_count -= dial->is_late;
     free(dial);
@@ -392,7 +391,6 @@ static void take_syn(struct jail *jail, const struct segment *segment)
         return;
     *dial = (struct dial){
         .jail = jail,
-        .next = jail->dials,
         .segment = *segment,
         .name.port = segment->destination_port,
         .port = segment->destination_port,
@@ -401,9 +399,7 @@ static void take_syn(struct jail *jail, const struct segment *segment)
         .deadline = {.fire = on_deadline},
         .begun_at = clock_now(),
     };
-    if (jail->dials != NULL)
-        jail->dials->previous = dial;
-    jail->dials = dial;
+    LIST_PREPEND(jail->dials, dial);
     jail->dial_count++;
     enum refusal refusal = decide(dial);
     if (refusal == REFUSAL_NONE && jail->is_plain &&

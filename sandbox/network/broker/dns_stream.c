@@ -5,6 +5,7 @@
  */
 #include "sandbox/network/broker/broker.h"
 
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/network/broker/dns_message.h"
 #include "sandbox/network/broker/sockets.h"
@@ -35,9 +36,7 @@ static void stream_free(struct dns_stream *stream)
     loop_unwatch(loop, &stream->client);
     fd_close(&fd);
     loop_disarm(loop, &stream->deadline);
-    *(stream->previous != NULL ? &stream->previous->next : &jail->dns_streams) = stream->next;
-    if (stream->next != NULL)
-        stream->next->previous = stream->previous;
+    LIST_REMOVE(jail->dns_streams, stream);
     jail->dns_stream_count--;
     free(stream);
 }
@@ -117,13 +116,10 @@ void dns_stream_start(struct jail *jail, int client_fd)
     }
     *stream = (struct dns_stream){
         .jail = jail,
-        .next = jail->dns_streams,
         .client = {.fd = -1, .ready = on_client},
         .deadline = {.fire = on_deadline},
     };
-    if (jail->dns_streams != NULL)
-        jail->dns_streams->previous = stream;
-    jail->dns_streams = stream;
+    LIST_PREPEND(jail->dns_streams, stream);
     jail->dns_stream_count++;
     if (loop_watch(&jail->broker->loop, &stream->client, client_fd, EPOLLIN) < 0) {
         socket_reset(client_fd);

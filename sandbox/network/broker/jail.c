@@ -2,6 +2,7 @@
 #include "sandbox/network/broker/broker.h"
 
 #include "sandbox/base/fd_message.h"
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/network/link.h"
 
@@ -87,7 +88,6 @@ int jail_start(struct broker *broker, int link_fd)
     }
     *jail = (struct jail){
         .broker = broker,
-        .next = broker->jails,
         .link = {.fd = -1, .ready = on_link},
         .dns = {.fd = -1, .ready = dns_ready},
         .syn = {.fd = -1, .ready = syn_ready},
@@ -95,9 +95,7 @@ int jail_start(struct broker *broker, int link_fd)
         .factory_fd = -1,
         .connector_fd = -1,
     };
-    if (broker->jails != NULL)
-        broker->jails->previous = jail;
-    broker->jails = jail;
+    LIST_PREPEND(broker->jails, jail);
     int r = loop_watch(&broker->loop, &jail->link, link_fd, EPOLLIN);
     if (r < 0) {
         close(link_fd);
@@ -129,8 +127,6 @@ void jail_free(struct jail *jail)
     close_watch(&broker->loop, &jail->ping);
     fd_close(&jail->factory_fd);
     fd_close(&jail->connector_fd);
-    *(jail->previous != NULL ? &jail->previous->next : &broker->jails) = jail->next;
-    if (jail->next != NULL)
-        jail->next->previous = jail->previous;
+    LIST_REMOVE(broker->jails, jail);
     free(jail);
 }

@@ -1,6 +1,7 @@
 /* Passes echo requests on, and the replies back. */
 #include "sandbox/network/broker/broker.h"
 
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/network/broker/echo.h"
 #include "sandbox/network/link.h"
@@ -57,9 +58,7 @@ static void ping_free(struct ping *ping)
     loop_unwatch(&jail->broker->loop, &ping->outer);
     fd_close(&fd);
     loop_disarm(&jail->broker->loop, &ping->idle);
-    *(ping->previous != NULL ? &ping->previous->next : &jail->pings) = ping->next;
-    if (ping->next != NULL)
-        ping->next->previous = ping->previous;
+    LIST_REMOVE(jail->pings, ping);
     jail->ping_count--;
     free(ping);
 }
@@ -159,14 +158,11 @@ static struct ping *start(struct jail *jail, const struct echo *echo, const stru
     }
     *ping = (struct ping){
         .jail = jail,
-        .next = jail->pings,
         .outer = {.fd = -1, .ready = on_outer},
         .idle = {.fire = on_idle},
     };
     snprintf(ping->host, sizeof(ping->host), "%s", host);
-    if (jail->pings != NULL)
-        jail->pings->previous = ping;
-    jail->pings = ping;
+    LIST_PREPEND(jail->pings, ping);
     jail->ping_count++;
     if (loop_watch(&jail->broker->loop, &ping->outer, fd, EPOLLIN) < 0) {
         fd_close(&fd);

@@ -1,6 +1,7 @@
 /* Moves the bytes of streams between a jail and the outside. */
 #include "sandbox/network/broker/broker.h"
 
+#include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/network/broker/gate.h"
 #include "sandbox/network/broker/sockets.h"
@@ -85,9 +86,7 @@ static void stream_free(struct stream *stream, bool reset)
             close(stream->fds[side]);
     }
     loop_disarm(loop, &stream->half_closed);
-    *(stream->previous != NULL ? &stream->previous->next : &jail->streams) = stream->next;
-    if (stream->next != NULL)
-        stream->next->previous = stream->previous;
+    LIST_REMOVE(jail->streams, stream);
     jail->stream_count--;
     jail->broker->stream_count--;
     free(stream);
@@ -350,7 +349,6 @@ void relay_start(struct jail *jail, int inner_fd, int outer_fd, const struct rel
     }
     *stream = (struct stream){
         .jail = jail,
-        .next = jail->streams,
         .sides = {{.fd = -1, .ready = on_inner}, {.fd = -1, .ready = on_outer}},
         .fds = {inner_fd, outer_fd},
         .half_closed = {.fire = on_half_closed},
@@ -358,9 +356,7 @@ void relay_start(struct jail *jail, int inner_fd, int outer_fd, const struct rel
         .first_bytes = {.fire = on_first_bytes_late},
         .name = *name,
     };
-    if (jail->streams != NULL)
-        jail->streams->previous = stream;
-    jail->streams = stream;
+    LIST_PREPEND(jail->streams, stream);
     jail->stream_count++;
     jail->broker->stream_count++;
     record_add_stream(&jail->record, name->host, name->port);

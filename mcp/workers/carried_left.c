@@ -97,7 +97,7 @@ static int read_one(const struct json_value *entry, struct run_left_out *left_ou
 
 static int read_list(const struct json_value *list, struct run_left_out *left_out)
 {
-    int r = list->type == JSON_ARRAY ? 0 : -EBADMSG;
+    int r = list != NULL && list->type == JSON_ARRAY ? 0 : -EBADMSG;
     for (const struct json_value *entry = r == 0 ? list->first : NULL; r == 0 && entry != NULL;
          entry = entry->next)
         r = read_one(entry, left_out);
@@ -109,8 +109,8 @@ int carried_left_read(const struct json_value *value, struct run_left_out *ret_l
     OWNED(run_left_out_release) struct run_left_out left_out = {0};
     const struct json_value *list = json_member(value, "left");
     const struct json_value *more = json_member(value, "left_more");
-    int r = list != NULL ? read_list(list, &left_out) : 0;
-    for (size_t reason = 0; r == 0 && more != NULL && reason < LEFT_REASONS; reason++) {
+    int r = read_list(list, &left_out);
+    for (size_t reason = 0; r == 0 && reason < LEFT_REASONS; reason++) {
         int64_t count = 0;
         if (!read_count(json_member(more, reasons[reason]), INT32_MAX, &count))
             r = -EBADMSG;

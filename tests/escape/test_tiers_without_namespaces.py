@@ -167,6 +167,7 @@ def test_limits_hold(shared, outcome):
     wait_until_gone(shared, before)
 
 
+@pytest.mark.alone  # in tier L, all processes of the user count for each run
 def test_fork_bomb_is_ended(shared):
     before = set(descendants_of(shared.server.process.pid))
     code = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"

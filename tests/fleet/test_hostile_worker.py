@@ -114,7 +114,7 @@ def test_what_is_no_result_is_lost(pool, form):
     good = true_result(pool, worker)
     stop_process(worker.fleet)
     rows = parts(good) if form == "parts" else [[b"part 0 1 " + json.dumps(row).encode()] for row in results(good)]
-    rows = rows[::max(1, len(rows) // sample_of(f"hostile {form}", len(rows), 7))]
+    rows = rows[::max(1, len(rows) // sample_of(f"hostile {form}", len(rows), 12))]
     liar = FalseWorker(pool.client("worker"), environment_of(worker))
     for begin in range(0, len(rows), 64):
         batch = pool.start_batch("alice")

@@ -2,8 +2,8 @@
  * Who may send requests: the host that they name, the page that they come from, the token that they
  * bring. Nothing of a request is read further before all three are right.
  *
- * A browser sends requests to this computer on behalf of any page. A page of another origin is told by its
- * Origin; one whose name was made to lead here (DNS rebinding) by its Host.
+ * A browser sends requests to this computer on behalf of any page. Origin reveals a page of another origin; Host, a
+ * page whose host name resolves to this server (DNS rebinding).
  *
  * Side: parent.  Source: MCP 2025-11-25, "Transports", Security Warning; RFC 6750, section 2.1.
  */

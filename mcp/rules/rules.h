@@ -5,7 +5,7 @@
  *                 "severity": "refuse", "message": "Processes are not allowed here."}],
  *      "dynamic": "warn", "unparsed": "allow"}
  *
- * Advice for programs that mean well, and no wall: SECURITY.md. Side: parent.
+ * Advice for programs that mean well, and no wall: docs/policy.md. Side: parent.
  */
 #ifndef MCP_RULES_RULES_H
 #define MCP_RULES_RULES_H

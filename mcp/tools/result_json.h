@@ -50,7 +50,7 @@ int result_json_exit_status(const struct run_result *result);
 /* Whether the program ended by itself with exit code 0. */
 bool result_json_is_success(const struct run_result *result);
 
-/* Why something could not be done, for programs: {"id", "message"}; an id that there is none of is null. */
+/* Why something could not be done, for programs: {"id", "message"}; `id` is null if the fault has none. */
 void result_json_write_fault(struct json_writer *writer, const struct fault *fault);
 
 #endif

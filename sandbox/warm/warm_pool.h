@@ -50,7 +50,7 @@ bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *templ
  */
 void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template);
 
-/* Whether the pool has that kind, or never has any: then nothing is to be learnt. */
+/* True if the kind is known or the pool is disabled. */
 bool warm_pool_knows(struct warm_pool *pool, const struct sandbox_template *template);
 
 /* Starts filling the pool soon. Call it when the engine becomes idle. */

@@ -94,7 +94,7 @@ def check_host(path):
         if host["remedy"]:
             print(f"Remedy: {host['remedy']}", file=sys.stderr)
         if host["weaker"]:
-            print(f"Or with fewer walls (SECURITY.md, Tiers): make demo WEAKER={host['weaker']}", file=sys.stderr)
+            print(f"Or with fewer walls (docs/tiers.md): make demo WEAKER={host['weaker']}", file=sys.stderr)
         raise SystemExit(1)
     return host["tier"]
 

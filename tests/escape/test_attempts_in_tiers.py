@@ -1,4 +1,4 @@
-"""Every attempt again in the weaker tiers: it is denied as elsewhere, but for those that SECURITY.md tells of."""
+"""Every attempt again in the weaker tiers: it is denied as elsewhere, but for those of docs/tiers.md."""
 
 import os
 
@@ -11,7 +11,7 @@ from support import refusing
 from support.mcp_client import RECORD
 from support.sample import in_gate, sample_of
 
-# What succeeds, in part or otherwise than elsewhere: SECURITY.md, "Tiers". PAST_A_LIMIT: if it ends before the server
+# What succeeds, in part or otherwise than elsewhere: docs/tiers.md. PAST_A_LIMIT: if it ends before the server
 # looks; test_tiers_without_namespaces.py has those that do not.
 PAST_A_LIMIT = "past a limit"
 OF_MACHINE = {"the system's name": "done", "a pidfd of a process of the host": "done"}

@@ -1,4 +1,4 @@
-"""What sandboxes of the tiers C and L share with the host is out of their reach, or as SECURITY.md tells."""
+"""What sandboxes of the tiers C and L share with the host is out of their reach, or as docs/tiers.md says."""
 
 import os
 import signal

@@ -16,7 +16,7 @@ from support.http_server import BOTH, Posts, head_of, sleepers_of, wait_until
 from support.sample import in_gate, sample_of
 
 MEBIBYTE = 1 << 20
-# As SECURITY.md has it: for requests, answers, batches, runs, cells and programs to check that wait; and the server itself.
+# As docs/http.md has it: for requests, answers, batches, runs, cells and programs to check that wait; and the server itself.
 REQUESTS, ANSWERS, BATCHES, QUEUE, CHECKS, ITSELF = (count * MEBIBYTE for count in (256, 128, 64, 64, 64, 96))
 LARGE, PROGRAM = 15 * MEBIBYTE, 11 * MEBIBYTE  # bytes of a request; of code and stdin, which may have 12 MiB
 TOGETHER = 540 * MEBIBYTE

@@ -283,7 +283,7 @@ def installed(server_path, image_program, pip_store, tmp_path_factory, tier):
     shutil.rmtree(directory / "data")
 
 
-HOLES = {"C": {"the name of the host"}}  # SECURITY.md, "Tiers"
+HOLES = {"C": {"the name of the host"}}  # docs/tiers.md
 # Root's home has the same path in each image.
 HOLES_OF_ROOT = {"list the home directory"} if os.geteuid() == 0 else set()
 

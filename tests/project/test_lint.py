@@ -69,13 +69,20 @@ def test_code_is_no_prose():
     assert lint.running_words("One\n\n    that which\n\n```\nwho what\n```\ntwo\n") == ["One", "two"]
 
 
-@pytest.mark.parametrize("text", ["line\n" * 131, "word " * 1301])
-def test_a_long_front_page_is_found(tree, text):
-    tree("README.md", text)
+def test_a_front_page_of_many_words_is_found(tree):
+    tree("README.md", "word " * 1301)
     assert len(list(lint.check_front_page(None))) == 1
 
 
-@pytest.mark.parametrize("text", ["[a page](docs/gone.md)", "`mcp/gone.c`", "gone_away()"])
+@pytest.mark.parametrize(("name", "lines"), [("README.md", 131), ("SECURITY.md", 221), ("docs/page.md", 301)])
+def test_a_long_page_is_found(tree, name, lines):
+    tree(name, "line\n" * (lines - 1))
+    assert not list(lint.check_sizes(None))
+    tree(name, "line\n" * lines)
+    assert len(list(lint.check_sizes(None))) == 1
+
+
+@pytest.mark.parametrize("text", ["[a page](docs/gone.md)", "`mcp/gone.c`", "gone_away()", "[a part](#gone)", "[its own](README.md#gone)"])
 def test_a_name_of_something_gone_is_found(tree, text):
     tree("README.md", text)
     assert len(list(lint.check_documents(None))) == 1

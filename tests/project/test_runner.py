@@ -3,6 +3,7 @@
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -197,6 +198,12 @@ def test_the_list_of_stages_in_the_documents_is_that_of_the_runner(capsys):
     run.list_stages()
     table = capsys.readouterr().out.partition("\n\n")[0]
     assert table in (TESTS.parent / "CONTRIBUTING.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_the_minutes_of_the_gate_in_the_documents_are_those_of_its_stages(name):
+    [minutes] = re.findall(r"`?make test\b.* about (\d+) minutes", (TESTS.parent / name).read_text())
+    assert abs(int(minutes) - sum(stage.gate or 0 for stage in STAGES.values()) / run.AT_ONCE) < 2
 
 
 def test_watched_folders_exist():

@@ -182,7 +182,7 @@ int step_limit_user_namespace(struct jail *jail)
         jail_note(jail, STEP_USER_LIMIT, (int)i);
         const struct plan_user_limit *limit = &plan->user_limits[i];
         int r = write_text(jail->settings_fd, limit->path, limit->value);
-        /* Beside a written /proc they are written to the host's, which may be read-only: SECURITY.md */
+        /* Beside a written /proc they are written to the host's, which may be read-only: docs/tiers.md */
         if (plan->proc_copies != NULL && (r == -EROFS || r == -EACCES))
             continue;
         if (r < 0 && r != -ENOENT) /* ENOENT: a kernel built without the feature */

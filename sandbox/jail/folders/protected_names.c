@@ -8,7 +8,7 @@
 
 /*
  * Settings of tools that run programs named in them when the folder is opened or entered, or when their
- * usual commands run, and hooks. The manual has the list for people.
+ * usual commands run, and hooks. docs/folders.md has the list for people.
  *
  * A .git is protected whole: what git may have to write there (index.lock, objects) cannot be told by
  * mounts from what makes it run commands (commondir, hooks, config, rebase-merge).

@@ -9,7 +9,6 @@
 #ifndef MCP_TOOLS_RESULT_FILES_H
 #define MCP_TOOLS_RESULT_FILES_H
 
-#include "mcp/base/version.h"
 #include "mcp/files/files_dir.h"
 #include "mcp/files/kept_files.h"
 #include "mcp/files/picture_header.h"
@@ -85,10 +84,9 @@ void result_files_release(struct result_files *files);
 
 bool result_files_has_images(const struct result_files *files);
 
-/* Blocks of content: the images; links to at most FILE_LINKS_MAX files other than images. */
-void result_files_write_images(struct json_writer *writer, const struct result_files *files);
-void result_files_write_links(struct json_writer *writer, enum version version,
-                              const struct result_files *files);
+/* The URI of a kept file, or null. */
+void result_files_write_uri(struct json_writer *writer, const struct result_files *files,
+                            const struct result_file *file);
 
 /* The value of the member "files" of the record: null if they are lost; `files` may be NULL. */
 void result_files_write(struct json_writer *writer, const struct result_files *files);

@@ -4,6 +4,7 @@
 #include "mcp/launch/checker.h"
 #include "mcp/rules/findings_text.h"
 #include "mcp/tools/outputs.h"
+#include "mcp/tools/result_content.h"
 #include "mcp/tools/result_json.h"
 #include "mcp/tools/result_notes.h"
 #include "mcp/tools/shown_output.h"
@@ -155,8 +156,8 @@ void result_text_write(struct json_writer *writer, enum version version, const v
     else
         write_failure(writer, view);
     write_notes(writer, view);
-    result_files_write_images(writer, view->files);
-    result_files_write_links(writer, version, view->files);
+    result_content_write_images(writer, view->files);
+    result_content_write_links(writer, version, view->files);
     json_end_array(writer);
     if (view->format == RESULT_STRUCTURED && version >= VERSION_2025_06_18)
         write_structured(writer, view);

@@ -9,6 +9,7 @@
 #include "mcp/base/bounds.h"
 #include "mcp/files/file_uri.h"
 #include "mcp/files/plain_name.h"
+#include "mcp/tools/result_content.h"
 #include "mcp/tools/result_files.h"
 #include "mcp/tools/result_notes.h"
 #include "mcp/tools/shown_output.h"
@@ -86,8 +87,8 @@ static void check_blocks(const struct result_files *files, struct kept_files *ke
     json_begin_object(writer);
     json_key(writer, "content");
     json_begin_array(writer);
-    result_files_write_images(writer, files);
-    result_files_write_links(writer, VERSION_2025_11_25, files);
+    result_content_write_images(writer, files);
+    result_content_write_links(writer, VERSION_2025_11_25, files);
     json_end_array(writer);
     json_key(writer, "files");
     result_files_write(writer, files);

@@ -29,7 +29,7 @@ $(BUILD)/build.ninja: | packages-build
 WEAKER =
 .PHONY: demo
 demo: packages-demo build
-	@SANDBOX_WEAKER='$(WEAKER)' $(PYTHON) tests/demo/demo.py $(BUILD)/mcp/code-sandbox-mcp python node
+	@SANDBOX_WEAKER='$(WEAKER)' $(PYTHON) tests/demo/demo.py $(BUILD)/cli/code-sandbox-mcp python node
 
 # The inner loop, under a minute: unit tests, corpora and the quick part of lint. In build-test, with
 # nothing but cmocka and clang-format.
@@ -75,17 +75,17 @@ bench: benchmarks
 	@echo
 	@$(BUILD)/tests/bench/bench-steps $(BUILD)/tests/bench/nothing $(BUILD)/bench-steps.json
 	@echo
-	@$(PYTHON) tests/bench/bench_start.py --static build-dist/work/$(shell uname -m)/build/mcp/code-sandbox-mcp \
-		$(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-start.json
+	@$(PYTHON) tests/bench/bench_start.py --static build-dist/work/$(shell uname -m)/build/cli/code-sandbox-mcp \
+		$(BUILD)/cli/code-sandbox-mcp $(BUILD)/bench-start.json
 	@echo
 	@$(PYTHON) tests/bench/bench_calls.py $(BUILD) $(BUILD)/bench-calls.json \
 		tests/bench/calls.svg
 	@echo
-	@$(PYTHON) tests/bench/bench_network.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-network.json
+	@$(PYTHON) tests/bench/bench_network.py $(BUILD)/cli/code-sandbox-mcp $(BUILD)/bench-network.json
 	@echo
-	@$(PYTHON) tests/bench/bench_policy.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-policy.json
+	@$(PYTHON) tests/bench/bench_policy.py $(BUILD)/cli/code-sandbox-mcp $(BUILD)/bench-policy.json
 	@echo
-	@$(PYTHON) tests/bench/bench_tiers.py $(BUILD)/mcp/code-sandbox-mcp $(BUILD)/bench-tiers.json
+	@$(PYTHON) tests/bench/bench_tiers.py $(BUILD)/cli/code-sandbox-mcp $(BUILD)/bench-tiers.json
 	@echo
 	@$(PYTHON) -B tests/bench/bench_template.py $(BUILD) $(BUILD)/bench-template.json \
 		tests/bench/forks.svg

@@ -1,5 +1,5 @@
 #include "mcp/lifecycle.h"
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "mcp/resources/resources.h"
 #include "sandbox/base/owned.h"
 

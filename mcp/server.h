@@ -7,7 +7,7 @@
 #ifndef MCP_SERVER_H
 #define MCP_SERVER_H
 
-#include "mcp/settings/settings.h"
+#include "interpreter/settings/settings.h"
 #include "sandbox/base/fault.h"
 
 /*

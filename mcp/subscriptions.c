@@ -1,5 +1,5 @@
 #include "mcp/subscriptions.h"
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 

@@ -1,8 +1,8 @@
 /*
  * Prints the settings as one JSON array, for manual pages and completions. Part of the build; not installed.
  */
-#include "mcp/settings/configuration.h"
-#include "mcp/settings/setting_table.h"
+#include "interpreter/settings/configuration.h"
+#include "interpreter/settings/setting_table.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"

@@ -9,7 +9,7 @@
 #include "sandbox/run_inputs.h"
 #include "sandbox/run_list.h"
 #include "sandbox/session_state.h"
-#include "sandbox/warm/warm_pool.h"
+#include "sandbox/warm_pool.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -14,7 +14,7 @@
  * step) and receives the parent's words; memory for the code and the input files; a pipe each for
  * the program's stdin, if it has one, stdout and stderr, or one for both; a socket for descriptors of files to collect;
  * and a pidfd, readable when init, and with it the whole pid namespace, is gone. A prewarmed sandbox
- * (sandbox/warm/warm_pool.h) has all of this, and the program.
+ * (sandbox/warm_pool.h) has all of this, and the program.
  *
  * READY comes right before execve, or before the code goes to a prewarmed program, and starts the
  * clock. FAILED, or an end without READY, means that the sandbox failed: nothing of the snippet has

@@ -10,7 +10,7 @@
 #include "sandbox/limited_sandbox.h"
 #include "sandbox/result.h"
 #include "sandbox/stdin_pump.h"
-#include "sandbox/warm/warm_pool.h"
+#include "sandbox/warm_pool.h"
 
 #include <stdbool.h>
 

@@ -38,10 +38,10 @@ ACCEPTED = {
         "directory_open() sets the directory whenever it answers 0",
     ("images/main.c", "-Wanalyzer-malloc-leak"): "(iconv_t)-1 is no converter",
     ("images/verify_main.c", "-Wanalyzer-malloc-leak"): IN_LIST,
-    ("mcp/changes/change_list.c", "-Wanalyzer-malloc-leak"): IN_LIST,
-    ("mcp/changes/names.c", "-Wanalyzer-malloc-leak"): IN_LIST,
-    ("mcp/files/kept_files.c", "-Wanalyzer-malloc-leak"): IN_LIST,
-    ("mcp/rules/rules.c", "-Wanalyzer-malloc-leak"): IN_LIST,
+    ("interpreter/changes/change_list.c", "-Wanalyzer-malloc-leak"): IN_LIST,
+    ("interpreter/changes/names.c", "-Wanalyzer-malloc-leak"): IN_LIST,
+    ("interpreter/files/kept_files.c", "-Wanalyzer-malloc-leak"): IN_LIST,
+    ("interpreter/rules/rules.c", "-Wanalyzer-malloc-leak"): IN_LIST,
     ("sandbox/base/fd_message.c", "-Wanalyzer-null-dereference"):
         "CMSG_FIRSTHDR() finds a header, for which the message has room",
     ("sandbox/jail/child/descriptors.c", "-Wanalyzer-null-dereference"):
@@ -55,7 +55,7 @@ ACCEPTED = {
     ("sandbox/limits/pss.c", "-Wanalyzer-fd-leak"): CLOSED,
     ("sandbox/network/broker/relay.c", "-Wanalyzer-malloc-leak"): "the direction keeps it, until forget_kept()",
     ("sandbox/network/policy_rule.c", "memleak"): "OWNED_MEMORY frees the copy, parts of which are pointed to",
-    ("sandbox/warm/warm_pool.c", "-Wanalyzer-use-after-free"):
+    ("sandbox/warm_pool.c", "-Wanalyzer-use-after-free"):
         "a prewarmed sandbox leaves the list of its kind before it is freed",
     ("sandbox/limits/scope_request.c", "-Wanalyzer-fd-leak"): CLOSED,
     ("tests/bench/bench-report.c", "resourceLeak"):

@@ -55,7 +55,7 @@ def build_directory():
 
 @pytest.fixture(scope="session")
 def server_path(build_directory):
-    path = build_directory / "mcp" / "code-sandbox-mcp"
+    path = build_directory / "cli" / "code-sandbox-mcp"
     assert path.exists(), f"{path} is not there: run make build, or set CODE_SANDBOX_BUILD"
     return path
 

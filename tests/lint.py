@@ -20,65 +20,16 @@ import xml.etree.ElementTree
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOP_LEVEL = {
     ".ci", ".clang-format", ".clang-tidy", ".git", ".gitignore", "CONTRIBUTING.md", "LICENSE",
-    "Makefile", "README.md", "SECURITY.md", "docs", "images", "mcp", "meson.build", "meson_options.txt", "packaging", "sandbox",
-    "seccomp-profiles", "tests",
+    "Makefile", "README.md", "SECURITY.md", "cli", "docs", "fleet", "images", "interpreter", "mcp", "meson.build",
+    "meson_options.txt", "packaging", "sandbox", "seccomp-profiles", "tests",
 }
-FOLDERS = ("mcp", "images", "sandbox", "seccomp-profiles", "packaging", "tests")
-PRODUCT = ("mcp", "images", "sandbox")
+PRODUCT = ("cli", "fleet", "images", "interpreter", "mcp", "sandbox")
+FOLDERS = (*PRODUCT, "seccomp-profiles", "packaging", "tests")
 FILE_LINES_MAX = 700
 OF_OTHERS = ("images/runners/javascript/acorn/",)  # kept as published
 PAGE_LINES_MAX, FRONT_PAGES_LINES_MAX, README_WORDS_MAX = 300, {"README.md": 130, "SECURITY.md": 220}, 1300
 PRONOUNS = {"who", "which", "what", "that"}
 PRONOUNS_MAX = 2.0  # of each 100 words
-# Which folders a file of a folder may include from, the folder itself aside.
-SANDBOX = ("sandbox", "sandbox/jail/folders", "sandbox/limits", "sandbox/network", "sandbox/base")
-LAYERS = {
-    "mcp/metrics": ("mcp/base", "images/store", *SANDBOX),
-    "mcp": ("mcp/cli", "mcp/metrics", "mcp/resources", "mcp/tools", "mcp/launch", "mcp/sessions", "mcp/settings", "mcp/base", "images/store", "sandbox/jail", *SANDBOX),
-    "mcp/call": ("mcp/workers", "mcp/tools", "mcp/launch", "mcp/metrics", "mcp/rules", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/cli": ("mcp", "mcp/call", "mcp/workers", "mcp/tools", "mcp/launch", "mcp/rules", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base", "images/store",
-                "sandbox/jail", "seccomp-profiles", *SANDBOX),
-    "mcp/http": ("mcp/cli", "mcp", "mcp/tools", "mcp/launch", "mcp/metrics", "mcp/rules", "mcp/settings", "mcp/base", "sandbox/jail", *SANDBOX),
-    "mcp/resources": ("mcp/tools", "mcp/sessions", "mcp/files", "mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/sessions": ("mcp/settings", "mcp/base", "images/store", "images/runners/python", "images/runners/javascript",
-                     *SANDBOX),
-    "mcp/tools": ("mcp/metrics", "mcp/launch", "mcp/rules", "mcp/sessions", "mcp/network", "mcp/folders", "mcp/files", "mcp/settings", "mcp/base",
-                  "images/store", *SANDBOX),
-    "mcp/workers": ("mcp/settings", "mcp/base", "images/store", *SANDBOX),
-    "mcp/launch": ("mcp/workers", "mcp/metrics", "mcp/rules", "mcp/sessions", "mcp/network", "mcp/settings", "mcp/base", "images/store", "images/runners/python",
-                   "images/runners/javascript", *SANDBOX),
-    "mcp/rules": ("mcp/settings", "mcp/base", *SANDBOX),
-    "mcp/network": ("mcp/settings", "mcp/base", "images/store", "sandbox/jail", *SANDBOX),
-    "mcp/files": ("mcp/base", *SANDBOX),
-    "mcp/folders": ("mcp/files", "mcp/settings", "mcp/base", "sandbox/jail", *SANDBOX),
-    "mcp/changes": ("mcp/base", "sandbox/jail", "seccomp-profiles", *SANDBOX),
-    "mcp/fleet": ("mcp/base", "images/store", *SANDBOX),
-    "mcp/settings": ("mcp/base", "images/store", "sandbox/jail", *SANDBOX),
-    "mcp/base": SANDBOX,
-    "images": ("images/build", "images/registry", "images/unpack", "images/store", "images/base",
-               "sandbox/jail", "sandbox/base"),
-    "images/build": ("images/registry", "images/unpack", "images/store", "images/base",
-                     "sandbox/roots", "sandbox/jail", "sandbox/base"),
-    "images/registry": ("images/unpack", "images/store", "images/base", "sandbox/base"),
-    "images/unpack": ("images/store", "images/base", "sandbox/roots", "sandbox/jail", "sandbox/base"),
-    "images/store": ("images/base", "sandbox/jail", "sandbox/base"),
-    "images/base": ("sandbox/jail", "sandbox/base"),
-    "images/runners/python": ("sandbox/jail/child", "sandbox/jail"),
-    "sandbox": ("sandbox/warm", "sandbox/network", "sandbox/roots", "sandbox/jail", "sandbox/jail/forks", "sandbox/jail/child", "sandbox/jail/folders", "sandbox/limits", "sandbox/base"),
-    "sandbox/warm": ("sandbox", "sandbox/jail", "sandbox/jail/child", "sandbox/jail/forks", "sandbox/limits", "sandbox/base"),
-    "sandbox/roots": ("sandbox/jail", "sandbox/jail/child", "sandbox/base"),
-    "sandbox/network": ("sandbox/base",),
-    "sandbox/network/broker": ("sandbox/network", "sandbox/jail", "sandbox/base", "seccomp-profiles"),
-    "seccomp-profiles": ("sandbox/jail", "sandbox/base"),
-    "sandbox/jail/folders": ("sandbox/jail", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
-    "sandbox/jail/forks": ("sandbox/jail", "sandbox/jail/channels", "sandbox/jail/child", "sandbox/limits", "sandbox/base"),
-    "sandbox/jail/channels": ("sandbox/jail", "sandbox/jail/child", "sandbox/base"),
-    "sandbox/jail": ("sandbox/jail/child", "sandbox/jail/channels", "sandbox/jail/folders", "sandbox/network", "sandbox/limits", "sandbox/base", "seccomp-profiles"),
-    "sandbox/jail/child": ("sandbox/network",),
-    "sandbox/limits": ("sandbox/base",),
-    "sandbox/scope": ("sandbox/base",),
-    "sandbox/base": (),
-}
 # Headers for the other files of their folder only.
 PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/limited_sandbox.h",
            "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h", "sandbox/run_state.h",
@@ -161,21 +112,44 @@ def check_child_symbols(build):
             yield f"{archive.name} uses {symbol}, which sandbox/jail/child/allowed-symbols does not allow"
 
 
-def check_layers(_build):
-    """Includes point down, as LAYERS has it."""
-    for path in sources(".c", ".h"):
+def includes():
+    """(file, line, folder, header) of each #include of a header of the product, in the product."""
+    headers = {name_of(path) for path in sources(".h", ".def")}
+    for path in sources(".c", ".h", ".def"):
         folder = name_of(path.parent)
-        if folder.split("/")[0] not in PRODUCT:
-            continue
-        if folder not in LAYERS:
-            yield f"{folder} has no row in LAYERS of tests/lint.py"
-            continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            match = re.match(r'#include "(([^"]+)/[^"/]+)"', line)
-            if match and match[2] not in (folder, *LAYERS[folder]):
-                yield f"{name_of(path)}:{number}: {folder} may not include from {match[2]}"
-            if match and match[1] in PRIVATE and match[2] not in (folder, str(pathlib.PurePath(folder).parent)):
-                yield f"{name_of(path)}:{number}: {match[1]} is private to its folder"
+            match = re.match(r'#include "([^"]+)"', line)
+            if match and match[1] in headers and {folder.split("/")[0], match[1].split("/")[0]} <= set(PRODUCT):
+                yield path, number, folder, match[1]
+
+
+def library_folders():
+    """Each folder with a meson.build, and the folders whose libraries it may use: those of its dependencies, and theirs."""
+    texts = {name_of(path.parent): path.read_text() for path in tracked() if path.name == "meson.build" and name_of(path).split("/")[0] in PRODUCT}
+    homes = {name: folder for folder, text in texts.items() for name in re.findall(r"^ *(\w+) = declare_dependency\(", text, re.M)}
+    uses = {folder: {homes[name] for name in re.findall(r"\w+", text) if name in homes} | {folder} for folder, text in texts.items()}
+    while (more := {folder: set().union(*(uses[used] for used in known)) for folder, known in uses.items()}) != uses:
+        uses = more
+    return uses
+
+
+def check_layers(_build):
+    """Includes follow the libraries that meson.build links, and are in no circle of folders."""
+    uses, graph = library_folders(), collections.defaultdict(set)
+
+    def home_of(folder):
+        while folder not in uses:
+            folder = folder.rpartition("/")[0]
+        return folder
+    for path, number, folder, header in includes():
+        other = header.rpartition("/")[0]
+        graph[folder].add(other)
+        if home_of(other) not in uses[home_of(folder)]:
+            yield f"{name_of(path)}:{number}: the library of {folder} does not use that of {other}"
+        if header in PRIVATE and other != folder:
+            yield f"{name_of(path)}:{number}: {header} is private to its folder"
+    for group in cycles({folder: others - {folder} for folder, others in graph.items()}):
+        yield f"a circle of folders: {', '.join(group)}"
 
 
 def include_graph():

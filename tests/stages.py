@@ -26,7 +26,7 @@ from support import images
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-test"
-SERVER = BUILD / "mcp" / "code-sandbox-mcp"
+SERVER = BUILD / "cli" / "code-sandbox-mcp"
 IMAGES = ["python", "python-slim", "node", "bash"]
 GATE, REST, BOTH = "gate", "rest", "both"
 SECONDS_MAX = 3600
@@ -367,34 +367,35 @@ class Stage(typing.NamedTuple):
 
 
 JAIL = ("sandbox/jail", "sandbox/limits", "seccomp-profiles")
-SERVER_SIDE = ("mcp", "sandbox")
+PRODUCT = ("cli", "fleet", "images", "interpreter", "mcp", "sandbox")
+SERVER_SIDE = ("cli", "interpreter", "mcp", "sandbox")
 BUILT = ("build",)
 # In the order in which they start.
 STAGES = {
     "build": Stage(stage_build, 0.6, None, needs=()),
     "fetch": Stage(stage_fetch, 0.8, None, needs=BUILT),
-    "lint": Stage(stage_lint, 0.4, 7, ("sandbox", "mcp", "images", "tests"), needs=BUILT),
+    "lint": Stage(stage_lint, 0.4, 7, (*PRODUCT, "tests"), needs=BUILT),
     "unit": Stage(stage_unit, 0.3, None, needs=BUILT),
     "protocol": Stage(stage_protocol, 4, 4, (*SERVER_SIDE, "tests/reports"), measures=True),
     "images": Stage(suite, 3.2, 5, ("images",)),
-    "fleet": Stage(suite, 2, 2, ("mcp/fleet", "mcp/workers")),
-    "network": Stage(suite, 1.2, 2, ("sandbox/network", "mcp/network")),
+    "fleet": Stage(suite, 2, 2, ("fleet", "interpreter/workers")),
+    "network": Stage(suite, 1.2, 2, ("sandbox/network",)),
     "escape": Stage(suite, 1.2, 6, JAIL, measures=True),
     "warm": Stage(suite, 1, 7, ("sandbox", "images/runners")),
     "jail": Stage(suite, 0.8, 3, JAIL, measures=True),
     "http": Stage(suite, 0.7, 0.7, ("mcp/http",)),
-    "runners": Stage(suite, 0.6, 0.5, ("images/runners", "mcp/sessions")),
-    "policy": Stage(suite, 0.4, 0.8, ("mcp/rules", "images/runners", "mcp/launch")),
-    "changes": Stage(suite, 0.4, 0.2, ("mcp/changes", "sandbox/jail/folders")),
-    "batch": Stage(suite, 0.3, 0.2, ("mcp/call",)),
+    "runners": Stage(suite, 0.6, 0.5, ("images/runners", "interpreter")),
+    "policy": Stage(suite, 0.4, 0.8, ("interpreter/rules", "images/runners", "interpreter")),
+    "changes": Stage(suite, 0.4, 0.2, ("interpreter/changes", "interpreter/folders", "sandbox/jail/folders")),
+    "batch": Stage(suite, 0.3, 0.2, ("fleet",)),
     "project": Stage(suite, 0.3, 2, ("tests", "packaging", "docs", ".ci", "Makefile")),
     "demo": Stage(stage_demo, 0.1, None),
     "conformance": Stage(suite, None, 0.8, ("mcp",)),
     "clients": Stage(suite, None, 3, ("mcp",)),
-    "analyze": Stage(stage_analyze, None, 2, ("sandbox", "mcp", "images"), needs=BUILT),
-    "valgrind": Stage(stage_valgrind, None, 1, ("sandbox", "mcp", "images"), needs=BUILT),
+    "analyze": Stage(stage_analyze, None, 2, PRODUCT, needs=BUILT),
+    "valgrind": Stage(stage_valgrind, None, 1, PRODUCT, needs=BUILT),
     "interpreters": Stage(suite, None, 2, ("sandbox", "seccomp-profiles")),
-    "asan": Stage(stage_asan, None, 3, ("sandbox", "mcp", "images")),
+    "asan": Stage(stage_asan, None, 3, PRODUCT),
     "vm": Stage(stage_vm, None, 9, ("sandbox/limits", "sandbox/scope", "packaging")),
     "packages": Stage(suite, None, 12, ("packaging", "meson.build", ".ci", "Makefile")),
     "root": Stage(stage_root, 0.8, 9, ("sandbox/roots", "sandbox/jail")),

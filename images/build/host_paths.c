@@ -12,7 +12,7 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/base/text_file.h"
 #include "sandbox/base/utf8.h"
-#include "sandbox/jail/host_fence.h"
+#include "sandbox/jail/folders/host_fence.h"
 
 #include <errno.h>
 #include <fcntl.h>

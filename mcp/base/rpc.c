@@ -1,6 +1,6 @@
 #include "mcp/base/rpc.h"
-#include "mcp/base/bounds.h"
-#include "mcp/base/log.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/base/log.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "mcp/http/http_connection.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
 

@@ -1,6 +1,6 @@
 #include "mcp/http/http_daemon.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/inherited.h"
 

@@ -1,6 +1,6 @@
 #include "mcp/http/http_exchange.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/base/heap.h"
 #include "sandbox/base/json.h"

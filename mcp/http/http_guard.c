@@ -1,6 +1,6 @@
 #include "mcp/http/http_guard.h"
 
-#include "mcp/settings/small_file.h"
+#include "interpreter/settings/small_file.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

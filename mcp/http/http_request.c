@@ -1,6 +1,6 @@
 #include "mcp/http/http_request.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "mcp/http/http_head.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"

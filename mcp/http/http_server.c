@@ -1,8 +1,8 @@
 #include "mcp/http/http_server.h"
 
-#include "mcp/base/bounds.h"
-#include "mcp/base/end_signals.h"
-#include "mcp/base/log.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/base/end_signals.h"
+#include "interpreter/base/log.h"
 #include "mcp/context_open.h"
 #include "mcp/http/http_daemon.h"
 #include "mcp/http/mcp_endpoint.h"

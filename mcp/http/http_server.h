@@ -6,7 +6,7 @@
 #ifndef MCP_HTTP_HTTP_SERVER_H
 #define MCP_HTTP_HTTP_SERVER_H
 
-#include "mcp/settings/settings.h"
+#include "interpreter/settings/settings.h"
 
 /*
  * Serves until SIGTERM, SIGINT or SIGHUP; then kills every run and gives clients a moment to read what

@@ -1,6 +1,6 @@
 #include "mcp/http/mcp_endpoint.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "mcp/http/mcp_fields.h"
 #include "mcp/lifecycle.h"
 #include "mcp/methods.h"

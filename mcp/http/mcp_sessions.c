@@ -1,6 +1,6 @@
 #include "mcp/http/mcp_sessions.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/loop.h"
 

@@ -1,8 +1,8 @@
 #include "mcp/http/run_answer.h"
 
-#include "mcp/base/bounds.h"
-#include "mcp/tools/outcome_text.h"
-#include "mcp/tools/result_json.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/result/outcome_text.h"
+#include "interpreter/result/result_json.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"

@@ -1,11 +1,11 @@
 #include "mcp/http/run_endpoint.h"
 
-#include "mcp/base/bounds.h"
-#include "mcp/base/log.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/base/log.h"
+#include "interpreter/rules/findings_text.h"
+#include "interpreter/settings/mounts_text.h"
 #include "mcp/http/run_answer.h"
 #include "mcp/http/run_request.h"
-#include "mcp/rules/findings_text.h"
-#include "mcp/settings/mounts_text.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

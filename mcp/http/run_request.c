@@ -1,6 +1,6 @@
 #include "mcp/http/run_request.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"

@@ -6,7 +6,7 @@
 #ifndef MCP_HTTP_RUN_REQUEST_H
 #define MCP_HTTP_RUN_REQUEST_H
 
-#include "mcp/launch/launcher.h"
+#include "interpreter/launcher.h"
 #include "sandbox/base/json.h"
 
 struct run_request {

@@ -1,6 +1,6 @@
 #include "mcp/resources/resource.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 

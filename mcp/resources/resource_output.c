@@ -1,5 +1,5 @@
 /* sandbox://output/CALL/STREAM: the full output of a call, as written, if its result does not show all of it. */
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "mcp/resources/resource.h"
 #include "sandbox/base/owned.h"
 

@@ -1,5 +1,5 @@
 #include "mcp/tools/call_progress.h"
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/owned.h"
 
 #define FIRST_AFTER NANOSECONDS_PER_SECOND

@@ -1,6 +1,6 @@
 #include "mcp/tools/code_arguments.h"
-#include "mcp/settings/quantity.h"
-#include "mcp/tools/code_text.h"
+#include "interpreter/code_text.h"
+#include "interpreter/settings/quantity.h"
 #include "mcp/tools/code_tool.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"

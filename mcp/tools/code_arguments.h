@@ -7,7 +7,7 @@
 #ifndef MCP_TOOLS_CODE_ARGUMENTS_H
 #define MCP_TOOLS_CODE_ARGUMENTS_H
 
-#include "mcp/tools/input_files.h"
+#include "interpreter/input_files.h"
 #include "mcp/tools/tool.h"
 
 /* In place of a handle: a session is to be started. */

@@ -1,11 +1,11 @@
 #include "mcp/tools/code_tool.h"
 #include "images/store/store.h"
-#include "mcp/launch/checker.h"
-#include "mcp/network/network_text.h"
-#include "mcp/sessions/session_runner.h"
-#include "mcp/settings/mounts_text.h"
-#include "mcp/settings/quantity.h"
-#include "mcp/tools/hints.h"
+#include "interpreter/checker.h"
+#include "interpreter/network_text.h"
+#include "interpreter/result/hints.h"
+#include "interpreter/session_runner.h"
+#include "interpreter/settings/mounts_text.h"
+#include "interpreter/settings/quantity.h"
 #include "sandbox/base/owned.h"
 
 #include <string.h>

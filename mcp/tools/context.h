@@ -6,16 +6,16 @@
 #ifndef MCP_TOOLS_CONTEXT_H
 #define MCP_TOOLS_CONTEXT_H
 
+#include "interpreter/checker.h"
+#include "interpreter/files/files_dir.h"
+#include "interpreter/files/kept_files.h"
+#include "interpreter/folders/patch_queue.h"
+#include "interpreter/launcher.h"
+#include "interpreter/metrics/metrics_file.h"
+#include "interpreter/result/outputs.h"
+#include "interpreter/session_table.h"
+#include "interpreter/settings/settings.h"
 #include "mcp/base/client.h"
-#include "mcp/files/files_dir.h"
-#include "mcp/files/kept_files.h"
-#include "mcp/folders/patch_queue.h"
-#include "mcp/launch/checker.h"
-#include "mcp/launch/launcher.h"
-#include "mcp/metrics/metrics_file.h"
-#include "mcp/sessions/session_table.h"
-#include "mcp/settings/settings.h"
-#include "mcp/tools/outputs.h"
 #include "sandbox/base/loop.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "mcp/tools/result_content.h"
 
-#include "mcp/files/plain_name.h"
-#include "mcp/tools/result_files.h"
+#include "interpreter/files/plain_name.h"
+#include "interpreter/result/result_files.h"
 
 #include <string.h>
 

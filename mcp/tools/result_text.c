@@ -1,13 +1,13 @@
 #include "mcp/tools/result_text.h"
 
-#include "mcp/base/bounds.h"
-#include "mcp/launch/checker.h"
-#include "mcp/rules/findings_text.h"
-#include "mcp/tools/outputs.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/checker.h"
+#include "interpreter/result/outputs.h"
+#include "interpreter/result/result_json.h"
+#include "interpreter/result/result_notes.h"
+#include "interpreter/result/shown_output.h"
+#include "interpreter/rules/findings_text.h"
 #include "mcp/tools/result_content.h"
-#include "mcp/tools/result_json.h"
-#include "mcp/tools/result_notes.h"
-#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
 
 #include <inttypes.h>

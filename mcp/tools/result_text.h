@@ -6,8 +6,8 @@
 #ifndef MCP_TOOLS_RESULT_TEXT_H
 #define MCP_TOOLS_RESULT_TEXT_H
 
+#include "interpreter/result/result_view.h"
 #include "mcp/base/version.h"
-#include "mcp/tools/result_view.h"
 #include "sandbox/base/json.h"
 #include "sandbox/result.h"
 

@@ -1,7 +1,7 @@
 #include "mcp/tools/tool_list.h"
+#include "interpreter/result/result_json.h"
 #include "mcp/base/icon.h"
 #include "mcp/tools/code_tool.h"
-#include "mcp/tools/result_json.h"
 #include "sandbox/base/owned.h"
 
 #include <string.h>

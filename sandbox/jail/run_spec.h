@@ -6,9 +6,9 @@
 #ifndef SANDBOX_JAIL_RUN_SPEC_H
 #define SANDBOX_JAIL_RUN_SPEC_H
 
+#include "sandbox/base/run_paths.h"
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/folders/folder.h"
-#include "sandbox/jail/run_paths.h"
 #include "sandbox/limits/run_limits.h"
 
 #include <stdbool.h>

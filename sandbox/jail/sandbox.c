@@ -2,7 +2,7 @@
 
 #include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/channels/channels.h"
+#include "sandbox/jail/channels.h"
 #include "sandbox/jail/child/jail.h"
 #include "sandbox/jail/proc_file.h"
 #include "sandbox/jail/rootfs.h"

@@ -8,10 +8,10 @@
 #define SANDBOX_JAIL_SANDBOX_H
 
 #include "sandbox/base/fault.h"
-#include "sandbox/jail/channels/session_channels.h"
 #include "sandbox/jail/child/jail_plan.h"
 #include "sandbox/jail/id_map.h"
 #include "sandbox/jail/parcel.h"
+#include "sandbox/jail/session_channels.h"
 
 #include <stdbool.h>
 #include <stddef.h>

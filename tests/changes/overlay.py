@@ -25,7 +25,7 @@ TREE = (HERE / "tree.py").read_text()
 
 def program_path():
     build = pathlib.Path(os.environ.get("CODE_SANDBOX_BUILD", HERE.parent.parent / "build"))
-    return build / "mcp" / "changes" / "code-sandbox-mcp-changes"
+    return build / "interpreter" / "changes" / "code-sandbox-mcp-changes"
 
 
 @dataclasses.dataclass

@@ -1,12 +1,12 @@
 /*
- * In the place of mcp/launch/launcher.c and what it gives access to of sandbox/engine.h and
+ * In the place of interpreter/launcher.c and what it gives access to of sandbox/engine.h and
  * sandbox/session.h, for harnesses of what lies above: runs that end without having run. The first byte of the code chooses how, the rest of it
  * is what was printed.
  */
 #ifndef TESTS_FUZZ_FAKE_LAUNCHER_H
 #define TESTS_FUZZ_FAKE_LAUNCHER_H
 
-#include "mcp/launch/launcher.h"
+#include "interpreter/launcher.h"
 #include "sandbox/jail/parcel.h"
 
 #define FAKE_REFUSED 'r' /* launcher_start() fails */

@@ -2,7 +2,7 @@
  * Base64, both ways: text is accepted exactly when it is what the encoder writes for some bytes, and
  * any bytes come back from their text.
  */
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"

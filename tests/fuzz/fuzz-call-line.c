@@ -2,8 +2,8 @@
  * A line of `batch`: any bytes. It is a call with all that a run needs, or a fault; the line of an error
  * with its id is JSON with the same id, and no result.
  */
-#include "mcp/call/call_line.h"
-#include "mcp/call/result_line.h"
+#include "fleet/call_line.h"
+#include "fleet/result_line.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

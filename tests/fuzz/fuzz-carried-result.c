@@ -2,8 +2,8 @@
  * What a worker says of a run, as any JSON: what is read can be written and read again, and is the same; paths of
  * files lead nowhere else, and sizes are those of the files.
  */
-#include "mcp/base/bounds.h"
-#include "mcp/workers/carried_result.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/workers/carried_result.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

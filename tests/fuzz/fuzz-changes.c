@@ -2,8 +2,8 @@
  * Any bytes as the report of changes: it is refused with a fault, or the notes are plain and bounded, and
  * the member of the record is valid JSON with as many files.
  */
-#include "mcp/base/bounds.h"
-#include "mcp/folders/changes_text.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/folders/changes_text.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

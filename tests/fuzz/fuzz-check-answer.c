@@ -1,6 +1,6 @@
 /* The answer of a checker: any bytes. What is accepted is judged, and told in words and JSON. */
-#include "mcp/rules/check_answer.h"
-#include "mcp/rules/findings_text.h"
+#include "interpreter/rules/check_answer.h"
+#include "interpreter/rules/findings_text.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,8 +2,8 @@
  * A configuration file. One that is accepted is a JSON object with keys that exist, each once, and
  * leaves every limit within its range; one that is refused is refused with its name.
  */
-#include "mcp/base/bounds.h"
-#include "mcp/settings/configuration.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/settings/configuration.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/limits-check.h"

@@ -2,7 +2,7 @@
  * An environment file. Each line that counts sets a variable, told here once more; one that is refused
  * is refused with its number, and no byte of a value is in the message.
  */
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/limits-check.h"

@@ -2,7 +2,7 @@
  * Any bytes as the URI of a file, and any path in one: each path comes back; and what is read of a URI,
  * written again, is read as the same.
  */
-#include "mcp/files/file_uri.h"
+#include "interpreter/files/file_uri.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -3,8 +3,8 @@
  * What is read as a subject of ours is written again as the same subject; a word is one of those that wire.h has; and a
  * result that is accepted adds no line and no member to the line that it becomes part of.
  */
-#include "mcp/fleet/subject.h"
-#include "mcp/fleet/word.h"
+#include "fleet/subject.h"
+#include "fleet/word.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

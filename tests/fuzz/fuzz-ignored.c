@@ -4,8 +4,8 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "mcp/changes/ignore.h"
-#include "mcp/changes/tracked.h"
+#include "interpreter/changes/ignore.h"
+#include "interpreter/changes/tracked.h"
 #include "sandbox/base/owned.h"
 
 #include <string.h>

@@ -6,13 +6,13 @@
  * The first byte chooses how many bytes of the rest are names, one each line; the others are the content
  * of all. A name that begins with a digit is that of a figure.
  */
-#include "mcp/base/bounds.h"
-#include "mcp/files/file_uri.h"
-#include "mcp/files/plain_name.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/files/file_uri.h"
+#include "interpreter/files/plain_name.h"
+#include "interpreter/result/result_files.h"
+#include "interpreter/result/result_notes.h"
+#include "interpreter/result/shown_output.h"
 #include "mcp/tools/result_content.h"
-#include "mcp/tools/result_files.h"
-#include "mcp/tools/result_notes.h"
-#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

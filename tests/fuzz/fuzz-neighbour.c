@@ -2,7 +2,7 @@
  * Any bytes as the end of what a failed program printed: what is told of its neighbours is one plain line of bounded
  * length, and names nothing that leads out of the folder of the script. The first byte chooses the place.
  */
-#include "mcp/cli/neighbour_hint.h"
+#include "cli/neighbour_hint.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
  * A command line, one argument a line, and what becomes of it: settings within their ranges, or a
  * fault. What is no option stays, in order.
  */
-#include "mcp/settings/settings_read.h"
+#include "interpreter/settings/settings_read.h"
 #include "sandbox/base/options.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"

@@ -5,9 +5,9 @@
  * Each change is a line for its path, a byte for its modes, a byte for the share of the rest that is old,
  * and its contents. The last takes what is left.
  */
-#include "mcp/changes/git_name.h"
-#include "mcp/changes/patch.h"
-#include "mcp/changes/report.h"
+#include "interpreter/changes/git_name.h"
+#include "interpreter/changes/patch.h"
+#include "interpreter/changes/report.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -4,7 +4,7 @@
  *
  * The first byte chooses where a picture that is cut ends.
  */
-#include "mcp/files/picture_header.h"
+#include "interpreter/files/picture_header.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -3,12 +3,12 @@
  * a bounded length; what is shown and what is said to be cut add up; and success is told from
  * failure. The bytes: limits, outcome, sizes, then the two streams.
  */
-#include "mcp/base/bounds.h"
-#include "mcp/tools/hints.h"
-#include "mcp/tools/outcome_text.h"
-#include "mcp/tools/result_json.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/result/hints.h"
+#include "interpreter/result/outcome_text.h"
+#include "interpreter/result/result_json.h"
+#include "interpreter/result/shown_output.h"
 #include "mcp/tools/result_text.h"
-#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/capture.h"
 #include "tests/fuzz/fuzz.h"

@@ -3,7 +3,7 @@
  * the end, with a result, an error, or never. The first byte chooses. Each line sent is an answer of
  * JSON-RPC, and there are exactly as many as the specification asks for.
  */
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "mcp/base/rpc.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"

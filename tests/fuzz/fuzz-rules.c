@@ -1,5 +1,5 @@
 /* A file of rules: any bytes. What is accepted judges some facts. */
-#include "mcp/rules/rules.h"
+#include "interpreter/rules/rules.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -4,7 +4,7 @@
  * otherwise there is a sentence. The answer is JSON: with the named files that the run has left, or with
  * the sentence.
  */
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "mcp/http/run_answer.h"
 #include "mcp/http/run_request.h"
 #include "sandbox/base/base64.h"

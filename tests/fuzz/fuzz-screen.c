@@ -3,7 +3,7 @@
  * on the pieces in which the stream was kept, and keeps all text without redraws. What a few sequences draw is compared
  * with a plain drawing on a large sheet. The bytes: a choice, where the pieces meet, then the stream.
  */
-#include "mcp/tools/screen.h"
+#include "interpreter/result/screen.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -6,7 +6,7 @@
  *
  * The first byte chooses the form of results and whether a handshake goes before.
  */
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "mcp/server.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"

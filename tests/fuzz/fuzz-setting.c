@@ -3,7 +3,7 @@
  * read by rules of our own, told here once more in exact arithmetic, and sizes come back as they
  * were when they are read from what people are told.
  */
-#include "mcp/settings/quantity.h"
+#include "interpreter/settings/quantity.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/limits-check.h"

@@ -3,7 +3,7 @@
  * publishes allows them, with that code, time, stdin and files, and in a new session if that is
  * asked for; otherwise the model is told, and nothing runs. No other session is there.
  */
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "mcp/tools/tool_call.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"

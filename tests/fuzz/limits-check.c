@@ -1,6 +1,6 @@
 #include "tests/fuzz/limits-check.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_LIMITS_CHECK_H
 #define TESTS_FUZZ_LIMITS_CHECK_H
 
-#include "mcp/settings/setting_table.h"
+#include "interpreter/settings/setting_table.h"
 
 /* A member of `settings` is as it is by default, or within what the table allows; or aborts. */
 void limits_check(const struct settings *settings);

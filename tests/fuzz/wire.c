@@ -1,7 +1,7 @@
 #include "tests/fuzz/wire.h"
 
-#include "mcp/base/bounds.h"
-#include "mcp/base/log.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/base/log.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the place of mcp/base/log.c: millions of notes on stderr would be of no use. */
+/* In the place of interpreter/base/log.c: millions of notes on stderr would be of no use. */
 void log_note(const char *format, ...)
 {
     char line[4096];

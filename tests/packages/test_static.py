@@ -145,7 +145,7 @@ def test_certificates_of_the_distribution_are_trusted(busybox_root, https, place
 def test_starts_in_half_the_time(distribution, server_path):
     sys.path.insert(0, str(ROOT / "tests" / "bench"))
     import bench_start
-    dynamic, static = bench_start.measure_in_turns([server_path, distribution.build / "mcp" / "code-sandbox-mcp"], rounds=60)
+    dynamic, static = bench_start.measure_in_turns([server_path, distribution.build / "cli" / "code-sandbox-mcp"], rounds=60)
     print(f"median until the answer to initialize: {static['median_ns'] / 1e6:.2f} ms, dynamic {dynamic['median_ns'] / 1e6:.2f} ms")
     assert static["median_ns"] <= dynamic["median_ns"] / 2
     assert static["resident_bytes"] < dynamic["resident_bytes"]

@@ -94,7 +94,7 @@ const struct tool tool_date = {
     .call = date_call,
 };
 """
-SETTING = {"mcp/settings/setting_table.c": ('    {"--disk", "SIZE",', """    {"--descriptors", "N", "its open files", settings_remember,
+SETTING = {"interpreter/settings/setting_table.c": ('    {"--disk", "SIZE",', """    {"--descriptors", "N", "its open files", settings_remember,
      SETTING(SETTING_COUNT, "SANDBOX_DESCRIPTORS", "descriptors", AT(limits.descriptors), .low = 16,
              .high = 4096)},
     {"--disk", "SIZE",""")}
@@ -174,7 +174,7 @@ def changed(tmp_path_factory):
 
 @pytest.mark.skipif(not images.user_images().joinpath("bash").exists(), reason="there is no image bash")
 def test_a_language_is_two_files(changed, tmp_path):
-    server = changed / "mcp" / "code-sandbox-mcp"
+    server = changed / "cli" / "code-sandbox-mcp"
     put(tmp_path, "hello.awk", 'BEGIN { print "hello", 6 * 7 }')
     assert subprocess.run([server, "run", tmp_path / "hello.awk"], check=True, capture_output=True,
                           text=True).stdout.splitlines()[0] == "hello 42"
@@ -201,12 +201,12 @@ def answer_of(server, tool, arguments):
 
 
 def test_a_tool_without_a_snippet_is_its_file_and_a_word(changed):
-    server = changed / "mcp" / "code-sandbox-mcp"
+    server = changed / "cli" / "code-sandbox-mcp"
     assert answer_of(server, "tell_date", {}) == str(datetime.date.today().year)
 
 
 def run_python(changed, code, *options, **variables):
-    done = subprocess.run([changed / "mcp" / "code-sandbox-mcp", "run", "--json", "--language", "python",
+    done = subprocess.run([changed / "cli" / "code-sandbox-mcp", "run", "--json", "--language", "python",
                            *options, "-"], input=code, text=True, capture_output=True, check=False,
                           env={**os.environ, **variables})
     return json.loads(done.stdout)

@@ -38,6 +38,35 @@ def test_a_cycle_by_way_of_three_units_is_found(tree):
     assert list(lint.check_include_cycles(None)) == ["a cycle of 3 units: mcp/a, mcp/b, sandbox/c"]
 
 
+def libraries(tree, **uses):
+    for folder, dependencies in uses.items():
+        tree(f"{folder}/meson.build", f"{folder} = declare_dependency(dependencies: [{', '.join(dependencies)}])\n")
+
+
+def test_a_library_may_use_those_of_its_libraries(tree):
+    libraries(tree, sandbox=[], interpreter=["sandbox"], mcp=["interpreter"])
+    tree("mcp/a.c", '#include "sandbox/c.h"\n#include "interpreter/files/b.h"\n')
+    tree("sandbox/c.h", "")
+    tree("interpreter/files/b.h", "")  # of the library above it
+    assert not list(lint.check_layers(None))
+
+
+def test_an_include_of_a_library_that_is_not_used_is_found(tree):
+    libraries(tree, sandbox=[], interpreter=["sandbox"], mcp=["interpreter"])
+    tree("mcp/a.h", "")
+    tree("interpreter/b.c", '\n#include "mcp/a.h"\n')
+    assert list(lint.check_layers(None)) == ["interpreter/b.c:2: the library of interpreter does not use that of mcp"]
+
+
+def test_folders_in_a_circle_are_found(tree):
+    libraries(tree, sandbox=[])
+    tree("sandbox/jail/a.h", "")
+    tree("sandbox/jail/b.c", '#include "sandbox/c.h"\n')
+    tree("sandbox/c.h", "")
+    tree("sandbox/d.c", '#include "sandbox/jail/a.h"\n')
+    assert list(lint.check_layers(None)) == ["a circle of folders: sandbox, sandbox/jail"]
+
+
 def external_names(tree, tmp_path, *texts):
     entries = []
     for number, text in enumerate(texts):

@@ -183,7 +183,7 @@ def test_the_user_is_locked_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("changed", "stage"), [("packaging/dist.py", "packages"), ("tests/escape/test_twins.py", "escape"), ("sandbox/network/policy.c", "network"),
-                                                ("images/unpack/tar.c", "images"), ("mcp/rules/rules.c", "policy")])
+                                                ("images/unpack/tar.c", "images"), ("interpreter/rules/rules.c", "policy")])
 def test_what_watches_a_change_is_run_on_any_day(changed, stage):
     assert all(stage in run.plan_rest(day, [changed], 1000) for day in range(3))
 

@@ -233,12 +233,13 @@ def test_many_calls_at_once_have_their_own_patches(start_python, folder):
 def test_a_failing_program_is_told(home, folder, build_directory, program):
     """A copy of the build in which the program that makes patches is another."""
     copy = home / "build"
-    (copy / "mcp" / "changes").mkdir(parents=True)
-    shutil.copy(build_directory / "mcp" / "code-sandbox-mcp", copy / "mcp")
-    stand_in = copy / "mcp" / "changes" / "code-sandbox-mcp-changes"
+    (copy / "interpreter" / "changes").mkdir(parents=True)
+    (copy / "cli").mkdir()
+    shutil.copy(build_directory / "cli" / "code-sandbox-mcp", copy / "cli")
+    stand_in = copy / "interpreter" / "changes" / "code-sandbox-mcp-changes"
     stand_in.write_text(program)
     stand_in.chmod(0o755)
-    done = subprocess.run([copy / "mcp" / "code-sandbox-mcp", "run", "--language", "bash", "--mount",
+    done = subprocess.run([copy / "cli" / "code-sandbox-mcp", "run", "--language", "bash", "--mount",
                            f"{folder}:overlay", "-"], input=f"echo 1 >'{folder}/x'; echo done".encode(),
                           capture_output=True, check=False, timeout=60)
     assert done.returncode == 0 and done.stdout == b"done\n"
@@ -249,12 +250,13 @@ def test_a_slow_program_is_stopped_with_the_server(home, folder, build_directory
     """It does not outlive the server, nor does a cancelled call wait for it."""
     del images
     copy = home / "build"
-    (copy / "mcp" / "changes").mkdir(parents=True)
-    shutil.copy(build_directory / "mcp" / "code-sandbox-mcp", copy / "mcp")
-    stand_in = copy / "mcp" / "changes" / "code-sandbox-mcp-changes"
+    (copy / "interpreter" / "changes").mkdir(parents=True)
+    (copy / "cli").mkdir()
+    shutil.copy(build_directory / "cli" / "code-sandbox-mcp", copy / "cli")
+    stand_in = copy / "interpreter" / "changes" / "code-sandbox-mcp-changes"
     stand_in.write_text(f"#!/bin/sh\necho $$ >'{home}/pid'; exec sleep 600\n")
     stand_in.chmod(0o755)
-    process = subprocess.Popen([copy / "mcp" / "code-sandbox-mcp", "run", "--language", "bash", "--mount",
+    process = subprocess.Popen([copy / "cli" / "code-sandbox-mcp", "run", "--language", "bash", "--mount",
                                 f"{folder}:overlay", "-"], stdin=subprocess.PIPE)
     process.stdin.write(f"echo 1 >'{folder}/x'".encode())
     process.stdin.close()
@@ -276,13 +278,14 @@ def is_alive(pid):
 def test_cancelled_calls_end_their_programs(start, python_settings, home, folder, build_directory):
     """Two programs run, the third call waits for one; then all are cancelled, and a fourth is served."""
     copy = home / "build"
-    (copy / "mcp" / "changes").mkdir(parents=True)
-    shutil.copy(build_directory / "mcp" / "code-sandbox-mcp", copy / "mcp")
-    program = copy / "mcp" / "changes" / "code-sandbox-mcp-changes"
+    (copy / "interpreter" / "changes").mkdir(parents=True)
+    (copy / "cli").mkdir()
+    shutil.copy(build_directory / "cli" / "code-sandbox-mcp", copy / "cli")
+    program = copy / "interpreter" / "changes" / "code-sandbox-mcp-changes"
     program.write_text(f"#!/bin/sh\necho $$ >>'{home}/pids'; exec sleep 600\n")
     program.chmod(0o755)
     server = start("--mount", f"{folder}:overlay", "--parallel", "4",
-                   program=copy / "mcp" / "code-sandbox-mcp", environment=python_settings)
+                   program=copy / "cli" / "code-sandbox-mcp", environment=python_settings)
     server.initialize()
     write = f"open({str(folder)!r} + '/x', 'w').write('1\\n')"
     requests = [server.start_call("run_python_code", write) for _ in range(3)]
@@ -292,7 +295,7 @@ def test_cancelled_calls_end_their_programs(start, python_settings, home, folder
         pids = (home / "pids").read_text().split() if (home / "pids").exists() else []
     time.sleep(1)
     assert len((home / "pids").read_text().split()) == 2
-    shutil.copy(build_directory / "mcp" / "changes" / program.name, home / "real")
+    shutil.copy(build_directory / "interpreter" / "changes" / program.name, home / "real")
     os.rename(home / "real", program)
     for request in reversed(requests):
         server.notify("notifications/cancelled", {"requestId": request})
@@ -311,10 +314,10 @@ def test_run_saves_the_patch_and_tells_it(home, folder):
 
 
 def test_doctor_misses_the_program(home, build_directory):
-    (home / "mcp").mkdir()
-    shutil.copy(build_directory / "mcp" / "code-sandbox-mcp", home / "mcp")
+    (home / "cli").mkdir()
+    shutil.copy(build_directory / "cli" / "code-sandbox-mcp", home / "cli")
     said = b"the program code-sandbox-mcp-changes, which makes patches, is missing"
-    done = subprocess.run([home / "mcp" / "code-sandbox-mcp", "doctor"], capture_output=True, check=False,
+    done = subprocess.run([home / "cli" / "code-sandbox-mcp", "doctor"], capture_output=True, check=False,
                           timeout=60)
     assert said in done.stdout
     assert said not in run_program("doctor", timeout=60).stdout

@@ -296,11 +296,11 @@ def test_folders_beside_one_another_and_below_one_that_is_not_writable_stay(home
     assert serve(*mount(project, "rw"), "--mount-under", project)[0] == 0
 
 
-@pytest.mark.parametrize("place", ["mcp/changes", "mcp/fleet", "images", "sandbox/network", "sandbox/scope"])
+@pytest.mark.parametrize("place", ["interpreter/changes", "fleet", "images", "sandbox/network", "sandbox/scope"])
 def test_no_program_of_the_server_is_in_one(home, place):
     """Of a copy of the build directory, of which the folder is a part."""
-    (home / "mcp").mkdir()
-    copy = shutil.copy(program_path(), home / "mcp")
+    (home / "cli").mkdir()
+    copy = shutil.copy(program_path(), home / "cli")
     (home / place).mkdir(parents=True)
     (home / "beside").mkdir()
     for folder, expected in ((home / place, 2), (home / "beside", 0)):

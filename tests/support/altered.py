@@ -18,7 +18,7 @@ DEFAULT_PROFILE = ROOT / "seccomp-profiles" / "default.json"
 SHARED_BUILD = ROOT / "build-without"
 BY_ENVIRONMENT = ROOT / "tests" / "support" / "without.h"
 VARIABLE = "CODE_SANDBOX_WITHOUT"  # that without.h reads
-SERVER = "mcp/code-sandbox-mcp"
+SERVER = "cli/code-sandbox-mcp"
 
 
 def allow(profile, names):

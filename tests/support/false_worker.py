@@ -1,4 +1,4 @@
-"""A worker that says what no program of ours would say (mcp/fleet/wire.h)."""
+"""A worker that says what no program of ours would say (fleet/wire.h)."""
 
 import os
 import time

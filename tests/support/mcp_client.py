@@ -4,7 +4,7 @@
         server.initialize()
         print(server.text_of(server.call("run_python_code", "print(1)")))
 
-The program is $CODE_SANDBOX_BUILD/mcp/code-sandbox-mcp (default: build/ in the source tree).
+The program is $CODE_SANDBOX_BUILD/cli/code-sandbox-mcp (default: build/ in the source tree).
 """
 
 import contextlib
@@ -35,7 +35,7 @@ GRACE = 5  # seconds: from the end of its input to SIGTERM
 
 def program_path():
     build = pathlib.Path(os.environ.get("CODE_SANDBOX_BUILD", ROOT / "build"))
-    return build / "mcp" / "code-sandbox-mcp"
+    return build / "cli" / "code-sandbox-mcp"
 
 
 def environment_of(**changes):

@@ -109,25 +109,25 @@ WALLS = {
     "files opened without waiting": (
         ("sandbox/run_files.c", "(O_RDONLY | O_NOFOLLOW | O_NONBLOCK |", "(O_RDONLY | O_NOFOLLOW |"),),
     "plain names in notes": ((
-        "mcp/files/plain_name.c", "int r = visible_append(&visible, name, strlen(name));", "int r = buffer_append(&visible, name, strlen(name));"),),
-    "a limit of a picture's sides": (("mcp/base/bounds.h", "#define IMAGE_SIDE_MAX 1600", "#define IMAGE_SIDE_MAX INT32_MAX"),),
+        "interpreter/files/plain_name.c", "int r = visible_append(&visible, name, strlen(name));", "int r = buffer_append(&visible, name, strlen(name));"),),
+    "a limit of a picture's sides": (("interpreter/base/bounds.h", "#define IMAGE_SIDE_MAX 1600", "#define IMAGE_SIDE_MAX INT32_MAX"),),
     "a limit of pictures in bytes": ((
-        "mcp/base/bounds.h", "#define IMAGES_BYTES_MAX (700 * KIBIBYTE)", "#define IMAGES_BYTES_MAX (2 * MEBIBYTE)"),),
+        "interpreter/base/bounds.h", "#define IMAGES_BYTES_MAX (700 * KIBIBYTE)", "#define IMAGES_BYTES_MAX (2 * MEBIBYTE)"),),
     "whole pictures only": ((
-        "mcp/files/picture_header.c", "    return soundness;\n}", "    return PICTURE_SOUND;\n}"),),
+        "interpreter/files/picture_header.c", "    return soundness;\n}", "    return PICTURE_SOUND;\n}"),),
     "pictures with sides only": ((
-        "mcp/files/picture_header.c", "pixels.width == 0 || pixels.height == 0)\n        return PICTURE_WITHOUT_PIXELS;",
+        "interpreter/files/picture_header.c", "pixels.width == 0 || pixels.height == 0)\n        return PICTURE_WITHOUT_PIXELS;",
         "pixels.width + pixels.height == 0)\n        return PICTURE_WITHOUT_PIXELS;"),),
     "a limit of kept files": ((
-        "mcp/base/bounds.h", "#define KEPT_FILE_MAX (16 * MEBIBYTE)", "#define KEPT_FILE_MAX (64 * MEBIBYTE)"),
-        ("mcp/changes/change_list.c", " && CHANGES_PATCH_MAX == 16777216", "")),
-    "plain names of copies": (("mcp/files/files_dir.c", "        plain_name_make(part);\n", ""),),
+        "interpreter/base/bounds.h", "#define KEPT_FILE_MAX (16 * MEBIBYTE)", "#define KEPT_FILE_MAX (64 * MEBIBYTE)"),
+        ("interpreter/changes/change_list.c", " && CHANGES_PATCH_MAX == 16777216", "")),
+    "plain names of copies": (("interpreter/files/files_dir.c", "        plain_name_make(part);\n", ""),),
     "copies that nobody can run": (
-        ("mcp/files/files_dir.c", "O_NOCTTY | O_CLOEXEC, 0600)", "O_NOCTTY | O_CLOEXEC, 0700)"),),
+        ("interpreter/files/files_dir.c", "O_NOCTTY | O_CLOEXEC, 0600)", "O_NOCTTY | O_CLOEXEC, 0700)"),),
     "copies that replace nothing": (
-        ("mcp/files/files_dir.c", "O_WRONLY | O_CREAT | O_EXCL |", "O_WRONLY | O_CREAT | O_TRUNC |"),),
+        ("interpreter/files/files_dir.c", "O_WRONLY | O_CREAT | O_EXCL |", "O_WRONLY | O_CREAT | O_TRUNC |"),),
     "a limit of copies": ((
-        "mcp/base/bounds.h", "#define FILES_DIR_BYTES_MAX (256 * MEBIBYTE)",
+        "interpreter/base/bounds.h", "#define FILES_DIR_BYTES_MAX (256 * MEBIBYTE)",
         "#define FILES_DIR_BYTES_MAX (1024 * MEBIBYTE)"),),
     # Of a fork, beside those of every jail: tests/escape/attempts_on_templates.py.
     "a pid namespace of each fork": (

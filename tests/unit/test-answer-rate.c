@@ -1,4 +1,4 @@
-#include "mcp/fleet/answer_rate.h"
+#include "fleet/answer_rate.h"
 
 #include "sandbox/base/loop.h"
 

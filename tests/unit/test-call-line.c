@@ -1,5 +1,5 @@
-#include "mcp/call/call_line.h"
-#include "mcp/call/result_line.h"
+#include "fleet/call_line.h"
+#include "fleet/result_line.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Each wall of code-sandbox-mcp-changes, from inside: what it still can do, and what no longer. */
-#include "mcp/changes/confine.h"
+#include "interpreter/changes/confine.h"
 
-#include "mcp/changes/entry.h"
+#include "interpreter/changes/entry.h"
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
 #include "skip.h"

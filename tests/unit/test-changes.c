@@ -1,6 +1,6 @@
-#include "mcp/base/bounds.h"
-#include "mcp/folders/changes.h"
-#include "mcp/folders/changes_text.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/folders/changes.h"
+#include "interpreter/folders/changes_text.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

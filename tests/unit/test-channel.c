@@ -1,4 +1,4 @@
-#include "mcp/base/channel.h"
+#include "interpreter/base/channel.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>

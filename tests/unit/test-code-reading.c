@@ -1,4 +1,4 @@
-#include "mcp/launch/code_reading.h"
+#include "interpreter/code_reading.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "mcp/tools/code_text.h"
+#include "interpreter/code_text.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Entries that change between the look at them and their opening, as others on the host can have it. */
-#include "mcp/changes/entry.h"
+#include "interpreter/changes/entry.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-#include "mcp/base/bounds.h"
-#include "mcp/settings/environment.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/settings/environment.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
 

@@ -1,4 +1,4 @@
-#include "mcp/files/file_uri.h"
+#include "interpreter/files/file_uri.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

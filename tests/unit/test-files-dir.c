@@ -1,6 +1,6 @@
-#include "mcp/files/files_dir.h"
+#include "interpreter/files/files_dir.h"
 
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

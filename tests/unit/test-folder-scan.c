@@ -3,7 +3,7 @@
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/folders/git_files.h"
-#include "sandbox/jail/host_fence.h"
+#include "sandbox/jail/folders/host_fence.h"
 
 #include <errno.h>
 #include <fcntl.h>

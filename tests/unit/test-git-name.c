@@ -1,4 +1,4 @@
-#include "mcp/changes/git_name.h"
+#include "interpreter/changes/git_name.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-#include "mcp/base/bounds.h"
-#include "mcp/tools/hints.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/result/hints.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

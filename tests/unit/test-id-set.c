@@ -1,4 +1,4 @@
-#include "mcp/call/id_set.h"
+#include "fleet/id_set.h"
 #include "sandbox/base/owned.h"
 
 #include <inttypes.h>

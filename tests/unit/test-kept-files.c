@@ -1,4 +1,4 @@
-#include "mcp/files/kept_files.h"
+#include "interpreter/files/kept_files.h"
 #include "sandbox/base/owned.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "mcp/files/media_type.h"
+#include "interpreter/files/media_type.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "mcp/settings/mounts.h"
+#include "interpreter/settings/mounts.h"
 
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"

@@ -1,4 +1,4 @@
-#include "mcp/tools/outcome_text.h"
+#include "interpreter/result/outcome_text.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 

@@ -1,5 +1,5 @@
-#include "mcp/changes/patch.h"
-#include "mcp/changes/report.h"
+#include "interpreter/changes/patch.h"
+#include "interpreter/changes/report.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 

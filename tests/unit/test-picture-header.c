@@ -1,4 +1,4 @@
-#include "mcp/files/picture_header.h"
+#include "interpreter/files/picture_header.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

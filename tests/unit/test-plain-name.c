@@ -1,4 +1,4 @@
-#include "mcp/files/plain_name.h"
+#include "interpreter/files/plain_name.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

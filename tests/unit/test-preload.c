@@ -1,4 +1,4 @@
-#include "mcp/settings/preload.h"
+#include "interpreter/settings/preload.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "mcp/launch/python_start.h"
+#include "interpreter/python_start.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "mcp/settings/quantity.h"
+#include "interpreter/settings/quantity.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 

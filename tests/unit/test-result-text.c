@@ -1,10 +1,10 @@
-#include "mcp/base/bounds.h"
-#include "mcp/sessions/session_text.h"
-#include "mcp/tools/outcome_text.h"
-#include "mcp/tools/result_json.h"
-#include "mcp/tools/result_notes.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/result/outcome_text.h"
+#include "interpreter/result/result_json.h"
+#include "interpreter/result/result_notes.h"
+#include "interpreter/result/shown_output.h"
+#include "interpreter/session_text.h"
 #include "mcp/tools/result_text.h"
-#include "mcp/tools/shown_output.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

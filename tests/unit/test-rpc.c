@@ -1,4 +1,4 @@
-#include "mcp/base/bounds.h"
+#include "interpreter/base/bounds.h"
 #include "mcp/base/rpc.h"
 #include "sandbox/base/owned.h"
 

@@ -1,5 +1,5 @@
-#include "mcp/rules/check_answer.h"
-#include "mcp/rules/findings_text.h"
+#include "interpreter/rules/check_answer.h"
+#include "interpreter/rules/findings_text.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-#include "mcp/base/bounds.h"
-#include "mcp/tools/screen.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/result/screen.h"
 #include "sandbox/base/owned.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-#include "mcp/sessions/session_table.h"
+#include "interpreter/session_table.h"
 
-#include "mcp/sessions/session_text.h"
+#include "interpreter/session_text.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-#include "mcp/settings/setting_table.h"
-#include "mcp/settings/settings_read.h"
+#include "interpreter/settings/setting_table.h"
+#include "interpreter/settings/settings_read.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"
 

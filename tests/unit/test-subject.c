@@ -1,4 +1,4 @@
-#include "mcp/fleet/subject.h"
+#include "fleet/subject.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -38,7 +38,7 @@ PASSED_ON = ("MUST_WORK", "CODE_SANDBOX_WHOLE")
 IMAGE = "python-slim"
 NAMES = ("python", "python-slim", "bash")  # of the same image, which also has a shell
 # tests/packages leaves others in a build directory.
-PROGRAMS = (*(f"{folder}/**/code-sandbox-mcp*" for folder in ("images", "mcp", "sandbox")),
+PROGRAMS = (*(f"{folder}/**/code-sandbox-mcp*" for folder in ("cli", "fleet", "images", "interpreter", "sandbox")),
             "tests/unit/test-*", "tests/fuzz/replay-*")
 BENCHES = ("tests/bench/bench-runs", "tests/bench/nothing")
 
@@ -86,7 +86,7 @@ def add_package(scratch, target):
 
 def prepare(chosen, build, scratch):
     """What guests of this machine's architecture boot from: an image and a disk with the tests."""
-    guest_image, server = image.provide(), build / "mcp" / "code-sandbox-mcp"
+    guest_image, server = image.provide(), build / "cli" / "code-sandbox-mcp"
 
     def fill(tree):
         fill_store(server, tree / "store", scratch)
@@ -102,11 +102,11 @@ def add_static_programs(build, architecture, target):
     [archive] = output.glob(f"*-linux-{architecture}.tar.gz")
     target.mkdir()
     debian.run("tar", "-C", target, "--strip-components=1", "-xf", archive)
-    (target / "bin").rename(target / "mcp")
+    (target / "bin").rename(target / "cli")
 
 
 def prepare_arm64(_chosen, build, scratch):
-    guest_image, server = arm64.provide(), build / "mcp" / "code-sandbox-mcp"
+    guest_image, server = arm64.provide(), build / "cli" / "code-sandbox-mcp"
 
     def fill(tree):
         add_static_programs(build, "aarch64", tree / "project" / "static")

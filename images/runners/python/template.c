@@ -9,8 +9,8 @@
  * It needs no headers of Python: what it uses is the same in all versions since 3.9. Side: child, in the interpreter.
  * Source: CPython, Modules/main.c, Python/pylifecycle.c (Py_FinalizeEx), Python/import.c.
  */
+#include "sandbox/base/run_paths.h"
 #include "sandbox/jail/child/fork_server.h"
-#include "sandbox/jail/run_paths.h"
 
 #include <signal.h>
 #include <stdbool.h>

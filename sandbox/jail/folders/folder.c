@@ -2,10 +2,10 @@
 
 #include "sandbox/base/open_resolved.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/run_paths.h"
 #include "sandbox/jail/folders/git_files.h"
+#include "sandbox/jail/folders/host_fence.h"
 #include "sandbox/jail/folders/protected_names.h"
-#include "sandbox/jail/host_fence.h"
-#include "sandbox/jail/run_paths.h"
 #include "sandbox/limits/limits.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "sandbox/jail/folders/folder_trail.h"
 
-#include "sandbox/jail/host_fence.h"
+#include "sandbox/jail/folders/host_fence.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
 #include "sandbox/base/io.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/channels/channels.h"
+#include "sandbox/jail/channels.h"
 #include "sandbox/jail/child/fork_server.h"
 #include "sandbox/jail/plan_pack.h"
 #include "sandbox/jail/proc_file.h"

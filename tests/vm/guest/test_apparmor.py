@@ -47,7 +47,7 @@ class Program:
     def __init__(self, build, program, helper):
         self.path = pathlib.Path(program)
         self.before = []  # the beginning of its command line
-        for name, source in ((program, "mcp/code-sandbox-mcp"), (helper, "images/code-sandbox-mcp-image")):
+        for name, source in ((program, "cli/code-sandbox-mcp"), (helper, "images/code-sandbox-mcp-image")):
             pathlib.Path(name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(build / source, name)
 
@@ -86,7 +86,7 @@ def policy():
 @pytest.fixture(name="place")
 def place_fixture(build_directory):
     """Makes a copy of the programs in that directory."""
-    return lambda name: Program(build_directory, f"{name}/mcp/code-sandbox-mcp", f"{name}/images/code-sandbox-mcp-image")
+    return lambda name: Program(build_directory, f"{name}/cli/code-sandbox-mcp", f"{name}/images/code-sandbox-mcp-image")
 
 
 def test_setting_of_ubuntu_is_not_here():
@@ -147,7 +147,7 @@ def test_denial_is_inherited_and_the_remedy_cures_it(place, name):
 def test_profile_of_the_package_attaches(build_directory):
     """Installed as by the package, which replaces the paths in what doctor prints."""
     program = Program(build_directory, "/usr/bin/code-sandbox-mcp", "/usr/libexec/code-sandbox-mcp/code-sandbox-mcp-image")
-    printed = subprocess.run([build_directory / "mcp" / "code-sandbox-mcp", "doctor", "--profile", "apparmor"], text=True,
+    printed = subprocess.run([build_directory / "cli" / "code-sandbox-mcp", "doctor", "--profile", "apparmor"], text=True,
                              capture_output=True, check=True).stdout
     replaced = re.findall(r"""-e 's,"\$\(BUILT\)(\S+),"(\S+),'""", RULES.read_text())
     assert len(replaced) == 3

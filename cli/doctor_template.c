@@ -1,0 +1,108 @@
+#include "cli/doctor_template.h"
+
+#include "sandbox/base/owned.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TRIES_MAX 20
+#define PAUSE_MS 250 /* for the template to start */
+#define PREWARMED 1  /* sandboxes that it forks ahead */
+
+/* What rules it out; NULL: nothing that is known before it is tried. */
+static const char *reason_against(const struct settings *settings)
+{
+    return settings->template == SWITCH_OFF        ? "off"
+           : settings->engine.warm == 0            ? "off: not available with --warm 0"
+           : settings->network.mode != NETWORK_OFF ? "off: not available with --network"
+           : settings->profile != NULL             ? "off: not available with --seccomp-profile"
+           : settings->folders.count > 0           ? "off: not available with --mount"
+           : settings->engine.tier != TIER_F       ? "off: available in tier F only"
+                                                   : NULL;
+}
+
+void template_probe_prepare(struct launcher *launcher)
+{
+    launcher->has_templates = reason_against(launcher->settings) == NULL;
+    launcher->warm = launcher->has_templates ? PREWARMED : 0;
+}
+
+static void run(struct template_probe *probe);
+
+static void run_again(struct loop_timer *timer)
+{
+    run(container_of(timer, struct template_probe, again));
+}
+
+static void set_reason(struct template_finding *finding, const char *reason)
+{
+    snprintf(finding->reason, sizeof(finding->reason), "%s", reason);
+}
+
+/* Whether there is to be another run. */
+static bool take_result(struct template_probe *probe, const struct run_result *result)
+{
+    struct template_finding *finding = probe->finding;
+    finding->works = result->start == START_FORKED && result->outcome == OUTCOME_EXITED;
+    finding->run_ns = clock_now() - probe->begun_at;
+    const char *failure = engine_template_failure(probe->launcher->engine);
+    bool is_known = failure[0] != '\0';
+    set_reason(finding, finding->works ? "" : is_known ? failure : "no fork could be made");
+    return !finding->works && !is_known && probe->tries < TRIES_MAX;
+}
+
+static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
+{
+    struct template_probe *probe = data;
+    (void)fault;
+    if (status >= 0 && take_result(probe, result))
+        loop_arm(probe->launcher->loop, &probe->again,
+                 clock_now() + PAUSE_MS * NANOSECONDS_PER_MILLISECOND);
+    else
+        probe->done(probe->data);
+}
+
+static void run(struct template_probe *probe)
+{
+    const struct language *language = probe->finding->language;
+    const struct snippet snippet = {
+        .language = language, .code = language->probe, .length = strlen(language->probe)};
+    const struct run_observer observer = {.done = run_done, .data = probe};
+    probe->tries++;
+    probe->begun_at = clock_now();
+    if (launcher_start(probe->launcher, &snippet, &observer, NULL, NULL) < 0)
+        probe->done(probe->data);
+}
+
+void template_probe_start(struct template_probe *probe)
+{
+    probe->again = (struct loop_timer){.fire = run_again};
+    struct template_finding *finding = probe->finding;
+    const char *reason = reason_against(probe->launcher->settings);
+    if (reason == NULL && finding->language == NULL)
+        reason = "off: there is no Python to fork";
+    finding->is_off = reason != NULL;
+    if (finding->is_off) {
+        set_reason(finding, reason);
+        probe->done(probe->data);
+    } else {
+        run(probe);
+    }
+}
+
+void template_finding_write(struct json_writer *writer, const struct settings *settings,
+                            const struct template_finding *finding)
+{
+    bool is_wanted = settings->template == SWITCH_AUTO;
+    json_begin_object(writer);
+    json_text_member(writer, "mode", is_wanted ? "auto" : "off");
+    json_boolean_member(writer, "ok", finding->works);
+    json_text_member(writer, "message",
+                     is_wanted && finding->reason[0] != '\0' ? finding->reason : NULL);
+    json_key(writer, "run_ms");
+    if (finding->works)
+        json_double(writer, (double)(finding->run_ns / 1000) / 1000);
+    else
+        json_null(writer);
+    json_end_object(writer);
+}

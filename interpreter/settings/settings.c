@@ -1,0 +1,95 @@
+#include "interpreter/settings/settings.h"
+#include "images/store/store.h"
+#include "interpreter/base/bounds.h"
+#include "interpreter/settings/home_path.h"
+#include "interpreter/settings/network_settings.h"
+#include "sandbox/base/owned.h"
+#include "sandbox/limits/limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct settings settings_default(void)
+{
+    return (struct settings){
+        .limits = run_limits_default(),
+        .engine = {.warm = WARM_DEFAULT},
+        .sessions = SESSIONS_DEFAULT,
+        .network_said = NETWORK_UNSAID,
+        .network = POLICY_OFF,
+        .certificates = BUFFER(2 * CERTIFICATES_MAX),
+        .session_idle_ms = SESSION_IDLE_DEFAULT_MS,
+    };
+}
+
+void settings_release(struct settings *settings)
+{
+    environment_release(&settings->environment);
+    for (size_t i = 0; i < settings->environment_file_count; i++)
+        free(settings->environment_files[i]);
+    mounts_release(&settings->mounts);
+    policy_release(&settings->network);
+    free(settings->network_proxy);
+    free(settings->ca_file);
+    fleet_settings_release(&settings->fleet);
+    free(settings->policy);
+    buffer_release(&settings->certificates);
+    folders_release(&settings->folders);
+    overlay_place_release(&settings->copies);
+    free(settings->mount_under);
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        free(settings->images[i]);
+    free(settings->log.path);
+    free(settings->metrics_file);
+    free(settings->http);
+    free(settings->http_token_file);
+    free(settings->http_hosts);
+    free(settings->preload);
+    free(settings->roots);
+    free(settings->files_dir);
+    free(settings->files_dir_said);
+    if (settings->holds_files_dir)
+        fd_close(&settings->files_dir_fd);
+    free(settings->profile_path);
+    free(settings->profile);
+    free(settings->configuration);
+    free(settings->configuration_read);
+    origins_release(&settings->origins);
+    free(settings->said);
+    *settings = (struct settings){0};
+}
+
+int settings_remember(void *data, const struct option *option, const char *value,
+                      struct fault *fault)
+{
+    struct settings *settings = data;
+    struct said *grown =
+        reallocarray(settings->said, settings->said_count + 1, sizeof(*settings->said));
+    if (grown == NULL)
+        return fault_set(fault, ENOMEM, "reading the command line: %m");
+    settings->said = grown;
+    settings->said[settings->said_count++] = (struct said){option, value};
+    return 0;
+}
+
+int settings_name_configuration(void *data, const struct option *option, const char *value,
+                                struct fault *fault)
+{
+    struct settings *settings = data;
+    return home_path_expand(option->name, value, &settings->configuration, fault);
+}
+
+const char *settings_image(const struct settings *settings, const struct language *language)
+{
+    const char *named = settings->images[language_id(language)];
+    return named != NULL ? named : language->image;
+}
+
+bool settings_offer(const struct settings *settings, const struct language *language)
+{
+    if (!language->optional || settings->images[language_id(language)] != NULL)
+        return true;
+    OWNED_MEMORY char *store = NULL;
+    OWNED(image_release) struct image image = {0};
+    return store_path(&store, NULL) == 0 && image_open(store, language->image, &image, NULL) == 0;
+}

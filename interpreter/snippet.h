@@ -1,0 +1,33 @@
+/*
+ * Code to run, and its language.
+ *
+ * Side: parent.
+ */
+#ifndef INTERPRETER_SNIPPET_H
+#define INTERPRETER_SNIPPET_H
+
+#include "images/store/catalog.h"
+#include "sandbox/engine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Borrowed for a call. */
+struct snippet {
+    const struct language *language;
+    const char *code;
+    size_t length;
+    int64_t wall_ms; /* how long it may run; 0: as the settings say */
+    uint64_t memory_bytes; /* less than the settings say; 0: as they say */
+    const char *const *arguments; /* of the program, NULL-terminated; or NULL */
+    const struct run_input *inputs;
+    size_t input_count;
+    struct run_stdin stdin_source; /* a descriptor is borrowed for the run: run_spec.h */
+    bool joins_output; /* as in run_spec.h; not by workers */
+    const char *directory; /* in the jail: where it starts; NULL: beside its code */
+    const char
+        *program; /* with a directory: the file in the jail that has the code; NULL: none has */
+};
+
+#endif

@@ -1,0 +1,140 @@
+#include "sandbox/jail/channels.h"
+
+#include "sandbox/base/owned.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void pair_close(int pair[2])
+{
+    fd_close(&pair[0]);
+    fd_close(&pair[1]);
+}
+
+void channels_close(struct channels *channels)
+{
+    pair_close(channels->control);
+    pair_close(channels->in);
+    pair_close(channels->out);
+    pair_close(channels->err);
+    pair_close(channels->files);
+    fd_close(&channels->code);
+    session_channels_close(&channels->session);
+    fd_close(&channels->root_tree);
+    free(channels->keep);
+}
+
+/* Moves the descriptor above those that the program gets. */
+static int raise_above_standard(int *fd)
+{
+    if (*fd > PROGRAM_FD_MAX || *fd < 0)
+        return 0;
+    int raised = fcntl(*fd, F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
+    if (raised < 0)
+        return -errno;
+    close(*fd);
+    *fd = raised;
+    return 0;
+}
+
+/* `own` is the end that stays with the parent, and does not block: 0 to read, 1 to write. */
+static int make_pipe(int pair[2], int own, const struct id_map *map)
+{
+    int *other = &pair[1 - own];
+    if (pipe2(pair, O_CLOEXEC) < 0)
+        return -errno;
+    if (fcntl(pair[own], F_SETFL, O_NONBLOCK) < 0)
+        return -errno;
+    /* The program may reopen /dev/stdout, so it must own the pipe. */
+    if (map->outside_uid != geteuid() && fchown(*other, map->outside_uid, map->outside_gid) < 0)
+        return -errno;
+    return raise_above_standard(other);
+}
+
+/*
+ * Makes the memory for the code. The child inherits it: a descriptor sent in a message would count
+ * against the user's limit of descriptors in flight until received, together with those sent by
+ * snippets, so one snippet could keep all others from getting their code (ETOOMANYREFS, unix(7)).
+ */
+static int make_code_memory(int *ret_fd)
+{
+    *ret_fd = memfd_create("code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return *ret_fd < 0 ? -errno : raise_above_standard(ret_fd);
+}
+
+int channels_open(struct channels *channels, const struct jail_plan *plan, const struct id_map *map,
+                  struct fault *fault)
+{
+    bool takes_code = plan->code_name != NULL;
+    bool is_session = plan->session != SESSION_NONE;
+    /* The stdin of a fork takes the place of the template's, so both are pipes. */
+    bool has_pipe = plan->has_stdin && (!is_session || plan->is_template);
+    int r = has_pipe ? make_pipe(channels->in, 1, map) : 0;
+    if (r == 0)
+        r = make_pipe(channels->out, 0, map);
+    if (r == 0 && !plan->joins_output)
+        r = make_pipe(channels->err, 0, map);
+    if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->control) < 0)
+        r = -errno;
+    if (r == 0 && takes_code &&
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->files) < 0)
+        r = -errno;
+    if (r == 0)
+        r = raise_above_standard(&channels->control[1]);
+    if (r == 0 && takes_code)
+        r = raise_above_standard(&channels->files[1]);
+    if (r == 0 && takes_code)
+        r = make_code_memory(&channels->code);
+    if (r == 0 && is_session)
+        r = session_channels_open(&channels->session, plan->session, map);
+    if (r == 0)
+        r = raise_above_standard(&channels->session.channel[1]);
+    if (r == 0)
+        r = raise_above_standard(&channels->session.cells[1]);
+    if (r == 0)
+        r = raise_above_standard(&channels->session.input[1]);
+    if (r == 0 && channels->root_tree >= 0)
+        r = raise_above_standard(&channels->root_tree);
+    if (r < 0)
+        return fault_set(fault, -r, "cannot make the pipes of a sandbox: %m");
+    return 0;
+}
+
+static int compare_descriptors(const void *one, const void *other)
+{
+    return *(const int *)one - *(const int *)other;
+}
+
+int channels_plan(struct channels *channels, struct jail_plan *plan)
+{
+    const struct session_channels *session = &channels->session;
+    const int own[] = {
+        plan->control_fd = channels->control[1],
+        plan->stdin_fd = channels->in[0] >= 0 ? channels->in[0] : session->input[1],
+        plan->channel_fd = session->channel[1],
+        plan->cells_fd = session->cells[1],
+        plan->stdout_fd = channels->out[1],
+        channels->err[1],
+        plan->files_fd = channels->files[1],
+        plan->code_fd = channels->code,
+        plan->network_fd,
+        plan->root_tree_fd = channels->root_tree,
+    };
+    plan->stderr_fd = plan->joins_output ? channels->out[1] : channels->err[1];
+    channels->keep = calloc(ARRAY_LENGTH(own) + plan->body_fd_count, sizeof(int));
+    if (channels->keep == NULL)
+        return -ENOMEM;
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LENGTH(own); i++)
+        if (own[i] >= 0)
+            channels->keep[count++] = own[i];
+    for (size_t i = 0; i < plan->body_fd_count; i++)
+        channels->keep[count++] = plan->body_fds[i];
+    qsort(channels->keep, count, sizeof(int), compare_descriptors);
+    plan->keep = channels->keep;
+    plan->keep_count = count;
+    return 0;
+}

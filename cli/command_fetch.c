@@ -1,5 +1,5 @@
 #include "cli/command.h"
-#include "cli/image_program.h"
+#include "cli/image_process.h"
 #include "interpreter/base/log.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "cli/command.h"
-#include "cli/image_program.h"
+#include "cli/image_process.h"
 #include "cli/terminal.h"
 #include "images/store/image_record.h"
 #include "images/store/store.h"
@@ -74,7 +74,7 @@ static void write_directories(struct json_writer *writer, const struct image *im
 }
 
 /* Images in their order; borrowed. */
-struct image_array {
+struct named_images {
     const struct image *images;
     size_t count;
 };
@@ -98,7 +98,7 @@ static int print_document(void (*write)(struct json_writer *writer, const void *
 
 static void write_list(struct json_writer *writer, const void *data)
 {
-    const struct image_array *array = data;
+    const struct named_images *array = data;
     json_begin_array(writer);
     for (size_t i = 0; i < array->count; i++) {
         const struct image *image = &array->images[i];
@@ -122,7 +122,7 @@ static int list_images(const char *store, const struct images_options *options, 
     int r = image_list(store, &images, &count, fault);
     if (r < 0)
         return r;
-    const struct image_array array = {images, count};
+    const struct named_images array = {images, count};
     if (options->json)
         r = print_document(write_list, &array, fault);
     else
@@ -207,7 +207,7 @@ static bool has_layer(const struct image *image, const char *id)
 }
 
 /* What an image takes without the layers that it shares with one of the first `end` images. */
-static uint64_t bytes_beside(const struct image_array *use, size_t number, size_t end)
+static uint64_t bytes_beside(const struct named_images *use, size_t number, size_t end)
 {
     const struct image *image = &use->images[number];
     uint64_t bytes = image->layer_count == 0 ? image->size_bytes : 0;
@@ -222,20 +222,20 @@ static uint64_t bytes_beside(const struct image_array *use, size_t number, size_
 }
 
 /* What an image takes beside those before it. */
-static uint64_t bytes_added(const struct image_array *use, size_t number)
+static uint64_t bytes_added(const struct named_images *use, size_t number)
 {
     return bytes_beside(use, number, number);
 }
 
 /* What its removal frees: layers that no other image has. */
-static uint64_t bytes_freed(const struct image_array *use, size_t number)
+static uint64_t bytes_freed(const struct named_images *use, size_t number)
 {
     return bytes_beside(use, number, use->count);
 }
 
 static void write_disk_use(struct json_writer *writer, const void *data)
 {
-    const struct image_array *use = data;
+    const struct named_images *use = data;
     uint64_t total = 0;
     json_begin_object(writer);
     json_key(writer, "images");
@@ -255,7 +255,7 @@ static void write_disk_use(struct json_writer *writer, const void *data)
     json_end_object(writer);
 }
 
-static void print_disk_use(const struct image_array *use)
+static void print_disk_use(const struct named_images *use)
 {
     uint64_t total = 0;
     printf("%-16s %6s  %9s  %9s  %9s\n", "NAME", "LAYERS", "SIZE", "ADDITION", "FREED");
@@ -276,7 +276,7 @@ static int show_disk_use(const char *store, bool json, struct fault *fault)
     struct image *images = NULL;
     size_t count = 0;
     int r = image_list(store, &images, &count, fault);
-    const struct image_array use = {images, count};
+    const struct named_images use = {images, count};
     if (r == 0 && json)
         r = print_document(write_disk_use, &use, fault);
     else if (r == 0)

@@ -1,6 +1,6 @@
 #include "cli/clients.h"
 #include "cli/command.h"
-#include "cli/image_program.h"
+#include "cli/image_process.h"
 #include "images/store/catalog.h"
 #include "images/store/store.h"
 #include "interpreter/base/log.h"

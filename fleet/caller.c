@@ -20,7 +20,7 @@
 #define PONG "{\"pong\":true}"
 
 struct caller {
-    struct broker *broker;
+    struct nats_link *broker;
     struct sent_calls calls;
     struct watch watch;
     struct publisher publisher;
@@ -36,7 +36,7 @@ struct caller {
 static void answer_question(struct caller *caller, uint64_t number, const struct word *word,
                             const char *reply)
 {
-    const struct broker *broker = caller->broker;
+    const struct nats_link *broker = caller->broker;
     struct question_address question;
     if (reply == NULL || !subject_read_question(reply, broker->options->pool, &question) ||
         strcmp(question.front, broker->user) != 0)
@@ -195,7 +195,7 @@ static void cancel_all(struct caller *caller)
 
 static int listen_to_workers(struct caller *caller, struct fault *fault)
 {
-    const struct broker *broker = caller->broker;
+    const struct nats_link *broker = caller->broker;
     char subject[WIRE_SUBJECT_SIZE + 2];
     snprintf(caller->prefix, sizeof(caller->prefix), "csm.front.%s.%s.%s", broker->options->pool,
              broker->user, caller->publisher.instance);
@@ -205,7 +205,7 @@ static int listen_to_workers(struct caller *caller, struct fault *fault)
     return s == NATS_OK ? 0 : broker_fault(fault, s, "listening for answers");
 }
 
-int caller_run(struct broker *broker, struct fault *fault)
+int caller_run(struct nats_link *broker, struct fault *fault)
 {
     /* Threads use it until the process ends. */
     static struct caller caller;

@@ -11,9 +11,9 @@
 #ifndef FLEET_CALLER_H
 #define FLEET_CALLER_H
 
-#include "fleet/broker.h"
+#include "fleet/nats_link.h"
 
 /* Until the process that started this one ends its lines. 0 or a negative errno with its fault. */
-int caller_run(struct broker *broker, struct fault *fault);
+int caller_run(struct nats_link *broker, struct fault *fault);
 
 #endif

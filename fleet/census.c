@@ -106,7 +106,7 @@ static void write_answer(struct json_writer *writer, natsMsg *message)
 }
 
 /* Each question has a subject of its own, so that no late answer is taken for one to another. */
-static natsStatus ask(struct broker *broker, const char *environment,
+static natsStatus ask(struct nats_link *broker, const char *environment,
                       natsSubscription **ret_answers)
 {
     struct call_address address = {.number = 1};
@@ -129,7 +129,7 @@ static bool is_answer(natsMsg *message)
     return json != NULL && json_member(json_root(json), "places") != NULL;
 }
 
-int census_ask(struct broker *broker, const char *environment)
+int census_ask(struct nats_link *broker, const char *environment)
 {
     natsSubscription *answers = NULL;
     int64_t end = clock_now() + WIRE_REQUEST_MS * NANOSECONDS_PER_MILLISECOND;
@@ -166,7 +166,7 @@ static void write_workers(struct json_writer *writer, natsSubscription *answers)
     json_end_array(writer);
 }
 
-int census_run(struct broker *broker, struct fault *fault)
+int census_run(struct nats_link *broker, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer line = BUFFER(ANSWERS_MAX);
     natsSubscription *answers = NULL;

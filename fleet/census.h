@@ -6,7 +6,7 @@
 #ifndef FLEET_CENSUS_H
 #define FLEET_CENSUS_H
 
-#include "fleet/broker.h"
+#include "fleet/nats_link.h"
 #include "sandbox/base/buffer.h"
 
 #define CENSUS_PLACES_MAX 1000000 /* of a worker */
@@ -15,12 +15,12 @@
 int census_describe(const struct broker_options *options, unsigned places, struct buffer *text);
 
 /* Whether a worker has the environment. 0; -ENOENT: none; another negative errno: not known. */
-int census_ask(struct broker *broker, const char *environment);
+int census_ask(struct nats_link *broker, const char *environment);
 
 /*
  * Writes a line {"environments", "workers"}: the images here, and what workers answered within a second. 0 or a
  * negative errno with its fault.
  */
-int census_run(struct broker *broker, struct fault *fault);
+int census_run(struct nats_link *broker, struct fault *fault);
 
 #endif

@@ -23,7 +23,7 @@ static void address_of(const struct publisher *publisher, uint64_t number, const
 static natsStatus publish(struct publisher *publisher, uint64_t number,
                           const struct environment_name *environment, const struct buffer *text)
 {
-    struct broker *broker = publisher->broker;
+    struct nats_link *broker = publisher->broker;
     struct call_address address;
     char subject[WIRE_SUBJECT_SIZE], refusal[WIRE_SUBJECT_SIZE + 32];
     address_of(publisher, number, environment->text, &address);
@@ -105,7 +105,7 @@ static void on_refusal(natsConnection *connection, natsSubscription *subscriptio
     natsMsg_Destroy(message);
 }
 
-int publisher_open(struct publisher *publisher, struct broker *broker, struct sent_calls *calls,
+int publisher_open(struct publisher *publisher, struct nats_link *broker, struct sent_calls *calls,
                    struct fault *fault)
 {
     char secret[SUBJECT_ID_SIZE], subject[WIRE_SUBJECT_SIZE + 32];

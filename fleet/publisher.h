@@ -11,7 +11,7 @@
 #include "fleet/sent_calls.h"
 
 struct publisher {
-    struct broker *broker;         /* borrowed */
+    struct nats_link *broker;         /* borrowed */
     struct sent_calls *calls;      /* borrowed */
     char instance[SUBJECT_ID_SIZE]; /* of this process, in the subjects of its calls */
     char inbox[WIRE_SUBJECT_SIZE]; /* where the broker says that there is no stream: INBOX.NUMBER */
@@ -21,7 +21,7 @@ struct publisher {
 };
 
 /* Listens for what the broker says. It stays where it is. 0 or a negative errno with its fault. */
-int publisher_open(struct publisher *publisher, struct broker *broker, struct sent_calls *calls,
+int publisher_open(struct publisher *publisher, struct nats_link *broker, struct sent_calls *calls,
                    struct fault *fault);
 
 /* Sends a call that has been added. 0, or a negative errno with its fault: it was not sent. */

@@ -11,7 +11,7 @@
 #define ACKNOWLEDGE "$JS.ACK."
 
 /* Every call of the pool, or of an environment. */
-static void write_subject(const struct broker *broker, const char *environment,
+static void write_subject(const struct nats_link *broker, const char *environment,
                           char subject[static WIRE_SUBJECT_SIZE])
 {
     snprintf(subject, WIRE_SUBJECT_SIZE, "csm." WIRE_RUN ".%s.%s.*.*.*", broker->options->pool,
@@ -28,7 +28,7 @@ static bool is_ours(const jsStreamConfig *configuration, const char *subject)
 }
 
 /* An operator may have made it with bounds of their own. NATS_INVALID_ARG: with other settings, too. */
-static natsStatus look_at_stream(struct broker *broker, const char *subject)
+static natsStatus look_at_stream(struct nats_link *broker, const char *subject)
 {
     jsStreamInfo *information = NULL;
     natsStatus s = js_GetStreamInfo(&information, broker->stream, broker->stream_name, NULL, NULL);
@@ -38,7 +38,7 @@ static natsStatus look_at_stream(struct broker *broker, const char *subject)
     return s;
 }
 
-static natsStatus add_stream(struct broker *broker)
+static natsStatus add_stream(struct nats_link *broker)
 {
     char subject[WIRE_SUBJECT_SIZE];
     const char *subjects[] = {subject};
@@ -62,7 +62,7 @@ static natsStatus add_stream(struct broker *broker)
     return code == JSStreamNameExistErr ? look_at_stream(broker, subject) : s;
 }
 
-int queue_ensure(struct broker *broker, struct fault *fault)
+int queue_ensure(struct nats_link *broker, struct fault *fault)
 {
     natsStatus s = add_stream(broker);
     if (s == NATS_OK)
@@ -81,7 +81,7 @@ int queue_ensure(struct broker *broker, struct fault *fault)
     return broker_fault(fault, s, "making the queue of the pool");
 }
 
-static natsStatus add_consumer(struct broker *broker, const char *name, const char *subject)
+static natsStatus add_consumer(struct nats_link *broker, const char *name, const char *subject)
 {
     jsConsumerConfig configuration;
     jsConsumerConfig_Init(&configuration);
@@ -97,7 +97,8 @@ static natsStatus add_consumer(struct broker *broker, const char *name, const ch
     return s;
 }
 
-natsStatus queue_ensure_consumer(struct broker *broker, const struct environment_name *environment)
+natsStatus queue_ensure_consumer(struct nats_link *broker,
+                                 const struct environment_name *environment)
 {
     char subject[WIRE_SUBJECT_SIZE];
     write_subject(broker, environment->text, subject);
@@ -105,7 +106,7 @@ natsStatus queue_ensure_consumer(struct broker *broker, const struct environment
     return s == NATS_OK ? add_consumer(broker, environment->text, subject) : s;
 }
 
-natsStatus queue_request(struct broker *broker, const struct environment_name *environment,
+natsStatus queue_request(struct nats_link *broker, const struct environment_name *environment,
                          const char *inbox, int64_t milliseconds)
 {
     char subject[WIRE_SUBJECT_SIZE], request[64];
@@ -117,7 +118,7 @@ natsStatus queue_request(struct broker *broker, const struct environment_name *e
 }
 
 /* $JS.ACK.STREAM.CONSUMER.DELIVERIES.... Source: JetStream, model deep dive, acknowledgments. */
-unsigned queue_deliveries(const struct broker *broker, natsMsg *message)
+unsigned queue_deliveries(const struct nats_link *broker, natsMsg *message)
 {
     const char *reply = natsMsg_GetReply(message);
     size_t prefix = strlen(ACKNOWLEDGE), name = strlen(broker->stream_name);
@@ -129,13 +130,13 @@ unsigned queue_deliveries(const struct broker *broker, natsMsg *message)
     return sscanf(reply + prefix + name, ".%*[^.].%u.", &count) == 1 ? count : 0;
 }
 
-void queue_acknowledge(struct broker *broker, const char *subject, const char *what)
+void queue_acknowledge(struct nats_link *broker, const char *subject, const char *what)
 {
     natsConnection_PublishString(broker->connection, subject, what);
 }
 
 /* In any environment: a front end need not say in which. */
-static void write_any(const struct broker *broker, const struct call_address *address,
+static void write_any(const struct nats_link *broker, const struct call_address *address,
                       char subject[static WIRE_SUBJECT_SIZE])
 {
     struct call_address of_any = *address;
@@ -143,7 +144,7 @@ static void write_any(const struct broker *broker, const struct call_address *ad
     subject_write_call(WIRE_RUN, broker->options->pool, &of_any, subject);
 }
 
-int queue_find(struct broker *broker, const struct call_address *address, bool *ret_is_stored,
+int queue_find(struct nats_link *broker, const struct call_address *address, bool *ret_is_stored,
                uint64_t *ret_most)
 {
     char subject[WIRE_SUBJECT_SIZE];
@@ -165,7 +166,7 @@ int queue_find(struct broker *broker, const struct call_address *address, bool *
     return is_known ? 0 : -EIO;
 }
 
-void queue_drop(struct broker *broker, const struct call_address *address)
+void queue_drop(struct nats_link *broker, const struct call_address *address)
 {
     char subject[WIRE_SUBJECT_SIZE];
     jsOptions options;

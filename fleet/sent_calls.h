@@ -13,7 +13,7 @@
 #ifndef FLEET_SENT_CALLS_H
 #define FLEET_SENT_CALLS_H
 
-#include "fleet/broker.h"
+#include "fleet/nats_link.h"
 #include "fleet/word.h"
 #include "interpreter/base/bounds.h"
 #include "sandbox/base/buffer.h"

@@ -422,7 +422,7 @@ static natsStatus listen_for_answers(struct taken_calls *calls)
                                     calls);
 }
 
-int taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places,
+int taken_calls_open(struct taken_calls *calls, struct nats_link *broker, unsigned places,
                      struct fault *fault)
 {
     pthread_condattr_t attributes;

@@ -11,7 +11,7 @@
 #ifndef FLEET_TAKEN_CALL_H
 #define FLEET_TAKEN_CALL_H
 
-#include "fleet/broker.h"
+#include "fleet/nats_link.h"
 #include "interpreter/base/bounds.h"
 #include "sandbox/base/buffer.h"
 
@@ -21,7 +21,7 @@
 struct taken_call;
 
 struct taken_calls {
-    struct broker *broker; /* borrowed */
+    struct nats_link *broker; /* borrowed */
     char worker[SUBJECT_ID_SIZE]; /* of this process, in the subjects of its questions */
     natsSubscription *answers;
     pthread_t clock;
@@ -40,7 +40,7 @@ struct taken_calls {
 };
 
 /* It stays where it is, with a thread of its own. 0 or a negative errno with its fault. */
-int taken_calls_open(struct taken_calls *calls, struct broker *broker, unsigned places,
+int taken_calls_open(struct taken_calls *calls, struct nats_link *broker, unsigned places,
                      struct fault *fault);
 
 /* Waits until a place is free, and there is room for results. False: no further call is to be taken. */

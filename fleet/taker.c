@@ -119,7 +119,7 @@ static void *fetch(void *data)
 
 static int fetcher_start(struct fetcher *fetcher, struct fault *fault)
 {
-    const struct broker *broker = fetcher->calls->broker;
+    const struct nats_link *broker = fetcher->calls->broker;
     char secret[SUBJECT_ID_SIZE];
     pthread_condattr_t attributes;
     pthread_mutex_init(&fetcher->mutex, NULL);
@@ -180,7 +180,7 @@ static void *read_while_draining(void *data)
 
 /* What front ends may ask of this worker beside its calls. It stays where it is. */
 struct presence {
-    struct broker *broker;
+    struct nats_link *broker;
     struct buffer description;
     natsSubscription *list[ENVIRONMENTS_MAX];
     natsSubscription *all, *finds, *drops;
@@ -190,7 +190,7 @@ struct presence {
 /* A broker that was started anew has no queue, which front ends need before this worker has a place. */
 static void *keep_queue(void *data)
 {
-    struct broker *broker = data;
+    struct nats_link *broker = data;
     int64_t kept_at = 0;
     for (;;) {
         int64_t reconnected_at = broker_reconnected_at(broker);
@@ -283,7 +283,7 @@ static natsStatus listen_in_turn(struct presence *presence, const char *kind,
                                          "workers", handler, presence);
 }
 
-static int presence_open(struct presence *presence, struct broker *broker, unsigned places,
+static int presence_open(struct presence *presence, struct nats_link *broker, unsigned places,
                          struct fault *fault)
 {
     const struct broker_options *options = broker->options;
@@ -343,7 +343,7 @@ static int start_fetchers(struct fetcher *fetchers, struct taken_calls *calls, s
     return 0;
 }
 
-int taker_run(struct broker *broker, unsigned places, struct fault *fault)
+int taker_run(struct nats_link *broker, unsigned places, struct fault *fault)
 {
     /* Threads may use it until the process ends. */
     static struct taken_calls calls;

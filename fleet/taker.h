@@ -7,12 +7,12 @@
 #ifndef FLEET_TAKER_H
 #define FLEET_TAKER_H
 
-#include "fleet/broker.h"
+#include "fleet/nats_link.h"
 
 /*
  * Until the process that started this one ends, or says {"drain":true} and all runs have ended. 0 when drained;
  * or a negative errno with its fault.
  */
-int taker_run(struct broker *broker, unsigned places, struct fault *fault);
+int taker_run(struct nats_link *broker, unsigned places, struct fault *fault);
 
 #endif

@@ -30,7 +30,7 @@ static void note_time(struct watch *watch, int64_t most_ms)
     watch->seen_at = now;
 }
 
-void watch_explain_missing(struct broker *broker, const struct environment_name *environment,
+void watch_explain_missing(struct nats_link *broker, const struct environment_name *environment,
                            struct fault *fault)
 {
     if (census_ask(broker, WIRE_ALL) == -ENOENT) {

@@ -10,7 +10,7 @@
 #include "fleet/publisher.h"
 
 struct watch {
-    struct broker *broker;
+    struct nats_link *broker;
     struct sent_calls *calls;
     struct publisher *publisher;
     natsSubscription *answers; /* borrowed: where workers speak */
@@ -24,7 +24,7 @@ struct watch {
 int watch_start(struct watch *watch, struct fault *fault);
 
 /* Why a call is refused then: asks whether there is any worker. */
-void watch_explain_missing(struct broker *broker, const struct environment_name *environment,
+void watch_explain_missing(struct nats_link *broker, const struct environment_name *environment,
                            struct fault *fault);
 
 #endif

@@ -20,7 +20,7 @@ struct words {
     size_t count;
 };
 
-struct arguments {
+struct add_arguments {
     const char *result;
     struct words apt, pip, npm, run;
     struct buffer origin; /* the command, for people */
@@ -29,7 +29,7 @@ struct arguments {
 static int apply_word(void *data, const struct option *option, const char *value,
                       struct fault *fault)
 {
-    struct arguments *arguments = data;
+    struct add_arguments *arguments = data;
     struct words *words = (struct words *)((char *)data + option->offset);
     if (words->count == WORDS_MAX ||
         buffer_format(&arguments->origin, " %s %s", option->name, value) < 0)
@@ -38,7 +38,7 @@ static int apply_word(void *data, const struct option *option, const char *value
     return 0;
 }
 
-#define AT(member) .offset = offsetof(struct arguments, member)
+#define AT(member) .offset = offsetof(struct add_arguments, member)
 
 static const struct option options[] = {
     {"--apt", "PACKAGE", "a Debian package; the apt of this host fetches it", apply_word, AT(apt)},
@@ -70,7 +70,7 @@ static int usage_fault(const char *what, const char *word)
     return EXIT_USAGE;
 }
 
-static void arguments_free(struct arguments **arguments)
+static void arguments_free(struct add_arguments **arguments)
 {
     if (*arguments != NULL)
         buffer_release(&(*arguments)->origin);
@@ -78,7 +78,7 @@ static void arguments_free(struct arguments **arguments)
 }
 
 /* Finds a package that the installer would read as an option: "--pip=-e". */
-static const char *option_among(const struct arguments *arguments)
+static const char *option_among(const struct add_arguments *arguments)
 {
     const struct words *const all[] = {&arguments->apt, &arguments->pip, &arguments->npm};
     for (size_t i = 0; i < ARRAY_LENGTH(all); i++)
@@ -88,7 +88,7 @@ static const char *option_among(const struct arguments *arguments)
     return NULL;
 }
 
-static int add(struct arguments *arguments, const char *name)
+static int add(struct add_arguments *arguments, const char *name)
 {
     struct fault fault = {0};
     OWNED_MEMORY char *store = NULL;
@@ -110,7 +110,7 @@ static int add(struct arguments *arguments, const char *name)
 }
 
 /* Checks the options and the one operand: 0, or the exit code for a wrong command line. */
-static int arguments_check(const struct arguments *arguments, char **names, int count)
+static int arguments_check(const struct add_arguments *arguments, char **names, int count)
 {
     if (count != 1)
         return usage_fault(count > 1 ? "one image at a time, not also " : "name the image",
@@ -127,7 +127,7 @@ static int arguments_check(const struct arguments *arguments, char **names, int 
 
 int add_main(int argc, char **argv, int (*prepare)(void))
 {
-    OWNED(arguments_free) struct arguments *arguments = calloc(1, sizeof(*arguments));
+    OWNED(arguments_free) struct add_arguments *arguments = calloc(1, sizeof(*arguments));
     if (arguments == NULL)
         return EXIT_FAILURE;
     arguments->origin = BUFFER(ORIGIN_MAX);

@@ -32,7 +32,7 @@ static void help_print(void)
 }
 
 /* The result for one image; its layers are in the verification. */
-struct verdict {
+struct verify_verdict {
     char *name;
     size_t *layers; /* numbers in the verification */
     size_t layer_count;
@@ -41,7 +41,7 @@ struct verdict {
 };
 
 struct verdicts {
-    struct verdict *items;
+    struct verify_verdict *items;
     size_t count;
 };
 
@@ -54,7 +54,7 @@ static void verdicts_release(struct verdicts *verdicts)
     free(verdicts->items);
 }
 
-static bool verdict_is_good(const struct verdict *verdict)
+static bool verdict_is_good(const struct verify_verdict *verdict)
 {
     return verdict->fault.text[0] == '\0' && verdict->unlisted_count == 0 &&
            verdict->difference_count == 0;
@@ -66,7 +66,7 @@ static void used_release(struct used_image **used)
 }
 
 static int layers_verify(struct verification *verification, const struct used_image *used,
-                         struct verdict *verdict)
+                         struct verify_verdict *verdict)
 {
     const struct image *image = &used->image;
     if (image->layer_count == 0)
@@ -95,13 +95,13 @@ static int layers_verify(struct verification *verification, const struct used_im
 static int image_verify(struct verification *verification, const char *store, const char *name,
                         struct verdicts *verdicts)
 {
-    struct verdict *grown =
+    struct verify_verdict *grown =
         reallocarray(verdicts->items, verdicts->count + 1, sizeof(*verdicts->items));
     if (grown == NULL)
         return -ENOMEM;
     verdicts->items = grown;
-    struct verdict *verdict = &grown[verdicts->count];
-    *verdict = (struct verdict){.name = strdup(name)};
+    struct verify_verdict *verdict = &grown[verdicts->count];
+    *verdict = (struct verify_verdict){.name = strdup(name)};
     if (verdict->name == NULL)
         return -ENOMEM;
     verdicts->count++;
@@ -128,7 +128,7 @@ static void print_layer(const struct verified_layer *layer, const char *name)
 static void print_report(const struct verification *verification, const struct verdicts *verdicts)
 {
     for (size_t i = 0; i < verdicts->count; i++) {
-        const struct verdict *verdict = &verdicts->items[i];
+        const struct verify_verdict *verdict = &verdicts->items[i];
         for (size_t j = 0; j < verdict->layer_count; j++)
             print_layer(&verification->layers[verdict->layers[j]], verdict->name);
         if (verdict->fault.text[0] != '\0')
@@ -173,7 +173,7 @@ static int print_json(const struct verification *verification, const struct verd
     json_key(writer, "images");
     json_begin_array(writer);
     for (size_t i = 0; i < verdicts->count; i++) {
-        const struct verdict *verdict = &verdicts->items[i];
+        const struct verify_verdict *verdict = &verdicts->items[i];
         json_begin_object(writer);
         json_text_member(writer, "name", verdict->name);
         json_boolean_member(writer, "ok", verdict_is_good(verdict));

@@ -63,7 +63,7 @@ static void fill_in(struct session *session, struct run_result *result)
     const struct run_files_source source = {
         .directories = &session->directories,
         .code_name =
-            session->kind == SESSION_FRESH ? plan_jail(session->run->template.plan)->code_name : "",
+            session->kind == SESSION_FRESH ? plan_jail(session->run->design.plan)->code_name : "",
         .inputs = {parcel->file_count > 0 ? sandbox->code_fd : -1, parcel->code_length,
                    parcel->file_count},
         .guard = &session->run->guard,
@@ -122,10 +122,10 @@ static void describe_end(const struct session *session, struct run_result *resul
 void cell_result_make(struct session *session, struct run_result *result)
 {
     const struct limiter *limiter = &session->run->attempt.limited.limiter;
-    result->isolation = plan_base_isolation(plan_jail(session->run->template.plan));
-    result->tier = plan_base_tier(plan_jail(session->run->template.plan));
+    result->isolation = plan_base_isolation(plan_jail(session->run->design.plan));
+    result->tier = plan_base_tier(plan_jail(session->run->design.plan));
     result->start = session->run->attempt.start;
-    result->limits = session->run->template.limits;
+    result->limits = session->run->design.limits;
     result->enforced = *limiter_enforcement(limiter);
     result->session = SESSION_KEPT;
     describe_end(session, result);

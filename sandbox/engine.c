@@ -166,7 +166,7 @@ static int start_run(struct engine *engine, struct run *run, struct fault *fault
     }
     int r = sandbox_host_compile_filter(&engine->host, engine->profile, fault);
     if (r == 0)
-        r = folder_guard_open(&run->guard, plan_jail(run->template.plan), fault);
+        r = folder_guard_open(&run->guard, plan_jail(run->design.plan), fault);
     if (r < 0)
         return r;
     join_guards(run, &engine->running);
@@ -365,7 +365,7 @@ static struct run *run_new(struct engine *engine, const struct run_spec *spec, s
     *run = (struct run){
         .host = &engine->host,
         .pool = &engine->pool,
-        .template = {.plan = plan, .limits = spec->limits, .hold = spec->hold},
+        .design = {.plan = plan, .limits = spec->limits, .hold = spec->hold},
         .parcel = parcel,
         .stdin_bytes = stdin_bytes,
         .stdin_source = stdin_source,
@@ -486,7 +486,7 @@ int engine_open_session(struct engine *engine, const struct session_spec *spec,
     struct session *session = run != NULL ? session_new(&engine->host, run, spec, observer) : NULL;
     if (session == NULL) {
         if (run != NULL) {
-            run->template.hold = (struct run_hold){0}; /* still the caller's */
+            run->design.hold = (struct run_hold){0}; /* still the caller's */
             run_free(run);
         }
         return fault_set(fault, ENOMEM, "out of memory for a session");
@@ -504,15 +504,15 @@ int engine_open_session(struct engine *engine, const struct session_spec *spec,
 bool engine_expect_session(struct engine *engine, const struct session_spec *spec)
 {
     const struct plan_inputs inputs = {.spec = &spec->run, .host = &engine->jail_host};
-    OWNED(sandbox_template_release)
-    struct sandbox_template template = {.limits = spec->run.limits};
-    if (plan_build(&inputs, &template.plan, NULL) < 0)
+    OWNED(sandbox_design_release)
+    struct sandbox_design design = {.limits = spec->run.limits};
+    if (plan_build(&inputs, &design.plan, NULL) < 0)
         return false;
-    sandbox_host_lower_limits(&engine->host, &template.limits);
-    if (warm_pool_knows(&engine->pool, &template) ||
-        (spec->run.session == SESSION_LIVE && parcel_make(&spec->run, &template.runner) < 0))
+    sandbox_host_lower_limits(&engine->host, &design.limits);
+    if (warm_pool_knows(&engine->pool, &design) ||
+        (spec->run.session == SESSION_LIVE && parcel_make(&spec->run, &design.runner) < 0))
         return false;
-    template.hold = spec->run.hold;
-    warm_pool_learn(&engine->pool, &template);
+    design.hold = spec->run.hold;
+    warm_pool_learn(&engine->pool, &design);
     return true;
 }

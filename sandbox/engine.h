@@ -36,7 +36,7 @@ struct engine_options {
     uint64_t parallel; /* runs at once; 0: inherited_processors() */
     enum cgroup_use cgroup;
     /*
-     * The path of the program that requests a scope from systemd (sandbox/scope/main.c), borrowed;
+     * The path of the program that requests a scope from systemd (sandbox/scope/scope_main.c), borrowed;
      * NULL: none.
      */
     const char *scope_program;
@@ -49,7 +49,7 @@ struct engine_options {
      * profile nor a network. */
     bool templates;
     /*
-     * What runs may reach over the network, and the path of the broker (sandbox/network/broker/main.c),
+     * What runs may reach over the network, and the path of the broker (sandbox/network/broker/broker_main.c),
      * both borrowed. NULL: no run has a network.
      */
     const struct policy *network_policy;

@@ -142,7 +142,7 @@ static void on_deadline(struct loop_timer *timer)
     change(template, TEMPLATE_FAILED);
 }
 
-static int begin(struct interpreter_template *template, const struct sandbox_template *kind)
+static int begin(struct interpreter_template *template, const struct sandbox_design *kind)
 {
     struct loop *loop = template->host->loop;
     struct sandbox *sandbox = &template->limited.sandbox;
@@ -163,7 +163,7 @@ static int begin(struct interpreter_template *template, const struct sandbox_tem
 }
 
 struct interpreter_template *template_start(struct sandbox_host *host,
-                                            const struct sandbox_template *kind,
+                                            const struct sandbox_design *kind,
                                             void (*changed)(void *data), void *data)
 {
     struct interpreter_template *template = malloc(sizeof(*template));
@@ -243,7 +243,7 @@ static void let_go(void *data)
     free_if_unused(template);
 }
 
-int template_fork(struct interpreter_template *template, const struct sandbox_template *kind,
+int template_fork(struct interpreter_template *template, const struct sandbox_design *kind,
                   struct limited_sandbox *limited)
 {
     const struct sandbox *sandbox = &template->limited.sandbox;

@@ -53,13 +53,13 @@ void sandbox_host_lower_limits(const struct sandbox_host *host, struct run_limit
         limits->processes = cgroups->processes_ceiling - 1;
 }
 
-void sandbox_template_release(struct sandbox_template *template)
+void sandbox_design_release(struct sandbox_design *design)
 {
-    plan_free(template->plan);
-    parcel_release(&template->runner);
-    if (template->hold.release != NULL)
-        template->hold.release(template->hold.data);
-    *template = (struct sandbox_template){0};
+    plan_free(design->plan);
+    parcel_release(&design->runner);
+    if (design->hold.release != NULL)
+        design->hold.release(design->hold.data);
+    *design = (struct sandbox_design){0};
 }
 
 /* Where upper layers are on disk, each sandbox with overlay folders has a directory for them. */
@@ -121,14 +121,14 @@ static int make_root(struct limited_sandbox *limited, struct sandbox_host *host,
 }
 
 int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *host,
-                         const struct sandbox_template *template, const struct template_end *origin,
+                         const struct sandbox_design *design, const struct template_end *origin,
                          struct fault *fault)
 {
     struct jail_plan plan;
-    plan_set_filter(template->plan, &host->filter, &host->additions);
-    plan_fork(template->plan, &plan);
+    plan_set_filter(design->plan, &host->filter, &host->additions);
+    plan_fork(design->plan, &plan);
     int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
-                         &template->limits, fault);
+                         &design->limits, fault);
     if (r == 0)
         r = make_link(limited, host, &plan, fault);
     if (r == 0)
@@ -143,7 +143,7 @@ static bool polls_memory(const struct sandbox_host *host)
 }
 
 int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandbox_host *host,
-                                   const struct sandbox_template *template, struct fault *fault)
+                                   const struct sandbox_design *design, struct fault *fault)
 {
     struct template_plan plan;
     int r = host->template_filter.length == 0
@@ -153,26 +153,26 @@ int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandb
                 : 0;
     if (r == 0)
         r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
-                         &template->limits, fault);
+                         &design->limits, fault);
     if (r < 0)
         return r;
-    plan_template(template->plan, &host->template_filter, &plan);
+    plan_template(design->plan, &host->template_filter, &plan);
     plan.jail.polls_memory = polls_memory(host);
     return sandbox_spawn(&plan.jail, &host->id_map, limiter_cgroup_fd(&limited->limiter),
                          &limited->sandbox, fault);
 }
 
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
-                          const struct sandbox_template *template, struct fault *fault)
+                          const struct sandbox_design *design, struct fault *fault)
 {
-    plan_set_filter(template->plan, &host->filter, &host->additions);
+    plan_set_filter(design->plan, &host->filter, &host->additions);
     /* Completed by what belongs to this sandbox alone. */
-    struct jail_plan completed = *plan_jail(template->plan);
+    struct jail_plan completed = *plan_jail(design->plan);
     struct jail_plan *plan = &completed;
     struct id_map map = host->id_map;
     plan->polls_memory = polls_memory(host);
     int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
-                         &template->limits, fault);
+                         &design->limits, fault);
     if (r == 0)
         r = make_uppers(limited, host, plan, fault);
     if (r == 0)

@@ -60,14 +60,14 @@ void sandbox_host_release_filters(struct sandbox_host *host);
 void sandbox_host_lower_limits(const struct sandbox_host *host, struct run_limits *limits);
 
 /* The template of a sandbox: sandboxes of one template differ only in their code. */
-struct sandbox_template {
+struct sandbox_design {
     struct plan *plan; /* owned; NULL: empty */
     struct parcel runner; /* owned; of a prewarmed session of one program: that program */
     struct run_limits limits;
     struct run_hold hold; /* owned */
 };
 
-void sandbox_template_release(struct sandbox_template *template);
+void sandbox_design_release(struct sandbox_design *design);
 
 struct limited_sandbox {
     struct sandbox sandbox;
@@ -84,14 +84,14 @@ struct limited_sandbox {
 
 /* 0; or a negative errno with its fault: then limited_sandbox_release() cleans up. */
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
-                          const struct sandbox_template *template, struct fault *fault);
+                          const struct sandbox_design *design, struct fault *fault);
 
 /* The same, by a fork of a template; and the template itself. */
 int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *host,
-                         const struct sandbox_template *template, const struct template_end *origin,
+                         const struct sandbox_design *design, const struct template_end *origin,
                          struct fault *fault);
 int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandbox_host *host,
-                                   const struct sandbox_template *template, struct fault *fault);
+                                   const struct sandbox_design *design, struct fault *fault);
 
 /* Asks what became of its network since the last time. `is_end`: no process of the sandbox is left. */
 void limited_sandbox_ask_network(const struct limited_sandbox *limited, bool is_end);

@@ -96,7 +96,7 @@ static int start_stdin(struct run *run, enum stdin_kind kind, struct fault *faul
 /* Whether the child waits for the code now. That of a session may have it already, or wait for cells. */
 static bool wants_code(const struct run *run)
 {
-    enum session_kind session = plan_jail(run->template.plan)->session;
+    enum session_kind session = plan_jail(run->design.plan)->session;
     return session == SESSION_NONE || (session == SESSION_LIVE && run->attempt.start == START_COLD);
 }
 
@@ -107,13 +107,13 @@ static int attempt_start(struct run *run, struct fault *fault)
     struct limited_sandbox *limited = &attempt->limited;
     *attempt = ATTEMPT_NONE;
     attempt->result.queued_ns = clock_now() - run->submitted_at;
-    capture_open(&attempt->result.out, run->template.limits.output_kept);
-    capture_open(&attempt->result.err, run->template.limits.output_kept);
+    capture_open(&attempt->result.out, run->design.limits.output_kept);
+    capture_open(&attempt->result.err, run->design.limits.output_kept);
     int r = 0;
-    if (run->may_be_warm && warm_pool_take(run->pool, &run->template, limited))
+    if (run->may_be_warm && warm_pool_take(run->pool, &run->design, limited))
         attempt->start = limited->origin.data != NULL ? START_FORKED : START_PREWARMED;
     else
-        r = limited_sandbox_start(limited, run->host, &run->template, fault);
+        r = limited_sandbox_start(limited, run->host, &run->design, fault);
     limited->limiter.exceeded = on_exceeded;
     limited->limiter.unreadable = on_unreadable;
     if (r == 0)
@@ -135,7 +135,7 @@ static int attempt_start(struct run *run, struct fault *fault)
 
 int run_start(struct run *run, struct fault *fault)
 {
-    sandbox_host_lower_limits(run->host, &run->template.limits);
+    sandbox_host_lower_limits(run->host, &run->design.limits);
     return attempt_start(run, fault);
 }
 
@@ -262,7 +262,7 @@ static void run_begin(struct run *run)
     parcel_release(&run->parcel);
     attempt->started_at = clock_now();
     if (run->session == NULL)
-        arm_deadline(run, run->template.limits.wall_ms);
+        arm_deadline(run, run->design.limits.wall_ms);
     else
         loop_disarm(run->host->loop, &attempt->deadline);
     watch_folders(run);
@@ -305,7 +305,7 @@ static void take_report(struct run *run, const struct child_report *report)
         arm_deadline(run, STOP_MAX_MS);
         break;
     case REPORT_FAILED:
-        run_fail(run, setup_error_explain_run(plan_jail(run->template.plan), report, &run->parcel,
+        run_fail(run, setup_error_explain_run(plan_jail(run->design.plan), report, &run->parcel,
                                               &attempt->fault));
         break;
     default:
@@ -340,7 +340,7 @@ static ssize_t read_output(struct run *run, enum output_stream stream)
     capture_add(stream == OUTPUT_STDOUT ? &result->out : &result->err, bytes, (size_t)length);
     if (run->observer.output != NULL)
         run->observer.output(run->observer.data, stream, bytes, (size_t)length);
-    if (result->out.total + result->err.total > run->template.limits.output_total)
+    if (result->out.total + result->err.total > run->design.limits.output_total)
         run_stop(run, OUTCOME_OUTPUT_LIMIT);
     return length;
 }
@@ -389,7 +389,7 @@ static void collect_files(struct run *run)
                             &directories);
     const struct run_files_source source = {
         .directories = &directories,
-        .code_name = plan_jail(run->template.plan)->code_name,
+        .code_name = plan_jail(run->design.plan)->code_name,
         .inputs = {run->attempt.limited.sandbox.code_fd, run->parcel.code_length,
                    run->parcel.file_count},
         .guard = &run->guard,
@@ -453,7 +453,7 @@ static void on_end(struct loop_watch *watch, uint32_t events)
         run_answer(run);
     if (attempt->status == 0 && attempt->started_at != 0 && run->may_be_warm &&
         run->session == NULL)
-        warm_pool_learn(run->pool, &run->template);
+        warm_pool_learn(run->pool, &run->design);
     run->ended(run);
 }
 
@@ -484,7 +484,7 @@ void run_free(struct run *run)
 {
     attempt_release(run);
     tell_appeared(run);
-    sandbox_template_release(&run->template);
+    sandbox_design_release(&run->design);
     parcel_release(&run->parcel);
     folder_guard_release(&run->guard);
     free(run->stdin_bytes);

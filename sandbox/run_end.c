@@ -43,7 +43,7 @@ static void describe_end(struct attempt *attempt, bool out_of_memory)
 static bool used_host_cpu(const struct run *run)
 {
     const struct run_result *result = &run->attempt.result;
-    const struct jail_plan *plan = plan_jail(run->template.plan);
+    const struct jail_plan *plan = plan_jail(run->design.plan);
     rlim_t own = rlimit_hard(RLIMIT_CPU);
     bool is_bad = result->outcome == OUTCOME_SIGNALED ||
                   (result->outcome == OUTCOME_EXITED && result->exit_code != 0);
@@ -60,7 +60,7 @@ static int explain_early_end(struct run *run, bool out_of_memory)
         return fault_set(&run->attempt.fault, ENOMEM,
                          "the memory limit of %" PRIu64 " bytes is too low to set up a sandbox: "
                          "raise it with --memory",
-                         run->template.limits.memory_bytes);
+                         run->design.limits.memory_bytes);
     return fault_set(&run->attempt.fault, EIO,
                      "a sandbox ended during its set-up without a report; was it killed, or is the "
                      "machine out of memory?");
@@ -75,11 +75,11 @@ static bool account(struct run *run)
                   attempt->report.status == SIGKILL;
     struct run_usage usage;
     limiter_account(&attempt->limited.limiter, &attempt->report.usage, killed, &usage);
-    result->isolation = plan_base_isolation(plan_jail(run->template.plan));
-    result->tier = plan_base_tier(plan_jail(run->template.plan));
+    result->isolation = plan_base_isolation(plan_jail(run->design.plan));
+    result->tier = plan_base_tier(plan_jail(run->design.plan));
     result->start = attempt->start;
-    result->is_joined = plan_jail(run->template.plan)->joins_output;
-    result->limits = run->template.limits;
+    result->is_joined = plan_jail(run->design.plan)->joins_output;
+    result->limits = run->design.limits;
     result->enforced = *limiter_enforcement(&attempt->limited.limiter);
     result->cpu_ns = usage.cpu_ns;
     result->peak_memory_bytes = usage.peak_memory_bytes;

@@ -27,7 +27,7 @@ struct candidate {
 };
 
 /* A walk through a directory, level by level: files near the top come first. */
-struct walk {
+struct files_walk {
     const struct run_files_source *source; /* borrowed */
     enum left_place place; /* only the files of the work directory are returned */
     int root_fd; /* borrowed */
@@ -43,7 +43,7 @@ struct walk {
     bool is_short; /* of descriptors or memory, so that something could not be looked at */
 };
 
-static void walk_free(struct walk **walk)
+static void walk_free(struct files_walk **walk)
 {
     if (*walk == NULL)
         return;
@@ -77,7 +77,7 @@ static int open_regular(int root_fd, const char *path, uint64_t *ret_size)
     return fd_take(&fd);
 }
 
-static bool is_input(const struct walk *walk, const char *path)
+static bool is_input(const struct files_walk *walk, const char *path)
 {
     uint64_t size = 0;
     if (walk->source->inputs.fd < 0)
@@ -109,7 +109,7 @@ static bool is_new(const struct run_files_source *source, const struct stat *abo
 }
 
 /* Of those that were seen before, only what the clock may still confuse with new ones is kept. */
-static void note_seen(const struct walk *walk)
+static void note_seen(const struct files_walk *walk)
 {
     struct run_files_seen *seen = walk->source->seen;
     if (seen == NULL)
@@ -141,7 +141,7 @@ static void leave_out(struct run_left_out *left_out, enum left_reason reason,
 }
 
 /* Of the work directory alone: what is elsewhere is all left out. */
-static void leave_out_new(struct walk *walk, enum left_reason reason, const char *path,
+static void leave_out_new(struct files_walk *walk, enum left_reason reason, const char *path,
                           const struct stat *about)
 {
     bool is_directory = S_ISDIR(about->st_mode);
@@ -152,7 +152,7 @@ static void leave_out_new(struct walk *walk, enum left_reason reason, const char
                                      .size = is_directory ? 0 : (uint64_t)about->st_size});
 }
 
-static void look_at_file(struct walk *walk, char **path, const struct stat *about)
+static void look_at_file(struct files_walk *walk, char **path, const struct stat *about)
 {
     if (walk->place == LEFT_IN_WORK && !is_readable(about)) {
         leave_out_new(walk, LEFT_UNREADABLE, *path, about);
@@ -188,7 +188,7 @@ static bool is_unlisted(int parent_fd, const char *name)
 }
 
 /* Of what cannot be opened it is not known. */
-static bool is_empty(const struct walk *walk, const char *path)
+static bool is_empty(const struct files_walk *walk, const char *path)
 {
     OWNED_FD int fd = open_below(walk->root_fd, path, O_DIRECTORY);
     OWNED(directory_release) DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
@@ -210,7 +210,7 @@ static size_t depth_of(const char *path)
     return depth;
 }
 
-static void look_at_directory(struct walk *walk, char **path, int parent_fd, const char *name)
+static void look_at_directory(struct files_walk *walk, char **path, int parent_fd, const char *name)
 {
     struct stat about;
     if (strcmp(name, "__pycache__") == 0 || strcmp(name, "node-compile-cache") == 0 ||
@@ -243,7 +243,7 @@ static char *join_path(const char *below, const char *name)
 }
 
 /* An entry of the directory `below`, which is "" at the top. */
-static void look_at(struct walk *walk, int directory_fd, const char *below,
+static void look_at(struct files_walk *walk, int directory_fd, const char *below,
                     const struct dirent *entry)
 {
     bool is_work = walk->place == LEFT_IN_WORK;
@@ -277,7 +277,7 @@ static bool is_shortage(int fd)
 }
 
 /* tmpfs lists the newest names first. */
-static void read_directory(struct walk *walk, const char *path)
+static void read_directory(struct files_walk *walk, const char *path)
 {
     OWNED_FD int fd = open_below(walk->root_fd, path[0] != '\0' ? path : ".", O_DIRECTORY);
     struct stat about;
@@ -322,7 +322,7 @@ static void take_file(int root_fd, char **path, struct run_files *files)
 }
 
 /* The files that were not looked at may include the input files that were not met. */
-static void discount_inputs(struct walk *walk)
+static void discount_inputs(struct files_walk *walk)
 {
     const struct run_inputs *inputs = &walk->source->inputs;
     bool may_be_unmet = inputs->fd >= 0 && walk->source->since.tv_sec == 0; /* else all are known */
@@ -334,14 +334,14 @@ static void discount_inputs(struct walk *walk)
 }
 
 /* Finds the files of a place, the oldest first. NULL: no memory. */
-static struct walk *walk_through(const struct run_files_source *source, enum left_place place,
-                                 struct run_left_out *left_out)
+static struct files_walk *walk_through(const struct run_files_source *source, enum left_place place,
+                                       struct run_left_out *left_out)
 {
     const struct run_directories *directories = source->directories;
     const int fds[LEFT_PLACES] = {[LEFT_IN_WORK] = directories->work_fd,
                                   [LEFT_IN_TEMPORARY] = directories->temporary_fd,
                                   [LEFT_IN_HOME] = directories->home_fd};
-    struct walk *walk = calloc(1, sizeof(*walk));
+    struct files_walk *walk = calloc(1, sizeof(*walk));
     if (walk == NULL)
         return NULL;
     walk->source = source;
@@ -360,7 +360,7 @@ static void collect_files(const struct run_files_source *source, struct run_resu
 {
     struct run_files *files = &result->files;
     OWNED(walk_free)
-    struct walk *walk = walk_through(source, LEFT_IN_WORK, &result->left_out);
+    struct files_walk *walk = walk_through(source, LEFT_IN_WORK, &result->left_out);
     result->files_lost = walk == NULL || walk->is_short;
     if (result->files_lost)
         return;
@@ -376,7 +376,7 @@ static void collect_files(const struct run_files_source *source, struct run_resu
 static void name_files(const struct run_files_source *source, enum left_place place,
                        struct run_left_out *left_out)
 {
-    OWNED(walk_free) struct walk *walk = walk_through(source, place, left_out);
+    OWNED(walk_free) struct files_walk *walk = walk_through(source, place, left_out);
     for (size_t i = walk != NULL ? walk->found_count : 0; i > 0; i--) {
         const struct candidate *found = &walk->found[i - 1];
         leave_out(left_out, LEFT_ELSEWHERE,

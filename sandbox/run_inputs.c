@@ -3,7 +3,7 @@
 #include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
-#include "sandbox/jail/child/parcel.h"
+#include "sandbox/jail/child/parcel_format.h"
 #include "sandbox/jail/parcel.h"
 #include "sandbox/limits/limits.h"
 

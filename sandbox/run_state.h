@@ -58,7 +58,7 @@ struct run {
     struct run *previous, *next;
     struct sandbox_host *host; /* borrowed */
     struct warm_pool *pool;    /* borrowed */
-    struct sandbox_template template;
+    struct sandbox_design design;
     struct parcel parcel; /* owned; its bytes until the program has them */
     char *stdin_bytes;    /* owned; NULL: none */
     struct run_stdin stdin_source;

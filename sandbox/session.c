@@ -78,8 +78,8 @@ struct session *session_new(struct sandbox_host *host, struct run *run,
     run->reported = on_report;
     run->observer = (struct run_observer){run_done, run_printed, session};
     /* Output belongs to cells. */
-    run->template.limits.output_kept = 0;
-    run->template.limits.output_total = UINT64_MAX;
+    run->design.limits.output_kept = 0;
+    run->design.limits.output_total = UINT64_MAX;
     return session;
 }
 
@@ -224,7 +224,7 @@ static void feed(struct session *session)
 static void begin_cell(struct session *session)
 {
     const struct cell *cell = session->cells;
-    struct run_limits limits = session->run->template.limits;
+    struct run_limits limits = session->run->design.limits;
     /* So that code that does not heed an interrupt is ended for this, and not for its processor time. */
     limits.wall_ms = cell->wall_ms + INTERRUPT_MAX_MS;
     struct cell_progress progress = {
@@ -271,8 +271,7 @@ static void on_ready(struct session *session)
         return;
     /* The runner has been read. It leaves no trace where the cells work. */
     if (session->kind == SESSION_LIVE)
-        unlinkat(session->directories.work_fd, plan_jail(session->run->template.plan)->code_name,
-                 0);
+        unlinkat(session->directories.work_fd, plan_jail(session->run->design.plan)->code_name, 0);
     enter(session, SESSION_IDLE, 0);
     begin_next(session);
 }
@@ -323,8 +322,8 @@ static void on_written(struct session *session, const struct child_report *repor
         session->progress.since = clock.since;
     if (report->error != 0) {
         struct fault fault = {0};
-        int r = setup_error_explain_run(plan_jail(session->run->template.plan), report,
-                                        &cell->parcel, &fault);
+        int r = setup_error_explain_run(plan_jail(session->run->design.plan), report, &cell->parcel,
+                                        &fault);
         end_cell(session, r, NULL, &fault);
     } else if (session->kind == SESSION_LIVE && cell->observer.done == NULL) {
         end_cell(session, 0, NULL, NULL);
@@ -469,7 +468,7 @@ int session_submit(struct session *session, const struct cell_spec *spec,
                    const struct run_observer *observer, struct cell **ret_cell, struct fault *fault)
 {
     struct cell *cell = NULL;
-    int r = cell_new(spec, plan_jail(session->run->template.plan)->code_name, &cell, fault);
+    int r = cell_new(spec, plan_jail(session->run->design.plan)->code_name, &cell, fault);
     if (r < 0)
         return r;
     if (!cell_fits(session->cells, cell, session->host->cell_bytes, fault)) {

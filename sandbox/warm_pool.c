@@ -22,7 +22,7 @@ struct warm_sandbox {
 struct warm_kind {
     struct warm_pool *pool;
     struct warm_kind *previous, *next;
-    struct sandbox_template template;
+    struct sandbox_design design;
     struct warm_sandbox *sandboxes; /* owned, the oldest first */
     size_t count;
     int64_t used_at; /* clock_now() of the last run */
@@ -68,7 +68,7 @@ static void kind_free(struct warm_kind *kind)
     kind_drain(kind);
     give_up_template(kind);
     LIST_REMOVE(kind->pool->kinds, kind);
-    sandbox_template_release(&kind->template);
+    sandbox_design_release(&kind->design);
     free(kind);
 }
 
@@ -111,7 +111,7 @@ static void warm_sandbox_end(struct warm_sandbox *warm)
     struct child_report report;
     while (sandbox_read_report(&warm->limited.sandbox, &report) == 0)
         if (report.kind == REPORT_FAILED)
-            setup_error_explain(plan_jail(warm->kind->template.plan), &report, &fault);
+            setup_error_explain(plan_jail(warm->kind->design.plan), &report, &fault);
     fault_set(&fault, ECHILD, "it ended before a call came");
     warm_sandbox_fail(warm, &fault);
 }
@@ -128,29 +128,29 @@ static void on_end(struct loop_watch *watch, uint32_t events)
     warm_sandbox_end(container_of(watch, struct warm_sandbox, end));
 }
 
-static bool is_session(const struct sandbox_template *template)
+static bool is_session(const struct sandbox_design *design)
 {
-    return plan_jail(template->plan)->session != SESSION_NONE;
+    return plan_jail(design->plan)->session != SESSION_NONE;
 }
 
 static int warm_sandbox_start(struct warm_sandbox *warm, struct fault *fault)
 {
     struct sandbox_host *host = warm->kind->pool->host;
     struct sandbox *sandbox = &warm->limited.sandbox;
-    struct sandbox_template *template = &warm->kind->template;
-    sandbox_host_lower_limits(host, &template->limits); /* once that is known */
+    struct sandbox_design *design = &warm->kind->design;
+    sandbox_host_lower_limits(host, &design->limits); /* once that is known */
     int r = -EAGAIN;
     if (warm->kind->is_forked)
-        r = template_fork(warm->kind->template_of_forks, template, &warm->limited);
+        r = template_fork(warm->kind->template_of_forks, design, &warm->limited);
     if (r < 0) {
         limited_sandbox_release(&warm->limited);
         warm->limited = LIMITED_SANDBOX_NONE;
-        r = limited_sandbox_start(&warm->limited, host, template, fault);
+        r = limited_sandbox_start(&warm->limited, host, design, fault);
     }
-    if (r == 0 && template->runner.bytes != NULL)
-        r = sandbox_feed(sandbox, &template->runner, fault);
+    if (r == 0 && design->runner.bytes != NULL)
+        r = sandbox_feed(sandbox, &design->runner, fault);
     /* What a session reports, that its jail is complete, is for the one that takes it. */
-    if (r == 0 && !is_session(template))
+    if (r == 0 && !is_session(design))
         r = loop_watch(host->loop, &warm->control, sandbox->control_fd, EPOLLIN);
     if (r == 0)
         r = loop_watch(host->loop, &warm->end, sandbox->pidfd, EPOLLIN);
@@ -232,7 +232,7 @@ static void start_template(struct warm_kind *kind)
         return;
     }
     kind->template_of_forks =
-        template_start(kind->pool->host, &kind->template, on_template_change, kind);
+        template_start(kind->pool->host, &kind->design, on_template_change, kind);
     if (kind->template_of_forks == NULL)
         note_template_failure(kind, "its template could not be started");
 }
@@ -240,7 +240,7 @@ static void start_template(struct warm_kind *kind)
 /* Sessions are started one at a time. */
 static size_t size_of(const struct warm_kind *kind)
 {
-    return is_session(&kind->template) ? 1 : kind->pool->size;
+    return is_session(&kind->design) ? 1 : kind->pool->size;
 }
 
 /* Also where its template is worn, or could not be started for want of memory. */
@@ -362,20 +362,20 @@ void warm_pool_open(struct warm_pool *pool, struct sandbox_host *host, unsigned 
     };
 }
 
-static bool is_of_kind(const struct sandbox_template *template, const struct warm_kind *kind)
+static bool is_of_kind(const struct sandbox_design *design, const struct warm_kind *kind)
 {
-    struct run_limits limits = kind->template.limits;
+    struct run_limits limits = kind->design.limits;
     sandbox_host_lower_limits(kind->pool->host, &limits);
-    const struct run_limits *one = &template->limits;
+    const struct run_limits *one = &design->limits;
     const struct run_limits *other = &limits;
     return one->memory_bytes == other->memory_bytes && one->processes == other->processes &&
-           one->millicpus == other->millicpus && plan_is_same(template->plan, kind->template.plan);
+           one->millicpus == other->millicpus && plan_is_same(design->plan, kind->design.plan);
 }
 
-static struct warm_kind *find_kind(struct warm_pool *pool, const struct sandbox_template *template)
+static struct warm_kind *find_kind(struct warm_pool *pool, const struct sandbox_design *design)
 {
     struct warm_kind *kind = pool->kinds;
-    while (kind != NULL && !is_of_kind(template, kind))
+    while (kind != NULL && !is_of_kind(design, kind))
         kind = kind->next;
     return kind;
 }
@@ -388,7 +388,7 @@ static bool is_sound(const struct warm_sandbox *warm)
 {
     const struct sandbox *sandbox = &warm->limited.sandbox;
     struct pollfd events[] = {
-        {.fd = is_session(&warm->kind->template) ? -1 : sandbox->control_fd, .events = POLLIN},
+        {.fd = is_session(&warm->kind->design) ? -1 : sandbox->control_fd, .events = POLLIN},
         {.fd = sandbox->pidfd, .events = POLLIN},
         {.fd = warm->limited.link_fd, .events = POLLIN},
     };
@@ -396,25 +396,25 @@ static bool is_sound(const struct warm_sandbox *warm)
 }
 
 /* Where none waits, a fork takes less time than a start. */
-static bool fork_now(struct warm_kind *kind, const struct sandbox_template *template,
+static bool fork_now(struct warm_kind *kind, const struct sandbox_design *design,
                      struct limited_sandbox *ret_limited)
 {
     struct limited_sandbox limited = LIMITED_SANDBOX_NONE;
     if (!kind->is_forked || !is_ready(kind))
         return false;
-    if (template_fork(kind->template_of_forks, &kind->template, &limited) < 0) {
+    if (template_fork(kind->template_of_forks, &kind->design, &limited) < 0) {
         limited_sandbox_release(&limited);
         return false;
     }
-    limiter_set_limits(&limited.limiter, &template->limits);
+    limiter_set_limits(&limited.limiter, &design->limits);
     *ret_limited = limited;
     return true;
 }
 
-bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *template,
+bool warm_pool_take(struct warm_pool *pool, const struct sandbox_design *design,
                     struct limited_sandbox *ret_limited)
 {
-    struct warm_kind *kind = find_kind(pool, template);
+    struct warm_kind *kind = find_kind(pool, design);
     while (kind != NULL && kind->sandboxes != NULL) {
         struct warm_sandbox *warm = kind->sandboxes;
         if (!is_sound(warm)) {
@@ -423,12 +423,12 @@ bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *templ
         }
         kind->is_told = kind->is_told && !warm->follows_failure;
         *ret_limited = warm->limited;
-        limiter_set_limits(&ret_limited->limiter, &template->limits);
+        limiter_set_limits(&ret_limited->limiter, &design->limits);
         warm->limited = LIMITED_SANDBOX_NONE;
         warm_sandbox_free(warm);
         return true;
     }
-    return kind != NULL && fork_now(kind, template, ret_limited);
+    return kind != NULL && fork_now(kind, design, ret_limited);
 }
 
 static void make_room(struct warm_pool *pool)
@@ -444,38 +444,38 @@ static void make_room(struct warm_pool *pool)
         kind_free(oldest);
 }
 
-static struct warm_kind *add_kind(struct warm_pool *pool, struct sandbox_template *template)
+static struct warm_kind *add_kind(struct warm_pool *pool, struct sandbox_design *design)
 {
     struct warm_kind *kind = calloc(1, sizeof(*kind));
     if (kind == NULL)
         return NULL;
     make_room(pool);
-    *kind = (struct warm_kind){.pool = pool, .template = *template};
-    *template = (struct sandbox_template){0};
-    plan_make_warm(kind->template.plan);
-    kind->is_forked = pool->host->has_templates && plan_has_template(kind->template.plan);
+    *kind = (struct warm_kind){.pool = pool, .design = *design};
+    *design = (struct sandbox_design){0};
+    plan_make_warm(kind->design.plan);
+    kind->is_forked = pool->host->has_templates && plan_has_template(kind->design.plan);
     LIST_PREPEND(pool->kinds, kind);
     return kind;
 }
 
 /* Without prewarmed sandboxes, there are only kinds that are forked on demand. */
-static bool is_kept(const struct warm_pool *pool, const struct sandbox_template *template)
+static bool is_kept(const struct warm_pool *pool, const struct sandbox_design *design)
 {
-    return pool->size > 0 || (pool->host->has_templates && plan_has_template(template->plan));
+    return pool->size > 0 || (pool->host->has_templates && plan_has_template(design->plan));
 }
 
-bool warm_pool_knows(struct warm_pool *pool, const struct sandbox_template *template)
+bool warm_pool_knows(struct warm_pool *pool, const struct sandbox_design *design)
 {
-    return !is_kept(pool, template) || find_kind(pool, template) != NULL;
+    return !is_kept(pool, design) || find_kind(pool, design) != NULL;
 }
 
-void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template)
+void warm_pool_learn(struct warm_pool *pool, struct sandbox_design *design)
 {
-    if (!is_kept(pool, template))
+    if (!is_kept(pool, design))
         return;
-    struct warm_kind *kind = find_kind(pool, template);
+    struct warm_kind *kind = find_kind(pool, design);
     if (kind == NULL)
-        kind = add_kind(pool, template);
+        kind = add_kind(pool, design);
     if (kind == NULL)
         return;
     if (!pool->sweep.armed)

@@ -41,17 +41,17 @@ void warm_pool_open(struct warm_pool *pool, struct sandbox_host *host, unsigned 
  * Takes a prewarmed sandbox for a run of this template, whose limits are already reduced to what
  * this machine has. False: there is none.
  */
-bool warm_pool_take(struct warm_pool *pool, const struct sandbox_template *template,
+bool warm_pool_take(struct warm_pool *pool, const struct sandbox_design *design,
                     struct limited_sandbox *ret_limited);
 
 /*
  * A run has completed: more of its kind may follow. Takes ownership of the template if the kind is
  * new.
  */
-void warm_pool_learn(struct warm_pool *pool, struct sandbox_template *template);
+void warm_pool_learn(struct warm_pool *pool, struct sandbox_design *design);
 
 /* True if the kind is known or the pool is disabled. */
-bool warm_pool_knows(struct warm_pool *pool, const struct sandbox_template *template);
+bool warm_pool_knows(struct warm_pool *pool, const struct sandbox_design *design);
 
 /* Starts filling the pool soon. Call it when the engine becomes idle. */
 void warm_pool_wake(struct warm_pool *pool);

@@ -193,6 +193,20 @@ def check_include_cycles(_build):
         yield f"a cycle of {len(cycle)} units: {', '.join(cycle)}"
 
 
+def check_names(_build):
+    """No two files of the product have one name, and no two structs, unions and enums, those of single files included."""
+    files, tags = collections.defaultdict(set), collections.defaultdict(set)
+    for path in sources(".c", ".h"):
+        if name_of(path).split("/")[0] not in PRODUCT:
+            continue
+        files[path.name].add(name_of(path))
+        for tag in re.findall(r"^(?:typedef )?(?:struct|union|enum) (\w+) \{", path.read_text(), re.MULTILINE):
+            tags[tag].add(name_of(path))
+    for name, places in sorted({**files, **tags}.items()):
+        if len(places) > 1:
+            yield f"{name} is the name of {len(places)}: {', '.join(sorted(places))}"
+
+
 def check_skips(_build):
     """A skipped unit test says why, in a line that every meson takes for a skip: skip_because()."""
     for path in sources(".c"):
@@ -290,7 +304,7 @@ def check_top_level(_build):
             yield f"{name}: the top level holds {', '.join(sorted(TOP_LEVEL))}, nothing else"
 
 
-CHECKS = (check_top_level, check_layers, check_include_cycles, check_sizes,
+CHECKS = (check_top_level, check_layers, check_include_cycles, check_names, check_sizes,
           check_documents, check_front_page, check_prose, check_skips, check_external_names, check_child_symbols,
           check_shell, check_python, check_formatting, check_static_analysis)
 TOOLS = {check_shell: "shellcheck", check_python: "pyflakes3", check_formatting: "clang-format-19",

@@ -9,7 +9,7 @@
 #define WORDS_MAX 256
 
 /* The words of one simple command; their text is owned by `text`. */
-struct command {
+struct alternatives_command {
     const char *words[WORDS_MAX];
     size_t count;
     char *text;
@@ -66,7 +66,7 @@ static const char *space_skip(const char *at)
 }
 
 /* Reads one command into words; returns where the next one begins, NULL at the end. */
-static const char *command_read(const char *at, struct command *command)
+static const char *command_read(const char *at, struct alternatives_command *command)
 {
     char *to = command->text;
     command->count = 0;
@@ -129,7 +129,7 @@ static bool master_wins(struct alternative_list *list, const char *name, long pr
     return true;
 }
 
-static int command_take(struct alternative_list *list, const struct command *command)
+static int command_take(struct alternative_list *list, const struct alternatives_command *command)
 {
     size_t at = 0;
     while (at < command->count && strcmp(command->words[at], "--install") != 0)
@@ -164,7 +164,7 @@ int alternatives_parse(struct alternative_list *list, const char *script)
     OWNED_MEMORY char *text = malloc(strlen(script) + 2);
     if (text == NULL)
         return -ENOMEM;
-    struct command command = {.text = text};
+    struct alternatives_command command = {.text = text};
     for (const char *at = script; at != NULL;) {
         at = command_read(at, &command);
         int r = command_take(list, &command);

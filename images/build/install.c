@@ -9,12 +9,12 @@
 #define NPM_ASIDE "/usr/share/code-sandbox/npm"
 
 /* The words of a command line. The bound is far below the kernel's limit. */
-struct words {
+struct installed_words {
     const char *list[512];
     size_t count;
 };
 
-static int words_add(struct words *words, const char *const *more, struct fault *fault)
+static int words_add(struct installed_words *words, const char *const *more, struct fault *fault)
 {
     for (; *more != NULL; more++) {
         if (words->count == ARRAY_LENGTH(words->list) - 1)
@@ -78,7 +78,7 @@ static const char pip_script[] =
 int install_pip(const char *const *options, const char *const *requirements,
                 const struct install_site *site, struct fault *fault)
 {
-    struct words words = {0};
+    struct installed_words words = {0};
     int r = words_add(&words, (const char *const[]){"python3", "-c", pip_script, NULL}, fault);
     if (r == 0)
         r = words_add(&words, options, fault);
@@ -142,7 +142,7 @@ static int npm_install_all(const char *const *packages, const struct install_sit
         "    mkdir -p /node_modules/.bin && cp -RPf node_modules/.bin/. /node_modules/.bin/\n"
         "fi\n"
         "cd / && rm -rf " NPM_ASIDE "\n";
-    struct words words = {0};
+    struct installed_words words = {0};
     int r = words_add(&words, (const char *const[]){"/bin/sh", "-c", script, "npm", NULL}, fault);
     if (r == 0)
         r = words_add(&words, packages, fault);

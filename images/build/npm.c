@@ -78,12 +78,12 @@ int npm_place(struct fault *fault)
 }
 
 /* Proxies and npm settings come from our environment; everything else is the image's own. */
-struct environment {
+struct npm_environment {
     const char *pairs[64];
     size_t count;
 };
 
-static void environment_fill(struct environment *environment)
+static void environment_fill(struct npm_environment *environment)
 {
     static const char *const own[] = {
         "PATH=/usr/bin:/bin",
@@ -121,7 +121,7 @@ static int inside_install(const char *root, struct fault *fault)
     /* The host's certificate bundle: only it may know the certificate of the host's mirror. */
     if (file_exists(CA_BUNDLE))
         files[file_count++] = (struct plan_shown){CA_BUNDLE, CA_BUNDLE};
-    struct environment environment = {0};
+    struct npm_environment environment = {0};
     environment_fill(&environment);
     const struct image_jail jail = {
         .root = root,

@@ -18,22 +18,22 @@ static const struct pem_kind {
 };
 
 /* A line, without its end and blanks before that. */
-struct line {
+struct pem_line {
     const char *start;
     size_t length;
 };
 
-static struct line line_at(const char *at, const char *end)
+static struct pem_line line_at(const char *at, const char *end)
 {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
-    struct line line = {at, (size_t)((newline != NULL ? newline : end) - at)};
+    struct pem_line line = {at, (size_t)((newline != NULL ? newline : end) - at)};
     while (line.length > 0 && strchr(" \t\r", line.start[line.length - 1]) != NULL &&
            line.start[line.length - 1] != '\0')
         line.length--;
     return line;
 }
 
-static bool line_marks(const struct line *line, const char *mark, const struct pem_kind *kind)
+static bool line_marks(const struct pem_line *line, const char *mark, const struct pem_kind *kind)
 {
     char whole[LINE_SIZE];
     int length = snprintf(whole, sizeof(whole), "-----%s %s-----", mark, kind->label);
@@ -41,7 +41,7 @@ static bool line_marks(const struct line *line, const char *mark, const struct p
 }
 
 /* The kind of block that begins there; NULL: none that is wanted. */
-static const struct pem_kind *kind_begun(const struct line *line, bool with_keys)
+static const struct pem_kind *kind_begun(const struct pem_line *line, bool with_keys)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
         if ((with_keys || kinds[i].is_certificate) && line_marks(line, "BEGIN", &kinds[i]))
@@ -50,7 +50,7 @@ static const struct pem_kind *kind_begun(const struct line *line, bool with_keys
 }
 
 /* Base64; keys may have headers before it, such as "Proc-Type: 4,ENCRYPTED". */
-static bool line_is_of_block(const struct line *line, const struct pem_kind *kind)
+static bool line_is_of_block(const struct pem_line *line, const struct pem_kind *kind)
 {
     const char *more = kind->is_certificate ? "+/=" : "+/=:,- ";
     for (size_t i = 0; i < line->length; i++) {
@@ -61,7 +61,7 @@ static bool line_is_of_block(const struct line *line, const struct pem_kind *kin
     return true;
 }
 
-static int block_append(struct buffer *selected, const char *from, const struct line *last)
+static int block_append(struct buffer *selected, const char *from, const struct pem_line *last)
 {
     size_t length = (size_t)(last->start - from) + last->length;
     int r = buffer_append(selected, from, length);
@@ -75,7 +75,7 @@ int pem_select(const struct buffer *text, bool with_keys, struct buffer *selecte
     const char *end = text->length > 0 ? text->data + text->length : text->data;
     int count = 0;
     while (at < end) {
-        struct line line = line_at(at, end);
+        struct pem_line line = line_at(at, end);
         if (kind != NULL && line_marks(&line, "END", kind)) {
             int r = block_append(selected, from, &line);
             if (r < 0)

@@ -51,7 +51,7 @@ static int install(const char *root, const struct pip_request *request,
 }
 
 /* What the child that cleans up needs. */
-struct cleaning {
+struct pip_cleaning {
     const struct host_settings *settings;
     const char *const *pruned;
 };
@@ -75,7 +75,7 @@ static int prune(const char *const *patterns, struct fault *fault)
 /* In a jailed child: removes the files provided only for pip, and those that nobody needs. */
 static int clean_body(void *data, struct fault *fault)
 {
-    const struct cleaning *cleaning = data;
+    const struct pip_cleaning *cleaning = data;
     upper_layer_forget_shown(cleaning->settings->files, cleaning->settings->file_count);
     int r = prune(cleaning->pruned, fault);
     if (r < 0)
@@ -118,7 +118,7 @@ int pip_add(const char *root, const struct pip_request *request, struct progress
     if (installed == -EINTR || installed == -ENOTRECOVERABLE ||
         (installed < 0 && request->locked != NULL))
         return fault_set(fault, -installed, "%s", cause.text);
-    struct cleaning cleaning = {&settings, request->pruned};
+    struct pip_cleaning cleaning = {&settings, request->pruned};
     const struct image_jail clean = {.root = root, .body = clean_body, .data = &cleaning};
     int r = jailed_run(&clean, NULL, fault);
     return r == 0 && installed < 0 ? note_absence(request, &cause, progress, fault) : r;

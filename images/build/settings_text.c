@@ -11,7 +11,7 @@
 #define BLANKS " \t\r"
 
 /* A piece of a text; it may hold any byte but a newline. */
-struct words {
+struct setting_words {
     const char *start;
     size_t length;
 };
@@ -21,19 +21,19 @@ static bool is_among(char byte, const char *bytes)
     return byte != '\0' && strchr(bytes, byte) != NULL;
 }
 
-static struct words words_after(struct words words, size_t length)
+static struct setting_words words_after(struct setting_words words, size_t length)
 {
-    return (struct words){words.start + length, words.length - length};
+    return (struct setting_words){words.start + length, words.length - length};
 }
 
-static struct words words_skip(struct words words, const char *bytes)
+static struct setting_words words_skip(struct setting_words words, const char *bytes)
 {
     while (words.length > 0 && is_among(words.start[0], bytes))
         words = words_after(words, 1);
     return words;
 }
 
-static struct words words_trim(struct words words, const char *bytes)
+static struct setting_words words_trim(struct setting_words words, const char *bytes)
 {
     words = words_skip(words, bytes);
     while (words.length > 0 && is_among(words.start[words.length - 1], bytes))
@@ -41,55 +41,55 @@ static struct words words_trim(struct words words, const char *bytes)
     return words;
 }
 
-static bool words_are(struct words words, const char *text)
+static bool words_are(struct setting_words words, const char *text)
 {
     return words.length == strlen(text) && memcmp(words.start, text, words.length) == 0;
 }
 
-static bool words_begin(struct words words, const char *text)
+static bool words_begin(struct setting_words words, const char *text)
 {
     size_t length = strlen(text);
     return words.length >= length && memcmp(words.start, text, length) == 0;
 }
 
-static bool words_have(struct words words, const char *text)
+static bool words_have(struct setting_words words, const char *text)
 {
     return words.length > 0 && memmem(words.start, words.length, text, strlen(text)) != NULL;
 }
 
 /* Up to the first of these bytes. */
-static struct words words_until(struct words words, const char *bytes)
+static struct setting_words words_until(struct setting_words words, const char *bytes)
 {
     size_t length = 0;
     while (length < words.length && !is_among(words.start[length], bytes))
         length++;
-    return (struct words){words.start, length};
+    return (struct setting_words){words.start, length};
 }
 
 /* Takes the next line off a text, without its end. */
-static struct words line_take(struct words *text)
+static struct setting_words line_take(struct setting_words *text)
 {
-    struct words line = words_until(*text, "\n");
+    struct setting_words line = words_until(*text, "\n");
     *text = words_after(*text, line.length + (line.length < text->length));
     return line;
 }
 
 /* A NUL; or a carriage return within: pip and npm end a line there, too. */
-static bool has_strange_byte(struct words line)
+static bool has_strange_byte(struct setting_words line)
 {
     line = words_trim(line, BLANKS);
     return line.length > 0 && (memchr(line.start, '\0', line.length) != NULL ||
                                memchr(line.start, '\r', line.length) != NULL);
 }
 
-static int line_append(struct buffer *selected, struct words line)
+static int line_append(struct buffer *selected, struct setting_words line)
 {
     int r = buffer_append(selected, line.start, line.length);
     return r == 0 ? buffer_append(selected, "\n", 1) : r;
 }
 
 /* Of npm's, "//HOST/:KEY" and "@SCOPE:registry" have any host and scope: so comments of other files begin. */
-static bool key_is_passed(struct words key, bool is_npm)
+static bool key_is_passed(struct setting_words key, bool is_npm)
 {
     char pair[KEY_MAX];
     key = words_trim(key, is_npm ? BLANKS "\"'" : BLANKS);
@@ -117,9 +117,9 @@ struct reading {
 };
 
 /* Whether a line is shown that is no header of a section. configparser(3): a value goes on in lines indented further. */
-static bool line_is_passed(struct reading *reading, struct words line)
+static bool line_is_passed(struct reading *reading, struct setting_words line)
 {
-    struct words inner = words_skip(line, BLANKS);
+    struct setting_words inner = words_skip(line, BLANKS);
     size_t indent = (size_t)(inner.start - line.start);
     if (inner.length == 0 || is_among(inner.start[0], "#;"))
         return false;
@@ -129,7 +129,7 @@ static bool line_is_passed(struct reading *reading, struct words line)
     }
     if (!reading->is_npm && reading->in_setting && indent > reading->indent)
         return reading->is_passed;
-    struct words key = words_until(inner, reading->is_npm ? "=" : "=:");
+    struct setting_words key = words_until(inner, reading->is_npm ? "=" : "=:");
     bool has_value = key.length < inner.length;
     reading->indent = indent;
     reading->in_setting = true;
@@ -141,12 +141,12 @@ static bool line_is_passed(struct reading *reading, struct words line)
 int settings_select(const struct buffer *text, bool is_npm, struct buffer *selected)
 {
     static const char *const sections[] = {"[global]", "[install]"};
-    struct words rest = {text->data, text->length};
+    struct setting_words rest = {text->data, text->length};
     struct reading reading = {.is_npm = is_npm, .in_section = is_npm};
     int r = 0;
     while (r == 0 && rest.length > 0) {
-        struct words line = line_take(&rest);
-        struct words inner = words_skip(line, BLANKS);
+        struct setting_words line = line_take(&rest);
+        struct setting_words inner = words_skip(line, BLANKS);
         bool goes_on =
             !is_npm && reading.in_setting && (size_t)(inner.start - line.start) > reading.indent;
         if (inner.length == 0 || inner.start[0] != '[' || goes_on) {
@@ -165,7 +165,7 @@ int settings_select(const struct buffer *text, bool is_npm, struct buffer *selec
 }
 
 /* Those that pip allows in such a file; a file that one of them names is not shown. */
-static bool is_option(struct words line)
+static bool is_option(struct setting_words line)
 {
     static const char *const options[] = {
         "-i",
@@ -190,7 +190,7 @@ static bool is_option(struct words line)
         "--requirement",
         "--editable",
     };
-    struct words word = words_until(line, BLANKS "=");
+    struct setting_words word = words_until(line, BLANKS "=");
     for (size_t i = 0; i < ARRAY_LENGTH(options); i++)
         if (words_are(word, options[i]))
             return true;
@@ -198,7 +198,7 @@ static bool is_option(struct words line)
 }
 
 /* "==1.2", ">= 1", "(<2)". */
-static bool begins_version(struct words words)
+static bool begins_version(struct setting_words words)
 {
     static const char *const operators[] = {"===", "==", "~=", "!=", "<=", ">=", "<", ">"};
     words = words_skip(words, "(" BLANKS);
@@ -217,7 +217,7 @@ static bool begins_version(struct words words)
 enum line_kind { LINE_NONE, LINE_EMPTY, LINE_CONSTRAINT };
 
 /* "NAME", "NAME[EXTRA] ; python_version < '3'" and the like are EMPTY. PEP 508 */
-static enum line_kind requirement_kind(struct words line)
+static enum line_kind requirement_kind(struct setting_words line)
 {
     size_t length = 0;
     while (length < line.length &&
@@ -225,9 +225,9 @@ static enum line_kind requirement_kind(struct words line)
         length++;
     if (length == 0 || !isalnum((unsigned char)line.start[0]))
         return LINE_NONE;
-    struct words rest = words_skip(words_after(line, length), BLANKS);
+    struct setting_words rest = words_skip(words_after(line, length), BLANKS);
     if (words_begin(rest, "[")) {
-        struct words extras = words_until(rest, "]");
+        struct setting_words extras = words_until(rest, "]");
         if (extras.length == rest.length)
             return LINE_NONE;
         rest = words_skip(words_after(rest, extras.length + 1), BLANKS);
@@ -239,7 +239,7 @@ static enum line_kind requirement_kind(struct words line)
 }
 
 /* Without a comment, which begins a line or follows a blank. */
-static struct words comment_cut(struct words line)
+static struct setting_words comment_cut(struct setting_words line)
 {
     for (size_t i = 0; i < line.length; i++)
         if (line.start[i] == '#' && (i == 0 || is_among(line.start[i - 1], BLANKS)))
@@ -249,12 +249,12 @@ static struct words comment_cut(struct words line)
 
 int constraints_select(const struct buffer *text, struct buffer *selected)
 {
-    static const struct words nothing = {"", 0};
-    struct words rest = {text->data, text->length};
+    static const struct setting_words nothing = {"", 0};
+    struct setting_words rest = {text->data, text->length};
     enum line_kind above = LINE_NONE; /* that of a line that goes on */
     int r = 0;
     for (int number = 1; r == 0 && rest.length > 0; number++) {
-        struct words line = words_trim(comment_cut(line_take(&rest)), BLANKS);
+        struct setting_words line = words_trim(comment_cut(line_take(&rest)), BLANKS);
         enum line_kind kind = above != LINE_NONE ? above
                               : line.length == 0 ? LINE_EMPTY
                               : is_option(line)  ? LINE_CONSTRAINT

@@ -68,12 +68,12 @@ static bool words_contain(const char *words, const char *word)
 }
 
 /* A stanza of a .sources file; the texts are owned. */
-struct stanza {
+struct source_stanza {
     char *types, *uris, *suites, *components, *enabled;
     struct buffer options;
 };
 
-static void stanza_release(struct stanza *stanza)
+static void stanza_release(struct source_stanza *stanza)
 {
     free(stanza->types);
     free(stanza->uris);
@@ -104,7 +104,7 @@ static int source_list_add_words(struct source_list *list, const char *uris, con
     return 0;
 }
 
-static int stanza_finish(struct source_list *list, struct stanza *stanza)
+static int stanza_finish(struct source_list *list, struct source_stanza *stanza)
 {
     const char *options = buffer_string(&stanza->options);
     bool offers = stanza->types != NULL && words_contain(stanza->types, "deb") &&
@@ -116,12 +116,12 @@ static int stanza_finish(struct source_list *list, struct stanza *stanza)
         r = source_list_add_words(list, stanza->uris, stanza->suites,
                                   options != NULL ? options : "");
     stanza_release(stanza);
-    *stanza = (struct stanza){.options = BUFFER(SOURCES_TEXT_MAX)};
+    *stanza = (struct source_stanza){.options = BUFFER(SOURCES_TEXT_MAX)};
     return r;
 }
 
 /* Stores one field. `value` includes continuation lines, with newlines. */
-static int stanza_take(struct stanza *stanza, const char *name, size_t name_length,
+static int stanza_take(struct source_stanza *stanza, const char *name, size_t name_length,
                        const char *value, size_t value_length)
 {
     const struct {
@@ -158,7 +158,7 @@ static size_t value_measure(const char *value)
 
 int sources_parse_deb822(struct source_list *list, const char *text)
 {
-    OWNED(stanza_release) struct stanza stanza = {.options = BUFFER(SOURCES_TEXT_MAX)};
+    OWNED(stanza_release) struct source_stanza stanza = {.options = BUFFER(SOURCES_TEXT_MAX)};
     while (*text != '\0') {
         size_t line = strcspn(text, "\n");
         size_t name = strcspn(text, ":\n");

@@ -106,7 +106,7 @@ static int on_bytes(void *data, const void *bytes, size_t length)
 
 static int blob_start(struct blobs *blobs, struct blob *blob, struct fault *fault)
 {
-    struct session *session = blobs->request->session;
+    struct registry_session *session = blobs->request->session;
     session_blob_url(session, &blob->download.wanted.digest, blob->url);
     const struct http_request request = {
         .url = blob->url,
@@ -156,7 +156,7 @@ static int blob_wait(struct blob *blob, int64_t milliseconds)
 /* Handles a 401. */
 static int blob_login(struct blobs *blobs, struct blob *blob, struct fault *fault)
 {
-    struct session *session = blobs->request->session;
+    struct registry_session *session = blobs->request->session;
     if (blob->refusals++ == LOGINS_MAX)
         return session_refusal(session, &blob->transfer, fault);
     int r = session_authorize(session, blob->transfer.answer.challenge, blob->logins, fault);

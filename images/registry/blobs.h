@@ -11,13 +11,13 @@
 #define IMAGES_REGISTRY_BLOBS_H
 
 #include "images/base/progress.h"
-#include "images/registry/session.h"
+#include "images/registry/registry_session.h"
 #include "images/unpack/layers.h"
 
 #define BLOBS_AT_ONCE 3
 
 struct blobs_request {
-    struct session *session;
+    struct registry_session *session;
     const struct document *document; /* a manifest */
     const struct digest *diff_ids;   /* as many as layers */
     const char *store;               /* of images, for its room */

@@ -2,7 +2,7 @@
 
 #include "images/registry/blobs.h"
 #include "images/registry/download.h"
-#include "images/registry/session.h"
+#include "images/registry/registry_session.h"
 #include "images/unpack/layers.h"
 #include "sandbox/base/owned.h"
 
@@ -12,13 +12,13 @@
 #define INDEXES_MAX 4 /* that lead to one another */
 
 /* Facts found out before the layers are fetched. */
-struct finding {
+struct pull_finding {
     struct platform platform;
     struct document document; /* the manifest at the end */
     struct session_document piece;
 };
 
-static void finding_free(struct finding **finding)
+static void finding_free(struct pull_finding **finding)
 {
     if (*finding != NULL)
         buffer_release(&(*finding)->piece.text);
@@ -26,14 +26,14 @@ static void finding_free(struct finding **finding)
     *finding = NULL;
 }
 
-static int piece_note(const struct finding *finding, enum lock_kind kind,
+static int piece_note(const struct pull_finding *finding, enum lock_kind kind,
                       struct provenance *provenance, struct fault *fault)
 {
     return lock_add(&provenance->lock, kind, finding->piece.url, &finding->piece.descriptor, fault);
 }
 
 /* Follows indexes from the tag or digest to the manifest for this machine. */
-static int manifest_find(struct session *session, struct finding *finding,
+static int manifest_find(struct registry_session *session, struct pull_finding *finding,
                          struct provenance *provenance, struct fault *fault)
 {
     const struct descriptor *wanted = NULL;
@@ -55,7 +55,7 @@ static int manifest_find(struct session *session, struct finding *finding,
     return fault_set(fault, EINVAL, "its indexes lead to one another without end");
 }
 
-static int configuration_get(struct session *session, struct finding *finding,
+static int configuration_get(struct registry_session *session, struct pull_finding *finding,
                              struct provenance *provenance, struct fault *fault)
 {
     buffer_release(&finding->piece.text);
@@ -72,7 +72,7 @@ static int configuration_get(struct session *session, struct finding *finding,
     return r;
 }
 
-static int layers_note(const struct session *session, const struct document *document,
+static int layers_note(const struct registry_session *session, const struct document *document,
                        struct lock *lock, struct fault *fault)
 {
     OWNED_MEMORY char *url = malloc(HTTP_URL_MAX);
@@ -93,7 +93,7 @@ static bool is_worth_keeping(int r)
     return r < 0 && r != -EBADMSG && r != -EFBIG && r != -ENOSPC && r != -EDQUOT;
 }
 
-static int layers_get(const struct pull *pull, struct session *session,
+static int layers_get(const struct pull *pull, struct registry_session *session,
                       const struct document *document, const struct digest *diff_ids,
                       struct layers *layers, struct fault *fault)
 {
@@ -127,10 +127,10 @@ static int layers_get(const struct pull *pull, struct session *session,
     return r;
 }
 
-static int pull_with(const struct pull *pull, struct session *session, struct layers *layers,
-                     struct provenance *provenance, struct fault *fault)
+static int pull_with(const struct pull *pull, struct registry_session *session,
+                     struct layers *layers, struct provenance *provenance, struct fault *fault)
 {
-    OWNED(finding_free) struct finding *finding = calloc(1, sizeof(*finding));
+    OWNED(finding_free) struct pull_finding *finding = calloc(1, sizeof(*finding));
     if (finding == NULL)
         return fault_set(fault, ENOMEM, "no memory to describe an image");
     finding->platform = manifest_platform();
@@ -149,7 +149,7 @@ int pull_image(const struct pull *pull, struct provenance *provenance, struct fa
     /* This order matters: the children must be started before libcurl may start threads. */
     OWNED(layers_release) struct layers layers = LAYERS_NONE;
     OWNED(http_release) struct http *http = NULL;
-    OWNED(session_close) struct session session = {0};
+    OWNED(session_close) struct registry_session session = {0};
     const bool unpacks = pull->rootfs != NULL;
     int r = unpacks ? layers_start(&layers, pull->rootfs, fault) : 0;
     if (r == 0)

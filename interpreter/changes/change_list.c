@@ -6,13 +6,13 @@
 
 #define FIRST_CAPACITY 64
 
-void version_release(struct version *version)
+void version_release(struct file_version *version)
 {
     memory_release(&version->bytes);
     *version = VERSION_ABSENT;
 }
 
-bool version_same_content(const struct version *one, const struct version *other)
+bool version_same_content(const struct file_version *one, const struct file_version *other)
 {
     return (one->mode == MODE_NONE) == (other->mode == MODE_NONE) &&
            (one->mode == MODE_LINK) == (other->mode == MODE_LINK) && one->size == other->size &&
@@ -79,11 +79,11 @@ static bool make_room(struct change_list *list)
     return true;
 }
 
-void change_list_add(struct change_list *list, const char *path, struct version *old,
-                     struct version *new)
+void change_list_add(struct change_list *list, const char *path, struct file_version *old,
+                     struct file_version *new)
 {
-    OWNED(version_release) struct version before = *old;
-    OWNED(version_release) struct version after = *new;
+    OWNED(version_release) struct file_version before = *old;
+    OWNED(version_release) struct file_version after = *new;
     *old = VERSION_ABSENT;
     *new = VERSION_ABSENT;
     uint64_t bytes = before.size + after.size;

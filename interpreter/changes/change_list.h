@@ -19,22 +19,22 @@
 #define MODE_LINK 0120000U
 
 /* A file or a symbolic link, before or after. */
-struct version {
+struct file_version {
     unsigned mode;
     char *bytes; /* owned; of a link: its target; NULL if empty */
     size_t size;
 };
 
-#define VERSION_ABSENT ((struct version){MODE_NONE, NULL, 0})
+#define VERSION_ABSENT ((struct file_version){MODE_NONE, NULL, 0})
 
-void version_release(struct version *version);
+void version_release(struct file_version *version);
 
 /* Whether they have the same kind and bytes; the executable bit may differ. */
-bool version_same_content(const struct version *one, const struct version *other);
+bool version_same_content(const struct file_version *one, const struct file_version *other);
 
 struct change {
     char *path; /* owned; relative to the folder, any bytes but NUL */
-    struct version old, new;
+    struct file_version old, new;
     /* Filled in by patch_write(). */
     bool is_left_out;
     bool is_binary;
@@ -92,8 +92,8 @@ struct change_list {
  * Takes over both versions. If there is no room, or no memory, it leaves the change out with the
  * reason.
  */
-void change_list_add(struct change_list *list, const char *path, struct version *old,
-                     struct version *new);
+void change_list_add(struct change_list *list, const char *path, struct file_version *old,
+                     struct file_version *new);
 
 /* There is always room for one that ends the walk (LEFT_NAMES, LEFT_TIME) and for LEFT_IGNORED. */
 void change_list_leave_out(struct change_list *list, const char *path, enum left_out_reason reason,

@@ -92,7 +92,7 @@ static int read_bytes(int fd, char *bytes, size_t size, size_t *ret_length)
 }
 
 static int read_file(int directory_fd, const char *name, const struct entry *entry,
-                     struct version *version)
+                     struct file_version *version)
 {
     OWNED_FD int fd = open_quietly(directory_fd, name, 0);
     struct stat about;
@@ -112,7 +112,7 @@ static int read_file(int directory_fd, const char *name, const struct entry *ent
     return r;
 }
 
-static int read_link(int directory_fd, const char *name, struct version *version)
+static int read_link(int directory_fd, const char *name, struct file_version *version)
 {
     char target[PATH_MAX];
     ssize_t length = readlinkat(directory_fd, name, target, sizeof(target));
@@ -130,12 +130,12 @@ static int read_link(int directory_fd, const char *name, struct version *version
 }
 
 int entry_read(int directory_fd, const char *name, const struct entry *entry,
-               struct version *ret_version)
+               struct file_version *ret_version)
 {
     if (entry->kind == ENTRY_FILE &&
         (entry->about.st_size < 0 || (uint64_t)entry->about.st_size > CHANGES_FILE_MAX))
         return -EFBIG;
-    OWNED(version_release) struct version version = VERSION_ABSENT;
+    OWNED(version_release) struct file_version version = VERSION_ABSENT;
     int r = entry->kind == ENTRY_LINK ? read_link(directory_fd, name, &version)
                                       : read_file(directory_fd, name, entry, &version);
     if (r < 0)

@@ -49,7 +49,7 @@ bool entry_is_readable(const struct entry *entry);
  * longer the entry that was found; another negative errno.
  */
 int entry_read(int directory_fd, const char *name, const struct entry *entry,
-               struct version *ret_version);
+               struct file_version *ret_version);
 
 /* Whether a file or directory of the upper layer began as a copy of one of the folder. */
 bool entry_is_copy(int directory_fd, const char *name);

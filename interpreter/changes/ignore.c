@@ -91,7 +91,7 @@ int ignore_add(struct ignore *ignore, size_t base, const char *text, size_t leng
 
 int ignore_add_file(struct ignore *ignore, size_t base, int directory_fd)
 {
-    OWNED(version_release) struct version rules = VERSION_ABSENT;
+    OWNED(version_release) struct file_version rules = VERSION_ABSENT;
     const struct entry entry = entry_look(directory_fd, ".gitignore");
     if (entry.kind != ENTRY_FILE || entry_read(directory_fd, ".gitignore", &entry, &rules) < 0)
         return 0;

@@ -10,19 +10,19 @@
 #define ID_SIZE (GIT_OID_HEXSZ + 1)
 
 /* The part of a patch about one file. */
-struct part {
+struct patch_part {
     const char *path;
-    const struct version *old, *new; /* not both absent */
+    const struct file_version *old, *new; /* not both absent */
     git_patch *patch; /* owned; NULL: the contents are the same */
 };
 
-static void part_release(struct part *part)
+static void part_release(struct patch_part *part)
 {
     git_patch_free(part->patch);
     part->patch = NULL;
 }
 
-static size_t count_lines(const struct version *version)
+static size_t count_lines(const struct file_version *version)
 {
     size_t lines = 0;
     const char *at = version->bytes;
@@ -37,14 +37,14 @@ static size_t count_lines(const struct version *version)
 }
 
 /* libgit2 takes NULL for a file that is not there. */
-static const void *bytes_of(const struct version *version)
+static const void *bytes_of(const struct file_version *version)
 {
     if (version->mode == MODE_NONE)
         return NULL;
     return version->size > 0 ? version->bytes : "";
 }
 
-static int compare(struct part *part)
+static int compare(struct patch_part *part)
 {
     if (part->old->mode != MODE_NONE && version_same_content(part->old, part->new))
         return 0;
@@ -62,13 +62,13 @@ static int compare(struct part *part)
                : 0;
 }
 
-static bool is_binary(const struct part *part)
+static bool is_binary(const struct patch_part *part)
 {
     return part->patch != NULL &&
            (git_patch_get_delta(part->patch)->flags & GIT_DIFF_FLAG_BINARY) != 0;
 }
 
-static int append_modes(const struct part *part, struct buffer *text)
+static int append_modes(const struct patch_part *part, struct buffer *text)
 {
     if (part->old->mode == MODE_NONE)
         return buffer_format(text, "new file mode %06o\n", part->new->mode);
@@ -79,7 +79,7 @@ static int append_modes(const struct part *part, struct buffer *text)
     return buffer_format(text, "old mode %06o\nnew mode %06o\n", part->old->mode, part->new->mode);
 }
 
-static int append_ids(const struct part *part, struct buffer *text)
+static int append_ids(const struct patch_part *part, struct buffer *text)
 {
     char old[ID_SIZE], new[ID_SIZE];
     const git_diff_delta *delta = git_patch_get_delta(part->patch);
@@ -92,7 +92,7 @@ static int append_ids(const struct part *part, struct buffer *text)
 }
 
 /* A tab keeps the end of a name with spaces apart from what older programs put there. */
-static int append_side(const char *sign, const char *prefix, const struct version *version,
+static int append_side(const char *sign, const char *prefix, const struct file_version *version,
                        const char *path, struct buffer *text)
 {
     int r = buffer_append_text(text, sign);
@@ -104,7 +104,7 @@ static int append_side(const char *sign, const char *prefix, const struct versio
     return r < 0 ? r : buffer_append_text(text, strchr(path, ' ') != NULL ? "\t\n" : "\n");
 }
 
-static int append_header(const struct part *part, struct buffer *text)
+static int append_header(const struct patch_part *part, struct buffer *text)
 {
     int r = buffer_append_text(text, "diff --git ");
     if (r == 0)
@@ -137,7 +137,7 @@ static int append_piece(const git_diff_delta *delta, const git_diff_hunk *hunk,
 }
 
 /* 0; -ENOBUFS: it does not fit; -ENOMEM. */
-static int append_part(struct part *part, struct buffer *text)
+static int append_part(struct patch_part *part, struct buffer *text)
 {
     int r = compare(part);
     if (r == 0)
@@ -155,10 +155,10 @@ static int append_part(struct part *part, struct buffer *text)
     return r == 0 || r == -ENOBUFS ? r : -ENOMEM;
 }
 
-static int append_and_count(struct change *change, const struct version *old,
-                            const struct version *new, struct buffer *text)
+static int append_and_count(struct change *change, const struct file_version *old,
+                            const struct file_version *new, struct buffer *text)
 {
-    OWNED(part_release) struct part part = {.path = change->path, .old = old, .new = new};
+    OWNED(part_release) struct patch_part part = {.path = change->path, .old = old, .new = new};
     size_t added = 0, removed = 0;
     int r = append_part(&part, text);
     if (r < 0 || part.patch == NULL)
@@ -174,7 +174,7 @@ static int append_and_count(struct change *change, const struct version *old,
 /* In git, a file becomes a link by being deleted and added. */
 static int append_change(struct change *change, struct buffer *text)
 {
-    const struct version absent = VERSION_ABSENT;
+    const struct file_version absent = VERSION_ABSENT;
     bool is_other_kind = change->old.mode != MODE_NONE && change->new.mode != MODE_NONE &&
                          (change->old.mode == MODE_LINK) != (change->new.mode == MODE_LINK);
     if (!is_other_kind)

@@ -66,7 +66,7 @@ int tracked_read(struct tracked *tracked, char *bytes, size_t size)
 
 void tracked_read_index(struct tracked *tracked, int folder_fd)
 {
-    OWNED(version_release) struct version index = VERSION_ABSENT;
+    OWNED(version_release) struct file_version index = VERSION_ABSENT;
     OWNED_FD int fd = entry_open_directory(folder_fd, ".git");
     const struct entry entry = entry_look(fd, "index");
     if (fd >= 0 && entry.kind == ENTRY_FILE && entry_read(fd, "index", &entry, &index) == 0)

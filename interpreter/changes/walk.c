@@ -12,7 +12,7 @@
 
 #define PERMISSIONS 07777 /* of st_mode: inode(7) */
 
-struct walk {
+struct change_walk {
     const struct walk_spec *spec;
     struct change_list *changes;
     struct buffer path; /* of the entry at hand; NUL-terminated, the NUL not counted */
@@ -39,15 +39,15 @@ struct couple {
     struct entry upper, host;
 };
 
-static bool walk_directory(struct walk *walk, const struct pair *pair);
+static bool walk_directory(struct change_walk *walk, const struct pair *pair);
 
-static void leave_out(struct walk *walk, enum left_out_reason reason)
+static void leave_out(struct change_walk *walk, enum left_out_reason reason)
 {
     change_list_leave_out(walk->changes, walk->path.data, reason, 0);
 }
 
 /* The same for a directory: its path ends with '/'. */
-static void leave_out_directory(struct walk *walk, enum left_out_reason reason, size_t count)
+static void leave_out_directory(struct change_walk *walk, enum left_out_reason reason, size_t count)
 {
     OWNED(buffer_release) struct buffer path = BUFFER(CHANGES_PATH_SIZE + 1);
     if (buffer_append(&path, walk->path.data, walk->path.length) < 0 ||
@@ -58,7 +58,7 @@ static void leave_out_directory(struct walk *walk, enum left_out_reason reason, 
         change_list_leave_out(walk->changes, text, reason, count);
 }
 
-static void end_walk(struct walk *walk, enum left_out_reason reason)
+static void end_walk(struct change_walk *walk, enum left_out_reason reason)
 {
     if (!walk->is_over)
         leave_out_directory(walk, reason, 0);
@@ -66,7 +66,7 @@ static void end_walk(struct walk *walk, enum left_out_reason reason)
 }
 
 /* Others changed the folder's entry after the snippet began. */
-static bool is_later(const struct walk *walk, const struct entry *entry)
+static bool is_later(const struct change_walk *walk, const struct entry *entry)
 {
     const struct timespec *changed = &entry->about.st_ctim;
     const struct timespec *since = &walk->spec->since;
@@ -101,7 +101,7 @@ static enum left_out_reason reason_of_host(int error)
 }
 
 /* Takes over both versions. One refused name would make git refuse the whole patch. */
-static void add_change(struct walk *walk, struct version *old, struct version *new)
+static void add_change(struct change_walk *walk, struct file_version *old, struct file_version *new)
 {
     bool is_link = old->mode == MODE_LINK || new->mode == MODE_LINK;
     if (!is_link || !git_path_has_modules(walk->path.data)) {
@@ -114,10 +114,11 @@ static void add_change(struct walk *walk, struct version *old, struct version *n
 }
 
 /* Removes the folder's file, unless others changed it meanwhile. */
-static void remove_file(struct walk *walk, const struct pair *pair, const struct couple *couple)
+static void remove_file(struct change_walk *walk, const struct pair *pair,
+                        const struct couple *couple)
 {
-    OWNED(version_release) struct version old = VERSION_ABSENT;
-    struct version none = VERSION_ABSENT;
+    OWNED(version_release) struct file_version old = VERSION_ABSENT;
+    struct file_version none = VERSION_ABSENT;
     int r = is_later(walk, &couple->host)
                 ? -EAGAIN
                 : entry_read(pair->host_fd, couple->name, &couple->host, &old);
@@ -127,19 +128,20 @@ static void remove_file(struct walk *walk, const struct pair *pair, const struct
         add_change(walk, &old, &none);
 }
 
-static size_t left_out_count(const struct walk *walk)
+static size_t left_out_count(const struct change_walk *walk)
 {
     return walk->changes->left_out_count + walk->changes->left_out_more + walk->ignored_count;
 }
 
 /* Whether rules of .gitignore have the entry at hand, or a directory that it is in. */
-static bool is_ignored(const struct walk *walk, const struct pair *pair, enum entry_kind kind)
+static bool is_ignored(const struct change_walk *walk, const struct pair *pair,
+                       enum entry_kind kind)
 {
     return pair->is_ignored || ignore_has(&walk->ignore, walk->path.data, kind == ENTRY_DIRECTORY);
 }
 
 /* Removes everything in a directory of the folder. False: there was nothing. */
-static bool remove_tree(struct walk *walk, const struct pair *pair, const char *name)
+static bool remove_tree(struct change_walk *walk, const struct pair *pair, const char *name)
 {
     OWNED_FD int fd = entry_open_directory(pair->host_fd, name);
     if (fd < 0) {
@@ -156,7 +158,8 @@ static bool remove_tree(struct walk *walk, const struct pair *pair, const char *
 }
 
 /* Whatever the folder has in this place is gone. */
-static void remove_entry(struct walk *walk, const struct pair *pair, const struct couple *couple)
+static void remove_entry(struct change_walk *walk, const struct pair *pair,
+                         const struct couple *couple)
 {
     if (couple->host.kind == ENTRY_DIRECTORY) {
         if (!remove_tree(walk, pair, couple->name))
@@ -172,7 +175,7 @@ static void remove_entry(struct walk *walk, const struct pair *pair, const struc
  * The same where something else takes the place. False: part of it stays on the host, so that git could
  * not put anything there. A directory that is empty then is no obstacle.
  */
-static bool make_way(struct walk *walk, const struct pair *pair, const struct couple *couple)
+static bool make_way(struct change_walk *walk, const struct pair *pair, const struct couple *couple)
 {
     size_t left_out = left_out_count(walk);
     if (couple->host.kind == ENTRY_DIRECTORY)
@@ -183,7 +186,7 @@ static bool make_way(struct walk *walk, const struct pair *pair, const struct co
 }
 
 /* Bits other than those that `new` and `old` tell git. */
-static void compare_modes(struct walk *walk, const struct couple *couple)
+static void compare_modes(struct change_walk *walk, const struct couple *couple)
 {
     mode_t upper = couple->upper.about.st_mode & PERMISSIONS;
     mode_t host = couple->host.about.st_mode & PERMISSIONS;
@@ -203,10 +206,10 @@ static bool is_untouched_copy(const struct couple *couple)
 }
 
 /* A file or link of the upper layer, where the folder has one, too. */
-static void compare_files(struct walk *walk, const struct pair *pair, const struct couple *couple,
-                          struct version *new)
+static void compare_files(struct change_walk *walk, const struct pair *pair,
+                          const struct couple *couple, struct file_version *new)
 {
-    OWNED(version_release) struct version old = VERSION_ABSENT;
+    OWNED(version_release) struct file_version old = VERSION_ABSENT;
     int r = entry_read(pair->host_fd, couple->name, &couple->host, &old);
     bool is_same = r == 0 && version_same_content(&old, new);
     bool is_late = is_later(walk, &couple->host);
@@ -221,10 +224,10 @@ static void compare_files(struct walk *walk, const struct pair *pair, const stru
     }
 }
 
-static void add_file(struct walk *walk, const struct pair *pair, const struct couple *couple,
-                     struct version *new)
+static void add_file(struct change_walk *walk, const struct pair *pair, const struct couple *couple,
+                     struct file_version *new)
 {
-    struct version none = VERSION_ABSENT;
+    struct file_version none = VERSION_ABSENT;
     /* A copy without its original: the snippet moved it here, or others removed the original. */
     if (pair->is_changed && couple->upper.kind == ENTRY_FILE && couple->host.kind == ENTRY_NONE &&
         entry_is_copy(pair->upper_fd, couple->name)) {
@@ -237,9 +240,10 @@ static void add_file(struct walk *walk, const struct pair *pair, const struct co
     add_change(walk, &none, new);
 }
 
-static void take_file(struct walk *walk, const struct pair *pair, const struct couple *couple)
+static void take_file(struct change_walk *walk, const struct pair *pair,
+                      const struct couple *couple)
 {
-    OWNED(version_release) struct version new = VERSION_ABSENT;
+    OWNED(version_release) struct file_version new = VERSION_ABSENT;
     int r = entry_is_readable(&couple->upper)
                 ? entry_read(pair->upper_fd, couple->name, &couple->upper, &new)
                 : -EACCES;
@@ -256,7 +260,7 @@ static void take_file(struct walk *walk, const struct pair *pair, const struct c
 }
 
 /* Whether the directory, which lost entries, still has some of the host's. */
-static bool has_visible(struct walk *walk, const struct pair *pair)
+static bool has_visible(struct change_walk *walk, const struct pair *pair)
 {
     OWNED(names_release) struct names names = {0};
     if (pair->host_fd < 0 || pair->hides ||
@@ -270,7 +274,8 @@ static bool has_visible(struct walk *walk, const struct pair *pair)
     return false;
 }
 
-static void take_directory(struct walk *walk, const struct pair *pair, const struct couple *couple)
+static void take_directory(struct change_walk *walk, const struct pair *pair,
+                           const struct couple *couple)
 {
     bool has_host = couple->host.kind == ENTRY_DIRECTORY;
     OWNED_FD int upper_fd = entry_is_readable(&couple->upper)
@@ -306,7 +311,8 @@ static void take_directory(struct walk *walk, const struct pair *pair, const str
         leave_out_directory(walk, LEFT_EMPTY_DIRECTORY, 0);
 }
 
-static void take_entry(struct walk *walk, const struct pair *pair, const struct couple *couple)
+static void take_entry(struct change_walk *walk, const struct pair *pair,
+                       const struct couple *couple)
 {
     switch (couple->upper.kind) {
     case ENTRY_NONE:
@@ -336,7 +342,7 @@ static void take_entry(struct walk *walk, const struct pair *pair, const struct 
 }
 
 /* The entries of the upper layer below one of git's own directories. */
-static size_t count_entries(struct walk *walk, int directory_fd, const char *name)
+static size_t count_entries(struct change_walk *walk, int directory_fd, const char *name)
 {
     OWNED(names_release) struct names names = {0};
     OWNED_FD int fd = entry_open_directory(directory_fd, name);
@@ -353,7 +359,7 @@ static size_t count_entries(struct walk *walk, int directory_fd, const char *nam
     return count;
 }
 
-static void take_git(struct walk *walk, const struct pair *pair, const struct couple *couple)
+static void take_git(struct change_walk *walk, const struct pair *pair, const struct couple *couple)
 {
     int fd = couple->upper.kind != ENTRY_NONE ? pair->upper_fd : pair->host_fd;
     size_t count = count_entries(walk, fd, couple->name);
@@ -369,7 +375,7 @@ static void take_git(struct walk *walk, const struct pair *pair, const struct co
  * Whether nobody wants to see what became of the entry. What the host has already may be a file that is tracked
  * although a rule has it: that takes git's index to know.
  */
-static bool is_unwanted(const struct walk *walk, const struct pair *pair,
+static bool is_unwanted(const struct change_walk *walk, const struct pair *pair,
                         const struct couple *couple)
 {
     bool is_new = couple->host.kind == ENTRY_NONE;
@@ -382,14 +388,15 @@ static bool is_unwanted(const struct walk *walk, const struct pair *pair,
            walk->tracked.is_known && !tracked_has(&walk->tracked, walk->path.data);
 }
 
-static void pass_over(struct walk *walk, const struct pair *pair, const struct couple *couple)
+static void pass_over(struct change_walk *walk, const struct pair *pair,
+                      const struct couple *couple)
 {
     bool is_directory = couple->upper.kind == ENTRY_DIRECTORY;
     walk->ignored_count += is_directory ? count_entries(walk, pair->upper_fd, couple->name) : 1;
 }
 
 /* Appends a name to the path. The length before, for leave(); or SIZE_MAX: it is too long. */
-static size_t enter(struct walk *walk, const char *name)
+static size_t enter(struct change_walk *walk, const char *name)
 {
     size_t before = walk->path.length;
     bool fits = (before == 0 || buffer_append(&walk->path, "/", 1) == 0) &&
@@ -401,14 +408,14 @@ static size_t enter(struct walk *walk, const char *name)
     return SIZE_MAX;
 }
 
-static void leave(struct walk *walk, size_t before)
+static void leave(struct change_walk *walk, size_t before)
 {
     walk->path.length = before;
     walk->path.data[before] = '\0';
 }
 
 /* Whether the entry is one of the overlay's, directories without files aside. */
-static bool walk_entry(struct walk *walk, const struct pair *pair, const char *name)
+static bool walk_entry(struct change_walk *walk, const struct pair *pair, const char *name)
 {
     const struct couple couple = {name, entry_look(pair->upper_fd, name),
                                   entry_look(pair->host_fd, name)};
@@ -427,7 +434,7 @@ static bool walk_entry(struct walk *walk, const struct pair *pair, const char *n
     return couple.upper.kind != ENTRY_NONE && couple.upper.kind != ENTRY_WHITEOUT;
 }
 
-static int read_names(const struct walk *walk, const struct pair *pair, struct names *names)
+static int read_names(const struct change_walk *walk, const struct pair *pair, struct names *names)
 {
     int r = 0;
     if (pair->upper_fd >= 0)
@@ -439,7 +446,7 @@ static int read_names(const struct walk *walk, const struct pair *pair, struct n
 }
 
 /* Whether there are entries of the upper layer in it. */
-static bool walk_directory(struct walk *walk, const struct pair *pair)
+static bool walk_directory(struct change_walk *walk, const struct pair *pair)
 {
     OWNED(names_release) struct names names = {0};
     if (walk->is_over)
@@ -468,7 +475,7 @@ static bool walk_directory(struct walk *walk, const struct pair *pair)
     return has_entries;
 }
 
-static void walk_root(struct walk *walk, int upper_fd, int host_fd)
+static void walk_root(struct change_walk *walk, int upper_fd, int host_fd)
 {
     tracked_read_index(&walk->tracked, host_fd);
     const struct entry host = entry_look(host_fd, ".");
@@ -483,7 +490,7 @@ static void walk_root(struct walk *walk, int upper_fd, int host_fd)
 
 void walk_changes(const struct walk_spec *spec, struct change_list *changes)
 {
-    struct walk walk = {
+    struct change_walk walk = {
         .spec = spec,
         .changes = changes,
         .path = BUFFER(CHANGES_PATH_SIZE),

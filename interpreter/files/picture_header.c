@@ -6,13 +6,13 @@
 #include <string.h>
 
 /* Bytes yet to be read. Reading past the end gives 0 and is remembered. */
-struct reader {
+struct picture_reader {
     const unsigned char *data;
     size_t length;
     bool is_short;
 };
 
-static const unsigned char *take(struct reader *reader, size_t count)
+static const unsigned char *take(struct picture_reader *reader, size_t count)
 {
     if (count > reader->length) {
         reader->length = 0;
@@ -25,18 +25,18 @@ static const unsigned char *take(struct reader *reader, size_t count)
     return taken;
 }
 
-static void skip(struct reader *reader, size_t count)
+static void skip(struct picture_reader *reader, size_t count)
 {
     (void)take(reader, count);
 }
 
-static uint32_t take_byte(struct reader *reader)
+static uint32_t take_byte(struct picture_reader *reader)
 {
     const unsigned char *byte = take(reader, 1);
     return byte != NULL ? byte[0] : 0;
 }
 
-static uint32_t take_big(struct reader *reader, size_t count)
+static uint32_t take_big(struct picture_reader *reader, size_t count)
 {
     uint32_t number = 0;
     for (size_t i = 0; i < count; i++)
@@ -44,7 +44,7 @@ static uint32_t take_big(struct reader *reader, size_t count)
     return number;
 }
 
-static uint32_t take_little(struct reader *reader, size_t count)
+static uint32_t take_little(struct picture_reader *reader, size_t count)
 {
     uint32_t number = 0;
     for (size_t i = 0; i < count; i++)
@@ -52,7 +52,7 @@ static uint32_t take_little(struct reader *reader, size_t count)
     return number;
 }
 
-static bool take_text(struct reader *reader, const char *text)
+static bool take_text(struct picture_reader *reader, const char *text)
 {
     size_t length = strlen(text);
     const unsigned char *taken = take(reader, length);
@@ -77,7 +77,8 @@ static bool is_png_depth(uint32_t depth, uint32_t colour)
     }
 }
 
-static enum picture_soundness examine_png(struct reader *reader, struct picture_pixels *pixels)
+static enum picture_soundness examine_png(struct picture_reader *reader,
+                                          struct picture_pixels *pixels)
 {
     skip(reader, 8);
     bool is_header = take_big(reader, 4) == 13 && take_text(reader, "IHDR");
@@ -116,7 +117,8 @@ static bool is_frame_marker(uint32_t marker)
     return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
 
-static enum picture_soundness examine_jpeg(struct reader *reader, struct picture_pixels *pixels)
+static enum picture_soundness examine_jpeg(struct picture_reader *reader,
+                                           struct picture_pixels *pixels)
 {
     skip(reader, 2);
     bool has_frame = false;
@@ -131,7 +133,7 @@ static enum picture_soundness examine_jpeg(struct reader *reader, struct picture
         uint32_t length = take_big(reader, 2);
         if (length < 2)
             break;
-        struct reader segment = {take(reader, length - 2), length - 2, false};
+        struct picture_reader segment = {take(reader, length - 2), length - 2, false};
         if (reader->is_short)
             break;
         if (is_frame_marker(marker) && !has_frame) {
@@ -149,20 +151,20 @@ static enum picture_soundness examine_jpeg(struct reader *reader, struct picture
     return has_end ? PICTURE_SOUND : PICTURE_INCOMPLETE;
 }
 
-static void skip_colours(struct reader *reader, uint32_t flags)
+static void skip_colours(struct picture_reader *reader, uint32_t flags)
 {
     if ((flags & 0x80) != 0)
         skip(reader, (size_t)3 << ((flags & 7) + 1));
 }
 
-static void skip_sub_blocks(struct reader *reader)
+static void skip_sub_blocks(struct picture_reader *reader)
 {
     for (uint32_t length; (length = take_byte(reader)) != 0;)
         skip(reader, length);
 }
 
 /* A frame may reach over the logical screen: some decoders then make this larger. */
-static void take_gif_frame(struct reader *reader, struct picture_pixels *pixels)
+static void take_gif_frame(struct picture_reader *reader, struct picture_pixels *pixels)
 {
     uint32_t left = take_little(reader, 2);
     uint32_t top = take_little(reader, 2);
@@ -175,7 +177,8 @@ static void take_gif_frame(struct reader *reader, struct picture_pixels *pixels)
     skip_sub_blocks(reader);
 }
 
-static enum picture_soundness examine_gif(struct reader *reader, struct picture_pixels *pixels)
+static enum picture_soundness examine_gif(struct picture_reader *reader,
+                                          struct picture_pixels *pixels)
 {
     skip(reader, 6);
     pixels->width = take_little(reader, 2);
@@ -205,7 +208,7 @@ static enum picture_soundness examine_gif(struct reader *reader, struct picture_
     return PICTURE_INCOMPLETE;
 }
 
-static bool take_webp_pixels(struct reader *chunk, const unsigned char *type,
+static bool take_webp_pixels(struct picture_reader *chunk, const unsigned char *type,
                              struct picture_pixels *pixels)
 {
     if (memcmp(type, "VP8X", 4) == 0) {
@@ -228,7 +231,8 @@ static bool take_webp_pixels(struct reader *chunk, const unsigned char *type,
     return !chunk->is_short;
 }
 
-static enum picture_soundness examine_webp(struct reader *reader, struct picture_pixels *pixels)
+static enum picture_soundness examine_webp(struct picture_reader *reader,
+                                           struct picture_pixels *pixels)
 {
     skip(reader, 4);
     uint32_t size = take_little(reader, 4);
@@ -238,7 +242,8 @@ static enum picture_soundness examine_webp(struct reader *reader, struct picture
     uint32_t length = take_little(reader, 4);
     if (type == NULL || reader->is_short)
         return PICTURE_WITHOUT_PIXELS;
-    struct reader chunk = {reader->data, length < reader->length ? length : reader->length, false};
+    struct picture_reader chunk = {reader->data, length < reader->length ? length : reader->length,
+                                   false};
     if (!take_webp_pixels(&chunk, type, pixels))
         return PICTURE_WITHOUT_PIXELS;
     return is_whole && length <= reader->length ? PICTURE_SOUND : PICTURE_INCOMPLETE;
@@ -247,7 +252,7 @@ static enum picture_soundness examine_webp(struct reader *reader, struct picture
 static const struct kind {
     const char *type, *begin;
     size_t length;
-    enum picture_soundness (*examine)(struct reader *reader, struct picture_pixels *pixels);
+    enum picture_soundness (*examine)(struct picture_reader *reader, struct picture_pixels *pixels);
 } kinds[] = {
     {"image/png", "\x89PNG\r\n\x1a\n", 8, examine_png},
     {"image/jpeg", "\xff\xd8\xff", 3, examine_jpeg},
@@ -281,7 +286,7 @@ enum picture_soundness picture_examine(const char *bytes, size_t length,
     const struct kind *kind = find_kind(bytes, length);
     if (kind == NULL)
         return PICTURE_NONE;
-    struct reader reader = {(const unsigned char *)bytes, length, false};
+    struct picture_reader reader = {(const unsigned char *)bytes, length, false};
     struct picture_pixels pixels = {0};
     enum picture_soundness soundness = kind->examine(&reader, &pixels);
     if (soundness == PICTURE_WITHOUT_PIXELS || pixels.width == 0 || pixels.height == 0)

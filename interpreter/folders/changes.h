@@ -1,5 +1,5 @@
 /*
- * The changes of a folder, as code-sandbox-mcp-changes reports them: interpreter/changes/report.h.
+ * The changes of a folder, as code-sandbox-mcp-changes reports them: interpreter/changes/changes_report.h.
  *
  * The program has read what a snippet wrote, so its report is not trusted: each member is checked.
  *

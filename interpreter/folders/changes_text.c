@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* What is left of the bounds of all folders together. */
-struct room {
+struct text_room {
     size_t lines, bytes; /* bytes of patches */
 };
 
@@ -29,7 +29,7 @@ static int append_counts(struct buffer *text, const struct changed_file *file)
                : 0;
 }
 
-static int note_files(const struct changes *changes, struct room *room, struct buffer *text)
+static int note_files(const struct changes *changes, struct text_room *room, struct buffer *text)
 {
     int r = 0;
     size_t told = 0;
@@ -104,7 +104,8 @@ static int note_place(const struct folder_patch *patch, uint64_t call, struct bu
 }
 
 /* The beginning of the patch, in whole lines: this is for reading, not for git. */
-static int note_beginning(const struct changes *changes, struct room *room, struct buffer *text)
+static int note_beginning(const struct changes *changes, struct text_room *room,
+                          struct buffer *text)
 {
     char head[NOTES_PATCH_MAX + 1];
     ssize_t count = pread(changes->patch_fd, head, room->bytes, 0);
@@ -129,7 +130,7 @@ static int note_beginning(const struct changes *changes, struct room *room, stru
                                quantity_size_short_text(changes->patch_bytes - length).text);
 }
 
-static int note_patch(const struct folder_patch *patch, uint64_t call, struct room *room,
+static int note_patch(const struct folder_patch *patch, uint64_t call, struct text_room *room,
                       struct buffer *text)
 {
     const struct changes *changes = &patch->changes;
@@ -159,7 +160,7 @@ static int note_failure(const struct folder_patch *patch, struct buffer *text)
 int changes_text_note(const struct folder_patches *patches, uint64_t call, bool shows_patch,
                       struct buffer *text)
 {
-    struct room room = {NOTES_CHANGES_MAX, shows_patch ? NOTES_PATCH_MAX : 0};
+    struct text_room room = {NOTES_CHANGES_MAX, shows_patch ? NOTES_PATCH_MAX : 0};
     int r = 0;
     for (size_t i = 0; patches != NULL && i < patches->count && r == 0; i++) {
         const struct folder_patch *patch = &patches->list[i];

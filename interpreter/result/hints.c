@@ -93,11 +93,11 @@ static const char *const names_of_other_places[] = {
 };
 
 /* Bytes that are read from their front. */
-struct span {
+struct hint_span {
     const char *at, *end;
 };
 
-static bool skip(struct span *span, const char *text)
+static bool skip(struct hint_span *span, const char *text)
 {
     size_t length = strlen(text);
     if ((size_t)(span->end - span->at) < length || memcmp(span->at, text, length) != 0)
@@ -107,7 +107,7 @@ static bool skip(struct span *span, const char *text)
 }
 
 /* Takes the bytes up to `mark` as a name, which has none but those of `allowed`. */
-static bool take_name(struct span *span, char mark, const char *allowed,
+static bool take_name(struct hint_span *span, char mark, const char *allowed,
                       char name[HINT_NAME_MAX + 1])
 {
     const char *end = memchr(span->at, mark, (size_t)(span->end - span->at));
@@ -121,9 +121,9 @@ static bool take_name(struct span *span, char mark, const char *allowed,
 }
 
 /* Takes the last line off the end. */
-static struct span take_line(struct span *text)
+static struct hint_span take_line(struct hint_span *text)
 {
-    struct span line = *text;
+    struct hint_span line = *text;
     const char *newline =
         text->at < text->end ? memrchr(text->at, '\n', (size_t)(text->end - text->at)) : NULL;
     text->end = newline != NULL ? newline : text->at;
@@ -132,16 +132,16 @@ static struct span take_line(struct span *text)
     return line;
 }
 
-static bool is_blank(struct span line)
+static bool is_blank(struct hint_span line)
 {
     while (line.at < line.end && (*line.at == ' ' || *line.at == '\t' || *line.at == '\r'))
         line.at++;
     return line.at == line.end;
 }
 
-static struct span take_last_written_line(struct span *text)
+static struct hint_span take_last_written_line(struct hint_span *text)
 {
-    struct span line = take_line(text);
+    struct hint_span line = take_line(text);
     while (is_blank(line) && text->at < text->end)
         line = take_line(text);
     return line;
@@ -194,7 +194,7 @@ static bool is_module(const char *name)
 }
 
 /* Moves behind the text, if it is anywhere in the span. */
-static bool skip_to(struct span *span, const char *text)
+static bool skip_to(struct hint_span *span, const char *text)
 {
     const char *found = memmem(span->at, (size_t)(span->end - span->at), text, strlen(text));
     if (found != NULL)
@@ -206,10 +206,10 @@ static bool skip_to(struct span *span, const char *text)
  * What libraries say of others that they need: "Missing optional dependency 'pyarrow'." of pandas, and "pip
  * install NAME", which counts for known names only.
  */
-static struct hint read_needed(struct span line)
+static struct hint read_needed(struct hint_span line)
 {
     struct hint hint = {0};
-    struct span rest = line;
+    struct hint_span rest = line;
     if (skip_to(&rest, "Missing optional dependency '") &&
         take_name(&rest, '\'', WORD ".", hint.name) && is_module(hint.name)) {
         hint.kind = HINT_NOT_INSTALLED;
@@ -255,13 +255,13 @@ static const struct {
 };
 
 /* The last sign in the last lines counts. */
-static struct hint read_signs(struct span text)
+static struct hint read_signs(struct hint_span text)
 {
     enum { LINES_MAX = 24 };
     for (int i = 0; i < LINES_MAX && text.at < text.end; i++) {
-        const struct span line = take_line(&text);
+        const struct hint_span line = take_line(&text);
         for (size_t k = 0; k < ARRAY_LENGTH(signs); k++) {
-            struct span rest = line;
+            struct hint_span rest = line;
             if (skip_to(&rest, signs[k].text))
                 return (struct hint){signs[k].kind};
         }
@@ -270,9 +270,9 @@ static struct hint read_signs(struct span text)
 }
 
 /* The last line of a traceback. "Did you mean: 'f'?" may follow, also for the df of an earlier call. */
-static struct hint read_python(struct span text)
+static struct hint read_python(struct hint_span text)
 {
-    struct span line = take_last_written_line(&text);
+    struct hint_span line = take_last_written_line(&text);
     struct hint hint = {0};
     char name[HINT_NAME_MAX + 1];
     if (skip(&line, "NameError: name '")) {
@@ -311,15 +311,15 @@ static bool cut_to_package(char *name)
 }
 
 /* Stack, properties and "Require stack:" stand between the message and the end. */
-static bool follows_message(struct span line)
+static bool follows_message(struct hint_span line)
 {
     return is_blank(line) || *line.at == ' ' || *line.at == '}' || skip(&line, "- ") ||
            skip(&line, "Require stack:");
 }
 
-static struct hint read_javascript(struct span text)
+static struct hint read_javascript(struct hint_span text)
 {
-    struct span line = take_last_written_line(&text);
+    struct hint_span line = take_last_written_line(&text);
     struct hint hint = {0};
     char name[HINT_NAME_MAX + 1];
     if (!skip(&line, "Node.js v"))
@@ -343,7 +343,7 @@ static struct hint read_javascript(struct span text)
 }
 
 /* The end of stderr in `window`, from the beginning of a line. */
-static struct span end_of(const struct capture *err, char window[WINDOW_SIZE])
+static struct hint_span end_of(const struct capture *err, char window[WINDOW_SIZE])
 {
     const struct buffer *parts[] = {&err->tail, &err->head};
     size_t room = WINDOW_SIZE;
@@ -355,14 +355,14 @@ static struct span end_of(const struct capture *err, char window[WINDOW_SIZE])
         if (taken > 0)
             memcpy(window + room, parts[i]->data + parts[i]->length - taken, taken);
     }
-    struct span text = {window + room, window + WINDOW_SIZE};
+    struct hint_span text = {window + room, window + WINDOW_SIZE};
     const char *newline = is_whole ? NULL : memchr(text.at, '\n', (size_t)(text.end - text.at));
     if (!is_whole)
         text.at = newline != NULL ? newline + 1 : text.end;
     return text;
 }
 
-static struct hint read_notebook(enum language_id language, struct span text,
+static struct hint read_notebook(enum language_id language, struct hint_span text,
                                  const struct run_result *result)
 {
     const struct notebook_advice advice =
@@ -379,7 +379,7 @@ struct hint hint_find(enum language_id language, const struct run_result *result
     struct hint hint = {0};
     if (result->outcome != OUTCOME_EXITED || result->exit_code <= 0)
         return hint;
-    const struct span text = end_of(result->is_joined ? &result->out : &result->err, window);
+    const struct hint_span text = end_of(result->is_joined ? &result->out : &result->err, window);
     if (result->exit_code == 1)
         hint = read_notebook(language, text, result);
     if (hint.kind != HINT_NONE)

@@ -17,13 +17,13 @@
 #define ESCAPE '\x1b'
 
 /* A character, or a byte that is none. */
-struct cell {
+struct screen_cell {
     char bytes[4];
     unsigned char length;
 };
 
 struct row {
-    struct cell cells[COLUMNS];
+    struct screen_cell cells[COLUMNS];
     size_t length;
     bool is_wrapped; /* it goes on with the row above */
     bool is_redrawn; /* so the spaces at its end are remains */
@@ -56,7 +56,7 @@ static struct row *row_at(struct screen *screen, size_t number)
     return &screen->rows[(screen->first + number) % ROWS];
 }
 
-static bool is_space(const struct cell *cell)
+static bool is_space(const struct screen_cell *cell)
 {
     return cell->length == 1 && cell->bytes[0] == ' ';
 }
@@ -108,7 +108,7 @@ static unsigned bytes_after(unsigned char byte)
 
 static void put(struct screen *screen, char byte)
 {
-    static const struct cell space = {.bytes = {' '}, .length = 1};
+    static const struct screen_cell space = {.bytes = {' '}, .length = 1};
     if (screen->column == COLUMNS)
         go_down(screen, true);
     struct row *row = row_at(screen, screen->row);
@@ -118,14 +118,14 @@ static void put(struct screen *screen, char byte)
         row->is_redrawn = true;
     else
         row->length++;
-    row->cells[screen->column++] = (struct cell){.bytes = {byte}, .length = 1};
+    row->cells[screen->column++] = (struct screen_cell){.bytes = {byte}, .length = 1};
     screen->awaited = bytes_after((unsigned char)byte);
 }
 
 /* The next byte of the character before the cursor. */
 static void put_rest(struct screen *screen, char byte)
 {
-    struct cell *cell = &row_at(screen, screen->row)->cells[screen->column - 1];
+    struct screen_cell *cell = &row_at(screen, screen->row)->cells[screen->column - 1];
     cell->bytes[cell->length++] = byte;
     screen->awaited--;
 }
@@ -148,7 +148,7 @@ static void erase_in_line(struct screen *screen, unsigned what)
         return;
     }
     for (size_t i = 0; i < smaller(screen->column + 1, row->length); i++)
-        row->cells[i] = (struct cell){.bytes = {' '}, .length = 1};
+        row->cells[i] = (struct screen_cell){.bytes = {' '}, .length = 1};
 }
 
 /* Only what is below the cursor: that is how programs redraw some rows. */

@@ -66,7 +66,7 @@ static struct span tail_of(struct span span, size_t limit)
 }
 
 /* One stream, and where all of it can be read. */
-struct source {
+struct shown_source {
     const struct capture *written; /* borrowed */
     const struct capture *capture; /* what is shown of it: the same or `drawn` */
     struct capture drawn;          /* owned */
@@ -74,13 +74,13 @@ struct source {
     const char *stream;
 };
 
-static void release_source(struct source *source)
+static void release_source(struct shown_source *source)
 {
     capture_release(&source->drawn);
 }
 
 /* To be released in either case. */
-static int open_source(struct source *source, enum text_reader reader)
+static int open_source(struct shown_source *source, enum text_reader reader)
 {
     const struct capture *written = source->written;
     uint64_t bytes = written->head.length + written->tail.length;
@@ -90,7 +90,7 @@ static int open_source(struct source *source, enum text_reader reader)
     return screen_draw(written, bytes > TEXT_MAX ? bytes : TEXT_MAX, &source->drawn);
 }
 
-static int put_cut(struct shown_stream *shown, const struct source *source, struct span head,
+static int put_cut(struct shown_stream *shown, const struct shown_source *source, struct span head,
                    struct span tail)
 {
     int r = buffer_append(&shown->text, head.data, head.length);
@@ -105,7 +105,8 @@ static int put_cut(struct shown_stream *shown, const struct source *source, stru
     return r < 0 ? r : buffer_append(&shown->text, tail.data, tail.length);
 }
 
-static int show_stream(const struct source *source, size_t limit, struct shown_stream *ret_shown)
+static int show_stream(const struct shown_source *source, size_t limit,
+                       struct shown_stream *ret_shown)
 {
     const struct capture *capture = source->capture;
     *ret_shown =
@@ -133,7 +134,7 @@ void shown_output_release(struct shown_output *shown)
     buffer_release(&shown->err.text);
 }
 
-static size_t share_of(const struct source *source, size_t share)
+static size_t share_of(const struct shown_source *source, size_t share)
 {
     return source->capture->total < share ? (size_t)source->capture->total : share;
 }
@@ -142,15 +143,15 @@ int shown_output_make(const struct run_result *result, uint64_t output_number,
                       enum text_reader reader, struct shown_output *ret_shown)
 {
     OWNED(release_source)
-    struct source out = {.written = &result->out,
-                         .capture = &result->out,
-                         .number = output_number,
-                         .stream = "stdout"};
+    struct shown_source out = {.written = &result->out,
+                               .capture = &result->out,
+                               .number = output_number,
+                               .stream = "stdout"};
     OWNED(release_source)
-    struct source err = {.written = &result->err,
-                         .capture = &result->err,
-                         .number = output_number,
-                         .stream = "stderr"};
+    struct shown_source err = {.written = &result->err,
+                               .capture = &result->err,
+                               .number = output_number,
+                               .stream = "stderr"};
     struct shown_output shown = {0};
     int r = open_source(&out, reader);
     if (r == 0)

@@ -17,13 +17,13 @@ static const char hints[] =
     "\"severity\": \"warn\"}], \"dynamic\": \"allow\"}";
 
 /* What a fault needs to name a place. */
-struct reading {
+struct rules_reading {
     const char *name; /* of the file */
     const struct buffer *text;
     struct fault *fault;
 };
 
-static size_t line_of(const struct reading *reading, const struct json_value *value)
+static size_t line_of(const struct rules_reading *reading, const struct json_value *value)
 {
     size_t line = 1;
     for (size_t i = 0; i < value->end && i < reading->text->length; i++)
@@ -31,8 +31,8 @@ static size_t line_of(const struct reading *reading, const struct json_value *va
     return line;
 }
 
-static int refuse(const struct reading *reading, const struct json_value *value, const char *key,
-                  const char *what)
+static int refuse(const struct rules_reading *reading, const struct json_value *value,
+                  const char *key, const char *what)
 {
     return fault_set(reading->fault, EINVAL, "%s, line %zu: \"%s\" %s", reading->name,
                      line_of(reading, value), key, what);
@@ -44,7 +44,7 @@ static bool is_text(const struct json_value *value)
 }
 
 /* An unknown key would be a rule that nobody follows. */
-static int check_keys(const struct reading *reading, const struct json_value *object,
+static int check_keys(const struct rules_reading *reading, const struct json_value *object,
                       const char *const *known)
 {
     for (const struct json_value *member = object->first; member != NULL; member = member->next) {
@@ -63,7 +63,7 @@ static int check_keys(const struct reading *reading, const struct json_value *ob
     return 0;
 }
 
-static int read_severity(const struct reading *reading, const struct json_value *object,
+static int read_severity(const struct rules_reading *reading, const struct json_value *object,
                          const char *key, bool may_allow, enum severity *severity)
 {
     const struct json_value *value = json_member(object, key);
@@ -81,7 +81,7 @@ static int read_severity(const struct reading *reading, const struct json_value 
                             : "must be \"warn\" or \"refuse\"");
 }
 
-static int read_text(const struct reading *reading, const struct json_value *object,
+static int read_text(const struct rules_reading *reading, const struct json_value *object,
                      const char *key, char **ret_text)
 {
     const struct json_value *value = json_member(object, key);
@@ -122,7 +122,7 @@ static bool is_bounded(const char *expression)
     return true;
 }
 
-static int read_pattern(const struct reading *reading, const struct json_value *value,
+static int read_pattern(const struct rules_reading *reading, const struct json_value *value,
                         const char *key, struct rule *rule)
 {
     struct rule_pattern *pattern = &rule->patterns[rule->pattern_count];
@@ -155,7 +155,7 @@ static int read_pattern(const struct reading *reading, const struct json_value *
 }
 
 /* One string, or an array of them. */
-static int read_patterns(const struct reading *reading, const struct json_value *match,
+static int read_patterns(const struct rules_reading *reading, const struct json_value *match,
                          const char *key, struct rule *rule)
 {
     const struct json_value *value = json_member(match, key);
@@ -173,7 +173,7 @@ static int read_patterns(const struct reading *reading, const struct json_value 
     return r;
 }
 
-static int read_match(const struct reading *reading, const struct json_value *object,
+static int read_match(const struct rules_reading *reading, const struct json_value *object,
                       struct rule *rule)
 {
     static const char *const known[] = {"import", "call", "literal", "missing_module", NULL};
@@ -199,7 +199,7 @@ static int read_match(const struct reading *reading, const struct json_value *ob
     return 0;
 }
 
-static int read_rule(const struct reading *reading, const struct json_value *object,
+static int read_rule(const struct rules_reading *reading, const struct json_value *object,
                      struct rules *rules)
 {
     static const char *const known[] = {"id", "match", "severity", "message", NULL};
@@ -226,7 +226,7 @@ static int read_rule(const struct reading *reading, const struct json_value *obj
     return r < 0 ? r : read_match(reading, object, rule);
 }
 
-static int read_document(const struct reading *reading, const struct json_value *root,
+static int read_document(const struct rules_reading *reading, const struct json_value *root,
                          struct rules *rules)
 {
     static const char *const known[] = {"rules", "dynamic", "unparsed", NULL};
@@ -284,7 +284,7 @@ int rules_parse(const char *name, const struct buffer *text, struct rules *ret_r
         fault_prefix(fault, "%s", name);
         return r;
     }
-    r = read_document(&(struct reading){name, text, fault}, json_root(json), ret_rules);
+    r = read_document(&(struct rules_reading){name, text, fault}, json_root(json), ret_rules);
     if (r < 0)
         rules_release(ret_rules);
     return r;

@@ -83,7 +83,7 @@ static bool is_one_of(const char *const words[WORDS_MAX], const char *key, size_
     return false;
 }
 
-struct search {
+struct preset_search {
     const struct preset *preset;
     struct policy *policy;
     enum rule_list list;
@@ -99,14 +99,15 @@ static bool has_rule(const struct policy_rules *rules, const char *text)
     return false;
 }
 
-static int add_host(const struct search *search, const char *host, struct fault *fault)
+static int add_host(const struct preset_search *search, const char *host, struct fault *fault)
 {
     if (has_rule(&search->policy->rules[search->list], host))
         return 0;
     return policy_add(search->policy, search->list, host, fault);
 }
 
-static int add_hosts(const struct search *search, const char *const *hosts, struct fault *fault)
+static int add_hosts(const struct preset_search *search, const char *const *hosts,
+                     struct fault *fault)
 {
     int r = 0;
     for (; r == 0 && *hosts != NULL; hosts++)
@@ -115,7 +116,8 @@ static int add_hosts(const struct search *search, const char *const *hosts, stru
 }
 
 /* Adds the host of each http and https URL; *count, unless it is NULL, grows by those added. */
-static int add_urls(const struct search *search, const char *text, size_t length, size_t *count)
+static int add_urls(const struct preset_search *search, const char *text, size_t length,
+                    size_t *count)
 {
     const char *end = text + length;
     for (const char *at = text; at < end; at++) {
@@ -148,8 +150,8 @@ static int add_urls(const struct search *search, const char *text, size_t length
     return 0;
 }
 
-static int add_value(struct search *search, const char *key, size_t key_length, const char *value,
-                     size_t length)
+static int add_value(struct preset_search *search, const char *key, size_t key_length,
+                     const char *value, size_t length)
 {
     if (is_one_of(search->preset->replacing, key, key_length))
         return add_urls(search, value, length, &search->replaced);
@@ -159,7 +161,7 @@ static int add_value(struct search *search, const char *key, size_t key_length, 
 }
 
 /* Lines "KEY = VALUE", "KEY: VALUE" and "KEY VALUE". One that begins with a space goes on with the last. */
-static int search_text(struct search *search, const char *text)
+static int search_text(struct preset_search *search, const char *text)
 {
     const char *key = "";
     size_t key_length = 0;
@@ -182,7 +184,7 @@ static int search_text(struct search *search, const char *text)
 }
 
 /* One that is missing, or that this user may not read, has no hosts. */
-static int search_file(struct search *search, const char *path)
+static int search_file(struct preset_search *search, const char *path)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(2 * CONFIGURATION_MAX);
     struct fault ignored = {0};
@@ -193,7 +195,7 @@ static int search_file(struct search *search, const char *path)
     return string != NULL ? search_text(search, string) : -ENOMEM;
 }
 
-static int search_matches(struct search *search, const char *pattern)
+static int search_matches(struct preset_search *search, const char *pattern)
 {
     glob_t found = {0};
     int r = glob(pattern, 0, NULL, &found) == GLOB_NOSPACE ? -ENOMEM : 0;
@@ -203,7 +205,7 @@ static int search_matches(struct search *search, const char *pattern)
     return r;
 }
 
-static int search_files(struct search *search, const char *pattern)
+static int search_files(struct preset_search *search, const char *pattern)
 {
     OWNED_MEMORY char *directory = NULL;
     OWNED_MEMORY char *path = NULL;
@@ -225,7 +227,7 @@ static int search_files(struct search *search, const char *pattern)
     return search_file(search, path);
 }
 
-static int search_settings(struct search *search)
+static int search_settings(struct preset_search *search)
 {
     int r = 0;
     for (char **pair = environ; r == 0 && *pair != NULL; pair++) {
@@ -249,7 +251,7 @@ static const struct preset *find_preset(const char *name)
 int network_preset_add(struct policy *policy, enum rule_list list, const char *name,
                        struct fault *fault)
 {
-    struct search search = {find_preset(name), policy, list, 0};
+    struct preset_search search = {find_preset(name), policy, list, 0};
     if (search.preset == NULL)
         return fault_set(fault, EINVAL,
                          "\"%s\" is no group of hosts: write @python, @npm, @debian, @github or "

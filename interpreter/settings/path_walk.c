@@ -11,19 +11,19 @@
 
 #define LINKS_MAX 40 /* MAXSYMLINKS of the kernel */
 
-struct walk {
+struct path_walk {
     char real[PATH_MAX]; /* where it is, without links; "" is the root */
     char *rest; /* owned; what is still to be looked up, from `at` on */
     const char *at;
     unsigned links;
 };
 
-static void walk_release(struct walk *walk)
+static void walk_release(struct path_walk *walk)
 {
     free(walk->rest);
 }
 
-static int begin(struct walk *walk, const char *path)
+static int begin(struct path_walk *walk, const char *path)
 {
     char here[PATH_MAX] = "";
     if (path[0] != '/' && getcwd(here, sizeof(here)) == NULL)
@@ -37,7 +37,7 @@ static int begin(struct walk *walk, const char *path)
 }
 
 /* Goes on to what the link leads to, from the directory whose path has that length. */
-static int follow(struct walk *walk, size_t directory, const char *target)
+static int follow(struct path_walk *walk, size_t directory, const char *target)
 {
     char *rest;
     if (++walk->links > LINKS_MAX)
@@ -51,7 +51,7 @@ static int follow(struct walk *walk, size_t directory, const char *target)
     return 0;
 }
 
-static int look_up(struct walk *walk, const char *name, size_t length)
+static int look_up(struct path_walk *walk, const char *name, size_t length)
 {
     char target[PATH_MAX];
     size_t directory = strlen(walk->real);
@@ -65,14 +65,14 @@ static int look_up(struct walk *walk, const char *name, size_t length)
     return follow(walk, directory, target);
 }
 
-static void go_up(struct walk *walk)
+static void go_up(struct path_walk *walk)
 {
     char *slash = strrchr(walk->real, '/');
     if (slash != NULL)
         *slash = '\0';
 }
 
-static const char *where(const struct walk *walk)
+static const char *where(const struct path_walk *walk)
 {
     return walk->real[0] != '\0' ? walk->real : "/";
 }
@@ -85,7 +85,7 @@ static bool is_dead_end(int r)
 
 int path_walk(const char *path, path_visit *visit, void *data)
 {
-    OWNED(walk_release) struct walk walk = {.at = ""};
+    OWNED(walk_release) struct path_walk walk = {.at = ""};
     int r = begin(&walk, path);
     while (r == 0 && *(walk.at += strspn(walk.at, "/")) != '\0') {
         const char *name = walk.at;

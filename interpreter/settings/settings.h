@@ -15,7 +15,7 @@
 #include "interpreter/base/log.h"
 #include "interpreter/settings/environment.h"
 #include "interpreter/settings/fleet_settings.h"
-#include "interpreter/settings/mounts.h"
+#include "interpreter/settings/mount_settings.h"
 #include "interpreter/settings/origins.h"
 #include "interpreter/settings/overlay_place.h"
 #include "sandbox/base/fault.h"

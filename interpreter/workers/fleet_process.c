@@ -20,7 +20,7 @@
 #define END_NS (15 * NANOSECONDS_PER_SECOND) /* more than it takes calls back for */
 #define ADDRESS_VARIABLE "CODE_SANDBOX_BROKER"
 
-struct arguments {
+struct fleet_arguments {
     char *list[ARGUMENTS_SIZE];
     size_t count;
     char *owned[LANGUAGE_COUNT + 1];
@@ -28,19 +28,19 @@ struct arguments {
     char *address; /* "NAME=VALUE" of the environment */
 };
 
-static void arguments_release(struct arguments *arguments)
+static void arguments_release(struct fleet_arguments *arguments)
 {
     for (size_t i = 0; i < arguments->owned_count; i++)
         free(arguments->owned[i]);
     free(arguments->address);
 }
 
-static void add(struct arguments *arguments, const char *text)
+static void add(struct fleet_arguments *arguments, const char *text)
 {
     arguments->list[arguments->count++] = (char *)text;
 }
 
-static void add_option(struct arguments *arguments, const char *name, const char *value)
+static void add_option(struct fleet_arguments *arguments, const char *name, const char *value)
 {
     if (value == NULL)
         return;
@@ -49,7 +49,7 @@ static void add_option(struct arguments *arguments, const char *name, const char
 }
 
 /* "python=python-slim". */
-static int add_images(struct arguments *arguments, const struct settings *settings)
+static int add_images(struct fleet_arguments *arguments, const struct settings *settings)
 {
     size_t count;
     const struct language *languages = language_list(&count);
@@ -64,7 +64,7 @@ static int add_images(struct arguments *arguments, const struct settings *settin
     return 0;
 }
 
-static int make_arguments(struct arguments *arguments, enum fleet_mode mode,
+static int make_arguments(struct fleet_arguments *arguments, enum fleet_mode mode,
                           const struct fleet_settings *fleet, const struct settings *settings,
                           unsigned places)
 {
@@ -89,7 +89,7 @@ static int make_arguments(struct arguments *arguments, enum fleet_mode mode,
 }
 
 /* Our environment, and the address of the broker: others can see arguments. */
-static int spawn_with_address(const char *program, const struct arguments *arguments, int fd,
+static int spawn_with_address(const char *program, const struct fleet_arguments *arguments, int fd,
                               pid_t *ret_pid)
 {
     size_t count = 0;
@@ -116,7 +116,7 @@ int fleet_process_start(struct fleet_process *process, enum fleet_mode mode,
                         unsigned places, struct fault *fault)
 {
     OWNED_MEMORY char *program = NULL;
-    OWNED(arguments_release) struct arguments arguments = {0};
+    OWNED(arguments_release) struct fleet_arguments arguments = {0};
     int ends[2] = {-1, -1};
     if (helpers_find(FLEET_PROGRAM, FLEET_FOLDER, &program) < 0)
         return fault_set(fault, ENOENT,

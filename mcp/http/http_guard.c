@@ -16,20 +16,20 @@
 #define HTTP_PORT 80
 
 /* "name", "name:80", "[::1]:80". */
-struct authority {
+struct http_authority {
     const char *host;
     size_t length;
     bool has_port;
     uint16_t port;
 };
 
-static bool read_authority(const char *text, struct authority *ret_authority)
+static bool read_authority(const char *text, struct http_authority *ret_authority)
 {
     const char *end = text[0] == '[' ? strchr(text, ']') : text + strcspn(text, ":");
     if (end == NULL)
         return false;
     end += text[0] == '[';
-    *ret_authority = (struct authority){.host = text, .length = (size_t)(end - text)};
+    *ret_authority = (struct http_authority){.host = text, .length = (size_t)(end - text)};
     if (*end == '\0')
         return ret_authority->length > 0;
     size_t digits = strspn(end + 1, "0123456789");
@@ -41,13 +41,13 @@ static bool read_authority(const char *text, struct authority *ret_authority)
     return ret_authority->length > 0 && port <= UINT16_MAX;
 }
 
-static bool is_host(const struct authority *authority, const char *name, size_t length)
+static bool is_host(const struct http_authority *authority, const char *name, size_t length)
 {
     return authority->length == length && strncasecmp(authority->host, name, length) == 0;
 }
 
 /* With any port: a proxy in front has its own. */
-static bool is_named(const struct http_guard *guard, const struct authority *authority)
+static bool is_named(const struct http_guard *guard, const struct http_authority *authority)
 {
     const char *name = guard->names != NULL ? guard->names : "";
     while (*name != '\0') {
@@ -60,7 +60,7 @@ static bool is_named(const struct http_guard *guard, const struct authority *aut
     return false;
 }
 
-static bool is_ours(const struct http_guard *guard, const struct authority *authority)
+static bool is_ours(const struct http_guard *guard, const struct http_authority *authority)
 {
     static const char *const loopback[] = {"localhost", "127.0.0.1", "[::1]"};
     if ((authority->has_port ? authority->port : HTTP_PORT) != guard->port)
@@ -85,7 +85,7 @@ static bool is_any_host_right(const struct http_guard *guard)
 /* With a free choice of hosts, a page must come from the one that it asks. */
 static bool is_origin_right(const struct http_guard *guard, const char *origin, const char *host)
 {
-    struct authority authority;
+    struct http_authority authority;
     const char *rest = strncasecmp(origin, "http://", 7) == 0    ? origin + 7
                        : strncasecmp(origin, "https://", 8) == 0 ? origin + 8
                                                                  : NULL;
@@ -119,7 +119,7 @@ static bool is_authorized(const struct http_guard *guard, const char *authorizat
 unsigned http_guard_check(const struct http_guard *guard, const struct http_credentials *given,
                           const char **ret_why)
 {
-    struct authority authority;
+    struct http_authority authority;
     if (given->host == NULL || !read_authority(given->host, &authority)) {
         *ret_why = "the request names no host, or none that can be read";
         return STATUS_BAD_REQUEST;

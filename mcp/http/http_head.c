@@ -19,7 +19,7 @@ static const char *const single_fields[] = {
     "Mcp-Name",       "Content-Encoding",
 };
 
-struct walk {
+struct head_walk {
     const char *at; /* where the next field must begin; NULL: no place is checked */
     bool is_wrong;
     unsigned counts[ARRAY_LENGTH(single_fields)];
@@ -61,7 +61,7 @@ static bool is_line_end(const char *at)
 }
 
 /* "name", a NUL that was the colon, blanks, "value", the end of the line. */
-static bool is_in_place(struct walk *walk, const char *name, const char *value, size_t length)
+static bool is_in_place(struct head_walk *walk, const char *name, const char *value, size_t length)
 {
     const char *at = walk->at;
     if (name != at || value < at + strlen(name) + 1)
@@ -73,7 +73,7 @@ static bool is_in_place(struct walk *walk, const char *name, const char *value, 
     return is_line_end(value + length);
 }
 
-static void note_length(struct walk *walk, const char *value, size_t length)
+static void note_length(struct head_walk *walk, const char *value, size_t length)
 {
     while (length > 0 && is_blank(value[length - 1]))
         length--;
@@ -81,7 +81,7 @@ static void note_length(struct walk *walk, const char *value, size_t length)
     walk->length_digits = digits == length && length <= LENGTH_DIGITS_MAX ? length : 0;
 }
 
-static void note_encoding(struct walk *walk, const char *value, size_t length)
+static void note_encoding(struct head_walk *walk, const char *value, size_t length)
 {
     while (length > 0 && is_blank(value[length - 1]))
         length--;
@@ -91,7 +91,7 @@ static void note_encoding(struct walk *walk, const char *value, size_t length)
 static enum MHD_Result look(void *data, enum MHD_ValueKind kind, const char *name,
                             const char *value)
 {
-    struct walk *walk = data;
+    struct head_walk *walk = data;
     (void)kind;
     value = value != NULL ? value : "";
     size_t length = strlen(value);
@@ -136,7 +136,7 @@ static bool is_end(const struct http_head *head, const char *at)
     return info != NULL && at + 2 == head->method + info->header_size && is_line_end(at);
 }
 
-static const char *find_wrong_length(const struct http_head *head, const struct walk *walk)
+static const char *find_wrong_length(const struct http_head *head, const struct head_walk *walk)
 {
     bool has_length = walk->counts[LENGTH] > 0;
     bool has_encoding = walk->counts[ENCODING] > 0;
@@ -150,7 +150,7 @@ static const char *find_wrong_length(const struct http_head *head, const struct 
 const char *http_head_find_wrong(const struct http_head *head)
 {
     bool is_checked = is_lenient();
-    struct walk walk = {0};
+    struct head_walk walk = {0};
     if (strcmp(head->version, "HTTP/1.1") != 0 && strcmp(head->version, "HTTP/1.0") != 0)
         return "the version of HTTP must be 1.1 or 1.0";
     if (!head->is_plain)

@@ -12,12 +12,12 @@
 #include <string.h>
 
 /* A part of a file. */
-struct part {
+struct file_part {
     struct buffer bytes;
     struct buffer quoted; /* empty: it goes as base64 */
 };
 
-static void part_release(struct part *part)
+static void part_release(struct file_part *part)
 {
     buffer_release(&part->bytes);
     buffer_release(&part->quoted);
@@ -37,7 +37,7 @@ static size_t quotable_length(const struct buffer *bytes, size_t room)
 }
 
 /* 0; 1: the offset is inside a character; or a negative errno. */
-static int quote_text(struct part *part, bool is_last)
+static int quote_text(struct file_part *part, bool is_last)
 {
     struct buffer *bytes = &part->bytes;
     size_t fitting = quotable_length(bytes, part->quoted.maximum);
@@ -49,7 +49,7 @@ static int quote_text(struct part *part, bool is_last)
     return resource_quote(bytes, &part->quoted);
 }
 
-static int read_part(const struct kept_view *view, uint64_t offset, struct part *part)
+static int read_part(const struct kept_view *view, uint64_t offset, struct file_part *part)
 {
     bool is_text = kept_file_is_text(view);
     uint64_t left = view->file->size - offset;
@@ -80,7 +80,7 @@ static void answer_file(const struct json_value *uri, const struct kept_view *vi
                         const struct reply *reply)
 {
     OWNED(part_release)
-    struct part part = {.bytes = BUFFER(FILE_READ_MAX), .quoted = BUFFER(RESOURCE_QUOTED_MAX)};
+    struct file_part part = {.bytes = BUFFER(FILE_READ_MAX), .quoted = BUFFER(RESOURCE_QUOTED_MAX)};
     if (offset > view->file->size) {
         rpc_answer_error(reply->answer, RPC_INVALID_PARAMS,
                          "offset is past the end of the file, which has %llu bytes",

@@ -79,7 +79,7 @@ int filter_compile_template(const char *without, struct filter *ret_filter, stru
 }
 
 /* The profiles that are additions, as bits. */
-enum addition {
+enum filter_addition {
     ADDITION_SHARED = 1,
     ADDITION_NO_SOCKETS = 2,
     ADDITION_SAME_USER = 4,
@@ -87,7 +87,7 @@ enum addition {
 };
 
 static const struct {
-    enum addition addition;
+    enum filter_addition addition;
     const char *json;
     size_t length;
 } addition_profiles[] = {

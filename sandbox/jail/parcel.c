@@ -1,7 +1,7 @@
 #include "sandbox/jail/parcel.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/jail/child/parcel.h"
+#include "sandbox/jail/child/parcel_format.h"
 #include "sandbox/limits/limits.h"
 
 #include <string.h>

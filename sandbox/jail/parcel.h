@@ -1,5 +1,5 @@
 /*
- * The parcel of a run (sandbox/jail/child/parcel.h), as the parent makes it.
+ * The parcel of a run (sandbox/jail/child/parcel_format.h), as the parent makes it.
  *
  * Without input files, the parcel is just the code.
  * Side: parent.

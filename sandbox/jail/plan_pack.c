@@ -7,7 +7,7 @@
 #define ALIGNMENT 16
 #define NO_TEXT SIZE_MAX
 
-struct writer {
+struct plan_writer {
     struct buffer *bytes;
     uintptr_t address;
     bool is_key;
@@ -36,7 +36,7 @@ TEXT_OF(plan_path_rights, path)
 static const struct texts plan_rlimit_texts = {{NO_TEXT, NO_TEXT}};
 static const struct texts sock_filter_texts = {{NO_TEXT, NO_TEXT}};
 
-static void *put(struct writer *writer, const void *data, size_t size)
+static void *put(struct plan_writer *writer, const void *data, size_t size)
 {
     static const char padding[ALIGNMENT];
     void *place = (void *)(writer->address + writer->bytes->length);
@@ -47,13 +47,13 @@ static void *put(struct writer *writer, const void *data, size_t size)
     return place;
 }
 
-static void *put_text(struct writer *writer, const char *text)
+static void *put_text(struct plan_writer *writer, const char *text)
 {
     return text == NULL ? NULL : put(writer, text, strlen(text) + 1);
 }
 
 /* Copies what the pointer at `at` of the bytes points to, `size` bytes or a text, and points there. */
-static void move(struct writer *writer, size_t at, size_t size)
+static void move(struct plan_writer *writer, size_t at, size_t size)
 {
     const char *data;
     if (writer->status < 0)
@@ -64,7 +64,7 @@ static void move(struct writer *writer, size_t at, size_t size)
         memcpy(writer->bytes->data + at, &data, sizeof(data));
 }
 
-static void move_text(struct writer *writer, size_t at)
+static void move_text(struct plan_writer *writer, size_t at)
 {
     const char *text = NULL;
     if (writer->status == 0)
@@ -72,7 +72,7 @@ static void move_text(struct writer *writer, size_t at)
     move(writer, at, text != NULL ? strlen(text) + 1 : 0);
 }
 
-static void *put_array(struct writer *writer, const void *elements, size_t count, size_t size,
+static void *put_array(struct plan_writer *writer, const void *elements, size_t count, size_t size,
                        const struct texts *texts)
 {
     size_t begin = writer->bytes->length;
@@ -84,7 +84,7 @@ static void *put_array(struct writer *writer, const void *elements, size_t count
     return place;
 }
 
-static void *put_list(struct writer *writer, const char *const *list)
+static void *put_list(struct plan_writer *writer, const char *const *list)
 {
     static const struct texts first = {{0, NO_TEXT}};
     size_t count = 0;
@@ -96,7 +96,8 @@ static void *put_list(struct writer *writer, const char *const *list)
 }
 
 /* `place` is where put_array() has put the files. */
-static void put_contents(struct writer *writer, const struct jail_plan *plan, const void *place)
+static void put_contents(struct plan_writer *writer, const struct jail_plan *plan,
+                         const void *place)
 {
     size_t begin = (uintptr_t)place - writer->address;
     for (size_t i = 0; i < plan->home_file_count; i++)
@@ -105,7 +106,7 @@ static void put_contents(struct writer *writer, const struct jail_plan *plan, co
 }
 
 /* Member by member, so that what is between them is zero. */
-static int write_plan(struct writer *writer, const struct jail_plan *plan)
+static int write_plan(struct plan_writer *writer, const struct jail_plan *plan)
 {
     struct jail_plan copy;
     memset(&copy, 0, sizeof(copy));
@@ -126,10 +127,10 @@ static int write_plan(struct writer *writer, const struct jail_plan *plan)
 
 int plan_pack(const struct jail_plan *plan, uintptr_t address, struct buffer *bytes)
 {
-    return write_plan(&(struct writer){bytes, address, false, 0}, plan);
+    return write_plan(&(struct plan_writer){bytes, address, false, 0}, plan);
 }
 
 int plan_pack_key(const struct jail_plan *plan, struct buffer *bytes)
 {
-    return write_plan(&(struct writer){bytes, 0, true, 0}, plan);
+    return write_plan(&(struct plan_writer){bytes, 0, true, 0}, plan);
 }

@@ -1,6 +1,6 @@
 /*
  * Requesting a scope from the service manager: runs the program that talks to it
- * (sandbox/scope/main.c), and reports the result from the loop.
+ * (sandbox/scope/scope_main.c), and reports the result from the loop.
  *
  * Side: parent.
  */

@@ -189,7 +189,7 @@ int socket_diag_parse(const void *messages, size_t length, uint64_t unix_max,
     return 1;
 }
 
-struct request {
+struct diag_request {
     struct nlmsghdr header;
     union {
         struct unix_diag_req of_unix;
@@ -198,7 +198,7 @@ struct request {
 };
 
 /* 0, or a negative errno: -ENOENT where the kernel has no module for it. */
-static int add_all(int netlink_fd, struct request *request, uint64_t unix_max,
+static int add_all(int netlink_fd, struct diag_request *request, uint64_t unix_max,
                    struct socket_sum *sum)
 {
     _Alignas(struct nlmsghdr) char answer[ANSWER_MAX];
@@ -218,21 +218,22 @@ static int add_all(int netlink_fd, struct request *request, uint64_t unix_max,
 
 static int add_all_unix(int netlink_fd, uint64_t unix_max, struct socket_sum *sum)
 {
-    struct request request = {.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.of_unix)),
-                              .of_unix = {.sdiag_family = AF_UNIX,
-                                          .udiag_states = UINT32_MAX,
-                                          .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN |
-                                                        UDIAG_SHOW_MEMINFO | UDIAG_SHOW_ICONS}};
+    struct diag_request request = {.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.of_unix)),
+                                   .of_unix = {.sdiag_family = AF_UNIX,
+                                               .udiag_states = UINT32_MAX,
+                                               .udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_RQLEN |
+                                                             UDIAG_SHOW_MEMINFO |
+                                                             UDIAG_SHOW_ICONS}};
     return add_all(netlink_fd, &request, unix_max, sum);
 }
 
 static int add_all_inet(int netlink_fd, uint8_t family, uint8_t protocol, struct socket_sum *sum)
 {
-    struct request request = {.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.of_inet)),
-                              .of_inet = {.sdiag_family = family,
-                                          .sdiag_protocol = protocol,
-                                          .idiag_ext = 1U << (INET_DIAG_SKMEMINFO - 1),
-                                          .idiag_states = UINT32_MAX}};
+    struct diag_request request = {.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.of_inet)),
+                                   .of_inet = {.sdiag_family = family,
+                                               .sdiag_protocol = protocol,
+                                               .idiag_ext = 1U << (INET_DIAG_SKMEMINFO - 1),
+                                               .idiag_states = UINT32_MAX}};
     return add_all(netlink_fd, &request, 0, sum);
 }
 

@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct fixed_header) == DBUS_FIXED_HEADER, "it has no padd
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
 /* What has been read of a message. */
-struct reader {
+struct dbus_reader {
     const char *bytes;
     size_t length;
     size_t at;
@@ -153,7 +153,7 @@ int dbus_message_length(const char *bytes, size_t *ret_length)
 }
 
 /* The next bytes, after padding; NULL: there are fewer. */
-static const char *take(struct reader *reader, size_t alignment, size_t length)
+static const char *take(struct dbus_reader *reader, size_t alignment, size_t length)
 {
     size_t begin = aligned(reader->at, alignment);
     if (begin > reader->length || length > reader->length - begin)
@@ -162,7 +162,7 @@ static const char *take(struct reader *reader, size_t alignment, size_t length)
     return reader->bytes + begin;
 }
 
-static int take_number(struct reader *reader, uint32_t *ret_number)
+static int take_number(struct dbus_reader *reader, uint32_t *ret_number)
 {
     const char *bytes = take(reader, sizeof(*ret_number), sizeof(*ret_number));
     if (bytes == NULL)
@@ -172,19 +172,19 @@ static int take_number(struct reader *reader, uint32_t *ret_number)
 }
 
 /* A text of `length` bytes with its NUL. */
-static const char *take_text(struct reader *reader, size_t length)
+static const char *take_text(struct dbus_reader *reader, size_t length)
 {
     const char *text = take(reader, 1, length + 1);
     return text != NULL && strnlen(text, length + 1) == length ? text : NULL;
 }
 
-static const char *take_string(struct reader *reader)
+static const char *take_string(struct dbus_reader *reader)
 {
     uint32_t length;
     return take_number(reader, &length) == 0 ? take_text(reader, length) : NULL;
 }
 
-static const char *take_signature(struct reader *reader)
+static const char *take_signature(struct dbus_reader *reader)
 {
     const char *length = take(reader, 1, 1);
     return length != NULL ? take_text(reader, (uint8_t)*length) : NULL;
@@ -197,7 +197,8 @@ static void keep(char kept[DBUS_NAME_MAX + 1], const char *text)
 }
 
 /* One field of the header. Those that are not for us only have to be of a known type. */
-static int read_field(struct reader *reader, struct dbus_answer *answer, const char **signature)
+static int read_field(struct dbus_reader *reader, struct dbus_answer *answer,
+                      const char **signature)
 {
     const char *field = take(reader, STRUCTURE_ALIGNMENT, 1);
     const char *type = field != NULL ? take_signature(reader) : NULL;
@@ -233,7 +234,7 @@ int dbus_answer_read(const char *message, size_t length, struct dbus_answer *ret
     struct dbus_answer answer = {.type = header.type == TYPE_RETURN  ? DBUS_RETURN
                                          : header.type == TYPE_ERROR ? DBUS_ERROR
                                                                      : DBUS_OTHER};
-    struct reader fields = {message, sizeof(header) + header.fields_length, sizeof(header)};
+    struct dbus_reader fields = {message, sizeof(header) + header.fields_length, sizeof(header)};
     const char *signature = "";
     while (fields.at < fields.length) {
         int r = read_field(&fields, &answer, &signature);
@@ -243,7 +244,7 @@ int dbus_answer_read(const char *message, size_t length, struct dbus_answer *ret
     if (answer.type != DBUS_ERROR) {
         answer.error_name[0] = '\0';
     } else if (signature[0] == 's') {
-        struct reader body = {message, length, length - header.body_length};
+        struct dbus_reader body = {message, length, length - header.body_length};
         const char *text = take_string(&body);
         if (text == NULL)
             return -EBADMSG;

@@ -23,14 +23,14 @@
 #define OBJECT "/org/freedesktop/systemd1"
 #define INTERFACE "org.freedesktop.systemd1.Manager"
 
-struct request {
+struct scope_call {
     pid_t pid;
     const char *unit;
     int64_t deadline; /* clock_now() nanoseconds */
 };
 
 /* The result of a request by one way. */
-enum answer {
+enum scope_answer {
     ANSWER_ACCEPTED,
     ANSWER_REFUSED,
     ANSWER_NONE,      /* no answer: the manager may still do it */
@@ -66,7 +66,7 @@ static void cgroup_of(pid_t pid, char *path, size_t size)
  * The manager answers before it moves the process. Returns whether the process was moved in time; a
  * process outside the unified hierarchy never is.
  */
-static bool await_move(const struct request *request)
+static bool await_move(const struct scope_call *request)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     for (;;) {
@@ -90,7 +90,7 @@ static void put_property(struct dbus_writer *body, const char *name, const char 
 }
 
 /* StartTransientUnit(name, mode, properties, auxiliary units) */
-static void put_arguments(struct dbus_writer *body, const struct request *request)
+static void put_arguments(struct dbus_writer *body, const struct scope_call *request)
 {
     dbus_put_string(body, request->unit);
     dbus_put_string(body, "fail"); /* never replace an existing unit */
@@ -124,7 +124,7 @@ static bool is_absent(const char *error_name)
     return false;
 }
 
-static enum answer explain_no_answer(int r, struct fault *fault)
+static enum scope_answer explain_no_answer(int r, struct fault *fault)
 {
     if (r == -ETIMEDOUT) {
         fault_set(fault, ETIMEDOUT, "it was asked and did not answer; is it hung?");
@@ -138,7 +138,7 @@ static enum answer explain_no_answer(int r, struct fault *fault)
     return ANSWER_NONE;
 }
 
-static enum answer scope_call(int fd, const struct request *request, struct fault *fault)
+static enum scope_answer scope_call(int fd, const struct scope_call *request, struct fault *fault)
 {
     const struct dbus_call call = {
         .serial = 2, /* the greeting has 1 */
@@ -160,8 +160,8 @@ static enum answer scope_call(int fd, const struct request *request, struct faul
     return is_absent(answer.error_name) ? ANSWER_UNREACHED : ANSWER_REFUSED;
 }
 
-static enum answer scope_ask(const struct manager *manager, const struct manager_way *way,
-                             const struct request *request, struct fault *fault)
+static enum scope_answer scope_ask(const struct manager *manager, const struct manager_way *way,
+                                   const struct scope_call *request, struct fault *fault)
 {
     OWNED_FD int fd = -1;
     if (manager_connect(manager, way, clock_now() + GREETING_NS, &fd, fault) < 0)
@@ -169,7 +169,7 @@ static enum answer scope_ask(const struct manager *manager, const struct manager
     return scope_call(fd, request, fault);
 }
 
-static int explain_no_move(const struct request *request, const struct manager *manager,
+static int explain_no_move(const struct scope_call *request, const struct manager *manager,
                            struct fault *fault)
 {
     char path[PATH_MAX];
@@ -187,7 +187,7 @@ static int explain_no_move(const struct request *request, const struct manager *
 }
 
 /* Explains why the process was not moved. Each fault is the result of one way, or empty. */
-static int explain_refusal(const struct request *request, const struct manager *manager,
+static int explain_refusal(const struct scope_call *request, const struct manager *manager,
                            const struct fault faults[MANAGER_WAYS], const char *remedy,
                            struct fault *fault)
 {
@@ -199,10 +199,10 @@ static int explain_refusal(const struct request *request, const struct manager *
 
 int scope_start(pid_t pid, const char *unit, struct fault *fault)
 {
-    const struct request request = {pid, unit, clock_now() + TOTAL_NS};
+    const struct scope_call request = {pid, unit, clock_now() + TOTAL_NS};
     const struct manager manager = manager_find();
     struct fault faults[MANAGER_WAYS] = {0};
-    enum answer answer = ANSWER_UNREACHED;
+    enum scope_answer answer = ANSWER_UNREACHED;
     for (size_t i = 0; i < MANAGER_WAYS && answer == ANSWER_UNREACHED; i++)
         answer = scope_ask(&manager, &manager.ways[i], &request, &faults[i]);
     if ((answer == ANSWER_ACCEPTED || answer == ANSWER_NONE) && await_move(&request))

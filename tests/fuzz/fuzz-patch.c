@@ -5,9 +5,9 @@
  * Each change is a line for its path, a byte for its modes, a byte for the share of the rest that is old,
  * and its contents. The last takes what is left.
  */
+#include "interpreter/changes/changes_report.h"
 #include "interpreter/changes/git_name.h"
 #include "interpreter/changes/patch.h"
-#include "interpreter/changes/report.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -62,9 +62,9 @@ static unsigned mode_of(unsigned choice)
     return modes[choice % 4];
 }
 
-static struct version version_of(unsigned mode, const uint8_t *data, size_t size)
+static struct file_version version_of(unsigned mode, const uint8_t *data, size_t size)
 {
-    struct version version = {mode, NULL, mode != MODE_NONE ? size : 0};
+    struct file_version version = {mode, NULL, mode != MODE_NONE ? size : 0};
     if (version.size == 0)
         return version;
     version.bytes = malloc(size);
@@ -86,8 +86,8 @@ static void add_change(struct change_list *changes, struct fuzz_input *input, bo
     share = share < size ? share : size;
     if ((modes & 3) == 0 && (modes >> 2 & 3) == 0)
         modes |= 1;
-    struct version old = version_of(mode_of(modes), input->data, share);
-    struct version new = version_of(mode_of(modes >> 2), input->data + share, size - share);
+    struct file_version old = version_of(mode_of(modes), input->data, share);
+    struct file_version new = version_of(mode_of(modes >> 2), input->data + share, size - share);
     input->data += size;
     input->size -= size;
     change_list_add(changes, path, &old, &new);

@@ -190,7 +190,7 @@ def test_what_watches_a_change_is_run_on_any_day(changed, stage):
 
 def test_a_share_of_the_rest_fits_into_its_time():
     for day in range(3):
-        chosen = run.plan_rest(day, ["sandbox/run.c", "mcp/rpc.c", "images/main.c"], 20)
+        chosen = run.plan_rest(day, ["sandbox/run.c", "mcp/rpc.c", "images/image_main.c"], 20)
         assert 0 < sum(STAGES[name].rest for name in chosen if name != "root") / run.AT_ONCE <= 20
 
 

@@ -97,8 +97,8 @@ WALLS = {
         ("sandbox/run_files.c", "    if ((entry->d_type != DT_REG && entry->d_type != DT_DIR) ||\n"
          "        fstatat(directory_fd, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) < 0 ||",
          "    if (fstatat(directory_fd, entry->d_name, &about, 0) < 0 ||"),
-        ("sandbox/run_files.c", "    if (S_ISREG(about.st_mode))\n        look_at_file",
-         "    if (!S_ISDIR(about.st_mode))\n        look_at_file"),
+        ("sandbox/run_files.c", "    else if (S_ISREG(about.st_mode))\n        look_at_file",
+         "    else if (!S_ISDIR(about.st_mode))\n        look_at_file"),
         ("sandbox/run_files.c", "entry->d_type == DT_REG ? figure_number(entry->d_name) : 0",
          "figure_number(entry->d_name)"),
     ),

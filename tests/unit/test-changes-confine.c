@@ -1,5 +1,5 @@
 /* Each wall of code-sandbox-mcp-changes, from inside: what it still can do, and what no longer. */
-#include "interpreter/changes/confine.h"
+#include "interpreter/changes/changes_confine.h"
 
 #include "interpreter/changes/entry.h"
 #include "sandbox/base/open_resolved.h"

@@ -25,7 +25,7 @@ static void make_file(const char *name, const char *text)
 /* Looks at a file, lets something take its place, and reads. */
 static int read_replaced(void (*replace)(void))
 {
-    OWNED(version_release) struct version version = VERSION_ABSENT;
+    OWNED(version_release) struct file_version version = VERSION_ABSENT;
     unlinkat(directory_fd, "x", 0);
     unlinkat(directory_fd, "x", AT_REMOVEDIR);
     make_file("x", "text");
@@ -92,7 +92,7 @@ static void does_not_enter_links_or_other_file_systems(void **state)
 static void refuses_large_files_without_reading(void **state)
 {
     (void)state;
-    OWNED(version_release) struct version version = VERSION_ABSENT;
+    OWNED(version_release) struct file_version version = VERSION_ABSENT;
     make_file("large", "");
     OWNED_FD int fd = openat(directory_fd, "large", O_WRONLY | O_CLOEXEC);
     assert_int_equal(ftruncate(fd, CHANGES_FILE_MAX + 1), 0);
@@ -107,7 +107,7 @@ static void refuses_large_files_without_reading(void **state)
 static void reads_targets_of_links(void **state)
 {
     (void)state;
-    OWNED(version_release) struct version version = VERSION_ABSENT;
+    OWNED(version_release) struct file_version version = VERSION_ABSENT;
     assert_int_equal(symlinkat("../a\nb", directory_fd, "link"), 0);
     const struct entry entry = entry_look(directory_fd, "link");
     assert_int_equal(entry_read(directory_fd, "link", &entry, &version), 0);

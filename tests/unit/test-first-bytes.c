@@ -1,4 +1,4 @@
-#include "sandbox/network/broker/limits.h"
+#include "sandbox/network/broker/broker_limits.h"
 #include "tests/unit/gate-check.h"
 #include "tests/unit/hello.h"
 

@@ -1,4 +1,4 @@
-#include "interpreter/settings/mounts.h"
+#include "interpreter/settings/mount_settings.h"
 
 #include "sandbox/base/owned.h"
 #include "sandbox/limits/limits.h"

@@ -1,5 +1,5 @@
+#include "interpreter/changes/changes_report.h"
 #include "interpreter/changes/patch.h"
-#include "interpreter/changes/report.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
 
@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-static struct version version_of(unsigned mode, const char *text)
+static struct file_version version_of(unsigned mode, const char *text)
 {
-    return (struct version){mode, text[0] != '\0' ? strdup(text) : NULL, strlen(text)};
+    return (struct file_version){mode, text[0] != '\0' ? strdup(text) : NULL, strlen(text)};
 }
 
-static void add(struct change_list *changes, const char *path, struct version old,
-                struct version new)
+static void add(struct change_list *changes, const char *path, struct file_version old,
+                struct file_version new)
 {
     change_list_add(changes, path, &old, &new);
 }
@@ -78,7 +78,7 @@ static void tells_binary_files_apart(void **state)
     (void)state;
     OWNED(change_list_release) struct change_list changes = {0};
     OWNED(buffer_release) struct buffer text = BUFFER(4096);
-    struct version binary = {MODE_FILE, malloc(3), 3};
+    struct file_version binary = {MODE_FILE, malloc(3), 3};
     memcpy(binary.bytes, "a\0b", 3);
     add(&changes, "binary", VERSION_ABSENT, binary);
     assert_non_null(strstr(written(&changes, &text), "\nGIT binary patch\nliteral 3\n"));

@@ -2,7 +2,7 @@
 
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/child/code.h"
-#include "sandbox/jail/child/parcel.h"
+#include "sandbox/jail/child/parcel_format.h"
 #include "sandbox/jail/child/steps.h"
 #include "sandbox/jail/parcel.h"
 #include "sandbox/limits/limits.h"

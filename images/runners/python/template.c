@@ -27,7 +27,7 @@
 
 typedef struct python_object python_object;
 
-struct method {
+struct python_method {
     const char *name;
     python_object *(*call)(python_object *self, python_object *argument);
     int flags;
@@ -37,7 +37,8 @@ struct method {
 extern python_object *PyExc_ImportError, *PyExc_KeyboardInterrupt;
 /* NOLINTNEXTLINE(*-reserved-identifier,cert-dcl*): its name in every version, behind Py_None */
 extern python_object _Py_NoneStruct;
-python_object *PyCFunction_NewEx(struct method *method, python_object *self, python_object *module);
+python_object *PyCFunction_NewEx(struct python_method *method, python_object *self,
+                                 python_object *module);
 python_object *PyDict_GetItemString(python_object *dict, const char *name);
 python_object *PyImport_GetModuleDict(void);
 python_object *PyObject_CallMethod(python_object *object, const char *name, const char *format,
@@ -264,7 +265,7 @@ static python_object *serve(python_object *self, python_object *path)
 /* Called by the import of template.py, which expects the error. */
 python_object *PyInit_template(void)
 {
-    static struct method hook = {"template", serve, METH_O, NULL};
+    static struct python_method hook = {"template", serve, METH_O, NULL};
     python_object *hooks = PySys_GetObject("path_hooks");
     python_object *function = PyCFunction_NewEx(&hook, NULL, NULL);
     own.main = module_of("template");

@@ -1,4 +1,4 @@
-#include "sandbox/jail/child/network.h"
+#include "sandbox/jail/child/jail_network.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "sandbox/jail/child/code.h"
 
-#include "sandbox/jail/child/parcel.h"
+#include "sandbox/jail/child/parcel_format.h"
 #include "sandbox/jail/child/report.h"
 
 #include <errno.h>

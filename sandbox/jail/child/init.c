@@ -1,7 +1,7 @@
 #include "sandbox/jail/child/code.h"
+#include "sandbox/jail/child/jail_session.h"
 #include "sandbox/jail/child/process_tree.h"
 #include "sandbox/jail/child/report.h"
-#include "sandbox/jail/child/session.h"
 #include "sandbox/jail/child/steps.h"
 #include "sandbox/jail/child/wall.h"
 

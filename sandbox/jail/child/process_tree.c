@@ -19,7 +19,7 @@ struct waiting {
 };
 
 /* getdents64(2) */
-struct entry {
+struct process_entry {
     uint64_t inode;
     int64_t offset;
     unsigned short length;
@@ -81,7 +81,8 @@ static int signal_children(pid_t pid, int signal, struct waiting *waiting)
     long size;
     while ((size = syscall(SYS_getdents64, threads, entries, sizeof(entries))) > 0) {
         for (long at = 0; at < size;) {
-            const struct entry *entry = (const struct entry *)(const void *)(entries + at);
+            const struct process_entry *entry =
+                (const struct process_entry *)(const void *)(entries + at);
             at += entry->length;
             if (entry->name[0] == '.' || strlen(entry->name) > 16)
                 continue;

@@ -1,4 +1,4 @@
-#include "sandbox/jail/child/network.h"
+#include "sandbox/jail/child/jail_network.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -78,7 +78,7 @@ static void add_route(struct requests *requests)
     add_attribute(requests, RTA_PREFSRC, &own, sizeof(own));
 }
 
-struct rule {
+struct route_rule {
     uint32_t priority;
     uint8_t action;
     uint32_t source; /* host order */
@@ -92,7 +92,7 @@ struct rule {
  * hole, so that the broker can answer instead. Packets of the broker, of the jail's own addresses and of
  * sockets that have no address yet pass.
  */
-static const struct rule rules[] = {
+static const struct route_rule rules[] = {
     {.priority = 10, .action = FR_ACT_TO_TBL, .mark = LINK_MARK},
     {.priority = 20,
      .action = FR_ACT_TO_TBL,
@@ -105,10 +105,10 @@ static const struct rule rules[] = {
 };
 
 /* That of the kernel, which comes before all others: ip-rule(8). */
-static const struct rule first_rule = {.action = FR_ACT_TO_TBL};
+static const struct route_rule first_rule = {.action = FR_ACT_TO_TBL};
 
 static void add_rule(struct requests *requests, uint16_t type, uint16_t flags,
-                     const struct rule *rule)
+                     const struct route_rule *rule)
 {
     const struct fib_rule_hdr body = {
         .family = AF_INET,

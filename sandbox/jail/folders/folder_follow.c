@@ -21,7 +21,7 @@
 /* Directories on the way stay in their places; a link and the end are protected, wherever they are. */
 static int protect_place(void *data, const struct trail_place *place)
 {
-    struct walk *walk = data;
+    struct folder_walk *walk = data;
     bool is_directory = place->role == TRAIL_DIRECTORY;
     if (folder_parts_cover(&walk->scans[place->folder], place->path) ||
         (is_directory && place->path[0] == '\0'))
@@ -32,7 +32,7 @@ static int protect_place(void *data, const struct trail_place *place)
 }
 
 /* Protects what a path leads to, from a directory with an absolute path. */
-static int protect_target(struct walk *walk, const char *directory, const char *target)
+static int protect_target(struct folder_walk *walk, const char *directory, const char *target)
 {
     size_t left = FOLDER_NAMES_MAX - walk->names;
     struct trail trail = {walk->folders, left, protect_place, walk};
@@ -42,7 +42,7 @@ static int protect_target(struct walk *walk, const char *directory, const char *
 }
 
 /* Reads a file of git. *ret_text is owned, and NULL if git cannot read it either. */
-static int read_git_file(struct walk *walk, const char *path, char **ret_text)
+static int read_git_file(struct folder_walk *walk, const char *path, char **ret_text)
 {
     OWNED_MEMORY char *text = malloc(GIT_FILE_MAX);
     if (text == NULL)
@@ -84,9 +84,10 @@ static void cut_last(char *path)
 }
 
 /* `tree`: the directory that the path of hooks is relative to. */
-static int protect_settings(struct walk *walk, const char *path, const char *tree, unsigned depth);
+static int protect_settings(struct folder_walk *walk, const char *path, const char *tree,
+                            unsigned depth);
 
-static int protect_included(struct walk *walk, const char *path, const char *value,
+static int protect_included(struct folder_walk *walk, const char *path, const char *value,
                             const char *tree, unsigned depth)
 {
     char directory[PATH_MAX];
@@ -100,7 +101,7 @@ static int protect_included(struct walk *walk, const char *path, const char *val
 }
 
 /* A directory, as of hooks, which may lie elsewhere, and what links in it lead to. */
-static int protect_links_in(struct walk *walk, const char *path)
+static int protect_links_in(struct folder_walk *walk, const char *path)
 {
     int r = protect_target(walk, "", path);
     OWNED(directory_release) DIR *directory = r == 0 ? directory_open(AT_FDCWD, path) : NULL;
@@ -116,14 +117,15 @@ static int protect_links_in(struct walk *walk, const char *path)
 }
 
 /* Hooks are relative to the tree. */
-static int protect_hooks(struct walk *walk, const char *tree, const char *hooks)
+static int protect_hooks(struct folder_walk *walk, const char *tree, const char *hooks)
 {
     char place[PATH_MAX];
     return join(place, tree, hooks) < 0 ? 0 : protect_links_in(walk, place);
 }
 
 /* Protects the files and directories with commands that settings of git name. */
-static int protect_settings(struct walk *walk, const char *path, const char *tree, unsigned depth)
+static int protect_settings(struct folder_walk *walk, const char *path, const char *tree,
+                            unsigned depth)
 {
     OWNED_MEMORY char *text = NULL;
     char section[GIT_SECTION_SIZE] = "";
@@ -151,7 +153,7 @@ static int protect_settings(struct walk *walk, const char *path, const char *tre
 }
 
 /* Of a repository, which may lie elsewhere: where its settings and hooks lead to. */
-static int protect_repository(struct walk *walk, const char *gitdir, const char *tree)
+static int protect_repository(struct folder_walk *walk, const char *gitdir, const char *tree)
 {
     OWNED_MEMORY char *text = NULL;
     char path[PATH_MAX];
@@ -171,7 +173,7 @@ static int protect_repository(struct walk *walk, const char *gitdir, const char 
 }
 
 /* Of a .git that is a file, or a link. */
-static int follow_git_file(struct walk *walk, const char *directory, const char *path)
+static int follow_git_file(struct folder_walk *walk, const char *directory, const char *path)
 {
     OWNED_MEMORY char *text = NULL;
     char gitdir[PATH_MAX];
@@ -185,7 +187,7 @@ static int follow_git_file(struct walk *walk, const char *directory, const char 
 }
 
 /* Programs take their commands from a directory above the folder, too: what links there lead to. */
-static int follow_names_in(struct walk *walk, const char *above)
+static int follow_names_in(struct folder_walk *walk, const char *above)
 {
     char path[PATH_MAX];
     struct stat about;
@@ -201,7 +203,7 @@ static int follow_names_in(struct walk *walk, const char *above)
     return r;
 }
 
-int walk_follow_above(struct walk *walk)
+int walk_follow_above(struct folder_walk *walk)
 {
     char above[PATH_MAX];
     char path[PATH_MAX];
@@ -219,7 +221,7 @@ int walk_follow_above(struct walk *walk)
     return r;
 }
 
-int walk_follow_file(struct walk *walk, const struct level *level, const char *name)
+int walk_follow_file(struct folder_walk *walk, const struct level *level, const char *name)
 {
     char path[PATH_MAX];
     char directory[PATH_MAX];
@@ -243,7 +245,7 @@ int walk_follow_file(struct walk *walk, const struct level *level, const char *n
                      : protect_settings(walk, path, tree, 0);
 }
 
-int walk_follow_link(struct walk *walk, const struct level *level, const char *name)
+int walk_follow_link(struct folder_walk *walk, const struct level *level, const char *name)
 {
     char target[PATH_MAX];
     char directory[PATH_MAX];
@@ -258,7 +260,7 @@ int walk_follow_link(struct walk *walk, const struct level *level, const char *n
     return protect_target(walk, directory, target);
 }
 
-int walk_pin_above(struct walk *walk, const char *path)
+int walk_pin_above(struct folder_walk *walk, const char *path)
 {
     char above[PATH_MAX];
     struct stat about;

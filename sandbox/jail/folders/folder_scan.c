@@ -14,15 +14,15 @@
 #include <string.h>
 #include <strings.h>
 
-static void walk_release(struct walk *walk)
+static void walk_release(struct folder_walk *walk)
 {
     file_links_release(&walk->links);
 }
 
-static int read_level(struct walk *walk, const struct level *level);
+static int read_level(struct folder_walk *walk, const struct level *level);
 
 /* One that cannot be read is another user's, whom a snippet cannot be, or has to be made readable. */
-static int open_level(struct walk *walk, const struct level *level, const char *name,
+static int open_level(struct folder_walk *walk, const struct level *level, const char *name,
                       const struct stat *about, int *ret_fd)
 {
     *ret_fd = open_resolved(level->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
@@ -34,7 +34,7 @@ static int open_level(struct walk *walk, const struct level *level, const char *
 }
 
 /* Opens the directory of this name as the level below; its fd is -1 if there is nothing to see. */
-static int enter_level(struct walk *walk, const struct level *level, const char *name,
+static int enter_level(struct folder_walk *walk, const struct level *level, const char *name,
                        const struct stat *about, struct level *ret_below)
 {
     *ret_below = (struct level){
@@ -48,7 +48,7 @@ static int enter_level(struct walk *walk, const struct level *level, const char 
     return open_level(walk, level, name, about, &ret_below->fd);
 }
 
-static int look_at_directory(struct walk *walk, const struct level *level, const char *name,
+static int look_at_directory(struct folder_walk *walk, const struct level *level, const char *name,
                              const struct stat *about)
 {
     enum folder_care care;
@@ -75,7 +75,7 @@ static int look_at_directory(struct walk *walk, const struct level *level, const
     return r;
 }
 
-static int look_at_file(struct walk *walk, const struct level *level, const char *name,
+static int look_at_file(struct folder_walk *walk, const struct level *level, const char *name,
                         const struct stat *about)
 {
     bool leads_away = S_ISSOCK(about->st_mode) || S_ISFIFO(about->st_mode);
@@ -99,7 +99,7 @@ static bool is_of_interest(const struct level *level, const struct dirent *entry
            protected_names_care(level->region, entry->d_name) != CARE_NONE;
 }
 
-static int look_at(struct walk *walk, const struct level *level, const struct dirent *entry)
+static int look_at(struct folder_walk *walk, const struct level *level, const struct dirent *entry)
 {
     struct stat about;
     if (!is_of_interest(level, entry))
@@ -111,7 +111,8 @@ static int look_at(struct walk *walk, const struct level *level, const struct di
 }
 
 /* Protects other names of protected files. */
-static int look_for_links(struct walk *walk, const struct level *level, const struct dirent *entry)
+static int look_for_links(struct folder_walk *walk, const struct level *level,
+                          const struct dirent *entry)
 {
     struct stat about;
     struct level below;
@@ -132,7 +133,8 @@ static int look_for_links(struct walk *walk, const struct level *level, const st
 }
 
 /* level->path is that of the entry while it is looked at. */
-static int read_entry(struct walk *walk, const struct level *level, const struct dirent *entry)
+static int read_entry(struct folder_walk *walk, const struct level *level,
+                      const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
     int r = walk_count_name(walk);
@@ -148,7 +150,7 @@ static int read_entry(struct walk *walk, const struct level *level, const struct
 }
 
 /* Takes over level->fd. The path of the directory ends where names of entries are appended. */
-static int read_level(struct walk *walk, const struct level *level)
+static int read_level(struct folder_walk *walk, const struct level *level)
 {
     OWNED(directory_release) DIR *directory = fdopendir(level->fd);
     if (directory == NULL) {
@@ -170,7 +172,7 @@ static int read_level(struct walk *walk, const struct level *level)
 }
 
 /* Reads the folder at hand, from its top. */
-static int read_folder(struct walk *walk)
+static int read_folder(struct folder_walk *walk)
 {
     char path[PATH_MAX] = "";
     struct level top = {.path = path};
@@ -191,7 +193,7 @@ static int read_folder(struct walk *walk)
 }
 
 /* Reads a protected directory that something led to. */
-static int read_part(struct walk *walk, const char *part)
+static int read_part(struct folder_walk *walk, const char *part)
 {
     char path[PATH_MAX];
     struct level level = {.path = path, .region = REGION_PROTECTED};
@@ -214,7 +216,7 @@ static int read_part(struct walk *walk, const char *part)
 }
 
 /* Calls `read` for each folder that snippets may change. */
-static int read_folders(struct walk *walk, int (*read)(struct walk *walk))
+static int read_folders(struct folder_walk *walk, int (*read)(struct folder_walk *walk))
 {
     int r = 0;
     for (walk->at = 0; r == 0 && walk->at < walk->folders->count; walk->at++) {
@@ -227,7 +229,7 @@ static int read_folders(struct walk *walk, int (*read)(struct walk *walk))
 }
 
 /* They may lead to others, in any of the folders. */
-static int read_parts(struct walk *walk)
+static int read_parts(struct folder_walk *walk)
 {
     struct folder_scan *scan = &walk->scans[walk->at];
     int r = 0;
@@ -241,7 +243,7 @@ static int read_parts(struct walk *walk)
     return r;
 }
 
-static bool has_unread(const struct walk *walk)
+static bool has_unread(const struct folder_walk *walk)
 {
     for (size_t i = 0; i < walk->folders->count; i++)
         for (size_t j = 0; j < walk->scans[i].count; j++)
@@ -251,7 +253,7 @@ static bool has_unread(const struct walk *walk)
 }
 
 /* Files of this program have no protected name in a folder, but may have another one: uv and pnpm make them. */
-static int add_own_links(struct walk *walk)
+static int add_own_links(struct folder_walk *walk)
 {
     struct stat about;
     int r = 0;
@@ -264,7 +266,7 @@ static int add_own_links(struct walk *walk)
 int folder_scan_read(const struct folders *folders, struct folder_scan *scans, struct fault *fault)
 {
     OWNED(walk_release)
-    struct walk walk = {.folders = folders, .scans = scans, .fault = fault, .look = look_at};
+    struct folder_walk walk = {.folders = folders, .scans = scans, .fault = fault, .look = look_at};
     int r = read_folders(&walk, read_folder);
     walk.names = 0; /* of all parts: one leads to the next, from folder to folder */
     while (r == 0 && has_unread(&walk))

@@ -9,12 +9,12 @@
 #include <limits.h>
 #include <string.h>
 
-const struct folder *walk_folder(const struct walk *walk)
+const struct folder *walk_folder(const struct folder_walk *walk)
 {
     return &walk->folders->list[walk->at];
 }
 
-int walk_refuse(const struct walk *walk, const char *what, int limit)
+int walk_refuse(const struct folder_walk *walk, const char *what, int limit)
 {
     return fault_set(walk->fault, E2BIG,
                      "%s has more than %d %s, too many for the mode rw, which looks at each before "
@@ -22,12 +22,12 @@ int walk_refuse(const struct walk *walk, const char *what, int limit)
                      walk_folder(walk)->path, limit, what);
 }
 
-int walk_refuse_names(const struct walk *walk)
+int walk_refuse_names(const struct folder_walk *walk)
 {
     return walk_refuse(walk, "names", FOLDER_NAMES_MAX);
 }
 
-int walk_count_name(struct walk *walk)
+int walk_count_name(struct folder_walk *walk)
 {
     if (walk->names >= FOLDER_NAMES_MAX)
         return walk_refuse_names(walk);
@@ -35,12 +35,12 @@ int walk_count_name(struct walk *walk)
     return 0;
 }
 
-int walk_refuse_memory(const struct walk *walk)
+int walk_refuse_memory(const struct folder_walk *walk)
 {
     return fault_set(walk->fault, ENOMEM, "out of memory for a folder");
 }
 
-int walk_refuse_to_read(const struct walk *walk, int error, const char *path)
+int walk_refuse_to_read(const struct folder_walk *walk, int error, const char *path)
 {
     OWNED(buffer_release) struct buffer text = BUFFER(4 * PATH_MAX);
     const char *shown =
@@ -66,8 +66,8 @@ static int unchanged_since(int folder_fd, const char *path, const struct stat *a
     return 0;
 }
 
-int walk_add_part(struct walk *walk, size_t folder, const char *path, const struct stat *about,
-                  enum folder_care care)
+int walk_add_part(struct folder_walk *walk, size_t folder, const char *path,
+                  const struct stat *about, enum folder_care care)
 {
     struct timespec since;
     int r = unchanged_since(walk->folders->list[folder].fd, path, about, &since);
@@ -79,7 +79,7 @@ int walk_add_part(struct walk *walk, size_t folder, const char *path, const stru
                    : 0;
 }
 
-int walk_add_links(struct walk *walk, const struct stat *about)
+int walk_add_links(struct folder_walk *walk, const struct stat *about)
 {
     if (!S_ISREG(about->st_mode) || about->st_nlink == 1)
         return 0;

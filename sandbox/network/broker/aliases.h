@@ -6,7 +6,7 @@
 #ifndef SANDBOX_NETWORK_BROKER_ALIASES_H
 #define SANDBOX_NETWORK_BROKER_ALIASES_H
 
-#include "sandbox/network/broker/limits.h"
+#include "sandbox/network/broker/broker_limits.h"
 #include "sandbox/network/host_name.h"
 #include "sandbox/network/policy.h"
 

@@ -17,7 +17,7 @@
 #define SANDBOX_NETWORK_BROKER_BROKER_H
 
 #include "sandbox/base/loop.h"
-#include "sandbox/network/broker/limits.h"
+#include "sandbox/network/broker/broker_limits.h"
 #include "sandbox/network/broker/name_table.h"
 #include "sandbox/network/broker/resolver.h"
 #include "sandbox/network/policy.h"
@@ -34,16 +34,16 @@ struct broker {
     struct policy policy;
     struct resolver *resolver;
     struct loop_watch control;
-    struct jail *jails;
+    struct broker_jail *jails;
     size_t stream_count;
     size_t stream_max; /* at most STREAMS_MAX: what the limit of descriptors allows */
     int spare_fd; /* to be closed when a client must be accepted to be refused: see listener.c */
     char *relay_bytes; /* owned: RELAY_BYTES_MAX, for all streams */
 };
 
-struct jail {
+struct broker_jail {
     struct broker *broker;
-    struct jail *previous, *next;
+    struct broker_jail *previous, *next;
     struct loop_watch link; /* owns its descriptor */
     struct loop_watch dns; /* the same: a UDP socket at port 53 of every address */
     struct loop_watch syn; /* the same: a raw socket that receives SYNs */
@@ -65,7 +65,7 @@ struct jail {
     size_t ping_count;
     struct listener *listeners; /* the one used last is first */
     size_t listener_count;
-    struct stream *streams;
+    struct relay_stream *streams;
     size_t stream_count;
     size_t kept_bytes;
     uint64_t moved_bytes;
@@ -74,45 +74,47 @@ struct jail {
 
 /* jail.c: starts a jail on its link, which it takes over. */
 int jail_start(struct broker *broker, int link_fd);
-void jail_free(struct jail *jail);
+void jail_free(struct broker_jail *jail);
 
 /* dns.c */
 void dns_ready(struct loop_watch *watch, uint32_t events);
 /* A message of a client of TCP. False: it is no question, and gets no answer. */
-bool dns_take(struct jail *jail, struct dns_stream *stream, const uint8_t *bytes, size_t length);
+bool dns_take(struct broker_jail *jail, struct dns_stream *stream, const uint8_t *bytes,
+              size_t length);
 /* The client of the question has gone. */
 void dns_forget_stream(struct question *question);
-void dns_release(struct jail *jail);
+void dns_release(struct broker_jail *jail);
 
 /* dns_stream.c: clients of DNS over TCP. Takes over the socket. */
-void dns_stream_start(struct jail *jail, int client_fd);
+void dns_stream_start(struct broker_jail *jail, int client_fd);
 /* The question will be answered later; NULL: it is gone. */
 void dns_stream_expect(struct dns_stream *stream, struct question *question);
 void dns_stream_answer(struct dns_stream *stream, const uint8_t *bytes, size_t length);
-void dns_stream_release(struct jail *jail);
+void dns_stream_release(struct broker_jail *jail);
 
 /* ping.c: echo requests, and the same outside. */
 void ping_ready(struct loop_watch *watch, uint32_t events);
-void ping_release(struct jail *jail);
+void ping_release(struct broker_jail *jail);
 
 /* dial.c: SYNs, and connections to the outside. */
 void syn_ready(struct loop_watch *watch, uint32_t events);
-void dial_release(struct jail *jail);
+void dial_release(struct broker_jail *jail);
 /* A listener has accepted the client. */
-void dial_admit(struct jail *jail, int client_fd, const struct sockaddr_in *client,
+void dial_admit(struct broker_jail *jail, int client_fd, const struct sockaddr_in *client,
                 const struct sockaddr_in *destination);
 
 /*
  * listener.c: a listener for the destination of a dial. 0; -EADDRINUSE: the jail itself listens there;
  * another negative errno. Listeners that wait for a client are kept.
  */
-int listener_get(struct jail *jail, uint32_t ipv4, uint16_t port, struct listener **ret_listener);
+int listener_get(struct broker_jail *jail, uint32_t ipv4, uint16_t port,
+                 struct listener **ret_listener);
 /* In a plain jail: listeners at all addresses, for the ports that rules name and the usual ones. */
-void listener_open_ahead(struct jail *jail);
+void listener_open_ahead(struct broker_jail *jail);
 /* Whether there is one that a client of this port may reach. */
-bool listener_is_ahead(const struct jail *jail, uint16_t port);
+bool listener_is_ahead(const struct broker_jail *jail, uint16_t port);
 void listener_expect(struct listener *listener, int clients);
-void listener_release(struct jail *jail);
+void listener_release(struct broker_jail *jail);
 
 /* relay.c */
 struct relay_name {
@@ -122,10 +124,11 @@ struct relay_name {
 };
 
 /* Takes over both sockets. */
-void relay_start(struct jail *jail, int inner_fd, int outer_fd, const struct relay_name *name);
+void relay_start(struct broker_jail *jail, int inner_fd, int outer_fd,
+                 const struct relay_name *name);
 /* Adds the bytes moved since the last call to the record. */
-void relay_account(struct jail *jail);
+void relay_account(struct broker_jail *jail);
 /* Resets all streams. */
-void relay_release(struct jail *jail);
+void relay_release(struct broker_jail *jail);
 
 #endif

@@ -19,7 +19,7 @@
 #define PACKET_MAX 256
 
 struct dial {
-    struct jail *jail;
+    struct broker_jail *jail;
     struct dial *previous, *next;
     struct segment segment;
     struct relay_name name;
@@ -41,7 +41,7 @@ struct dial {
     int64_t begun_at; /* clock_now() */
 };
 
-static void send_packet(const struct jail *jail, const uint8_t *packet, size_t length,
+static void send_packet(const struct broker_jail *jail, const uint8_t *packet, size_t length,
                         uint32_t destination)
 {
     const struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = destination};
@@ -49,14 +49,14 @@ static void send_packet(const struct jail *jail, const uint8_t *packet, size_t l
            sizeof(to));
 }
 
-static void answer_refused(const struct jail *jail, const struct segment *segment)
+static void answer_refused(const struct broker_jail *jail, const struct segment *segment)
 {
     uint8_t packet[SEGMENT_RESET_SIZE];
     segment_write_reset(segment, packet);
     send_packet(jail, packet, sizeof(packet), segment->source);
 }
 
-static void answer_unreachable(const struct jail *jail, const struct segment *segment,
+static void answer_unreachable(const struct broker_jail *jail, const struct segment *segment,
                                enum unreachable code)
 {
     uint8_t packet[SEGMENT_UNREACHABLE_SIZE];
@@ -66,7 +66,7 @@ static void answer_unreachable(const struct jail *jail, const struct segment *se
 
 static void dial_free(struct dial *dial)
 {
-    struct jail *jail = dial->jail;
+    struct broker_jail *jail = dial->jail;
     struct loop *loop = &jail->broker->loop;
     int fd = dial->outer.fd;
     loop_unwatch(loop, &dial->outer);
@@ -91,7 +91,7 @@ static bool is_shortage(int error)
 /* Lets the client in: its SYN reaches the listener this time. */
 static void let_in(struct dial *dial)
 {
-    struct jail *jail = dial->jail;
+    struct broker_jail *jail = dial->jail;
     struct loop *loop = &jail->broker->loop;
     struct segment *segment = &dial->segment;
     dial->outer_fd = dial->outer.fd;
@@ -254,7 +254,7 @@ static void on_outer(struct loop_watch *watch, uint32_t events)
 static void on_deadline(struct loop_timer *timer)
 {
     struct dial *dial = container_of(timer, struct dial, deadline);
-    struct jail *jail = dial->jail;
+    struct broker_jail *jail = dial->jail;
     if (!dial->is_let_in || dial->is_late) {
         dial_free(dial);
         return;
@@ -265,7 +265,7 @@ static void on_deadline(struct loop_timer *timer)
 }
 
 /* Frees the oldest of those that were let in and have not come, or of those still waiting for long. */
-static void drop_oldest(struct jail *jail, bool late)
+static void drop_oldest(struct broker_jail *jail, bool late)
 {
     int64_t now = clock_now();
     struct dial *oldest = NULL;
@@ -287,7 +287,7 @@ static bool has_descriptor(void)
 }
 
 /* Whether another connection may be begun; makes room, if it can. */
-static bool has_room(struct jail *jail)
+static bool has_room(struct broker_jail *jail)
 {
     const struct broker *broker = jail->broker;
     if (jail->stream_count + jail->dial_count >= JAIL_STREAMS_MAX)
@@ -343,7 +343,7 @@ static enum refusal add_named(struct dial *dial, const struct name *name)
 /* Finds out where the connection leads, and whether it may. */
 static enum refusal decide(struct dial *dial)
 {
-    struct jail *jail = dial->jail;
+    struct broker_jail *jail = dial->jail;
     const struct address address = address_of_ipv4(dial->segment.destination);
     const struct name *name = name_table_find(&jail->names, dial->segment.destination);
     dial->name.is_gated = gate_is_needed(&jail->broker->policy, name != NULL, dial->port);
@@ -368,7 +368,7 @@ static bool is_same_connection(const struct dial *dial, const struct segment *se
 }
 
 /* Whether the SYN is one that is held already, sent again. An older one of the same ports is dropped. */
-static bool is_held(struct jail *jail, const struct segment *segment)
+static bool is_held(struct broker_jail *jail, const struct segment *segment)
 {
     struct dial *dial = jail->dials;
     while (dial != NULL && !is_same_connection(dial, segment))
@@ -381,7 +381,7 @@ static bool is_held(struct jail *jail, const struct segment *segment)
     return false;
 }
 
-static void take_syn(struct jail *jail, const struct segment *segment)
+static void take_syn(struct broker_jail *jail, const struct segment *segment)
 {
     struct broker *broker = jail->broker;
     if (is_held(jail, segment) || !has_room(jail))
@@ -422,7 +422,7 @@ static void take_syn(struct jail *jail, const struct segment *segment)
 void syn_ready(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    struct jail *jail = container_of(watch, struct jail, syn);
+    struct broker_jail *jail = container_of(watch, struct broker_jail, syn);
     uint8_t bytes[PACKET_MAX];
     struct segment segment;
     for (int i = 0; i < READS_MAX; i++) {
@@ -434,7 +434,7 @@ void syn_ready(struct loop_watch *watch, uint32_t events)
     }
 }
 
-void dial_admit(struct jail *jail, int client_fd, const struct sockaddr_in *client,
+void dial_admit(struct broker_jail *jail, int client_fd, const struct sockaddr_in *client,
                 const struct sockaddr_in *destination)
 {
     const struct segment connection = {
@@ -460,7 +460,7 @@ void dial_admit(struct jail *jail, int client_fd, const struct sockaddr_in *clie
         relay_start(jail, client_fd, outer_fd, &name);
 }
 
-void dial_release(struct jail *jail)
+void dial_release(struct broker_jail *jail)
 {
     while (jail->dials != NULL)
         dial_free(jail->dials);

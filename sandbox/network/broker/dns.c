@@ -15,7 +15,7 @@
 
 /* A client that waits for an answer. */
 struct question {
-    struct jail *jail;
+    struct broker_jail *jail;
     struct question *next;
     struct lookup *lookup; /* of jail.other_questions */
     struct dns_stream *stream; /* NULL: by UDP, from this client */
@@ -120,7 +120,7 @@ static enum refusal judge(const struct policy *policy, const struct lookup *look
 }
 
 /* Whether a DNS server may be asked another question. */
-static bool may_ask(struct jail *jail, const char *name)
+static bool may_ask(struct broker_jail *jail, const char *name)
 {
     bool may =
         jail->asked_count < JAIL_ASKED_MAX && jail->moved_bytes < jail->broker->policy.byte_limit;
@@ -129,7 +129,7 @@ static bool may_ask(struct jail *jail, const char *name)
     return may;
 }
 
-static void count_question(struct jail *jail, const char *name)
+static void count_question(struct broker_jail *jail, const char *name)
 {
     uint64_t size = dns_question_size(name);
     jail->asked_count++;
@@ -137,14 +137,14 @@ static void count_question(struct jail *jail, const char *name)
     record_add_question(&jail->record, size);
 }
 
-static void count_answer(struct jail *jail, uint64_t size)
+static void count_answer(struct broker_jail *jail, uint64_t size)
 {
     jail->moved_bytes += size;
     record_add_answer(&jail->record, size);
 }
 
 /* c-ares does not tell how long the answers were: at least so many bytes. */
-static void count_found(struct jail *jail, const struct lookup *lookup)
+static void count_found(struct broker_jail *jail, const struct lookup *lookup)
 {
     uint64_t size = dns_question_size(lookup->name);
     for (size_t i = 0; i < lookup->aliases.count; i++)
@@ -162,7 +162,7 @@ static uint32_t ttl_of(const struct name *name)
 
 static void on_found(struct lookup *lookup, enum lookup_status status)
 {
-    struct jail *jail = lookup->data;
+    struct broker_jail *jail = lookup->data;
     struct name *name = name_table_get(&jail->names, lookup->name); /* it is there */
     struct address judged[NAME_ADDRESSES_MAX];
     size_t count = 0;
@@ -189,7 +189,7 @@ static void on_found(struct lookup *lookup, enum lookup_status status)
     answer_all(name, has_no_name ? DNS_NO_NAME : DNS_OK, lookup->ttl);
 }
 
-static void look_up(struct jail *jail, struct name *name)
+static void look_up(struct broker_jail *jail, struct name *name)
 {
     if (!may_ask(jail, name->text)) {
         answer_all(name, DNS_SERVER_FAILURE, 0);
@@ -201,7 +201,7 @@ static void look_up(struct jail *jail, struct name *name)
 }
 
 /* Takes the question over. */
-static void ask_addresses(struct jail *jail, struct question *question)
+static void ask_addresses(struct broker_jail *jail, struct question *question)
 {
     struct broker *broker = jail->broker;
     struct name *name = name_table_get(&jail->names, question->dns.name);
@@ -229,7 +229,7 @@ static void ask_addresses(struct jail *jail, struct question *question)
 /* Sends the answer, if no name that it leads to is denied. */
 static void send_adopted(const struct question *question, const struct dns_adopted *adopted)
 {
-    struct jail *jail = question->jail;
+    struct broker_jail *jail = question->jail;
     struct policy_ports denied = {0}; /* others of its ports may be reached */
     enum refusal refusal = aliases_judge(&adopted->aliases, &jail->broker->policy, &denied);
     if (refusal == REFUSAL_NONE) {
@@ -260,7 +260,7 @@ static void on_answered(struct lookup *lookup, const uint8_t *bytes, size_t leng
 }
 
 /* The same for records of another type. */
-static void ask_others(struct jail *jail, struct question *question)
+static void ask_others(struct broker_jail *jail, struct question *question)
 {
     question->next = jail->other_questions;
     jail->other_questions = question;
@@ -278,7 +278,7 @@ static void ask_others(struct jail *jail, struct question *question)
 }
 
 /* Answers at once, or keeps a copy of the question. */
-static void take_question(struct jail *jail, const struct question *asked)
+static void take_question(struct broker_jail *jail, const struct question *asked)
 {
     const struct dns_question *dns = &asked->dns;
     /* There is no IPv6, but a client that asks for both must hear of a failure twice, or it sees none. */
@@ -354,7 +354,8 @@ static bool take_message(struct question *asked, const uint8_t *bytes, size_t le
     return reading != DNS_NOTHING;
 }
 
-bool dns_take(struct jail *jail, struct dns_stream *stream, const uint8_t *bytes, size_t length)
+bool dns_take(struct broker_jail *jail, struct dns_stream *stream, const uint8_t *bytes,
+              size_t length)
 {
     struct question question = {.jail = jail, .stream = stream};
     return take_message(&question, bytes, length);
@@ -369,7 +370,7 @@ void dns_forget_stream(struct question *question)
 void dns_ready(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    struct jail *jail = container_of(watch, struct jail, dns);
+    struct broker_jail *jail = container_of(watch, struct broker_jail, dns);
     uint8_t bytes[QUESTION_SIZE_MAX];
     for (int i = 0; i < READS_MAX; i++) {
         struct question question = {.jail = jail};
@@ -389,7 +390,7 @@ static void free_questions(struct question **list)
     }
 }
 
-void dns_release(struct jail *jail)
+void dns_release(struct broker_jail *jail)
 {
     for (size_t i = 0; i < NAME_BUCKETS; i++) {
         for (struct name *name = jail->names.by_name[i]; name != NULL; name = name->next_of_name) {

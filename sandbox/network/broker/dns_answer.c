@@ -17,7 +17,7 @@ struct wire_name {
     size_t length;
 };
 
-struct record {
+struct dns_record {
     struct wire_name owner;
     uint16_t type, class;
     uint32_t ttl;
@@ -25,13 +25,13 @@ struct record {
     size_t data_length;
 };
 
-struct message {
+struct dns_message {
     const uint8_t *bytes;
     size_t length;
 };
 
 /* What is written. Too much sets `is_full`. */
-struct writer {
+struct dns_writer {
     uint8_t *bytes;
     size_t length, max;
     size_t records;
@@ -60,7 +60,7 @@ bool dns_answer_has_type(unsigned type)
  * Reads the name at *at, and moves *at behind it. Pointers must lead backwards, so that it ends, and be
  * few. False: it is none.
  */
-static bool read_name(const struct message *message, size_t *at, struct wire_name *ret_name)
+static bool read_name(const struct dns_message *message, size_t *at, struct wire_name *ret_name)
 {
     size_t position = *at;
     size_t before = *at; /* where a pointer must lead */
@@ -124,7 +124,8 @@ static void to_text(const struct wire_name *name, char text[DNS_WIRE_NAME_MAX])
     text[used] = '\0';
 }
 
-static bool read_record(const struct message *message, size_t *at, struct record *ret_record)
+static bool read_record(const struct dns_message *message, size_t *at,
+                        struct dns_record *ret_record)
 {
     if (!read_name(message, at, &ret_record->owner) || message->length - *at < RECORD_FIXED_SIZE)
         return false;
@@ -140,7 +141,7 @@ static bool read_record(const struct message *message, size_t *at, struct record
     return true;
 }
 
-static void put(struct writer *writer, const uint8_t *bytes, size_t length)
+static void put(struct dns_writer *writer, const uint8_t *bytes, size_t length)
 {
     if (length > writer->max - writer->length) {
         writer->is_full = true;
@@ -150,7 +151,7 @@ static void put(struct writer *writer, const uint8_t *bytes, size_t length)
     writer->length += length;
 }
 
-static void put16(struct writer *writer, unsigned value)
+static void put16(struct dns_writer *writer, unsigned value)
 {
     const uint8_t bytes[] = {(uint8_t)(value >> 8), (uint8_t)value};
     put(writer, bytes, sizeof(bytes));
@@ -187,11 +188,11 @@ static bool is_numeric(const struct wire_name *name)
 }
 
 /* Data with names, which are written out. False: it is not well-formed, or names an address. */
-static bool put_names(struct writer *writer, const struct message *message,
-                      const struct record *record, size_t layout)
+static bool put_names(struct dns_writer *writer, const struct dns_message *message,
+                      const struct dns_record *record, size_t layout)
 {
     /* The names may point anywhere ahead, but must end with the data. */
-    const struct message until = {message->bytes, record->data + record->data_length};
+    const struct dns_message until = {message->bytes, record->data + record->data_length};
     size_t at = record->data + layouts[layout].before;
     if (layouts[layout].before > record->data_length)
         return false;
@@ -208,8 +209,8 @@ static bool put_names(struct writer *writer, const struct message *message,
     return true;
 }
 
-static bool put_data(struct writer *writer, const struct message *message,
-                     const struct record *record)
+static bool put_data(struct dns_writer *writer, const struct dns_message *message,
+                     const struct dns_record *record)
 {
     const uint8_t *data = message->bytes + record->data;
     for (size_t i = 0; i < ARRAY_LENGTH(layouts); i++) {
@@ -225,8 +226,8 @@ static bool put_data(struct writer *writer, const struct message *message,
 }
 
 /* The owner is at `owner_at` of what is written. *ret_data_at: where its data is there. */
-static bool put_record(struct writer *writer, const struct message *message,
-                       const struct record *record, size_t owner_at, size_t *ret_data_at)
+static bool put_record(struct dns_writer *writer, const struct dns_message *message,
+                       const struct dns_record *record, size_t owner_at, size_t *ret_data_at)
 {
     put16(writer, (unsigned)(DNS_POINTER << 8 | owner_at));
     put16(writer, record->type);
@@ -245,8 +246,8 @@ static bool put_record(struct writer *writer, const struct message *message,
 }
 
 /* The next record of that owner and type, of those that follow. 1: found; 0: none; -1: not well-formed. */
-static int find_record(const struct message *message, size_t *at, size_t *left,
-                       const struct wire_name *owner, unsigned type, struct record *ret_record)
+static int find_record(const struct dns_message *message, size_t *at, size_t *left,
+                       const struct wire_name *owner, unsigned type, struct dns_record *ret_record)
 {
     while (*left > 0) {
         (*left)--;
@@ -260,8 +261,8 @@ static int find_record(const struct message *message, size_t *at, size_t *left,
 }
 
 /* The records, at `at` of the message, and where the name of the question is. */
-struct records {
-    struct message message;
+struct dns_records {
+    struct dns_message message;
     size_t at;
     size_t count;
     struct wire_name owner; /* of what is looked for */
@@ -269,12 +270,13 @@ struct records {
 };
 
 /* Follows CNAME records to the name that has the others. False: they are not well-formed, or too many. */
-static bool put_aliases(struct writer *writer, struct records *records, struct aliases *aliases)
+static bool put_aliases(struct dns_writer *writer, struct dns_records *records,
+                        struct aliases *aliases)
 {
     for (size_t hops = 0; hops <= NAME_ALIASES_MAX; hops++) {
         size_t at = records->at;
         size_t left = records->count;
-        struct record record;
+        struct dns_record record;
         char text[DNS_WIRE_NAME_MAX];
         int r = find_record(&records->message, &at, &left, &records->owner, DNS_CNAME, &record);
         if (r <= 0)
@@ -290,11 +292,11 @@ static bool put_aliases(struct writer *writer, struct records *records, struct a
     return false;
 }
 
-static bool put_records(struct writer *writer, const struct records *records, unsigned type)
+static bool put_records(struct dns_writer *writer, const struct dns_records *records, unsigned type)
 {
     size_t at = records->at;
     size_t left = records->count;
-    struct record record;
+    struct dns_record record;
     size_t data_at;
     int r;
     do {
@@ -306,10 +308,10 @@ static bool put_records(struct writer *writer, const struct records *records, un
 }
 
 /* Finds the records behind the question. False: it is no answer to this one. */
-static bool read_head(const struct dns_question *question, struct records *records)
+static bool read_head(const struct dns_question *question, struct dns_records *records)
 {
-    const struct message asked = {question->wire, question->wire_length};
-    const struct message *message = &records->message;
+    const struct dns_message asked = {question->wire, question->wire_length};
+    const struct dns_message *message = &records->message;
     struct wire_name name;
     size_t at = 0;
     if (message->length < DNS_HEADER_SIZE || !read_name(&asked, &at, &records->owner))
@@ -331,7 +333,7 @@ static bool read_head(const struct dns_question *question, struct records *recor
 enum dns_adoption dns_answer_adopt(const struct dns_question *question, const uint8_t *answer,
                                    size_t length, struct dns_adopted *ret_adopted)
 {
-    struct records records = {.message = {answer, length}};
+    struct dns_records records = {.message = {answer, length}};
     if (!dns_answer_has_type(question->type) || !read_head(question, &records))
         return DNS_UNUSABLE;
     unsigned flags = dns_get16(answer + 2);
@@ -343,9 +345,10 @@ enum dns_adoption dns_answer_adopt(const struct dns_question *question, const ui
     struct dns_adopted *adopted = ret_adopted;
     adopted->aliases.count = 0;
     adopted->length = dns_answer_begin(question, rcode, adopted->bytes);
-    struct writer writer = {.bytes = adopted->bytes,
-                            .length = adopted->length,
-                            .max = question->size_max - (question->has_edns ? DNS_EDNS_SIZE : 0)};
+    struct dns_writer writer = {.bytes = adopted->bytes,
+                                .length = adopted->length,
+                                .max =
+                                    question->size_max - (question->has_edns ? DNS_EDNS_SIZE : 0)};
     /* A CNAME that is asked for is not followed. */
     if ((question->type != DNS_CNAME && !put_aliases(&writer, &records, &adopted->aliases)) ||
         !put_records(&writer, &records, question->type))

@@ -17,7 +17,7 @@
 #define QUESTION_SIZE_MAX 1500
 
 struct dns_stream {
-    struct jail *jail;
+    struct broker_jail *jail;
     struct dns_stream *previous, *next;
     struct loop_watch client;  /* owns its descriptor */
     struct question *question; /* under way; NULL: none */
@@ -28,7 +28,7 @@ struct dns_stream {
 
 static void stream_free(struct dns_stream *stream)
 {
-    struct jail *jail = stream->jail;
+    struct broker_jail *jail = stream->jail;
     struct loop *loop = &jail->broker->loop;
     int fd = stream->client.fd;
     if (stream->question != NULL)
@@ -106,7 +106,7 @@ void dns_stream_answer(struct dns_stream *stream, const uint8_t *bytes, size_t l
         arm(stream, 0);
 }
 
-void dns_stream_start(struct jail *jail, int client_fd)
+void dns_stream_start(struct broker_jail *jail, int client_fd)
 {
     struct dns_stream *stream =
         jail->dns_stream_count < JAIL_DNS_STREAMS_MAX ? calloc(1, sizeof(*stream)) : NULL;
@@ -129,7 +129,7 @@ void dns_stream_start(struct jail *jail, int client_fd)
     arm(stream, DNS_STREAM_MAX_MS);
 }
 
-void dns_stream_release(struct jail *jail)
+void dns_stream_release(struct broker_jail *jail)
 {
     while (jail->dns_streams != NULL)
         stream_free(jail->dns_streams);

@@ -1,6 +1,6 @@
 #include "sandbox/network/broker/first_bytes.h"
 
-#include "sandbox/network/broker/limits.h"
+#include "sandbox/network/broker/broker_limits.h"
 
 #include <string.h>
 

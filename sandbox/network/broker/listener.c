@@ -14,7 +14,7 @@
 #define FACTORY_MAX_MS 20
 
 struct listener {
-    struct jail *jail;
+    struct broker_jail *jail;
     struct listener *next;
     struct loop_watch watch; /* owns its descriptor */
     uint32_t ipv4;           /* network order */
@@ -42,7 +42,7 @@ static void refuse_client(struct broker *broker, int listener_fd)
 }
 
 /* What is left in the factory's queue by an attempt that was given up. */
-static void empty_factory(const struct jail *jail)
+static void empty_factory(const struct broker_jail *jail)
 {
     int fd;
     while ((fd = accept4(jail->factory_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
@@ -50,7 +50,7 @@ static void empty_factory(const struct jail *jail)
 }
 
 /* The other end of the connector. */
-static int accept_made(struct jail *jail)
+static int accept_made(struct broker_jail *jail)
 {
     struct pollfd ready = {.fd = jail->factory_fd, .events = POLLIN};
     int fd = accept4(jail->factory_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -69,7 +69,7 @@ static int accept_made(struct jail *jail)
  * to the factory and what it accepts can both be disconnected (connect(2), AF_UNSPEC). The kernel makes such
  * a connection while connect() runs, or soon after if it is busy.
  */
-static int make_socket(struct jail *jail)
+static int make_socket(struct broker_jail *jail)
 {
     empty_factory(jail);
     const struct sockaddr *factory = (struct sockaddr *)&jail->factory;
@@ -83,7 +83,7 @@ static int make_socket(struct jail *jail)
 
 static void listener_free(struct listener *listener)
 {
-    struct jail *jail = listener->jail;
+    struct broker_jail *jail = listener->jail;
     struct listener **place = &jail->listeners;
     while (*place != listener)
         place = &(*place)->next;
@@ -99,7 +99,7 @@ static void on_listener(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
     struct listener *listener = container_of(watch, struct listener, watch);
-    struct jail *jail = listener->jail;
+    struct broker_jail *jail = listener->jail;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         struct sockaddr_in client = {0};
         struct sockaddr_in own = {0};
@@ -118,7 +118,7 @@ static void on_listener(struct loop_watch *watch, uint32_t events)
 }
 
 /* Closes the one that has been used the longest ago, of those without clients to come. */
-static bool make_room(struct jail *jail)
+static bool make_room(struct broker_jail *jail)
 {
     struct listener *oldest = NULL;
     for (struct listener *listener = jail->listeners; listener != NULL; listener = listener->next) {
@@ -143,7 +143,7 @@ static int bind_and_listen(struct listener *listener, int fd)
     return loop_watch(&listener->jail->broker->loop, &listener->watch, fd, EPOLLIN);
 }
 
-static int listener_new(struct jail *jail, uint32_t ipv4, uint16_t port)
+static int listener_new(struct broker_jail *jail, uint32_t ipv4, uint16_t port)
 {
     if (jail->listener_count == JAIL_LISTENERS_MAX && !make_room(jail))
         return -EMFILE;
@@ -176,7 +176,7 @@ static bool is_for(const struct listener *listener, uint32_t ipv4, uint16_t port
     return listener->port == port && (listener->ipv4 == ipv4 || listener->ipv4 == INADDR_ANY);
 }
 
-bool listener_is_ahead(const struct jail *jail, uint16_t port)
+bool listener_is_ahead(const struct broker_jail *jail, uint16_t port)
 {
     const struct listener *listener = jail->listeners;
     while (listener != NULL && (listener->ipv4 != INADDR_ANY || listener->port != port))
@@ -185,7 +185,7 @@ bool listener_is_ahead(const struct jail *jail, uint16_t port)
 }
 
 /* It is never closed to make room. */
-static void open_ahead(struct jail *jail, uint16_t port)
+static void open_ahead(struct broker_jail *jail, uint16_t port)
 {
     if (port == 0 || listener_is_ahead(jail, port))
         return;
@@ -193,7 +193,7 @@ static void open_ahead(struct jail *jail, uint16_t port)
         listener_expect(jail->listeners, 1);
 }
 
-void listener_open_ahead(struct jail *jail)
+void listener_open_ahead(struct broker_jail *jail)
 {
     static const enum rule_list lists[] = {RULES_ALLOW, RULES_MAP};
     const struct policy *policy = &jail->broker->policy;
@@ -208,7 +208,8 @@ void listener_open_ahead(struct jail *jail)
     }
 }
 
-int listener_get(struct jail *jail, uint32_t ipv4, uint16_t port, struct listener **ret_listener)
+int listener_get(struct broker_jail *jail, uint32_t ipv4, uint16_t port,
+                 struct listener **ret_listener)
 {
     struct listener **place = &jail->listeners;
     while (*place != NULL && !is_for(*place, ipv4, port))
@@ -233,7 +234,7 @@ void listener_expect(struct listener *listener, int clients)
     listener->expected += clients;
 }
 
-void listener_release(struct jail *jail)
+void listener_release(struct broker_jail *jail)
 {
     while (jail->listeners != NULL)
         listener_free(jail->listeners);

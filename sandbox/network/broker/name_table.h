@@ -10,7 +10,7 @@
 #define SANDBOX_NETWORK_BROKER_NAME_TABLE_H
 
 #include "sandbox/network/address.h"
-#include "sandbox/network/broker/limits.h"
+#include "sandbox/network/broker/broker_limits.h"
 #include "sandbox/network/host_name.h"
 #include "sandbox/network/policy.h"
 

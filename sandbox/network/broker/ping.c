@@ -19,7 +19,7 @@
 
 /* One host that one program pings. */
 struct ping {
-    struct jail *jail;
+    struct broker_jail *jail;
     struct ping *previous, *next;
     struct echo request;    /* the last one */
     struct segment quoted;  /* of the same */
@@ -28,7 +28,7 @@ struct ping {
     struct loop_timer idle;
 };
 
-static void send_packet(const struct jail *jail, const uint8_t *packet, size_t length,
+static void send_packet(const struct broker_jail *jail, const uint8_t *packet, size_t length,
                         uint32_t destination)
 {
     const struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = destination};
@@ -36,14 +36,14 @@ static void send_packet(const struct jail *jail, const uint8_t *packet, size_t l
            sizeof(to));
 }
 
-static void reply(const struct jail *jail, const struct echo *request, const uint8_t *message,
-                  size_t length)
+static void reply(const struct broker_jail *jail, const struct echo *request,
+                  const uint8_t *message, size_t length)
 {
     uint8_t packet[ECHO_PACKET_MAX];
     send_packet(jail, packet, echo_write_reply(request, message, length, packet), request->source);
 }
 
-static void answer_unreachable(const struct jail *jail, const struct segment *quoted,
+static void answer_unreachable(const struct broker_jail *jail, const struct segment *quoted,
                                enum unreachable code)
 {
     uint8_t packet[SEGMENT_UNREACHABLE_SIZE];
@@ -53,7 +53,7 @@ static void answer_unreachable(const struct jail *jail, const struct segment *qu
 
 static void ping_free(struct ping *ping)
 {
-    struct jail *jail = ping->jail;
+    struct broker_jail *jail = ping->jail;
     int fd = ping->outer.fd;
     loop_unwatch(&jail->broker->loop, &ping->outer);
     fd_close(&fd);
@@ -89,8 +89,8 @@ static void on_outer(struct loop_watch *watch, uint32_t events)
 }
 
 /* The only address that is pinged of a name is the one that was given for it. */
-static enum refusal decide(const struct jail *jail, uint32_t destination, char host[HOST_NAME_SIZE],
-                           struct address *ret_address)
+static enum refusal decide(const struct broker_jail *jail, uint32_t destination,
+                           char host[HOST_NAME_SIZE], struct address *ret_address)
 {
     const struct policy *policy = &jail->broker->policy;
     const struct name *name = name_table_find(&jail->names, destination);
@@ -127,7 +127,7 @@ static int open_outer(const struct policy *policy, const char *host, const struc
     return fd_take(&fd);
 }
 
-static struct ping *find(const struct jail *jail, const struct echo *echo)
+static struct ping *find(const struct broker_jail *jail, const struct echo *echo)
 {
     struct ping *ping = jail->pings;
     while (ping != NULL && (ping->request.destination != echo->destination ||
@@ -137,7 +137,8 @@ static struct ping *find(const struct jail *jail, const struct echo *echo)
 }
 
 /* NULL: it is answered already, or will never be. */
-static struct ping *start(struct jail *jail, const struct echo *echo, const struct segment *quoted)
+static struct ping *start(struct broker_jail *jail, const struct echo *echo,
+                          const struct segment *quoted)
 {
     char host[HOST_NAME_SIZE];
     struct address address;
@@ -179,7 +180,7 @@ static bool is_local(uint32_t destination)
            ntohl(destination) == LINK_JAIL_ADDRESS;
 }
 
-static void take_request(struct jail *jail, const uint8_t *bytes, const struct echo *echo)
+static void take_request(struct broker_jail *jail, const uint8_t *bytes, const struct echo *echo)
 {
     struct segment quoted;
     if (is_local(echo->destination)) {
@@ -210,7 +211,7 @@ static void take_request(struct jail *jail, const uint8_t *bytes, const struct e
 void ping_ready(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    struct jail *jail = container_of(watch, struct jail, ping);
+    struct broker_jail *jail = container_of(watch, struct broker_jail, ping);
     uint8_t bytes[PACKET_MAX];
     struct echo echo;
     for (int i = 0; i < READS_MAX; i++) {
@@ -222,7 +223,7 @@ void ping_ready(struct loop_watch *watch, uint32_t events)
     }
 }
 
-void ping_release(struct jail *jail)
+void ping_release(struct broker_jail *jail)
 {
     while (jail->pings != NULL)
         ping_free(jail->pings);

@@ -25,9 +25,9 @@ struct direction {
 
 enum side { INNER, OUTER };
 
-struct stream {
-    struct jail *jail;
-    struct stream *previous, *next;
+struct relay_stream {
+    struct broker_jail *jail;
+    struct relay_stream *previous, *next;
     struct loop_watch sides[2];     /* own their descriptors */
     int fds[2];
     uint32_t watched[2]; /* the events that are waited for */
@@ -40,7 +40,7 @@ struct stream {
     uint64_t moved[2]; /* bytes from that side, not in the record yet */
 };
 
-static void forget_kept(struct stream *stream, struct direction *direction)
+static void forget_kept(struct relay_stream *stream, struct direction *direction)
 {
     stream->jail->kept_bytes -= direction->kept_length;
     free(direction->kept);
@@ -49,7 +49,7 @@ static void forget_kept(struct stream *stream, struct direction *direction)
     direction->kept_at = 0;
 }
 
-static void account(struct stream *stream)
+static void account(struct relay_stream *stream)
 {
     if (stream->moved[INNER] + stream->moved[OUTER] == 0)
         return;
@@ -59,7 +59,7 @@ static void account(struct stream *stream)
     stream->moved[OUTER] = 0;
 }
 
-static void open_gate(struct stream *stream)
+static void open_gate(struct relay_stream *stream)
 {
     if (stream->gate == NULL)
         return;
@@ -69,9 +69,9 @@ static void open_gate(struct stream *stream)
     stream->gate = NULL;
 }
 
-static void stream_free(struct stream *stream, bool reset)
+static void stream_free(struct relay_stream *stream, bool reset)
 {
-    struct jail *jail = stream->jail;
+    struct broker_jail *jail = stream->jail;
     struct loop *loop = &jail->broker->loop;
     account(stream);
     if (stream->gate != NULL && gate_is_stuck(stream->gate))
@@ -94,16 +94,16 @@ static void stream_free(struct stream *stream, bool reset)
 
 static void on_half_closed(struct loop_timer *timer)
 {
-    stream_free(container_of(timer, struct stream, half_closed), true);
+    stream_free(container_of(timer, struct relay_stream, half_closed), true);
 }
 
 static void on_first_bytes_late(struct loop_timer *timer)
 {
-    stream_free(container_of(timer, struct stream, first_bytes), true);
+    stream_free(container_of(timer, struct relay_stream, first_bytes), true);
 }
 
 /* 0, also when the other side takes no more now; a negative errno: the stream is broken. */
-static int send_kept(struct stream *stream, struct direction *direction, int to)
+static int send_kept(struct relay_stream *stream, struct direction *direction, int to)
 {
     size_t left = direction->kept_length - direction->kept_at;
     ssize_t sent =
@@ -117,7 +117,7 @@ static int send_kept(struct stream *stream, struct direction *direction, int to)
 }
 
 /* Adds to what is kept. */
-static int keep(struct stream *stream, struct direction *direction, const char *bytes,
+static int keep(struct relay_stream *stream, struct direction *direction, const char *bytes,
                 size_t length)
 {
     char *kept = realloc(direction->kept, direction->kept_length + length);
@@ -130,14 +130,14 @@ static int keep(struct stream *stream, struct direction *direction, const char *
     return 0;
 }
 
-static uint64_t left_to_move(const struct jail *jail)
+static uint64_t left_to_move(const struct broker_jail *jail)
 {
     uint64_t limit = jail->broker->policy.byte_limit;
     return limit > jail->moved_bytes ? limit - jail->moved_bytes : 0;
 }
 
 /* How much may be read now: it may all have to be kept. 0: the run has moved what it may. */
-static size_t readable_size(const struct jail *jail)
+static size_t readable_size(const struct broker_jail *jail)
 {
     uint64_t left = left_to_move(jail);
     size_t room = jail->kept_bytes < JAIL_KEPT_BYTES_MAX - KEPT_ALWAYS
@@ -148,7 +148,7 @@ static size_t readable_size(const struct jail *jail)
 }
 
 /* Records the refusal of the host and returns what ends the stream. */
-static int refuse(struct stream *stream, enum refusal refusal)
+static int refuse(struct relay_stream *stream, enum refusal refusal)
 {
     record_refuse(&stream->jail->record, stream->name.host, stream->name.port, refusal);
     open_gate(stream); /* it has nothing more to tell */
@@ -156,7 +156,7 @@ static int refuse(struct stream *stream, enum refusal refusal)
 }
 
 /* Sends what has been read, and keeps what the other side does not take now. */
-static int pass_bytes(struct stream *stream, enum side from, const char *bytes, size_t length)
+static int pass_bytes(struct relay_stream *stream, enum side from, const char *bytes, size_t length)
 {
     struct direction *direction = &stream->directions[from];
     ssize_t sent = 0;
@@ -171,7 +171,7 @@ static int pass_bytes(struct stream *stream, enum side from, const char *bytes, 
 }
 
 /* Passes what may pass of the bytes at the gate. */
-static int run_gate(struct stream *stream)
+static int run_gate(struct relay_stream *stream)
 {
     struct gate *gate = stream->gate;
     struct loop *loop = &stream->jail->broker->loop;
@@ -201,10 +201,10 @@ static int run_gate(struct stream *stream)
 }
 
 /* Takes bytes of the client to the gate. */
-static int take_first_bytes(struct stream *stream)
+static int take_first_bytes(struct relay_stream *stream)
 {
     struct gate *gate = stream->gate;
-    struct jail *jail = stream->jail;
+    struct broker_jail *jail = stream->jail;
     size_t capacity = gate->capacity;
     size_t size = 0;
     if (gate_awaits_server(gate))
@@ -228,9 +228,9 @@ static int take_first_bytes(struct stream *stream)
 }
 
 /* The same of any bytes, once the gate is open, and of the server's. */
-static int take_bytes(struct stream *stream, enum side from)
+static int take_bytes(struct relay_stream *stream, enum side from)
 {
-    struct jail *jail = stream->jail;
+    struct broker_jail *jail = stream->jail;
     char *bytes = jail->broker->relay_bytes;
     size_t size = readable_size(jail);
     if (size == 0)
@@ -249,7 +249,7 @@ static int take_bytes(struct stream *stream, enum side from)
 }
 
 /* Moves what is there now. 0, or a negative errno: the stream is broken. */
-static int move_bytes(struct stream *stream, enum side from)
+static int move_bytes(struct relay_stream *stream, enum side from)
 {
     struct direction *direction = &stream->directions[from];
     if (direction->kept != NULL)
@@ -261,7 +261,7 @@ static int move_bytes(struct stream *stream, enum side from)
 }
 
 /* Tells the other side of the end, once everything before it has been sent. */
-static void pass_end(struct stream *stream, enum side from)
+static void pass_end(struct relay_stream *stream, enum side from)
 {
     struct direction *direction = &stream->directions[from];
     if (!direction->ended || direction->done || direction->kept != NULL)
@@ -270,13 +270,13 @@ static void pass_end(struct stream *stream, enum side from)
     shutdown(stream->fds[1 - from], SHUT_WR);
 }
 
-static bool awaits_answer(const struct stream *stream)
+static bool awaits_answer(const struct relay_stream *stream)
 {
     return stream->gate != NULL && gate_awaits_server(stream->gate);
 }
 
 /* Waits only for what can be acted on, because the loop is level-triggered. */
-static int watch_side(struct stream *stream, enum side side)
+static int watch_side(struct relay_stream *stream, enum side side)
 {
     struct loop *loop = &stream->jail->broker->loop;
     const struct direction *from = &stream->directions[side];
@@ -296,7 +296,7 @@ static int watch_side(struct stream *stream, enum side side)
     return loop_watch(loop, &stream->sides[side], stream->fds[side], events);
 }
 
-static int settle(struct stream *stream)
+static int settle(struct relay_stream *stream)
 {
     struct loop *loop = &stream->jail->broker->loop;
     pass_end(stream, INNER);
@@ -308,7 +308,7 @@ static int settle(struct stream *stream)
     return r == 0 ? watch_side(stream, OUTER) : r;
 }
 
-static void on_side(struct stream *stream, enum side side, uint32_t events)
+static void on_side(struct relay_stream *stream, enum side side, uint32_t events)
 {
     int r = 0;
     if ((events & EPOLLRDHUP) != 0)
@@ -327,17 +327,18 @@ static void on_side(struct stream *stream, enum side side, uint32_t events)
 
 static void on_inner(struct loop_watch *watch, uint32_t events)
 {
-    on_side(container_of(watch, struct stream, sides[INNER]), INNER, events);
+    on_side(container_of(watch, struct relay_stream, sides[INNER]), INNER, events);
 }
 
 static void on_outer(struct loop_watch *watch, uint32_t events)
 {
-    on_side(container_of(watch, struct stream, sides[OUTER]), OUTER, events);
+    on_side(container_of(watch, struct relay_stream, sides[OUTER]), OUTER, events);
 }
 
-void relay_start(struct jail *jail, int inner_fd, int outer_fd, const struct relay_name *name)
+void relay_start(struct broker_jail *jail, int inner_fd, int outer_fd,
+                 const struct relay_name *name)
 {
-    struct stream *stream = calloc(1, sizeof(*stream));
+    struct relay_stream *stream = calloc(1, sizeof(*stream));
     struct gate *gate =
         name->is_gated ? gate_new(&jail->broker->policy, name->host, name->port) : NULL;
     if (stream == NULL || (name->is_gated && gate == NULL)) {
@@ -347,7 +348,7 @@ void relay_start(struct jail *jail, int inner_fd, int outer_fd, const struct rel
         socket_reset(outer_fd);
         return;
     }
-    *stream = (struct stream){
+    *stream = (struct relay_stream){
         .jail = jail,
         .sides = {{.fd = -1, .ready = on_inner}, {.fd = -1, .ready = on_outer}},
         .fds = {inner_fd, outer_fd},
@@ -367,13 +368,13 @@ void relay_start(struct jail *jail, int inner_fd, int outer_fd, const struct rel
         stream_free(stream, true);
 }
 
-void relay_account(struct jail *jail)
+void relay_account(struct broker_jail *jail)
 {
-    for (struct stream *stream = jail->streams; stream != NULL; stream = stream->next)
+    for (struct relay_stream *stream = jail->streams; stream != NULL; stream = stream->next)
         account(stream);
 }
 
-void relay_release(struct jail *jail)
+void relay_release(struct broker_jail *jail)
 {
     while (jail->streams != NULL)
         stream_free(jail->streams, true);

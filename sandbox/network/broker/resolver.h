@@ -9,7 +9,7 @@
 #include "sandbox/base/loop.h"
 #include "sandbox/network/address.h"
 #include "sandbox/network/broker/aliases.h"
-#include "sandbox/network/broker/limits.h"
+#include "sandbox/network/broker/broker_limits.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #include "sandbox/network/broker/tls_hello.h"
 
 #include "sandbox/base/owned.h"
-#include "sandbox/network/broker/limits.h"
+#include "sandbox/network/broker/broker_limits.h"
 
 #include <string.h>
 
@@ -22,13 +22,13 @@
 #define NAME_TYPE_HOST 0
 
 /* Bytes still to be read. A read past the end sets `failed`, and gives zeros. */
-struct reader {
+struct hello_reader {
     const uint8_t *at;
     size_t left;
     bool failed;
 };
 
-static const uint8_t *take(struct reader *reader, size_t length)
+static const uint8_t *take(struct hello_reader *reader, size_t length)
 {
     if (length > reader->left) {
         reader->failed = true;
@@ -40,7 +40,7 @@ static const uint8_t *take(struct reader *reader, size_t length)
     return taken;
 }
 
-static size_t take_number(struct reader *reader, size_t bytes)
+static size_t take_number(struct hello_reader *reader, size_t bytes)
 {
     const uint8_t *taken = take(reader, bytes);
     size_t number = 0;
@@ -50,11 +50,11 @@ static size_t take_number(struct reader *reader, size_t bytes)
 }
 
 /* A vector with a length of so many bytes. */
-static struct reader take_vector(struct reader *reader, size_t bytes)
+static struct hello_reader take_vector(struct hello_reader *reader, size_t bytes)
 {
     size_t length = take_number(reader, bytes);
     const uint8_t *taken = take(reader, length);
-    return (struct reader){.at = taken, .left = taken != NULL ? length : 0};
+    return (struct hello_reader){.at = taken, .left = taken != NULL ? length : 0};
 }
 
 /* Those of RFC 8701, which clients send so that servers ignore what they do not know. */
@@ -85,21 +85,21 @@ static bool is_known(size_t type)
 }
 
 /* A list of one name, of a host. */
-static bool read_server_name(struct reader extension, char ret_host[HOST_NAME_SIZE])
+static bool read_server_name(struct hello_reader extension, char ret_host[HOST_NAME_SIZE])
 {
-    struct reader names = take_vector(&extension, 2);
+    struct hello_reader names = take_vector(&extension, 2);
     size_t type = take_number(&names, 1);
-    struct reader name = take_vector(&names, 2);
+    struct hello_reader name = take_vector(&names, 2);
     return !names.failed && names.left == 0 && extension.left == 0 && type == NAME_TYPE_HOST &&
            host_name_read((const char *)name.at, name.left, ret_host);
 }
 
-static bool read_extensions(struct reader extensions, char ret_host[HOST_NAME_SIZE])
+static bool read_extensions(struct hello_reader extensions, char ret_host[HOST_NAME_SIZE])
 {
     bool has_name = false;
     while (extensions.left > 0) {
         size_t type = take_number(&extensions, 2);
-        struct reader extension = take_vector(&extensions, 2);
+        struct hello_reader extension = take_vector(&extensions, 2);
         if (extensions.failed || !is_known(type))
             return false;
         if (type != EXTENSION_SERVER_NAME)
@@ -114,12 +114,12 @@ static bool read_extensions(struct reader extensions, char ret_host[HOST_NAME_SI
 /* The whole message. Extensions may be missing, in which case it ends before them. */
 static bool read_message(const uint8_t *message, size_t length, char ret_host[HOST_NAME_SIZE])
 {
-    struct reader reader = {message, length, false};
+    struct hello_reader reader = {message, length, false};
     take(&reader, TLS_MESSAGE_HEADER_SIZE);
     const uint8_t *version = take(&reader, VERSION_AND_RANDOM_SIZE);
-    struct reader session = take_vector(&reader, 1);
-    struct reader ciphers = take_vector(&reader, 2);
-    struct reader compressions = take_vector(&reader, 1);
+    struct hello_reader session = take_vector(&reader, 1);
+    struct hello_reader ciphers = take_vector(&reader, 2);
+    struct hello_reader compressions = take_vector(&reader, 1);
     if (reader.failed || version[0] != VERSION_MAJOR || version[1] == 0 ||
         version[1] > VERSION_MINOR_MAX || session.left > SESSION_MAX || ciphers.left == 0 ||
         ciphers.left % 2 != 0 || compressions.left == 0)
@@ -127,7 +127,7 @@ static bool read_message(const uint8_t *message, size_t length, char ret_host[HO
     ret_host[0] = '\0';
     if (reader.left == 0)
         return true;
-    struct reader extensions = take_vector(&reader, 2);
+    struct hello_reader extensions = take_vector(&reader, 2);
     return !reader.failed && reader.left == 0 && read_extensions(extensions, ret_host);
 }
 

@@ -16,8 +16,8 @@
  *
  * Side: child.  Source: kill(2), signal(7).
  */
-#ifndef SANDBOX_JAIL_CHILD_SESSION_H
-#define SANDBOX_JAIL_CHILD_SESSION_H
+#ifndef SANDBOX_JAIL_CHILD_JAIL_SESSION_H
+#define SANDBOX_JAIL_CHILD_JAIL_SESSION_H
 
 #include "sandbox/jail/child/steps.h"
 

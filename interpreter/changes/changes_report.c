@@ -1,4 +1,4 @@
-#include "interpreter/changes/report.h"
+#include "interpreter/changes/changes_report.h"
 
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"

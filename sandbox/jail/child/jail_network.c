@@ -1,4 +1,4 @@
-#include "sandbox/jail/child/network.h"
+#include "sandbox/jail/child/jail_network.h"
 
 #include "sandbox/jail/child/descriptors.h"
 #include "sandbox/jail/child/steps.h"

@@ -3,8 +3,8 @@
  *
  * Side: the broker.
  */
-#ifndef SANDBOX_NETWORK_BROKER_CONFINE_H
-#define SANDBOX_NETWORK_BROKER_CONFINE_H
+#ifndef SANDBOX_NETWORK_BROKER_BROKER_CONFINE_H
+#define SANDBOX_NETWORK_BROKER_BROKER_CONFINE_H
 
 #include "sandbox/base/fault.h"
 

@@ -9,8 +9,8 @@
  *
  * Side: code-sandbox-mcp-changes.  Source: seccomp(2), landlock(7), setrlimit(2), capabilities(7).
  */
-#ifndef INTERPRETER_CHANGES_CONFINE_H
-#define INTERPRETER_CHANGES_CONFINE_H
+#ifndef INTERPRETER_CHANGES_CHANGES_CONFINE_H
+#define INTERPRETER_CHANGES_CHANGES_CONFINE_H
 
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/filter.h"

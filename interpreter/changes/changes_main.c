@@ -13,9 +13,9 @@
  * Exit status 0: there is a report, and a patch if it tells so. 1: the report tells a fault. 2: wrong
  * usage. It also dies by limits of its own, and when its parent does.
  */
-#include "interpreter/changes/confine.h"
+#include "interpreter/changes/changes_confine.h"
+#include "interpreter/changes/changes_report.h"
 #include "interpreter/changes/patch.h"
-#include "interpreter/changes/report.h"
 #include "interpreter/changes/walk.h"
 #include "sandbox/base/io.h"
 #include "sandbox/base/owned.h"

@@ -3,8 +3,8 @@
  *
  * Side: parent. Its functions may be called from any thread.  Source: nats.c 3.4.
  */
-#ifndef FLEET_BROKER_H
-#define FLEET_BROKER_H
+#ifndef FLEET_NATS_LINK_H
+#define FLEET_NATS_LINK_H
 
 #include "fleet/subject.h"
 #include "sandbox/base/fault.h"
@@ -34,7 +34,7 @@ struct broker_options {
     size_t environment_count;
 };
 
-struct broker {
+struct nats_link {
     const struct broker_options *options; /* borrowed */
     natsConnection *connection;           /* owned */
     jsCtx *stream;                        /* owned */
@@ -55,21 +55,22 @@ int environment_name_find(struct environment_name *environment, struct fault *fa
  * Connects; tries again for WIRE_RECONNECT_MS where a broker is there and the connection does not come about for a
  * reason that may pass. To be closed in any case; it stays where it is. 0 or a negative errno with its fault.
  */
-int broker_open(struct broker *broker, const struct broker_options *options, struct fault *fault);
-void broker_close(struct broker *broker);
+int broker_open(struct nats_link *broker, const struct broker_options *options,
+                struct fault *fault);
+void broker_close(struct nats_link *broker);
 
 /* How long the connection has been gone, in milliseconds; 0: it is there. And when it came back. */
-int64_t broker_gone_ms(struct broker *broker);
-int64_t broker_reconnected_at(struct broker *broker);
+int64_t broker_gone_ms(struct nats_link *broker);
+int64_t broker_reconnected_at(struct nats_link *broker);
 
 /* Others may not have found it again yet. */
-bool broker_has_just_returned(struct broker *broker);
+bool broker_has_just_returned(struct nats_link *broker);
 
 /* Waits, before the broker is asked again. */
 void broker_pause(long milliseconds);
 
 /* Whether the broker has since then denied something to this user, and what, in its words. */
-bool broker_has_denied(struct broker *broker, int64_t since,
+bool broker_has_denied(struct nats_link *broker, int64_t since,
                        char ret_text[static BROKER_DENIAL_MAX]);
 
 /* Fills the fault from an error of nats.c. */

@@ -4,8 +4,8 @@
  * Side: parent.  Source: OCI distribution-spec 1.1; distribution, "Token Authentication
  * Specification" and "Authenticate using OAuth2".
  */
-#ifndef IMAGES_REGISTRY_SESSION_H
-#define IMAGES_REGISTRY_SESSION_H
+#ifndef IMAGES_REGISTRY_REGISTRY_SESSION_H
+#define IMAGES_REGISTRY_REGISTRY_SESSION_H
 
 #include "images/base/manifest.h"
 #include "images/base/reference.h"
@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-struct session {
+struct registry_session {
     struct http *http;                 /* borrowed */
     const struct reference *reference; /* borrowed */
     bool loopback;
@@ -26,11 +26,12 @@ struct session {
     bool credentials_sought;
 };
 
-void session_open(struct session *session, struct http *http, const struct reference *reference);
-void session_close(struct session *session);
+void session_open(struct registry_session *session, struct http *http,
+                  const struct reference *reference);
+void session_close(struct registry_session *session);
 
 /* The URL of a blob or manifest. "" if too long, which cannot happen for a checked digest. */
-void session_blob_url(const struct session *session, const struct digest *digest,
+void session_blob_url(const struct registry_session *session, const struct digest *digest,
                       char url[HTTP_URL_MAX]);
 
 /* A fetched and checked document. */
@@ -44,22 +45,22 @@ struct session_document {
  * Fetches the manifest named by the reference, or `wanted`. 0; -ENOENT: none; -EACCES; -EBADMSG:
  * wrong digest or size; or another negative errno.
  */
-int session_get_manifest(struct session *session, const struct descriptor *wanted,
+int session_get_manifest(struct registry_session *session, const struct descriptor *wanted,
                          struct session_document *document, struct fault *fault);
 
 /* The same for a small blob. */
-int session_get_blob(struct session *session, const struct descriptor *wanted,
+int session_get_blob(struct registry_session *session, const struct descriptor *wanted,
                      struct session_document *document, struct fault *fault);
 
 /*
  * Logs in again after a 401 to a request made with login number `logins`. 0: try again; -EACCES and
  * a fault that says how to log in; -EINTR; or another negative errno.
  */
-int session_authorize(struct session *session, const char *challenge, unsigned logins,
+int session_authorize(struct registry_session *session, const char *challenge, unsigned logins,
                       struct fault *fault);
 
 /* Fills the fault for a status other than 200, 206 and 401. Returns a negative errno. */
-int session_refusal(const struct session *session, const struct transfer *transfer,
+int session_refusal(const struct registry_session *session, const struct transfer *transfer,
                     struct fault *fault);
 
 #endif

@@ -32,7 +32,7 @@
 #define EXIT_USAGE 2
 #define OPEN_FILES 4096 /* each package stays open between download and unpacking */
 
-struct arguments {
+struct image_arguments {
     const char *from; /* --from: a file or directory, or a reference */
     const char *lock; /* --locked: a file */
     const char *name; /* --name, or the one name beside --from */
@@ -44,7 +44,7 @@ struct arguments {
     char **names; /* operands: NULL-terminated */
 };
 
-static void arguments_release(struct arguments *arguments)
+static void arguments_release(struct image_arguments *arguments)
 {
     lock_release(&arguments->locked);
 }
@@ -63,14 +63,14 @@ __attribute__((format(printf, 1, 2))) static int usage_fault(const char *format,
 static int apply_source(void *data, const struct option *option, const char *value,
                         struct fault *fault)
 {
-    struct arguments *arguments = data;
+    struct image_arguments *arguments = data;
     if (strcmp(value, "debian") != 0 && strcmp(value, "registry") != 0)
         return fault_set(fault, EINVAL, "%s is debian or registry, not %s", option->name, value);
     arguments->source = value[0] == 'd' ? SOURCE_DEBIAN : SOURCE_REGISTRY;
     return 0;
 }
 
-#define AT(member) .offset = offsetof(struct arguments, member)
+#define AT(member) .offset = offsetof(struct image_arguments, member)
 
 static const struct option options[] = {
     {"--from", "SOURCE", "make the image from this source", option_keep_text, AT(from)},
@@ -113,7 +113,7 @@ static void help_print(void)
 }
 
 /* Determines the name of the image: --name, or NAME next to --from. 0 or the exit code. */
-static int name_settle(struct arguments *arguments)
+static int name_settle(struct image_arguments *arguments)
 {
     char **names = arguments->names;
     const bool named = arguments->from != NULL || arguments->lock != NULL;
@@ -152,7 +152,7 @@ static int name_unknown(const char *name)
 /*
  * Reads the file of --locked: a lock of packages, or of an image in a registry. 0 or the exit code.
  */
-static int lock_settle(struct arguments *arguments)
+static int lock_settle(struct image_arguments *arguments)
 {
     struct fault fault = {0};
     OWNED(buffer_release) struct buffer text = BUFFER(LOCK_MAX);
@@ -168,7 +168,7 @@ static int lock_settle(struct arguments *arguments)
 }
 
 /* Checks that the arguments fit together: 0 or the exit code. */
-static int arguments_check(struct arguments *arguments)
+static int arguments_check(struct image_arguments *arguments)
 {
     struct fault fault = {0};
     int status = name_settle(arguments);
@@ -193,7 +193,7 @@ static int arguments_check(struct arguments *arguments)
     return 0;
 }
 
-static int build_one(const char *store, const struct arguments *arguments, const char *name)
+static int build_one(const char *store, const struct image_arguments *arguments, const char *name)
 {
     const struct build build = {
         .store = store,
@@ -213,7 +213,7 @@ static int build_one(const char *store, const struct arguments *arguments, const
     return interrupt_signal() != 0 ? 128 + interrupt_signal() : EXIT_FAILURE;
 }
 
-static int build_all(const struct arguments *arguments)
+static int build_all(const struct image_arguments *arguments)
 {
     struct fault fault = {0};
     OWNED_MEMORY char *store = NULL;
@@ -277,7 +277,7 @@ static int process_prepare(void)
 
 static int fetch_main(int argc, char **argv)
 {
-    OWNED(arguments_release) struct arguments arguments = {.names = argv + 1};
+    OWNED(arguments_release) struct image_arguments arguments = {.names = argv + 1};
     const struct option_table tables[] = {{options, &arguments}, {0}};
     struct fault fault = {0};
     int operands = 0;

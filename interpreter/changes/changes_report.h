@@ -8,8 +8,8 @@
  *
  * Side: code-sandbox-mcp-changes.
  */
-#ifndef INTERPRETER_CHANGES_REPORT_H
-#define INTERPRETER_CHANGES_REPORT_H
+#ifndef INTERPRETER_CHANGES_CHANGES_REPORT_H
+#define INTERPRETER_CHANGES_CHANGES_REPORT_H
 
 #include "interpreter/changes/change_list.h"
 #include "sandbox/base/buffer.h"

@@ -3,8 +3,8 @@
  *
  * Side: parent.
  */
-#ifndef CLI_IMAGE_PROGRAM_H
-#define CLI_IMAGE_PROGRAM_H
+#ifndef CLI_IMAGE_PROCESS_H
+#define CLI_IMAGE_PROCESS_H
 
 #include "sandbox/host_probe.h"
 

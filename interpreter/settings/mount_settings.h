@@ -3,8 +3,8 @@
  *
  * Side: parent.
  */
-#ifndef INTERPRETER_SETTINGS_MOUNTS_H
-#define INTERPRETER_SETTINGS_MOUNTS_H
+#ifndef INTERPRETER_SETTINGS_MOUNT_SETTINGS_H
+#define INTERPRETER_SETTINGS_MOUNT_SETTINGS_H
 
 #include "sandbox/base/fault.h"
 #include "sandbox/jail/folders/folder.h"

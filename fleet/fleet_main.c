@@ -95,7 +95,7 @@ static enum mode mode_of(const char *name)
 static int run(enum mode mode, struct fleet_options *fleet, struct fault *fault)
 {
     /* Threads of nats.c may use it until the process ends. */
-    static struct broker broker;
+    static struct nats_link broker;
     if (mode != MODE_LIST && fleet->broker.environment_count == 0)
         return fault_set(fault, ENOENT,
                          "there is no image here: fetch one with `code-sandbox-mcp fetch`");

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static void take_sockets(struct jail *jail, const int fds[LINK_SOCKETS])
+static void take_sockets(struct broker_jail *jail, const int fds[LINK_SOCKETS])
 {
     struct loop *loop = &jail->broker->loop;
     socklen_t size = sizeof(jail->factory);
@@ -26,7 +26,7 @@ static void take_sockets(struct jail *jail, const int fds[LINK_SOCKETS])
 }
 
 /* Answers with what has happened since the last time. */
-static void send_record(struct jail *jail, bool is_end)
+static void send_record(struct broker_jail *jail, bool is_end)
 {
     uint8_t *bytes = (uint8_t *)jail->broker->relay_bytes;
     if (is_end) { /* every process of the jail is dead */
@@ -42,7 +42,7 @@ static void send_record(struct jail *jail, bool is_end)
 }
 
 /* From the child, before any snippet. Returns as fd_message_receive(). */
-static int receive_sockets(struct jail *jail)
+static int receive_sockets(struct broker_jail *jail)
 {
     int fds[LINK_SOCKETS];
     char word = 0;
@@ -58,7 +58,7 @@ static int receive_sockets(struct jail *jail)
 }
 
 /* From the server. */
-static int receive_word(struct jail *jail)
+static int receive_word(struct broker_jail *jail)
 {
     char word = 0;
     ssize_t length = recv(jail->link.fd, &word, 1, MSG_DONTWAIT);
@@ -73,7 +73,7 @@ static int receive_word(struct jail *jail)
 static void on_link(struct loop_watch *watch, uint32_t events)
 {
     (void)events;
-    struct jail *jail = container_of(watch, struct jail, link);
+    struct broker_jail *jail = container_of(watch, struct broker_jail, link);
     int r = jail->factory_fd < 0 ? receive_sockets(jail) : receive_word(jail);
     if (r != 1 && r != -EAGAIN)
         jail_free(jail);
@@ -81,12 +81,12 @@ static void on_link(struct loop_watch *watch, uint32_t events)
 
 int jail_start(struct broker *broker, int link_fd)
 {
-    struct jail *jail = calloc(1, sizeof(*jail));
+    struct broker_jail *jail = calloc(1, sizeof(*jail));
     if (jail == NULL) {
         close(link_fd);
         return -ENOMEM;
     }
-    *jail = (struct jail){
+    *jail = (struct broker_jail){
         .broker = broker,
         .link = {.fd = -1, .ready = on_link},
         .dns = {.fd = -1, .ready = dns_ready},
@@ -111,7 +111,7 @@ static void close_watch(struct loop *loop, struct loop_watch *watch)
     fd_close(&fd);
 }
 
-void jail_free(struct jail *jail)
+void jail_free(struct broker_jail *jail)
 {
     struct broker *broker = jail->broker;
     dns_stream_release(jail);

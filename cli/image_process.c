@@ -1,4 +1,4 @@
-#include "cli/image_program.h"
+#include "cli/image_process.h"
 
 #include "cli/command.h"
 #include "interpreter/base/helpers.h"

@@ -1,4 +1,4 @@
-#include "sandbox/jail/child/session.h"
+#include "sandbox/jail/child/jail_session.h"
 
 #include "sandbox/jail/child/code.h"
 #include "sandbox/jail/child/process_group.h"

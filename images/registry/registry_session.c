@@ -1,4 +1,4 @@
-#include "images/registry/session.h"
+#include "images/registry/registry_session.h"
 
 #include "images/registry/challenge.h"
 #include "images/registry/credentials.h"
@@ -14,9 +14,10 @@
 #define CONNECT_TRIES_MAX 3 /* for connections: the user is waiting */
 #define LOGINS_MAX 2        /* for one document: the first, and another if it has expired */
 
-void session_open(struct session *session, struct http *http, const struct reference *reference)
+void session_open(struct registry_session *session, struct http *http,
+                  const struct reference *reference)
 {
-    *session = (struct session){.http = http, .reference = reference};
+    *session = (struct registry_session){.http = http, .reference = reference};
     session->loopback = reference_host_is_loopback(reference->host);
     snprintf(session->base, sizeof(session->base), "https://%s", reference_server(reference));
 }
@@ -29,13 +30,13 @@ static void secret_free(char **text)
     *text = NULL;
 }
 
-void session_close(struct session *session)
+void session_close(struct registry_session *session)
 {
     secret_free(&session->authorization);
     auth_file_release_credentials(&session->credentials);
 }
 
-static int login_wanted(const struct session *session, struct fault *fault)
+static int login_wanted(const struct registry_session *session, struct fault *fault)
 {
     bool known = session->credentials.user != NULL || session->credentials.identity_token != NULL;
     const char *host = session->reference->host;
@@ -53,7 +54,7 @@ static int login_wanted(const struct session *session, struct fault *fault)
 }
 
 /* Looks for a login, once. 0, found or not; or a negative errno. */
-static int credentials_seek(struct session *session, struct fault *fault)
+static int credentials_seek(struct registry_session *session, struct fault *fault)
 {
     if (session->credentials_sought)
         return 0;
@@ -62,7 +63,7 @@ static int credentials_seek(struct session *session, struct fault *fault)
     return r < 0 ? r : 0;
 }
 
-int session_authorize(struct session *session, const char *challenge, unsigned logins,
+int session_authorize(struct registry_session *session, const char *challenge, unsigned logins,
                       struct fault *fault)
 {
     if (logins != session->logins)
@@ -116,7 +117,7 @@ static void message_read(const struct buffer *body, char message[256])
     utf8_make_plain(message, false);
 }
 
-int session_refusal(const struct session *session, const struct transfer *transfer,
+int session_refusal(const struct registry_session *session, const struct transfer *transfer,
                     struct fault *fault)
 {
     char message[256], name[REFERENCE_TEXT_MAX];
@@ -146,7 +147,7 @@ int session_refusal(const struct session *session, const struct transfer *transf
 }
 
 /* Whether to fall back to plain http, which only a registry on loopback may use. */
-static bool falls_back(struct session *session, const struct transfer *transfer)
+static bool falls_back(struct registry_session *session, const struct transfer *transfer)
 {
     bool first = session->loopback && strncmp(session->base, "https:", 6) == 0;
     if (!first || (transfer->code != CURLE_SSL_CONNECT_ERROR &&
@@ -163,8 +164,8 @@ struct tries {
 };
 
 /* Decides after a try: 1: try again; 0: success; or a negative errno. */
-static int try_judge(struct session *session, const struct transfer *transfer, unsigned logins,
-                     struct tries *tries, struct fault *fault)
+static int try_judge(struct registry_session *session, const struct transfer *transfer,
+                     unsigned logins, struct tries *tries, struct fault *fault)
 {
     const struct http_answer *answer = &transfer->answer;
     bool answered = transfer->code == CURLE_OK && transfer->sink_error == 0;
@@ -188,7 +189,7 @@ static int try_judge(struct session *session, const struct transfer *transfer, u
 }
 
 /* One try. As try_judge(). */
-static int try_once(struct session *session, const struct http_request *request,
+static int try_once(struct registry_session *session, const struct http_request *request,
                     struct tries *tries, struct session_document *document, struct fault *fault)
 {
     struct transfer transfer = {0};
@@ -213,7 +214,7 @@ static int try_once(struct session *session, const struct http_request *request,
 }
 
 /* Gets `path` of the repository. */
-static int session_get(struct session *session, const char *path, const char *accept,
+static int session_get(struct registry_session *session, const char *path, const char *accept,
                        struct session_document *document, struct fault *fault)
 {
     struct tries tries = {0};
@@ -236,7 +237,7 @@ static int session_get(struct session *session, const char *path, const char *ac
 }
 
 /* The document must have the requested digest, or the one that the registry declares. */
-static int document_check(const struct session *session, const struct descriptor *wanted,
+static int document_check(const struct registry_session *session, const struct descriptor *wanted,
                           struct session_document *document, struct fault *fault)
 {
     const struct buffer *text = &document->text;
@@ -259,7 +260,7 @@ static int document_check(const struct session *session, const struct descriptor
     return 0;
 }
 
-int session_get_manifest(struct session *session, const struct descriptor *wanted,
+int session_get_manifest(struct registry_session *session, const struct descriptor *wanted,
                          struct session_document *document, struct fault *fault)
 {
     const struct reference *reference = session->reference;
@@ -272,7 +273,7 @@ int session_get_manifest(struct session *session, const struct descriptor *wante
     return r == 0 ? document_check(session, wanted, document, fault) : r;
 }
 
-int session_get_blob(struct session *session, const struct descriptor *wanted,
+int session_get_blob(struct registry_session *session, const struct descriptor *wanted,
                      struct session_document *document, struct fault *fault)
 {
     char path[DIGEST_TEXT_MAX + 16];
@@ -282,7 +283,7 @@ int session_get_blob(struct session *session, const struct descriptor *wanted,
     return r == 0 ? document_check(session, wanted, document, fault) : r;
 }
 
-void session_blob_url(const struct session *session, const struct digest *digest,
+void session_blob_url(const struct registry_session *session, const struct digest *digest,
                       char url[HTTP_URL_MAX])
 {
     snprintf(url, HTTP_URL_MAX, "%s/v2/%s/blobs/%s", session->base, session->reference->repository,

@@ -9,7 +9,7 @@
  * It ends with its parent, or when the socket is closed.
  */
 #include "sandbox/network/broker/broker.h"
-#include "sandbox/network/broker/confine.h"
+#include "sandbox/network/broker/broker_confine.h"
 
 #include "sandbox/base/fd_message.h"
 #include "sandbox/base/owned.h"

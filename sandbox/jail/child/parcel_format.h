@@ -5,8 +5,8 @@
  *
  * Side: both. The parent writes it (sandbox/jail/parcel.h), the child reads it.
  */
-#ifndef SANDBOX_JAIL_CHILD_PARCEL_H
-#define SANDBOX_JAIL_CHILD_PARCEL_H
+#ifndef SANDBOX_JAIL_CHILD_PARCEL_FORMAT_H
+#define SANDBOX_JAIL_CHILD_PARCEL_FORMAT_H
 
 #include <limits.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "interpreter/changes/confine.h"
+#include "interpreter/changes/changes_confine.h"
 
 #include "interpreter/base/bounds.h"
 #include "sandbox/base/owned.h"

@@ -3,8 +3,8 @@
  *
  * Side: child. Source: sandbox/network/broker/broker.h has the idea; ip-rule(8), raw(7), rtnetlink(7).
  */
-#ifndef SANDBOX_JAIL_CHILD_NETWORK_H
-#define SANDBOX_JAIL_CHILD_NETWORK_H
+#ifndef SANDBOX_JAIL_CHILD_JAIL_NETWORK_H
+#define SANDBOX_JAIL_CHILD_JAIL_NETWORK_H
 
 #include "sandbox/network/link.h"
 

@@ -1,4 +1,4 @@
-#include "interpreter/settings/mounts.h"
+#include "interpreter/settings/mount_settings.h"
 #include "interpreter/settings/home_path.h"
 
 #include "sandbox/base/owned.h"

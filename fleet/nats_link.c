@@ -1,4 +1,4 @@
-#include "fleet/broker.h"
+#include "fleet/nats_link.h"
 
 #include "images/store/identity.h"
 #include "images/store/store.h"
@@ -52,7 +52,7 @@ int broker_fault(struct fault *fault, natsStatus status, const char *what)
 static void on_disconnect(natsConnection *connection, void *data)
 {
     (void)connection;
-    struct broker *broker = data;
+    struct nats_link *broker = data;
     pthread_mutex_lock(&broker->mutex);
     broker->disconnected_at = clock_now();
     pthread_mutex_unlock(&broker->mutex);
@@ -61,7 +61,7 @@ static void on_disconnect(natsConnection *connection, void *data)
 static void on_reconnect(natsConnection *connection, void *data)
 {
     (void)connection;
-    struct broker *broker = data;
+    struct nats_link *broker = data;
     pthread_mutex_lock(&broker->mutex);
     broker->disconnected_at = 0;
     broker->reconnected_at = clock_now();
@@ -72,7 +72,7 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
                      void *data)
 {
     (void)subscription;
-    struct broker *broker = data;
+    struct nats_link *broker = data;
     const char *text = NULL;
     if (status != NATS_NOT_PERMITTED)
         return;
@@ -83,7 +83,7 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
     pthread_mutex_unlock(&broker->mutex);
 }
 
-bool broker_has_denied(struct broker *broker, int64_t since,
+bool broker_has_denied(struct nats_link *broker, int64_t since,
                        char ret_text[static BROKER_DENIAL_MAX])
 {
     pthread_mutex_lock(&broker->mutex);
@@ -93,7 +93,7 @@ bool broker_has_denied(struct broker *broker, int64_t since,
     return has_denied;
 }
 
-int64_t broker_gone_ms(struct broker *broker)
+int64_t broker_gone_ms(struct nats_link *broker)
 {
     pthread_mutex_lock(&broker->mutex);
     int64_t since = broker->disconnected_at;
@@ -101,7 +101,7 @@ int64_t broker_gone_ms(struct broker *broker)
     return since == 0 ? 0 : (clock_now() - since) / NANOSECONDS_PER_MILLISECOND + 1;
 }
 
-int64_t broker_reconnected_at(struct broker *broker)
+int64_t broker_reconnected_at(struct nats_link *broker)
 {
     pthread_mutex_lock(&broker->mutex);
     int64_t at = broker->reconnected_at;
@@ -115,7 +115,7 @@ void broker_pause(long milliseconds)
     nanosleep(&pause, NULL);
 }
 
-bool broker_has_just_returned(struct broker *broker)
+bool broker_has_just_returned(struct nats_link *broker)
 {
     int64_t at = broker_reconnected_at(broker);
     return at != 0 && clock_now() - at < WIRE_SILENCE_MS * NANOSECONDS_PER_MILLISECOND;
@@ -247,12 +247,12 @@ static bool find_subject_of_token(const char *text, char key[static PUBLIC_KEY_S
 }
 
 /* A file of credentials has a token and a seed; one of a key alone has its public half and a seed. */
-struct credentials {
+struct nats_credentials {
     bool is_key;
     char key[PUBLIC_KEY_SIZE]; /* of the user */
 };
 
-static int read_credentials(const char *path, struct credentials *ret_credentials,
+static int read_credentials(const char *path, struct nats_credentials *ret_credentials,
                             struct fault *fault)
 {
     char text[CREDENTIALS_MAX];
@@ -272,7 +272,7 @@ static int read_credentials(const char *path, struct credentials *ret_credential
 }
 
 /* The name that the broker knows this user by, a word of the subjects that the user may use. */
-static int name_user(struct broker *broker, const struct credentials *credentials,
+static int name_user(struct nats_link *broker, const struct nats_credentials *credentials,
                      struct fault *fault)
 {
     const struct broker_options *options = broker->options;
@@ -294,8 +294,8 @@ static int name_user(struct broker *broker, const struct credentials *credential
     return 0;
 }
 
-static natsStatus set_options(natsOptions *settings, struct broker *broker,
-                              const struct credentials *credentials)
+static natsStatus set_options(natsOptions *settings, struct nats_link *broker,
+                              const struct nats_credentials *credentials)
 {
     const struct broker_options *options = broker->options;
     natsStatus s = natsOptions_SetURL(settings, options->url);
@@ -333,7 +333,8 @@ static natsStatus set_options(natsOptions *settings, struct broker *broker,
 }
 
 /* Who this user is, before the broker is asked. */
-static int identify(struct broker *broker, struct credentials *credentials, struct fault *fault)
+static int identify(struct nats_link *broker, struct nats_credentials *credentials,
+                    struct fault *fault)
 {
     const struct broker_options *options = broker->options;
     int r = check_address(options, fault);
@@ -355,7 +356,7 @@ static bool may_pass(natsStatus status)
            status == NATS_PROTOCOL_ERROR || status == NATS_CONNECTION_CLOSED;
 }
 
-static natsStatus connect_patiently(struct broker *broker, natsOptions *settings)
+static natsStatus connect_patiently(struct nats_link *broker, natsOptions *settings)
 {
     int64_t end = clock_now() + WIRE_RECONNECT_MS * NANOSECONDS_PER_MILLISECOND;
     natsStatus s = natsConnection_Connect(&broker->connection, settings);
@@ -366,10 +367,10 @@ static natsStatus connect_patiently(struct broker *broker, natsOptions *settings
     return s;
 }
 
-int broker_open(struct broker *broker, const struct broker_options *options, struct fault *fault)
+int broker_open(struct nats_link *broker, const struct broker_options *options, struct fault *fault)
 {
-    struct credentials credentials = {0};
-    *broker = (struct broker){.options = options, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct nats_credentials credentials = {0};
+    *broker = (struct nats_link){.options = options, .mutex = PTHREAD_MUTEX_INITIALIZER};
     snprintf(broker->stream_name, sizeof(broker->stream_name), WIRE_STREAM, options->pool);
     int r = identify(broker, &credentials, fault);
     if (r < 0)
@@ -392,7 +393,7 @@ int broker_open(struct broker *broker, const struct broker_options *options, str
     return broker_fault(fault, s, what);
 }
 
-void broker_close(struct broker *broker)
+void broker_close(struct nats_link *broker)
 {
     jsCtx_Destroy(broker->stream);
     natsConnection_Destroy(broker->connection);

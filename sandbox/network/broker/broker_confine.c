@@ -1,4 +1,4 @@
-#include "sandbox/network/broker/confine.h"
+#include "sandbox/network/broker/broker_confine.h"
 
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/confinement.h"

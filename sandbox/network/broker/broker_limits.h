@@ -3,8 +3,8 @@
  *
  * Side: the broker.
  */
-#ifndef SANDBOX_NETWORK_BROKER_LIMITS_H
-#define SANDBOX_NETWORK_BROKER_LIMITS_H
+#ifndef SANDBOX_NETWORK_BROKER_BROKER_LIMITS_H
+#define SANDBOX_NETWORK_BROKER_BROKER_LIMITS_H
 
 /* Of one jail. */
 #define JAIL_STREAMS_MAX 256     /* open at once */

@@ -10,7 +10,8 @@ Public addresses answer to ping and on ports 80 (HTTP), 7 (echo), 9 (discard), 1
 speaks first) and 443 (echo); so do the canaries: private addresses and those of clouds. 151.101.9.0/24
 drops everything. /files of HTTP are those of DIRECTORY/files; if there is DIRECTORY/servers, which has
 the package asyncssh, SSH is at port 2222. The machine has the addresses 192.168.77.2, 151.101.7.7 and
-151.101.7.6, the second of its network, from which the kernel sends nothing.
+151.101.7.6, the second of its network, from which the kernel sends nothing; and all of 2606:4700:a::/64 and
+2606:4700:b::/64 (AnyIP). Every address of IPv4 can be bound.
 """
 
 import asyncio
@@ -58,7 +59,8 @@ NAMES_6 = {"both.example.org": ["2606:4700::1"], "six.example.org": ["2606:4700:
            "mapped-public.example.org": ["::ffff:93.184.1.1"], "nat64.example.org": ["64:ff9b::a00:5"], "6to4.example.org": ["2002:a00:5::1"],
            "compatible.example.org": ["::10.0.0.5"], "unique.example.org": ["fd00::1"], "local.example.org": ["fe80::1"],
            "loop6.example.org": ["::1"], "mapped-loop.example.org": ["::ffff:127.0.0.1"],
-           "own-nat64.example.org": ["64:ff9b::9765:706"], "own-6to4.example.org": ["2002:9765:707::1"]}
+           "own-nat64.example.org": ["64:ff9b::9765:706"], "own-6to4.example.org": ["2002:9765:707::1"],
+           "own-network.example.org": ["2606:4700:a::7"], "own-network-near.example.org": ["2606:4700:b::7"]}
 NAMES |= {"both.example.org": ["10.0.0.6"], **{name: [] for name in NAMES_6 if name != "both.example.org"},
           "denied.example.com": ["93.184.6.1"], "half.example.com": ["93.184.6.2"],
           "unknown.example.org.corp.example": ["93.184.6.9"], "intranet.corp.example": ["93.184.6.9"]}
@@ -97,6 +99,9 @@ def make_link(pid):
     run("ip", "address", "add", "151.101.7.6/28", "dev", "near")
     run("ip", "link", "set", "near", "up")
     run("ip", "route", "add", "default", "via", "192.168.77.1", "src", "192.168.77.2")
+    for interface, network in (("lo", "2606:4700:a::/64"), ("near", "2606:4700:b::/64")):
+        run("ip", "-6", "route", "add", "local", network, "dev", interface)
+    pathlib.Path("/proc/sys/net/ipv4/ip_nonlocal_bind").write_text("1")
     pathlib.Path("/proc/sys/net/ipv4/ping_group_range").write_text("0 0")
     in_internet(pid, "ip", "link", "set", "lo", "up")
     in_internet(pid, "ip", "address", "add", "192.168.77.1/24", "dev", "far")

@@ -138,9 +138,9 @@ def test_ipv6_addresses_of_a_name_are_judged_by_what_they_embed(probe, internet)
 
 
 def test_own_addresses_are_not_reached_by_way_of_ipv6(probe):
-    names = ("own-nat64.example.org", "own-6to4.example.org")
+    names = ("own-nat64.example.org", "own-6to4.example.org", "own-network.example.org", "own-network-near.example.org")
     outcomes, result = probe([["connect", name, 80] for name in names], *ON)
-    assert outcomes == ["EHOSTUNREACH"] * 2
+    assert outcomes == ["EHOSTUNREACH"] * 4
     assert {(name, "host_itself") for name in names} <= refusals(result)
 
 

@@ -25,16 +25,17 @@ static void take_sockets(struct jail *jail, const int fds[LINK_SOCKETS])
 }
 
 /* Answers with what has happened since the last time. */
-static void send_record(struct jail *jail, bool is_end)
+static void send_record(struct jail *jail, const struct link_question *question)
 {
     uint8_t *bytes = (uint8_t *)jail->broker->relay_bytes;
-    if (is_end) { /* every process of the jail is dead */
+    if (question->word == LINK_END) { /* every process of the jail is dead */
         dns_stream_release(jail);
         dial_release(jail);
         relay_release(jail);
     }
     relay_account(jail);
     jail->record.is_plain = jail->is_plain;
+    jail->record.number = question->number;
     size_t length = record_write(&jail->record, bytes);
     send(jail->link.fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     jail->record = (struct network_record){0};
@@ -59,13 +60,13 @@ static int receive_sockets(struct jail *jail)
 /* From the server. */
 static int receive_word(struct jail *jail)
 {
-    char word = 0;
-    ssize_t length = recv(jail->link.fd, &word, 1, MSG_DONTWAIT);
+    struct link_question question = {0};
+    ssize_t length = recv(jail->link.fd, &question, sizeof(question), MSG_DONTWAIT);
     if (length <= 0)
         return length == 0 ? 0 : -errno;
-    if (word != LINK_REPORT && word != LINK_END)
+    if (length != sizeof(question) || (question.word != LINK_REPORT && question.word != LINK_END))
         return -EPROTO;
-    send_record(jail, word == LINK_END);
+    send_record(jail, &question);
     return 1;
 }
 

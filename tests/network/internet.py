@@ -51,6 +51,7 @@ NAMES = {
     "looping.example.org": ["93.184.1.7"],
     "git.example.org": ["93.184.1.6"],
     "example.org": ["93.184.1.9"],
+    "slow.example.org": ["93.184.1.1"],
     "deep.sub.example.org": ["93.184.1.4"],
     "evillisted.org": ["93.184.6.7"],
     "api.example.org.evil.com": ["93.184.6.8"],
@@ -76,6 +77,7 @@ TARGETS = {("5.0.0.10.in-addr.arpa", 12): "secret.corp.example", ("1.1.184.93.in
 TARGETS |= {(name, 5): target for name, target in ALIASES.items()}
 SERVICE = bytes(6)  # ahead of the target of a service; of a mail server, two bytes
 SILENT = "silent"  # a label: not answered by the first server, which is asked at 8.8.8.8
+SLOW = b"\4slow"  # a label on the wire: answered after a second
 NUMBERED = "numbered"  # the numbers of questions for such names are seen
 SERVERS = {"8.8.8.8": "dns", "8.8.8.9": "dns-9"}  # as they are called in what was seen
 REBINDING = "rebind.example.org"  # first public, then this machine
@@ -186,7 +188,7 @@ def serve_dns(names, address):
     while True:
         question, client = server.recvfrom(4096)
         if answer := names.answer(question, 512):
-            server.sendto(answer, client)
+            threading.Timer(SLOW in question, server.sendto, (answer, client)).start()
 
 
 class NamesByTcp(socketserver.BaseRequestHandler):

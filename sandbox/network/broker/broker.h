@@ -32,7 +32,6 @@
 struct broker {
     struct loop loop;
     struct policy policy;
-    struct resolver *resolver;
     struct loop_watch control;
     struct jail *jails;
     size_t stream_count;
@@ -53,6 +52,7 @@ struct jail {
     int connector_fd;
     struct sockaddr_in factory;
     struct name_table names;
+    struct resolver *resolver; /* NULL: nothing was asked yet; see jail_resolver() */
     struct question *other_questions; /* of other types than addresses */
     size_t question_count;
     size_t asked_count; /* of DNS servers, since it began */
@@ -75,6 +75,11 @@ struct jail {
 /* jail.c: starts a jail on its link, which it takes over. */
 int jail_start(struct broker *broker, int link_fd);
 void jail_free(struct jail *jail);
+/*
+ * Its own, made when it is first asked: c-ares gives up a connection for all questions that are under way,
+ * those of others included. NULL: there is no memory.
+ */
+struct resolver *jail_resolver(struct jail *jail);
 
 /* dns.c */
 void dns_ready(struct loop_watch *watch, uint32_t events);

@@ -214,7 +214,7 @@ static void start_proxy(struct dial *dial)
     if (address_parse(broker->policy.proxy.host, &dial->addresses[0])) {
         dial->address_count = 1;
         try_next(dial, EHOSTUNREACH);
-    } else if (resolver_find(broker->resolver, broker->policy.proxy.host, &dial->lookup,
+    } else if (resolver_find(jail_resolver(dial->jail), broker->policy.proxy.host, &dial->lookup,
                              on_proxy_found, dial) < 0) {
         dial_free(dial);
     }

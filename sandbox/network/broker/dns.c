@@ -196,7 +196,7 @@ static void look_up(struct jail *jail, struct name *name)
         return;
     }
     count_question(jail, name->text);
-    if (resolver_find(jail->broker->resolver, name->text, &name->lookup, on_found, jail) < 0)
+    if (resolver_find(jail_resolver(jail), name->text, &name->lookup, on_found, jail) < 0)
         answer_all(name, DNS_SERVER_FAILURE, 0);
 }
 
@@ -267,7 +267,7 @@ static void ask_others(struct jail *jail, struct question *question)
     int r = -EDQUOT;
     if (may_ask(jail, question->dns.name)) {
         count_question(jail, question->dns.name);
-        r = resolver_ask(jail->broker->resolver, question->dns.name, question->dns.type,
+        r = resolver_ask(jail_resolver(jail), question->dns.name, question->dns.type,
                          &question->lookup, on_answered, question);
     }
     if (r == 0)

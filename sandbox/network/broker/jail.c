@@ -107,6 +107,13 @@ int jail_start(struct broker *broker, int link_fd)
     return r;
 }
 
+struct resolver *jail_resolver(struct jail *jail)
+{
+    if (jail->resolver == NULL)
+        resolver_open(&jail->broker->loop, &jail->resolver);
+    return jail->resolver;
+}
+
 static void close_watch(struct loop *loop, struct loop_watch *watch)
 {
     int fd = watch->fd;
@@ -123,6 +130,7 @@ void jail_free(struct jail *jail)
     relay_release(jail);
     ping_release(jail);
     listener_release(jail);
+    resolver_free(jail->resolver);
     name_table_release(&jail->names);
     close_watch(&broker->loop, &jail->link);
     close_watch(&broker->loop, &jail->dns);

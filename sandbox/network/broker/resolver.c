@@ -184,6 +184,8 @@ static void follow_configuration(struct resolver *resolver)
 static struct lookup *lookup_new(struct resolver *resolver, const char *name, struct lookup **place,
                                  void *data)
 {
+    if (resolver == NULL)
+        return NULL;
     follow_configuration(resolver);
     size_t size = strlen(name) + 1;
     struct lookup *lookup = resolver->is_open ? calloc(1, sizeof(*lookup) + size) : NULL;

@@ -43,7 +43,8 @@ void resolver_free(struct resolver *resolver);
 
 /*
  * Finds the IPv4 addresses of the name or, if it has none, its IPv6 addresses. *place is set while it is
- * under way. found() may be called from inside. 0 or -ENOMEM.
+ * under way. found() may be called from inside. 0 or -ENOMEM,
+ * without a resolver, too.
  */
 int resolver_find(struct resolver *resolver, const char *name, struct lookup **place,
                   void (*found)(struct lookup *lookup, enum lookup_status status), void *data);

@@ -72,6 +72,19 @@ for name, kind in (("api.example.org", 1), ("api.example.org", 1), ("api.example
     assert record_of(result)["dns"]["received"] > 2 * (33 + 17 + 10)
 
 
+def test_all_addresses_of_an_answer_are_counted(start_server):
+    """Of the 600 only 16 are used."""
+    server = start_server("--warm", "0", "--network", "on", "--network-limit", "8K")
+    result = call(server, """
+import socket
+print(len(socket.gethostbyname_ex("crowd.example.org")[2]))
+try: print(socket.gethostbyname("www.example.org"))
+except OSError: print("refused")
+""")
+    assert record_of(result)["dns"]["received"] > 600 * 16
+    assert result["content"][0]["text"].split()[1] == "refused"
+
+
 def test_bytes_of_dns_are_in_the_limit(start_server):
     server = start_server("--warm", "0", "--network", "on", "--network-limit", "2K")
     result = call(server, """

@@ -149,7 +149,7 @@ static void count_found(struct jail *jail, const struct lookup *lookup)
     uint64_t size = dns_question_size(lookup->name);
     for (size_t i = 0; i < lookup->aliases.count; i++)
         size += DNS_RECORD_SIZE + strlen(lookup->aliases.list[i]);
-    count_answer(jail, size + lookup->address_count * (DNS_RECORD_SIZE + sizeof(uint32_t)));
+    count_answer(jail, size + lookup->received_count * (DNS_RECORD_SIZE + sizeof(uint32_t)));
     if (lookup->asked_ipv6)
         count_question(jail, lookup->name);
 }

@@ -225,6 +225,12 @@ static bool take_aliases(struct lookup *lookup, const struct ares_addrinfo *foun
     return true;
 }
 
+static void count_addresses(struct lookup *lookup, const struct ares_addrinfo *found)
+{
+    for (const struct ares_addrinfo_node *node = found->nodes; node != NULL; node = node->ai_next)
+        lookup->received_count++;
+}
+
 static void take_addresses(struct lookup *lookup, const struct ares_addrinfo *found)
 {
     lookup->ttl = NAME_TTL_MAX_S;
@@ -258,6 +264,8 @@ static void on_found(void *data, int status, int timeouts, struct ares_addrinfo 
     struct lookup *lookup = data;
     if (keep_for_later(lookup, status))
         return;
+    if (found != NULL)
+        count_addresses(lookup, found);
     if (status == ARES_SUCCESS && found != NULL && take_aliases(lookup, found))
         take_addresses(lookup, found);
     else if (status == ARES_SUCCESS)

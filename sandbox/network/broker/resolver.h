@@ -31,6 +31,7 @@ struct lookup {
     /* For found(): */
     struct address addresses[NAME_ADDRESSES_MAX];
     size_t address_count;
+    size_t received_count; /* of all addresses that came */
     struct aliases aliases; /* of any addresses */
     unsigned ttl; /* seconds */
     bool asked_ipv6;

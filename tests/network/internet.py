@@ -67,7 +67,8 @@ NAMES |= {"both.example.org": ["10.0.0.6"], **{name: [] for name in NAMES_6 if n
           "unknown.example.org.corp.example": ["93.184.6.9"], "intranet.corp.example": ["93.184.6.9"]}
 ALIASES = {"good.example.com": "www.example.org", "alias.example.com": "denied.example.com", "twice.example.com": "Alias.Example.COM",
            "half-alias.example.com": "half.example.com", "round.example.com": "around.example.com",
-           "around.example.com": "round.example.com", "strange.example.com": "a/b.example.com"}
+           "around.example.com": "round.example.com", "strange.example.com": "a/b.example.com", "reverse.example.com": "5.0.0.10.in-addr.arpa",
+           "public-reverse.example.com": "1.1.184.93.in-addr.arpa"}
 ALIASES |= {f"long{number}.example.com": f"long{number + 1}.example.com" for number in range(20)}
 BROKEN = "broken.example.org"  # its server fails
 HALF_BROKEN = "half-broken.example.org"  # of its IPv6 addresses alone

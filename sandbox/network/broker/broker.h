@@ -29,12 +29,19 @@
 #define PORT_HTTP 80
 #define PORT_HTTPS 443
 
+/* Connections to the outside that were made in the minute of that number. */
+struct made {
+    int64_t minute;
+    size_t count;
+};
+
 struct broker {
     struct loop loop;
     struct policy policy;
     struct loop_watch control;
     struct jail *jails;
     size_t stream_count;
+    struct made made;
     size_t stream_max; /* at most STREAMS_MAX: what the limit of descriptors allows */
     int spare_fd; /* to be closed when a client must be accepted to be refused: see listener.c */
     char *relay_bytes; /* owned: RELAY_BYTES_MAX, for all streams */
@@ -67,6 +74,7 @@ struct jail {
     size_t listener_count;
     struct stream *streams;
     size_t stream_count;
+    struct made made;
     size_t kept_bytes;
     uint64_t moved_bytes;
     struct network_record record;

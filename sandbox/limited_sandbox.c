@@ -185,17 +185,17 @@ int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *
     return r;
 }
 
-void limited_sandbox_ask_network(const struct limited_sandbox *limited, bool is_end)
+void limited_sandbox_ask_network(struct limited_sandbox *limited, bool is_end)
 {
     if (limited->link_fd >= 0)
-        network_ask(limited->link_fd, is_end);
+        network_ask(limited->link_fd, is_end, ++limited->asked);
 }
 
 struct network_record *limited_sandbox_take_network(const struct limited_sandbox *limited)
 {
     struct network_record *record = limited->link_fd >= 0 ? malloc(sizeof(*record)) : NULL;
     if (record != NULL)
-        network_take(limited->link_fd, record);
+        network_take(limited->link_fd, limited->asked, record);
     return record;
 }
 

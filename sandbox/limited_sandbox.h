@@ -73,6 +73,7 @@ struct limited_sandbox {
     struct sandbox sandbox;
     struct limiter limiter;
     int link_fd; /* to the broker of the network; -1: it has no network */
+    uint32_t asked; /* how often that one was asked for a record */
     struct upper_directory uppers; /* of overlay folders, if they are on disk */
     struct run_root *root; /* owned; NULL: the jail has mounts */
     struct run_hold origin; /* owned: what it was made by, if that must outlive it */
@@ -80,7 +81,7 @@ struct limited_sandbox {
 
 #define LIMITED_SANDBOX_NONE                                                                       \
     ((struct limited_sandbox){                                                                     \
-        SANDBOX_NONE, LIMITER_NONE, -1, UPPER_DIRECTORY_NONE, NULL, {NULL, NULL}})
+        SANDBOX_NONE, LIMITER_NONE, -1, 0, UPPER_DIRECTORY_NONE, NULL, {NULL, NULL}})
 
 /* 0; or a negative errno with its fault: then limited_sandbox_release() cleans up. */
 int limited_sandbox_start(struct limited_sandbox *limited, struct sandbox_host *host,
@@ -94,7 +95,7 @@ int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandb
                                    const struct sandbox_design *design, struct fault *fault);
 
 /* Asks what became of its network since the last time. `is_end`: no process of the sandbox is left. */
-void limited_sandbox_ask_network(const struct limited_sandbox *limited, bool is_end);
+void limited_sandbox_ask_network(struct limited_sandbox *limited, bool is_end);
 
 /* The answer: NULL without a network, or without memory; owned by the caller. */
 struct network_record *limited_sandbox_take_network(const struct limited_sandbox *limited);

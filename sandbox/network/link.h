@@ -9,13 +9,21 @@
 #ifndef SANDBOX_NETWORK_LINK_H
 #define SANDBOX_NETWORK_LINK_H
 
-/* Messages to the broker, of one byte each. */
+#include <stdint.h>
+
+/* Messages to the broker. The child's are of one byte; the server's are a struct link_question. */
 enum link_word {
     LINK_OPEN = 'o',   /* from the child, with LINK_SOCKETS descriptors */
     LINK_OPEN_PLAIN =
         'p', /* the same of a kernel without routing rules: its closed ports refuse by themselves */
     LINK_REPORT = 'r', /* answered with a record: record.h */
     LINK_END = 'e', /* the same; streams are reset first, because no process is left */
+};
+
+struct link_question {
+    uint32_t word;
+    uint32_t
+        number; /* that of the record which answers it, or a late answer would be taken for another */
 };
 
 /* The sockets, in their order. All belong to the jail's network namespace. */

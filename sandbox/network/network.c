@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #define REPORT_MAX_MS 100
+#define LATE_REPORTS_MAX 8 /* to earlier questions, taken ahead of the one that is waited for */
 
 struct network {
     const struct policy *policy;
@@ -148,20 +149,29 @@ int network_link(struct network *network, int *ret_link_fd, struct fault *fault)
     return 0;
 }
 
-void network_ask(int link_fd, bool is_end)
+void network_ask(int link_fd, bool is_end, uint32_t number)
 {
-    const char word = is_end ? LINK_END : LINK_REPORT;
-    send(link_fd, &word, 1,
+    const struct link_question question = {is_end ? LINK_END : LINK_REPORT, number};
+    send(link_fd, &question, sizeof(question),
          MSG_DONTWAIT | MSG_NOSIGNAL); /* without it, there is no answer to take */
 }
 
-void network_take(int link_fd, struct network_record *ret_record)
+/* The next record of the link. False: none comes soon. */
+static bool take_next(int link_fd, struct network_record *ret_record)
 {
     static uint8_t bytes[RECORD_BYTES_MAX];
     struct pollfd answer = {.fd = link_fd, .events = POLLIN};
     ssize_t length = recv(link_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
     if (length < 0 && errno == EAGAIN && poll(&answer, 1, REPORT_MAX_MS) == 1)
         length = recv(link_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-    if (length <= 0 || !record_read(bytes, (size_t)length, ret_record))
-        *ret_record = (struct network_record){.is_lost = 1};
+    return length > 0 && record_read(bytes, (size_t)length, ret_record);
+}
+
+void network_take(int link_fd, uint32_t number, struct network_record *ret_record)
+{
+    for (int i = 0; i <= LATE_REPORTS_MAX && take_next(link_fd, ret_record); i++) {
+        if (ret_record->number == number)
+            return;
+    }
+    *ret_record = (struct network_record){.is_lost = 1};
 }

@@ -32,12 +32,12 @@ int network_link(struct network *network, int *ret_link_fd, struct fault *fault)
 
 /*
  * Asks for what has happened since the last time; `is_end`: no process of the sandbox is left. The answer
- * is composed while the caller does something else.
+ * is composed while the caller does something else. `number`: another one for each question of a link.
  */
-void network_ask(int link_fd, bool is_end);
+void network_ask(int link_fd, bool is_end, uint32_t number);
 
-/* Waits for the answer, but not long: a record may be lost. */
-void network_take(int link_fd, struct network_record *ret_record);
+/* Waits for the answer to that question, but not long: a record may be lost. */
+void network_take(int link_fd, uint32_t number, struct network_record *ret_record);
 
 /* Whether this host lets its user send echo requests: icmp(7), ping_group_range. Asked once. */
 bool network_may_ping(void);

@@ -148,6 +148,7 @@ struct policy_verdict policy_judge_alias(const struct policy *policy, const char
                                          struct policy_ports *denied)
 {
     const struct policy_rules *rules = &policy->rules[RULES_DENY];
+    struct address address;
     for (size_t i = 0; i < rules->count; i++) {
         const struct policy_rule *rule = &rules->list[i];
         if (!has_name(rule, name))
@@ -158,7 +159,8 @@ struct policy_verdict policy_judge_alias(const struct policy *policy, const char
         }
         denied->list[denied->count++] = rule->ports[0];
     }
-    return admitted(NULL);
+    /* By another name, too, that of an address tells of it. */
+    return address_parse_reverse(name, &address) ? policy_judge_name(policy, name) : admitted(NULL);
 }
 
 struct policy_verdict policy_judge_address(const struct policy *policy, bool by_name,

@@ -112,7 +112,7 @@ bool policy_ports_have(const struct policy_ports *ports, uint16_t port);
 
 /*
  * Adds the ports at which rules deny this name, by which a host goes as well. A refusal: these are now all
- * ports, because a rule says so or more would not fit.
+ * ports, because a rule says so or more would not fit; or it is the reverse name of an address that may not be reached.
  */
 struct policy_verdict policy_judge_alias(const struct policy *policy, const char *name,
                                          struct policy_ports *denied);

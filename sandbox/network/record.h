@@ -37,6 +37,7 @@ struct network_record {
     uint32_t host_count;
     uint32_t refusal_count;
     uint32_t is_cut; /* there were more of either */
+    uint32_t number; /* of the question that it answers: link.h */
     uint32_t is_lost; /* the broker did not answer: the rest is not known */
     uint32_t
         is_plain; /* the kernel has no routing rules: only ports that rules name, and the usual ones, are reached */

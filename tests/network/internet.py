@@ -10,7 +10,8 @@ Public addresses answer to ping and on ports 80 (HTTP), 7 (echo), 9 (discard), 1
 speaks first) and 443 (echo); so do the canaries: private addresses and those of clouds. 151.101.9.0/24
 drops everything. /files of HTTP are those of DIRECTORY/files; if there is DIRECTORY/servers, which has
 the package asyncssh, SSH is at port 2222. The machine has the addresses 192.168.77.2, 151.101.7.7 and
-151.101.7.6, the second of its network, from which the kernel sends nothing.
+151.101.7.6, the second of its network, from which the kernel sends nothing; and all of 2606:4700:a::/64 and
+2606:4700:b::/64 (AnyIP). Every address of IPv4 can be bound.
 """
 
 import asyncio
@@ -50,6 +51,7 @@ NAMES = {
     "looping.example.org": ["93.184.1.7"],
     "git.example.org": ["93.184.1.6"],
     "example.org": ["93.184.1.9"],
+    "slow.example.org": ["93.184.1.1"],
     "deep.sub.example.org": ["93.184.1.4"],
     "evillisted.org": ["93.184.6.7"],
     "api.example.org.evil.com": ["93.184.6.8"],
@@ -58,13 +60,15 @@ NAMES_6 = {"both.example.org": ["2606:4700::1"], "six.example.org": ["2606:4700:
            "mapped-public.example.org": ["::ffff:93.184.1.1"], "nat64.example.org": ["64:ff9b::a00:5"], "6to4.example.org": ["2002:a00:5::1"],
            "compatible.example.org": ["::10.0.0.5"], "unique.example.org": ["fd00::1"], "local.example.org": ["fe80::1"],
            "loop6.example.org": ["::1"], "mapped-loop.example.org": ["::ffff:127.0.0.1"],
-           "own-nat64.example.org": ["64:ff9b::9765:706"], "own-6to4.example.org": ["2002:9765:707::1"]}
+           "own-nat64.example.org": ["64:ff9b::9765:706"], "own-6to4.example.org": ["2002:9765:707::1"],
+           "own-network.example.org": ["2606:4700:a::7"], "own-network-near.example.org": ["2606:4700:b::7"]}
 NAMES |= {"both.example.org": ["10.0.0.6"], **{name: [] for name in NAMES_6 if name != "both.example.org"},
           "denied.example.com": ["93.184.6.1"], "half.example.com": ["93.184.6.2"],
           "unknown.example.org.corp.example": ["93.184.6.9"], "intranet.corp.example": ["93.184.6.9"]}
 ALIASES = {"good.example.com": "www.example.org", "alias.example.com": "denied.example.com", "twice.example.com": "Alias.Example.COM",
            "half-alias.example.com": "half.example.com", "round.example.com": "around.example.com",
-           "around.example.com": "round.example.com", "strange.example.com": "a/b.example.com"}
+           "around.example.com": "round.example.com", "strange.example.com": "a/b.example.com", "reverse.example.com": "5.0.0.10.in-addr.arpa",
+           "public-reverse.example.com": "1.1.184.93.in-addr.arpa"}
 ALIASES |= {f"long{number}.example.com": f"long{number + 1}.example.com" for number in range(20)}
 BROKEN = "broken.example.org"  # its server fails
 HALF_BROKEN = "half-broken.example.org"  # of its IPv6 addresses alone
@@ -74,6 +78,7 @@ TARGETS = {("5.0.0.10.in-addr.arpa", 12): "secret.corp.example", ("1.1.184.93.in
 TARGETS |= {(name, 5): target for name, target in ALIASES.items()}
 SERVICE = bytes(6)  # ahead of the target of a service; of a mail server, two bytes
 SILENT = "silent"  # a label: not answered by the first server, which is asked at 8.8.8.8
+SLOW = b"\4slow"  # a label on the wire: answered after a second
 NUMBERED = "numbered"  # the numbers of questions for such names are seen
 SERVERS = {"8.8.8.8": "dns", "8.8.8.9": "dns-9"}  # as they are called in what was seen
 REBINDING = "rebind.example.org"  # first public, then this machine
@@ -97,6 +102,9 @@ def make_link(pid):
     run("ip", "address", "add", "151.101.7.6/28", "dev", "near")
     run("ip", "link", "set", "near", "up")
     run("ip", "route", "add", "default", "via", "192.168.77.1", "src", "192.168.77.2")
+    for interface, network in (("lo", "2606:4700:a::/64"), ("near", "2606:4700:b::/64")):
+        run("ip", "-6", "route", "add", "local", network, "dev", interface)
+    pathlib.Path("/proc/sys/net/ipv4/ip_nonlocal_bind").write_text("1")
     pathlib.Path("/proc/sys/net/ipv4/ping_group_range").write_text("0 0")
     in_internet(pid, "ip", "link", "set", "lo", "up")
     in_internet(pid, "ip", "address", "add", "192.168.77.1/24", "dev", "far")
@@ -181,7 +189,7 @@ def serve_dns(names, address):
     while True:
         question, client = server.recvfrom(4096)
         if answer := names.answer(question, 512):
-            server.sendto(answer, client)
+            threading.Timer(SLOW in question, server.sendto, (answer, client)).start()
 
 
 class NamesByTcp(socketserver.BaseRequestHandler):

@@ -248,6 +248,28 @@ print(len(answered))
         configuration.write_text(whole)
 
 
+def test_answers_that_a_server_cuts_short_disturb_no_other_sandbox(start_server, internet):
+    """The second server has no TCP, and c-ares gives up all questions to a server whose connection fails."""
+    server = start_server(*ON)
+    configuration = internet.directory / "resolv.conf"
+    whole = configuration.read_text()
+    try:
+        configuration.write_text("nameserver 8.8.8.9\n")
+        request = server.start_call("run_python_code", """
+import socket, time
+question = b"\\x12\\x34\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\5large\\7example\\3org\\0\\0\\x10\\0\\1"
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(200):
+    client.sendto(question, ("8.8.8.8", 53))
+    time.sleep(0.02)
+""")
+        result = call(server, "import socket, time; time.sleep(0.5); print(socket.gethostbyname('slow.example.org'))")
+        assert text_of(result) == "93.184.1.1"
+        server.answer(request)
+    finally:
+        configuration.write_text(whole)
+
+
 def test_questions_have_other_numbers_after_a_change(start_server, internet):
     """Two brokers would otherwise count alike, and so would anybody who answers in the place of the server."""
     configuration = internet.directory / "resolv.conf"

@@ -99,6 +99,12 @@ def test_reverse_names_tell_of_no_address_that_is_not_reached(probe, internet):
     assert [line[1] for line in internet.seen()[before:] if line[0] == "dns"] == ["1.1.184.93.in-addr.arpa"]
 
 
+def test_alias_of_a_reverse_name_tells_no_more_than_the_name(probe):
+    outcomes, result = probe([["ask", DNS, name, PTR] for name in ("reverse.example.com", "public-reverse.example.com")], *ON)
+    assert outcomes == ["3 0", "0 2"]
+    assert ("reverse.example.com", "private") in refusals(result)
+
+
 def test_answers_hold_no_addresses_behind_their_records(probe):
     outcomes, _result = probe([["answer_of", DNS, "_ldap._tcp.example.com", SRV], ["answer_of", DNS, "example.com", MX],
                                ["ask", DNS, "numeric.example.com", SRV], ["ask", DNS, "_ldap._tcp.example.com", 255]], *ON)
@@ -138,9 +144,9 @@ def test_ipv6_addresses_of_a_name_are_judged_by_what_they_embed(probe, internet)
 
 
 def test_own_addresses_are_not_reached_by_way_of_ipv6(probe):
-    names = ("own-nat64.example.org", "own-6to4.example.org")
+    names = ("own-nat64.example.org", "own-6to4.example.org", "own-network.example.org", "own-network-near.example.org")
     outcomes, result = probe([["connect", name, 80] for name in names], *ON)
-    assert outcomes == ["EHOSTUNREACH"] * 2
+    assert outcomes == ["EHOSTUNREACH"] * 4
     assert {(name, "host_itself") for name in names} <= refusals(result)
 
 

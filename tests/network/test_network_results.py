@@ -1,10 +1,14 @@
 """What is told of the network: records, sentences, descriptions, `network check`, doctor, and wrong settings."""
 
 import json
+import os
+import signal
 
 import pytest
 
+from support.broker import broker_of
 from support.mcp_client import RECORD
+from support.sandbox import stop_process
 
 OFF = ()
 ALLOW = ("--allow-host", "api.example.org,*.sub.example.org,www.example.org:22")
@@ -66,6 +70,19 @@ for name, kind in (("api.example.org", 1), ("api.example.org", 1), ("api.example
     assert record_of(result)["dns"]["questions"] == 5
     assert record_of(result)["dns"]["sent"] == 5 * 33
     assert record_of(result)["dns"]["received"] > 2 * (33 + 17 + 10)
+
+
+def test_all_addresses_of_an_answer_are_counted(start_server):
+    """Of the 600 only 16 are used."""
+    server = start_server("--warm", "0", "--network", "on", "--network-limit", "8K")
+    result = call(server, """
+import socket
+print(len(socket.gethostbyname_ex("crowd.example.org")[2]))
+try: print(socket.gethostbyname("www.example.org"))
+except OSError: print("refused")
+""")
+    assert record_of(result)["dns"]["received"] > 600 * 16
+    assert result["content"][0]["text"].split()[1] == "refused"
 
 
 def test_bytes_of_dns_are_in_the_limit(start_server):
@@ -159,6 +176,19 @@ def test_session_tells_of_each_call(start_server):
     assert "b'12345'" in second["content"][0]["text"]
     assert record_of(second)["hosts"] == [{"host": "api.example.org", "port": 443, "streams": 0, "received": 5, "sent": 5}]
     assert record_of(third)["hosts"] == []
+
+
+def test_report_that_comes_late_is_not_taken_for_the_next_one(start_server):
+    server = start_server("--warm", "0", "--network", "on")
+    connect = "import socket; socket.create_connection(('93.184.1.{}', 7), 5).close()"
+    first = call(server, connect.format(1), session="new")
+    broker = broker_of(server)
+    stop_process(broker)
+    lost = call(server, "1", session=first["_meta"][RECORD]["session"]["id"])
+    os.kill(broker, signal.SIGCONT)
+    records = [record_of(call(server, connect.format(number), session=first["_meta"][RECORD]["session"]["id"])) for number in (2, 3)]
+    assert record_of(lost)["complete"] is False
+    assert [(record["complete"], [host["host"] for host in record["hosts"]]) for record in records] == [(True, ["93.184.1.2"]), (True, ["93.184.1.3"])]
 
 
 def tool_of(server):

@@ -105,6 +105,28 @@ def is_dead(pid):
         return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
 
 
+def test_one_sandbox_leaves_ports_for_the_connections_of_others(start_server):
+    """Each connection that it ends first keeps its port for a minute."""
+    server = start_server("--warm", "0", "--parallel", "2", "--timeout", "60", "--network", "on")
+    request = server.start_call("run_python_code", textwrap.dedent("""
+        import socket
+        count = 0
+        try:
+            while count < 13000:
+                with socket.create_connection(("93.184.1.1", 7), 0.5) as client:
+                    client.shutdown(socket.SHUT_WR)
+                    client.recv(1)
+                count += 1
+        except TimeoutError: pass
+        print(count)
+        """))
+    time.sleep(1)
+    assert text_of(call(server, REQUEST)) == "b'x'"
+    count = int(text_of(server.answer(request, patience=60)["result"]))
+    assert 6000 < count < 2 * 6144 + 64, count  # once more, if a minute began
+    assert text_of(call(server, REQUEST)) == "b'x'"
+
+
 def test_flood_of_one_sandbox_does_not_slow_another(start_server):
     server = start_server("--warm", "0", "--parallel", "2", "--network", "on")
     flood = textwrap.dedent("""

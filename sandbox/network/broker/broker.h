@@ -29,13 +29,19 @@
 #define PORT_HTTP 80
 #define PORT_HTTPS 443
 
+/* Connections to the outside that were made in the minute of that number. */
+struct made {
+    int64_t minute;
+    size_t count;
+};
+
 struct broker {
     struct loop loop;
     struct policy policy;
-    struct resolver *resolver;
     struct loop_watch control;
     struct broker_jail *jails;
     size_t stream_count;
+    struct made made;
     size_t stream_max; /* at most STREAMS_MAX: what the limit of descriptors allows */
     int spare_fd; /* to be closed when a client must be accepted to be refused: see listener.c */
     char *relay_bytes; /* owned: RELAY_BYTES_MAX, for all streams */
@@ -53,6 +59,7 @@ struct broker_jail {
     int connector_fd;
     struct sockaddr_in factory;
     struct name_table names;
+    struct resolver *resolver; /* NULL: nothing was asked yet; see jail_resolver() */
     struct question *other_questions; /* of other types than addresses */
     size_t question_count;
     size_t asked_count; /* of DNS servers, since it began */
@@ -67,6 +74,7 @@ struct broker_jail {
     size_t listener_count;
     struct relay_stream *streams;
     size_t stream_count;
+    struct made made;
     size_t kept_bytes;
     uint64_t moved_bytes;
     struct network_record record;
@@ -75,6 +83,11 @@ struct broker_jail {
 /* jail.c: starts a jail on its link, which it takes over. */
 int jail_start(struct broker *broker, int link_fd);
 void jail_free(struct broker_jail *jail);
+/*
+ * Its own, made when it is first asked: c-ares gives up a connection for all questions that are under way,
+ * those of others included. NULL: there is no memory.
+ */
+struct resolver *jail_resolver(struct broker_jail *jail);
 
 /* dns.c */
 void dns_ready(struct loop_watch *watch, uint32_t events);

@@ -8,7 +8,7 @@
 
 #include "sandbox/base/fault.h"
 
-/* Once the epoll descriptor and the resolver are there. 0, or a negative errno with its fault. */
+/* Once the epoll descriptor is there. 0, or a negative errno with its fault. */
 int confine_broker(struct fault *fault);
 
 #endif

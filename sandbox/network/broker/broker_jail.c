@@ -26,16 +26,17 @@ static void take_sockets(struct broker_jail *jail, const int fds[LINK_SOCKETS])
 }
 
 /* Answers with what has happened since the last time. */
-static void send_record(struct broker_jail *jail, bool is_end)
+static void send_record(struct broker_jail *jail, const struct link_question *question)
 {
     uint8_t *bytes = (uint8_t *)jail->broker->relay_bytes;
-    if (is_end) { /* every process of the jail is dead */
+    if (question->word == LINK_END) { /* every process of the jail is dead */
         dns_stream_release(jail);
         dial_release(jail);
         relay_release(jail);
     }
     relay_account(jail);
     jail->record.is_plain = jail->is_plain;
+    jail->record.number = question->number;
     size_t length = record_write(&jail->record, bytes);
     send(jail->link.fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     jail->record = (struct network_record){0};
@@ -60,13 +61,13 @@ static int receive_sockets(struct broker_jail *jail)
 /* From the server. */
 static int receive_word(struct broker_jail *jail)
 {
-    char word = 0;
-    ssize_t length = recv(jail->link.fd, &word, 1, MSG_DONTWAIT);
+    struct link_question question = {0};
+    ssize_t length = recv(jail->link.fd, &question, sizeof(question), MSG_DONTWAIT);
     if (length <= 0)
         return length == 0 ? 0 : -errno;
-    if (word != LINK_REPORT && word != LINK_END)
+    if (length != sizeof(question) || (question.word != LINK_REPORT && question.word != LINK_END))
         return -EPROTO;
-    send_record(jail, word == LINK_END);
+    send_record(jail, &question);
     return 1;
 }
 
@@ -104,6 +105,13 @@ int jail_start(struct broker *broker, int link_fd)
     return r;
 }
 
+struct resolver *jail_resolver(struct broker_jail *jail)
+{
+    if (jail->resolver == NULL)
+        resolver_open(&jail->broker->loop, &jail->resolver);
+    return jail->resolver;
+}
+
 static void close_watch(struct loop *loop, struct loop_watch *watch)
 {
     int fd = watch->fd;
@@ -120,6 +128,7 @@ void jail_free(struct broker_jail *jail)
     relay_release(jail);
     ping_release(jail);
     listener_release(jail);
+    resolver_free(jail->resolver);
     name_table_release(&jail->names);
     close_watch(&broker->loop, &jail->link);
     close_watch(&broker->loop, &jail->dns);

@@ -22,6 +22,8 @@
 
 /* Of all jails; a quarter of the descriptors, if that is less. One has no more than are free. */
 #define STREAMS_MAX 4096
+/* Connections made in a minute: of the 28232 ports they come from, each may be in use for a minute more (TIME_WAIT). */
+#define MADE_MAX 12288
 #define NAME_ADDRESSES_MAX 16 /* of one name */
 #define NAME_ALIASES_MAX 16 /* of one name: what its CNAME records lead to */
 #define NAME_TTL_MAX_S 60 /* how long a name is remembered without asking again */

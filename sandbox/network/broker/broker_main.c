@@ -69,8 +69,6 @@ static int prepare(struct broker *broker, struct fault *fault)
     r = loop_open(&broker->loop);
     if (r == 0)
         r = loop_watch(&broker->loop, &broker->control, CONTROL_FD, EPOLLIN);
-    if (r == 0)
-        r = resolver_open(&broker->loop, &broker->resolver);
     if (r < 0)
         return fault_set(fault, -r, "cannot start: %m");
     count_descriptors(broker);
@@ -81,7 +79,6 @@ static void release(struct broker *broker)
 {
     while (broker->jails != NULL)
         jail_free(broker->jails);
-    resolver_free(broker->resolver);
     loop_close(&broker->loop);
     policy_release(&broker->policy);
     fd_close(&broker->spare_fd);

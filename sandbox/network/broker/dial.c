@@ -88,6 +88,20 @@ static bool is_shortage(int error)
     return error == EMFILE || error == ENFILE;
 }
 
+static size_t made_now(struct made *made)
+{
+    int64_t minute = clock_now() / (60 * NANOSECONDS_PER_SECOND);
+    if (made->minute != minute)
+        *made = (struct made){.minute = minute};
+    return made->count;
+}
+
+static void count_made(struct broker_jail *jail)
+{
+    jail->made.count = made_now(&jail->made) + 1;
+    jail->broker->made.count = made_now(&jail->broker->made) + 1;
+}
+
 /* Lets the client in: its SYN reaches the listener this time. */
 static void let_in(struct dial *dial)
 {
@@ -97,6 +111,8 @@ static void let_in(struct dial *dial)
     dial->outer_fd = dial->outer.fd;
     dial->is_let_in = true;
     loop_unwatch(loop, &dial->outer);
+    if (!dial->is_dns)
+        count_made(jail);
     int r = listener_get(jail, segment->destination, segment->destination_port, &dial->listener);
     if (r < 0) {
         /* The program itself listens at this port of every address. */
@@ -213,7 +229,7 @@ static void start_proxy(struct dial *dial)
     if (address_parse(broker->policy.proxy.host, &dial->addresses[0])) {
         dial->address_count = 1;
         try_next(dial, EHOSTUNREACH);
-    } else if (resolver_find(broker->resolver, broker->policy.proxy.host, &dial->lookup,
+    } else if (resolver_find(jail_resolver(dial->jail), broker->policy.proxy.host, &dial->lookup,
                              on_proxy_found, dial) < 0) {
         dial_free(dial);
     }
@@ -289,7 +305,7 @@ static bool has_descriptor(void)
 /* Whether another connection may be begun; makes room, if it can. */
 static bool has_room(struct broker_jail *jail)
 {
-    const struct broker *broker = jail->broker;
+    struct broker *broker = jail->broker;
     if (jail->stream_count + jail->dial_count >= JAIL_STREAMS_MAX)
         drop_oldest(jail, true);
     if (jail->dial_count - jail->late_count >= JAIL_DIALS_MAX)
@@ -297,7 +313,8 @@ static bool has_room(struct broker_jail *jail)
     /* No jail takes more than it leaves to the others. */
     return jail->dial_count - jail->late_count < JAIL_DIALS_MAX &&
            jail->stream_count + jail->dial_count < JAIL_STREAMS_MAX &&
-           broker->stream_count + jail->stream_count < broker->stream_max && has_descriptor();
+           broker->stream_count + jail->stream_count < broker->stream_max &&
+           made_now(&broker->made) + made_now(&jail->made) < MADE_MAX && has_descriptor();
 }
 
 /* Adds the address, if it may be dialled. */

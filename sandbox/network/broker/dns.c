@@ -149,7 +149,7 @@ static void count_found(struct broker_jail *jail, const struct lookup *lookup)
     uint64_t size = dns_question_size(lookup->name);
     for (size_t i = 0; i < lookup->aliases.count; i++)
         size += DNS_RECORD_SIZE + strlen(lookup->aliases.list[i]);
-    count_answer(jail, size + lookup->address_count * (DNS_RECORD_SIZE + sizeof(uint32_t)));
+    count_answer(jail, size + lookup->received_count * (DNS_RECORD_SIZE + sizeof(uint32_t)));
     if (lookup->asked_ipv6)
         count_question(jail, lookup->name);
 }
@@ -196,7 +196,7 @@ static void look_up(struct broker_jail *jail, struct name *name)
         return;
     }
     count_question(jail, name->text);
-    if (resolver_find(jail->broker->resolver, name->text, &name->lookup, on_found, jail) < 0)
+    if (resolver_find(jail_resolver(jail), name->text, &name->lookup, on_found, jail) < 0)
         answer_all(name, DNS_SERVER_FAILURE, 0);
 }
 
@@ -267,7 +267,7 @@ static void ask_others(struct broker_jail *jail, struct question *question)
     int r = -EDQUOT;
     if (may_ask(jail, question->dns.name)) {
         count_question(jail, question->dns.name);
-        r = resolver_ask(jail->broker->resolver, question->dns.name, question->dns.type,
+        r = resolver_ask(jail_resolver(jail), question->dns.name, question->dns.type,
                          &question->lookup, on_answered, question);
     }
     if (r == 0)

@@ -184,6 +184,8 @@ static void follow_configuration(struct resolver *resolver)
 static struct lookup *lookup_new(struct resolver *resolver, const char *name, struct lookup **place,
                                  void *data)
 {
+    if (resolver == NULL)
+        return NULL;
     follow_configuration(resolver);
     size_t size = strlen(name) + 1;
     struct lookup *lookup = resolver->is_open ? calloc(1, sizeof(*lookup) + size) : NULL;
@@ -223,6 +225,12 @@ static bool take_aliases(struct lookup *lookup, const struct ares_addrinfo *foun
     return true;
 }
 
+static void count_addresses(struct lookup *lookup, const struct ares_addrinfo *found)
+{
+    for (const struct ares_addrinfo_node *node = found->nodes; node != NULL; node = node->ai_next)
+        lookup->received_count++;
+}
+
 static void take_addresses(struct lookup *lookup, const struct ares_addrinfo *found)
 {
     lookup->ttl = NAME_TTL_MAX_S;
@@ -256,6 +264,8 @@ static void on_found(void *data, int status, int timeouts, struct ares_addrinfo 
     struct lookup *lookup = data;
     if (keep_for_later(lookup, status))
         return;
+    if (found != NULL)
+        count_addresses(lookup, found);
     if (status == ARES_SUCCESS && found != NULL && take_aliases(lookup, found))
         take_addresses(lookup, found);
     else if (status == ARES_SUCCESS)

@@ -31,6 +31,7 @@ struct lookup {
     /* For found(): */
     struct address addresses[NAME_ADDRESSES_MAX];
     size_t address_count;
+    size_t received_count; /* of all addresses that came */
     struct aliases aliases; /* of any addresses */
     unsigned ttl; /* seconds */
     bool asked_ipv6;
@@ -43,7 +44,8 @@ void resolver_free(struct resolver *resolver);
 
 /*
  * Finds the IPv4 addresses of the name or, if it has none, its IPv6 addresses. *place is set while it is
- * under way. found() may be called from inside. 0 or -ENOMEM.
+ * under way. found() may be called from inside. 0 or -ENOMEM,
+ * without a resolver, too.
  */
 int resolver_find(struct resolver *resolver, const char *name, struct lookup **place,
                   void (*found)(struct lookup *lookup, enum lookup_status status), void *data);

@@ -261,6 +261,15 @@ def test_a_stopped_one_leaves_nothing(layered, number):
     assert os.listdir(layered.images) == ["base"] and layered.ids() == before
 
 
+def test_no_password_of_a_url_gets_into_a_record(layered):
+    done = layered.add("base", "--run", "true https://bob:hunter2@example.org/x", "--run", "true git+ssh://tok3n@example.org")
+    assert done.returncode == 0, done.stderr
+    said = "".join(layered.command("images", word).stdout for word in ("history", "list", "du"))
+    recorded = "".join(path.read_text() for path in (layered.images / "base").glob("*.json"))
+    assert "https://example.org/x" in said and "https://example.org/x" in recorded
+    assert not any(word in text for word in ("hunter2", "tok3n") for text in (said, recorded, done.stderr))
+
+
 # Processes that only end, made as fast as can be: children of init like this one, by CLONE_PARENT. Machine code of x86-64.
 FLOOD = """
 import ctypes, mmap, os, sys, time

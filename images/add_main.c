@@ -1,6 +1,7 @@
 #include "images/add.h"
 
 #include "images/base/interrupt.h"
+#include "images/base/url_user.h"
 #include "images/store/store.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/options.h"
@@ -88,6 +89,15 @@ static const char *option_among(const struct add_arguments *arguments)
     return NULL;
 }
 
+/* The record is for everybody, snippets' models included. NULL: no memory. */
+static const char *record_of(struct add_arguments *arguments)
+{
+    char *command = buffer_string(&arguments->origin);
+    if (command != NULL)
+        url_users_remove(command);
+    return command;
+}
+
 static int add(struct add_arguments *arguments, const char *name)
 {
     struct fault fault = {0};
@@ -95,7 +105,7 @@ static int add(struct add_arguments *arguments, const char *name)
     struct addition addition = {
         .name = name,
         .result = arguments->result != NULL ? arguments->result : name,
-        .origin = buffer_string(&arguments->origin),
+        .origin = record_of(arguments),
         .installation = {arguments->apt.list, arguments->pip.list, arguments->npm.list,
                          arguments->run.list},
     };

@@ -2,6 +2,7 @@
 
 #include "images/base/digest.h"
 #include "images/base/file.h"
+#include "images/base/interrupt.h"
 #include "images/store/layer_store.h"
 #include "images/unpack/member.h"
 #include "sandbox/base/directory.h"
@@ -144,6 +145,7 @@ static int entry_take(struct contents *contents, int directory_fd, const char *n
     if (entry->type == 'f') {
         entry->size = (uint64_t)status.st_size;
         entry->mtime = status.st_mtim.tv_sec;
+        entry->inode = status.st_nlink > 1 ? status.st_ino : 0;
     }
     return entry->type == 'd' ? directory_take(contents, directory_fd, name, entry->path) : 0;
 }
@@ -184,6 +186,8 @@ static int file_hash(int fd, char *bytes, struct digest *ret_digest)
     OWNED(digest_release) struct digest_stream *stream = NULL;
     int r = digest_open(&like, &stream);
     while (r == 0) {
+        if (interrupt_signal() != 0)
+            return -EINTR;
         ssize_t got = read(fd, bytes, READ_SIZE);
         if (got == 0)
             return digest_finish(stream, ret_digest);
@@ -223,12 +227,61 @@ static void *hash_entries(void *data)
         if (number >= hashing->contents->count)
             return NULL;
         struct contents_entry *entry = &hashing->contents->entries[number];
-        if (entry->type == 'f')
+        if (entry->value == NULL)
             r = entry_hash(hashing, entry, bytes);
     }
     if (r < 0)
         atomic_store(&hashing->error, -r);
     return NULL;
+}
+
+/* The names of files that have several, those of one file beside each other. */
+struct known_inodes {
+    struct contents_entry **list; /* owned; borrows the entries */
+    size_t count;
+};
+
+static int compare_inodes(const void *left, const void *right)
+{
+    const struct contents_entry *a = *(struct contents_entry *const *)left;
+    const struct contents_entry *b = *(struct contents_entry *const *)right;
+    return (a->inode > b->inode) - (a->inode < b->inode);
+}
+
+/* Whether the name before it is one of the same file. */
+static bool is_known(const struct known_inodes *names, size_t at)
+{
+    return at > 0 && names->list[at]->inode == names->list[at - 1]->inode;
+}
+
+/* Each file is hashed once, by its first name: a tree of a few bytes may name a large one very often. */
+static int names_find(const struct contents *contents, struct known_inodes *names)
+{
+    names->list = calloc(contents->count + 1, sizeof(struct contents_entry *));
+    if (names->list == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < contents->count; i++)
+        if (contents->entries[i].inode != 0)
+            names->list[names->count++] = &contents->entries[i];
+    qsort(names->list, names->count, sizeof(struct contents_entry *), compare_inodes);
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < names->count; i++)
+        if (is_known(names, i))
+            r = (names->list[i]->value = strdup("-")) == NULL ? -ENOMEM : 0;
+    return r;
+}
+
+static int names_complete(const struct known_inodes *names)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < names->count; i++) {
+        if (!is_known(names, i))
+            continue;
+        free(names->list[i]->value);
+        names->list[i]->value = strdup(names->list[i - 1]->value);
+        r = names->list[i]->value == NULL ? -ENOMEM : 0;
+    }
+    return r;
 }
 
 /* The calling thread takes part, and is the only one that receives signals. */
@@ -260,9 +313,17 @@ static int compare_entries(const void *left, const void *right)
 int contents_take(int tree_fd, struct contents *ret_contents, struct fault *fault)
 {
     OWNED(contents_release) struct contents contents = {0};
+    struct known_inodes names = {0};
     int r = directory_take(&contents, tree_fd, ".", "");
     if (r == 0)
+        r = names_find(&contents, &names);
+    if (r == 0)
         r = contents_hash(tree_fd, &contents);
+    if (r == 0)
+        r = names_complete(&names);
+    free(names.list);
+    if (r == -EINTR)
+        return interrupt_fault(fault);
     if (r < 0)
         return fault_set(fault, -r, "cannot read the files of a layer: %m");
     if (contents.count > 0)

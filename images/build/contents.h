@@ -30,6 +30,7 @@ struct contents_entry {
     unsigned mode;
     uint64_t size;
     int64_t mtime;
+    uint64_t inode; /* of a file with several names, while it is hashed; else 0 */
 };
 
 /* Empty is {0}; contents_release() frees. */
@@ -40,7 +41,7 @@ struct contents {
 
 void contents_release(struct contents *contents);
 
-/* Walks the tree and hashes all its files. 0 or a negative errno. */
+/* Walks the tree and hashes all its files. 0; -EINTR, if a signal asks us to stop (interrupt.h); or another negative errno. */
 int contents_take(int tree_fd, struct contents *ret_contents, struct fault *fault);
 
 /* Takes the contents of the layer's tree and writes its list. 0 or a negative errno. */
@@ -56,7 +57,7 @@ int contents_parse(char *text, struct contents *ret_contents, struct fault *faul
 struct difference {
     const char *path; /* as in the list; borrowed */
     const char *what; /* "added", "missing" or "changed" */
-    const char *how;  /* of a changed one: "content, mode"; else "" */
+    const char *how; /* of a changed one: "content, mode"; else "" */
 };
 
 /* Reports each difference, in the order of paths; returns their number. */

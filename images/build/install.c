@@ -1,5 +1,6 @@
 #include "images/build/install.h"
 
+#include "images/base/url_user.h"
 #include "images/build/install_apt.h"
 #include "sandbox/base/owned.h"
 
@@ -158,11 +159,15 @@ static int commands_run(const char *const *commands, const struct install_site *
 {
     int r = 0;
     for (; r == 0 && *commands != NULL; commands++) {
-        progress_step(site->progress, "running %.100s", *commands);
+        OWNED_MEMORY char *shown = strdup(*commands);
+        if (shown == NULL)
+            return fault_set(fault, ENOMEM, "no memory for a command");
+        url_users_remove(shown);
+        progress_step(site->progress, "running %.100s", shown);
         r = installer_run(site, (const char *const[]){"/bin/sh", "-c", *commands, NULL}, fault);
         if (r > 0) /* or the command itself exited with 127 */
             return fault_set(fault, EPROTO, "\"%s\" ended with exit code 127: a program is missing",
-                             *commands);
+                             shown);
     }
     return r;
 }

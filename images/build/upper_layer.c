@@ -64,10 +64,30 @@ void upper_layer_forget_shown(const struct plan_shown *files, size_t file_count)
     }
 }
 
-static int directory_clean(int parent_fd, const char *name, unsigned depth, struct tree_size *size);
+/* What was counted, and what there is to read, holes included: a layer is bounded by both. */
+struct counted {
+    struct tree_size size;
+    uint64_t readable;
+};
+
+static int directory_clean(int parent_fd, const char *name, unsigned depth,
+                           struct counted *counted);
+
+static int count(struct counted *counted, const struct stat *status)
+{
+    struct tree_size *size = &counted->size;
+    uint64_t bytes = (uint64_t)status->st_blocks * 512;
+    size->bytes += S_ISDIR(status->st_mode) ? bytes : bytes / status->st_nlink;
+    if (S_ISREG(status->st_mode))
+        counted->readable += (uint64_t)status->st_size / status->st_nlink;
+    return size->files++ > TREE_MEMBERS_MAX || size->bytes > TREE_BYTES_MAX ||
+                   counted->readable > TREE_BYTES_MAX
+               ? -EFBIG
+               : 0;
+}
 
 /* Removes the entry or gives it a permitted mode. 0 or a negative errno. */
-static int entry_clean(int directory_fd, const char *name, unsigned depth, struct tree_size *size)
+static int entry_clean(int directory_fd, const char *name, unsigned depth, struct counted *counted)
 {
     struct stat status;
     if (fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
@@ -77,22 +97,17 @@ static int entry_clean(int directory_fd, const char *name, unsigned depth, struc
         whiteout || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) || S_ISLNK(status.st_mode);
     if (!kept)
         return unlinkat(directory_fd, name, 0) < 0 ? -errno : 0;
-    if (size->files++ > TREE_MEMBERS_MAX)
-        return -EFBIG;
-    uint64_t bytes = (uint64_t)status.st_blocks * 512;
-    size->bytes += S_ISDIR(status.st_mode) ? bytes : bytes / status.st_nlink;
-    if (size->bytes > TREE_BYTES_MAX)
-        return -EFBIG;
-    if (whiteout || S_ISLNK(status.st_mode))
-        return 0;
+    int r = count(counted, &status);
+    if (r < 0 || whiteout || S_ISLNK(status.st_mode))
+        return r;
     /* As in the layers below: readable by all, writable only by the owner, no set-user-ID bits. */
     mode_t mode = (status.st_mode & 0755) | (S_ISDIR(status.st_mode) ? 0755 : 0644);
     if ((status.st_mode & 07777) != mode && fchmodat(directory_fd, name, mode, 0) < 0)
         return -errno;
-    return S_ISDIR(status.st_mode) ? directory_clean(directory_fd, name, depth + 1, size) : 0;
+    return S_ISDIR(status.st_mode) ? directory_clean(directory_fd, name, depth + 1, counted) : 0;
 }
 
-static int directory_clean(int parent_fd, const char *name, unsigned depth, struct tree_size *size)
+static int directory_clean(int parent_fd, const char *name, unsigned depth, struct counted *counted)
 {
     if (depth > TREE_DEPTH_MAX)
         return -EFBIG;
@@ -103,7 +118,7 @@ static int directory_clean(int parent_fd, const char *name, unsigned depth, stru
     struct dirent *entry;
     int r = 0;
     while (r == 0 && (entry = directory_next(directory)) != NULL)
-        r = entry_clean(fd, entry->d_name, depth, size);
+        r = entry_clean(fd, entry->d_name, depth, counted);
     return r;
 }
 
@@ -114,8 +129,8 @@ static int upper_layer_body(void *data, struct fault *fault)
     if (r < 0)
         return r;
     upper_layer_forget_shown(capture->files, capture->file_count);
-    struct tree_size size = {0};
-    r = directory_clean(AT_FDCWD, "/", 0, &size);
+    struct counted counted = {0};
+    r = directory_clean(AT_FDCWD, "/", 0, &counted);
     if (r == -EFBIG)
         return fault_set(fault, EFBIG,
                          "the installed files exceed the limits of a layer: %d files, %d GB, "
@@ -123,8 +138,8 @@ static int upper_layer_body(void *data, struct fault *fault)
                          TREE_MEMBERS_MAX, (int)(TREE_BYTES_MAX >> 30), TREE_DEPTH_MAX);
     if (r < 0)
         return fault_set(fault, -r, "cannot walk the installed files: %m");
-    image_jail_tell(TOLD_SIZE, (int64_t)size.bytes, "");
-    image_jail_tell(TOLD_FILES, (int64_t)size.files, "");
+    image_jail_tell(TOLD_SIZE, (int64_t)counted.size.bytes, "");
+    image_jail_tell(TOLD_FILES, (int64_t)counted.size.files, "");
     return 0;
 }
 

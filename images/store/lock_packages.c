@@ -1,5 +1,6 @@
 #include "images/store/lock.h"
 
+#include "images/base/url_user.h"
 #include "images/store/catalog.h"
 #include "images/store/lock_npm.h"
 #include "sandbox/base/json.h"
@@ -138,6 +139,7 @@ static int add_uri(struct lock *lock, const char *line, struct fault *fault)
     int length = snprintf(digest, sizeof(digest), "sha256:%s", hash);
     if (length < 0 || digest_parse(digest, strlen(digest), &entry.descriptor.digest) < 0)
         return fault_set(fault, EPROTO, "apt gave no digest of %s", entry.name);
+    url_users_remove(url); /* whoever gets the lock has a login of their own, or none */
     entry.url = url;
     entry.descriptor.size = size;
     return lock_add_package(lock, &entry, fault);

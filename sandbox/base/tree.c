@@ -3,25 +3,44 @@
 #include "sandbox/base/directory.h"
 #include "sandbox/base/owned.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /*
- * The tree may be deeper than descriptors or stack allow, so deep directories are first moved up
- * into the top directory being removed.
+ * The tree may be deeper than descriptors or stack allow, so directories deep down are moved up, and removed there. Never
+ * above LANDING_DEPTH: the tree may hold the root directory of a jail (chroot(2)), and if a process of that is alive, a
+ * directory moved out of that root takes it along.
  */
 struct removal {
-    int top_fd; /* borrowed: that directory; -1: not known yet */
+    int landing_fd; /* borrowed: where directories are moved to; -1: not that deep */
     unsigned depth;
     unsigned moved; /* directories, which have numbers for names */
 };
 
 #define REMOVAL_DEPTH_MAX 64
+#define LANDING_DEPTH 32
 
 static int entry_remove(struct removal *removal, int directory_fd, const char *name);
+
+static bool has_proc(void)
+{
+    return access("/proc/self/fd", F_OK) == 0;
+}
+
+/*
+ * Gives the owner access to a directory. A process may put a link into its place meanwhile: not followed, but where
+ * neither Linux 6.6 nor a /proc helps, as in a jail of ours, where nobody else is.
+ */
+static int directory_permit(int parent_fd, const char *name)
+{
+    int r = fchmodat(parent_fd, name, 0700, AT_SYMLINK_NOFOLLOW);
+    return r < 0 && errno == EOPNOTSUPP && !has_proc() ? fchmodat(parent_fd, name, 0700, 0) : r;
+}
 
 /*
  * Moves a directory up; false: failed. Needs write permission on the directory, because its ".."
@@ -30,9 +49,14 @@ static int entry_remove(struct removal *removal, int directory_fd, const char *n
 static bool directory_move_up(struct removal *removal, int parent_fd, const char *name)
 {
     char aside[48];
-    snprintf(aside, sizeof(aside), ".code-sandbox-removed-%u", removal->moved++);
-    return fchmodat(parent_fd, name, 0700, 0) == 0 &&
-           directory_move(parent_fd, name, removal->top_fd, aside) == 0;
+    if (directory_permit(parent_fd, name) < 0)
+        return false;
+    do { /* the tree may have such names itself */
+        snprintf(aside, sizeof(aside), ".code-sandbox-removed-%u", removal->moved++);
+        if (directory_move(parent_fd, name, removal->landing_fd, aside) == 0)
+            return true;
+    } while (errno == EEXIST);
+    return false;
 }
 
 /* Empties a directory, first giving the owner access to it. */
@@ -42,15 +66,15 @@ static int directory_empty(struct removal *removal, int parent_fd, const char *n
     if (fstatat(parent_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
         return -errno;
     if (S_ISDIR(status.st_mode) && (status.st_mode & 0700) != 0700 &&
-        fchmodat(parent_fd, name, 0700, 0) < 0)
+        directory_permit(parent_fd, name) < 0)
         return -errno;
     OWNED(directory_release) DIR *directory = directory_open_itself(parent_fd, name);
     int fd = directory != NULL ? dirfd(directory) : -1;
     if (fd < 0)
         return -errno;
-    bool top = removal->top_fd < 0;
-    if (top)
-        removal->top_fd = fd;
+    bool is_landing = removal->depth == LANDING_DEPTH;
+    if (is_landing)
+        removal->landing_fd = fd;
     int r = 0;
     unsigned moved;
     do {
@@ -62,7 +86,7 @@ static int directory_empty(struct removal *removal, int parent_fd, const char *n
             if (failed < 0 && r == 0)
                 r = failed;
         }
-    } while (top && removal->moved > moved);
+    } while (is_landing && removal->moved > moved);
     return r;
 }
 
@@ -84,7 +108,7 @@ static int entry_remove(struct removal *removal, int directory_fd, const char *n
 
 int tree_remove(int directory_fd, const char *name)
 {
-    struct removal removal = {.top_fd = -1};
+    struct removal removal = {.landing_fd = -1};
     return entry_remove(&removal, directory_fd, name);
 }
 

@@ -5,10 +5,12 @@ import hashlib
 import http.server
 import json
 import os
+import pathlib
 import signal
 import socket
 import stat
 import threading
+import time
 import zipfile
 
 import pytest
@@ -257,6 +259,56 @@ def test_a_stopped_one_leaves_nothing(layered, number):
         assert left_after(SECONDS_MAX, lambda: layered.command("images", "prune") and
                           os.listdir(layered.images) != ["base"]) is False
     assert os.listdir(layered.images) == ["base"] and layered.ids() == before
+
+
+def test_no_password_of_a_url_gets_into_a_record(layered):
+    done = layered.add("base", "--run", "true https://bob:hunter2@example.org/x", "--run", "true git+ssh://tok3n@example.org")
+    assert done.returncode == 0, done.stderr
+    said = "".join(layered.command("images", word).stdout for word in ("history", "list", "du"))
+    recorded = "".join(path.read_text() for path in (layered.images / "base").glob("*.json"))
+    assert "https://example.org/x" in said and "https://example.org/x" in recorded
+    assert not any(word in text for word in ("hunter2", "tok3n") for text in (said, recorded, done.stderr))
+
+
+# Processes that only end, made as fast as can be: children of init like this one, by CLONE_PARENT. Machine code of x86-64.
+FLOOD = """
+import ctypes, mmap, os, sys, time
+libc = ctypes.CDLL(None)
+sibling = lambda: libc.syscall(56, 0x8011, 0, 0, 0, 0)
+memory = mmap.mmap(-1, 4096, prot=7)
+memory.write(bytes.fromhex("b838000000 bf11810000 31f6 31d2 4531d2 4531c0 0f05 85c0 75e6 b83c000000 31ff 0f05"))
+flood = ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
+for _ in range(1600):
+    if sibling() == 0:
+        libc.pause()
+for _ in range(12):
+    if sibling() == 0:
+        os.setsid()
+        flood()
+open("/opt/ready", "w").close()
+time.sleep(40)
+"""
+
+
+def read_command(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+# In others the kernel ends them.
+@pytest.mark.parametrize("tier", [pytest.param("C", marks=pytest.mark.thorough)], indirect=True, scope="session")
+def test_none_keeps_init_from_seeing_that_its_parent_has_died(layered, tmp_path):
+    mark = f"flood-of-{os.getpid()}-{tmp_path.name}"
+    process = layered.start_add("base", "--run", f"exec python3 -c '{FLOOD}' {mark}")
+    ready = lambda: not list(layered.images.glob(".building-*/*/opt/ready"))  # noqa: E731
+    alive = lambda: [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in read_command(path)]  # noqa: E731
+    assert left_after(SECONDS_MAX, ready) is False
+    time.sleep(2)  # until init does nothing else
+    process.kill()
+    process.communicate(timeout=SECONDS_MAX)
+    assert left_after(15, alive) == []
 
 
 def test_the_layer_has_only_what_a_layer_may_have(layered):

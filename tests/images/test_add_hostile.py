@@ -229,6 +229,13 @@ os.chmod(".", 0)
     check_unchanged(layered, before)
 
 
+def test_a_layer_is_bounded_with_its_holes(layered, before):
+    done = layered.add("base", "--run", "truncate -s 9G /opt/one; truncate -s 9G /opt/other")
+    assert done.returncode == 1 and "exceed the limits of a layer" in done.stderr, done.stderr
+    check_unchanged(layered, before)
+    layered.must_add("base", "--run", "truncate -s 1G /opt/one; for number in $(seq 20); do ln /opt/one /opt/$number; done")
+
+
 def test_nothing_speaks_to_the_terminal(layered, before):
     done = layered.add("base", "--run", r"printf '\033]0;hostile\007\033[2J\r\177 words' >&2; exit 1")
     assert done.returncode == 1 and "words" in done.stderr

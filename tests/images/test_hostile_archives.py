@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 import os
@@ -173,6 +174,16 @@ def test_keeps_holes(unpack):
 def test_refuses_what_adds_up_to_too_much(unpack):
     files = [sparse_file(f"big{number}", 4 << 30) for number in range(5)]
     unpack.refuse(archive(*files), '"big3"', "more than 16 GiB")
+
+
+def test_a_large_file_of_many_names_is_read_once(unpack):
+    """All of them together have two terabytes."""
+    links = b"".join(hard_link(f"usr/{number}", "usr/large") for number in range(30000))
+    root = unpack.accept(gzip.compress(archive(file("usr/large", bytes(64 << 20)), links), 1)).resolve()
+    lines = [line.split() for line in (root.parent / "contents").read_text().splitlines()]
+    digests = {digest for kind, _, size, _, digest, _ in lines if kind == "f" and size == str(64 << 20)}
+    assert digests == {hashlib.sha256(bytes(64 << 20)).hexdigest()}
+    assert sum(digest in digests for *_, digest, _ in lines) == 30001
 
 
 def test_refuses_compression_bomb_at_its_header(unpack):

@@ -21,7 +21,7 @@ static void requests_release(char ***requests)
 }
 
 static const char uris[] = "'http://x/a_1%3a2-3_all.deb' a_1%3a2-3_all.deb 10 SHA256:" ONES "\n"
-                           "'http://x/b_1.deb' b_1.0+b2_amd64.deb 20 SHA256:" TWOS "\n";
+                           "'http://u:p@x/b_1.deb' b_1.0+b2_amd64.deb 20 SHA256:" TWOS "\n";
 
 static void the_answer_of_apt_is_noted(void **state)
 {
@@ -35,6 +35,7 @@ static void the_answer_of_apt_is_noted(void **state)
     assert_string_equal(lock.entries[0].url, "http://x/a_1%3a2-3_all.deb");
     assert_string_equal(lock.entries[0].descriptor.digest.text, "sha256:" ONES);
     assert_int_equal(lock.entries[1].descriptor.size, 20);
+    assert_string_equal(lock.entries[1].url, "http://x/b_1.deb");
     OWNED(requests_release) char **requests = lock_requests(&lock, LOCK_DEB);
     assert_string_equal(requests[0], "a=1:2-3");
     assert_string_equal(requests[1], "b=1.0+b2");

@@ -24,6 +24,7 @@
 
 #define PROGRAM_STACK (32 << 10)
 #define STOP_PASSES 3
+#define REAPED_AT_ONCE 64
 
 static int take_standard_streams(struct jail *jail)
 {
@@ -221,21 +222,26 @@ int step_start_program(struct jail *jail)
 
 /*
  * Reaps dead children until the program is among them (true, with its status) or none is left
- * (false). The rest is reaped at the end.
+ * (false). The rest is reaped at the end. A program can make children of init as fast as init reaps them: after some,
+ * init looks whether the parent is still there.
  */
-static bool reap_children(struct jail *jail, int options, int *ret_status)
+static bool reap_children(struct jail *jail, int *ret_status)
 {
-    for (;;) {
+    jail->has_more_dead = true;
+    for (unsigned reaped = 0; reaped < REAPED_AT_ONCE; reaped++) {
         int status;
-        pid_t pid = (pid_t)syscall(SYS_wait4, -1, &status, __WALL | options, NULL);
+        pid_t pid = (pid_t)syscall(SYS_wait4, -1, &status, __WALL | WNOHANG, NULL);
         if (pid > 0 && pid == jail->program) {
             *ret_status = status;
             jail->program = 0;
             return true;
         }
-        if (pid == 0 || (pid < 0 && errno != EINTR))
+        if (pid == 0 || (pid < 0 && errno != EINTR)) {
+            jail->has_more_dead = false;
             return false;
+        }
     }
+    return false;
 }
 
 /* The number of the program is that of its group; init alone reaps it: until then it is no other's. */
@@ -281,7 +287,8 @@ static bool wait_for_event(struct jail *jail)
         {.fd = jail->plan->control_fd, .events = POLLIN},
         {.fd = jail->code_fifo, .events = POLLOUT}, /* poll(2) ignores -1 */
     };
-    if (poll(events, sizeof(events) / sizeof(events[0]), code_timeout(jail)) < 0)
+    int timeout = jail->has_more_dead ? 0 : code_timeout(jail);
+    if (poll(events, sizeof(events) / sizeof(events[0]), timeout) < 0)
         return false;
     struct signalfd_siginfo ignored;
     while (read(jail->children_fd, &ignored, sizeof(ignored)) > 0)
@@ -374,7 +381,7 @@ void init_main(struct jail *jail)
 {
     int status = SIGKILL;
     do {
-        if (reap_children(jail, WNOHANG, &status) && !session_outlives(jail, status))
+        if (reap_children(jail, &status) && !session_outlives(jail, status))
             break;
     } while (!wait_for_event(jail));
     end_all(jail, &status);

@@ -49,6 +49,7 @@ struct jail {
         newest; /* in a session: the newest process at the end of the last cell; 0: there was none */
     bool is_interrupted; /* the present cell of a session */
     int children_fd; /* readable when a child of init has died */
+    bool has_more_dead; /* children that init has not reaped may have died */
     enum code_state code;
     int code_fifo; /* write end of the FIFO; -1: not open */
     off_t code_offset; /* of the next byte to write */

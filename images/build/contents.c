@@ -236,7 +236,7 @@ static void *hash_entries(void *data)
 }
 
 /* The names of files that have several, those of one file beside each other. */
-struct known_inodes {
+struct file_names {
     struct contents_entry **list; /* owned; borrows the entries */
     size_t count;
 };
@@ -249,13 +249,13 @@ static int compare_inodes(const void *left, const void *right)
 }
 
 /* Whether the name before it is one of the same file. */
-static bool is_known(const struct known_inodes *names, size_t at)
+static bool is_known(const struct file_names *names, size_t at)
 {
     return at > 0 && names->list[at]->inode == names->list[at - 1]->inode;
 }
 
 /* Each file is hashed once, by its first name: a tree of a few bytes may name a large one very often. */
-static int names_find(const struct contents *contents, struct known_inodes *names)
+static int names_find(const struct contents *contents, struct file_names *names)
 {
     names->list = calloc(contents->count + 1, sizeof(struct contents_entry *));
     if (names->list == NULL)
@@ -271,7 +271,7 @@ static int names_find(const struct contents *contents, struct known_inodes *name
     return r;
 }
 
-static int names_complete(const struct known_inodes *names)
+static int names_complete(const struct file_names *names)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < names->count; i++) {
@@ -313,7 +313,7 @@ static int compare_entries(const void *left, const void *right)
 int contents_take(int tree_fd, struct contents *ret_contents, struct fault *fault)
 {
     OWNED(contents_release) struct contents contents = {0};
-    struct known_inodes names = {0};
+    struct file_names names = {0};
     int r = directory_take(&contents, tree_fd, ".", "");
     if (r == 0)
         r = names_find(&contents, &names);

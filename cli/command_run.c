@@ -77,10 +77,9 @@ static int add_workdir(void *data, const struct option *option, const char *valu
 }
 
 static const struct option own_options[] = {
-#define LANGUAGE(id, name_, ...) name_ ", "
-    {"--language", "LANGUAGE",
-#include "images/store/languages.def"
-     "or as\nthe file's name suggests (the default)", run_source_set_language, AT(language)},
+#define LANGUAGE(name, place) #name ", "
+    {"--language", "LANGUAGE", LANGUAGES "or as\nthe file's name suggests (the default)",
+     run_source_set_language, AT(language)},
 #undef LANGUAGE
     {"--code", "CODE", "run this code; or -c CODE", option_keep_text, AT(code), .short_name = "-c"},
     {"--file", "FILE",
@@ -289,10 +288,6 @@ static bool is_one_output(void)
            out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
-/* Node takes the types off a file of this name, not off main.js. */
-static const char importing[] = "import './program.ts'\n";
-static const char typescript_name[] = "program.ts";
-
 /* All of it but stdin. */
 static struct snippet make_snippet(struct run_options *options, const struct buffer *code)
 {
@@ -308,11 +303,12 @@ static struct snippet make_snippet(struct run_options *options, const struct buf
         .directory = options->workdir.directory,
         .program = options->workdir.program,
     };
-    if (run_source_is_typescript(options->path) && snippet.program == NULL) {
+    const struct language_dialect *dialect = run_source_dialect(options->language, options->path);
+    if (dialect != NULL && snippet.program == NULL) {
         files->inputs[snippet.input_count++] =
-            (struct run_input){typescript_name, code->data, code->length};
-        snippet.code = importing;
-        snippet.length = strlen(importing);
+            (struct run_input){dialect->file_name, code->data, code->length};
+        snippet.code = dialect->code;
+        snippet.length = strlen(dialect->code);
     }
     return snippet;
 }

@@ -19,12 +19,10 @@
 /* Whoever has rules may believe that they hold for all languages. */
 static void tell_unchecked(const struct settings *settings)
 {
-    size_t count;
-    const struct language *languages = language_list(&count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
         if (settings->policy != NULL && strcmp(settings->policy, "off") != 0 &&
-            settings_offer(settings, &languages[i]) && !checker_knows(&languages[i]))
-            log_note("--policy does not check programs in %s", languages[i].title);
+            settings_offer(settings, languages[i]) && !checker_knows(languages[i]))
+            log_note("--policy does not check programs in %s", languages[i]->title);
 }
 
 int serve_read(const struct command *command, int argc, char **argv, struct settings *settings,

@@ -4,6 +4,7 @@
 #include "images/store/catalog.h"
 #include "images/store/store.h"
 #include "interpreter/base/log.h"
+#include "interpreter/languages/language.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/host_probe.h"
 
@@ -46,11 +47,9 @@ struct wishes {
 /* Those that the languages need unless the operator names others. */
 static void wish_usual(struct wishes *wishes)
 {
-    size_t count;
-    const struct language *languages = language_list(&count);
-    for (size_t i = 0; i < count && wishes->count < NAMES_MAX; i++)
-        if (!languages[i].optional && !is_fetched(languages[i].image))
-            wishes->names[wishes->count++] = (char *)languages[i].image;
+    for (size_t i = 0; i < LANGUAGE_COUNT && wishes->count < NAMES_MAX; i++)
+        if (!languages[i]->optional && !is_fetched(languages[i]->image))
+            wishes->names[wishes->count++] = (char *)languages[i]->image;
 }
 
 static void print_choice(void)

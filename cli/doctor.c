@@ -132,7 +132,7 @@ static void probe_done(void *data, int status, struct run_result *result, const 
         finding->verdict = VERDICT_OK;
         finding->message = finding->contents;
         finding->run_ns = clock_now() - doctor->begun_at;
-        if (language_id(finding->language) == LANGUAGE_PYTHON)
+        if (finding->language->make_start != NULL)
             doctor->examination->template.language = finding->language;
     } else {
         explain_probe(result, &finding->message);
@@ -198,14 +198,12 @@ static void interrupt(struct end_signals *end_signals, int signal_number)
 static void begin(struct examination *examination, const struct settings *settings)
 {
     *examination = (struct examination){.settings = settings, .limits_verdict = VERDICT_NO};
-    size_t count;
-    const struct language *languages = language_list(&count);
-    for (size_t i = 0; i < count && i < EXAMINED_LANGUAGES_MAX; i++) {
-        if (!settings_offer(settings, &languages[i]))
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++) {
+        if (!settings_offer(settings, languages[i]))
             continue;
         examination->languages[examination->language_count++] = (struct language_finding){
-            .language = &languages[i],
-            .image = settings_image(settings, &languages[i]),
+            .language = languages[i],
+            .image = settings_image(settings, languages[i]),
             .verdict = VERDICT_NO,
         };
     }

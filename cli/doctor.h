@@ -8,7 +8,7 @@
 #define CLI_DOCTOR_H
 
 #include "cli/doctor_template.h"
-#include "images/store/catalog.h"
+#include "interpreter/languages/language.h"
 #include "interpreter/settings/settings.h"
 #include "sandbox/engine.h"
 #include "sandbox/host_probe.h"
@@ -16,8 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/utsname.h>
-
-#define EXAMINED_LANGUAGES_MAX 8
 
 enum verdict {
     VERDICT_OK,
@@ -44,7 +42,7 @@ struct examination {
     bool is_refused;          /* they do not allow the one that can be made, or there is none */
     struct utsname kernel;
     enum verdict kernel_verdict;
-    struct language_finding languages[EXAMINED_LANGUAGES_MAX];
+    struct language_finding languages[LANGUAGE_COUNT];
     size_t language_count;
     size_t absent_count; /* of languages whose image is not there */
     struct template_finding template;

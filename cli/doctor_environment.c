@@ -39,16 +39,14 @@ static void print_variables(const struct environment *environment,
                             void (*print_finding)(enum verdict verdict, const char *what,
                                                   const char *text))
 {
-    size_t count;
-    const struct language *languages = language_list(&count);
     OWNED(buffer_release) struct buffer text = BUFFER(REPORT_MAX);
     for (size_t i = 0; i < environment->count; i++) {
         const struct variable *variable = &environment->variables[i];
         if (!is_given(variable))
             continue;
-        bool is_of_one = variable->language < LANGUAGE_COUNT;
+        const struct language *language = variable->language;
         buffer_format(&text, "%s%s%s%.*s (%s)", text.length > 0 ? ", " : "",
-                      is_of_one ? languages[variable->language].name : "", is_of_one ? ":" : "",
+                      language != NULL ? language->name : "", language != NULL ? ":" : "",
                       (int)variable->name_length, variable->text,
                       environment_source_name(variable->source));
     }
@@ -75,8 +73,6 @@ void doctor_environment_write(struct json_writer *writer, const struct settings 
 {
     const char *const warnings[] = {warn_of_command_line(settings),
                                     warn_of_configuration(settings)};
-    size_t count;
-    const struct language *languages = language_list(&count);
     json_begin_object(writer);
     json_key(writer, "variables");
     json_begin_array(writer);
@@ -88,8 +84,7 @@ void doctor_environment_write(struct json_writer *writer, const struct settings 
         json_key(writer, "name");
         json_string(writer, variable->text, variable->name_length);
         json_text_member(writer, "language",
-                         variable->language < LANGUAGE_COUNT ? languages[variable->language].name
-                                                             : NULL);
+                         variable->language != NULL ? variable->language->name : NULL);
         json_text_member(writer, "source", environment_source_name(variable->source));
         json_end_object(writer);
     }

@@ -118,22 +118,20 @@ static void examine(struct workers_report *report, struct offer *offer)
 static void make_report(struct workers_report *report, const struct settings *settings,
                         const struct json_value *list)
 {
-    size_t count;
-    const struct language *languages = language_list(&count);
     *report =
         (struct workers_report){.settings = settings, .workers = json_member(list, "workers")};
     for (const struct json_value *worker = report->workers->first; worker != NULL;
          worker = worker->next)
         if (__builtin_add_overflow(report->places, places_of(worker), &report->places))
             report->places = INT64_MAX;
-    for (size_t i = 0; i < count; i++) {
-        if (!settings_offer(settings, &languages[i]))
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++) {
+        if (!settings_offer(settings, languages[i]))
             continue;
-        const struct json_value *here = find_environment(list, languages[i].name);
+        const struct json_value *here = find_environment(list, languages[i]->name);
         struct offer *offer = &report->offers[report->offer_count++];
         *offer = (struct offer){
-            .language = &languages[i],
-            .image = settings_image(settings, &languages[i]),
+            .language = languages[i],
+            .image = settings_image(settings, languages[i]),
             .environment = here != NULL ? text_of(here, "environment") : NULL,
             .verdict = VERDICT_NO,
         };

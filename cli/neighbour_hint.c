@@ -1,5 +1,6 @@
 #include "cli/neighbour_hint.h"
 
+#include "interpreter/languages/language.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/run_paths.h"
 #include "sandbox/base/utf8.h"
@@ -16,23 +17,6 @@
 #define LINES_MAX 24
 #define NAME_SIZE 256
 
-enum miss_kind {
-    MISS_FILE,   /* looked for from where the program starts */
-    MISS_IMPORT, /* beside the script, if there is one */
-    MISS_MODULE, /* the same of Python: its dots are slashes, and without a script it is looked for as a file is */
-};
-
-/* What stands before the name, in Python and Node, and what may follow it on the host. */
-static const struct {
-    const char *before;
-    enum miss_kind kind;
-    const char *endings[6];
-} misses[] = {
-    {"No module named '", MISS_MODULE, {".py", "", NULL}},
-    {"Cannot find module '", MISS_IMPORT, {"", ".js", ".json", ".cjs", ".mjs", NULL}},
-    {"No such file or directory: '", MISS_FILE, {"", NULL}},
-    {"no such file or directory, ", MISS_FILE, {"", NULL}},
-};
 static const char *const only_itself[] = {"", NULL};
 
 #define SHELL_MISS ": No such file or directory"
@@ -77,27 +61,35 @@ struct missed {
     const char *const *endings;
 };
 
-static bool read_quoted(const char *line, struct missed *missed)
+static bool read_quoted(const char *line, const struct language_miss *miss, struct missed *missed)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(misses); i++) {
-        const char *found = strstr(line, misses[i].before);
-        if (found == NULL)
-            continue;
-        found += strlen(misses[i].before);
-        /* "..., open 'data.csv'" */
-        if (found[-1] == ' ' && (found = strchr(found, '\'')) == NULL)
-            continue;
-        found += *found == '\'';
-        if (!take_name(found, strcspn(found, "'"), missed->name))
-            continue;
-        for (char *at = missed->name; misses[i].kind == MISS_MODULE && *at != '\0'; at++) {
-            if (*at == '.')
-                *at = '/';
-        }
-        missed->kind = misses[i].kind;
-        missed->endings = misses[i].endings;
-        return true;
+    const char *found = strstr(line, miss->before);
+    if (found == NULL)
+        return false;
+    found += strlen(miss->before);
+    /* "..., open 'data.csv'" */
+    if (found[-1] == ' ' && (found = strchr(found, '\'')) == NULL)
+        return false;
+    found += *found == '\'';
+    if (!take_name(found, strcspn(found, "'"), missed->name))
+        return false;
+    for (char *at = missed->name; miss->kind == MISS_MODULE && *at != '\0'; at++) {
+        if (*at == '.')
+            *at = '/';
     }
+    missed->kind = miss->kind;
+    missed->endings = miss->endings;
+    return true;
+}
+
+/* In the words of any language: a program may start another. */
+static bool read_languages(const char *line, struct missed *missed)
+{
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        for (const struct language_miss *miss = languages[i]->misses;
+             miss != NULL && miss->before != NULL; miss++)
+            if (read_quoted(line, miss, missed))
+                return true;
     return false;
 }
 
@@ -197,7 +189,7 @@ int neighbour_hint_write(const struct run_result *result, const struct neighbour
         window[end] = '\0';
         char *newline = strrchr(window, '\n');
         const char *line = newline != NULL ? newline + 1 : window;
-        if (place->workdir == NULL && (read_quoted(line, &missed) || read_shell(line, &missed)))
+        if (place->workdir == NULL && (read_languages(line, &missed) || read_shell(line, &missed)))
             return write_missed(&missed, place, text);
         if (place->workdir != NULL && place->workdir->mode == FOLDER_READ_ONLY &&
             strcasestr(line, "Read-only file system") != NULL)

@@ -92,7 +92,7 @@ static int append_hint(const struct run_result *result, const struct run_notes *
         return r;
     OWNED(image_release) struct image image = {0};
     OWNED_MEMORY char *store = NULL;
-    const struct hint hint = hint_find(language_id(language), result);
+    const struct hint hint = hint_find(language, result);
     if (hint.kind != HINT_NOT_INSTALLED && hint.kind != HINT_NETWORK)
         return 0;
     bool is_known = store_path(&store, NULL) == 0 &&

@@ -10,26 +10,29 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static bool has_extension(const char *path, const char *extension)
+static bool has_extension(const char *path, const char *const *extensions)
 {
     size_t path_length = strlen(path);
-    size_t length = strlen(extension);
-    return path_length > length && strcmp(path + path_length - length, extension) == 0;
+    for (; extensions != NULL && *extensions != NULL; extensions++) {
+        size_t length = strlen(*extensions);
+        if (path_length > length && strcmp(path + path_length - length, *extensions) == 0)
+            return true;
+    }
+    return false;
+}
+
+const struct language_dialect *run_source_dialect(const struct language *language, const char *path)
+{
+    const struct language_dialect *dialect = language->dialect;
+    return dialect != NULL && has_extension(path, dialect->extensions) ? dialect : NULL;
 }
 
 const struct language *run_source_language(const char *path)
 {
-    size_t count;
-    const struct language *languages = language_list(&count);
-    if (run_source_is_typescript(path))
-        return language_find("javascript");
-    for (size_t i = 0; i < count; i++) {
-        for (const char *const *extension = languages[i].extensions; *extension != NULL;
-             extension++) {
-            if (has_extension(path, *extension))
-                return &languages[i];
-        }
-    }
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        if (has_extension(path, languages[i]->extensions) ||
+            run_source_dialect(languages[i], path) != NULL)
+            return languages[i];
     return NULL;
 }
 
@@ -51,11 +54,6 @@ const struct language *run_source_interpreter(const struct buffer *code)
         return language_find(name);
     }
     return NULL;
-}
-
-bool run_source_is_typescript(const char *path)
-{
-    return has_extension(path, ".ts") || has_extension(path, ".mts");
 }
 
 static int read_all(int fd, struct buffer *code)

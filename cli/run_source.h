@@ -6,8 +6,8 @@
 #ifndef CLI_RUN_SOURCE_H
 #define CLI_RUN_SOURCE_H
 
-#include "images/store/catalog.h"
 #include "interpreter/base/bounds.h"
+#include "interpreter/languages/language.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/base/fault.h"
 #include "sandbox/base/options.h"
@@ -25,8 +25,9 @@ const struct language *run_source_language(const char *path);
 /* By the interpreter that its first line names, "#!/usr/bin/env python3"; NULL: none that is known. */
 const struct language *run_source_interpreter(const struct buffer *code);
 
-/* Whether it is TypeScript, by its extension. */
-bool run_source_is_typescript(const char *path);
+/* The dialect of the language that a file is written in, by its extension; NULL: in none. */
+const struct language_dialect *run_source_dialect(const struct language *language,
+                                                  const char *path);
 
 /* Value for apply of an option, whose offset is of a const struct language *: as the value names it. */
 int run_source_set_language(void *data, const struct option *option, const char *value,

@@ -1,10 +1,5 @@
 #include "interpreter/checker.h"
 
-#include "images/runners/javascript/acorn-program.h"
-#include "images/runners/javascript/check-program.h"
-#include "images/runners/javascript/constants-program.h"
-#include "images/runners/javascript/scopes-program.h"
-#include "images/runners/python/check-program.h"
 #include "interpreter/rules/check_answer.h"
 #include "sandbox/base/json.h"
 #include "sandbox/base/owned.h"
@@ -18,41 +13,6 @@
 #define MEMORY_MAX (512 * MEBIBYTE) /* of a checker */
 #define DISK_MAX (64 * MEBIBYTE)
 #define START_MAX_MS 10000
-#define FILES_MAX 4
-
-/* How each language checks: what is there from the first cell on, and what each further cell says. */
-static const struct way {
-    struct run_input files[FILES_MAX];
-    size_t file_count;
-    const char *start;
-    /* With the numbers of the wishes for strings and missing modules, and an array of names. */
-    const char *before, *between, *after;
-} ways[LANGUAGE_COUNT] = {
-    [LANGUAGE_PYTHON] =
-        {
-            /* A name that no program means. */
-            .files = {{"code_sandbox_check.py", python_check_program,
-                       sizeof(python_check_program)}},
-            .file_count = 1,
-            .start = "import sys; from code_sandbox_check import check",
-            .before = "check(sys.stdin.buffer.read(), ",
-            .between = ", ",
-            .after = ")",
-        },
-    [LANGUAGE_JAVASCRIPT] =
-        {
-            .files = {{"check.cjs", javascript_check_program, sizeof(javascript_check_program)},
-                      {"constants.cjs", javascript_constants_program,
-                       sizeof(javascript_constants_program)},
-                      {"scopes.cjs", javascript_scopes_program, sizeof(javascript_scopes_program)},
-                      {"acorn.js", acorn_program, sizeof(acorn_program)}},
-            .file_count = 4,
-            .start = "const { check } = require('./check.cjs'), { readFileSync } = require('fs');",
-            .before = "console.log(JSON.stringify(check(readFileSync(0, 'utf8'), ",
-            .between = ", ",
-            .after = ")));",
-        },
-};
 
 /* Its sandboxes have nothing but the interpreter, however much snippets may have. */
 static int make_settings(const struct settings *from, struct settings *settings,
@@ -84,19 +44,25 @@ struct checker_session {
     struct checker *checker;
     struct checker_session *next; /* of those that are retired */
     struct session *session; /* NULL: it has ended by itself */
-    enum language_id language;
+    const struct language *language;
     size_t waiting; /* cells that are not done */
     size_t begun; /* checks, in all */
     bool has_started; /* the first cell, with the checker in it, has ended well */
 };
 
+static struct checker_session **current_of(struct checker *checker, const struct language *language)
+{
+    return &checker->current[language_place(language)];
+}
+
 /* No further check goes to it. */
 static void retire(struct checker_session *own)
 {
     struct checker *checker = own->checker;
-    if (checker->current[own->language] != own)
+    struct checker_session **current = current_of(checker, own->language);
+    if (*current != own)
         return;
-    checker->current[own->language] = NULL;
+    *current = NULL;
     own->next = checker->retired;
     checker->retired = own;
     loop_arm(checker->launcher.loop, &checker->reap, clock_now());
@@ -135,9 +101,9 @@ static void unlink_check(struct checker *checker, struct check *check)
     checker->waiting_count--;
 }
 
-static bool has_place(const struct checker *checker, enum language_id language)
+static bool has_place(struct checker *checker, const struct language *language)
 {
-    const struct checker_session *current = checker->current[language];
+    const struct checker_session *current = *current_of(checker, language);
     return current == NULL || current->waiting < CHECKS_QUEUED_MAX;
 }
 
@@ -185,7 +151,7 @@ static void end_cell(struct checker_session *own, bool is_sound)
     own->waiting--;
     if (!is_sound)
         retire(own);
-    if (checker->waiting != NULL || checker->current[own->language] != own)
+    if (checker->waiting != NULL || *current_of(checker, own->language) != own)
         loop_arm(checker->launcher.loop, &checker->reap, clock_now());
 }
 
@@ -218,7 +184,7 @@ static void first_cell_done(void *data, int status, struct run_result *result,
 static int open_checker_session(struct checker *checker, const struct language *language,
                                 struct checker_session *own, struct fault *fault)
 {
-    const struct way *way = &ways[language_id(language)];
+    const struct language_check *way = language->check;
     const struct session_observer observer = {.ended = session_ended, .data = own};
     int r = launcher_open_session(&checker->launcher, language, &observer, &own->session, fault);
     if (r < 0)
@@ -242,19 +208,18 @@ static int open_checker_session(struct checker *checker, const struct language *
 static int ensure_session(struct checker *checker, const struct language *language,
                           struct fault *fault)
 {
-    enum language_id id = language_id(language);
-    struct checker_session *current = checker->current[id];
-    if (current != NULL && current->begun >= CHECKS_MAX && current->waiting == 0)
-        retire(current);
-    if (checker->current[id] != NULL)
+    struct checker_session **current = current_of(checker, language);
+    if (*current != NULL && (*current)->begun >= CHECKS_MAX && (*current)->waiting == 0)
+        retire(*current);
+    if (*current != NULL)
         return 0;
     OWNED_MEMORY struct checker_session *own = calloc(1, sizeof(*own));
     if (own == NULL)
         return fault_set(fault, ENOMEM, "starting the checker of --policy: %m");
-    *own = (struct checker_session){.checker = checker, .language = id, .waiting = 1};
+    *own = (struct checker_session){.checker = checker, .language = language, .waiting = 1};
     int r = open_checker_session(checker, language, own, fault);
     if (r == 0)
-        checker->current[id] = pointer_take(&own);
+        *current = pointer_take(&own);
     return r;
 }
 
@@ -274,7 +239,7 @@ int checker_open(struct checker *checker, struct loop *loop, const struct settin
 
 bool checker_knows(const struct language *language)
 {
-    return ways[language_id(language)].file_count > 0;
+    return language->check != NULL;
 }
 
 bool checker_is_for(const struct checker *checker, const struct language *language)
@@ -327,7 +292,7 @@ static int write_known(const struct snippet *snippet, struct buffer *text)
 static int write_call(const struct checker *checker, const struct snippet *snippet,
                       struct buffer *text)
 {
-    const struct way *way = &ways[language_id(snippet->language)];
+    const struct language_check *way = snippet->language->check;
     int r = buffer_format(text, "%s%d%s%d%s", way->before, rules_want_literals(&checker->rules),
                           way->between, rules_want_missing(&checker->rules), way->between);
     if (r == 0)
@@ -383,7 +348,7 @@ static int place(struct check *check, struct checker *checker, const struct snip
                  struct fault *fault)
 {
     OWNED(buffer_release) struct buffer call = BUFFER(CALL_MAX);
-    enum language_id language = language_id(snippet->language);
+    const struct language *language = snippet->language;
     bool is_behind =
         checker->waiting != NULL && !check->is_lost; /* of others that came before it */
     if (!check->is_lost)
@@ -393,21 +358,21 @@ static int place(struct check *check, struct checker *checker, const struct snip
     check->began = clock_now();
     check->has_failed = check->is_lost = false;
     findings_release(&check->findings);
-    int r = ensure_session(checker, snippet->language, fault);
+    int r = ensure_session(checker, language, fault);
     if (r < 0)
         return r;
     r = write_call(checker, snippet, &call);
     if (r < 0)
         return fault_set(fault, -r, "preparing the check of a program: %m");
     const struct snippet cell = {
-        .language = snippet->language,
+        .language = language,
         .code = call.data,
         .length = call.length,
         .wall_ms = CHECK_MAX_MS,
         .stdin_source = {.kind = STDIN_BYTES, .bytes = snippet->code, .length = snippet->length},
     };
     const struct run_observer observer = {.done = cell_done, .data = check};
-    check->session = checker->current[language];
+    check->session = *current_of(checker, language);
     if (is_behind || !has_place(checker, language))
         return wait_for_place(checker, check, fault);
     r = launcher_continue(&checker->launcher, check->session->session, &cell, &observer,

@@ -43,7 +43,7 @@ struct check {
     /* The rest is the checker's. */
     struct checker *checker;
     struct checker_session *session;
-    enum language_id language;
+    const struct language *language;
     struct check *next; /* of those that wait for a place among the cells */
     bool is_waiting;
     unsigned losses; /* how often its sandbox ended before its turn */

@@ -1,6 +1,6 @@
 #include "interpreter/input_files.h"
-#include "images/store/catalog.h"
 #include "interpreter/base/bounds.h"
+#include "interpreter/languages/language.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
@@ -34,10 +34,8 @@ static int check_members(const struct json_value *object, size_t number, struct 
 /* The names of the programs of all languages, so that a file fits whichever tool it is given to. */
 static bool is_name_of_program(const char *name)
 {
-    size_t count;
-    const struct language *languages = language_list(&count);
-    for (size_t i = 0; i < count; i++)
-        if (run_input_is_code(name, languages[i].code_name))
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        if (run_input_is_code(name, languages[i]->code_name))
             return true;
     return false;
 }

@@ -3,7 +3,6 @@
 #include "interpreter/base/helpers.h"
 #include "interpreter/base/log.h"
 #include "interpreter/code_reading.h"
-#include "interpreter/python_start.h"
 #include "interpreter/settings/mounts_text.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/inherited.h"
@@ -14,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Certificates, and those of Python. */
-#define START_FILES_MAX (1 + PYTHON_START_FILES_MAX)
+/* Certificates, and those of the interpreter. */
+#define START_FILES_MAX (1 + PROGRAM_START_FILES_MAX)
 #define UNHEARD_MAX (8 * KIBIBYTE)
 #define ARGV_MAX 8 /* of a language, with its NULL */
 
@@ -122,7 +121,7 @@ static const char **merge_environment(const struct launcher *launcher, const str
                                       const struct language *language, const char *own)
 {
     const struct environment *environment = &launcher->settings->environment;
-    const char *const *of_certificates = launcher->certificates[language_id(language)].variables;
+    const char *const *of_certificates = launcher->certificates[language_place(language)].variables;
     size_t count = 0;
     while (image->environment != NULL && image->environment[count] != NULL)
         count++;
@@ -136,7 +135,7 @@ static const char **merge_environment(const struct launcher *launcher, const str
         merged[count++] = of_certificates[i];
     if (own != NULL)
         merged[count++] = own;
-    environment_for(environment, language_id(language), merged + count);
+    environment_for(environment, language, merged + count);
     return merged;
 }
 
@@ -189,34 +188,35 @@ static uint64_t space_beside(const struct snippet *snippet, uint64_t disk)
 
 /* What all runs of an image have in common. */
 struct image_start {
-    struct python_start *python; /* owned; NULL: it runs another language */
-    struct buffer certificates;  /* struct certificates.all */
+    struct program_start *program; /* owned; NULL: its language has none */
+    struct buffer certificates;    /* struct certificates.all */
 };
 
 static void release_start(void *data)
 {
     struct image_start *start = data;
-    if (start->python != NULL)
-        python_start_release(start->python);
-    free(start->python);
+    if (start->program != NULL)
+        program_start_release(start->program);
+    free(start->program);
     buffer_release(&start->certificates);
     free(start);
 }
 
-static int make_python_start(const struct launcher *launcher, const char *program,
-                             const char *const *environment, const struct image *image,
-                             struct image_start *start, struct fault *fault)
+static int make_program_start(const struct launcher *launcher, const struct language *language,
+                              const char *const *environment, const struct image *image,
+                              struct image_start *start, struct fault *fault)
 {
     const struct settings *settings = launcher->settings;
-    const struct python_wishes wishes = {
+    const struct start_wishes wishes = {
         .modules = settings->preload,
         .figures = !settings->no_images,
         .template = launcher->has_templates && settings->template == SWITCH_AUTO,
         .environment = environment,
     };
-    start->python = calloc(1, sizeof(*start->python));
-    return start->python != NULL ? python_start_make(image, program, &wishes, start->python, fault)
-                                 : fault_set(fault, ENOMEM, "starting a run: %m");
+    start->program = calloc(1, sizeof(*start->program));
+    if (start->program == NULL)
+        return fault_set(fault, ENOMEM, "starting a run: %m");
+    return language->make_start(image, language->argv[0], &wishes, start->program, fault);
 }
 
 /* Made once for all runs of an image: their variables are the same, too. */
@@ -224,7 +224,7 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
                          const char *const *environment, struct used_image *used,
                          const struct image_start **ret_start, struct fault *fault)
 {
-    const struct buffer *certificates = &launcher->certificates[language_id(language)].all;
+    const struct buffer *certificates = &launcher->certificates[language_place(language)].all;
     *ret_start = used->annex.data;
     if (*ret_start != NULL)
         return 0;
@@ -236,8 +236,8 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
     int r = buffer_append(&start->certificates, certificates->data, certificates->length);
     if (r < 0)
         fault_set(fault, -r, "starting a run: %m");
-    if (r == 0 && language_id(language) == LANGUAGE_PYTHON)
-        r = make_python_start(launcher, language->argv[0], environment, &used->image, start, fault);
+    if (r == 0 && language->make_start != NULL)
+        r = make_program_start(launcher, language, environment, &used->image, start, fault);
     if (r < 0) {
         release_start(start);
         return r;
@@ -270,7 +270,7 @@ static void preparation_release(struct preparation *preparation)
 
 /*
  * The files of all runs of an image: certificates, and what the interpreter of a run does before the
- * snippet, if it is Python. Their number, or a negative errno.
+ * snippet, if it does anything. Their number, or a negative errno.
  */
 static int start_files(struct launcher *launcher, const struct snippet *snippet,
                        struct preparation *preparation, struct fault *fault)
@@ -287,16 +287,16 @@ static int start_files(struct launcher *launcher, const struct snippet *snippet,
         files[count++] = (struct home_file){.path = CERTIFICATES_NAME,
                                             .bytes = start->certificates.data,
                                             .length = start->certificates.length};
-    if (start->python == NULL)
+    if (start->program == NULL)
         return (int)count;
-    const struct python_room room = {
+    const struct start_room room = {
         .figures_cold = code_reading_may_import(snippet->code, snippet->length),
         .space_warm = settings->limits.disk_bytes,
         .space_cold = space_beside(snippet, settings->limits.disk_bytes),
     };
-    size_t fitting = python_start_fit(start->python, &room, files + count);
-    if (fitting == start->python->count)
-        preparation->template = start->python->template;
+    size_t fitting = program_start_fit(start->program, &room, files + count);
+    if (fitting == start->program->count)
+        preparation->template = start->program->template;
     return (int)(count + fitting);
 }
 
@@ -360,8 +360,8 @@ static int prepare(struct launcher *launcher, const struct snippet *snippet,
     if (r < 0 || preparation->used == NULL)
         return r;
     if (settings->certificates.length > 0)
-        r = certificates_update(&launcher->certificates[language_id(language)], preparation->used,
-                                &settings->certificates, fault);
+        r = certificates_update(&launcher->certificates[language_place(language)],
+                                preparation->used, &settings->certificates, fault);
     if (r < 0)
         return r;
     const struct image *image = &preparation->used->image;
@@ -482,7 +482,7 @@ int launcher_open_session(struct launcher *launcher, const struct language *lang
                           const struct session_observer *observer, struct session **ret_session,
                           struct fault *fault)
 {
-    const struct session_runner *runner = session_runner_of(language);
+    const struct session_runner *runner = language->session;
     const struct snippet snippet = {
         .language = language, .code = runner->program, .length = runner->length};
     OWNED(preparation_release) struct preparation preparation = {0};

@@ -7,12 +7,11 @@
 #ifndef INTERPRETER_LAUNCHER_H
 #define INTERPRETER_LAUNCHER_H
 
-#include "images/store/catalog.h"
 #include "images/store/image_use.h"
 #include "interpreter/certificates.h"
+#include "interpreter/languages/language.h"
 #include "interpreter/metrics/metrics.h"
 #include "interpreter/remote.h"
-#include "interpreter/session_runner.h"
 #include "interpreter/settings/settings.h"
 #include "interpreter/snippet.h"
 #include "sandbox/engine.h"

@@ -1,6 +1,5 @@
 #include "interpreter/session_table.h"
 
-#include "interpreter/session_runner.h"
 #include "interpreter/session_time.h"
 #include "sandbox/base/list.h"
 #include "sandbox/base/owned.h"
@@ -179,7 +178,7 @@ int session_table_add(struct session_table *table, const struct language *langua
                       struct session_entry **ret_entry, char ret_displaced[SESSION_HANDLE_SIZE],
                       struct fault *fault)
 {
-    const struct session_runner *runner = session_runner_of(language);
+    const struct session_runner *runner = language->session;
     if (runner == NULL)
         return fault_set(fault, ENOTSUP, "%s has no sessions: leave out \"session\"",
                          language->title);

@@ -11,8 +11,8 @@
 #ifndef INTERPRETER_SESSION_TABLE_H
 #define INTERPRETER_SESSION_TABLE_H
 
-#include "images/store/catalog.h"
 #include "interpreter/base/bounds.h"
+#include "interpreter/languages/language.h"
 #include "interpreter/settings/settings.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/session.h"

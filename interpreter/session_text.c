@@ -1,6 +1,5 @@
 #include "interpreter/session_text.h"
 
-#include "interpreter/session_runner.h"
 #include "interpreter/session_time.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/utf8.h"
@@ -81,7 +80,7 @@ int session_text_explain_unknown(const struct session_table *table, const char *
     const struct session_end *end = session_table_find_end(table, handle);
     if (end != NULL)
         snprintf(what, sizeof(what), "There is no session %s: it %s. Its %s are gone.", end->handle,
-                 end->reason, session_runner_of(end->language)->kept);
+                 end->reason, end->language->session->kept);
     else
         snprintf(what, sizeof(what), "There is no session %s.", visible_name(handle).text);
     return explain(table, language, what, fault);

@@ -6,7 +6,7 @@
 #ifndef INTERPRETER_SNIPPET_H
 #define INTERPRETER_SNIPPET_H
 
-#include "images/store/catalog.h"
+#include "interpreter/languages/language.h"
 #include "sandbox/engine.h"
 
 #include <stdbool.h>

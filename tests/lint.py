@@ -30,6 +30,7 @@ OF_OTHERS = ("images/runners/javascript/acorn/",)  # kept as published
 PAGE_LINES_MAX, FRONT_PAGES_LINES_MAX, README_WORDS_MAX = 300, {"README.md": 130, "SECURITY.md": 220}, 1300
 PRONOUNS = {"who", "which", "what", "that"}
 PRONOUNS_MAX = 2.0  # of each 100 words
+OF_ALL_LANGUAGES = ("interpreter/files/media_type.c",)  # endings of files, whatever snippets left there
 # Headers for the other files of their folder only.
 PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/limited_sandbox.h",
            "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h", "sandbox/run_state.h",
@@ -207,6 +208,24 @@ def check_names(_build):
             yield f"{name} is the name of {len(places)}: {', '.join(sorted(places))}"
 
 
+def check_languages(_build):
+    """What is particular to a language is in its file: nothing else but images knows it by a name."""
+    folder = ROOT / "interpreter" / "languages"
+    names = re.findall(r"'(\w+)'", re.search(r"language_names = \[(.*?)\]", (folder / "meson.build").read_text(), re.S)[1])
+    members = r"^    \.(?:name|title|other_names|http_names|extensions|code_name) = (.*),$"
+    words = {word for name in names for member in re.findall(members, (folder / f"{name}.c").read_text(), re.M)
+             for word in re.findall(r'"([^"]*)"', member)}
+    said = re.compile(rf"\b(?i:language)_(?:{'|'.join((*names, *map(str.upper, names)))})\b")
+    for path in sources(".c", ".h", ".def"):
+        name = name_of(path)
+        if not name.startswith(("cli/", "fleet/", "interpreter/", "mcp/", "sandbox/")) or path.parent == folder or name in OF_ALL_LANGUAGES:
+            continue
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+        texts = {text for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text) if text in words}
+        yield from (f"{name} knows a language: {found}: say it in interpreter/languages"
+                    for found in sorted(texts | set(said.findall(text))))
+
+
 def check_skips(_build):
     """A skipped unit test says why, in a line that every meson takes for a skip: skip_because()."""
     for path in sources(".c"):
@@ -304,7 +323,7 @@ def check_top_level(_build):
             yield f"{name}: the top level holds {', '.join(sorted(TOP_LEVEL))}, nothing else"
 
 
-CHECKS = (check_top_level, check_layers, check_include_cycles, check_names, check_sizes,
+CHECKS = (check_top_level, check_layers, check_include_cycles, check_names, check_languages, check_sizes,
           check_documents, check_front_page, check_prose, check_skips, check_external_names, check_child_symbols,
           check_shell, check_python, check_formatting, check_static_analysis)
 TOOLS = {check_shell: "shellcheck", check_python: "pyflakes3", check_formatting: "clang-format-19",

@@ -2,18 +2,9 @@
 
 #include "sandbox/base/owned.h"
 
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static const struct language languages[] = {
-#define LANGUAGE(id, name_, title_, image_, ...)                                                   \
-    [LANGUAGE_##id] = {.name = name_, .title = title_, .image = image_, __VA_ARGS__},
-#include "images/store/languages.def"
-#undef LANGUAGE
-};
 
 /* apt does not install essential packages by itself, so they are listed here. */
 #define BASE                                                                                       \
@@ -156,44 +147,6 @@ static const struct recipe recipes[] = {
             },
     },
 };
-
-const struct language *language_list(size_t *ret_count)
-{
-    *ret_count = ARRAY_LENGTH(languages);
-    return languages;
-}
-
-enum language_id language_id(const struct language *language)
-{
-    return (enum language_id)(language - languages);
-}
-
-static bool words_contain(const char *const *words, const char *word)
-{
-    for (; *words != NULL; words++)
-        if (strcmp(*words, word) == 0)
-            return true;
-    return false;
-}
-
-const struct language *language_find(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_LENGTH(languages); i++)
-        if (strcmp(languages[i].name, name) == 0 || words_contain(languages[i].other_names, name))
-            return &languages[i];
-    return NULL;
-}
-
-const char *language_names(char *text, size_t size)
-{
-    size_t count = ARRAY_LENGTH(languages);
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s",
-                                 i == 0 ? "" : (i + 1 < count ? ", " : " or "), languages[i].name);
-    return text;
-}
 
 const struct recipe *recipe_list(size_t *ret_count)
 {

@@ -1,5 +1,5 @@
 /*
- * The catalog: the languages (languages.def) and the images that `fetch` can make (recipes[]).
+ * The catalog: the images that `fetch` can make.
  *
  * Constant data. Side: parent; linked by both programs.
  */
@@ -8,38 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-enum language_id {
-#define LANGUAGE(id, ...) LANGUAGE_##id,
-#include "images/store/languages.def"
-#undef LANGUAGE
-    LANGUAGE_COUNT,
-};
-
-struct language {
-    const char *name;               /* "python" */
-    const char *title;              /* "Python" */
-    const char *image;              /* image it runs on unless the operator names another */
-    const char *code_name;          /* "main.py" */
-    const char *const *argv;        /* {"python3", "-u", "main.py", NULL} */
-    bool may_be_warm;              /* reads its code once: run_spec.may_be_warm */
-    const char *probe;              /* a program that prints "ok" and a newline */
-    const char *const *extensions;  /* {".py", NULL}: file names for `run FILE` */
-    const char *const *other_names; /* {"py", NULL}: common aliases */
-    bool optional; /* hidden if its image is missing */
-    const char *const *looked_for; /* files that it opens before its code, or NULL */
-    /* Where its installer puts packages, if the work directory has it; the image may have one further up. NULL: none. */
-    const char *packages;
-    const char *module_path; /* variable with further directories of modules; NULL: it has none */
-};
-
-/* All languages, in the order in which they are shown. */
-const struct language *language_list(size_t *ret_count);
-enum language_id language_id(const struct language *language); /* one of them */
-/* By name or a common other name ("py", "js", "node"); NULL when unknown. */
-const struct language *language_find(const char *name);
-/* The names as a person lists them, "python, javascript or bash", as far as they fit. Returns `text`. */
-const char *language_names(char *text, size_t size);
 
 #define NODE_MAJOR "24" /* the current line with long-term support */
 

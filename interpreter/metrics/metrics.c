@@ -50,7 +50,7 @@ static void observe(struct metrics_histogram *histogram, int64_t nanoseconds)
 void metrics_count_run(struct metrics *metrics, const struct language *language,
                        const struct run_result *result)
 {
-    metrics->runs[language_id(language)][result->outcome]++;
+    metrics->runs[language_place(language)][result->outcome]++;
     for (size_t i = 0; i < LIMIT_COUNT; i++)
         metrics->limits[i] += result->limits_reached >> i & 1U;
     observe(&metrics->run_time, result->duration_ns);
@@ -70,15 +70,13 @@ static void write_head(struct buffer *text, const char *name, const char *type, 
 /* Counters that are zero are there too, so that rates are known from the first event. */
 static void write_counters(const struct metrics *metrics, struct buffer *text)
 {
-    size_t count;
-    const struct language *languages = language_list(&count);
     write_head(text, "code_sandbox_runs", "counter", "Runs that have ended.");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
         for (size_t outcome = 0; outcome < OUTCOME_COUNT; outcome++)
             buffer_format(text,
                           "code_sandbox_runs_total{language=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
-                          languages[i].name, outcome_name((enum run_outcome)outcome),
-                          metrics->runs[language_id(&languages[i])][outcome]);
+                          languages[i]->name, outcome_name((enum run_outcome)outcome),
+                          metrics->runs[i][outcome]);
     write_head(text, "code_sandbox_calls_not_run", "counter",
                "Calls without a result of their run.");
     for (size_t i = 0; i < NOT_RUN_COUNT; i++)

@@ -8,7 +8,7 @@
 #ifndef INTERPRETER_METRICS_METRICS_H
 #define INTERPRETER_METRICS_METRICS_H
 
-#include "images/store/catalog.h"
+#include "interpreter/languages/language.h"
 #include "sandbox/base/buffer.h"
 #include "sandbox/result.h"
 

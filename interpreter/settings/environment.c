@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EVERY_LANGUAGE LANGUAGE_COUNT
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 #define WHAT_MAX 512 /* "line 3 of /home/user/secrets.env" */
 
@@ -88,24 +87,19 @@ static int put(struct environment *environment, struct variable variable, struct
 /* Only words of ours are shown: what was written may be a part of a secret. */
 static int refuse_language(const char *what, const char *word, struct fault *fault)
 {
-    struct spelling spelling = spelling_of(word);
     char names[128];
-    size_t count;
-    const struct language *languages = language_list(&count);
-    for (size_t i = 0; i < count; i++)
-        spelling_offer(&spelling, languages[i].name);
-    return fault_set(
-        fault, EINVAL, "%s: the language before the colon must be %s%s%s%s", what,
-        language_names(names, sizeof(names)), spelling.nearest != NULL ? " (did you mean " : "",
-        spelling.nearest != NULL ? spelling.nearest : "", spelling.nearest != NULL ? "?)" : "");
+    const char *nearest = language_guess(word);
+    return fault_set(fault, EINVAL, "%s: the language before the colon must be %s%s%s%s", what,
+                     language_names(names, sizeof(names)), nearest != NULL ? " (did you mean " : "",
+                     nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
 }
 
 /* Takes "python:" off the front of `*length` bytes, if it is there. */
 static int read_language(const char *what, const char **text, size_t *length,
-                         enum language_id *ret_language, struct fault *fault)
+                         const struct language **ret_language, struct fault *fault)
 {
     const char *colon = memchr(*text, ':', *length);
-    *ret_language = EVERY_LANGUAGE;
+    *ret_language = NULL;
     if (colon == NULL)
         return 0;
     char word[32] = "";
@@ -115,7 +109,7 @@ static int read_language(const char *what, const char **text, size_t *length,
     const struct language *language = language_find(word);
     if (language == NULL)
         return refuse_language(what, word, fault);
-    *ret_language = language_id(language);
+    *ret_language = language;
     *text += word_length + 1;
     *length -= word_length + 1;
     return 0;
@@ -182,8 +176,7 @@ int environment_pass(struct environment *environment, const char *name, size_t l
     if (key == NULL)
         return fault_set(fault, ENOMEM, "reading the environment: %m");
     const char *value = getenv(key);
-    struct variable variable = {
-        .source = ENVIRONMENT_PASSED, .name_length = length, .language = EVERY_LANGUAGE};
+    struct variable variable = {.source = ENVIRONMENT_PASSED, .name_length = length};
     if (value == NULL)
         variable.text = pointer_take(&key);
     else if (asprintf(&variable.text, "%s=%s", key, value) < 0)
@@ -243,16 +236,16 @@ static bool is_missing(const struct variable *variable)
     return variable->text[variable->name_length] == '\0';
 }
 
-size_t environment_for(const struct environment *environment, enum language_id language,
+size_t environment_for(const struct environment *environment, const struct language *language,
                        const char **ret_texts)
 {
     size_t count = 0;
     for (unsigned source = 0; source < ENVIRONMENT_SOURCE_COUNT; source++) {
-        const enum language_id languages[] = {EVERY_LANGUAGE, language};
-        for (size_t i = 0; i < ARRAY_LENGTH(languages); i++) {
+        const struct language *const owners[] = {NULL, language};
+        for (size_t i = 0; i < ARRAY_LENGTH(owners); i++) {
             for (size_t j = 0; j < environment->count; j++) {
                 const struct variable *variable = &environment->variables[j];
-                if (variable->source == source && variable->language == languages[i] &&
+                if (variable->source == source && variable->language == owners[i] &&
                     !is_missing(variable))
                     ret_texts[count++] = variable->text;
             }

@@ -9,7 +9,7 @@
 #ifndef INTERPRETER_SETTINGS_ENVIRONMENT_H
 #define INTERPRETER_SETTINGS_ENVIRONMENT_H
 
-#include "images/store/catalog.h"
+#include "interpreter/languages/language.h"
 #include "sandbox/base/fault.h"
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct variable {
     char *text;         /* owned: NAME=VALUE; NAME alone if our environment lacks it */
     size_t name_length; /* of the NAME in it */
     enum environment_source source;
-    enum language_id language; /* LANGUAGE_COUNT: each of them */
+    const struct language *language; /* NULL: each of them */
 };
 
 struct environment {
@@ -80,7 +80,7 @@ int environment_read_text(struct environment *environment, const char *path, con
  * environment->count; where two have the same name, the later one counts. A variable of one language
  * comes after those of the same source that are for each. Returns their number; all borrowed.
  */
-size_t environment_for(const struct environment *environment, enum language_id language,
+size_t environment_for(const struct environment *environment, const struct language *language,
                        const char **ret_texts);
 
 /* Notes on stderr each name that was to be passed through and has no value from any source. */

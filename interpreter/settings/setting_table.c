@@ -32,6 +32,13 @@ static const char *const switches[] = {[SWITCH_OFF] = "off", [SWITCH_AUTO] = "au
 static const char *const log_levels[] = {[LOG_WARNINGS] = "warning", [LOG_CALLS] = "info", NULL};
 static const char *const log_formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
 
+static void write_image_help(const struct option *option, char *text, size_t size)
+{
+    size_t place = (option->setting->offset - offsetof(struct settings, images)) / sizeof(char *);
+    const struct language *language = languages[place];
+    snprintf(text, size, "image for %s (%s)", language->title, language->image);
+}
+
 const struct option settings_of_runs[] = {
     {"--memory", "SIZE",
      "memory of a snippet, including its files\n(2G, at most half of the machine's)",
@@ -133,10 +140,15 @@ const struct option settings_of_runs[] = {
      settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_POLICY", "policy", AT(policy),
              .form = "a path, or \"off\", \"hints\" or \"strict\"")},
-#define LANGUAGE(id, name_, title_, image_, ...)                                                   \
-    {"--" name_ "-image", "NAME", "image for " title_ " (" image_ ")", settings_remember,          \
-     SETTING(SETTING_IMAGE, "SANDBOX_" #id "_IMAGE", name_ "_image", AT(images[LANGUAGE_##id]))},
-#include "images/store/languages.def"
+#define LANGUAGE(name, place)                                                                      \
+    {"--" #name "-image",                                                                          \
+     "NAME",                                                                                       \
+     NULL,                                                                                         \
+     settings_remember,                                                                            \
+     SETTING(SETTING_IMAGE, "SANDBOX_" #place "_IMAGE", #name "_image",                            \
+             AT(images[LANGUAGE_##place])),                                                        \
+     .write_help = write_image_help},
+    LANGUAGES
 #undef LANGUAGE
     {"--config", "FILE", "configuration file\n(~/.config/code-sandbox-mcp/config.json)",
      settings_name_configuration, NULL},

@@ -1,6 +1,6 @@
 #include "interpreter/settings/setting_text.h"
 
-#include "images/store/catalog.h"
+#include "interpreter/languages/language.h"
 #include "interpreter/settings/quantity.h"
 #include "sandbox/base/owned.h"
 
@@ -47,16 +47,14 @@ static int write_names(const struct environment *environment, enum environment_s
                        struct buffer *text)
 {
     size_t start = text->length;
-    size_t count;
-    const struct language *languages = language_list(&count);
     int r = 0;
     for (size_t i = 0; r == 0 && i < environment->count; i++) {
         const struct variable *variable = &environment->variables[i];
         if (variable->source != source)
             continue;
         r = separate(text, start);
-        if (r == 0 && variable->language < count)
-            r = buffer_format(text, "%s:", languages[variable->language].name);
+        if (r == 0 && variable->language != NULL)
+            r = buffer_format(text, "%s:", variable->language->name);
         if (r == 0)
             r = buffer_append(text, variable->text, variable->name_length);
     }

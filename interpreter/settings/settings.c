@@ -81,13 +81,13 @@ int settings_name_configuration(void *data, const struct option *option, const c
 
 const char *settings_image(const struct settings *settings, const struct language *language)
 {
-    const char *named = settings->images[language_id(language)];
+    const char *named = settings->images[language_place(language)];
     return named != NULL ? named : language->image;
 }
 
 bool settings_offer(const struct settings *settings, const struct language *language)
 {
-    if (!language->optional || settings->images[language_id(language)] != NULL)
+    if (!language->optional || settings->images[language_place(language)] != NULL)
         return true;
     OWNED_MEMORY char *store = NULL;
     OWNED(image_release) struct image image = {0};

@@ -10,9 +10,9 @@
 #ifndef INTERPRETER_SETTINGS_SETTINGS_H
 #define INTERPRETER_SETTINGS_SETTINGS_H
 
-#include "images/store/catalog.h"
 #include "interpreter/base/bounds.h"
 #include "interpreter/base/log.h"
+#include "interpreter/languages/language.h"
 #include "interpreter/settings/environment.h"
 #include "interpreter/settings/fleet_settings.h"
 #include "interpreter/settings/mount_settings.h"

@@ -24,19 +24,14 @@
 
 static void note_unknown_language(const char *name, const char *image)
 {
-    struct spelling spelling = spelling_of(name);
-    size_t count;
-    const struct language *languages = language_list(&count);
-    for (size_t i = 0; i < count; i++)
-        spelling_offer(&spelling, languages[i].name);
+    const char *nearest = language_guess(name);
     log_note("CONTAINER_LANGUAGE=%.40s is not a known language%s%s%s: "
              "CONTAINER_IMAGE=%.80s is ignored",
-             name, spelling.nearest != NULL ? " (did you mean " : "",
-             spelling.nearest != NULL ? spelling.nearest : "", spelling.nearest != NULL ? "?)" : "",
-             image);
+             name, nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
+             nearest != NULL ? "?)" : "", image);
 }
 
-/* CONTAINER_IMAGE replaces the image of one language: CONTAINER_LANGUAGE, else Python. */
+/* CONTAINER_IMAGE replaces the image of one language: CONTAINER_LANGUAGE, else the first. */
 static int bind_image(struct settings *settings, struct fault *fault)
 {
     const char *image = getenv("CONTAINER_IMAGE");
@@ -48,15 +43,14 @@ static int bind_image(struct settings *settings, struct fault *fault)
         return 0;
     }
     if (!named)
-        log_note("CONTAINER_IMAGE is set without CONTAINER_LANGUAGE: python snippets will run on "
-                 "%.80s",
-                 image);
-    const struct language *language = language_find(named ? name : "python");
+        log_note("CONTAINER_IMAGE is set without CONTAINER_LANGUAGE: %s snippets will run on %.80s",
+                 languages[0]->name, image);
+    const struct language *language = named ? language_find(name) : languages[0];
     if (language == NULL) {
         note_unknown_language(name, image);
         return 0;
     }
-    char **bound = &settings->images[language_id(language)];
+    char **bound = &settings->images[language_place(language)];
     free(*bound);
     *bound = strdup(image);
     if (*bound == NULL)

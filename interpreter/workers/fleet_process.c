@@ -51,11 +51,9 @@ static void add_option(struct fleet_arguments *arguments, const char *name, cons
 /* "python=python-slim". */
 static int add_images(struct fleet_arguments *arguments, const struct settings *settings)
 {
-    size_t count;
-    const struct language *languages = language_list(&count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++) {
         char **owned = &arguments->owned[arguments->owned_count];
-        if (asprintf(owned, "%s=%s", languages[i].name, settings_image(settings, &languages[i])) <
+        if (asprintf(owned, "%s=%s", languages[i]->name, settings_image(settings, languages[i])) <
             0)
             return -ENOMEM;
         add(arguments, *owned);

@@ -10,15 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* SandboxFusion's names of languages, and ours. */
-static const struct {
-    const char *name, *language;
-} languages[] = {
-    {"python", "python"},
-    {"nodejs", "javascript"},
-    {"javascript", "javascript"},
-    {"bash", "bash"},
-};
+#define NAMES_MAX 1024 /* of languages, in a sentence */
 
 /* NULL also for null. */
 static const struct json_value *member_of(const struct json_value *object, const char *name)
@@ -27,20 +19,48 @@ static const struct json_value *member_of(const struct json_value *object, const
     return value == NULL || value->type == JSON_NULL ? NULL : value;
 }
 
+/* Calls a language by its name alone, unless it has names here. */
+static bool is_called(const struct language *language, const struct json_value *name)
+{
+    const char *const own[] = {language->name, NULL};
+    const char *const *known = language->http_names != NULL ? language->http_names : own;
+    while (*known != NULL && !json_is(name, *known))
+        known++;
+    return *known != NULL;
+}
+
+/* "\"python\", \"nodejs\" (or \"javascript\") or \"bash\"". NULL: no memory. */
+static const char *list_names(struct buffer *text)
+{
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++) {
+        const char *const *names = languages[i]->http_names;
+        buffer_format(text, "%s\"%s\"",
+                      i == 0                   ? ""
+                      : i + 1 < LANGUAGE_COUNT ? ", "
+                                               : " or ",
+                      names != NULL ? names[0] : languages[i]->name);
+        for (size_t k = 1; names != NULL && names[k] != NULL; k++)
+            buffer_format(text, "%s\"%s\"%s", k == 1 ? " (or " : ", ", names[k],
+                          names[k + 1] == NULL ? ")" : "");
+    }
+    return buffer_string(text);
+}
+
 static int read_language(struct run_request *request, const struct json_value *object,
                          struct fault *fault)
 {
     const struct json_value *name = member_of(object, "language");
-    for (size_t i = 0; i < ARRAY_LENGTH(languages); i++)
-        if (json_is(name, languages[i].name))
-            request->snippet.language = language_find(languages[i].language);
+    OWNED(buffer_release) struct buffer names = BUFFER(NAMES_MAX);
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        if (is_called(languages[i], name))
+            request->snippet.language = languages[i];
     if (request->snippet.language != NULL)
         return 0;
-    return fault_set(
-        fault, EINVAL,
-        "\"language\" must be \"python\", \"nodejs\" (or \"javascript\") or \"bash\"%s%s",
-        name != NULL && name->type == JSON_STRING ? ", not " : "",
-        name != NULL && name->type == JSON_STRING ? visible_name(name->text).text : "");
+    const char *known = list_names(&names);
+    bool is_text = name != NULL && name->type == JSON_STRING;
+    return fault_set(fault, EINVAL, "\"language\" must be %s%s%s",
+                     known != NULL ? known : "another one", is_text ? ", not " : "",
+                     is_text ? visible_name(name->text).text : "");
 }
 
 static int read_text(const struct json_value *object, const char *name,

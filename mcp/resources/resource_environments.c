@@ -1,4 +1,5 @@
 /* sandbox://environments: the images of the languages. */
+#include "images/store/catalog.h"
 #include "images/store/store.h"
 #include "mcp/resources/resource.h"
 #include "sandbox/base/owned.h"
@@ -50,12 +51,10 @@ static int compose_environments(const struct settings *settings, struct buffer *
     r = json_writer_open(text, &writer);
     if (r < 0)
         return fault_set(fault, -r, "describing the environments: %m");
-    size_t count;
-    const struct language *languages = language_list(&count);
     json_begin_object(writer);
-    for (size_t i = 0; i < count; i++)
-        if (settings_offer(settings, &languages[i]))
-            write_environment(writer, settings, &languages[i], store);
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        if (settings_offer(settings, languages[i]))
+            write_environment(writer, settings, languages[i], store);
     json_end_object(writer);
     r = json_writer_close(writer);
     return r < 0 ? fault_set(fault, -r, "describing the environments: %m") : 0;

@@ -40,11 +40,11 @@ static int read_code(struct code_arguments *arguments, const struct call *call,
         return fault_set(fault, EINVAL, "the code is longer than %s, the most that is accepted",
                          quantity_size_text(CODE_MAX).text);
     struct code_text text = code_text_unfence((struct code_text){code->text, code->length});
-    const char *language = call->tool->code->language;
+    const enum code_repair repair = call->tool->language->repair;
     int r = 0;
-    if (strcmp(language, "python") == 0)
+    if (repair == CODE_DEDENTED)
         r = code_text_dedent(&text, &arguments->code);
-    else if (strcmp(language, "bash") == 0)
+    else if (repair == CODE_WITH_NEWLINES)
         r = code_text_end_lines(&text, &arguments->code);
     if (r < 0)
         return fault_set(fault, ENOMEM, "out of memory for a program");
@@ -56,10 +56,10 @@ static int read_code(struct code_arguments *arguments, const struct call *call,
 static void write_code_schema(const struct call *call, struct json_writer *writer)
 {
     json_text_member(writer, "type", "string");
-    json_text_member(writer, "description", call->tool->code->code);
+    json_text_member(writer, "description", call->tool->language->code);
     json_key(writer, "examples");
     json_begin_array(writer);
-    json_text(writer, call->tool->code->example);
+    json_text(writer, call->tool->language->example);
     json_end_array(writer);
 }
 
@@ -164,8 +164,7 @@ static int read_session(struct code_arguments *arguments, const struct call *cal
 
 static void write_session_schema(const struct call *call, struct json_writer *writer)
 {
-    const struct session_runner *runner =
-        session_runner_of(language_find(call->tool->code->language));
+    const struct session_runner *runner = call->tool->language->session;
     OWNED(buffer_release) struct buffer text = BUFFER(DESCRIPTION_MAX);
     buffer_format(&text,
                   "Leave out for a fresh process. \"" SESSION_NEW
@@ -179,8 +178,7 @@ static void write_session_schema(const struct call *call, struct json_writer *wr
 
 static bool has_sessions(const struct call *call)
 {
-    const struct language *language = language_find(call->tool->code->language);
-    return call->settings->sessions > 0 && language != NULL && session_runner_of(language) != NULL;
+    return call->settings->sessions > 0 && call->tool->language->session != NULL;
 }
 
 /* In the order in which clients see them. */

@@ -4,7 +4,6 @@
 #include "interpreter/result/outcome_text.h"
 #include "interpreter/result/session_end.h"
 #include "interpreter/result/shown_output.h"
-#include "interpreter/session_runner.h"
 #include "interpreter/session_text.h"
 #include "mcp/tools/call_progress.h"
 #include "mcp/tools/code_arguments.h"
@@ -67,7 +66,7 @@ static struct session_view view_session(const struct code_call *call)
         .handle = call->handle,
         .is_kept = entry != NULL,
         .reason = end != NULL ? end->reason : NULL,
-        .kept = session_runner_of(call->language)->kept,
+        .kept = call->language->session->kept,
         .calls = entry != NULL ? entry->calls
                  : end != NULL ? end->calls + 1
                                : 1,
@@ -101,7 +100,7 @@ static void answer_run(struct code_call *call)
                                                      .directory = &context->directory},
                       &files);
     OWNED(buffer_release) struct buffer hint = BUFFER(HINT_MAX);
-    code_tool_advise(call->tool->code, settings, result, &hint);
+    code_tool_advise(call->language, settings, result, &hint);
     const struct session_view session = view_session(call);
     const struct result_view view = {
         .result = result,
@@ -113,7 +112,7 @@ static void answer_run(struct code_call *call)
         .image = settings_image(settings, call->language),
         .wall_max_ms = settings->wall_max_ms,
         .network = &settings->network,
-        .silent_hint = call->tool->code->silent_hint,
+        .silent_hint = call->language->silent_hint,
         .hint = buffer_string(&hint),
         .format = settings->result_format,
         .session = call->cell != NULL ? &session : NULL,
@@ -195,7 +194,7 @@ static void explain_failure(const struct code_call *call, int status, const stru
         session_text_explain_unknown(table, call->handle, call->language, explained);
     else if (!call->starts_session && session_table_find(table, call->handle) == NULL)
         fault_set(explained, -status, "%s. The session %s is lost, with its %s.", fault->text,
-                  call->handle, session_runner_of(call->language)->kept);
+                  call->handle, call->language->session->kept);
     else
         *explained = *fault;
 }
@@ -218,18 +217,15 @@ static void cell_done(void *data, int status, struct run_result *result, const s
 static struct code_call *begin_call(struct context *context, const struct tool_request *request,
                                     struct fault *fault)
 {
-    const struct language *language = language_find(request->tool->code->language);
-    struct code_call *call = language != NULL ? calloc(1, sizeof(*call)) : NULL;
-    if (language == NULL)
-        fault_set(fault, ENOENT, "%s is not known to this build", request->tool->code->language);
-    else if (call == NULL)
+    struct code_call *call = calloc(1, sizeof(*call));
+    if (call == NULL) {
         fault_set(fault, ENOMEM, "starting a run: %m");
-    if (call == NULL)
         return NULL;
+    }
     *call = (struct code_call){
         .context = context,
         .tool = request->tool,
-        .language = language,
+        .language = request->tool->language,
         .reply = *request->reply,
         .patches = PATCH_JOB_NONE,
         .began = clock_now(),

@@ -9,11 +9,6 @@
 #include "mcp/tools/code_arguments.h"
 #include "mcp/tools/code_tool.h"
 
-/* The members of struct tool for such a tool; `code_`: its struct code_tool. */
-#define CODE_TOOL(code_)                                                                           \
-    .is_offered = code_tool_is_offered, .describe = code_tool_describe,                            \
-    .write_schema = code_arguments_write_schema, .call = code_call_begin, .code = (code_)
-
 /* Member of struct tool. */
 void code_call_begin(struct context *context, const struct tool_request *request);
 

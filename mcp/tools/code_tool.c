@@ -3,7 +3,6 @@
 #include "interpreter/checker.h"
 #include "interpreter/network_text.h"
 #include "interpreter/result/hints.h"
-#include "interpreter/session_runner.h"
 #include "interpreter/settings/mounts_text.h"
 #include "interpreter/settings/quantity.h"
 #include "sandbox/base/owned.h"
@@ -12,8 +11,7 @@
 
 bool code_tool_is_offered(const struct tool *tool, const struct settings *settings)
 {
-    const struct language *language = language_find(tool->code->language);
-    return language == NULL || settings_offer(settings, language);
+    return settings_offer(settings, tool->language);
 }
 
 /* The image that the language runs on. Whether it is there; release it in any case. */
@@ -26,30 +24,25 @@ static bool open_image(const struct language *language, const struct settings *s
 }
 
 /* What can be imported, as the image tells that is really there. */
-static void describe_libraries(struct buffer *text, const struct code_tool *code,
+static void describe_libraries(struct buffer *text, const struct language *language,
                                const struct settings *settings)
 {
-    const struct language *language = language_find(code->language);
     OWNED(image_release) struct image image = {0};
-    bool is_there = language != NULL && open_image(language, settings, &image);
+    bool is_there = open_image(language, settings, &image);
     if (is_there && image.summary[0] != '\0') {
         hint_write_installed(image.summary, text);
-    } else if (!is_there && language != NULL &&
-               strcmp(settings_image(settings, language), language->image) == 0) {
-        buffer_append_text(text, code->libraries);
+    } else if (!is_there && strcmp(settings_image(settings, language), language->image) == 0) {
+        buffer_append_text(text, language->libraries);
     } else {
         buffer_append_text(text, "The resource sandbox://environments lists the libraries.");
     }
 }
 
-int code_tool_advise(const struct code_tool *code, const struct settings *settings,
+int code_tool_advise(const struct language *language, const struct settings *settings,
                      const struct run_result *result, struct buffer *text)
 {
-    const struct language *language = language_find(code->language);
-    struct hint hint = {0};
+    struct hint hint = hint_find(language, result);
     OWNED(image_release) struct image image = {0};
-    if (language != NULL)
-        hint = hint_find(language_id(language), result);
     if (hint.kind == HINT_NOT_INSTALLED)
         open_image(language, settings, &image);
     /* Only images that have layers get another one. */
@@ -69,9 +62,8 @@ static void describe_rules(struct buffer *text, const struct tool *tool,
                            const struct settings *settings)
 {
     const char *policy = settings->policy;
-    const struct language *language = language_find(tool->code->language);
     bool may_refuse = policy != NULL && strcmp(policy, "off") != 0 && strcmp(policy, "hints") != 0;
-    if (may_refuse && language != NULL && checker_knows(language))
+    if (may_refuse && checker_knows(tool->language))
         buffer_append_text(text, " A program may be refused by rules of this computer; the result "
                                  "says why.");
 }
@@ -90,9 +82,7 @@ static void describe_time(struct buffer *text, const struct settings *settings)
 static void describe_state(struct buffer *text, const struct tool *tool,
                            const struct settings *settings)
 {
-    const struct language *language = language_find(tool->code->language);
-    const struct session_runner *runner =
-        language != NULL && settings->sessions > 0 ? session_runner_of(language) : NULL;
+    const struct session_runner *runner = settings->sessions > 0 ? tool->language->session : NULL;
     buffer_append_text(text, " Each call is a fresh process in a fresh directory");
     if (runner == NULL) {
         buffer_append_text(text, ": nothing is kept between calls.");
@@ -119,8 +109,8 @@ static void describe_reach(struct buffer *text, const struct settings *settings)
 void code_tool_describe(const struct tool *tool, const struct settings *settings,
                         struct buffer *text)
 {
-    buffer_format(text, "%s ", tool->code->description);
-    describe_libraries(text, tool->code, settings);
+    buffer_format(text, "%s ", tool->language->description);
+    describe_libraries(text, tool->language, settings);
     describe_state(text, tool, settings);
     describe_reach(text, settings);
     describe_time(text, settings);

@@ -8,15 +8,6 @@
 
 #include "mcp/tools/tool.h"
 
-struct code_tool {
-    const char *language; /* of the catalog */
-    const char *description;
-    const char *libraries; /* said of the language's own image, while that is not there */
-    const char *code;      /* what to write into the argument */
-    const char *example;   /* of the argument */
-    const char *silent_hint; /* after a run that printed nothing */
-};
-
 /* Members of struct tool. */
 bool code_tool_is_offered(const struct tool *tool, const struct settings *settings);
 void code_tool_describe(const struct tool *tool, const struct settings *settings,
@@ -26,7 +17,7 @@ void code_tool_describe(const struct tool *tool, const struct settings *settings
  * Appends lines of advice to the model, if stderr of a failed run shows one of the mistakes of hints.h.
  * 0 or a negative errno of buffer_append().
  */
-int code_tool_advise(const struct code_tool *code, const struct settings *settings,
+int code_tool_advise(const struct language *language, const struct settings *settings,
                      const struct run_result *result, struct buffer *text);
 
 #endif

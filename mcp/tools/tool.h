@@ -1,6 +1,6 @@
 /*
- * A tool: what clients and models read about it, and what a call of it does. One file each, tool_NAME.c;
- * meson.build lists the names.
+ * A tool: what clients and models read about it, and what a call of it does. Each language has one; others have a
+ * file tool_NAME.c each, and meson.build lists the names.
  *
  * Side: parent.  Source: MCP 2026-07-28, "Tools".
  */
@@ -10,7 +10,6 @@
 #include "mcp/base/reply.h"
 #include "mcp/tools/context.h"
 
-struct code_tool;
 struct tool;
 
 /* A tools/call. All but `tool` is borrowed for the call of the handler. */
@@ -23,7 +22,7 @@ struct tool_request {
 
 struct tool {
     const char *name;
-    const char *title;
+    const char *title; /* NULL: its language's */
     bool is_read_only;
     bool (*is_offered)(const struct tool *tool, const struct settings *settings); /* NULL: always */
     /* Appends what the model is told about it. */
@@ -33,7 +32,7 @@ struct tool {
                          struct json_writer *writer);
     /* Takes over the answer: now, or when a run has ended. */
     void (*call)(struct context *context, const struct tool_request *request);
-    const struct code_tool *code; /* of tools that run a snippet (code_tool.h); else NULL */
+    const struct language *language; /* of tools that run a snippet; else NULL */
 };
 
 #endif

@@ -1,19 +1,37 @@
 #include "mcp/tools/tool_list.h"
 #include "interpreter/result/result_json.h"
 #include "mcp/base/icon.h"
-#include "mcp/tools/code_tool.h"
+#include "mcp/tools/code_call.h"
 #include "sandbox/base/owned.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* The names come from meson.build. */
+#define TITLE_SIZE 64
+
+/* Those of the languages. */
+#define LANGUAGE(name_, place)                                                                     \
+    [LANGUAGE_##place] = {                                                                         \
+        .name = "run_" #name_ "_code",                                                             \
+        .language = &language_##name_,                                                             \
+        .is_offered = code_tool_is_offered,                                                        \
+        .describe = code_tool_describe,                                                            \
+        .write_schema = code_arguments_write_schema,                                               \
+        .call = code_call_begin,                                                                   \
+    },
+static const struct tool code_tools[] = {LANGUAGES};
+#undef LANGUAGE
+
+/* Others, whose names come from meson.build. */
 #define TOOL(name) extern const struct tool tool_##name;
 TOOLS
 #undef TOOL
 
+#define LANGUAGE(name, place) &code_tools[LANGUAGE_##place],
 #define TOOL(name) &tool_##name,
-static const struct tool *const tools[] = {TOOLS};
+static const struct tool *const tools[] = {LANGUAGES TOOLS};
 #undef TOOL
+#undef LANGUAGE
 
 static bool is_offered(const struct settings *settings, const struct tool *tool)
 {
@@ -31,10 +49,16 @@ const struct tool *tool_list_find(const struct settings *settings, const struct 
 
 const struct tool *tool_list_find_language(const struct language *language)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(tools); i++)
-        if (tools[i]->code != NULL && strcmp(tools[i]->code->language, language->name) == 0)
-            return tools[i];
-    return NULL;
+    return &code_tools[language_place(language)];
+}
+
+static void write_title(struct json_writer *writer, const struct tool *tool)
+{
+    char text[TITLE_SIZE];
+    const char *title = tool->title;
+    if (title == NULL)
+        snprintf(text, sizeof(text), "Run %s code", tool->language->title);
+    json_text_member(writer, "title", title != NULL ? title : text);
 }
 
 /* All four, because their defaults are the worst case and some clients refuse to call then. */
@@ -43,13 +67,14 @@ static void write_annotations(struct json_writer *writer, const struct tool *too
 {
     json_key(writer, "annotations");
     json_begin_object(writer);
-    json_text_member(writer, "title", tool->title);
+    write_title(writer, tool);
     json_boolean_member(writer, "readOnlyHint", tool->is_read_only);
     json_boolean_member(writer, "destructiveHint",
-                        tool->code != NULL && folders_have(&settings->folders, FOLDER_WRITABLE));
+                        tool->language != NULL &&
+                            folders_have(&settings->folders, FOLDER_WRITABLE));
     json_boolean_member(writer, "idempotentHint", false);
     json_boolean_member(writer, "openWorldHint",
-                        tool->code != NULL && settings->network.mode != NETWORK_OFF);
+                        tool->language != NULL && settings->network.mode != NETWORK_OFF);
     json_end_object(writer);
 }
 
@@ -59,7 +84,7 @@ static void write_tool(struct json_writer *writer, enum version version, const s
     json_begin_object(writer);
     json_text_member(writer, "name", tool->name);
     if (version >= VERSION_2025_06_18)
-        json_text_member(writer, "title", tool->title);
+        write_title(writer, tool);
     OWNED(buffer_release) struct buffer text = BUFFER(4096);
     tool->describe(tool, settings, &text);
     json_key(writer, "description");
@@ -67,7 +92,7 @@ static void write_tool(struct json_writer *writer, enum version version, const s
     json_key(writer, "inputSchema");
     tool->write_schema(tool, settings, writer);
     if (version >= VERSION_2025_06_18 && settings->result_format == RESULT_STRUCTURED &&
-        tool->code != NULL) {
+        tool->language != NULL) {
         json_key(writer, "outputSchema");
         result_json_write_schema(writer);
     }

@@ -11,7 +11,7 @@
 /* The tool of that name; NULL: unknown, not offered, or no string. */
 const struct tool *tool_list_find(const struct settings *settings, const struct json_value *name);
 
-/* The tool that runs snippets of the language, offered or not; NULL: there is none. */
+/* The tool that runs snippets of the language, offered or not. */
 const struct tool *tool_list_find_language(const struct language *language);
 
 /* Handler of the request: takes over the answer. */

@@ -7,6 +7,7 @@
 
 #define HELP_COLUMN 30
 #define HELP_WIDTH 80
+#define HELP_SIZE 256 /* of what is written for one option */
 
 int option_keep_text(void *data, const struct option *option, const char *value,
                      struct fault *fault)
@@ -149,8 +150,13 @@ static void print_option(const char *name, const char *value, const char *help, 
 
 void options_print(const struct option *options, FILE *stream)
 {
-    for (const struct option *option = options; option->name != NULL; option++)
-        print_option(option->name, option->value, option->help, stream);
+    for (const struct option *option = options; option->name != NULL; option++) {
+        char text[HELP_SIZE] = "";
+        if (option->help == NULL)
+            option->write_help(option, text, sizeof(text));
+        print_option(option->name, option->value, option->help != NULL ? option->help : text,
+                     stream);
+    }
 }
 
 void options_print_words(const char *words, int column, FILE *stream)

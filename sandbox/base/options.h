@@ -15,13 +15,14 @@ struct setting;
 struct option {
     const char *name;  /* "--timeout" */
     const char *value; /* name of the value in the help: "SECONDS"; NULL: takes none */
-    const char *help;  /* lines separated by '\n' */
+    const char *help;  /* lines separated by '\n'; NULL: write_help writes them */
     /* Processes the value (borrowed from argv; NULL if none). 0, or -EINVAL with a fault. */
     int (*apply)(void *data, const struct option *option, const char *value, struct fault *fault);
     const struct setting *setting; /* the server setting it sets, or NULL */
     size_t offset; /* into the data, for the functions below */
     /* "-c", which the help does not list, or NULL. As in shells, its value is the last: operands follow. */
     const char *short_name;
+    void (*write_help)(const struct option *option, char *text, size_t size);
 };
 
 /* Values for apply: store the text as a const char *, or set a bool, at the offset in the data. */

@@ -165,7 +165,7 @@ int launcher_open_session(struct launcher *launcher, const struct language *lang
                           struct fault *fault)
 {
     (void)fault;
-    FUZZ_CHECK(session_runner_of(language) != NULL && observer->ended != NULL);
+    FUZZ_CHECK(language->session != NULL && observer->ended != NULL);
     make_engine(launcher);
     struct session *session = calloc(1, sizeof(*session));
     FUZZ_CHECK(session != NULL);

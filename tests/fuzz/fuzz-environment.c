@@ -49,8 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(strstr(fault.text, PATH) != NULL && strchr(fault.text, SECRET) == NULL);
     }
     const char *texts[ENVIRONMENT_COUNT_MAX];
-    for (enum language_id language = 0; language < LANGUAGE_COUNT; language++) {
-        size_t count = environment_for(&environment, language, texts);
+    for (size_t place = 0; place < LANGUAGE_COUNT; place++) {
+        size_t count = environment_for(&environment, languages[place], texts);
         FUZZ_CHECK(count <= environment.count);
         for (size_t i = 0; i < count; i++)
             FUZZ_CHECK(memmem(text, size, texts[i], strlen(texts[i])) != NULL);

@@ -142,9 +142,9 @@ static void check_hints(const struct run_result *result)
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-@/";
     static const struct hint_image image = {.name = "image", .summary = "A 1, B 2"};
-    for (enum language_id language = 0; language < LANGUAGE_COUNT; language++) {
+    for (size_t place = 0; place < LANGUAGE_COUNT; place++) {
         OWNED(buffer_release) struct buffer text = BUFFER(1024);
-        struct hint hint = hint_find(language, result);
+        struct hint hint = hint_find(languages[place], result);
         FUZZ_CHECK(hint_write(&hint, &image, &text) == 0);
         FUZZ_CHECK((hint.kind == HINT_NONE) == (text.length == 0));
         FUZZ_CHECK(hint.kind == HINT_NONE ||

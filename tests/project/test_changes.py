@@ -1,12 +1,14 @@
 """Where a change goes: what CONTRIBUTING.md promises is done in a copy of the source and seen to work.
 
-Files changed, beside new ones: two for a language and its tool, two for a step of the jail, one for a
-tool that runs no snippet, a setting and an image source, four for a kind of limit.
+Files changed, beside new ones: one, with a list of names, for a language, a tool that runs no snippet and an
+image source; one for a setting, two for a step of the jail, four for a kind of limit.
 """
 
 import datetime
+import http.client
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -18,30 +20,36 @@ from support.layered import put
 
 pytestmark = pytest.mark.thorough
 
-LANGUAGE = {
-    "images/store/languages.def": ("LANGUAGE(BASH,", """LANGUAGE(AWK, "awk", "AWK", "bash",
-         .code_name = "main.awk",
-         .argv = WORDS("gawk", "-f", "main.awk"),
-         .probe = "BEGIN { print \\"ok\\" }",
-         .extensions = WORDS(".awk"),
-         .other_names = WORDS("gawk"))
-LANGUAGE(BASH,"""),
-    "mcp/tools/meson.build": ("'javascript', 'bash']", "'javascript', 'bash', 'awk', 'date']"),
-}
-LANGUAGE_TOOL = """#include "mcp/tools/code_call.h"
+# A word in a list, and a file.
+LANGUAGE = {"interpreter/languages/meson.build": ("'javascript', 'bash']", "'javascript', 'bash', 'awk']")}
+LANGUAGE_FILE = r"""#include "interpreter/languages/language.h"
 
-static const struct code_tool code = {
-    .language = "awk",
+const struct language language_awk = {
+    .name = "awk",
+    .title = "AWK",
+    .image = "bash",
+    .extensions = WORDS(".awk"),
+    .other_names = WORDS("gawk"),
+    .http_names = WORDS("awk", "posix_awk"),
+    .code_name = "main.awk",
+    .argv = WORDS("gawk", "-f", "main.awk"),
+    .probe = "BEGIN { print \"ok\" }",
+    .session =
+        &(const struct session_runner){
+            .prefix = "aw",
+            .kept = "files",
+            .kind = SESSION_FRESH,
+            .program = "",
+        },
     .description = "Runs an AWK program.",
-    .libraries = "",
+    .libraries = "Installed: gawk.",
     .code = "The program.",
     .example = "BEGIN { print 1 }",
-    .silent_hint = "print",
+    .silent_hint = "To see a value, print it: print value",
 };
-
-const struct tool tool_awk = {.name = "run_awk_code", .title = "Run AWK code", CODE_TOOL(&code)};
 """
-# A tool that runs no snippet; its name is in the list above.
+TOOL = {"mcp/tools/meson.build": ("tool_names = []", "tool_names = ['date']")}
+# A tool that runs no snippet.
 TOOL_FILE = """#include "mcp/tools/tool.h"
 
 #include <time.h>
@@ -158,12 +166,12 @@ def changed(tmp_path_factory):
     source, build = place / "source", place / "build"
     shutil.copytree(ROOT, source, ignore=lambda folder, names: [
         name for name in names if folder == str(ROOT) and (name == ".git" or name.startswith("build"))])
-    for name, (there, instead) in {**LANGUAGE, **SOURCE, **SETTING, **STEP, **LIMIT}.items():
+    for name, (there, instead) in {**LANGUAGE, **TOOL, **SOURCE, **SETTING, **STEP, **LIMIT}.items():
         text = (source / name).read_text()
         assert text.count(there) == 1, f"{name} does not have exactly one {there!r}"
         (source / name).write_text(text.replace(there, instead))
     put(source, "images/registry/source_lxc.c", SOURCE_FILE)
-    put(source, "mcp/tools/tool_awk.c", LANGUAGE_TOOL)
+    put(source, "interpreter/languages/awk.c", LANGUAGE_FILE)
     put(source, "mcp/tools/tool_date.c", TOOL_FILE)
     for command in (["meson", "setup", "--optimization=0", build, source], ["ninja", "-C", build, "programs"]):
         done = subprocess.run(command, text=True, stdin=subprocess.DEVNULL, check=False,
@@ -172,32 +180,89 @@ def changed(tmp_path_factory):
     return build
 
 
-@pytest.mark.skipif(not images.user_images().joinpath("bash").exists(), reason="there is no image bash")
-def test_a_language_is_two_files(changed, tmp_path):
-    server = changed / "cli" / "code-sandbox-mcp"
-    put(tmp_path, "hello.awk", 'BEGIN { print "hello", 6 * 7 }')
-    assert subprocess.run([server, "run", tmp_path / "hello.awk"], check=True, capture_output=True,
-                          text=True).stdout.splitlines()[0] == "hello 42"
-    help_text = subprocess.run([server, "run", "--help"], check=True, capture_output=True, text=True).stdout
-    assert "--awk-image NAME" in help_text and "awk" in help_text.split("--language")[1].split("--json")[0]
-    assert answer_of(server, "run_awk_code", {"code": "BEGIN { print 3 }"}) == "3"
+AWK_NEEDED = pytest.mark.skipif(not images.user_images().joinpath("bash").exists(), reason="there is no image bash")
+
+
+def answers_of(server, *requests):
+    """The results of these requests to a server, in their order; its notifications are left out."""
+    start = {"method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+    results = []
+    with subprocess.Popen([server], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for number, request in enumerate((start, *requests)):
+            begun = [{"method": "notifications/initialized"}] if number == 1 else []
+            for message in (*begun, {"id": number, **request}):
+                process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+            process.stdin.flush()
+            results.append(next(answer["result"] for answer in map(json.loads, process.stdout) if "id" in answer))
+        process.stdin.close()
+    return results[1:]
 
 
 def answer_of(server, tool, arguments):
     """The first text of a call's answer."""
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments}}
-    start = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
-    begun = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    with subprocess.Popen([server], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        for message in (start, begun, call):
-            process.stdin.write(json.dumps(message) + "\n")
-            process.stdin.flush()
-            if "id" in message:
-                answer = json.loads(process.stdout.readline())
-        process.stdin.close()
-    return answer["result"]["content"][0]["text"]
+    result, = answers_of(server, {"method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+    return result["content"][0]["text"]
+
+
+def output_of(*command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+
+@AWK_NEEDED
+def test_a_language_is_its_file_and_a_word(changed, tmp_path):
+    server = changed / "cli" / "code-sandbox-mcp"
+    put(tmp_path, "hello.awk", 'BEGIN { print "hello", 6 * 7 }')
+    put(tmp_path, "script", '#!/usr/bin/gawk -f\nBEGIN { print ENVIRON["A"] }')
+    assert output_of(server, "run", tmp_path / "hello.awk").splitlines()[0] == "hello 42"
+    assert output_of(server, "run", "--env", "awk:A=of awk", tmp_path / "script").splitlines()[0] == "of awk"
+    assert answer_of(server, "run_awk_code", {"code": "BEGIN { print 3 }"}) == "3"
+    line = json.dumps({"language": "awk", "code": "BEGIN { getline; print $2 }", "stdin": "1 2"})
+    assert json.loads(output_of(server, "batch", input=line + "\n"))["stdout"] == "2\n"
+
+
+@AWK_NEEDED
+def test_all_that_lists_languages_has_that_one(changed):
+    server = changed / "cli" / "code-sandbox-mcp"
+    help_text = output_of(server, "run", "--help")
+    assert "--awk-image NAME" in help_text and "image for AWK (bash)" in help_text
+    assert "awk" in help_text.split("--language")[1].split("--json")[0]
+    listed, = answers_of(server, {"method": "tools/list"})
+    tool, = [tool for tool in listed["tools"] if tool["name"] == "run_awk_code"]
+    assert tool["title"] == "Run AWK code"
+    assert tool["description"].startswith("Runs an AWK program. Installed: ")
+    assert "which keeps files between calls" in tool["description"]
+    assert tool["inputSchema"]["properties"]["code"]["examples"] == ["BEGIN { print 1 }"]
+    languages = {finding["name"]: finding for finding in json.loads(output_of(server, "doctor", "--json"))["languages"]}
+    assert languages["awk"]["image"] == "bash"
+    assert " awk" in (changed / "packaging" / "code-sandbox-mcp").read_text().split("--language)")[1].split(";;")[0]
+
+
+@AWK_NEEDED
+def test_a_language_has_sessions(changed):
+    server = changed / "cli" / "code-sandbox-mcp"
+    arguments = {"session": "new", "code": 'BEGIN { print 5 > "kept"; print 4 }'}
+    result, = answers_of(server, {"method": "tools/call", "params": {"name": "run_awk_code", "arguments": arguments}})
+    assert result["content"][0]["text"] == "4" and re.search(r"\baw-\w+", json.dumps(result["content"]))
+
+
+@AWK_NEEDED
+def test_a_language_has_its_names_over_http(changed):
+    server = changed / "cli" / "code-sandbox-mcp"
+    with subprocess.Popen([server, "--http", "127.0.0.1:0"], text=True, stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as process:
+        address = re.search(r"http://([\d.:]+)", process.stderr.readline())[1]
+        answers = [post(address, {"language": name, "code": "BEGIN { print 6 }"}) for name in ("awk", "posix_awk", "gawk")]
+        process.terminate()
+    assert [answer["run_result"]["stdout"] for answer in answers[:2]] == ["6\n", "6\n"]
+    assert '"bash" or "awk" (or "posix_awk")' in json.dumps(answers[2]).replace('\\"', '"')
+
+
+def post(address, body):
+    """The answer of /run_code, whatever its status."""
+    connection = http.client.HTTPConnection(address, timeout=30)
+    connection.request("POST", "/run_code", json.dumps(body), {"Content-Type": "application/json"})
+    return json.loads(connection.getresponse().read())
 
 
 def test_a_tool_without_a_snippet_is_its_file_and_a_word(changed):

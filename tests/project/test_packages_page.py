@@ -12,7 +12,7 @@ MODULES = {  # of a row of the page, if not its name with _
 
 
 def test_each_row_of_the_page_is_a_row_of_the_table():
-    listed, _ = (ROOT / "interpreter/result/python_packages.def").read_text().split("/* Not in docs")
+    listed, _ = (ROOT / "interpreter/languages/python_packages.def").read_text().split("/* Not in docs")
     table = {name: (options.strip('"'), note.strip('"')) for name, options, note in ROW.findall(listed)}
     page = {}
     for name, where in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|$", (ROOT / "docs/packages.md").read_text(), re.M):
@@ -25,5 +25,5 @@ def test_each_row_of_the_page_is_a_row_of_the_table():
 
 
 def test_no_module_has_two_rows():
-    names = [row[0] for row in ROW.findall((ROOT / "interpreter/result/python_packages.def").read_text())]
+    names = [row[0] for row in ROW.findall((ROOT / "interpreter/languages/python_packages.def").read_text())]
     assert len(names) > 150 and sorted(set(names)) == sorted(names)

@@ -7,55 +7,6 @@
 
 #include <cmocka.h>
 
-static void finds_languages_by_name_and_other_names(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *asked, *found;
-    } cases[] = {
-        {"python", "python"}, {"py", "python"},       {"javascript", "javascript"},
-        {"js", "javascript"}, {"node", "javascript"},
-    };
-    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        const struct language *language = language_find(cases[i].asked);
-        assert_non_null(language);
-        assert_string_equal(language->name, cases[i].found);
-    }
-}
-
-static void knows_no_other_language(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"", "Python", "pyt", "ruby", ".py"};
-    for (size_t i = 0; i < ARRAY_LENGTH(names); i++)
-        assert_null(language_find(names[i]));
-}
-
-static void every_language_has_a_recipe_for_its_image(void **state)
-{
-    (void)state;
-    size_t count;
-    const struct language *languages = language_list(&count);
-    assert_true(count > 0);
-    for (size_t i = 0; i < count; i++)
-        assert_non_null(recipe_find(languages[i].image));
-}
-
-static void every_language_runs_its_code_file(void **state)
-{
-    (void)state;
-    size_t count;
-    const struct language *languages = language_list(&count);
-    for (size_t i = 0; i < count; i++) {
-        size_t last = 0;
-        while (languages[i].argv[last + 1] != NULL)
-            last++;
-        assert_string_equal(languages[i].argv[last], languages[i].code_name);
-        assert_string_equal(strrchr(languages[i].code_name, '.'), languages[i].extensions[0]);
-        assert_non_null(strstr(languages[i].probe, "'ok'"));
-    }
-}
-
 static void finds_recipes_by_exact_name(void **state)
 {
     (void)state;
@@ -105,10 +56,6 @@ static void what_is_pruned_is_named_below_the_root(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_languages_by_name_and_other_names),
-        cmocka_unit_test(knows_no_other_language),
-        cmocka_unit_test(every_language_has_a_recipe_for_its_image),
-        cmocka_unit_test(every_language_runs_its_code_file),
         cmocka_unit_test(finds_recipes_by_exact_name),
         cmocka_unit_test(no_recipe_names_a_package_twice),
         cmocka_unit_test(what_is_pruned_is_named_below_the_root),

@@ -20,7 +20,7 @@ static int set(struct environment *environment, const char *text, struct fault *
 }
 
 /* Later ones of a name replace earlier ones, as the jail does: a line for each that is left. */
-static void assert_gives(const struct environment *environment, enum language_id language,
+static void assert_gives(const struct environment *environment, const struct language *language,
                          const char *expected)
 {
     const char *texts[ENVIRONMENT_COUNT_MAX];
@@ -47,7 +47,7 @@ static void a_value_is_all_that_follows_the_first_equals_sign(void **state)
         OWNED(environment_release) struct environment environment = {0};
         assert_int_equal(set(&environment, texts[i], NULL), 0);
         const char *given[1];
-        assert_int_equal(environment_for(&environment, LANGUAGE_PYTHON, given), 1);
+        assert_int_equal(environment_for(&environment, &language_python, given), 1);
         assert_string_equal(given[0], texts[i]);
     }
 }
@@ -60,9 +60,9 @@ static void a_variable_of_one_language_is_for_that_one_and_counts_more(void **st
                                         "javascript:B=js2"};
     for (size_t i = 0; i < ARRAY_LENGTH(texts); i++)
         assert_int_equal(set(&environment, texts[i], NULL), 0);
-    assert_gives(&environment, LANGUAGE_PYTHON, "A=py\n");
-    assert_gives(&environment, LANGUAGE_JAVASCRIPT, "A=all\nB=js2\n");
-    assert_gives(&environment, LANGUAGE_BASH, "A=sh\n");
+    assert_gives(&environment, &language_python, "A=py\n");
+    assert_gives(&environment, &language_javascript, "A=all\nB=js2\n");
+    assert_gives(&environment, &language_bash, "A=sh\n");
 }
 
 static void a_later_source_counts_more_whatever_the_order(void **state)
@@ -76,7 +76,7 @@ static void a_later_source_counts_more_whatever_the_order(void **state)
     assert_int_equal(environment_read_text(&environment, "x", file, strlen(file), NULL), 0);
     assert_int_equal(environment_pass(&environment, "TEST_A", strlen("TEST_A"), NULL), 0);
     assert_int_equal(environment_pass(&environment, "TEST_B", strlen("TEST_B"), NULL), 0);
-    assert_gives(&environment, LANGUAGE_PYTHON, "TEST_B=file\nTEST_A=set\n");
+    assert_gives(&environment, &language_python, "TEST_B=file\nTEST_A=set\n");
 }
 
 static void a_name_that_is_not_set_here_is_kept_for_a_note_and_gives_nothing(void **state)
@@ -87,9 +87,9 @@ static void a_name_that_is_not_set_here_is_kept_for_a_note_and_gives_nothing(voi
     for (int i = 0; i < 2; i++)
         assert_int_equal(environment_pass(&environment, "TEST_A", strlen("TEST_A"), NULL), 0);
     assert_int_equal(environment.count, 1);
-    assert_gives(&environment, LANGUAGE_PYTHON, "");
+    assert_gives(&environment, &language_python, "");
     assert_int_equal(set(&environment, "TEST_A=1", NULL), 0);
-    assert_gives(&environment, LANGUAGE_PYTHON, "TEST_A=1\n");
+    assert_gives(&environment, &language_python, "TEST_A=1\n");
 }
 
 /* No message has the secret in it, wherever it was written. */
@@ -150,12 +150,12 @@ static void lines_end_as_any_system_ends_them(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
         OWNED(environment_release) struct environment environment = {0};
         assert_int_equal(read_text(&environment, files[i], strlen(files[i]), NULL), 0);
-        assert_gives(&environment, LANGUAGE_BASH, "A=1\nB=2\n");
+        assert_gives(&environment, &language_bash, "A=1\nB=2\n");
     }
     static const char odd[] = "A= x \"y\" # z\rB\r\r\n";
     OWNED(environment_release) struct environment environment = {0};
     assert_int_equal(read_text(&environment, odd, strlen(odd), NULL), 0);
-    assert_gives(&environment, LANGUAGE_BASH, "A= x \"y\" # z\rB\r\n");
+    assert_gives(&environment, &language_bash, "A= x \"y\" # z\rB\r\n");
 }
 
 static void a_wrong_line_is_told_by_its_number(void **state)

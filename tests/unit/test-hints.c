@@ -45,7 +45,7 @@ static struct capture capture_of(const char *head, const char *tail)
     return capture;
 }
 
-static void assert_hint(enum language_id language, const char *err, const char *expected)
+static void assert_hint(const struct language *language, const char *err, const char *expected)
 {
     static const struct hint_image image = {.name = "mine", .summary = SUMMARY};
     OWNED(run_result_release) struct run_result result = failed(capture_of(err, ""));
@@ -144,7 +144,7 @@ static void python_says_it_in_its_last_line(void **state)
         {"\n\n", ""},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
-        assert_hint(LANGUAGE_PYTHON, cases[i].err, cases[i].hint);
+        assert_hint(&language_python, cases[i].err, cases[i].hint);
 }
 
 static void node_says_it_above_the_stack(void **state)
@@ -186,21 +186,21 @@ static void node_says_it_above_the_stack(void **state)
         {"", ""},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
-        assert_hint(LANGUAGE_JAVASCRIPT, cases[i].err, cases[i].hint);
+        assert_hint(&language_javascript, cases[i].err, cases[i].hint);
 }
 
 static void other_ends_and_other_languages_get_none(void **state)
 {
     (void)state;
     static const char err[] = "NameError: name 'x' is not defined\n";
-    assert_hint(LANGUAGE_PYTHON, err, FRESH);
-    assert_hint(LANGUAGE_BASH, err, "");
+    assert_hint(&language_python, err, FRESH);
+    assert_hint(&language_bash, err, "");
     OWNED(run_result_release) struct run_result result = failed(capture_of(err, ""));
     result.exit_code = 2;
-    assert_int_equal(hint_find(LANGUAGE_PYTHON, &result).kind, HINT_NONE);
+    assert_int_equal(hint_find(&language_python, &result).kind, HINT_NONE);
     result.exit_code = 1;
     result.outcome = OUTCOME_TIMED_OUT;
-    assert_int_equal(hint_find(LANGUAGE_PYTHON, &result).kind, HINT_NONE);
+    assert_int_equal(hint_find(&language_python, &result).kind, HINT_NONE);
 }
 
 /* The end may be in the head, in the tail, or in both of them. */
@@ -227,7 +227,7 @@ static void the_end_of_a_long_stream_is_read(void **state)
         OWNED(run_result_release)
         struct run_result result = failed(capture_of(cases[i].head, cases[i].tail));
         result.err.cut = cases[i].cut;
-        if (hint_find(LANGUAGE_PYTHON, &result).kind != cases[i].kind)
+        if (hint_find(&language_python, &result).kind != cases[i].kind)
             fail_msg("case %zu", i);
     }
 }
@@ -241,7 +241,7 @@ static void names_are_bounded(void **state)
         char err[256];
         snprintf(err, sizeof(err), "ModuleNotFoundError: No module named '%.*s'\n", length, name);
         OWNED(run_result_release) struct run_result result = failed(capture_of(err, ""));
-        assert_int_equal(hint_find(LANGUAGE_PYTHON, &result).kind,
+        assert_int_equal(hint_find(&language_python, &result).kind,
                          length <= HINT_NAME_MAX ? HINT_NOT_INSTALLED : HINT_NONE);
     }
 }
@@ -263,7 +263,7 @@ static void an_image_is_only_told_of_as_far_as_it_is_known(void **state)
     OWNED(run_result_release)
     struct run_result result =
         failed(capture_of("ModuleNotFoundError: No module named 'polars'", ""));
-    struct hint hint = hint_find(LANGUAGE_PYTHON, &result);
+    struct hint hint = hint_find(&language_python, &result);
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         OWNED(buffer_release) struct buffer text = BUFFER(2048);
         assert_int_equal(hint_write(&hint, &cases[i].image, &text), 0);
@@ -299,55 +299,56 @@ static void what_is_of_notebooks_gets_its_remedy(void **state)
 {
     (void)state;
     static const struct {
-        enum language_id language;
+        const struct language *language;
         const char *err, *hint;
     } cases[] = {
-        {LANGUAGE_PYTHON, MARKED("await f()", "SyntaxError: 'await' outside function"), AWAIT},
-        {LANGUAGE_PYTHON, MARKED("!pip install x", "SyntaxError: invalid syntax"), COMMANDS},
-        {LANGUAGE_PYTHON, MARKED("%cd /tmp", "SyntaxError: invalid syntax"), COMMANDS},
-        {LANGUAGE_PYTHON, MARKED("x = !ls", "SyntaxError: invalid syntax"), COMMANDS},
-        {LANGUAGE_PYTHON, MARKED("%matplotlib inline", "SyntaxError: invalid syntax"),
+        {&language_python, MARKED("await f()", "SyntaxError: 'await' outside function"), AWAIT},
+        {&language_python, MARKED("!pip install x", "SyntaxError: invalid syntax"), COMMANDS},
+        {&language_python, MARKED("%cd /tmp", "SyntaxError: invalid syntax"), COMMANDS},
+        {&language_python, MARKED("x = !ls", "SyntaxError: invalid syntax"), COMMANDS},
+        {&language_python, MARKED("%matplotlib inline", "SyntaxError: invalid syntax"),
          "Leave %matplotlib out: figures are shown without it.\n"},
-        {LANGUAGE_PYTHON, TRACE "NameError: name 'display' is not defined\n",
+        {&language_python, TRACE "NameError: name 'display' is not defined\n",
          "display() is of notebooks: print() the value; open figures are shown anyway.\n"},
-        {LANGUAGE_JAVASCRIPT, AT("let x: number = 5", "SyntaxError: Unexpected token ':'"), TYPES},
-        {LANGUAGE_JAVASCRIPT,
+        {&language_javascript, AT("let x: number = 5", "SyntaxError: Unexpected token ':'"), TYPES},
+        {&language_javascript,
          AT("const x: string = 'a'", "SyntaxError: Missing initializer in const declaration"),
          TYPES},
-        {LANGUAGE_JAVASCRIPT, AT("interface P {", "SyntaxError: Unexpected identifier 'P'"), TYPES},
-        {LANGUAGE_JAVASCRIPT, AT("type N = 1", "SyntaxError: Unexpected identifier 'N'"), TYPES},
-        {LANGUAGE_JAVASCRIPT, AT("enum E {", "SyntaxError: Unexpected reserved word"), TYPES},
-        {LANGUAGE_JAVASCRIPT,
+        {&language_javascript, AT("interface P {", "SyntaxError: Unexpected identifier 'P'"),
+         TYPES},
+        {&language_javascript, AT("type N = 1", "SyntaxError: Unexpected identifier 'N'"), TYPES},
+        {&language_javascript, AT("enum E {", "SyntaxError: Unexpected reserved word"), TYPES},
+        {&language_javascript,
          AT("await require('fs')",
             "ReferenceError: Cannot determine intended module format because both 'require' and "
             "top-level await are present."),
          "With await at the top, a program imports: import fs from 'node:fs'.\n"},
-        {LANGUAGE_PYTHON,
+        {&language_python,
          MARKED("import os\\nprint(1)",
                 "SyntaxError: unexpected character after line continuation character"),
          ESCAPED},
-        {LANGUAGE_JAVASCRIPT, AT("let a = 1;\\nf(a);", "SyntaxError: Invalid or unexpected token"),
+        {&language_javascript, AT("let a = 1;\\nf(a);", "SyntaxError: Invalid or unexpected token"),
          ESCAPED},
         /* Other errors, and the same of other languages. */
-        {LANGUAGE_PYTHON,
+        {&language_python,
          MARKED("x = 1 \\ 2",
                 "SyntaxError: unexpected character after line continuation character"),
          ""},
-        {LANGUAGE_PYTHON, MARKED("x = 'a\\nb' y", "SyntaxError: invalid syntax"), ""},
-        {LANGUAGE_JAVASCRIPT, AT("let a = 1 # 2", "SyntaxError: Invalid or unexpected token"), ""},
-        {LANGUAGE_PYTHON, MARKED("x = = 1", "SyntaxError: invalid syntax"), ""},
-        {LANGUAGE_PYTHON, MARKED("x = 7 %", "SyntaxError: invalid syntax"), ""},
-        {LANGUAGE_PYTHON, TRACE "ValueError: !ls\n", ""},
-        {LANGUAGE_PYTHON, TRACE "OSError: out of pty devices\n", ""},
-        {LANGUAGE_BASH, MARKED("!ls", "SyntaxError: invalid syntax"), ""},
-        {LANGUAGE_BASH, "", ""},
-        {LANGUAGE_JAVASCRIPT, AT("let x = = 5", "SyntaxError: Unexpected token '='"), ""},
-        {LANGUAGE_JAVASCRIPT, AT("{\"a\": 1}", "SyntaxError: Unexpected token ':'"), ""},
-        {LANGUAGE_JAVASCRIPT, AT("const o = f({a: 1;", "SyntaxError: Unexpected token ';'"), ""},
-        {LANGUAGE_JAVASCRIPT, AT("f(", "SyntaxError: missing ) after argument list"), ""},
-        {LANGUAGE_JAVASCRIPT,
+        {&language_python, MARKED("x = 'a\\nb' y", "SyntaxError: invalid syntax"), ""},
+        {&language_javascript, AT("let a = 1 # 2", "SyntaxError: Invalid or unexpected token"), ""},
+        {&language_python, MARKED("x = = 1", "SyntaxError: invalid syntax"), ""},
+        {&language_python, MARKED("x = 7 %", "SyntaxError: invalid syntax"), ""},
+        {&language_python, TRACE "ValueError: !ls\n", ""},
+        {&language_python, TRACE "OSError: out of pty devices\n", ""},
+        {&language_bash, MARKED("!ls", "SyntaxError: invalid syntax"), ""},
+        {&language_bash, "", ""},
+        {&language_javascript, AT("let x = = 5", "SyntaxError: Unexpected token '='"), ""},
+        {&language_javascript, AT("{\"a\": 1}", "SyntaxError: Unexpected token ':'"), ""},
+        {&language_javascript, AT("const o = f({a: 1;", "SyntaxError: Unexpected token ';'"), ""},
+        {&language_javascript, AT("f(", "SyntaxError: missing ) after argument list"), ""},
+        {&language_javascript,
          AT("const x", "SyntaxError: Missing initializer in const declaration"), ""},
-        {LANGUAGE_JAVASCRIPT, MARKED("await f()", "SyntaxError: 'await' outside function"), ""},
+        {&language_javascript, MARKED("await f()", "SyntaxError: 'await' outside function"), ""},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         assert_hint(cases[i].language, cases[i].err, cases[i].hint);
@@ -360,7 +361,7 @@ static void a_tier_without_terminals_says_so(void **state)
         OWNED(run_result_release)
         struct run_result result = failed(capture_of(TRACE "OSError: out of pty devices\n", ""));
         result.tier = tier;
-        struct hint hint = hint_find(LANGUAGE_PYTHON, &result);
+        struct hint hint = hint_find(&language_python, &result);
         assert_int_equal(hint.kind, tier == TIER_C || tier == TIER_L ? HINT_ADVICE : HINT_NONE);
     }
 }
@@ -382,7 +383,7 @@ static void what_the_program_has_installed_is_not_told_to_be_missing(void **stat
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
         OWNED(run_result_release) struct run_result result = failed(capture_of(err, ""));
         result.out = capture_of(table[i].out, "");
-        assert_int_equal(hint_find(LANGUAGE_PYTHON, &result).kind, table[i].kind);
+        assert_int_equal(hint_find(&language_python, &result).kind, table[i].kind);
     }
 }
 

@@ -1,4 +1,4 @@
-#include "interpreter/python_start.h"
+#include "interpreter/languages/python_start.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -20,10 +20,10 @@ struct place {
     struct image image;
 };
 
-static const struct python_wishes nothing = {0}, preloaded = {.modules = "numpy,pandas"},
-                                  all = {.modules = "json", .figures = true},
-                                  plots = {.figures = true};
-static const struct python_room large = {true, 1 << 20, 1 << 20}, later = {false, 1 << 20, 1 << 20};
+static const struct start_wishes nothing = {0}, preloaded = {.modules = "numpy,pandas"},
+                                 all = {.modules = "json", .figures = true},
+                                 plots = {.figures = true};
+static const struct start_room large = {true, 1 << 20, 1 << 20}, later = {false, 1 << 20, 1 << 20};
 
 static int make_image(void **state)
 {
@@ -89,7 +89,7 @@ static void files_go_where_that_version_looks(void **state)
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         install(place, cases[i].program);
-        OWNED(python_start_release) struct python_start start;
+        OWNED(program_start_release) struct program_start start;
         assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start, NULL), 0);
         if ((start.count > 0) != (cases[i].directory != NULL))
             fail_msg("%s", cases[i].program);
@@ -101,7 +101,7 @@ static void files_go_where_that_version_looks(void **state)
 static void an_image_without_the_program_starts_as_it_is(void **state)
 {
     struct place *place = *state;
-    OWNED(python_start_release) struct python_start start;
+    OWNED(program_start_release) struct program_start start;
     assert_int_equal(python_start_make(&place->image, "python4", &preloaded, &start, NULL), 0);
     assert_int_equal(start.count, 0);
 }
@@ -113,7 +113,7 @@ static void an_image_that_cannot_be_searched_is_an_error(void **state)
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     struct fault fault = {0};
-    OWNED(python_start_release) struct python_start start;
+    OWNED(program_start_release) struct program_start start;
     assert_int_equal(python_start_make(&place->image, name, &preloaded, &start, &fault),
                      -ENAMETOOLONG);
     assert_non_null(strstr(fault.text, "cannot look for the program xxx"));
@@ -123,13 +123,13 @@ static void modules_are_imported_in_prewarmed_sandboxes_only(void **state)
 {
     struct place *place = *state;
     install(place, "python3.13");
-    OWNED(python_start_release) struct python_start none;
-    OWNED(python_start_release) struct python_start start;
+    OWNED(program_start_release) struct program_start none;
+    OWNED(program_start_release) struct program_start start;
     assert_int_equal(python_start_make(&place->image, "python3", &nothing, &none, NULL), 0);
     assert_int_equal(none.count, 0);
     assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &start, NULL), 0);
-    struct home_file files[PYTHON_START_FILES_MAX];
-    assert_int_equal(python_start_fit(&start, &large, files), 2);
+    struct home_file files[PROGRAM_START_FILES_MAX];
+    assert_int_equal(program_start_fit(&start, &large, files), 2);
     assert_true(files[0].warm_only && files[1].warm_only);
     assert_non_null(strstr(start.files[1].bytes, "preload('numpy,pandas'.split(','))\n"));
     assert_non_null(strstr(start.files[1].bytes, "def preload(modules)"));
@@ -140,12 +140,12 @@ static void a_program_that_imports_nothing_is_spared(void **state)
 {
     struct place *place = *state;
     install(place, "python3.13");
-    OWNED(python_start_release) struct python_start start;
+    OWNED(program_start_release) struct program_start start;
     assert_int_equal(python_start_make(&place->image, "python3", &plots, &start, NULL), 0);
-    struct home_file files[PYTHON_START_FILES_MAX];
-    assert_int_equal(python_start_fit(&start, &later, files), 1);
+    struct home_file files[PROGRAM_START_FILES_MAX];
+    assert_int_equal(program_start_fit(&start, &later, files), 1);
     assert_true(files[0].warm_only); /* all the same to those that wait for any program */
-    assert_int_equal(python_start_fit(&start, &large, files), 1); /* the next run of the image */
+    assert_int_equal(program_start_fit(&start, &large, files), 1); /* the next run of the image */
     assert_false(files[0].warm_only);
 }
 
@@ -153,10 +153,10 @@ static void figures_come_to_every_run_and_modules_last(void **state)
 {
     struct place *place = *state;
     install(place, "python3.13");
-    OWNED(python_start_release) struct python_start start;
+    OWNED(program_start_release) struct program_start start;
     assert_int_equal(python_start_make(&place->image, "python3", &all, &start, NULL), 0);
-    struct home_file files[PYTHON_START_FILES_MAX];
-    assert_int_equal(python_start_fit(&start, &large, files), 2);
+    struct home_file files[PROGRAM_START_FILES_MAX];
+    assert_int_equal(program_start_fit(&start, &large, files), 2);
     assert_false(files[0].warm_only);
     assert_true(files[1].warm_only);
 }
@@ -170,8 +170,8 @@ static void the_program_of_figures_stands_in_bytecode(void **state)
 {
     struct place *place = *state;
     install(place, "python3.13");
-    OWNED(python_start_release) struct python_start with;
-    OWNED(python_start_release) struct python_start without;
+    OWNED(program_start_release) struct program_start with;
+    OWNED(program_start_release) struct program_start without;
     assert_int_equal(python_start_make(&place->image, "python3", &all, &with, NULL), 0);
     assert_int_equal(python_start_make(&place->image, "python3", &preloaded, &without, NULL), 0);
     const struct home_file *file = &with.files[0];
@@ -202,7 +202,7 @@ static void versions_without_bytecode_get_the_source(void **state)
     static const char *const names[] = {"python3.13", "python3.9", "python3.99", "python3.13t"};
     for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
         install(place, names[i]);
-        OWNED(python_start_release) struct python_start start;
+        OWNED(program_start_release) struct program_start start;
         assert_int_equal(python_start_make(&place->image, "python3", &all, &start, NULL), 0);
         if (i < 2) {
             assert_true(ends_with(start.files[0].path, "/usercustomize.pyc"));
@@ -233,9 +233,9 @@ static void a_python_that_does_not_look_for_them_gets_none(void **state)
         {{"HOME=/work", "HOME=/home/sandbox", "HOMES=/work", NULL}, true},
     };
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        struct python_wishes wishes = all;
+        struct start_wishes wishes = all;
         wishes.environment = cases[i].environment;
-        OWNED(python_start_release) struct python_start start;
+        OWNED(program_start_release) struct program_start start;
         assert_int_equal(python_start_make(&place->image, "python3", &wishes, &start, NULL), 0);
         assert_int_equal(start.count, cases[i].looks ? 2 : 0);
     }
@@ -245,21 +245,21 @@ static void a_small_disk_has_none(void **state)
 {
     struct place *place = *state;
     install(place, "python3.13");
-    OWNED(python_start_release) struct python_start start;
+    OWNED(program_start_release) struct program_start start;
     assert_int_equal(python_start_make(&place->image, "python3", &all, &start, NULL), 0);
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t pages = 0;
     for (size_t i = 0; i < start.count; i++)
         pages += start.files[i].length / page + (start.files[i].length % page != 0);
-    struct home_file files[PYTHON_START_FILES_MAX];
-    struct python_room room = {true, pages * page, pages * page};
-    assert_int_equal(python_start_fit(&start, &room, files), 2);
+    struct home_file files[PROGRAM_START_FILES_MAX];
+    struct start_room room = {true, pages * page, pages * page};
+    assert_int_equal(program_start_fit(&start, &room, files), 2);
     assert_false(files[0].warm_only);
     room.space_cold--;
-    assert_int_equal(python_start_fit(&start, &room, files), 2);
+    assert_int_equal(program_start_fit(&start, &room, files), 2);
     assert_true(files[0].warm_only && files[1].warm_only);
     room.space_warm--;
-    assert_int_equal(python_start_fit(&start, &room, files), 0);
+    assert_int_equal(program_start_fit(&start, &room, files), 0);
 }
 
 static void a_small_limit_of_file_size_has_none(void **state)
@@ -270,14 +270,14 @@ static void a_small_limit_of_file_size_has_none(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     const struct rlimit small = {4096, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    OWNED(python_start_release) struct python_start start;
-    struct home_file files[PYTHON_START_FILES_MAX];
+    OWNED(program_start_release) struct program_start start;
+    struct home_file files[PROGRAM_START_FILES_MAX];
     int r = python_start_make(&place->image, "python3", &all, &start, NULL);
-    size_t count = python_start_fit(&start, &large, files);
+    size_t count = program_start_fit(&start, &large, files);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(r, 0);
     assert_int_equal(count, 0);
-    assert_int_equal(python_start_fit(&start, &large, files), 2);
+    assert_int_equal(program_start_fit(&start, &large, files), 2);
 }
 
 int main(void)

@@ -68,13 +68,13 @@ static struct session_entry *add(struct place *place, const char *language)
 static void handles_tell_the_language_and_are_never_the_same(void **state)
 {
     struct place *place = *state;
-    static const char *const languages[][2] = {
+    static const char *const known[][2] = {
         {"python", "py-"}, {"javascript", "js-"}, {"bash", "sh-"}};
     char seen[3][SESSION_HANDLE_SIZE];
     for (size_t i = 0; i < 3; i++) {
-        const struct session_entry *entry = add(place, languages[i][0]);
+        const struct session_entry *entry = add(place, known[i][0]);
         memcpy(seen[i], entry->handle, sizeof(seen[i]));
-        assert_memory_equal(entry->handle, languages[i][1], 3);
+        assert_memory_equal(entry->handle, known[i][1], 3);
         assert_int_equal(strlen(entry->handle), 3 + SESSION_HANDLE_LETTERS);
         assert_int_equal(strspn(entry->handle + 3, "abcdefghijklmnopqrstuvwxyz234567"),
                          SESSION_HANDLE_LETTERS);

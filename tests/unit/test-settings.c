@@ -229,12 +229,6 @@ static void the_stronger_source_counts(void **state)
     }
 }
 
-static const char *image_of(const struct settings *settings, enum language_id id)
-{
-    size_t count;
-    return settings_image(settings, &language_list(&count)[id]);
-}
-
 /* CONTAINER_IMAGE is of any language, so what names the language counts more. */
 static void a_language_runs_on_the_image_that_is_named_for_it(void **state)
 {
@@ -256,8 +250,8 @@ static void a_language_runs_on_the_image_that_is_named_for_it(void **state)
         write_configuration(state, cases[i].key != NULL ? "{\"python_image\": \"key\"}" : "{}");
         OWNED(settings_release) struct settings settings = {0};
         assert_int_equal(read_settings(cases[i].option ? option : option + 2, &settings, NULL), 0);
-        assert_string_equal(image_of(&settings, LANGUAGE_PYTHON), cases[i].expected);
-        assert_string_equal(image_of(&settings, LANGUAGE_JAVASCRIPT), "node");
+        assert_string_equal(settings_image(&settings, &language_python), cases[i].expected);
+        assert_string_equal(settings_image(&settings, &language_javascript), "node");
     }
     unsetenv("CONTAINER_LANGUAGE");
     unsetenv("CONTAINER_IMAGE");
@@ -267,15 +261,13 @@ static void a_language_runs_on_the_image_that_is_named_for_it(void **state)
 static void bash_is_offered_where_an_image_is_named_for_it(void **state)
 {
     struct place *place = *state;
-    size_t count;
-    const struct language *languages = language_list(&count);
     setenv("XDG_DATA_HOME", place->directory, 1);
     for (int named = 0; named < 2; named++) {
         const char *const arguments[] = {named ? "--bash-image=mine" : NULL, NULL};
         OWNED(settings_release) struct settings settings = {0};
         assert_int_equal(read_settings(arguments, &settings, NULL), 0);
-        assert_true(settings_offer(&settings, &languages[LANGUAGE_PYTHON]));
-        assert_int_equal(settings_offer(&settings, &languages[LANGUAGE_BASH]), named);
+        assert_true(settings_offer(&settings, &language_python));
+        assert_int_equal(settings_offer(&settings, &language_bash), named);
     }
     unsetenv("XDG_DATA_HOME");
 }
@@ -308,7 +300,7 @@ static void names_to_pass_through_add_up(void **state)
     assert_int_equal(read_settings(arguments, &settings, NULL), 0);
     static const char *const expected[] = {"TEST_A=1", "TEST_C=3", "TEST_D=4", "TEST_E="};
     const char *texts[ARGUMENTS_COUNT_MAX];
-    assert_int_equal(environment_for(&settings.environment, LANGUAGE_PYTHON, texts),
+    assert_int_equal(environment_for(&settings.environment, &language_python, texts),
                      ARRAY_LENGTH(expected));
     for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
         assert_string_equal(texts[i], expected[i]);

@@ -1,4 +1,4 @@
-#include "interpreter/python_start.h"
+#include "interpreter/languages/python_start.h"
 
 #include "images/runners/python/figures-program.h"
 #include "images/runners/python/preload-program.h"
@@ -17,8 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 /* What bytecode.py calls CONSTANT: bytes, for which the program of figures.py is put. */
 #define CONSTANT "@figures@"
@@ -45,7 +43,7 @@ static bool is_versioned(const char *name)
 }
 
 /* `text` becomes owned by `start`, unless it is NULL. */
-static char *own(struct python_start *start, char *text)
+static char *own(struct program_start *start, char *text)
 {
     if (text != NULL)
         start->texts[start->text_count++] = text;
@@ -53,7 +51,7 @@ static char *own(struct python_start *start, char *text)
 }
 
 /* NULL: no memory. */
-__attribute__((format(printf, 2, 3))) static char *own_text(struct python_start *start,
+__attribute__((format(printf, 2, 3))) static char *own_text(struct program_start *start,
                                                             const char *format, ...)
 {
     char *text = NULL;
@@ -66,7 +64,7 @@ __attribute__((format(printf, 2, 3))) static char *own_text(struct python_start 
 }
 
 /* bytes: owned by `start`, or NULL for want of memory. */
-static int make_file(struct python_start *start, const char *version, const char *name,
+static int make_file(struct program_start *start, const char *version, const char *name,
                      struct home_file *file)
 {
     file->is_start = true;
@@ -125,7 +123,7 @@ static const struct start_bytecode *find_bytecode(const char *version)
 }
 
 /* start.py, with the text of figures.py, "" for none. A compiled file needs no source beside it. */
-static int make_hook(struct python_start *start, const char *version, const char *figures,
+static int make_hook(struct program_start *start, const char *version, const char *figures,
                      struct home_file *ret_file)
 {
     OWNED(buffer_release) struct buffer file = BUFFER(HOOK_SIZE_MAX);
@@ -140,7 +138,7 @@ static int make_hook(struct python_start *start, const char *version, const char
                      ret_file);
 }
 
-static int make_program(struct python_start *start, const char *version, const char *text,
+static int make_program(struct program_start *start, const char *version, const char *text,
                         struct home_file *ret_file)
 {
     *ret_file = (struct home_file){
@@ -149,7 +147,7 @@ static int make_program(struct python_start *start, const char *version, const c
 }
 
 /* In the place of what would only preload. Only versions that it has been tried with. */
-static int add_template(struct python_start *start, const char *version, const char *modules,
+static int add_template(struct program_start *start, const char *version, const char *modules,
                         const struct home_file *hook)
 {
     /* In 3.9 each module atexit has handlers of its own. */
@@ -160,13 +158,13 @@ static int add_template(struct python_start *start, const char *version, const c
     start->template_files[0] = *hook;
     int r = make_program(start, version, text, &start->template_files[1]);
     if (r == 0)
-        start->template = (struct run_template){start->template_files, PYTHON_START_FILES_MAX,
+        start->template = (struct run_template){start->template_files, PROGRAM_START_FILES_MAX,
                                                 template_library, sizeof(template_library)};
     return r;
 }
 
-static int add_files(const struct python_wishes *wishes, const char *version,
-                     struct python_start *start)
+static int add_files(const struct start_wishes *wishes, const char *version,
+                     struct program_start *start)
 {
     const char *figures =
         !wishes->figures ? ""
@@ -213,32 +211,11 @@ static bool is_looked_at(const char *const *environment)
            !is_set(environment, "PYTHONNOUSERSITE") && !is_set(environment, "PYTHONUSERBASE");
 }
 
-/* In whole pages, as in a tmpfs. */
-static uint64_t space_of(const struct python_start *start)
-{
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t space = 0;
-    for (size_t i = 0; i < start->count; i++)
-        space += (start->files[i].length + page - 1) / page * page;
-    return space;
-}
-
-static bool has_too_large_a_file(const struct python_start *start)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
-        return false;
-    for (size_t i = 0; i < start->count; i++)
-        if (start->files[i].length > limit.rlim_cur)
-            return true;
-    return false;
-}
-
 int python_start_make(const struct image *image, const char *program,
-                      const struct python_wishes *wishes, struct python_start *start,
+                      const struct start_wishes *wishes, struct program_start *start,
                       struct fault *fault)
 {
-    *start = (struct python_start){0};
+    *start = (struct program_start){0};
     OWNED_MEMORY char *version = NULL;
     bool is_wanted = wishes->modules != NULL || wishes->figures || wishes->template;
     if (!is_wanted || !is_looked_at(wishes->environment))
@@ -248,26 +225,4 @@ int python_start_make(const struct image *image, const char *program,
         return r < 0 ? r : 0;
     r = add_files(wishes, version, start);
     return r < 0 ? fault_set(fault, -r, "preparing the start of %s: %m", version) : 0;
-}
-
-/* The files must not be what a run fails for. */
-size_t python_start_fit(const struct python_start *start, const struct python_room *room,
-                        struct home_file ret_files[static PYTHON_START_FILES_MAX])
-{
-    uint64_t space = space_of(start);
-    if (space > room->space_warm || has_too_large_a_file(start))
-        return 0;
-    bool all_warm_only = space > room->space_cold || !start->has_figures || !room->figures_cold;
-    for (size_t i = 0; i < start->count; i++) {
-        ret_files[i] = start->files[i];
-        ret_files[i].warm_only = ret_files[i].warm_only || all_warm_only;
-    }
-    return start->count;
-}
-
-void python_start_release(struct python_start *start)
-{
-    for (size_t i = 0; i < start->text_count; i++)
-        free(start->texts[i]);
-    start->text_count = 0;
 }

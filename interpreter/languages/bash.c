@@ -1,0 +1,29 @@
+#include "interpreter/languages/language.h"
+
+const struct language language_bash = {
+    .name = "bash",
+    .title = "Bash",
+    .image = "bash",
+    .optional = true,
+    .extensions = WORDS(".sh", ".bash"),
+    .other_names = WORDS("sh", "shell"),
+
+    .code_name = "main.sh",
+    .argv = WORDS("bash", "main.sh"),
+    .probe = "echo 'ok'",
+    .repair = CODE_WITH_NEWLINES,
+    .session =
+        &(const struct session_runner){
+            .prefix = "sh",
+            .kept = "files",
+            .kind = SESSION_FRESH,
+            .program = "",
+        },
+
+    .description = "Runs a Bash script in a sandbox and returns its output. Use it to work on "
+                   "text and files with command-line tools, or to test a script.",
+    .libraries = "Installed: coreutils, grep, sed, gawk, find, diff, jq, bc and more.",
+    .code = "The whole script, run as `bash main.sh`.",
+    .example = "seq 1 9 | paste -sd+ | bc",
+    .silent_hint = "To see a value, print it: echo \"$value\"",
+};

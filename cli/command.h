@@ -30,17 +30,10 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
-extern const struct command command_serve;
-extern const struct command command_run;
-extern const struct command command_batch;
-extern const struct command command_worker;
-extern const struct command command_fetch;
-extern const struct command command_images;
-extern const struct command command_doctor;
-extern const struct command command_network;
-extern const struct command command_settings;
-extern const struct command command_setup;
-extern const struct command command_check;
+/* The build's list of names: COMMANDS is COMMAND(serve) COMMAND(setup) ... */
+#define COMMAND(name) extern const struct command command_##name;
+COMMANDS
+#undef COMMAND
 
 /*
  * Reads the options of a command; data[i] is for command->options[i]. 0: go on with *ret_operands

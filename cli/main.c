@@ -14,11 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {
-    &command_serve,   &command_setup,    &command_run,    &command_batch,
-    &command_worker,  &command_fetch,    &command_images, &command_doctor,
-    &command_network, &command_settings, &command_check,
-};
+#define COMMAND(name) &command_##name,
+static const struct command *const commands[] = {COMMANDS};
+#undef COMMAND
 
 /* Between the text of the server's help and its options. */
 static void print_commands(void)

@@ -229,7 +229,7 @@ static const char outcome_description[] =
     "by how it ended";
 
 static const char limits_description[] = "Limits it reached: "
-#define LIMIT(id, name) name ", "
+#define LIMIT(id, name, ...) name ", "
 #include "sandbox/limits/limits.def"
 #undef LIMIT
                                          "or none";

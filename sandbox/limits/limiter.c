@@ -32,19 +32,11 @@ void limiter_set_limits(struct limiter *limiter, const struct run_limits *limits
 
 static void exceed(struct limiter *limiter, enum limit_index limit)
 {
-    static const enum run_outcome outcomes[LIMIT_COUNT] = {
-        [LIMIT_MEMORY] = OUTCOME_OUT_OF_MEMORY,
-        [LIMIT_KERNEL_MEMORY] = OUTCOME_OUT_OF_MEMORY,
-        [LIMIT_MACHINE_MEMORY] = OUTCOME_OUT_OF_MEMORY,
-        [LIMIT_PROCESSES] = OUTCOME_PROCESS_LIMIT,
-        [LIMIT_CPU] = OUTCOME_CPU_LIMIT,
-        [LIMIT_DISK] = OUTCOME_DISK_LIMIT,
-    };
     if (limiter->is_over)
         return;
     limiter->is_over = true;
     limiter->by_polling.is_over = true;
-    limiter->exceeded(limiter, outcomes[limit]);
+    limiter->exceeded(limiter, outcome_of_limit(limit));
 }
 
 static void on_polled(struct polling_limiter *polling, enum limit_index limit)

@@ -25,9 +25,19 @@ int outcome_exit_status(enum run_outcome outcome)
 const char *outcome_limit_name(enum limit_index limit)
 {
     static const char *const names[] = {
-#define LIMIT(id, name) name,
+#define LIMIT(id, name, ...) name,
 #include "sandbox/limits/limits.def"
 #undef LIMIT
     };
     return names[limit];
+}
+
+enum run_outcome outcome_of_limit(enum limit_index limit)
+{
+    static const enum run_outcome outcomes[] = {
+#define LIMIT(id, name, outcome) OUTCOME_##outcome,
+#include "sandbox/limits/limits.def"
+#undef LIMIT
+    };
+    return outcomes[limit];
 }

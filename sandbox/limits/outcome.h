@@ -18,7 +18,7 @@ const char *outcome_name(enum run_outcome outcome);
 int outcome_exit_status(enum run_outcome outcome);
 
 enum limit_index {
-#define LIMIT(id, name) LIMIT_##id,
+#define LIMIT(id, name, ...) LIMIT_##id,
 #include "sandbox/limits/limits.def"
 #undef LIMIT
     LIMIT_COUNT
@@ -26,11 +26,13 @@ enum limit_index {
 
 /* A set of limits, as bits. */
 enum limit_reached {
-#define LIMIT(id, name) REACHED_##id = 1 << LIMIT_##id,
+#define LIMIT(id, name, ...) REACHED_##id = 1 << LIMIT_##id,
 #include "sandbox/limits/limits.def"
 #undef LIMIT
 };
 
+/* Columns of limits.def. */
 const char *outcome_limit_name(enum limit_index limit);
+enum run_outcome outcome_of_limit(enum limit_index limit);
 
 #endif

@@ -120,14 +120,37 @@ int step_name_host("""),
 }
 # Where no cgroup holds the limits: more than ten sockets.
 LIMIT = {
-    "sandbox/limits/limits.def": ('LIMIT(OUTPUT, "output")', 'LIMIT(SOCKETS, "sockets")\nLIMIT(OUTPUT, "output")'),
+    "sandbox/limits/limits.def": ('LIMIT(OUTPUT, "output",', 'LIMIT(SOCKETS, "sockets", SOCKET_LIMIT)\nLIMIT(OUTPUT, "output",'),
     "sandbox/limits/outcomes.def": ("OUTCOME(CANCELLED,", 'OUTCOME(SOCKET_LIMIT, "socket_limit", 137, "too many sockets")\nOUTCOME(CANCELLED,'),
-    "sandbox/limits/limiter.c": ("[LIMIT_CPU] = OUTCOME_CPU_LIMIT,",
-                                 "[LIMIT_CPU] = OUTCOME_CPU_LIMIT, [LIMIT_SOCKETS] = OUTCOME_SOCKET_LIMIT,"),
     "sandbox/limits/polling_rules.c": ("    history->sampled_at = sample->now;\n    return decision;",
                                        "    if (sample->usage.sockets.used > 10)\n        decision.exceeded = LIMIT_SOCKETS;\n"
                                        "    history->sampled_at = sample->now;\n    return decision;"),
 }
+RESULT = {
+    "interpreter/base/result.def": ('OTHER(image, SET,', """OTHER(letters, OR_NULL, "integer", NULL, "Letters of the image's name")
+OTHER(image, SET,"""),
+    "interpreter/result/result_json.c": ("static void write_image(", """static void write_letters(struct json_writer *writer, const struct record *record)
+{
+    json_number(writer, (int64_t)__builtin_strlen(record->image));
+}
+
+static void write_image("""),
+}
+COMMAND = {"cli/meson.build": ("'settings', 'check'", "'settings', 'hello', 'check'")}
+COMMAND_FILE = """#include "cli/command.h"
+
+#include <stdio.h>
+
+static int hello(const struct command *command, int argc, char **argv)
+{
+    (void)command;
+    (void)argc;
+    (void)argv;
+    return puts("hello") < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+const struct command command_hello = {.name = "hello", .summary = "say hello", .run = hello};
+"""
 SOURCE = {"images/registry/meson.build": ("'directory', 'archive'", "'lxc', 'directory', 'archive'")}
 SOURCE_FILE = """/* An image of LXC: metadata.yaml beside rootfs/. */
 #include "images/registry/source.h"
@@ -166,13 +189,14 @@ def changed(tmp_path_factory):
     source, build = place / "source", place / "build"
     shutil.copytree(ROOT, source, ignore=lambda folder, names: [
         name for name in names if folder == str(ROOT) and (name == ".git" or name.startswith("build"))])
-    for name, (there, instead) in {**LANGUAGE, **TOOL, **SOURCE, **SETTING, **STEP, **LIMIT}.items():
+    for name, (there, instead) in {**LANGUAGE, **TOOL, **SOURCE, **SETTING, **STEP, **LIMIT, **RESULT, **COMMAND}.items():
         text = (source / name).read_text()
         assert text.count(there) == 1, f"{name} does not have exactly one {there!r}"
         (source / name).write_text(text.replace(there, instead))
     put(source, "images/registry/source_lxc.c", SOURCE_FILE)
     put(source, "interpreter/languages/awk.c", LANGUAGE_FILE)
     put(source, "mcp/tools/tool_date.c", TOOL_FILE)
+    put(source, "cli/command_hello.c", COMMAND_FILE)
     for command in (["meson", "setup", "--optimization=0", build, source], ["ninja", "-C", build, "programs"]):
         done = subprocess.run(command, text=True, stdin=subprocess.DEVNULL, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -183,12 +207,12 @@ def changed(tmp_path_factory):
 AWK_NEEDED = pytest.mark.skipif(not images.user_images().joinpath("bash").exists(), reason="there is no image bash")
 
 
-def answers_of(server, *requests):
+def answers_of(server, *requests, options=()):
     """The results of these requests to a server, in their order; its notifications are left out."""
     start = {"method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
     results = []
-    with subprocess.Popen([server], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([server, *options], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         for number, request in enumerate((start, *requests)):
             begun = [{"method": "notifications/initialized"}] if number == 1 else []
             for message in (*begun, {"id": number, **request}):
@@ -287,7 +311,20 @@ def test_a_step_of_the_jail_is_a_row_and_its_function(changed):
     assert run_python(changed, "import os; print(os.nice(0))")["stdout"] == "7\n"
 
 
-def test_a_kind_of_limit_is_four_files(changed):
+def test_a_member_of_the_result_is_a_row_and_its_writer(changed):
+    assert run_python(changed, "")["letters"] == len("python")
+    schema = answers_of(changed / "cli" / "code-sandbox-mcp", {"method": "tools/list"}, options=["--result-format", "structured"])[0]
+    letters = schema["tools"][0]["outputSchema"]["properties"]["letters"]
+    assert letters == {"type": ["integer", "null"], "description": "Letters of the image's name"}
+
+
+def test_a_command_is_its_file_and_a_word(changed):
+    server = changed / "cli" / "code-sandbox-mcp"
+    assert output_of(server, "hello") == "hello\n"
+    assert re.search(r"^  hello +say hello$", output_of(server, "--help"), re.M)
+
+
+def test_a_kind_of_limit_is_two_rows_and_what_finds_it(changed):
     code = "import socket, time; kept = [socket.socket() for _ in range(20)]; time.sleep(20)"
     record = run_python(changed, code, "--no-cgroup")
     assert (record["outcome"], record["limits_reached"]) == ("socket_limit", ["sockets"])

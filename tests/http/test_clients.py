@@ -28,6 +28,7 @@ def test_official_clients_get_the_answers_of_stdio(build_directory, server_path,
     converse(python, HERE / "same_answers.py", client, server_path, f"{start().url}/mcp")
 
 
+@pytest.mark.thorough
 def test_the_client_of_sandbox_fusion_gets_its_answers(build_directory, start):
     python = python_environment(build_directory, HERE / "sandbox-fusion.txt")
     converse(python, HERE / "fusion.py", start().url)

@@ -135,6 +135,7 @@ print(six.__version__[:2], os.path.exists(six.__cached__), open(six.__cached__, 
 """).split() == ["1.", "True", "1"]
 
 
+@pytest.mark.thorough
 def test_a_package_of_debian_is_replaced(with_pip, tmp_path):
     """Debian's have no RECORD, and pip replaces nothing without one."""
     code = "import importlib.metadata, wheel; print(importlib.metadata.version('wheel'), wheel.__file__)"

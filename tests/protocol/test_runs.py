@@ -373,6 +373,7 @@ def test_a_signal_is_heeded_though_nobody_reads(deaf_client, number):
     assert time.monotonic() - begin < 2
 
 
+@pytest.mark.thorough
 def test_the_end_of_input_is_heeded_though_nobody_reads(deaf_client):
     call_deafly(deaf_client, 10)
     deaf_client.stdin.close()

@@ -31,6 +31,9 @@ PAGE_LINES_MAX, FRONT_PAGES_LINES_MAX, README_WORDS_MAX = 300, {"README.md": 130
 PRONOUNS = {"who", "which", "what", "that"}
 PRONOUNS_MAX = 2.0  # of each 100 words
 OF_ALL_LANGUAGES = ("interpreter/files/media_type.c",)  # endings of files, whatever snippets left there
+# Constants and formats, without a library behind them.
+OF_ALL_FOLDERS = ("interpreter/base/bounds.h", "sandbox/base/owned.h", "sandbox/base/run_paths.h", "sandbox/limits/limits.h",
+                  "sandbox/network/link.h")
 # Headers for the other files of their folder only.
 PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/limited_sandbox.h",
            "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h", "sandbox/run_state.h",
@@ -126,8 +129,9 @@ def includes():
 
 def library_folders():
     """Each folder with a meson.build, and the folders whose libraries it may use: those of its dependencies, and theirs."""
-    texts = {name_of(path.parent): path.read_text() for path in tracked() if path.name == "meson.build" and name_of(path).split("/")[0] in PRODUCT}
-    homes = {name: folder for folder, text in texts.items() for name in re.findall(r"^ *(\w+) = declare_dependency\(", text, re.M)}
+    texts = {name_of(path.parent): re.sub(r"'[^'\n]*'|#.*", "", path.read_text()) for path in tracked()
+             if path.name == "meson.build" and name_of(path).split("/")[0] in PRODUCT}
+    homes = {name: folder for folder, text in texts.items() for name in re.findall(r"^ *(\w+) = (?:declare_dependency|files)\(", text, re.M)}
     uses = {folder: {homes[name] for name in re.findall(r"\w+", text) if name in homes} | {folder} for folder, text in texts.items()}
     while (more := {folder: set().union(*(uses[used] for used in known)) for folder, known in uses.items()}) != uses:
         uses = more
@@ -145,7 +149,7 @@ def check_layers(_build):
     for path, number, folder, header in includes():
         other = header.rpartition("/")[0]
         graph[folder].add(other)
-        if home_of(other) not in uses[home_of(folder)]:
+        if home_of(other) not in uses[home_of(folder)] and header not in OF_ALL_FOLDERS:
             yield f"{name_of(path)}:{number}: the library of {folder} does not use that of {other}"
         if header in PRIVATE and other != folder:
             yield f"{name_of(path)}:{number}: {header} is private to its folder"
@@ -212,9 +216,14 @@ def check_languages(_build):
     """What is particular to a language is in its file: nothing else but images knows it by a name."""
     folder = ROOT / "interpreter" / "languages"
     names = re.findall(r"'(\w+)'", re.search(r"language_names = \[(.*?)\]", (folder / "meson.build").read_text(), re.S)[1])
-    members = r"^    \.(?:name|title|other_names|http_names|extensions|code_name) = (.*),$"
-    words = {word for name in names for member in re.findall(members, (folder / f"{name}.c").read_text(), re.M)
-             for word in re.findall(r'"([^"]*)"', member)}
+    members = r"^    \.(?:name|title|other_names|http_names|extensions|code_name) =\s(.*?),(?=\n    \.|\n\})"
+    words = set()
+    for name in names:
+        found = {word for member in re.findall(members, (folder / f"{name}.c").read_text(), re.M | re.S)
+                 for word in re.findall(r'"([^"]*)"', member)}
+        if not {name} < found:
+            yield f"{name_of(folder)}/{name}.c does not say its name, or nothing else"
+        words |= found
     said = re.compile(rf"\b(?i:language)_(?:{'|'.join((*names, *map(str.upper, names)))})\b")
     for path in sources(".c", ".h", ".def"):
         name = name_of(path)

@@ -379,7 +379,7 @@ STAGES = {
     "protocol": Stage(stage_protocol, 4, 4, (*SERVER_SIDE, "tests/reports"), measures=True),
     "images": Stage(suite, 3.2, 5, ("images",)),
     "fleet": Stage(suite, 2, 2, ("fleet", "interpreter/workers")),
-    "network": Stage(suite, 1.2, 2, ("sandbox/network",)),
+    "network": Stage(suite, 1.2, 2, ("sandbox/network", "interpreter")),
     "escape": Stage(suite, 1.2, 6, JAIL, measures=True),
     "warm": Stage(suite, 1, 7, ("sandbox", "images/runners")),
     "jail": Stage(suite, 0.8, 3, JAIL, measures=True),

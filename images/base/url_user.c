@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#define ENDS                                                                                       \
-    "/?#\\ \t\r\n\"'`|&;<>" /* of a host; what follows a URL in a command may end it, too */
+#define ENDS "/?#\\ \t\r\n\"" /* of a host, or of the URL in a command: RFC 3986, 3.2 */
 
 void url_users_remove(char *text)
 {

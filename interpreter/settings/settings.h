@@ -65,7 +65,7 @@ struct settings {
     struct log_options log;   /* log.path is owned */
     char *profile_path;       /* owned; NULL: the profile that is part of the program */
     char *profile;            /* owned; what is in that file, checked, once complete */
-    char *policy; /* owned; a file of rules, or a preset (mcp/rules); NULL: none */
+    char *policy; /* owned; a file of rules, or a preset (interpreter/rules); NULL: none */
     bool require_cgroup, no_cgroup; /* never both, once complete */
     unsigned weakest; /* enum tier: what sandboxes may be where the host allows no better */
     char *roots; /* owned; the path of engine.roots; NULL: the tier needs none */

@@ -29,26 +29,43 @@ static int set_attributes(const struct tree_copy *copy, int fd, const struct sta
 }
 
 /* Counts what is copied, not what the file is said to have: it may grow meanwhile. */
-static int copy_bytes(struct tree_copy *copy, int source, int target)
+static int copy_range(struct tree_copy *copy, int source, int target, off_t begin, off_t end)
 {
-    for (;;) {
-        ssize_t copied = sendfile(target, source, NULL, SENT_AT_ONCE);
+    if (lseek(target, begin, SEEK_SET) < 0)
+        return -errno;
+    while (begin < end) {
+        size_t length =
+            (uint64_t)(end - begin) < SENT_AT_ONCE ? (size_t)(end - begin) : SENT_AT_ONCE;
+        if (length > copy->bytes_left)
+            return -EFBIG;
+        ssize_t copied = sendfile(target, source, &begin, length);
         if (copied <= 0)
             return copied < 0 ? -errno : 0;
-        if ((uint64_t)copied > copy->bytes_left)
-            return -EFBIG;
         copy->bytes_left -= (uint64_t)copied;
     }
+    return 0;
+}
+
+/* Holes stay holes. */
+static int copy_bytes(struct tree_copy *copy, int source, int target, off_t size)
+{
+    int r = ftruncate(target, size) < 0 ? -errno : 0;
+    for (off_t end = 0; r == 0 && end < size;) {
+        off_t begin = lseek(source, end, SEEK_DATA);
+        if (begin < 0)
+            return errno == ENXIO ? 0 : -errno; /* a hole is the rest */
+        end = lseek(source, begin, SEEK_HOLE);
+        r = end < 0 ? -errno : copy_range(copy, source, target, begin, end);
+    }
+    return r;
 }
 
 static int copy_file(struct tree_copy *copy, int source, int to, const char *name,
                      const struct stat *about)
 {
-    if ((uint64_t)about->st_size > copy->bytes_left)
-        return -EFBIG;
     OWNED_FD int target =
         openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int r = target < 0 ? -errno : copy_bytes(copy, source, target);
+    int r = target < 0 ? -errno : copy_bytes(copy, source, target, about->st_size);
     return r == 0 ? set_attributes(copy, target, about) : r;
 }
 

@@ -14,7 +14,7 @@
 struct tree_copy {
     mode_t mode_mask;    /* the bits of modes that copies have, too */
     uid_t owner;         /* and group, of the copies; (uid_t)-1: the caller's */
-    uint64_t bytes_left; /* by the sizes of files, holes included; counted down */
+    uint64_t bytes_left; /* that are copied, without holes; counted down */
     int (*may_go_on)(void); /* NULL, or asked before each file: a negative errno ends the copy */
 };
 

@@ -416,7 +416,7 @@ static bool same_contents(const struct plan_file *one, const struct plan_file *o
 {
     bool same = true;
     for (size_t i = 0; same && i < count; i++)
-        same = one[i].length == other[i].length &&
+        same = one[i].length == other[i].length && strcmp(one[i].path, other[i].path) == 0 &&
                (one[i].bytes == other[i].bytes ||
                 memcmp(one[i].bytes, other[i].bytes, one[i].length) == 0);
     return same;

@@ -19,6 +19,7 @@ struct texts {
     size_t at[2];
 };
 
+/* All of an element but its texts is plain: whoever adds a member decides here. */
 #define TEXTS_OF(tag, first, second)                                                               \
     static const struct texts tag##_texts = {                                                      \
         {offsetof(struct tag, first), offsetof(struct tag, second)}};

@@ -17,7 +17,7 @@
 #include <time.h>
 
 #define RESOLVE_AS_JAILED (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
-#define SHOWN_BYTES_MAX (UINT64_C(64) << 20)
+#define SHOWN_BYTES_MAX (UINT64_C(16) << 30) /* those who name the files have bounds of their own */
 #define END_POLLS 250
 #define END_POLL_NS 20000000
 #define NAME_ASIDE_SIZE 48

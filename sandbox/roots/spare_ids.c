@@ -43,6 +43,11 @@ static bool is_of(int proc_fd, const char *process, const struct spare_ids *ids)
     snprintf(path, sizeof(path), "%.16s/status", process);
     if (text_file_read(proc_fd, path, text, sizeof(text)) < 0)
         return false;
+    const char *state =
+        strstr(text, "\nState:\t"); /* a zombie that nobody reaps does nothing any more */
+    if (state == NULL || state[sizeof("\nState:\t") - 1] == 'Z' ||
+        state[sizeof("\nState:\t") - 1] == 'X')
+        return false;
     const char *line = strstr(text, "\nUid:");
     if (line == NULL ||
         sscanf(line, " Uid: %u %u %u %u", &uids[0], &uids[1], &uids[2], &uids[3]) != 4)

@@ -40,7 +40,7 @@ def test_a_cycle_by_way_of_three_units_is_found(tree):
 
 def libraries(tree, **uses):
     for folder, dependencies in uses.items():
-        tree(f"{folder}/meson.build", f"{folder} = declare_dependency(dependencies: [{', '.join(dependencies)}])\n")
+        tree(f"{folder}/meson.build", f"{folder} = declare_dependency(dependencies: [\n{','.join(dependencies)}\n])\n")
 
 
 def test_a_library_may_use_those_of_its_libraries(tree):
@@ -52,7 +52,7 @@ def test_a_library_may_use_those_of_its_libraries(tree):
 
 
 def test_an_include_of_a_library_that_is_not_used_is_found(tree):
-    libraries(tree, sandbox=[], interpreter=["sandbox"], mcp=["interpreter"])
+    libraries(tree, sandbox=[], interpreter=["sandbox", "'mcp'  # no mcp"], mcp=["interpreter"])
     tree("mcp/a.h", "")
     tree("interpreter/b.c", '\n#include "mcp/a.h"\n')
     assert list(lint.check_layers(None)) == ["interpreter/b.c:2: the library of interpreter does not use that of mcp"]

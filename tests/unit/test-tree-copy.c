@@ -90,6 +90,24 @@ static void more_bytes_than_are_left_are_refused(void **state)
     assert_int_equal(copy_tree(&copy), -EFBIG);
 }
 
+static void holes_stay_holes(void **state)
+{
+    (void)state;
+    struct stat about;
+    char bytes[4];
+    OWNED_FD int sparse = openat(from, "a", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_int_equal(io_write_at(sparse, "text", 4, UINT64_C(1) << 30), 0);
+    assert_int_equal(ftruncate(sparse, (off_t)1 << 31), 0);
+    struct tree_copy copy = {.mode_mask = 0755, .owner = (uid_t)-1, .bytes_left = PLENTY};
+    assert_int_equal(copy_tree(&copy), 0);
+    OWNED_FD int fd = openat(to, "a", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(fstat(fd, &about), 0);
+    assert_int_equal(about.st_size, (off_t)1 << 31);
+    assert_in_range(about.st_blocks, 0, PLENTY / 512);
+    assert_int_equal(io_read_at(fd, bytes, sizeof(bytes), UINT64_C(1) << 30), 0);
+    assert_memory_equal(bytes, "text", 4);
+}
+
 static void what_is_there_is_not_replaced_and_no_link_is_followed(void **state)
 {
     (void)state;
@@ -134,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(files_directories_and_links_are_copied, set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_bytes_than_are_left_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(holes_stay_holes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_there_is_not_replaced_and_no_link_is_followed,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(directories_without_end_are_refused, set_up, tear_down),

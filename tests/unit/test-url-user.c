@@ -24,6 +24,10 @@ static void users_are_removed(void **state)
     assert_removed("https://u:p@@h", "https://h");
     assert_removed("curl 'https://a:b@c' http://d@e?f@g", "curl 'https://c' http://e?f@g");
     assert_removed("http://u@", "http://");
+    assert_removed("https://u:p&x@h/y", "https://h/y");
+    assert_removed("https://u:p;x@h/y", "https://h/y");
+    assert_removed("git+https://bob:o'neil@h/y", "git+https://h/y");
+    assert_removed("https://u:a|b@h/", "https://h/");
     assert_removed("http://a@://b@c", "http://://c");
 }
 

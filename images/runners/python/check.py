@@ -1,7 +1,7 @@
 """Says what a program names, without running it: modules, their members, what is decided at run time.
 
 A cell of a session of its own, and check() in each later one. What is found are facts, of which the server
-makes findings (mcp/rules): [kind, name, line, column], each pair of kind and name once.
+makes findings (interpreter/rules): [kind, name, line, column], each pair of kind and name once.
 
     import   a module, by a statement or a function:  subprocess
     name     a member of a module:                    os.system

@@ -165,7 +165,7 @@ def test_settings_of_the_host_are_honoured(with_pip, index, tmp_path, how):
         put(tmp_path / "settings", "pip/pip.conf", f"[global]\nindex-url = {index}\n")
         variables = {"XDG_CONFIG_HOME": str(tmp_path / "settings")}
     else:
-        (tmp_path / "index/simple/tiny-thing/other.bin").write_bytes(bytes(70 << 20))
+        (tmp_path / "index/simple/tiny-thing/large-1-py3-none-any.whl").write_bytes(bytes(70 << 20))
         put(tmp_path / "settings", "pip/pip.conf",
             f"[global]\nno-index = true\nfind-links = {tmp_path}/index/simple/tiny-thing\n")
         variables = {"XDG_CONFIG_HOME": str(tmp_path / "settings"), "PIP_FIND_LINKS": ""}

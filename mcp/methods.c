@@ -3,7 +3,6 @@
 #include "mcp/resources/resources.h"
 #include "mcp/subscriptions.h"
 #include "mcp/tools/code_call.h"
-#include "mcp/tools/tool_call.h"
 #include "mcp/tools/tool_list.h"
 #include "sandbox/base/utf8.h"
 

@@ -7,7 +7,7 @@
 #include "sandbox/limits/limits.h"
 #include "sandbox/run.h"
 #include "sandbox/run_inputs.h"
-#include "sandbox/run_list.h"
+#include "sandbox/run_state.h"
 #include "sandbox/session_state.h"
 #include "sandbox/warm_pool.h"
 
@@ -40,6 +40,22 @@ struct engine {
     struct warm_pool pool;
     struct loop_timer pump; /* probes, and starts queued runs; never from a callback */
 };
+
+/* Appends a run that is in no list. */
+static void list_add(struct run_list *list, struct run *run)
+{
+    run->list = list;
+    QUEUE_APPEND(list, run);
+    list->count++;
+}
+
+static void list_remove(struct run *run)
+{
+    struct run_list *list = run->list;
+    QUEUE_REMOVE(list, run);
+    list->count--;
+    run->list = NULL;
+}
 
 static void engine_probed(struct cgroup_delegation *cgroups)
 {
@@ -131,7 +147,7 @@ static struct engine *engine_of(const struct run *run)
 
 static void drop(struct run *run)
 {
-    run_list_remove(run);
+    list_remove(run);
     run_free(run);
 }
 
@@ -185,8 +201,8 @@ static void start_next(struct engine *engine)
         return;
     }
     engine->queued_bytes -= run_held_bytes(run);
-    run_list_remove(run);
-    run_list_add(&engine->running, run);
+    list_remove(run);
+    list_add(&engine->running, run);
     struct fault fault = {0};
     int r = start_run(engine, run, &fault);
     if (r == 0)
@@ -278,7 +294,7 @@ static void forget_session(struct session *session)
     LIST_REMOVE(engine_of(run)->sessions, session);
     session_free(session);
     if (run->list != NULL)
-        run_list_remove(run);
+        list_remove(run);
     run_free(run);
 }
 
@@ -405,7 +421,7 @@ int engine_submit(struct engine *engine, const struct run_spec *spec,
     struct run *run = run_new(engine, spec, plan, observer);
     if (run == NULL)
         return fault_set(fault, ENOMEM, "out of memory for a run");
-    run_list_add(&engine->queued, run);
+    list_add(&engine->queued, run);
     engine->queued_bytes += run_held_bytes(run);
     engine_wake(engine);
     if (ret_run != NULL)
@@ -457,7 +473,7 @@ static void on_session_end(struct run *run)
 static int start_session(struct session *session, struct fault *fault)
 {
     struct engine *engine = engine_of(session->run);
-    run_list_add(&engine->session_runs, session->run);
+    list_add(&engine->session_runs, session->run);
     return start_run(engine, session->run, fault);
 }
 

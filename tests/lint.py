@@ -36,7 +36,7 @@ OF_ALL_FOLDERS = ("interpreter/base/bounds.h", "sandbox/base/owned.h", "sandbox/
                   "sandbox/network/link.h")
 # Headers for the other files of their folder only.
 PRIVATE = ("sandbox/cell.h", "sandbox/cell_result.h", "sandbox/limited_sandbox.h",
-           "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_list.h", "sandbox/run_state.h",
+           "sandbox/run.h", "sandbox/run_end.h", "sandbox/run_files.h", "sandbox/run_state.h",
            "sandbox/session_link.h", "sandbox/session_state.h", "sandbox/stdin_pump.h")
 
 

@@ -3,6 +3,7 @@
 #include "mcp/base/icon.h"
 #include "mcp/tools/code_call.h"
 #include "sandbox/base/owned.h"
+#include "sandbox/base/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -121,4 +122,28 @@ void tool_list_answer(struct context *context, const struct rpc_message *message
                          "unknown cursor: the list of tools has one page");
     else
         reply_result(reply, &(struct result_body){.write = write_tools, .data = context->settings});
+}
+
+void tool_call_answer(struct context *context, const struct rpc_message *message,
+                      const struct reply *reply)
+{
+    const struct json_value *name = json_member(message->params, "name");
+    const struct json_value *arguments = json_member(message->params, "arguments");
+    if (name == NULL || name->type != JSON_STRING) {
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "tools/call needs \"name\", a string");
+        return;
+    }
+    if (arguments != NULL && arguments->type != JSON_OBJECT) {
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "\"arguments\" must be an object");
+        return;
+    }
+    const struct tool *tool = tool_list_find(context->settings, name);
+    if (tool == NULL) {
+        rpc_answer_error(reply->answer, RPC_INVALID_PARAMS, "unknown tool: %s: see tools/list",
+                         visible_name(name->text).text);
+        return;
+    }
+    const struct json_value *meta = json_member(message->params, "_meta");
+    tool->call(context,
+               &(struct tool_request){tool, arguments, json_member(meta, "progressToken"), reply});
 }

@@ -1,5 +1,5 @@
 /*
- * tools/list: the tools, for clients and models.
+ * tools/list and tools/call: the tools, for clients and models.
  *
  * Side: parent.  Source: MCP 2026-07-28, "Tools".
  */
@@ -14,8 +14,12 @@ const struct tool *tool_list_find(const struct settings *settings, const struct 
 /* The tool that runs snippets of the language, offered or not. */
 const struct tool *tool_list_find_language(const struct language *language);
 
-/* Handler of the request: takes over the answer. */
+/* Handler of tools/list: takes over the answer. */
 void tool_list_answer(struct context *context, const struct rpc_message *message,
+                      const struct reply *reply);
+
+/* Handler of tools/call: finds the tool and lets it answer; takes over the answer. */
+void tool_call_answer(struct context *context, const struct rpc_message *message,
                       const struct reply *reply);
 
 #endif

@@ -19,23 +19,22 @@ struct texts {
     size_t at[2];
 };
 
-/* All of an element but its texts is plain: whoever adds a member decides here. */
-#define TEXTS_OF(tag, first, second)                                                               \
-    static const struct texts tag##_texts = {                                                      \
-        {offsetof(struct tag, first), offsetof(struct tag, second)}};
-#define TEXT_OF(tag, first)                                                                        \
-    static const struct texts tag##_texts = {{offsetof(struct tag, first), NO_TEXT}};
-TEXTS_OF(plan_scratch, name, target)
-TEXTS_OF(plan_device, source, name)
-TEXTS_OF(plan_link, path, target)
-TEXTS_OF(plan_user_limit, path, value)
-TEXTS_OF(plan_shown, host_path, image_path)
-TEXTS_OF(plan_folder, path, place)
-TEXT_OF(plan_folder_part, path)
-TEXT_OF(plan_file, path)
-TEXT_OF(plan_path_rights, path)
-static const struct texts plan_rlimit_texts = {{NO_TEXT, NO_TEXT}};
-static const struct texts sock_filter_texts = {{NO_TEXT, NO_TEXT}};
+/* All of an element but its texts is plain: whoever adds a member, and so changes the size, decides here. */
+#define TEXTS_OF(tag, size, ...)                                                                   \
+    static const struct texts tag##_texts = {{__VA_ARGS__}};                                       \
+    _Static_assert(sizeof(struct tag) == (size), "a new member of struct " #tag);
+#define AT(tag, member) offsetof(struct tag, member)
+TEXTS_OF(plan_scratch, 24, AT(plan_scratch, name), AT(plan_scratch, target))
+TEXTS_OF(plan_device, 16, AT(plan_device, source), AT(plan_device, name))
+TEXTS_OF(plan_link, 16, AT(plan_link, path), AT(plan_link, target))
+TEXTS_OF(plan_user_limit, 16, AT(plan_user_limit, path), AT(plan_user_limit, value))
+TEXTS_OF(plan_shown, 16, AT(plan_shown, host_path), AT(plan_shown, image_path))
+TEXTS_OF(plan_folder, 48, AT(plan_folder, path), AT(plan_folder, place))
+TEXTS_OF(plan_folder_part, 40, AT(plan_folder_part, path), NO_TEXT)
+TEXTS_OF(plan_file, 24, AT(plan_file, path), NO_TEXT)
+TEXTS_OF(plan_path_rights, 16, AT(plan_path_rights, path), NO_TEXT)
+TEXTS_OF(plan_rlimit, 24, NO_TEXT, NO_TEXT)
+TEXTS_OF(sock_filter, 8, NO_TEXT, NO_TEXT)
 
 static void *put(struct plan_writer *writer, const void *data, size_t size)
 {

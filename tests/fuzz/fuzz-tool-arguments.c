@@ -4,7 +4,7 @@
  * asked for; otherwise the model is told, and nothing runs. No other session is there.
  */
 #include "interpreter/base/bounds.h"
-#include "mcp/tools/tool_call.h"
+#include "mcp/tools/tool_list.h"
 #include "sandbox/base/base64.h"
 #include "sandbox/base/owned.h"
 #include "tests/fuzz/fake-launcher.h"

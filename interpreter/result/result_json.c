@@ -214,8 +214,8 @@ void result_json_write_members(struct json_writer *writer, const struct record *
 #define NUMBER(name, member, unit, most, null, type, description)                                  \
     json_key(writer, #name);                                                                       \
     write_number(writer, result->member, unit, null);
-#define CHOICE(name, member, name_of, count, description)                                          \
-    json_text_member(writer, #name, name_of(result->member));
+#define CHOICE(name, type, name_of, count, description)                                            \
+    json_text_member(writer, #name, name_of(result->name));
 #define OTHER(name, null, type, items, description)                                                \
     json_key(writer, #name);                                                                       \
     write_##name(writer, record);
@@ -244,7 +244,7 @@ static const struct schema_member schema_members[] = {
 #define OUTPUT(name, description) {#name, "string", description, SET, NULL},
 #define NUMBER(name, member, unit, most, null, type, description)                                  \
     {#name, type, description, null, NULL},
-#define CHOICE(name, member, name_of, count, description) {#name, "string", description, SET, NULL},
+#define CHOICE(name, type, name_of, count, description) {#name, "string", description, SET, NULL},
 #define OTHER(name, null, type, items, description) {#name, type, description, null, items},
 #include "interpreter/base/result.def"
 };

@@ -124,7 +124,7 @@ void carried_result_write(struct json_writer *writer, const struct run_result *r
     const struct enforcement *enforced = &result->enforced;
     json_begin_object(writer);
 #define NUMBER(name, member, ...) json_number_member(writer, #member, result->member);
-#define CHOICE(name, member, name_of, ...) json_text_member(writer, #name, name_of(result->member));
+#define CHOICE(name, type, name_of, ...) json_text_member(writer, #name, name_of(result->name));
 #include "interpreter/base/result.def"
     json_number_member(writer, "exit_code", result->exit_code);
     json_number_member(writer, "signal", result->signal);
@@ -179,10 +179,10 @@ static int read_choice(const struct json_value *object, const char *name,
     return refuse(fault, name);
 }
 
-#define CHOICE(name, member, name_of, ...)                                                         \
+#define CHOICE(name, type, name_of, ...)                                                           \
     static const char *name##_of(unsigned choice)                                                  \
     {                                                                                              \
-        return name_of((__typeof__(((struct run_result *)0)->member))choice);                      \
+        return name_of((type)choice);                                                              \
     }
 #include "interpreter/base/result.def"
 
@@ -212,11 +212,11 @@ static int read_rows(const struct json_value *value, struct run_result *result, 
 #define NUMBER(name, member, unit, most, ...)                                                      \
     if (r == 0)                                                                                    \
         r = read_number(value, #member, most, &result->member, fault);
-#define CHOICE(name, member, name_of, count, ...)                                                  \
+#define CHOICE(name, type, name_of, count, ...)                                                    \
     if (r == 0) {                                                                                  \
         unsigned choice = 0;                                                                       \
         r = read_choice(value, #name, name##_of, count, &choice, fault);                           \
-        result->member = (__typeof__(result->member))choice;                                       \
+        result->name = (type)choice;                                                               \
     }
 #include "interpreter/base/result.def"
     return r;

@@ -192,14 +192,28 @@ struct image_start {
     struct buffer certificates;    /* struct certificates.all */
 };
 
-static void release_start(void *data)
+/* What used_image.annex has: those of each language that runs on the image. */
+struct image_starts {
+    struct image_start *of[LANGUAGE_COUNT]; /* owned; NULL: not made yet */
+};
+
+static void start_free(struct image_start *start)
 {
-    struct image_start *start = data;
+    if (start == NULL)
+        return;
     if (start->program != NULL)
         program_start_release(start->program);
     free(start->program);
     buffer_release(&start->certificates);
     free(start);
+}
+
+static void release_starts(void *data)
+{
+    struct image_starts *starts = data;
+    for (size_t i = 0; i < LANGUAGE_COUNT; i++)
+        start_free(starts->of[i]);
+    free(starts);
 }
 
 static int make_program_start(const struct launcher *launcher, const struct language *language,
@@ -219,15 +233,11 @@ static int make_program_start(const struct launcher *launcher, const struct lang
     return language->make_start(image, language->argv[0], &wishes, start->program, fault);
 }
 
-/* Made once for all runs of an image: their variables are the same, too. */
-static int prepare_start(struct launcher *launcher, const struct language *language,
-                         const char *const *environment, struct used_image *used,
-                         const struct image_start **ret_start, struct fault *fault)
+static int make_start(struct launcher *launcher, const struct language *language,
+                      const char *const *environment, const struct image *image,
+                      struct image_start **ret_start, struct fault *fault)
 {
     const struct buffer *certificates = &launcher->certificates[language_place(language)].all;
-    *ret_start = used->annex.data;
-    if (*ret_start != NULL)
-        return 0;
     struct image_start *start = calloc(1, sizeof(*start));
     if (start == NULL)
         return fault_set(fault, ENOMEM, "starting a run: %m");
@@ -237,14 +247,32 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
     if (r < 0)
         fault_set(fault, -r, "starting a run: %m");
     if (r == 0 && language->make_start != NULL)
-        r = make_program_start(launcher, language, environment, &used->image, start, fault);
-    if (r < 0) {
-        release_start(start);
-        return r;
+        r = make_program_start(launcher, language, environment, image, start, fault);
+    if (r < 0)
+        start_free(start);
+    else
+        *ret_start = start;
+    return r;
+}
+
+/* Made once for all runs of a language on an image: their variables are the same, too. */
+static int prepare_start(struct launcher *launcher, const struct language *language,
+                         const char *const *environment, struct used_image *used,
+                         const struct image_start **ret_start, struct fault *fault)
+{
+    if (used->annex.data == NULL)
+        used->annex = (struct image_annex){calloc(1, sizeof(struct image_starts)), release_starts};
+    struct image_starts *starts = used->annex.data;
+    if (starts == NULL) {
+        used->annex.release = NULL;
+        return fault_set(fault, ENOMEM, "starting a run: %m");
     }
-    used->annex = (struct image_annex){start, release_start};
-    *ret_start = start;
-    return 0;
+    struct image_start **start = &starts->of[language_place(language)];
+    int r = *start != NULL
+                ? 0
+                : make_start(launcher, language, environment, &used->image, start, fault);
+    *ret_start = *start;
+    return r;
 }
 
 /* What a run_spec borrows until it is submitted. */

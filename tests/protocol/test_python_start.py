@@ -190,3 +190,11 @@ def test_nothing_of_it_is_left(start_image):
               {"place", "cached", "take", "figures"} & {*vars(site)}, "USER_SITE" in vars(site))
         """)
     assert texts == ["[] [] False\nTrue True set() True"]
+
+
+def test_another_language_on_the_same_image_has_none_of_it(start):
+    server = start("--bash-image", "python")
+    server.initialize()
+    assert server.call("run_python_code", "print(1)")["content"][0]["text"] == "1"
+    assert server.call("run_bash_code", "find ~ -name '*customize*' | wc -l")["content"][0]["text"].strip() == "0"
+    assert server.call("run_python_code", "print(2)")["content"][0]["text"] == "2"

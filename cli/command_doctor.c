@@ -475,13 +475,7 @@ static int doctor(const struct command *command, int argc, char **argv)
     return r == 0 && examination.can_run ? EXIT_DONE : EXIT_FAILED;
 }
 
-static const struct option *const doctor_options[] = {own_options,
-                                                      settings_of_runs,
-                                                      settings_of_many,
-                                                      settings_of_server,
-                                                      settings_of_callers,
-                                                      settings_of_broker,
-                                                      NULL};
+static const struct option *const doctor_options[] = {own_options, SETTINGS_OF_ALL, NULL};
 
 const struct command command_doctor = {
     .name = "doctor",

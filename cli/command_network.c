@@ -165,10 +165,6 @@ static int run(const struct command *command, int argc, char **argv)
     return rules->list != NULL ? check(&settings.network, rules->list) : EXIT_USAGE;
 }
 
-static const struct option *const tables[] = {settings_of_runs,    settings_of_many,
-                                              settings_of_callers, settings_of_broker,
-                                              settings_of_server,  NULL};
-
 const struct command command_network = {
     .name = "network",
     .usage = "network check HOST[:PORT] [OPTIONS]",
@@ -176,6 +172,6 @@ const struct command command_network = {
     .help =
         "Says whether snippets may reach a host, at port 443 or that port, and by which rule. Takes the\n"
         "options of the server. Exit status: 0 yes, 1 no, 2 wrong usage.\n",
-    .options = tables,
+    .options = setting_tables,
     .run = run,
 };

@@ -101,10 +101,6 @@ static int serve(const struct command *command, int argc, char **argv)
                                  : serve_run(command, &settings, run_on_stdio);
 }
 
-static const struct option *const serve_options[] = {settings_of_runs,   settings_of_many,
-                                                     settings_of_server, settings_of_callers,
-                                                     settings_of_broker, NULL};
-
 const struct command command_serve = {
     .name = "serve",
     .usage = "[serve] [OPTION...]",
@@ -123,6 +119,6 @@ const struct command command_serve = {
         "Other variables: PASSTHROUGH_ENV for --pass-through-env; CONTAINER_IMAGE with\n"
         "CONTAINER_LANGUAGE: the image of that language. Images are kept below XDG_DATA_HOME,\n"
         "the configuration file below XDG_CONFIG_HOME.\n",
-    .options = serve_options,
+    .options = setting_tables,
     .run = serve,
 };

@@ -131,13 +131,7 @@ static int run(const struct command *command, int argc, char **argv)
     return EXIT_FAILED;
 }
 
-static const struct option *const tables[] = {own_options,
-                                              settings_of_runs,
-                                              settings_of_many,
-                                              settings_of_server,
-                                              settings_of_callers,
-                                              settings_of_broker,
-                                              NULL};
+static const struct option *const tables[] = {own_options, SETTINGS_OF_ALL, NULL};
 
 const struct command command_settings = {
     .name = "settings",

@@ -247,9 +247,7 @@ const struct option settings_of_server[] = {
     {0},
 };
 
-const struct option *const setting_tables[] = {settings_of_runs,    settings_of_many,
-                                               settings_of_callers, settings_of_broker,
-                                               settings_of_server,  NULL};
+const struct option *const setting_tables[] = {SETTINGS_OF_ALL, NULL};
 
 static int read_choice(const struct setting *setting, const char *what, const char *value,
                        unsigned *ret_choice, struct fault *fault)

@@ -61,6 +61,10 @@ extern const struct option settings_of_callers[];
 extern const struct option settings_of_broker[];
 extern const struct option settings_of_server[];
 
+/* Those that a server has, for a table of option tables. */
+#define SETTINGS_OF_ALL                                                                            \
+    settings_of_runs, settings_of_many, settings_of_server, settings_of_callers, settings_of_broker
+
 /* All, for who needs each of them; ends with NULL. */
 extern const struct option *const setting_tables[];
 

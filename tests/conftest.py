@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What the person who runs the tests has set for the servers of every day is not for those here.
 for name in [name for name in os.environ if name.startswith("SANDBOX_")]:
     del os.environ[name]
-os.environ["XDG_CONFIG_HOME"] = "/nonexistent"
+os.environ["XDG_CONFIG_HOME"] = "/proc/absent"  # nobody can make it, not even a shell of root
 
 # With MUST_WORK=1 a skip is a failure, unless its reason begins with one of these.
 MAY_SKIP = (

@@ -142,13 +142,13 @@ static void on_deadline(struct loop_timer *timer)
     change(template, TEMPLATE_FAILED);
 }
 
-static int begin(struct interpreter_template *template, const struct sandbox_design *kind)
+static int begin(struct interpreter_template *template, const struct sandbox_design *design)
 {
     struct loop *loop = template->host->loop;
     struct sandbox *sandbox = &template->limited.sandbox;
-    const struct run_template *source = plan_template_source(kind->plan);
+    const struct run_template *source = plan_template_source(design->plan);
     const struct parcel nothing = {0};
-    int r = limited_sandbox_start_template(&template->limited, template->host, kind, NULL);
+    int r = limited_sandbox_start_template(&template->limited, template->host, design, NULL);
     if (r < 0)
         return r;
     ssize_t written = write(sandbox->session.cells[0], source->library, source->library_length);
@@ -163,7 +163,7 @@ static int begin(struct interpreter_template *template, const struct sandbox_des
 }
 
 struct interpreter_template *template_start(struct sandbox_host *host,
-                                            const struct sandbox_design *kind,
+                                            const struct sandbox_design *design,
                                             void (*changed)(void *data), void *data)
 {
     struct interpreter_template *template = malloc(sizeof(*template));
@@ -172,7 +172,7 @@ struct interpreter_template *template_start(struct sandbox_host *host,
     *template = (struct interpreter_template){
         .host = host,
         .limited = LIMITED_SANDBOX_NONE,
-        .limits = kind->limits,
+        .limits = design->limits,
         .channel = {.fd = -1, .ready = on_channel},
         .end = {.fd = -1, .ready = on_end},
         .deadline = {.fire = on_deadline},
@@ -180,7 +180,7 @@ struct interpreter_template *template_start(struct sandbox_host *host,
         .data = data,
         .started_at = clock_now(),
     };
-    if (begin(template, kind) < 0) {
+    if (begin(template, design) < 0) {
         template_free(template);
         return NULL;
     }
@@ -243,7 +243,7 @@ static void let_go(void *data)
     free_if_unused(template);
 }
 
-int template_fork(struct interpreter_template *template, const struct sandbox_design *kind,
+int template_fork(struct interpreter_template *template, const struct sandbox_design *design,
                   struct limited_sandbox *limited)
 {
     const struct sandbox *sandbox = &template->limited.sandbox;
@@ -251,7 +251,7 @@ int template_fork(struct interpreter_template *template, const struct sandbox_de
     const struct template_end origin = {sandbox->session.channel[0], sandbox->pidfd, sandbox->pid};
     int r = -EBUSY;
     if (template->init_count < ARRAY_LENGTH(template->inits) && !has_strangers(template))
-        r = limited_sandbox_fork(limited, template->host, kind, &origin, NULL);
+        r = limited_sandbox_fork(limited, template->host, design, &origin, NULL);
     if (r == 0)
         template->inits[template->init_count++] = limited->sandbox.pid;
     limited->origin = (struct run_hold){let_go, template};

@@ -22,11 +22,11 @@ enum template_stage {
 struct interpreter_template;
 
 /*
- * Starts one for sandboxes of that template, whose plan must have one (plan_has_template()). `changed` is called when the
+ * Starts one for sandboxes of that design, whose plan must have one (plan_has_template()). `changed` is called when the
  * stage changes, from the loop. NULL: it cannot be started.
  */
 struct interpreter_template *template_start(struct sandbox_host *host,
-                                            const struct sandbox_design *kind,
+                                            const struct sandbox_design *design,
                                             void (*changed)(void *data), void *data);
 
 enum template_stage template_stage(const struct interpreter_template *template);
@@ -49,7 +49,7 @@ void template_kill(struct interpreter_template *template);
  * Makes a sandbox by a fork; it holds the template. 0, or a negative errno: then the template has failed, and
  * limited_sandbox_release() cleans up.
  */
-int template_fork(struct interpreter_template *template, const struct sandbox_design *kind,
+int template_fork(struct interpreter_template *template, const struct sandbox_design *design,
                   struct limited_sandbox *limited);
 
 /* Whether nothing else runs where a fork was made, so that it can be handed out. True for a sandbox that is none. */

@@ -59,7 +59,7 @@ void sandbox_host_release_filters(struct sandbox_host *host);
  */
 void sandbox_host_lower_limits(const struct sandbox_host *host, struct run_limits *limits);
 
-/* The template of a sandbox: sandboxes of one template differ only in their code. */
+/* What a sandbox is made from: those of one design differ only in their code. */
 struct sandbox_design {
     struct plan *plan; /* owned; NULL: empty */
     struct parcel runner; /* owned; of a prewarmed session of one program: that program */

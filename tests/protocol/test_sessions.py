@@ -222,9 +222,9 @@ def test_the_clock_of_a_call_starts_with_its_turn(python_server, session):
 
 def test_what_a_thread_prints_between_calls_is_told_at_the_next(session):
     session.call("import threading, time\ndef late():\n    time.sleep(0.2); print('late', flush=True)\n"
-                 "threading.Thread(target=late).start()")
+                 "thread = threading.Thread(target=late)\nthread.start()")
     time.sleep(0.5)
-    assert "late" in session.call("import time; time.sleep(0.1)").text
+    assert "late" in session.call("thread.join()").text
 
 
 def test_nothing_runs_between_calls(session):

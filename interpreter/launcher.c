@@ -233,26 +233,18 @@ static int make_program_start(const struct launcher *launcher, const struct lang
     return language->make_start(image, language->argv[0], &wishes, start->program, fault);
 }
 
-static int make_start(struct launcher *launcher, const struct language *language,
+static int fill_start(struct launcher *launcher, const struct language *language,
                       const char *const *environment, const struct image *image,
-                      struct image_start **ret_start, struct fault *fault)
+                      struct image_start *start, struct fault *fault)
 {
     const struct buffer *certificates = &launcher->certificates[language_place(language)].all;
-    struct image_start *start = calloc(1, sizeof(*start));
-    if (start == NULL)
-        return fault_set(fault, ENOMEM, "starting a run: %m");
     /* A copy: runs of an image that has been replaced go on with theirs. */
     start->certificates = BUFFER(certificates->length);
-    int r = buffer_append(&start->certificates, certificates->data, certificates->length);
-    if (r < 0)
-        fault_set(fault, -r, "starting a run: %m");
-    if (r == 0 && language->make_start != NULL)
-        r = make_program_start(launcher, language, environment, image, start, fault);
-    if (r < 0)
-        start_free(start);
-    else
-        *ret_start = start;
-    return r;
+    if (buffer_append(&start->certificates, certificates->data, certificates->length) < 0)
+        return fault_set(fault, ENOMEM, "starting a run: %m");
+    return language->make_start == NULL
+               ? 0
+               : make_program_start(launcher, language, environment, image, start, fault);
 }
 
 /* Made once for all runs of a language on an image: their variables are the same, too. */
@@ -260,18 +252,27 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
                          const char *const *environment, struct used_image *used,
                          const struct image_start **ret_start, struct fault *fault)
 {
-    if (used->annex.data == NULL)
-        used->annex = (struct image_annex){calloc(1, sizeof(struct image_starts)), release_starts};
     struct image_starts *starts = used->annex.data;
     if (starts == NULL) {
-        used->annex.release = NULL;
-        return fault_set(fault, ENOMEM, "starting a run: %m");
+        starts = calloc(1, sizeof(*starts));
+        if (starts == NULL)
+            return fault_set(fault, ENOMEM, "starting a run: %m");
+        used->annex = (struct image_annex){starts, release_starts};
     }
-    struct image_start **start = &starts->of[language_place(language)];
-    int r = *start != NULL
-                ? 0
-                : make_start(launcher, language, environment, &used->image, start, fault);
-    *ret_start = *start;
+    struct image_start **place = &starts->of[language_place(language)];
+    int r = 0;
+    if (*place == NULL) {
+        struct image_start *start = calloc(1, sizeof(*start));
+        if (start == NULL)
+            return fault_set(fault, ENOMEM, "starting a run: %m");
+        *place = start;
+        r = fill_start(launcher, language, environment, &used->image, start, fault);
+    }
+    if (r < 0) {
+        start_free(*place);
+        *place = NULL;
+    }
+    *ret_start = *place;
     return r;
 }
 

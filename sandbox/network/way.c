@@ -36,7 +36,10 @@ static struct route_question question_of(const struct address *address)
     return question;
 }
 
-/* The type of the route, RTN_...; a negative errno: there is none, or it cannot be found out. */
+/*
+ * The type of the route, RTN_...; a negative errno that the kernel answered with: there is none; -EPROTO: it cannot be
+ * found out, also where something refuses the question, whose own EACCES must not be taken for an answer.
+ */
 static int find_type(const struct address *address)
 {
     union {
@@ -49,10 +52,10 @@ static int find_type(const struct address *address)
     OWNED_FD int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     /* The kernel answers while send() runs. */
     if (fd < 0 || send(fd, &question, question.header.nlmsg_len, 0) < 0)
-        return -errno;
+        return -EPROTO;
     ssize_t length = recv(fd, &answer, sizeof(answer), MSG_DONTWAIT);
     if (length < 0)
-        return -errno;
+        return -EPROTO;
     if (answer.header.nlmsg_type == RTM_NEWROUTE && (size_t)length >= NLMSG_SPACE(sizeof(route))) {
         memcpy(&route, NLMSG_DATA(&answer.header), sizeof(route));
         return route.rtm_type;

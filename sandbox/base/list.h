@@ -61,8 +61,10 @@
     } while (0)
 
 /* The body may remove its own item, and no other. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type and a name that is declared take none */
 #define LIST_EACH(type, item, head)                                                                \
     for (type *item = (head), *item##_next = NULL; item != NULL && (item##_next = item->next, 1);  \
          item = item##_next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

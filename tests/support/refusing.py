@@ -88,8 +88,10 @@ def behind(name):
 
 
 def in_namespaces(script):
-    """In a user and a mount namespace of its own, after a script of the shell."""
-    return ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f'{script} && exec "$@"', "sh"]
+    """In a user and a mount namespace of its own, after a script of the shell.
+
+    Of bash, because dash drops the variables that are no names, such as npm-config-cafile."""
+    return ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", f'{script} && exec "$@"', "bash"]
 
 
 def with_limit(name, value):

@@ -179,7 +179,9 @@ static int result_publish(struct adding *adding, const struct publish_lock *lock
 {
     static const char *const meanwhile[] = {"image", "work", "rootfs", "scratch"};
     struct image *result = &adding->result;
-    struct image_layer *layer = &result->layers[result->layer_count - 1];
+    if (adding->layers == NULL)
+        return fault_set(fault, EINVAL, "the new image has no record yet");
+    struct image_layer *layer = &adding->layers[result->layer_count - 1];
     int r = layer_store_begin(lock->images_fd, &adding->layer, fault);
     if (r == 0)
         r = publish_keep_tree(lock, adding->place.name, "upper", &adding->layer, fault);

@@ -248,7 +248,7 @@ int template_fork(struct interpreter_template *template, const struct sandbox_de
 {
     const struct sandbox *sandbox = &template->limited.sandbox;
     int64_t begin = clock_now();
-    const struct template_end origin = {sandbox->session.channel[0], sandbox->pidfd, sandbox->pid};
+    const struct template_end origin = {sandbox->requests_fd, sandbox->pidfd, sandbox->pid};
     int r = -EBUSY;
     if (template->init_count < ARRAY_LENGTH(template->inits) && !has_strangers(template))
         r = limited_sandbox_fork(limited, template->host, design, &origin, NULL);

@@ -168,8 +168,9 @@ void fleet_link_close(struct fleet_link *link)
     if (link->silence.armed)
         loop_disarm(link->loop, &link->silence);
     link->is_open = false;
-    while (link->first != NULL)
-        unlink_ticket(link->first);
+    LIST_EACH (struct fleet_ticket, ticket, link->first)
+        ticket->link = NULL;
+    link->first = NULL;
     channel_close(&link->channel);
     fleet_process_end(&link->process);
 }

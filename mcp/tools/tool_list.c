@@ -55,9 +55,9 @@ const struct tool *tool_list_find_language(const struct language *language)
 
 static void write_title(struct json_writer *writer, const struct tool *tool)
 {
-    char text[TITLE_SIZE];
+    char text[TITLE_SIZE] = "";
     const char *title = tool->title;
-    if (title == NULL)
+    if (title == NULL && tool->language != NULL)
         snprintf(text, sizeof(text), "Run %s code", tool->language->title);
     json_text_member(writer, "title", title != NULL ? title : text);
 }

@@ -22,6 +22,9 @@ void channels_close(struct channels *channels)
     pair_close(channels->err);
     pair_close(channels->files);
     fd_close(&channels->code);
+    pair_close(channels->requests);
+    fd_close(&channels->template);
+    fd_close(&channels->cgroup);
     session_channels_close(&channels->session);
     fd_close(&channels->root_tree);
     free(channels->keep);
@@ -65,6 +68,15 @@ static int make_code_memory(int *ret_fd)
     return *ret_fd < 0 ? -errno : raise_above_standard(ret_fd);
 }
 
+/* How the server asks the init of a template, and that the interpreter. */
+static int make_requests(struct channels *channels)
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channels->requests) < 0)
+        return -errno;
+    channels->template = fcntl(channels->session.channel[0], F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
+    return channels->template <0 ? -errno : raise_above_standard(&channels->requests[1]);
+}
+
 int channels_open(struct channels *channels, const struct jail_plan *plan, const struct id_map *map,
                   struct fault *fault)
 {
@@ -90,6 +102,8 @@ int channels_open(struct channels *channels, const struct jail_plan *plan, const
         r = make_code_memory(&channels->code);
     if (r == 0 && is_session)
         r = session_channels_open(&channels->session, plan->session, map);
+    if (r == 0 && plan->is_template)
+        r = make_requests(channels);
     if (r == 0)
         r = raise_above_standard(&channels->session.channel[1]);
     if (r == 0)
@@ -121,8 +135,12 @@ int channels_plan(struct channels *channels, struct jail_plan *plan)
         plan->files_fd = channels->files[1],
         plan->code_fd = channels->code,
         plan->network_fd,
+        plan->requests_fd = channels->requests[1],
+        plan->template_fd = channels->template,
+        plan->cgroup_fd = channels->cgroup,
         plan->root_tree_fd = channels->root_tree,
     };
+    plan->plan_fd = -1;
     plan->stderr_fd = plan->joins_output ? channels->out[1] : channels->err[1];
     channels->keep = calloc(ARRAY_LENGTH(own) + plan->body_fd_count, sizeof(int));
     if (channels->keep == NULL)

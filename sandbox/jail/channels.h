@@ -18,14 +18,26 @@ struct channels {
     int err[2];
     int files[2]; /* parent's, child's */
     int code;
+    int requests[2]; /* of a template: parent's, init's */
+    int template; /* the same: init's copy of the parent's end of session.channel */
+    int cgroup; /* of a fork: cgroup.procs */
     struct session_channels session;
     int root_tree;
     int *keep; /* owned: the descriptors that the child keeps, ascending */
 };
 
 #define CHANNELS_NONE                                                                              \
-    ((struct channels){                                                                            \
-        {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, -1, SESSION_CHANNELS_NONE, -1, NULL})
+    ((struct channels){.control = {-1, -1},                                                        \
+                       .in = {-1, -1},                                                             \
+                       .out = {-1, -1},                                                            \
+                       .err = {-1, -1},                                                            \
+                       .files = {-1, -1},                                                          \
+                       .code = -1,                                                                 \
+                       .requests = {-1, -1},                                                       \
+                       .template = -1,                                                             \
+                       .cgroup = -1,                                                               \
+                       .session = SESSION_CHANNELS_NONE,                                           \
+                       .root_tree = -1})
 
 /* Makes those that the plan needs; not root_tree. 0, or a negative errno with its fault. */
 int channels_open(struct channels *channels, const struct jail_plan *plan, const struct id_map *map,

@@ -93,6 +93,7 @@ void sandbox_take_channels(struct sandbox *sandbox, struct channels *channels)
     sandbox->stderr_fd = fd_take(&channels->err[0]);
     sandbox->files_fd = fd_take(&channels->files[0]);
     sandbox->code_fd = fd_take(&channels->code);
+    sandbox->requests_fd = fd_take(&channels->requests[0]);
     sandbox->session = session_channels_take(&channels->session);
 }
 
@@ -258,5 +259,6 @@ void sandbox_release(struct sandbox *sandbox)
     fd_close(&sandbox->stderr_fd);
     fd_close(&sandbox->files_fd);
     fd_close(&sandbox->code_fd);
+    fd_close(&sandbox->requests_fd);
     session_channels_close(&sandbox->session);
 }

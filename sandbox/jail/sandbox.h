@@ -33,6 +33,7 @@ struct sandbox {
      * session it is filled again and again.
      */
     int code_fd;
+    int requests_fd; /* of a template: fork.h; else -1 */
     struct session_channels session; /* of a session */
 };
 
@@ -45,6 +46,7 @@ struct sandbox {
                       .stderr_fd = -1,                                                             \
                       .files_fd = -1,                                                              \
                       .code_fd = -1,                                                               \
+                      .requests_fd = -1,                                                           \
                       .session = SESSION_CHANNELS_NONE})
 
 /*

@@ -149,9 +149,9 @@ static void a_session_ends_after_its_time_without_a_call(void **state)
     memcpy(handle, entry->handle, sizeof(handle));
     session_entry_begin_call(entry);
     assert_false(place->table.sweep.armed);
+    int64_t begin = clock_now();
     session_entry_end_call(entry, NULL);
     assert_true(place->table.sweep.armed);
-    int64_t begin = clock_now();
     watched = place;
     loop_arm(&place->loop, &watch, begin);
     assert_int_equal(loop_run(&place->loop), 0);

@@ -101,23 +101,26 @@ class TemplateServer(WarmServer):
         """{pid of the init of a template: pid of the interpreter that forks}, those that serve."""
         found = {}
         for init in children_of(self.process.pid):
-            for program in children_of(init):
+            for program in children_of(init)[:1]:  # the first; forks have come later
                 for loading in children_of(program):  # which has loaded what is preloaded
                     for template in children_of(loading):
                         found[init] = template
         return found
 
+    def forks(self):
+        """The inits of the jails that forks join: children of their template's init, beside its program."""
+        return {jail for init, template in self.templates().items() for jail in children_of(init)
+                if template not in descendants_of(jail)}
+
     def waiting(self):
-        return {init: program for template in self.templates().values() for init in children_of(template)
-                for program in children_of(init) if waits_for_its_code(program)}
+        return {init: program for init in self.forks() for program in children_of(init) if waits_for_its_code(program)}
 
     def is_alive(self, init):
-        return any(init in children_of(template) for template in self.templates().values())
+        return init in self.forks()
 
     def is_alone(self):
-        templates = self.templates()
-        forks = {init for template in templates.values() for init in children_of(template)}
-        return len(forks) == self.size and set(self.waiting()) == forks and set(children_of(self.process.pid)) == set(templates)
+        forks = self.forks()
+        return len(forks) == self.size and set(self.waiting()) == forks and set(children_of(self.process.pid)) == set(self.templates())
 
     def wait_alone(self, size=None):
         wait_until(self.is_alone, f"{self.size} forks and their template are there, and nothing else")

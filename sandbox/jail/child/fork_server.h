@@ -1,13 +1,9 @@
 /*
- * A template: an interpreter that has started and loaded what runs need, and then makes a jail with a fork of
- * itself for each request of the server.
+ * A template: an interpreter that has started and loaded what runs need. For each run, a fork of it becomes the program of a
+ * jail that is ready but for that: join.h.
  *
- * server ── clone3 ──> init of the template ── clone ──> ... interpreter (the template)
- *                                                          ── clone ──> init of a fork ── fork ──> program
- *
- * The template is in a jail of its own, and never sees a line of a snippet. A fork makes its jail by the same steps as a
- * child of the server, in namespaces within those of the template; its root is the template's, with a /proc, a /dev and
- * a tmpfs of its own above. All of it is dead when the init of the template is.
+ * The template is in a jail of its own, and never sees a line of a snippet. The jails of its forks are made within it; their
+ * root is the template's, with a /proc, a /dev and a tmpfs of their own above. All of them are dead when its init is.
  *
  * Side: child, but in the interpreter: this is compiled into a library that the interpreter loads, with all of this
  * folder, and may use what any C library has (tests/project/test_template_library.py).
@@ -15,19 +11,22 @@
 #ifndef SANDBOX_JAIL_CHILD_FORK_SERVER_H
 #define SANDBOX_JAIL_CHILD_FORK_SERVER_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#define FORK_SERVER_FDS_MAX 8
+#define FORK_FDS_MAX 12
 
 /*
- * Where the plan of a fork lies in the memory of the template, so that the server can write its pointers. Free in
+ * Where the plan of a fork lies in the memory of its processes, so that the server can write its pointers. Free in
  * every process of 64 bits, also where addresses have 39 bits (arm64).
  */
 #define FORK_PLAN_ADDRESS 0x3000000000
 
 /*
- * A record of the server (SOCK_SEQPACKET). With it come descriptors: first memory with the plan, struct jail_plan at its
- * begin, then those which the plan names. A descriptor of the plan is its place among the latter.
+ * A record of the server to the init of a template (SOCK_SEQPACKET). With it come descriptors: first sealed memory with the
+ * plan, struct jail_plan at its begin, then those which the plan names. A descriptor of the plan is its place among the
+ * latter.
  */
 struct fork_request {
     uint32_t fd_count; /* with the memory */
@@ -35,14 +34,25 @@ struct fork_request {
     uint64_t plan_size;
 };
 
-/* A record of the template: it is ready, or could not fork. Of a fork that begins, REPORT_BORN tells. */
+/* A record to the server: of the template, which is ready, or of its init, which could not make a jail. */
 struct fork_reply {
     int32_t error; /* positive errno; 0: ready */
     uint32_t zero;
 };
 
+struct jail_plan;
+
+/* The plan in that memory, at FORK_PLAN_ADDRESS, and private. NULL with errno. */
+struct jail_plan *fork_map_plan(int memory_fd, size_t size);
+
+/* The length of a record, with up to *fd_count descriptors; their number is left there. 0 at the end, or a negative errno. */
+ssize_t fork_receive(int socket_fd, void *record, size_t size, int *fds, size_t *fd_count);
+
+/* 0 or a negative errno. */
+int fork_reply(int socket_fd, int error);
+
 /*
- * Serves until the server closes the socket. `go_on` is called in each program, and does not return. 0, or a
+ * Serves until nobody is left to ask. `go_on` is called in each program, and does not return. 0, or a
  * negative errno if the socket fails.
  */
 int fork_server_serve(int socket_fd, void (*go_on)(void));

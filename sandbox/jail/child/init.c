@@ -1,5 +1,7 @@
 #include "sandbox/jail/child/code.h"
+#include "sandbox/jail/child/fork_requests.h"
 #include "sandbox/jail/child/jail_session.h"
+#include "sandbox/jail/child/join.h"
 #include "sandbox/jail/child/process_tree.h"
 #include "sandbox/jail/child/report.h"
 #include "sandbox/jail/child/steps.h"
@@ -72,10 +74,19 @@ static int execute(const struct jail_plan *plan)
     return r;
 }
 
-/* What execve would do: close what is open, and let the program be looked at. Returns only on failure. */
+/*
+ * What execve would do, once init knows the program: close what is open, and let the program be looked at. Returns only
+ * on failure.
+ */
 static int go_on(const struct jail_plan *plan)
 {
     unsigned next = STDERR_FILENO + 1;
+    struct parent_message begin;
+    int r = report_kind(plan, REPORT_READY);
+    if (r == 0)
+        r = report_await_word(plan, WORD_IDS_MAPPED, &begin);
+    if (r < 0)
+        return r;
     if (prctl(PR_SET_DUMPABLE, 1UL) < 0 || prctl(PR_SET_NAME, plan->program_name) < 0 ||
         syscall(SYS_close_range, next, UINT_MAX, 0) < 0)
         return -errno;
@@ -85,7 +96,7 @@ static int go_on(const struct jail_plan *plan)
 
 /*
  * Without namespaces, the program gets its own user or Landlock domain, so that it cannot reach init; and it does not
- * outlive init.
+ * outlive init. A template gets a domain that it cannot look out of, and the filter of those who join.
  */
 static int separate_program(struct jail *jail)
 {
@@ -98,7 +109,11 @@ static int separate_program(struct jail *jail)
         return -errno;
     jail_note(jail, STEP_PROGRAM_LANDLOCK, -1);
     r = plan->base == BASE_HOST ? WALL(restrict_program, jail_restrict_paths(jail)) : 0;
+    if (r == 0 && plan->is_template)
+        r = WALL(template_domain, jail_restrict_ptrace());
     jail_note(jail, STEP_PROGRAM_FILTER, -1);
+    if (r == 0 && plan->program_filter_length > 0)
+        r = WALL(template_filter, jail_install_program_filter(plan));
     return r == 0 && plan->filters_follow_ids ? jail_install_filters(plan) : r;
 }
 
@@ -114,6 +129,9 @@ static int become_program(struct jail *jail)
     if (WALL(session, setsid() < 0))
         return -errno;
     jail_note(jail, STEP_PROGRAM_DIRECTORY, -1);
+    if (plan->kind == JAIL_JOINED &&
+        chdir(plan->work_directory) < 0) /* others inherit it of init */
+        return -errno;
     if (plan->program_directory != NULL && chdir(plan->program_directory) < 0)
         return -errno;
     int r = separate_program(jail);
@@ -122,9 +140,9 @@ static int become_program(struct jail *jail)
     if (r < 0)
         return r;
     jail_note(jail, STEP_EXECUTE, -1);
+    if (plan->kind == JAIL_JOINED)
+        return go_on(plan);
     r = jail->code == CODE_HANDED_OVER ? report_kind(plan, REPORT_READY) : 0;
-    if (r == 0 && plan->is_fork)
-        r = go_on(plan);
     return r < 0 ? r : execute(plan);
 }
 
@@ -164,21 +182,15 @@ int step_perform_body(struct jail *jail)
     _exit(plan->body(plan->body_data));
 }
 
-STACK_OF_ITS_OWN static int program_main(void *data)
+STACK_OF_ITS_OWN void init_become_program(struct jail *jail)
 {
-    struct jail *jail = data;
     int r = become_program(jail);
     report_failure(jail->plan, jail->step, -r, jail->index);
 }
 
-/* In a fork of a template: handlers of fork(3) are those of libraries that the program goes on with. */
-static int fork_program(struct jail *jail)
+STACK_OF_ITS_OWN static int program_main(void *data)
 {
-    pid_t pid = jail->plan->fork();
-    if (pid == 0)
-        program_main(jail);
-    jail->program = pid;
-    return pid < 0 ? -errno : jail_name_init(jail->plan);
+    init_become_program(data);
 }
 
 /*
@@ -190,7 +202,7 @@ static int fork_program(struct jail *jail)
 int init_start_program(struct jail *jail)
 {
     if (jail->plan->is_fork)
-        return fork_program(jail);
+        return join_start_program(jail);
     static char stack[PROGRAM_STACK] __attribute__((aligned(16)));
     pid_t pid = clone(program_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, jail);
     if (pid < 0)
@@ -286,6 +298,7 @@ static bool wait_for_event(struct jail *jail)
         {.fd = jail->children_fd, .events = POLLIN},
         {.fd = jail->plan->control_fd, .events = POLLIN},
         {.fd = jail->code_fifo, .events = POLLOUT}, /* poll(2) ignores -1 */
+        {.fd = jail->plan->requests_fd, .events = POLLIN},
     };
     int timeout = jail->has_more_dead ? 0 : code_timeout(jail);
     if (poll(events, sizeof(events) / sizeof(events[0]), timeout) < 0)
@@ -293,6 +306,8 @@ static bool wait_for_event(struct jail *jail)
     struct signalfd_siginfo ignored;
     while (read(jail->children_fd, &ignored, sizeof(ignored)) > 0)
         ;
+    if (events[3].revents != 0 && !fork_requests_take(jail->plan))
+        return true;
     if (events[1].revents != 0 && jail->plan->session != SESSION_NONE)
         return session_take_word(jail);
     if (events[1].revents != 0 &&

@@ -18,17 +18,31 @@ static const struct {
 #undef PART
 };
 
-void jail_main(const struct jail_plan *plan)
+static void perform_steps(struct jail *jail)
 {
-    struct jail jail = {.plan = plan, .root_fd = plan->root_tree_fd, .code_fifo = -1};
+    const struct jail_plan *plan = jail->plan;
     for (unsigned i = 0; i < STEP_COUNT; i++) {
         if ((steps[i].jails & plan->kind) == 0 || (steps[i].bases & plan->base) == 0 ||
             WALL_IS_LEFT_OUT(steps[i].name))
             continue;
-        jail_note(&jail, i, -1);
-        int r = steps[i].perform(&jail);
+        jail_note(jail, i, -1);
+        int r = steps[i].perform(jail);
         if (r < 0)
-            report_failure(plan, jail.step, -r, jail.index);
+            report_failure(plan, jail->step, -r, jail->index);
     }
+}
+
+void jail_main(const struct jail_plan *plan)
+{
+    struct jail jail = {
+        .plan = plan, .root_fd = plan->root_tree_fd, .last_pid_fd = -1, .code_fifo = -1};
+    perform_steps(&jail);
     init_main(&jail);
+}
+
+void jail_join(const struct jail_plan *plan)
+{
+    struct jail jail = {.plan = plan, .root_fd = -1, .code_fifo = -1};
+    perform_steps(&jail);
+    init_become_program(&jail);
 }

@@ -13,4 +13,7 @@
 /* Builds the jail step by step, waits for the code, runs the program and reports its end. */
 void jail_main(const struct jail_plan *plan) __attribute__((noreturn));
 
+/* In a program that has joined a jail (join.h), with a plan of JAIL_JOINED: makes it the jail's. */
+void jail_join(const struct jail_plan *plan) __attribute__((noreturn));
+
 #endif

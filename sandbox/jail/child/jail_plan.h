@@ -33,8 +33,10 @@ enum jail_kind {
     JAIL_RUN = 1,     /* a snippet: everything is read-only but a tmpfs */
     JAIL_INSTALL = 2, /* an installer, run while its image is being made */
     JAIL_UNPACK = 4,  /* our own function that reads archives or arranges files; no program */
+    JAIL_JOINED = 8,  /* made already: what a program that joins it does to itself. join.h */
     JAIL_PROGRAM = JAIL_RUN | JAIL_INSTALL,
     JAIL_ANY = JAIL_PROGRAM | JAIL_UNPACK,
+    JAIL_EACH = JAIL_ANY | JAIL_JOINED,
 };
 
 /*
@@ -194,8 +196,6 @@ struct plan_additions {
     size_t count;
 };
 
-typedef pid_t
-fork_function(void); /* fork(3), with the handlers of the libraries that the program has */
 typedef void
 go_on_function(void); /* called in the program's process instead of execve(2); does not return */
 typedef int body_function(void *data); /* returns the exit status; may use all of libc */

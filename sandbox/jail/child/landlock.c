@@ -66,8 +66,11 @@ static int add_rule(const struct jail *jail, int fd, uint64_t access)
 static int add_path(const struct jail *jail, const struct plan_path_rights *rights,
                     uint64_t handled)
 {
-    int fd = jail->plan->base == BASE_HOST ? open(rights->path, O_PATH | O_CLOEXEC)
-                                           : jail_open_inside(jail, rights->path, 0);
+    bool is_inside = jail->plan->base == BASE_HOST || jail->plan->kind == JAIL_JOINED;
+    int fd = is_inside ? open(rights->path, O_PATH | O_CLOEXEC)
+                       : jail_open_inside(jail, rights->path, 0);
+    if (fd < 0 && jail->plan->kind == JAIL_JOINED)
+        return -errno;
     if (fd < 0)
         return jail->plan->base == BASE_HOST ? (errno == ENOENT ? 0 : -errno) : fd;
     int r = add_rule(jail, fd, access_of(rights->rights) & handled);
@@ -92,7 +95,9 @@ int step_choose_paths(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
     jail->paths_fd = -1;
-    if (plan->landlock_abi == 0)
+    /* The init of a fork must be able to signal the program, which is no child of it: SCOPE_SIGNAL */
+    bool is_joined = plan->is_fork && plan->kind != JAIL_JOINED;
+    if (plan->landlock_abi == 0 || is_joined)
         return 0;
     struct ruleset ruleset = {.files = HANDLED_ACCESS};
     if (plan->landlock_abi < 3)
@@ -116,6 +121,17 @@ int step_choose_paths(struct jail *jail)
 int jail_restrict_paths(const struct jail *jail)
 {
     return syscall(SYS_landlock_restrict_self, jail->paths_fd, 0) < 0 ? -errno : 0;
+}
+
+int jail_restrict_ptrace(void)
+{
+    const struct ruleset ruleset = {.files = LANDLOCK_ACCESS_FS_MAKE_BLOCK};
+    int fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
+    if (fd < 0)
+        return -errno;
+    int r = syscall(SYS_landlock_restrict_self, fd, 0) < 0 ? -errno : 0;
+    close(fd);
+    return r;
 }
 
 int step_restrict_paths(struct jail *jail)

@@ -1,3 +1,5 @@
+#include "sandbox/jail/child/join.h"
+#include "sandbox/jail/child/mounts.h"
 #include "sandbox/jail/child/report.h"
 #include "sandbox/jail/child/steps.h"
 #include "sandbox/jail/child/wall.h"
@@ -60,6 +62,9 @@ int step_introduce(struct jail *jail)
     struct parent_message message;
     if (!jail->plan->is_fork)
         return 0;
+    /* Till it is tied to its parent: so that the server can set its score for the OOM killer, and itself its ids. */
+    if (prctl(PR_SET_DUMPABLE, 1UL) < 0)
+        return -errno;
     int r = report_kind(jail->plan, REPORT_BORN);
     return r < 0 ? r : report_await_word(jail->plan, WORD_IDS_MAPPED, &message);
 }
@@ -122,11 +127,7 @@ int step_make_namespaces(struct jail *jail)
 /* Every process can read /proc/1/cmdline, which would show the server's path and options. */
 int step_name_init(struct jail *jail)
 {
-    return jail->plan->is_fork ? 0 : jail_name_init(jail->plan);
-}
-
-int jail_name_init(const struct jail_plan *plan)
-{
+    const struct jail_plan *plan = jail->plan;
     size_t length = strlen(plan->init_name);
     if (length >= plan->command_line_size)
         length = 0;
@@ -140,8 +141,7 @@ int jail_name_init(const struct jail_plan *plan)
 /* Init does not need it, and its copy of the server's memory lasts as long as the run. */
 int step_forget_environment(struct jail *jail)
 {
-    if (jail->plan->is_fork) /* it has the program's own */
-        return 0;
+    (void)jail;
     for (char **variable = environ; *variable != NULL; variable++)
         memset(*variable, 0, strlen(*variable));
     return 0;
@@ -174,6 +174,24 @@ int step_map_ids(struct jail *jail)
     return r == 0 ? write_text(AT_FDCWD, "/proc/self/gid_map", OWN_ID_MAP) : r;
 }
 
+/*
+ * By a mount of its own, since /proc becomes read-only. Not every kernel has it: then the pid of the program is another
+ * one. join.h
+ */
+static int open_last_pid(struct jail *jail)
+{
+    int proc_fd = mount_copy(jail->settings_fd, "", AT_EMPTY_PATH);
+    if (proc_fd < 0)
+        return proc_fd;
+    jail->last_pid_fd = openat(proc_fd, "sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+    int r = jail->last_pid_fd < 0 && errno != ENOENT ? -errno : 0;
+    close(proc_fd);
+    if (jail->last_pid_fd < 0)
+        return r;
+    return write(jail->last_pid_fd, JOIN_HELPER_LAST_PID, strlen(JOIN_HELPER_LAST_PID)) < 0 ? -errno
+                                                                                            : 0;
+}
+
 /* Otherwise these would count only against the limits of the host's user. */
 int step_limit_user_namespace(struct jail *jail)
 {
@@ -188,7 +206,7 @@ int step_limit_user_namespace(struct jail *jail)
         if (r < 0 && r != -ENOENT) /* ENOENT: a kernel built without the feature */
             return r;
     }
-    return 0;
+    return plan->is_fork ? open_last_pid(jail) : 0;
 }
 
 /* Under nice(1) it may be low enough already, and raising it again is not permitted. */
@@ -206,6 +224,11 @@ int step_set_rlimits(struct jail *jail)
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         jail_note(jail, STEP_RLIMIT, (int)i);
         struct rlimit limit = {plan->rlimits[i].limit, plan->rlimits[i].hard};
+        struct rlimit own;
+        /* A program that joins has most from its template, and may not set each. */
+        if (getrlimit(plan->rlimits[i].resource, &own) == 0 && own.rlim_cur == limit.rlim_cur &&
+            own.rlim_max == limit.rlim_max)
+            continue;
         if (setrlimit(plan->rlimits[i].resource, &limit) < 0)
             return -errno;
     }

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define EXIT_SETUP_FAILED 125
-
 int report_write(const struct jail_plan *plan, const struct child_report *report)
 {
     /* write(2), not send(2): every profile that can run a program allows write. */

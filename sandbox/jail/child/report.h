@@ -8,6 +8,8 @@
 
 #include "sandbox/jail/child/jail_plan.h"
 
+#define EXIT_SETUP_FAILED 125
+
 /* 0, or a negative errno; the parent treats the end of the stream without a record as a failure. */
 int report_write(const struct jail_plan *plan, const struct child_report *report);
 

@@ -39,6 +39,7 @@ struct jail {
     int dev_fd;
     int scratch_fds[JAIL_SCRATCH_MAX];
     int folder_fds[JAIL_FOLDERS_MAX]; /* the host's; from step_make_folders() on, detached mounts */
+    int last_pid_fd; /* of a fork: ns_last_pid of its /proc; -1: none */
     int cover_fd; /* an empty file of the scratch tmpfs */
     int upper_fds[JAIL_FOLDERS_MAX]; /* roots of upper layers, for the parent */
     size_t upper_count;
@@ -84,9 +85,12 @@ int jail_take_program_ids(const struct jail_plan *plan);
 
 /* privileges.c: the plan's filters, for good. 0 or a negative errno. */
 int jail_install_filters(const struct jail_plan *plan);
+int jail_install_program_filter(const struct jail_plan *plan);
 
 /* landlock.c: restricts this process to the chosen paths. 0 or a negative errno. */
 int jail_restrict_paths(const struct jail *jail);
+/* Restricts it to nothing less, but so that it can look into no process that came before it: ptrace(2). Likewise. */
+int jail_restrict_ptrace(void);
 
 /* Creates the parent directories of `path` below the current directory. 0 or a negative errno. */
 int jail_make_parents(const char *path);
@@ -94,11 +98,11 @@ int jail_make_parents(const char *path);
 /* Reaps until the program ends or the parent asks to stop; kills the rest, reports, and exits. */
 void init_main(struct jail *jail) __attribute__((noreturn));
 
-/* process.c: gives init its name. In a fork it must wait for the program, which has the same command line till then. */
-int jail_name_init(const struct jail_plan *plan);
-
 /* Starts the program, whose code is in its file. 0 or a negative errno. */
 int init_start_program(struct jail *jail);
+
+/* In the program's process: the parts of FORK, up to execve(2) or what takes its place. */
+void init_become_program(struct jail *jail) __attribute__((noreturn));
 
 /* Kills and reaps all processes but init. */
 void init_end_rest(struct jail *jail);

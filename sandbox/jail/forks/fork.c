@@ -46,15 +46,18 @@ static int write_plan(const struct jail_plan *plan, int *ret_fd, size_t *ret_siz
     if (r < 0)
         return r;
     *ret_size = bytes.length;
-    *ret_fd = memfd_create("plan", MFD_CLOEXEC);
+    *ret_fd = memfd_create("plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (*ret_fd < 0)
         return -errno;
-    return io_write(*ret_fd, bytes.data, bytes.length);
+    r = io_write(*ret_fd, bytes.data, bytes.length);
+    /* The template gets it, too, and what it writes there, init would read. */
+    int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    return r == 0 && fcntl(*ret_fd, F_ADD_SEALS, seals) < 0 ? -errno : r;
 }
 
 static int send_request(int template_fd, const struct jail_plan *plan)
 {
-    int fds[FORK_SERVER_FDS_MAX] = {-1};
+    int fds[FORK_FDS_MAX] = {-1};
     if (plan->keep_count >= ARRAY_LENGTH(fds))
         return -E2BIG;
     memcpy(fds + 1, plan->keep, plan->keep_count * sizeof(int));
@@ -121,7 +124,7 @@ static int receive_birth(int control_fd, pid_t *ret_pid)
     return credentials.pid > 0 ? 0 : -EPROTO;
 }
 
-/* Waits for the fork, or for the template's answer that there is none. */
+/* Waits for the init of a jail, or for that of the template to say that there is none. */
 static int await_birth(int template_fd, int control_fd, pid_t *ret_pid)
 {
     int64_t deadline = clock_now() + FORK_MAX_MS * NANOSECONDS_PER_MILLISECOND;
@@ -142,20 +145,29 @@ static int await_birth(int template_fd, int control_fd, pid_t *ret_pid)
     }
 }
 
-/* A child of the server is cloned into its cgroup; a fork waits until it has been moved there: cgroups(7). */
-static int enter_cgroup(int cgroup_fd, pid_t pid)
+/*
+ * A child of the server is cloned into its cgroup; the init of a fork waits until it has been moved there, and moves the
+ * program: cgroups(7).
+ */
+static int enter_cgroup(int procs_fd, pid_t pid)
 {
     char text[24];
+    int length = snprintf(text, sizeof(text), "%d", (int)pid);
+    return procs_fd >= 0 && write(procs_fd, text, (size_t)length) < 0 ? -errno : 0;
+}
+
+static int open_cgroup(int cgroup_fd, int *ret_procs_fd)
+{
     if (cgroup_fd < 0)
         return 0;
     OWNED_FD int fd = openat(cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    int length = snprintf(text, sizeof(text), "%d", (int)pid);
-    return write(fd, text, (size_t)length) < 0 ? -errno : 0;
+    *ret_procs_fd = fcntl(fd, F_DUPFD_CLOEXEC, PROGRAM_FD_MAX + 1);
+    return *ret_procs_fd < 0 ? -errno : 0;
 }
 
-static int adopt(const struct template_end *template, const struct jail_plan *plan, int cgroup_fd,
+static int adopt(const struct template_end *template, const struct jail_plan *plan,
                  struct sandbox *sandbox)
 {
     pid_t pid = 0;
@@ -174,7 +186,7 @@ static int adopt(const struct template_end *template, const struct jail_plan *pl
     sandbox->template_pidfd = fcntl(template->pidfd, F_DUPFD_CLOEXEC, 0);
     if (sandbox->template_pidfd < 0)
         return -errno;
-    r = enter_cgroup(cgroup_fd, pid);
+    r = enter_cgroup(plan->cgroup_fd, pid);
     if (r == 0) /* a hostile template has its own lower: sandbox_spawn() */
         r = proc_file_write(pid, "oom_score_adj", "1000", NULL);
     return r < 0 ? r : sandbox_say(sandbox, WORD_IDS_MAPPED);
@@ -194,12 +206,14 @@ int sandbox_fork(const struct template_end *template, const struct jail_plan *pl
     if (r < 0)
         return r;
     const int on = 1;
-    r = channels_plan(&channels, &own);
+    r = open_cgroup(cgroup_fd, &channels.cgroup);
+    if (r == 0)
+        r = channels_plan(&channels, &own);
     if (r == 0 && setsockopt(channels.control[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
         r = -errno;
     if (r == 0) {
         sandbox.control_fd = channels.control[0];
-        r = adopt(template, &own, cgroup_fd, &sandbox);
+        r = adopt(template, &own, &sandbox);
         sandbox.control_fd = -1;
     }
     if (r < 0)

@@ -9,7 +9,7 @@
 #include "sandbox/jail/sandbox.h"
 
 struct template_end {
-    int fd;     /* the server's end of its socket */
+    int fd;     /* requests_fd of its sandbox */
     int pidfd;  /* of the init of its jail */
     pid_t init; /* the same */
 };

@@ -10,9 +10,13 @@
 bool plan_has_template(const struct plan *plan)
 {
     const struct jail_plan *jail = &plan->jail;
-    /* Only a whole /proc lets a fork mount its own; and folders are the server's to open. */
+    /*
+     * Only a whole /proc lets the jail of a fork mount its own; folders are the server's to open; and without Landlock an
+     * interpreter could look into the init of a jail before that is closed.
+     */
     return plan->template.file_count > 0 && jail->base == BASE_NAMESPACES &&
-           jail->proc_copies == NULL && jail->folder_count == 0 && jail->session == SESSION_NONE;
+           jail->landlock_abi > 0 && jail->proc_copies == NULL && jail->folder_count == 0 &&
+           jail->session == SESSION_NONE;
 }
 
 const struct run_template *plan_template_source(const struct plan *plan)
@@ -34,7 +38,7 @@ static void raise_counts(struct template_plan *template)
     }
 }
 
-void plan_template(const struct plan *plan, const struct filter *filter,
+void plan_template(const struct plan *plan, const struct template_filters *filters,
                    struct template_plan *ret_plan)
 {
     struct jail_plan *jail = &ret_plan->jail;
@@ -47,8 +51,10 @@ void plan_template(const struct plan *plan, const struct filter *filter,
     jail->masks = NULL;
     jail->landlock_abi = 0; /* with it, no mount is allowed: landlock(7) */
     jail->user_limit_count = 0; /* its forks have user namespaces, with limits of their own */
-    jail->filter = filter->code;
-    jail->filter_length = filter->length;
+    jail->filter = filters->init.code;
+    jail->filter_length = filters->init.length;
+    jail->program_filter = filters->program.code;
+    jail->program_filter_length = filters->program.length;
     memcpy(ret_plan->rlimits, plan->rlimits, sizeof(ret_plan->rlimits));
     jail->rlimits = ret_plan->rlimits;
     raise_counts(ret_plan);

@@ -1,0 +1,50 @@
+/*
+ * How the fork of a template becomes the program of a jail: it joins the namespaces that the jail's init has made.
+ *
+ * server ── fork_request ──> init of the template ── clone ──> init of a jail: steps.def
+ *                                                                  │ join_request
+ *                                                                  v
+ *                            interpreter (the template) ── fork ──> program, a child of the jail's init
+ *
+ * So the interpreter, which is the image's, needs no namespace, mount or capability of its own to be allowed: it enters
+ * what is there. The init of the jail is ours, and trusts nothing that it hears from the program but its pid, which
+ * the kernel vouches for.
+ *
+ * Side: child.  Source: setns(2), pid_namespaces(7), unix(7).
+ */
+#ifndef SANDBOX_JAIL_CHILD_JOIN_H
+#define SANDBOX_JAIL_CHILD_JOIN_H
+
+#include "sandbox/jail/child/steps.h"
+
+#include <stdint.h>
+
+/* In the order in which they are joined: with the first come the capabilities for the others. */
+#define JOIN_NAMESPACES "user", "mnt", "pid", "net", "ipc", "uts", "cgroup"
+#define JOIN_NAMESPACES_COUNT 7
+#define JOIN_FDS_MAX (JOIN_NAMESPACES_COUNT + 6)
+
+/* A record to the template (SOCK_SEQPACKET), with descriptors. The numbers are places among these; -1: there is none. */
+struct join_request {
+    uint64_t plan_size;
+    int32_t fd_count;
+    int32_t plan; /* sealed memory: struct jail_plan and what it points to, for FORK_PLAN_ADDRESS */
+    int32_t
+        control; /* SOCK_SEQPACKET: reports of the program to init, and init's word that it may begin */
+    int32_t in, out, err; /* err is out where they are joined */
+    int32_t last_pid; /* ns_last_pid, by which the program's pid is chosen: proc_sys_kernel(5) */
+    int32_t namespaces[JOIN_NAMESPACES_COUNT];
+};
+
+/* The pid of a program is this one plus one, as of one that init has started itself. */
+#define JOIN_LAST_PID "1"
+/* Before that: what a helper of the fork has, so that the other is free. */
+#define JOIN_HELPER_LAST_PID "99"
+
+/* How long the template may take. */
+#define JOIN_MAX_MS 10000
+
+/* In init, after all its own steps: asks for the program, and waits until it may begin. 0 or a negative errno. */
+int join_start_program(struct jail *jail);
+
+#endif

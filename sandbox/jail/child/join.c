@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -28,10 +27,12 @@ static int32_t put(struct parcel_of_fds *parcel, int fd)
 
 static int open_namespaces(struct parcel_of_fds *parcel)
 {
-    static const char *const names[JOIN_NAMESPACES_COUNT] = {JOIN_NAMESPACES};
+    /* With the first come the capabilities for the others. */
+    static const char *const paths[JOIN_NAMESPACES_COUNT] = {
+        "/proc/self/ns/user", "/proc/self/ns/mnt", "/proc/self/ns/pid",   "/proc/self/ns/net",
+        "/proc/self/ns/ipc",  "/proc/self/ns/uts", "/proc/self/ns/cgroup"};
     for (size_t i = 0; i < JOIN_NAMESPACES_COUNT; i++) {
-        char path[32] = "/proc/self/ns/";
-        int fd = open(strcat(path, names[i]), O_RDONLY | O_CLOEXEC);
+        int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
         if (fd < 0)
             return -errno;
         parcel->request.namespaces[i] = put(parcel, fd);
@@ -114,11 +115,13 @@ static int await_report(int control_fd, struct child_report *ret_report, pid_t *
 /* The template is in a cgroup of its own, and so are its forks, until they are moved: cgroups(7) */
 static int enter_cgroup(const struct jail_plan *plan, pid_t pid)
 {
-    char text[16];
+    char digits[16];
+    size_t begin = sizeof(digits);
     if (plan->cgroup_fd < 0)
         return 0;
-    int length = snprintf(text, sizeof(text), "%d", (int)pid);
-    return write(plan->cgroup_fd, text, (size_t)length) < 0 ? -errno : 0;
+    for (; pid > 0; pid /= 10)
+        digits[--begin] = (char)('0' + pid % 10);
+    return write(plan->cgroup_fd, digits + begin, sizeof(digits) - begin) < 0 ? -errno : 0;
 }
 
 /* The number of the program, as init signals and reaps it. */

@@ -19,8 +19,6 @@
 
 #include <stdint.h>
 
-/* In the order in which they are joined: with the first come the capabilities for the others. */
-#define JOIN_NAMESPACES "user", "mnt", "pid", "net", "ipc", "uts", "cgroup"
 #define JOIN_NAMESPACES_COUNT 7
 #define JOIN_FDS_MAX (JOIN_NAMESPACES_COUNT + 6)
 
@@ -33,7 +31,7 @@ struct join_request {
         control; /* SOCK_SEQPACKET: reports of the program to init, and init's word that it may begin */
     int32_t in, out, err; /* err is out where they are joined */
     int32_t last_pid; /* ns_last_pid, by which the program's pid is chosen: proc_sys_kernel(5) */
-    int32_t namespaces[JOIN_NAMESPACES_COUNT];
+    int32_t namespaces[JOIN_NAMESPACES_COUNT]; /* in the order in which they are joined */
 };
 
 /* The pid of a program is this one plus one, as of one that init has started itself. */

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct received {
+struct joining {
     struct join_request request;
     int fds[JOIN_FDS_MAX];
     size_t fd_count;
@@ -23,21 +23,21 @@ struct received {
 static void (*own_go_on)(void);
 static size_t plan_size;
 
-static int fd_at(const struct received *received, int32_t place)
+static int fd_at(const struct joining *joining, int32_t place)
 {
-    return place >= 0 && (size_t)place < received->fd_count ? received->fds[place] : -1;
+    return place >= 0 && (size_t)place < joining->fd_count ? joining->fds[place] : -1;
 }
 
 /* 1; 0 at the end of the socket; or a negative errno. */
-static int receive(int socket_fd, struct received *received)
+static int receive(int socket_fd, struct joining *joining)
 {
-    received->fd_count = JOIN_FDS_MAX;
-    ssize_t length = fork_receive(socket_fd, &received->request, sizeof(received->request),
-                                  received->fds, &received->fd_count);
+    joining->fd_count = JOIN_FDS_MAX;
+    ssize_t length = fork_receive(socket_fd, &joining->request, sizeof(joining->request),
+                                  joining->fds, &joining->fd_count);
     if (length <= 0)
         return (int)length;
-    return length == (ssize_t)sizeof(received->request) &&
-                   received->fd_count == (size_t)received->request.fd_count
+    return length == (ssize_t)sizeof(joining->request) &&
+                   joining->fd_count == (size_t)joining->request.fd_count
                ? 1
                : -EPROTO;
 }
@@ -49,21 +49,21 @@ static void go_on_without_plan(void)
     own_go_on();
 }
 
-static void complete_plan(struct jail_plan *plan, const struct received *received)
+static void complete_plan(struct jail_plan *plan, const struct joining *joining)
 {
-    const struct join_request *request = &received->request;
+    const struct join_request *request = &joining->request;
     plan->kind = JAIL_JOINED;
-    plan->control_fd = fd_at(received, request->control);
-    plan->stdin_fd = fd_at(received, request->in);
-    plan->stdout_fd = fd_at(received, request->out);
-    plan->stderr_fd = fd_at(received, request->err);
+    plan->control_fd = fd_at(joining, request->control);
+    plan->stdin_fd = fd_at(joining, request->in);
+    plan->stdout_fd = fd_at(joining, request->out);
+    plan->stderr_fd = fd_at(joining, request->err);
     plan->go_on = go_on_without_plan;
 }
 
-static int join(const struct received *received)
+static int join(const struct joining *joining)
 {
     for (size_t i = 0; i < JOIN_NAMESPACES_COUNT; i++)
-        if (setns(fd_at(received, received->request.namespaces[i]), 0) < 0)
+        if (setns(fd_at(joining, joining->request.namespaces[i]), 0) < 0)
             return errno;
     return 0;
 }
@@ -73,15 +73,15 @@ static int join(const struct received *received)
  * born in the jail; its child, the fork, is then adopted by the jail's init. vfork(2): the template waits, and nothing is
  * copied but once. Both use the template's stack, in functions that have returned before the next vfork(2).
  */
-static int fork_into(const struct received *received)
+static int fork_into(const struct joining *joining)
 {
     int status = 0;
     pid_t helper = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (helper == 0) {
-        int error = join(received);
+        int error = join(joining);
         pid_t born = error == 0 ? vfork() : -1; // NOLINT(clang-analyzer-security.insecureAPI.vfork)
         if (born == 0) {
-            int last_pid_fd = fd_at(received, received->request.last_pid);
+            int last_pid_fd = fd_at(joining, joining->request.last_pid);
             if (last_pid_fd >= 0 && pwrite(last_pid_fd, JOIN_LAST_PID, 1, 0) < 0)
                 _exit(errno);
             pid_t program = fork(); /* with the handlers of libraries that it goes on with */
@@ -106,42 +106,42 @@ static void settle(void)
         sched_yield();
 }
 
-static void make_fork(const struct received *received)
+static void make_fork(const struct joining *joining)
 {
-    int memory_fd = fd_at(received, received->request.plan);
-    struct jail_plan *plan = fork_map_plan(memory_fd, received->request.plan_size);
+    int memory_fd = fd_at(joining, joining->request.plan);
+    struct jail_plan *plan = fork_map_plan(memory_fd, joining->request.plan_size);
     int r = plan == NULL ? -errno : 0;
     if (r == 0) {
-        plan_size = received->request.plan_size;
-        complete_plan(plan, received);
-        r = fork_into(received);
+        plan_size = joining->request.plan_size;
+        complete_plan(plan, joining);
+        r = fork_into(joining);
     }
     if (r == 0) {
         settle();
         jail_join(plan);
     }
     if (plan != NULL)
-        munmap(plan, received->request.plan_size);
+        munmap(plan, joining->request.plan_size);
     if (r > 0)
         return;
     const struct child_report report = {
         .kind = REPORT_FAILED, .step = STEP_JOIN, .error = -r, .index = -1};
-    send(fd_at(received, received->request.control), &report, sizeof(report), MSG_NOSIGNAL);
+    send(fd_at(joining, joining->request.control), &report, sizeof(report), MSG_NOSIGNAL);
 }
 
 int fork_server_serve(int socket_fd, void (*go_on)(void))
 {
-    struct received received;
+    struct joining joining;
     own_go_on = go_on;
     signal(SIGCHLD, SIG_DFL);
     int r = fork_reply(socket_fd, 0);
     while (r == 0) {
-        r = receive(socket_fd, &received);
+        r = receive(socket_fd, &joining);
         if (r <= 0)
             return r;
-        make_fork(&received);
-        for (size_t i = 0; i < received.fd_count; i++)
-            close(received.fds[i]);
+        make_fork(&joining);
+        for (size_t i = 0; i < joining.fd_count; i++)
+            close(joining.fds[i]);
         r = 0;
     }
     return r;

@@ -1,8 +1,6 @@
 #include "sandbox/jail/child/join.h"
 
-#include "sandbox/jail/child/fork_server.h"
 #include "sandbox/jail/child/report.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -128,7 +126,7 @@ static int enter_cgroup(const struct jail_plan *plan, pid_t pid)
 static int take_program(struct jail *jail, int control_fd)
 {
     struct child_report report;
-    pid_t pid;
+    pid_t pid = 0;
     int r = await_report(control_fd, &report, &pid);
     if (r < 0)
         return r;

@@ -12,6 +12,7 @@
 #include "sandbox/base/run_paths.h"
 #include "sandbox/jail/child/fork_server.h"
 
+#include <link.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,6 +73,7 @@ void Py_IncRef(python_object *object);
 __attribute__((visibility("default"))) python_object *PyInit_template(void);
 
 static struct sigaction actions[SIGNALS_MAX + 1];
+static unsigned long long libraries; /* loaded before the fork */
 
 /* What template.py leaves for the end of its forks, and the streams of before. */
 static struct {
@@ -224,6 +226,33 @@ static bool end_shortly(void)
     return is_true(PyObject_CallMethod(own.main, "nothing_is_left", NULL)) && flush_streams();
 }
 
+static int take_count(struct dl_phdr_info *information, size_t size, void *count)
+{
+    (void)size;
+    *(unsigned long long *)count = information->dlpi_adds;
+    return 1;
+}
+
+/* How many the process has loaded in its life. */
+static unsigned long long count_libraries(void)
+{
+    unsigned long long count = 0;
+    dl_iterate_phdr(take_count, &count);
+    return count;
+}
+
+/*
+ * After a short end. What libraries do at exit(3) touches most of their pages, each of which would have to be copied; those
+ * of the snippet's own choice may have something to say.
+ */
+static void leave(int status)
+{
+    if (count_libraries() != libraries)
+        exit(status);
+    fflush(NULL);
+    _exit(status);
+}
+
 /* In a fork: what is left of Py_RunMain(). sys.exit() and its like end in Py_FinalizeEx() by themselves. */
 static void run_program(void)
 {
@@ -236,10 +265,13 @@ static void run_program(void)
         _exit(2);
     int status = PyRun_SimpleFileExFlags(file, PROGRAM, 1, NULL) == 0 ? 0 : 1;
     bool is_interrupted = status != 0 && was_interrupted();
-    if (!end_shortly() && Py_FinalizeEx() < 0)
+    bool is_short = end_shortly();
+    if (!is_short && Py_FinalizeEx() < 0)
         status = 120;
     if (is_interrupted)
         end_by_interrupt();
+    if (is_short)
+        leave(status);
     exit(status);
 }
 
@@ -258,6 +290,7 @@ static python_object *serve(python_object *self, python_object *path)
     if (place < 0 || PySequence_DelItem(hooks, place) < 0)
         _exit(1);
     remember_signals();
+    libraries = count_libraries();
     PyOS_BeforeFork();
     _exit(fork_server_serve(CHANNEL_FD, run_program) == 0 ? 0 : 1);
 }

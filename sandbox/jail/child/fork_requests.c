@@ -49,9 +49,10 @@ static size_t insert(int *fds, size_t count, int fd)
     return count + 1;
 }
 
-static void complete_plan(struct jail_plan *plan, const struct jail_plan *own,
+static void complete_plan(struct jail_plan *plan, const struct jail *template,
                           const struct received *received, int *keep)
 {
+    const struct jail_plan *own = template->plan;
     struct stat root;
     int *const descriptors[] = {
 #define DESCRIPTOR(name) &plan->name,
@@ -61,9 +62,11 @@ static void complete_plan(struct jail_plan *plan, const struct jail_plan *own,
         replace_descriptor(descriptors[i], received);
     plan->plan_fd = received->fds[0];
     plan->template_fd = own->template_fd;
+    plan->proc_fd = template->whole_proc_fd;
     plan->command_line = own->command_line;
     plan->command_line_size = own->command_line_size;
     size_t count = insert(keep, 0, own->template_fd);
+    count = insert(keep, count, template->whole_proc_fd);
     for (size_t i = 0; i < received->fd_count; i++)
         count = insert(keep, count, received->fds[i]);
     plan->keep = keep;
@@ -75,13 +78,13 @@ static void complete_plan(struct jail_plan *plan, const struct jail_plan *own,
     }
 }
 
-static int make_jail(const struct jail_plan *own, const struct received *received)
+static int make_jail(const struct jail *template, const struct received *received)
 {
-    int keep[FORK_FDS_MAX + 1];
+    int keep[FORK_FDS_MAX + 2];
     struct jail_plan *plan = fork_map_plan(received->fds[0], received->request.plan_size);
     if (plan == NULL)
         return -errno;
-    complete_plan(plan, own, received, keep);
+    complete_plan(plan, template, received, keep);
     const unsigned long flags = CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD;
     long pid = syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
     if (pid == 0)
@@ -91,15 +94,16 @@ static int make_jail(const struct jail_plan *own, const struct received *receive
     return r;
 }
 
-bool fork_requests_take(const struct jail_plan *own)
+bool fork_requests_take(const struct jail *template)
 {
+    int socket_fd = template->plan->requests_fd;
     struct received received;
-    int r = receive(own->requests_fd, &received);
+    int r = receive(socket_fd, &received);
     if (r == 0)
         return false;
     if (r > 0)
-        r = make_jail(own, &received);
+        r = make_jail(template, &received);
     for (size_t i = 0; i < received.fd_count; i++)
         close(received.fds[i]);
-    return r >= 0 || fork_reply(own->requests_fd, -r) == 0;
+    return r >= 0 || fork_reply(socket_fd, -r) == 0;
 }

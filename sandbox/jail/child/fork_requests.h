@@ -6,14 +6,14 @@
 #ifndef SANDBOX_JAIL_CHILD_FORK_REQUESTS_H
 #define SANDBOX_JAIL_CHILD_FORK_REQUESTS_H
 
-#include "sandbox/jail/child/jail_plan.h"
+#include "sandbox/jail/child/steps.h"
 
 #include <stdbool.h>
 
 /*
  * Takes a request of the server (fork_server.h), and makes a jail in the template's, in a process of its own. What keeps it
- * from that is answered. False: the server is gone. `own` is the plan of the template.
+ * from that is answered. False: the server is gone.
  */
-bool fork_requests_take(const struct jail_plan *own);
+bool fork_requests_take(const struct jail *template);
 
 #endif

@@ -306,7 +306,7 @@ static bool wait_for_event(struct jail *jail)
     struct signalfd_siginfo ignored;
     while (read(jail->children_fd, &ignored, sizeof(ignored)) > 0)
         ;
-    if (events[3].revents != 0 && !fork_requests_take(jail->plan))
+    if (events[3].revents != 0 && !fork_requests_take(jail))
         return true;
     if (events[1].revents != 0 && jail->plan->session != SESSION_NONE)
         return session_take_word(jail);

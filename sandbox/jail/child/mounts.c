@@ -231,8 +231,30 @@ int step_split_scratch(struct jail *jail)
     return 0;
 }
 
+/*
+ * A second proc, of which nothing is covered, since only then the jails of forks may mount one of their own, and which can be
+ * written, for their ids. It is in a tmpfs that the other one covers: only who has the descriptor can reach it.
+ */
+static int mount_whole_proc(struct jail *jail)
+{
+    static const char place[] = "whole";
+    int tmpfs = make_tmpfs(PROC_TMPFS_SIZE, PROC_TMPFS_INODES, MOUNT_ATTR_NOEXEC);
+    if (tmpfs < 0)
+        return tmpfs;
+    int r = mkdirat(tmpfs, place, 0700) < 0 ? -errno : mount_attach_inside(jail, tmpfs, "/proc");
+    if (r == 0)
+        r = jail->whole_proc_fd = make_proc();
+    if (r >= 0)
+        r = mount_attach(jail->whole_proc_fd, tmpfs, place);
+    close(tmpfs);
+    return r;
+}
+
 int step_mount_proc(struct jail *jail)
 {
+    int r = jail->plan->is_template ? mount_whole_proc(jail) : 0;
+    if (r < 0)
+        return r;
     return mount_attach_inside(jail, jail->proc_fd, "/proc");
 }
 
@@ -411,10 +433,7 @@ int step_pivot_root(struct jail *jail)
  */
 int step_remount_proc_read_only(struct jail *jail)
 {
-    /* The forks of a template write their id maps there, and may mount a proc because this one hides nothing. */
-    int r = jail->plan->is_template
-                ? 0
-                : WALL(proc_read_only, mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0));
+    int r = WALL(proc_read_only, mount_restrict(jail->proc_fd, MOUNT_ATTR_RDONLY, 0));
     if (jail->settings_fd != jail->proc_fd)
         close(jail->settings_fd);
     close(jail->proc_fd);

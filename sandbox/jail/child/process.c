@@ -168,10 +168,14 @@ int step_map_ids(struct jail *jail)
 {
     if (!jail->plan->is_fork)
         return 0;
-    int r = write_text(AT_FDCWD, "/proc/self/setgroups", "deny");
+    int proc_fd = jail->plan->proc_fd;
+    int r = write_text(proc_fd, "self/setgroups", "deny");
     if (r == 0)
-        r = write_text(AT_FDCWD, "/proc/self/uid_map", OWN_ID_MAP);
-    return r == 0 ? write_text(AT_FDCWD, "/proc/self/gid_map", OWN_ID_MAP) : r;
+        r = write_text(proc_fd, "self/uid_map", OWN_ID_MAP);
+    if (r == 0)
+        r = write_text(proc_fd, "self/gid_map", OWN_ID_MAP);
+    close(proc_fd);
+    return r;
 }
 
 /*

@@ -39,6 +39,7 @@ struct jail {
     int dev_fd;
     int scratch_fds[JAIL_SCRATCH_MAX];
     int folder_fds[JAIL_FOLDERS_MAX]; /* the host's; from step_make_folders() on, detached mounts */
+    int whole_proc_fd; /* of a template: a proc that is not covered */
     int last_pid_fd; /* of a fork: ns_last_pid of its /proc; -1: none */
     int cover_fd; /* an empty file of the scratch tmpfs */
     int upper_fds[JAIL_FOLDERS_MAX]; /* roots of upper layers, for the parent */

@@ -48,7 +48,6 @@ void plan_template(const struct plan *plan, const struct template_filters *filte
     jail->session = SESSION_LIVE;
     jail->home_files = plan->template_files;
     jail->home_file_count = plan->fork_file_count + plan->template.file_count;
-    jail->masks = NULL;
     jail->landlock_abi = 0; /* with it, no mount is allowed: landlock(7) */
     jail->user_limit_count = 0; /* its forks have user namespaces, with limits of their own */
     jail->filter = filters->init.code;

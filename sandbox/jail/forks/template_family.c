@@ -6,13 +6,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define GENERATIONS 3 /* template.py: the program, what has loaded the modules, the template */
 #define STAT_SIZE 512
-#define HELPER_LOOKS 100
+#define HELPER_LOOKS 1000
+#define HELPER_LOOK_NS 50000
 
 /* Its state and its number of threads: proc_pid_stat(5). False: it has gone. */
 static bool read_state(pid_t pid, char *ret_state, unsigned long *ret_threads)
@@ -102,9 +103,10 @@ static bool has_only_helper(pid_t template)
             return false;
         if (child == 0 || state == 'D')
             return true;
-        sched_yield(); /* it was in time for one look only */
+        /* The template has not begun to wait yet, or the helper has ended meanwhile. */
+        nanosleep(&(struct timespec){.tv_nsec = HELPER_LOOK_NS}, NULL);
     }
-    return false;
+    fprintf(stderr, "LOOKS\n"); return false;
 }
 
 bool template_family_is_known(pid_t init, const pid_t *forks, size_t count)
@@ -113,11 +115,12 @@ bool template_family_is_known(pid_t init, const pid_t *forks, size_t count)
     for (int i = 0; i < GENERATIONS; i++) {
         char state;
         unsigned long threads;
-        if (other_child(pid, forks, i == 0 ? count : 0, &pid) < 0 || pid == 0)
-            return false;
+        pid_t of = pid; int rr = other_child(pid, forks, i == 0 ? count : 0, &pid);
+        if (rr < 0 || pid == 0) { fprintf(stderr, "STRANGER gen %d of %d r %d pid %d count %zu\n", i, of, rr, pid, count);
+            return false; }
         /* Libraries that the second has loaded may have threads, which its child does not. */
-        if (i != 1 && (!read_state(pid, &state, &threads) || threads != 1))
-            return false;
+        if (i != 1 && (!read_state(pid, &state, &threads) || threads != 1)) { fprintf(stderr, "THREADS gen %d\n", i);
+            return false; }
     }
     return has_only_helper(pid);
 }

@@ -256,8 +256,7 @@ int engine_new(struct loop *loop, const struct engine_options *options, struct e
     engine->host.appeared = options->appeared;
     engine->host.appeared_data = options->appeared_data;
     engine->host.prewarm_failed = options->prewarm_failed;
-    engine->host.has_templates =
-        options->templates && options->profile == NULL && options->network_policy == NULL;
+    engine->host.has_templates = options->templates && options->profile == NULL;
     engine->host.cgroups = CGROUP_DELEGATION_NONE;
     engine->host.uppers = UPPER_STORE_NONE;
     engine->host.roots = RUN_ROOT_STORE_NONE;

@@ -34,7 +34,7 @@ int sandbox_host_compile_filter(struct sandbox_host *host, const char *profile, 
 void sandbox_host_release_filters(struct sandbox_host *host)
 {
     filter_release(&host->filter);
-    template_filters_release(&host->template_filters);
+    filter_release(&host->template_filter);
     filter_additions_release(&host->additions);
 }
 
@@ -146,17 +146,17 @@ int limited_sandbox_start_template(struct limited_sandbox *limited, struct sandb
                                    const struct sandbox_design *design, struct fault *fault)
 {
     struct template_plan plan;
-    int r = host->template_filters.program.length == 0
-                ? filter_compile_templates(unpolled_calls(&host->enforcement.enforced,
-                                                          FILTER_UNPOLLED_CALLS_OF_TEMPLATES),
-                                           &host->template_filters, fault)
+    int r = host->template_filter.length == 0
+                ? filter_compile_template(unpolled_calls(&host->enforcement.enforced,
+                                                         FILTER_UNPOLLED_CALLS_OF_TEMPLATES),
+                                          &host->template_filter, fault)
                 : 0;
     if (r == 0)
         r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
                          &design->limits, fault);
     if (r < 0)
         return r;
-    plan_template(design->plan, &host->template_filters, &plan);
+    plan_template(design->plan, &host->template_filter, &plan);
     plan.jail.polls_memory = polls_memory(host);
     return sandbox_spawn(&plan.jail, &host->id_map, limiter_cgroup_fd(&limited->limiter),
                          &limited->sandbox, fault);

@@ -27,7 +27,7 @@ struct sandbox_host {
     struct filter filter;
     struct filter_additions additions; /* of tiers without namespaces */
     bool has_templates;                /* forks of an interpreter take the place of starts */
-    struct template_filters template_filters; /* of those; empty until the first */
+    struct filter template_filter; /* of those; empty until the first */
     struct id_map id_map;
     struct cgroup_delegation cgroups;
     struct engine_enforcement enforcement;

@@ -73,16 +73,10 @@ void filter_give(struct jail_plan *plan, const struct filter *filter,
                  const struct filter_additions *additions);
 
 /*
- * The profiles of templates: of the init, which makes the jails of forks, and of the interpreter, whose forks join them.
- * seccomp-profiles/template.json and joining.json, merged over default.json. NULL and FILTER_UNPOLLED_CALLS_OF_TEMPLATES
- * are compiled already.
+ * The profile of the interpreter of a template, whose forks join their jails: seccomp-profiles/template.json merged over
+ * default.json. NULL and FILTER_UNPOLLED_CALLS_OF_TEMPLATES are compiled already.
  */
-struct template_filters {
-    struct filter init, program;
-};
-int filter_compile_templates(const char *without, struct template_filters *ret_filters,
-                             struct fault *fault);
-void template_filters_release(struct template_filters *filters);
+int filter_compile_template(const char *without, struct filter *ret_filter, struct fault *fault);
 
 /* The profile for installers: seccomp-profiles/build.json merged over default.json. */
 int filter_compile_build(struct filter *ret_filter, struct fault *fault);

@@ -4,14 +4,11 @@
 #include "sandbox/base/owned.h"
 #include "sandbox/jail/default-filter-polled.h"
 #include "sandbox/jail/default-filter.h"
-#include "sandbox/jail/joining-filter-polled.h"
-#include "sandbox/jail/joining-filter.h"
 #include "sandbox/jail/template-filter-polled.h"
 #include "sandbox/jail/template-filter.h"
 #include "seccomp-profiles/as-root-profile.h"
 #include "seccomp-profiles/build-profile.h"
 #include "seccomp-profiles/default-profile.h"
-#include "seccomp-profiles/joining-profile.h"
 #include "seccomp-profiles/no-sockets-profile.h"
 #include "seccomp-profiles/same-user-profile.h"
 #include "seccomp-profiles/shared-profile.h"
@@ -39,11 +36,6 @@ static const struct compiled defaults[] = {
 static const struct compiled templates[] = {
     {NULL, COMPILED(template_filter)},
     {FILTER_UNPOLLED_CALLS_OF_TEMPLATES, COMPILED(template_filter_polled)},
-};
-
-static const struct compiled joining[] = {
-    {NULL, COMPILED(joining_filter)},
-    {FILTER_UNPOLLED_CALLS_OF_TEMPLATES, COMPILED(joining_filter_polled)},
 };
 
 static bool is_same(const char *one, const char *other)
@@ -80,20 +72,10 @@ int filter_compile_default(const char *without, struct filter *ret_filter, struc
                        ret_filter, fault);
 }
 
-int filter_compile_templates(const char *without, struct template_filters *ret_filters,
-                             struct fault *fault)
+int filter_compile_template(const char *without, struct filter *ret_filter, struct fault *fault)
 {
-    int r = compile_own(templates, template_profile_json, sizeof(template_profile_json), without,
-                        &ret_filters->init, fault);
-    return r < 0 ? r
-                 : compile_own(joining, joining_profile_json, sizeof(joining_profile_json), without,
-                               &ret_filters->program, fault);
-}
-
-void template_filters_release(struct template_filters *filters)
-{
-    filter_release(&filters->init);
-    filter_release(&filters->program);
+    return compile_own(templates, template_profile_json, sizeof(template_profile_json), without,
+                       ret_filter, fault);
 }
 
 /* The profiles that are additions, as bits. */

@@ -170,7 +170,7 @@ static int plan_filters(struct image_plan *plan, enum tier tier, struct fault *f
     int r = filter_compile_build(&plan->filter, fault);
     if (r == 0)
         r = filter_additions_compile_build(tier, spec->network, &plan->additions, fault);
-    plan->jail.filters_follow_ids = plan->jail.base == BASE_CHROOT;
+    plan->jail.filters_program = plan->jail.base == BASE_CHROOT;
     return r;
 }
 

@@ -46,7 +46,7 @@ struct template_plan {
     struct jail_plan jail;
     struct plan_rlimit rlimits[PLAN_RLIMITS_MAX];
 };
-void plan_template(const struct plan *plan, const struct template_filters *filters,
+void plan_template(const struct plan *plan, const struct filter *filter,
                    struct template_plan *ret_plan);
 void plan_fork(const struct plan *plan, struct jail_plan *ret_plan);
 

@@ -27,7 +27,6 @@ static const struct plan_file home_files[] = {{"certificates", "a\0b", 3}, {"oth
 static const struct plan_rlimit rlimits[] = {{RLIMIT_NOFILE, 7, 7}, {RLIMIT_CORE, 1, 1}};
 static const struct plan_path_rights path_rights[] = {{"/", RIGHTS_READ}, {"/x", RIGHTS_WRITE}};
 static const struct sock_filter filter[] = {{6, 0, 0, 0x7fff0000}, {6, 0, 0, 0}};
-static const struct sock_filter program_filter[] = {{6, 0, 0, 0}, {6, 0, 0, 0x7fff0000}};
 static char *argv[] = {(char *)"a", (char *)"b", NULL};
 static char *programs[] = {(char *)"/a", (char *)"/b", NULL};
 static char *environment[] = {(char *)"A=1", (char *)"B=2", NULL};

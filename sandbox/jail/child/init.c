@@ -112,9 +112,7 @@ static int separate_program(struct jail *jail)
     if (r == 0 && plan->is_template)
         r = WALL(template_domain, jail_restrict_ptrace());
     jail_note(jail, STEP_PROGRAM_FILTER, -1);
-    if (r == 0 && plan->program_filter_length > 0)
-        r = WALL(template_filter, jail_install_program_filter(plan));
-    return r == 0 && plan->filters_follow_ids ? jail_install_filters(plan) : r;
+    return r == 0 && plan->filters_program ? jail_install_filters(plan) : r;
 }
 
 /* The cloned process becomes the program. Returns only on failure. */

@@ -110,14 +110,7 @@ int jail_install_filters(const struct jail_plan *plan)
     return r == 0 ? install(&filter) : r;
 }
 
-int jail_install_program_filter(const struct jail_plan *plan)
-{
-    const struct sock_fprog filter = {(unsigned short)plan->program_filter_length,
-                                      (struct sock_filter *)plan->program_filter};
-    return install(&filter);
-}
-
 int step_install_filter(struct jail *jail)
 {
-    return jail->plan->filters_follow_ids ? 0 : jail_install_filters(jail->plan);
+    return jail->plan->filters_program ? 0 : jail_install_filters(jail->plan);
 }

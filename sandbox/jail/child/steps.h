@@ -86,7 +86,6 @@ int jail_take_program_ids(const struct jail_plan *plan);
 
 /* privileges.c: the plan's filters, for good. 0 or a negative errno. */
 int jail_install_filters(const struct jail_plan *plan);
-int jail_install_program_filter(const struct jail_plan *plan);
 
 /* landlock.c: restricts this process to the chosen paths. 0 or a negative errno. */
 int jail_restrict_paths(const struct jail *jail);

@@ -38,7 +38,7 @@ static void raise_counts(struct template_plan *template)
     }
 }
 
-void plan_template(const struct plan *plan, const struct template_filters *filters,
+void plan_template(const struct plan *plan, const struct filter *filter,
                    struct template_plan *ret_plan)
 {
     struct jail_plan *jail = &ret_plan->jail;
@@ -50,10 +50,9 @@ void plan_template(const struct plan *plan, const struct template_filters *filte
     jail->home_file_count = plan->fork_file_count + plan->template.file_count;
     jail->landlock_abi = 0; /* with it, no mount is allowed: landlock(7) */
     jail->user_limit_count = 0; /* its forks have user namespaces, with limits of their own */
-    jail->filter = filters->init.code;
-    jail->filter_length = filters->init.length;
-    jail->program_filter = filters->program.code;
-    jail->program_filter_length = filters->program.length;
+    jail->filter = filter->code;
+    jail->filter_length = filter->length;
+    jail->filters_program = true; /* its init makes jails */
     memcpy(ret_plan->rlimits, plan->rlimits, sizeof(ret_plan->rlimits));
     jail->rlimits = ret_plan->rlimits;
     raise_counts(ret_plan);

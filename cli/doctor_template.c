@@ -14,7 +14,6 @@ static const char *reason_against(const struct settings *settings)
 {
     return settings->template == SWITCH_OFF        ? "off"
            : settings->engine.warm == 0            ? "off: not available with --warm 0"
-           : settings->network.mode != NETWORK_OFF ? "off: not available with --network"
            : settings->profile != NULL             ? "off: not available with --seccomp-profile"
            : settings->folders.count > 0           ? "off: not available with --mount"
            : settings->engine.tier != TIER_F       ? "off: available in tier F only"

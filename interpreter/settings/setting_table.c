@@ -166,7 +166,7 @@ const struct option settings_of_many[] = {
      SETTING(SETTING_COUNT, "SANDBOX_PARALLEL", "parallel", AT(engine.parallel), .low = 1,
              .high = PARALLEL_MAX)},
     {"--template", "MODE",
-     "auto: make Python sandboxes by forks of one\ninterpreter; off: start each (the default)",
+     "auto: make Python sandboxes by forks of one\ninterpreter (the default); off: start each",
      settings_remember,
      SETTING(SETTING_CHOICE, "SANDBOX_TEMPLATE", "template", AT(template), .choices = switches)},
     {"--metrics-file", "FILE",

@@ -14,6 +14,7 @@ struct settings settings_default(void)
     return (struct settings){
         .limits = run_limits_default(),
         .engine = {.warm = WARM_DEFAULT},
+        .template = SWITCH_AUTO,
         .sessions = SESSIONS_DEFAULT,
         .network_said = NETWORK_UNSAID,
         .network = POLICY_OFF,

@@ -54,7 +54,7 @@ THROUGH = {
 # These take away what the module needs to tell.
 NOT_TOLD = ("descriptors without end", "more files than the limit")
 NAMES = [name for name in ATTEMPTS if name not in NOT_TOLD]
-CHOSEN = NAMES
+CHOSEN = NAMES[::len(NAMES) // sample_of("attempts of modules in a template", len(NAMES), len(NAMES) // 4)]
 
 
 @pytest.fixture(scope="module")

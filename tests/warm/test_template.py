@@ -54,8 +54,8 @@ def test_the_bait_is_whole(bait, jail):
 
 
 def test_a_result_says_how_its_sandbox_was_made():
-    for options, starts in (((), ["cold", "prewarmed"]), (("--template", "auto"), ["cold", "forked"]),
-                            (("--template", "auto", "--warm", "0"), ["cold", "cold"])):
+    for options, starts in ((("--template", "off"), ["cold", "prewarmed"]), ((), ["cold", "forked"]),
+                            (("--warm", "0"), ["cold", "cold"])):
         with Server(*options, environment=environment_of(**SLIM)) as server:
             server.initialize()
 

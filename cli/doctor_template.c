@@ -12,12 +12,13 @@
 /* What rules it out; NULL: nothing that is known before it is tried. */
 static const char *reason_against(const struct settings *settings)
 {
-    return settings->template == SWITCH_OFF        ? "off"
-           : settings->engine.warm == 0            ? "off: not available with --warm 0"
-           : settings->profile != NULL             ? "off: not available with --seccomp-profile"
-           : settings->folders.count > 0           ? "off: not available with --mount"
-           : settings->engine.tier != TIER_F       ? "off: available in tier F only"
-                                                   : NULL;
+    return settings->template == SWITCH_OFF ? "off"
+           : settings->engine.warm == 0     ? "off: not available with --warm 0"
+           : settings->profile != NULL      ? "off: not available with --seccomp-profile"
+           : folders_have(&settings->folders, FOLDER_WRITABLE)
+               ? "off: not available with a folder of mode rw"
+           : settings->engine.tier != TIER_F ? "off: available in tier F only"
+                                             : NULL;
 }
 
 void template_probe_prepare(struct launcher *launcher)

@@ -66,10 +66,7 @@ void sandbox_design_release(struct sandbox_design *design)
 static int make_uppers(struct limited_sandbox *limited, struct sandbox_host *host,
                        struct jail_plan *plan, struct fault *fault)
 {
-    bool has_overlay = false;
-    for (size_t i = 0; i < plan->folder_count; i++)
-        has_overlay = has_overlay || plan->folders[i].mode == FOLDER_OVERLAY;
-    if (!has_overlay || host->uppers.path == NULL)
+    if (!plan_has_folder(plan, FOLDER_OVERLAY) || host->uppers.path == NULL)
         return 0;
     struct upper_directory *uppers = &limited->uppers;
     int r = upper_directory_make(&host->uppers, host->id_map.outside_uid, host->id_map.outside_gid,
@@ -124,15 +121,15 @@ int limited_sandbox_fork(struct limited_sandbox *limited, struct sandbox_host *h
                          const struct sandbox_design *design, const struct template_end *origin,
                          struct fault *fault)
 {
-    struct jail_plan plan;
+    struct fork_plan plan;
     plan_set_filter(design->plan, &host->filter, &host->additions);
     plan_fork(design->plan, &plan);
     int r = limiter_open(&limited->limiter, &host->cgroups.parent, &host->enforcement.enforced,
                          &design->limits, fault);
     if (r == 0)
-        r = make_link(limited, host, &plan, fault);
+        r = make_link(limited, host, &plan.jail, fault);
     if (r == 0)
-        r = sandbox_fork(origin, &plan, &host->id_map, limiter_cgroup_fd(&limited->limiter),
+        r = sandbox_fork(origin, &plan.jail, &host->id_map, limiter_cgroup_fd(&limited->limiter),
                          &limited->sandbox, fault);
     return r;
 }

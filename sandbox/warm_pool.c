@@ -444,6 +444,14 @@ static void make_room(struct warm_pool *pool)
         kind_free(oldest);
 }
 
+/* Directories on disk for copies of folders are out of a template's sight. */
+static bool has_template(const struct warm_pool *pool, const struct sandbox_design *design)
+{
+    const struct sandbox_host *host = pool->host;
+    return host->has_templates && plan_has_template(design->plan) &&
+           (host->uppers.path == NULL || !plan_has_folder(plan_jail(design->plan), FOLDER_OVERLAY));
+}
+
 static struct warm_kind *add_kind(struct warm_pool *pool, struct sandbox_design *design)
 {
     struct warm_kind *kind = calloc(1, sizeof(*kind));
@@ -453,7 +461,7 @@ static struct warm_kind *add_kind(struct warm_pool *pool, struct sandbox_design 
     *kind = (struct warm_kind){.pool = pool, .design = *design};
     *design = (struct sandbox_design){0};
     plan_make_warm(kind->design.plan);
-    kind->is_forked = pool->host->has_templates && plan_has_template(kind->design.plan);
+    kind->is_forked = has_template(pool, &kind->design);
     LIST_PREPEND(pool->kinds, kind);
     return kind;
 }
@@ -461,7 +469,7 @@ static struct warm_kind *add_kind(struct warm_pool *pool, struct sandbox_design 
 /* Without prewarmed sandboxes, there are only kinds that are forked on demand. */
 static bool is_kept(const struct warm_pool *pool, const struct sandbox_design *design)
 {
-    return pool->size > 0 || (pool->host->has_templates && plan_has_template(design->plan));
+    return pool->size > 0 || has_template(pool, design);
 }
 
 bool warm_pool_knows(struct warm_pool *pool, const struct sandbox_design *design)

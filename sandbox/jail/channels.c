@@ -140,7 +140,7 @@ int channels_plan(struct channels *channels, struct jail_plan *plan)
         plan->cgroup_fd = channels->cgroup,
         plan->root_tree_fd = channels->root_tree,
     };
-    plan->plan_fd = plan->proc_fd = -1; /* of the init of a template */
+    plan->plan_fd = plan->store_fd = -1; /* of the init of a template */
     plan->stderr_fd = plan->joins_output ? channels->out[1] : channels->err[1];
     channels->keep = calloc(ARRAY_LENGTH(own) + plan->body_fd_count, sizeof(int));
     if (channels->keep == NULL)

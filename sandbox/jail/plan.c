@@ -443,6 +443,14 @@ void plan_make_warm(struct plan *plan)
     plan->jail.home_file_count = plan->warm_file_count;
 }
 
+bool plan_has_folder(const struct jail_plan *jail, enum folder_mode mode)
+{
+    for (size_t i = 0; i < jail->folder_count; i++)
+        if (jail->folders[i].mode == mode)
+            return true;
+    return false;
+}
+
 struct jail_plan *plan_jail(struct plan *plan)
 {
     return &plan->jail;

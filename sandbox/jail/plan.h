@@ -38,6 +38,9 @@ bool plan_is_same(const struct plan *one, const struct plan *other);
 /* Makes this a plan for prewarmed jails: sandbox/jail/child/code.h. */
 void plan_make_warm(struct plan *plan);
 
+/* Whether a folder is mounted that way. */
+bool plan_has_folder(const struct jail_plan *jail, enum folder_mode mode);
+
 /* Whether forks of a template can take the place of its prewarmed jails. */
 bool plan_has_template(const struct plan *plan);
 
@@ -48,7 +51,11 @@ struct template_plan {
 };
 void plan_template(const struct plan *plan, const struct filter *filter,
                    struct template_plan *ret_plan);
-void plan_fork(const struct plan *plan, struct jail_plan *ret_plan);
+struct fork_plan {
+    struct jail_plan jail;
+    struct plan_folder folders[JAIL_FOLDERS_MAX];
+};
+void plan_fork(const struct plan *plan, struct fork_plan *ret_plan);
 
 /* What the template loads. Borrowed from the run_spec. */
 const struct run_template *plan_template_source(const struct plan *plan);

@@ -5,6 +5,7 @@ import json
 from support.mcp_client import run
 from support.sandbox import descendants_of, left_after
 
+PREWARMED = "--warm", "1", "--template", "off"  # forks: tests/warm/test_template.py
 SEEN = """
 import json, os, sys
 print(json.dumps({
@@ -34,7 +35,7 @@ def seen_by(server):
 
 
 def test_modules_are_there_and_how_they_came_is_not(start_python):
-    server = start_python("--warm", "1", "--preload", "decimal,no_such_module")
+    server = start_python(*PREWARMED, "--preload", "decimal,no_such_module")
     cold = seen_by(server)
     assert not cold["preloaded"]
     for _ in range(2):
@@ -47,7 +48,7 @@ def test_modules_are_there_and_how_they_came_is_not(start_python):
 
 
 def test_what_the_operator_passes_through_stays(start_python):
-    server = start_python("--warm", "1", "--preload", "decimal", "--pass-through-env", "PYTHONPATH",
+    server = start_python(*PREWARMED, "--preload", "decimal", "--pass-through-env", "PYTHONPATH",
                           PYTHONPATH="/usr/share:/srv")
     cold = seen_by(server)
     wait_for_one(server)
@@ -57,7 +58,7 @@ def test_what_the_operator_passes_through_stays(start_python):
 
 
 def test_a_module_that_prints_or_ends_python_is_not_noticed(start_python):
-    server = start_python("--warm", "1", "--preload", "antigravity,this,idlelib.idle,decimal")
+    server = start_python(*PREWARMED, "--preload", "antigravity,this,idlelib.idle,decimal")
     seen_by(server)
     wait_for_one(server)
     assert run(server, "import os; print(os.listdir('/proc/self/fd'))")[0] == [
@@ -81,7 +82,7 @@ kept = Told("at the end")
 
 def test_garbage_of_the_snippet_is_collected_and_that_of_modules_is_not_looked_for(start_python):
     """Which the end of a run would take most of its time for."""
-    server = start_python("--warm", "1", "--preload", "decimal")
+    server = start_python(*PREWARMED, "--preload", "decimal")
     (cold,), _ = run(server, GARBAGE)
     wait_for_one(server)
     (warm,), _ = run(server, GARBAGE)
@@ -98,7 +99,7 @@ print(rlcompleter.Completer().complete("spa", 0), rlcompleter.__main__ is __main
 
 def test_modules_that_know_main_know_that_of_the_snippet(start_python):
     """As dill and rlcompleter do, which import it when they are imported."""
-    server = start_python("--warm", "1", "--preload", "rlcompleter")
+    server = start_python(*PREWARMED, "--preload", "rlcompleter")
     (cold,), _ = run(server, HELD)
     wait_for_one(server)
     (warm,), _ = run(server, HELD)
@@ -113,7 +114,7 @@ json.held.write("left in a buffer")
 
 
 def test_what_is_left_open_is_closed_though_a_module_holds_it(start_python):
-    server = start_python("--warm", "1", "--preload", "json")
+    server = start_python(*PREWARMED, "--preload", "json")
     (cold,), _ = run(server, LEFT_OPEN)
     wait_for_one(server)
     (warm,), _ = run(server, LEFT_OPEN)

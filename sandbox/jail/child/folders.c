@@ -230,23 +230,39 @@ static int make_folder(struct jail *jail, int directory_fd, size_t i)
     return fd < 0 ? fd : 0;
 }
 
+/* Of a template: for the jails of its forks, which make the rest. With what is mounted below, which they cannot see. */
+static int copy_folders(struct jail *jail)
+{
+    for (size_t i = 0; i < jail->plan->folder_count; i++) {
+        jail_note(jail, STEP_MAKE_FOLDER, (int)i);
+        int fd = mount_copy(jail->folder_fds[i], "", AT_EMPTY_PATH | AT_RECURSIVE);
+        if (fd < 0)
+            return fd;
+        close(jail->folder_fds[i]);
+        jail->folder_fds[i] = fd;
+    }
+    return 0;
+}
+
 /* The scratch tmpfs is attached, so an overlay may have layers in it. */
 int step_make_folders(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
     if (plan->folder_count == 0)
         return 0;
+    if (plan->is_template)
+        return copy_folders(jail);
     jail->cover_fd = -1;
     /* Only then does it matter, and may be entered: of a server of root it can be any directory. */
-    bool is_in_layers = plan->root_layers != NULL;
-    int before = is_in_layers ? open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (is_in_layers && before < 0)
+    bool is_relative = plan->root_layers != NULL || plan->is_fork;
+    int before = is_relative ? open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (is_relative && before < 0)
         return -errno;
     int directory = make_directory(jail->scratch_fd, FOLDERS_NAME);
     int r = directory < 0 ? directory : 0;
     for (size_t i = 0; r == 0 && i < plan->folder_count; i++)
         r = make_folder(jail, directory, i);
-    if (r == 0 && is_in_layers && fchdir(before) < 0)
+    if (r == 0 && is_relative && fchdir(before) < 0)
         r = -errno;
     if (before >= 0)
         close(before);
@@ -363,6 +379,8 @@ int step_make_places(struct jail *jail)
     const struct jail_plan *plan = jail->plan;
     bool missing[JAIL_FOLDERS_MAX] = {false};
     int places = -1;
+    if (plan->is_template)
+        return 0;
     int r = collect_missing(jail, missing, &places);
     for (size_t i = 0; r == 0 && i < plan->folder_count; i++) {
         if (!missing[i])
@@ -385,7 +403,7 @@ int step_mount_folders(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
     int r = 0;
-    for (size_t i = 0; r == 0 && i < plan->folder_count; i++) {
+    for (size_t i = 0; r == 0 && i < plan->folder_count && !plan->is_template; i++) {
         const struct plan_folder *folder = &plan->folders[i];
         jail_note(jail, STEP_MOUNT_FOLDER, (int)i);
         if (folder->is_in_scratch)
@@ -440,6 +458,8 @@ int step_protect_folders(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
     int r = 0;
+    if (plan->is_template)
+        return 0;
     for (size_t i = 0; r == 0 && i < plan->folder_part_count; i++) {
         jail_note(jail, STEP_PROTECT_FOLDER, (int)i);
         r = protect(jail, &plan->folder_parts[i]);

@@ -62,17 +62,17 @@ static void complete_plan(struct jail_plan *plan, const struct jail *template,
         replace_descriptor(descriptors[i], received);
     plan->plan_fd = received->fds[0];
     plan->template_fd = own->template_fd;
-    plan->proc_fd = template->whole_proc_fd;
+    plan->store_fd = template->store_fd;
     plan->command_line = own->command_line;
     plan->command_line_size = own->command_line_size;
     size_t count = insert(keep, 0, own->template_fd);
-    count = insert(keep, count, template->whole_proc_fd);
+    count = insert(keep, count, template->store_fd);
     for (size_t i = 0; i < received->fd_count; i++)
         count = insert(keep, count, received->fds[i]);
     plan->keep = keep;
     plan->keep_count = count;
-    /* What "/" is in layers, only this side sees. */
-    if (stat(plan->root_path, &root) == 0) {
+    /* What the root of layers is, only this side sees. */
+    if (fstatat(template->store_fd, plan->root_path, &root, 0) == 0) {
         plan->root_device = root.st_dev;
         plan->root_inode = root.st_ino;
     }

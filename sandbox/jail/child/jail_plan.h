@@ -65,6 +65,7 @@ enum session_kind {
 #define SESSION_CHANNEL_FD 3
 #define SESSION_CELLS_FD 4
 #define FILTER_ADDITIONS_MAX 3
+#define JAIL_FOLDERS_MAX 8 /* each is named by one digit: STORE_ROOT in steps.h */
 
 /* Descriptors of the server that a child inherits are above these. */
 #define PROGRAM_FD_MAX SESSION_CELLS_FD

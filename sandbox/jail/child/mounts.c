@@ -231,28 +231,42 @@ int step_split_scratch(struct jail *jail)
     return 0;
 }
 
-/*
- * A second proc, of which nothing is covered, since only then the jails of forks may mount one of their own, and which can be
- * written, for their ids. It is in a tmpfs that the other one covers: only who has the descriptor can reach it.
- */
-static int mount_whole_proc(struct jail *jail)
+/* A directory of that name, with a detached mount. */
+static int attach_at(int directory_fd, const char *name, int fd)
 {
-    static const char place[] = "whole";
-    int tmpfs = make_tmpfs(PROC_TMPFS_SIZE, PROC_TMPFS_INODES, MOUNT_ATTR_NOEXEC);
-    if (tmpfs < 0)
-        return tmpfs;
-    int r = mkdirat(tmpfs, place, 0700) < 0 ? -errno : mount_attach_inside(jail, tmpfs, "/proc");
+    if (fd < 0)
+        return fd;
+    int r = mkdirat(directory_fd, name, 0700) < 0 ? -errno : mount_attach(fd, directory_fd, name);
+    close(fd);
+    return r;
+}
+
+/*
+ * What the jails of forks are made of, in a tmpfs that the template's /proc covers: only who has its descriptor can reach it.
+ * The image, without what is mounted there; a proc of which nothing is covered, since only then they may mount one of their
+ * own, and which can be written, for their ids; and the folders.
+ */
+static int mount_store(struct jail *jail)
+{
+    jail->store_fd = make_tmpfs(PROC_TMPFS_SIZE, PROC_TMPFS_INODES, MOUNT_ATTR_NOEXEC);
+    int root = mount_copy(jail->root_fd, "", AT_EMPTY_PATH | AT_RECURSIVE);
+    if (jail->store_fd < 0 || root < 0)
+        return jail->store_fd < 0 ? jail->store_fd : root;
+    int r = mount_attach_inside(jail, jail->store_fd, "/proc");
     if (r == 0)
-        r = jail->whole_proc_fd = make_proc();
-    if (r >= 0)
-        r = mount_attach(jail->whole_proc_fd, tmpfs, place);
-    close(tmpfs);
+        r = attach_at(jail->store_fd, STORE_ROOT, root);
+    if (r == 0)
+        r = attach_at(jail->store_fd, STORE_PROC, make_proc());
+    for (size_t i = 0; r == 0 && i < jail->plan->folder_count; i++) {
+        const char name[] = {(char)('0' + i), '\0'};
+        r = attach_at(jail->store_fd, name, jail->folder_fds[i]);
+    }
     return r;
 }
 
 int step_mount_proc(struct jail *jail)
 {
-    int r = jail->plan->is_template ? mount_whole_proc(jail) : 0;
+    int r = jail->plan->is_template ? mount_store(jail) : 0;
     if (r < 0)
         return r;
     return mount_attach_inside(jail, jail->proc_fd, "/proc");

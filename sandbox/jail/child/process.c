@@ -65,6 +65,10 @@ int step_introduce(struct jail *jail)
     /* Till it is tied to its parent: so that the server can set its score for the OOM killer, and itself its ids. */
     if (prctl(PR_SET_DUMPABLE, 1UL) < 0)
         return -errno;
+    /* The current directory, not its descriptor, is that of the new mount namespace once this has one: unshare(2) */
+    if (fchdir(jail->plan->store_fd) < 0)
+        return -errno;
+    close(jail->plan->store_fd);
     int r = report_kind(jail->plan, REPORT_BORN);
     return r < 0 ? r : report_await_word(jail->plan, WORD_IDS_MAPPED, &message);
 }
@@ -168,14 +172,10 @@ int step_map_ids(struct jail *jail)
 {
     if (!jail->plan->is_fork)
         return 0;
-    int proc_fd = jail->plan->proc_fd;
-    int r = write_text(proc_fd, "self/setgroups", "deny");
+    int r = write_text(AT_FDCWD, STORE_PROC "/self/setgroups", "deny");
     if (r == 0)
-        r = write_text(proc_fd, "self/uid_map", OWN_ID_MAP);
-    if (r == 0)
-        r = write_text(proc_fd, "self/gid_map", OWN_ID_MAP);
-    close(proc_fd);
-    return r;
+        r = write_text(AT_FDCWD, STORE_PROC "/self/uid_map", OWN_ID_MAP);
+    return r == 0 ? write_text(AT_FDCWD, STORE_PROC "/self/gid_map", OWN_ID_MAP) : r;
 }
 
 /*
@@ -230,9 +230,12 @@ int step_set_rlimits(struct jail *jail)
         struct rlimit limit = {plan->rlimits[i].limit, plan->rlimits[i].hard};
         struct rlimit own;
         /* A program that joins has most from its template, and may not set each. */
-        if (getrlimit(plan->rlimits[i].resource, &own) == 0 && own.rlim_cur == limit.rlim_cur &&
-            own.rlim_max == limit.rlim_max)
-            continue;
+        if (plan->kind == JAIL_JOINED) {
+            if (getrlimit(plan->rlimits[i].resource, &own) < 0)
+                return -errno;
+            if (own.rlim_cur == limit.rlim_cur && own.rlim_max == limit.rlim_max)
+                continue;
+        }
         if (setrlimit(plan->rlimits[i].resource, &limit) < 0)
             return -errno;
     }

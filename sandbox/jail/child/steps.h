@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 
 #define JAIL_SCRATCH_MAX 8
-#define JAIL_FOLDERS_MAX 8
 
 /*
  * For a prewarmed program: how far its code has come. Other programs start only after they have
@@ -28,6 +27,13 @@ enum code_state {
     CODE_BEING_WRITTEN, /* into the FIFO */
 };
 
+/*
+ * What a template keeps for the jails of its forks: a directory with the image, a proc, and each folder by its place in the
+ * plan, one digit.
+ */
+#define STORE_ROOT "root"
+#define STORE_PROC "proc"
+
 struct jail {
     const struct jail_plan *plan;
     enum jail_step step;
@@ -39,7 +45,7 @@ struct jail {
     int dev_fd;
     int scratch_fds[JAIL_SCRATCH_MAX];
     int folder_fds[JAIL_FOLDERS_MAX]; /* the host's; from step_make_folders() on, detached mounts */
-    int whole_proc_fd; /* of a template: a proc that is not covered */
+    int store_fd; /* of a template: what the jails of its forks are made of */
     int last_pid_fd; /* of a fork: ns_last_pid of its /proc; -1: none */
     int cover_fd; /* an empty file of the scratch tmpfs */
     int upper_fds[JAIL_FOLDERS_MAX]; /* roots of upper layers, for the parent */

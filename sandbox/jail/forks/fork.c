@@ -199,9 +199,6 @@ int sandbox_fork(const struct template_end *template, const struct jail_plan *pl
     OWNED(channels_close) struct channels channels = CHANNELS_NONE;
     OWNED(sandbox_release) struct sandbox sandbox = SANDBOX_NONE;
     struct jail_plan own = *plan;
-    own.is_fork = true;
-    own.root_path = "/"; /* that of the template */
-    own.root_layers = NULL;
     int r = channels_open(&channels, &own, map, fault);
     if (r < 0)
         return r;

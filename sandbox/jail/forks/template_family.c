@@ -103,10 +103,9 @@ static bool has_only_helper(pid_t template)
             return false;
         if (child == 0 || state == 'D')
             return true;
-        /* The template has not begun to wait yet, or the helper has ended meanwhile. */
+        /* It has not begun to wait yet, or the helper has ended meanwhile. */
         nanosleep(&(struct timespec){.tv_nsec = HELPER_LOOK_NS}, NULL);
     }
-    fprintf(stderr, "LOOKS\n");
     return false;
 }
 
@@ -116,17 +115,11 @@ bool template_family_is_known(pid_t init, const pid_t *forks, size_t count)
     for (int i = 0; i < GENERATIONS; i++) {
         char state;
         unsigned long threads;
-        pid_t of = pid;
-        int rr = other_child(pid, forks, i == 0 ? count : 0, &pid);
-        if (rr < 0 || pid == 0) {
-            fprintf(stderr, "STRANGER gen %d of %d r %d pid %d count %zu\n", i, of, rr, pid, count);
+        if (other_child(pid, forks, i == 0 ? count : 0, &pid) < 0 || pid == 0)
             return false;
-        }
         /* Libraries that the second has loaded may have threads, which its child does not. */
-        if (i != 1 && (!read_state(pid, &state, &threads) || threads != 1)) {
-            fprintf(stderr, "THREADS gen %d\n", i);
+        if (i != 1 && (!read_state(pid, &state, &threads) || threads != 1))
             return false;
-        }
     }
     return has_only_helper(pid);
 }

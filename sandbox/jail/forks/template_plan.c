@@ -1,4 +1,5 @@
 /* The plans of a template and of its forks, from that of the jail whose place they take. */
+#include "sandbox/jail/child/steps.h"
 #include "sandbox/jail/plan.h"
 #include "sandbox/jail/plan_state.h"
 
@@ -11,12 +12,14 @@ bool plan_has_template(const struct plan *plan)
 {
     const struct jail_plan *jail = &plan->jail;
     /*
-     * Only a whole /proc lets the jail of a fork mount its own; folders are the server's to open; and without Landlock an
-     * interpreter could look into the init of a jail before that is closed.
+     * Only a whole /proc lets the jail of a fork mount its own; and without Landlock an interpreter could look into the init
+     * of a jail before that is closed.
      */
     return plan->template.file_count > 0 && jail->base == BASE_NAMESPACES &&
-           jail->landlock_abi > 0 && jail->proc_copies == NULL && jail->folder_count == 0 &&
-           jail->session == SESSION_NONE;
+           jail->landlock_abi > 0 && jail->proc_copies == NULL && jail->session == SESSION_NONE &&
+           jail->folder_count <= JAIL_FOLDERS_MAX &&
+           !plan_has_folder(jail,
+                            FOLDER_WRITABLE); /* what that needs is found out just before a run */
 }
 
 const struct run_template *plan_template_source(const struct plan *plan)
@@ -58,14 +61,29 @@ void plan_template(const struct plan *plan, const struct filter *filter,
     raise_counts(ret_plan);
 }
 
-void plan_fork(const struct plan *plan, struct jail_plan *ret_plan)
+/* Where the template keeps them; their paths on the host are not for an image to see, which can read the plan. */
+static void name_folders(struct fork_plan *fork)
 {
-    *ret_plan = plan->jail;
+    static const char *const names[JAIL_FOLDERS_MAX] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    for (size_t i = 0; i < fork->jail.folder_count; i++) {
+        fork->folders[i] = fork->jail.folders[i];
+        fork->folders[i].path = names[i];
+    }
+    fork->jail.folders = fork->folders;
+}
+
+void plan_fork(const struct plan *plan, struct fork_plan *ret_plan)
+{
+    struct jail_plan *jail = &ret_plan->jail;
+    *jail = plan->jail;
     const char *program = strrchr(plan->programs[0], '/');
-    ret_plan->is_fork = true;
-    ret_plan->home_file_count = plan->fork_file_count;
-    ret_plan->argv = NULL; /* its program runs already */
-    ret_plan->programs = ret_plan->environment = NULL;
-    ret_plan->polls_memory = false; /* huge pages are off in its template, and so in it */
-    ret_plan->program_name = program != NULL ? program + 1 : plan->programs[0];
+    jail->is_fork = true;
+    jail->root_path = STORE_ROOT;
+    jail->root_layers = NULL;
+    jail->home_file_count = plan->fork_file_count;
+    jail->argv = NULL; /* its program runs already */
+    jail->programs = jail->environment = NULL;
+    jail->polls_memory = false; /* huge pages are off in its template, and so in it */
+    jail->program_name = program != NULL ? program + 1 : plan->programs[0];
+    name_folders(ret_plan);
 }

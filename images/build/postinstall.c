@@ -5,6 +5,7 @@
 #include "images/build/npm.h"
 #include "images/build/pip.h"
 #include "images/build/system.h"
+#include "images/build/upper_layer.h"
 #include "images/unpack/jailed.h"
 #include "images/unpack/unpack.h"
 #include "sandbox/base/owned.h"
@@ -230,10 +231,10 @@ static int inspect_body(void *data, struct fault *fault)
         /* A cache used only by ldconfig(8), which never runs again here. */
         (void)tree_remove(AT_FDCWD, "var/cache/ldconfig");
     }
-    struct tree_size size = {0};
-    int r = tree_measure(AT_FDCWD, "/", &size);
+    struct tree_size size;
+    int r = upper_layer_settle(&size, fault);
     if (r < 0)
-        return fault_set(fault, -r, "cannot measure the image: %m");
+        return r;
     image_jail_tell(TOLD_SIZE, (int64_t)size.bytes, "");
     image_jail_tell(TOLD_FILES, (int64_t)size.files, "");
     return 0;

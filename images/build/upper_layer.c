@@ -101,8 +101,10 @@ static int entry_clean(int directory_fd, const char *name, unsigned depth, struc
     if (r < 0 || whiteout || S_ISLNK(status.st_mode))
         return r;
     /* As in the layers below: readable by all, writable only by the owner, no set-user-ID bits. */
-    mode_t mode = (status.st_mode & 0755) | (S_ISDIR(status.st_mode) ? 0755 : 0644);
-    if ((status.st_mode & 07777) != mode && fchmodat(directory_fd, name, mode, 0) < 0)
+    mode_t least = S_ISDIR(status.st_mode) ? 0755 : 0444;
+    bool is_fit = (status.st_mode & 07777 & ~0755U) == 0 && (status.st_mode & least) == least;
+    mode_t mode = (status.st_mode & 0755) | least | 0200;
+    if (!is_fit && fchmodat(directory_fd, name, mode, 0) < 0)
         return -errno;
     return S_ISDIR(status.st_mode) ? directory_clean(directory_fd, name, depth + 1, counted) : 0;
 }
@@ -122,15 +124,10 @@ static int directory_clean(int parent_fd, const char *name, unsigned depth, stru
     return r;
 }
 
-static int upper_layer_body(void *data, struct fault *fault)
+int upper_layer_settle(struct tree_size *ret_size, struct fault *fault)
 {
-    const struct cleaning *capture = data;
-    int r = places_remove(fault);
-    if (r < 0)
-        return r;
-    upper_layer_forget_shown(capture->files, capture->file_count);
     struct counted counted = {0};
-    r = directory_clean(AT_FDCWD, "/", 0, &counted);
+    int r = chmod("/", 0755) < 0 ? -errno : directory_clean(AT_FDCWD, "/", 0, &counted);
     if (r == -EFBIG)
         return fault_set(fault, EFBIG,
                          "the installed files exceed the limits of a layer: %d files, %d GB, "
@@ -138,8 +135,23 @@ static int upper_layer_body(void *data, struct fault *fault)
                          TREE_MEMBERS_MAX, (int)(TREE_BYTES_MAX >> 30), TREE_DEPTH_MAX);
     if (r < 0)
         return fault_set(fault, -r, "cannot walk the installed files: %m");
-    image_jail_tell(TOLD_SIZE, (int64_t)counted.size.bytes, "");
-    image_jail_tell(TOLD_FILES, (int64_t)counted.size.files, "");
+    *ret_size = counted.size;
+    return 0;
+}
+
+static int upper_layer_body(void *data, struct fault *fault)
+{
+    const struct cleaning *capture = data;
+    int r = places_remove(fault);
+    if (r < 0)
+        return r;
+    upper_layer_forget_shown(capture->files, capture->file_count);
+    struct tree_size size;
+    r = upper_layer_settle(&size, fault);
+    if (r < 0)
+        return r;
+    image_jail_tell(TOLD_SIZE, (int64_t)size.bytes, "");
+    image_jail_tell(TOLD_FILES, (int64_t)size.files, "");
     return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "images/store/store.h"
 #include "images/unpack/jailed.h"
+#include "sandbox/base/tree.h"
 
 /*
  * Cleans the directory `upper` and stores its size in `layer`. Also removes the empty mount points
@@ -18,6 +19,12 @@
  */
 int upper_layer_clean(const char *upper, const struct plan_shown *files, size_t file_count,
                       struct image_layer *layer, struct fault *fault);
+
+/*
+ * In a jailed child: as upper_layer_clean(), of all files below the root directory, which stay where they are. 0 and
+ * their size, or a negative errno with a fault.
+ */
+int upper_layer_settle(struct tree_size *ret_size, struct fault *fault);
 
 /*
  * In a jailed child: removes the empty mount points of shown files, and parent directories that

@@ -207,7 +207,8 @@ int publish_begin(const struct publish_lock *lock, char name[STORE_STAGING_MAX],
                   struct fault *fault)
 {
     aside_name(BUILDING, lock->name, name);
-    if (mkdirat(lock->images_fd, name, 0755) < 0)
+    /* Nobody else's: installers leave set-user-ID programs of ours in it until they are done. */
+    if (mkdirat(lock->images_fd, name, 0700) < 0)
         return fault_set(fault, errno, "cannot make %s in the image store: %m", name);
     return 0;
 }
@@ -236,6 +237,8 @@ static int image_take_away(const struct publish_lock *lock)
 
 int publish_image(const struct publish_lock *lock, const char *aside, struct fault *fault)
 {
+    if (fchmodat(lock->images_fd, aside, 0755, 0) < 0)
+        return fault_set(fault, errno, "cannot open the image %s to others: %m", lock->name);
     if (directory_exchange(lock->images_fd, aside, lock->name) == 0) {
         /*
          * The new image is in place; a sweep reports files of the old one that cannot be removed.

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -13,9 +14,12 @@ import time
 import pytest
 
 from support import tar_bytes
+from support.images import user_images
+from support.layered import put
 from support.sandbox import children_of
 
 WAIT_SECONDS_MAX = 60
+CONTROL = "Package: a\nVersion: 1\nArchitecture: all\nMaintainer: x <x@x>\nDescription: x\n"
 
 
 def wait_until(what, condition):
@@ -369,6 +373,56 @@ def test_recipe_asks_for_room_for_what_packages_install(store, fake_apt):
 
 
 @pytest.mark.thorough
+@pytest.fixture
+def program_apt(fake_apt, tmp_path, image_program):
+    """Makes an apt with one package, whose ldconfig is this script of /usr/bin/dash."""
+    root = user_images() / "python-slim" / "rootfs"
+    if not root.exists():
+        pytest.skip("the image python-slim is not there: code-sandbox-mcp fetch python-slim")
+    needed = ["bin", "lib", "lib64", "sbin", "usr/bin/dash", "usr/bin/chmod", "usr/bin/mkfifo", "usr/bin/truncate",
+              "usr/lib64/ld-*", "usr/lib/*/ld-*", "usr/lib/*/libc.so*", "usr/lib/*/libselinux*", "usr/lib/*/libpcre2-8*"]
+
+    def make(script):
+        tree = tmp_path / "deb"
+        shutil.rmtree(tree, ignore_errors=True)
+        for path in [path for pattern in needed for path in root.glob(pattern)]:
+            to = tree / path.relative_to(root)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, to, follow_symlinks=False)
+        for name, text in (("DEBIAN/control", CONTROL), ("usr/sbin/ldconfig", f"#!/usr/bin/dash\n{script}\n")):
+            put(tree, name, text, 0o755)
+        subprocess.run(["dpkg-deb", "-Zgzip", "--root-owner-group", "-b", tree, tmp_path / "a_1_all.deb"],
+                       check=True, stdout=subprocess.DEVNULL)
+        environment = fake_apt()
+        put(tmp_path, "bin/apt-cache", "#!/bin/sh\necho 'Installed-Size: 9'\n", 0o755)
+        text = (tmp_path / "bin" / "apt-get").read_text()
+        put(tmp_path, "bin/apt-get", text.replace("*) echo downloaded >&2; exit 1", """*--download-only*)
+            cp "$FAKE/a_1_all.deb" "$(sed -n 's/^Dir::Cache::archives "\\(.*\\)";/\\1/p' "$2")" """), 0o755)
+        return environment
+    return make
+
+
+def test_what_programs_of_an_image_leave_keeps_to_its_rules(store, program_apt):
+    """As an installer of pip would, which runs later: nothing of a set-user-ID program of ours, or open to others."""
+    done = store.fetch("--source", "debian", "bash", **program_apt(
+        "cd /opt && mkfifo pipe && echo >program && chmod 6777 program && chmod 7777 / /srv && echo >shut && chmod 0 shut"))
+    assert done.returncode == 0, done.stderr_text
+    root = store.images / "bash" / "rootfs"
+    assert sorted(os.listdir(root / "opt")) == ["program", "shut"]
+    modes = {name: stat.S_IMODE((root / name).stat().st_mode) for name in ("", "srv", "opt/program", "opt/shut")}
+    assert modes == {"": 0o755, "srv": 0o755, "opt/program": 0o755, "opt/shut": 0o644}
+    done = store.fetch("--force", "--source", "debian", "bash", **program_apt(
+        "truncate -s 9G /opt/one && truncate -s 9G /opt/other"))
+    assert done.returncode == 1 and "exceed the limits of a layer" in done.stderr_text, done.stderr_text
+
+
+def test_an_image_that_is_made_is_shut_to_others(store, begun):
+    """Until its files are as they stay, set-user-ID programs of the user may be among them."""
+    building, = [entry for entry in store.entries() if entry.startswith(".building-")]
+    assert stat.S_IMODE((store.images / building).stat().st_mode) == 0o700
+    assert begun.poll() is None
+
+
 def test_apt_that_does_nothing_is_ended(store, fake_apt):
     """It polls, as apt-get and its method do, and so uses some processor time."""
     process = store.start("--source", "debian", "python-slim", **fake_apt("while :; do sleep 0.5; done"))

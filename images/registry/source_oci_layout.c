@@ -3,6 +3,7 @@
  *
  * Source: OCI image-spec, image-layout.md.
  */
+#include "images/base/interrupt.h"
 #include "images/registry/layout.h"
 #include "sandbox/base/owned.h"
 
@@ -51,9 +52,14 @@ static int file_check(int fd, const char *path, const struct descriptor *descrip
     uint64_t size = 0;
     if (bytes == NULL || digest_open(&descriptor->digest, &stream) < 0)
         return fault_set(fault, ENOMEM, "cannot compute the digest of %s", path);
-    for (ssize_t got; (got = read(fd, bytes, READ_SIZE)) != 0; size += (uint64_t)got)
+    /* No further than it should be long: a hole may be endless. */
+    for (ssize_t got; size <= descriptor->size && (got = read(fd, bytes, READ_SIZE)) != 0;
+         size += (uint64_t)got) {
+        if (interrupt_signal() != 0)
+            return interrupt_fault(fault);
         if (got < 0 || digest_update(stream, bytes, (size_t)got) < 0)
             return fault_set(fault, errno, "cannot read %s of the image: %m", path);
+    }
     if (size != descriptor->size || digest_finish(stream, &found) < 0 ||
         !digest_equal(&found, &descriptor->digest))
         return damaged(path, fault);

@@ -418,9 +418,14 @@ static int add_whiteout(struct member_writer *writer, char *name, const struct w
         return parent_fault(writer, -path_fd, member, fault);
     /* This directory may be removed, too. */
     fd_close(&writer->parent_fd);
-    int r = whiteout->kind == WHITEOUT_NAME
-                ? whiteout_remove(path_fd, whiteout->name, &writer->names)
-                : whiteout_empty(path_fd, &writer->names);
+    uint64_t left = WHITEOUT_LOOKS_MAX - writer->usage->looks;
+    const struct whiteout_scope scope = {&writer->names, &left};
+    int r = whiteout->kind == WHITEOUT_NAME ? whiteout_remove(path_fd, whiteout->name, &scope)
+                                            : whiteout_empty(path_fd, &scope);
+    writer->usage->looks = WHITEOUT_LOOKS_MAX - left;
+    if (r == -E2BIG)
+        return refuse(fault, member->name,
+                      "is one of many whiteouts that go through the same files again and again");
     return r < 0 ? failed(fault, -r, "remove the files below the whiteout", member->name) : 0;
 }
 

@@ -30,11 +30,13 @@
 
 #define TREE_BYTES_MAX (UINT64_C(16) << 30)
 #define TREE_MEMBERS_MAX 500000
+#define WHITEOUT_LOOKS_MAX (4 * TREE_MEMBERS_MAX) /* entries, in all layers together */
 
 /* The size of the tree so far; shared by all processes that write it. */
 struct tree_usage {
     atomic_uint_fast64_t bytes;
     atomic_uint_fast64_t members;
+    uint64_t looks; /* of whiteouts, at entries; only one process makes them */
 };
 
 struct member {

@@ -14,6 +14,7 @@
 #include "images/unpack/hash_set.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum whiteout_kind {
     WHITEOUT_NONE,    /* an ordinary name */
@@ -31,10 +32,16 @@ struct whiteout {
 /* Parses a member's normalised name; the result points into it. */
 struct whiteout whiteout_read(const char *member);
 
-/* Removes `name` and everything below it, except entries in `kept`. 0 or a negative errno. */
-int whiteout_remove(int directory_fd, const char *name, const struct hash_set *kept);
+/* What whiteouts spare, and how much they may still look at: entries that stay are looked at again by each. */
+struct whiteout_scope {
+    const struct hash_set *kept; /* borrowed */
+    uint64_t *left; /* borrowed: of all whiteouts together, in entries */
+};
 
-/* Removes everything in the directory, except entries in `kept`. 0 or a negative errno. */
-int whiteout_empty(int directory_fd, const struct hash_set *kept);
+/* Removes `name` and everything below it, except entries that are kept. 0; -E2BIG: nothing is left; or a negative errno. */
+int whiteout_remove(int directory_fd, const char *name, const struct whiteout_scope *scope);
+
+/* Removes everything in the directory, except entries that are kept. As whiteout_remove(). */
+int whiteout_empty(int directory_fd, const struct whiteout_scope *scope);
 
 #endif

@@ -85,6 +85,14 @@ def test_opaque_top_hides_everything(layered):
     assert not (root / "usr" / "program").exists()
 
 
+@pytest.mark.parametrize("whiteout", ["d/.wh..wh..opq", ".wh.d"])
+def test_whiteouts_do_not_look_at_the_same_files_without_end(layered, whiteout):
+    """Tens of kilobytes, which would keep a processor busy for minutes, or with more of them for days."""
+    members = [directory("d"), *(file(f"d/{number}") for number in range(1500))]
+    layered.refuse([*members, *[file(whiteout)] * 1500], words=["again and again"])
+    layered.accept([*members, *[file(whiteout)] * 20])
+
+
 def test_whiteout_through_a_link_is_of_the_directory(layered):
     root = layered.accept([file("usr/lib/a"), file("usr/lib/b"), symbolic_link("lib", "usr/lib")],
                           [file("lib/b"), file("usr/lib/.wh.a"), file("lib/.wh.b")])
@@ -236,8 +244,11 @@ def test_damage_is_found(layered, store, tmp_path):
     layout = oci.write_layout(tmp_path / "layout", image)
     blob = layout / "blobs" / "sha256" / image.layers[1]["digest"].removeprefix("sha256:")
     content = blob.read_bytes()
-    for damaged in (content[:-1] + bytes([content[-1] ^ 1]), content[:-1], content + b"\0"):
+    hole = len(content) + (1 << 42)  # a day of reading
+    for damaged, size in ((content[:-1] + bytes([content[-1] ^ 1]), len(content)), (content, len(content) - 1),
+                          (content, len(content) + 1), (content, hole)):
         blob.write_bytes(damaged)
+        os.truncate(blob, size)
         done = store.fetch("mine", "--from", layout)
         assert done.returncode == 1 and "has not the content that its digest says" in done.stderr_text
         assert store.entries() == []

@@ -147,6 +147,9 @@ static int entry_take(struct contents *contents, int directory_fd, const char *n
         entry->mtime = status.st_mtim.tv_sec;
         entry->inode = status.st_nlink > 1 ? status.st_ino : 0;
     }
+    contents->text_bytes += strlen(entry->path) + (entry->value != NULL ? strlen(entry->value) : 0);
+    if (contents->text_bytes > CONTENTS_MAX)
+        return -EFBIG;
     return entry->type == 'd' ? directory_take(contents, directory_fd, name, entry->path) : 0;
 }
 
@@ -324,6 +327,10 @@ int contents_take(int tree_fd, struct contents *ret_contents, struct fault *faul
     free(names.list);
     if (r == -EINTR)
         return interrupt_fault(fault);
+    if (r == -EFBIG)
+        return fault_set(fault, EFBIG,
+                         "the paths of a layer's files have more than %d MiB together",
+                         CONTENTS_MAX >> 20);
     if (r < 0)
         return fault_set(fault, -r, "cannot read the files of a layer: %m");
     if (contents.count > 0)

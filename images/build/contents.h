@@ -37,6 +37,7 @@ struct contents_entry {
 struct contents {
     struct contents_entry *entries; /* owned, sorted by path */
     size_t count, capacity;
+    size_t text_bytes; /* of paths and values, while they are taken */
 };
 
 void contents_release(struct contents *contents);

@@ -94,18 +94,19 @@ int jailed_probe(const char *root, struct fault *fault)
 static int run_program(const struct image_jail *jail, struct image_plan *plan,
                        struct subprocess *child, struct fault *fault)
 {
-    int r = start(jail, plan, child, fault);
+    struct fault cause = {0};
+    int r = start(jail, plan, child, &cause);
     if (r == 0)
-        r = subprocess_wait_all(child, 1, NULL, fault);
+        r = subprocess_wait_all(child, 1, NULL, &cause);
     if (!child->ended)
         subprocess_end(child);
+    if (child->error == ENOENT && child->is_unexecuted)
+        return 1;
     if (child->error != 0 && child->is_unexecuted)
-        return child->error == ENOENT
-                   ? 1
-                   : fault_set(fault, child->error, "cannot execute %s in the image: %s",
-                               jail->program->argv[0], strerror(child->error));
+        return fault_set(fault, child->error, "cannot execute %s in the image: %s",
+                         jail->program->argv[0], strerror(child->error));
     if (r < 0)
-        return r;
+        return fault_set(fault, -r, "%s", cause.text);
     if (jail->output != NULL && buffer_append(jail->output, child->out.data, child->out.length) < 0)
         return fault_set(fault, ENOMEM, "no memory for what %s printed", jail->program->argv[0]);
     return child->status == 0 ? 0 : subprocess_fault(child, jail->program->argv[0], fault);

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (contents.count == 0)
         return 0;
-    const struct contents shorter = {contents.entries + 1, contents.count - 1, 0};
+    const struct contents shorter = {.entries = contents.entries + 1, .count = contents.count - 1};
     FUZZ_CHECK(contents_compare(&contents, &shorter, tell, &told) == 1);
     FUZZ_CHECK(told.path == contents.entries[0].path && strcmp(told.what, "missing") == 0);
     FUZZ_CHECK(contents_compare(&shorter, &contents, tell, &told) == 1);

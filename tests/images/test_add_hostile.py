@@ -236,6 +236,28 @@ def test_a_layer_is_bounded_with_its_holes(layered, before):
     layered.must_add("base", "--run", "truncate -s 1G /opt/one; for number in $(seq 20); do ln /opt/one /opt/$number; done")
 
 
+def test_what_is_wrong_is_said_of_an_image_without_python(layered, before):
+    """Its modules cannot be compiled, which is no fault."""
+    done = layered.add("base", "--run", "truncate -s 9G /opt/one; truncate -s 9G /opt/other; rm $(command -v python3)")
+    assert done.returncode == 1 and "exceed the limits of a layer" in done.stderr, done.stderr
+    check_unchanged(layered, before)
+
+
+def test_paths_of_a_layer_take_little_memory(layered, before):
+    """Each is 43 kB in the list of files: of as many files as a layer may have, that would be 20 GB."""
+    done = layered.add("base", "--run", """exec python3 -c '
+import os
+os.chdir("/opt")
+for number in range(55):
+    os.mkdir("\1" * 250); os.chdir("\1" * 250)
+os.symlink("x", "l")
+for number in range(6500):
+    os.link("l", "\1" * 240 + str(number), follow_symlinks=False)
+'""")
+    assert done.returncode == 1 and "more than 256 MiB together" in done.stderr, done.stderr
+    check_unchanged(layered, before)
+
+
 def test_nothing_speaks_to_the_terminal(layered, before):
     done = layered.add("base", "--run", r"printf '\033]0;hostile\007\033[2J\r\177 words' >&2; exit 1")
     assert done.returncode == 1 and "words" in done.stderr

@@ -1,5 +1,6 @@
 """`images add`: what is installed is in the next run, and an installer reaches nothing but its layer."""
 
+import base64
 import functools
 import hashlib
 import http.server
@@ -47,6 +48,15 @@ def index(tmp_path):
     (directory / "index.html").write_text(f'<a href="{path.name}#sha256={digest}">{path.name}</a>')
 
     class Handler(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self):
+            """Below /private/ for those with a login."""
+            is_private = self.path.startswith("/private/")
+            if is_private and self.headers.get("Authorization") != f"Basic {base64.b64encode(b'me:p@ss').decode()}":
+                self.send_error(401)
+                return
+            self.path = self.path.replace("/private/", "/simple/")
+            super().do_GET()
+
         def log_message(self, *_):
             pass
 
@@ -112,6 +122,16 @@ def test_programs_read_history_and_disk_use_as_json(layered):
         {"name": "mine", "layers": 2, "size_bytes": size + added, "added_bytes": added,
          "freed_bytes": added},
     ], "together_bytes": size + added}
+
+
+@pytest.mark.thorough
+def test_a_login_in_the_address_of_a_package_is_used_and_not_kept(with_pip, index):
+    address = index.replace("/simple/", "/private/tiny-thing/tiny_thing-1.0-py3-none-any.whl")
+    with_pip.must_add("pip", "--as", "mine", "--pip", address.replace("://", "://me:p%40ss@"))
+    assert with_pip.run("mine", "import tiny_thing; print(tiny_thing.value)") == "42"
+    assert images.record_of(with_pip.images / "mine")["layers"][-1]["origin"] == f"images add --pip {address}"
+    kept = [path for path in top_of(with_pip, "mine").rglob("*") if path.is_file() and b"p%40ss" in path.read_bytes()]
+    assert kept == []
 
 
 @pytest.mark.thorough

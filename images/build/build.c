@@ -28,14 +28,17 @@
 #include "images/store/image_record.h"
 #include "images/store/publish.h"
 #include "images/unpack/jailed.h"
+#include "sandbox/base/directory.h"
 #include "sandbox/base/loop.h"
 #include "sandbox/base/owned.h"
 #include "sandbox/base/tree.h"
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEBIAN_SOURCE "Debian " DEBIAN_SUITE " packages"
 
@@ -238,12 +241,36 @@ static int image_make(const struct build *build, const struct publish_lock *lock
     return 0;
 }
 
+/* When the file was changed last; of a directory, anything in it. INT64_MAX: that cannot be told. */
+static int64_t change_newest(int parent_fd, const char *name, unsigned depth)
+{
+    struct stat about;
+    if (depth > TREE_DEPTH_MAX ||
+        fstatat(parent_fd, name, &about, depth > 0 ? AT_SYMLINK_NOFOLLOW : 0) < 0)
+        return INT64_MAX;
+    int64_t newest = about.st_mtime;
+    if (!S_ISDIR(about.st_mode))
+        return newest;
+    OWNED(directory_release)
+    DIR *directory =
+        depth > 0 ? directory_open_itself(parent_fd, name) : directory_open(parent_fd, name);
+    if (directory == NULL)
+        return INT64_MAX;
+    for (struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
+        int64_t below = change_newest(dirfd(directory), entry->d_name, depth + 1);
+        newest = below > newest ? below : newest;
+    }
+    return newest;
+}
+
 /* Whether the path names a file or directory that was changed after that time, as staging_time() writes it. */
 static bool is_newer(const char *path, const char *created)
 {
-    struct stat about;
-    OWNED_MEMORY char *changed = stat(path, &about) == 0 ? staging_time_of(about.st_mtime) : NULL;
-    return changed != NULL && strcmp(changed, created) > 0;
+    if (access(path, F_OK) < 0)
+        return false;
+    int64_t newest = change_newest(AT_FDCWD, path, 0);
+    OWNED_MEMORY char *changed = newest < INT64_MAX ? staging_time_of((time_t)newest) : NULL;
+    return changed == NULL || strcmp(changed, created) > 0;
 }
 
 static bool is_lock_of(const struct build *build, const struct image *present)

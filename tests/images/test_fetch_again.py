@@ -54,6 +54,16 @@ def test_an_archive_that_has_changed_since_is_refused(store, fetched):
     assert store.fetch("mine", "--from", fetched, "--force").returncode == 0
 
 
+def test_a_directory_that_has_changed_within_is_refused(store, tmp_path):
+    within = tmp_path / "tree" / "usr" / "d" / "file"
+    within.parent.mkdir(parents=True)
+    within.write_text("before")
+    for _ in range(2):
+        assert store.fetch("mine", "--from", tmp_path / "tree").returncode == 0
+    os.utime(within, (time.time() + 60, time.time() + 60))
+    assert refused(store.fetch("mine", "--from", tmp_path / "tree"))
+
+
 def test_another_lock_is_refused_and_the_same_is_not(store, fetched, tmp_path):
     lock = next(images.user_images().glob("*/lock.json"), None)
     if lock is None:

@@ -70,11 +70,41 @@ static int pull_make(struct making *making, const struct reference *reference,
     return r == 0 ? postinstall_archive(root, fault) : r;
 }
 
+/* When the file was changed last; of a directory, anything in it. INT64_MAX: that cannot be told. */
+static int64_t change_newest(int parent_fd, const char *name, unsigned depth)
+{
+    struct stat about;
+    if (depth > TREE_DEPTH_MAX ||
+        fstatat(parent_fd, name, &about, depth > 0 ? AT_SYMLINK_NOFOLLOW : 0) < 0)
+        return INT64_MAX;
+    int64_t newest = about.st_mtime;
+    if (!S_ISDIR(about.st_mode))
+        return newest;
+    OWNED(directory_release)
+    DIR *directory =
+        depth > 0 ? directory_open_itself(parent_fd, name) : directory_open(parent_fd, name);
+    if (directory == NULL)
+        return INT64_MAX;
+    for (struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
+        int64_t below = change_newest(dirfd(directory), entry->d_name, depth + 1);
+        newest = below > newest ? below : newest;
+    }
+    return newest;
+}
+
+/* Seconds for the record; 0: it is no path, or that cannot be told. */
+static uint64_t source_change(const char *path)
+{
+    int64_t newest = access(path, F_OK) == 0 ? change_newest(AT_FDCWD, path, 0) : 0;
+    return newest > 0 && newest < INT64_MAX ? (uint64_t)newest : 0;
+}
+
 /* Makes the image from the user's source. */
 static int from_make(struct making *making, struct progress *progress, struct fault *fault)
 {
     const struct source_site site = {making->build->store, making->place.rootfs,
                                      making->place.scratch, progress};
+    making->image.source_changed = source_change(making->build->from);
     int r = source_make(making->build->from, &site, &making->provenance, fault);
     return r == 0 ? postinstall_archive(site.rootfs, fault) : r;
 }
@@ -241,36 +271,16 @@ static int image_make(const struct build *build, const struct publish_lock *lock
     return 0;
 }
 
-/* When the file was changed last; of a directory, anything in it. INT64_MAX: that cannot be told. */
-static int64_t change_newest(int parent_fd, const char *name, unsigned depth)
+/* Whether the file or directory is as it was when the image was made of it. One that is gone cannot have changed. */
+static bool is_as_it_was(const char *path, const struct image *present)
 {
-    struct stat about;
-    if (depth > TREE_DEPTH_MAX ||
-        fstatat(parent_fd, name, &about, depth > 0 ? AT_SYMLINK_NOFOLLOW : 0) < 0)
-        return INT64_MAX;
-    int64_t newest = about.st_mtime;
-    if (!S_ISDIR(about.st_mode))
-        return newest;
-    OWNED(directory_release)
-    DIR *directory =
-        depth > 0 ? directory_open_itself(parent_fd, name) : directory_open(parent_fd, name);
-    if (directory == NULL)
-        return INT64_MAX;
-    for (struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
-        int64_t below = change_newest(dirfd(directory), entry->d_name, depth + 1);
-        newest = below > newest ? below : newest;
-    }
-    return newest;
-}
-
-/* Whether the path names a file or directory that was changed after that time, as staging_time() writes it. */
-static bool is_newer(const char *path, const char *created)
-{
+    uint64_t newest = source_change(path);
     if (access(path, F_OK) < 0)
-        return false;
-    int64_t newest = change_newest(AT_FDCWD, path, 0);
-    OWNED_MEMORY char *changed = newest < INT64_MAX ? staging_time_of((time_t)newest) : NULL;
-    return changed == NULL || strcmp(changed, created) > 0;
+        return true;
+    if (present->source_changed > 0 || newest == 0)
+        return newest == present->source_changed;
+    OWNED_MEMORY char *changed = staging_time_of((time_t)newest); /* of an older version */
+    return changed != NULL && strcmp(changed, present->created) <= 0;
 }
 
 static bool is_lock_of(const struct build *build, const struct image *present)
@@ -295,8 +305,7 @@ static bool is_same_source(const struct build *build, const struct image *presen
     if (build->lock_path != NULL)
         return is_lock_of(build, present);
     if (build->from != NULL)
-        return wanted != NULL && strcmp(source, wanted) == 0 &&
-               !is_newer(build->from, present->created);
+        return wanted != NULL && strcmp(source, wanted) == 0 && is_as_it_was(build->from, present);
     return build->source == SOURCE_ANY || is_of_packages == (build->source == SOURCE_DEBIAN);
 }
 

@@ -42,6 +42,7 @@ struct image {
     char *summary;       /* for people and models: "Python 3.13.5; numpy 2.2.4, ..." or "" */
     uint64_t size_bytes; /* on disk, as measured when it was made */
     uint64_t file_count;
+    uint64_t source_changed; /* when the user's archive or directory was, in seconds; 0: unknown */
     struct home_link *home_links; /* owned, the texts too */
     size_t home_link_count;
     char **environment; /* NULL-terminated NAME=VALUE of the image; may be empty */

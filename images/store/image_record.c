@@ -153,6 +153,8 @@ static int read_members(const struct json_value *record, struct image *image)
     if (r == 0)
         r = read_count(record, "file_count", &image->file_count);
     if (r == 0)
+        r = read_count(record, "source_changed", &image->source_changed);
+    if (r == 0)
         r = read_home(record, image);
     if (r == 0)
         r = read_environment(record, image);
@@ -208,6 +210,8 @@ static void write_members(struct json_writer *writer, const struct image *image)
     json_text_member(writer, "summary", image->summary);
     json_number_member(writer, "size_bytes", (int64_t)image->size_bytes);
     json_number_member(writer, "file_count", (int64_t)image->file_count);
+    if (image->source_changed > 0)
+        json_number_member(writer, "source_changed", (int64_t)image->source_changed);
     json_key(writer, "home");
     json_begin_object(writer);
     for (size_t i = 0; i < image->home_link_count; i++) {

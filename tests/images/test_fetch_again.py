@@ -48,8 +48,10 @@ def test_another_source_is_refused(store, fetched, tmp_path, what):
     assert (store.images / "mine" / "image.json").stat().st_ino == before.st_ino
 
 
-def test_an_archive_that_has_changed_since_is_refused(store, fetched):
-    os.utime(fetched, (time.time() + 60, time.time() + 60))
+@pytest.mark.parametrize("seconds", [60, -60])
+def test_an_archive_that_has_changed_since_is_refused(store, fetched, seconds):
+    """Or that has taken the place of the one before, from wherever it comes."""
+    os.utime(fetched, (time.time() + seconds, time.time() + seconds))
     assert refused(store.fetch("mine", "--from", fetched))
     assert store.fetch("mine", "--from", fetched, "--force").returncode == 0
 

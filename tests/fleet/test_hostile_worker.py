@@ -92,6 +92,15 @@ def check_lost(result):
     assert message and len(message) < 2048 and all(character.isprintable() for character in message), result
 
 
+def start_knowing(pool, worker, *options):
+    """A batch with one result, which need not ask before each call whether there is a worker; this one is stopped then."""
+    batch = pool.start_batch("alice", *options)
+    batch.write(line_of("print(1)"))
+    batch.wait_for(1)
+    stop_process(worker.fleet)
+    return batch
+
+
 def play(pool, liar, rows, batch):
     """Takes a call for each row, and says it: with its number of the line, so that each result belongs to a row."""
     batch.write(*[line_of(f"print({number})", id=number) for number in range(len(rows))])
@@ -112,35 +121,33 @@ def test_what_is_no_result_is_lost(pool, form):
     """Each in time, and none is passed on; the worker of the same pool gets the next call."""
     worker = pool.start_worker()
     good = true_result(pool, worker)
-    stop_process(worker.fleet)
     rows = parts(good) if form == "parts" else [[b"part 0 1 " + json.dumps(row).encode()] for row in results(good)]
     rows = rows[::max(1, len(rows) // sample_of(f"hostile {form}", len(rows), 12))]
     liar = FalseWorker(pool.client("worker"), environment_of(worker))
     for begin in range(0, len(rows), 64):
-        batch = pool.start_batch("alice")
+        batch = start_knowing(pool, worker)
         some = rows[begin:begin + 64]
         play(pool, liar, some, batch)
-        for result in batch.wait_for(len(some)):
+        for result in batch.wait_for(1 + len(some))[1:]:
             check_lost(result)
         os.kill(worker.fleet, signal.SIGCONT)
         batch.write(line_of("print('last')", id="last"))
         assert batch.end() == 1 and batch.results[-1]["stdout"] == "last\n"
-        assert len(batch.results) == len(some) + 1
-        stop_process(worker.fleet)
+        assert len(batch.results) == len(some) + 2
 
 
 def test_a_good_result_of_any_worker_is_taken(pool):
     """The table above is about what is wrong with its rows."""
     worker = pool.start_worker()
-    good = true_result(pool, worker)
-    stop_process(worker.fleet)
-    text, batch = json.dumps(good).encode(), pool.start_batch("alice", "--ordered")
+    text = json.dumps(true_result(pool, worker)).encode()
+    batch = start_knowing(pool, worker, "--ordered")
     play(pool, FalseWorker(pool.client("worker"), environment_of(worker)),
          [[b"part 0 1 " + text], [b"alive", b"part 0 2 " + text[:-50], b"part 0 2 " + text[:-50], b"part 1 2 " + text[-50:]],
           [b'part 0 1 {"error":{"id":"lost","message":"a\\nb\\u001b"},"outcome":"exited"}']], batch)
     assert batch.end() == 1
-    assert [result.get("stdout") for result in batch.results] == ["1\n", "1\n", None]
-    assert batch.results[2]["error"]["id"] is None and "outcome" not in batch.results[2] and "\x1b" not in batch.results[2]["error"]["message"]
+    assert [result.get("stdout") for result in batch.results] == ["1\n", "1\n", "1\n", None]
+    last = batch.results[3]
+    assert last["error"]["id"] is None and "outcome" not in last and "\x1b" not in last["error"]["message"]
 
 
 def test_only_the_worker_that_has_a_call_is_heard(pool):
@@ -188,10 +195,7 @@ def fill(pool):
     """A front end with 16 such results on their way; the call of each, and one more that has been taken, and its result."""
     worker = pool.start_worker()
     text = json.dumps(true_result(pool, worker)).encode()
-    liar, batch = FalseWorker(pool.client("worker"), environment_of(worker)), pool.start_batch("alice")
-    batch.write(line_of("print(2)"))
-    batch.wait_for(1)  # it knows that there is a worker
-    stop_process(worker.fleet)
+    liar, batch = FalseWorker(pool.client("worker"), environment_of(worker)), start_knowing(pool, worker)
     batch.write(*[line_of("print(2)", id=number) for number in range(17)])
     calls = []
     while len(calls) < 17:
@@ -231,7 +235,7 @@ def test_parts_of_results_fill_no_front_end(pool):
     begun[2].tell(b"lost on purpose")
     batch.wait_for(3)
     assert last.ask(b"part 0 2 " + PART) == b"go" and last.ask(b"part 1 2 " + text) == b"go"
-    assert [result.get("stdout") for result in batch.wait_for(4)] == ["2\n", "small\n", None, "1\n"]
+    assert [result.get("stdout") for result in batch.wait_for(4)] == ["1\n", "small\n", None, "1\n"]
     for call in begun[:2] + begun[3:]:
         call.tell(b"lost on purpose")
     assert batch.end() == 1 and len(batch.results) == 19

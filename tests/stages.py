@@ -218,16 +218,17 @@ class Job:
         return tally
 
 
-def make_build(job, build, *options):
+def make_build(job, build, *options, targets=()):
     if not (build / "build.ninja").exists() and job.run(["meson", "setup", "-Dwerror=true", *options, build]) != 0:
         return Tally.failure(f"meson setup {build.name} failed")
-    return job.must(["ninja", "-C", build])
+    return job.must(["ninja", "-C", build, *targets])
 
 
 def stage_build(job):
-    """By root, after `make demo`, there is one already, with all that the gate needs."""
-    if os.geteuid() == 0 and job.part == GATE and (ROOT / "build" / "build.ninja").exists():
-        return job.must(["ninja", "-C", ROOT / "build", "programs"])
+    """By root, the gate needs the programs alone; after `make demo`, they are there already."""
+    if os.geteuid() == 0 and job.part == GATE:
+        demo = ROOT / "build"
+        return make_build(job, demo if (demo / "build.ninja").exists() else BUILD, targets=["programs"])
     return make_build(job, BUILD)
 
 

@@ -5,6 +5,8 @@ import re
 import textwrap
 import time
 
+import pytest
+
 from support import mcp_client
 from support.batch import OPTIONS, line_of
 from support.nats import PATIENCE, documented_account
@@ -40,6 +42,7 @@ def pattern_of(right):
     return "[.]".join({"*": "[^.]+", ">": ".+"}.get(word, re.escape(word)) for word in right.split("."))
 
 
+@pytest.mark.thorough
 def test_each_right_is_needed(stack, tmp_path):
     """For calls, one that waits, one that is taken back, doctor: what the broker hears of all that uses every right, and no other one."""
     pool = Pool(stack, tmp_path, "trace: true\n")

@@ -66,7 +66,7 @@ def is_sent(connection):
     return left[0] == 0
 
 
-@pytest.mark.parametrize("what, options", in_gate([(what, options) for what in REQUESTS_OF for options in ((), ("--policy", "strict"))], 2))
+@pytest.mark.parametrize("what, options", in_gate([(what, options) for what in REQUESTS_OF for options in ((), ("--policy", "strict"))], 1))
 def test_requests_of_many_clients_are_bounded_together(start, what, options):
     """However long they wait for their turn, and whatever is in them that no run needs."""
     sanitizer.skip_if_in_use("it keeps back what is freed")

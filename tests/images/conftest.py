@@ -129,7 +129,7 @@ def slow_archive(tmp_path_factory):
     with open(path, "wb") as file:
         file.write(tar_bytes.directory("usr/"))
         body = b"x" * 4096
-        for number in range(60000):
+        for number in range(30000):
             file.write(tar_bytes.file(f"usr/{number % 100}/{number}", body))
         file.write(tar_bytes.END)
     return path

@@ -18,6 +18,7 @@ import pytest
 
 from support import images
 from support.layered import SECONDS_MAX, Layered, put
+from support.sample import in_gate
 from support.sandbox import left_after
 
 
@@ -404,11 +405,11 @@ def test_what_is_there_is_not_replaced_by_another(layered):
     assert done.returncode == 1 and "there is no image absent" in done.stderr
 
 
-@pytest.mark.parametrize("arguments, word", [
+@pytest.mark.parametrize("arguments, word", in_gate([
     ([], "name the image"), (["base"], "--pip"), (["base", "--pip"], "--pip"), (["base", "--what"], "--what"),
     (["base", "--pip", "-e."], "-e."), (["base", "other", "--run", "true"], "other"),
     (["base", "--as", "../x", "--run", "true"], "image name"),
-])
+], 3))
 def test_wrong_usage_is_told(layered, arguments, word):
     done = layered.add(*arguments)
     assert done.returncode in (1, 2) and word in done.stderr, done.stderr

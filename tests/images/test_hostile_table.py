@@ -117,7 +117,7 @@ def as_docker_archive(members, directory):
 FORMS = {"root file system": as_tar, "layer": as_layer, "docker save": as_docker_archive}
 
 
-@pytest.mark.parametrize(("row", "form"), in_gate(itertools.product(ROWS, FORMS), 100))
+@pytest.mark.parametrize(("row", "form"), in_gate(itertools.product(ROWS, FORMS), 60))
 def test_members(store, tmp_path, outside, form, row):
     members, whole, layer = next(rest for name, *rest in cases(outside) if name == row)
     verdict = whole if form == "root file system" else layer

@@ -54,7 +54,7 @@ def descriptors_of(server):
 
 
 def test_many_runs_leave_nothing_behind(server_path):
-    rounds = sample.sample_of("runs that must leave nothing behind", 1000, 200)
+    rounds = sample.sample_of("runs that must leave nothing behind", 1000, 100)
     before = traces()
     server = start_server(server_path, "--warm", "0")
     code = (f"import os, tempfile; tempfile.mkstemp(prefix='{MARK}'); os.fork(); "

@@ -11,6 +11,7 @@ import pytest
 
 from support import refusing
 from support.images import user_images
+from support.sample import in_gate
 from support.sandbox import Sandbox, descendants_of
 
 TIER = refusing.tier_without_namespaces()
@@ -192,7 +193,7 @@ def faults():
 
 
 @pytest.mark.skipif(os.environ.get("CODE_SANDBOX_SANITIZED") == "1", reason="under AddressSanitizer: strace changes its calls")
-@pytest.mark.parametrize("name, number", faults())
+@pytest.mark.parametrize("name, number", in_gate(faults(), 16))
 def test_failed_step_ends_the_run(weaker, name, number):
     """Or it is no step at all, and the run is as ever: never one in another tier, or with a wall less."""
     # A wall that fails open in tier C could end all processes of the machine: the fault stays in a pid namespace.

@@ -91,7 +91,7 @@ CLIENTS = {
 RECEIVED = "hello from api.example.org\nhello by TLS\n100000 bytes\n20000\nConnectionError"
 
 
-@pytest.mark.parametrize("name", in_gate(CLIENTS, 2))
+@pytest.mark.parametrize("name", in_gate(CLIENTS, 1))
 def test_http_library(server, name):
     assert python(server, CLIENTS[name]) == RECEIVED
 

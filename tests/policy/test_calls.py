@@ -10,6 +10,7 @@ from table import RULES
 
 from support import images
 from support.mcp_client import RECORD, run_program
+from support.sample import sample_of
 from support.sandbox import descendants_of, left_after
 
 REFUSED = "import subprocess\nsubprocess.run(['ls'])"
@@ -154,11 +155,11 @@ def test_checks_behind_one_that_ends_the_checker_are_done_again(start_server, ru
 def test_programs_that_end_the_checker_let_no_other_run_unchecked(start_server, rules_file):
     """Not even where what was not checked may run."""
     server = start_server("--policy", rules_file({**RULES, "unparsed": "allow"}), "--parallel", "2")
-    hidden = "import subprocess; print('RAN')"
-    requests = [server.start_call(PYTHON, program) for _ in range(3) for program in ("z = 1\n" * 2_000_000, hidden, hidden)]
+    hidden, rounds = "import subprocess; print('RAN')", sample_of("programs that end the checker", 3, 1)
+    requests = [server.start_call(PYTHON, program) for _ in range(rounds) for program in ("z = 1\n" * 2_000_000, hidden, hidden)]
     results = [server.answer(request)["result"] for request in requests]
     assert not [text for result in results for text in texts_of(result) if "RAN" in text]
-    assert sum(result["isError"] for result in results) >= 6
+    assert sum(result["isError"] for result in results) >= 2 * rounds
 
 
 def test_calls_behind_a_slow_check_wait_and_keep_their_order(start_server, rules_file):

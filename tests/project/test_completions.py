@@ -14,6 +14,7 @@ import time
 import pytest
 
 from support import mcp_client
+from support.sample import in_gate
 
 sys.path.insert(0, str(mcp_client.ROOT / "packaging"))
 import program_help
@@ -107,7 +108,7 @@ def complete(request, place):
     return lambda *words: SHELLS[request.param](*place, ["code-sandbox-mcp", *words])
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "serve")
+@pytest.mark.parametrize("words", in_gate([(words,) for words in COMMANDS], 4), ids=lambda words: " ".join(words) or "serve")
 def test_options_are_those_of_the_help(complete, words):
     offered = {word for word in complete(*words, "--") if word.startswith("--")}
     assert offered == {option.name for option in COMMANDS[words].options}

@@ -12,6 +12,7 @@ import pytest
 
 from support.folder import Folder, give_to_snippets
 from support.mcp_client import environment_of, program_path, run_program
+from support.sample import in_gate
 from support.sandbox import descendants_of, left_after
 
 READ = """
@@ -132,7 +133,7 @@ except OSError as fault:
 
 
 @pytest.mark.usefixtures("each_upper")
-@pytest.mark.parametrize("name", Folder.NAMES)
+@pytest.mark.parametrize("name", in_gate(Folder.NAMES, 4))
 @pytest.mark.parametrize("mode", ["ro", "overlay", "rw"])
 def test_odd_names_are_mounted_through_the_configuration(folder, home, python_settings, mode, name):
     (folder.path / name).unlink()

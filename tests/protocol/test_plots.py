@@ -295,7 +295,7 @@ def check(run, wanted):
     assert run.figures == len(wanted.pictures) - wanted.files + wanted.beyond
 
 
-@pytest.mark.parametrize(("name", "way"), in_gate(itertools.product(CASES, ["cold", "warm", "forked"]), 28))
+@pytest.mark.parametrize(("name", "way"), in_gate(itertools.product(CASES, ["cold", "warm", "forked"]), 14))
 def test_case(serve, name, way):
     check(run_in(way, serve, CASES[name].prelude + CASES[name].code), CASES[name])
 
@@ -305,7 +305,7 @@ PRELOADED = ["shown, and open at the end", "show(block=False) is a window that s
              "Agg by use()", "own functions at exit"]
 
 
-@pytest.mark.parametrize(("name", "way"), in_gate(itertools.product(PRELOADED, ["preloaded", "preloaded, forked"]), 5))
+@pytest.mark.parametrize(("name", "way"), in_gate(itertools.product(PRELOADED, ["preloaded", "preloaded, forked"]), 3))
 def test_case_with_pyplot_preloaded(serve, name, way):
     check(run_in(way, serve, CASES[name].prelude + CASES[name].code), CASES[name])
 

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from support import mcp_client
+from support.sample import in_gate
 
 LIMIT = 4096  # bytes of a file, of those that no more fits into
 
@@ -81,8 +82,8 @@ def test_a_gone_reader_ends_it_as_any_program(start, options):
     process.stderr.close()
 
 
-@pytest.mark.parametrize("end", ["raise SystemExit(5)", "1 / 0", "import os; os.abort()", "raise KeyboardInterrupt",
-                                 "import time; time.sleep(600)"])
+@pytest.mark.parametrize("end", in_gate(["raise SystemExit(5)", "1 / 0", "import os; os.abort()", "raise KeyboardInterrupt",
+                                         "import time; time.sleep(600)"], 2))
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_nothing_is_said_of_what_is_kept_where_all_was_streamed(start, stream, end):
     code = f"import sys\nprint('x' * 3_000_000, file=sys.{stream}, flush=True)\n{end}"

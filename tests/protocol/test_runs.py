@@ -308,6 +308,7 @@ def test_too_many_calls_are_told_to_come_later(start_python):
     answer = server.next_message()
     assert answer["result"]["isError"] is True
     assert "again" in server.text_of(answer["result"])
+    server.kill()  # rather than at the end of its calls
 
 
 def alive(pids):

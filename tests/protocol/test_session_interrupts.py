@@ -114,7 +114,7 @@ WAITING = {
 }
 
 
-@pytest.mark.parametrize("name", in_gate(WAITING, 6))
+@pytest.mark.parametrize("name", in_gate(WAITING, 3))
 def test_an_interrupt_reaches_what_the_call_has_started(start_python, name):
     session = Session(start_python(), ALIVE + "x = 5")
     before = session.call("sorted(running())").text
@@ -177,7 +177,7 @@ RUNNING = """function running() {
 let x = 5"""
 
 
-@pytest.mark.parametrize("name", in_gate(SPAWNING, 3))
+@pytest.mark.parametrize("name", in_gate(SPAWNING, 2))
 def test_an_interrupt_reaches_what_javascript_has_started(start_any, name):
     session = Session(start_any("javascript"), RUNNING, language="javascript")
     answer = session.call("console.log('begun');\n" + SPAWNING[name], timeout_seconds=0.8)

@@ -55,7 +55,7 @@ QUIET = {
 }
 
 
-@pytest.mark.parametrize("what", QUIET)
+@pytest.mark.parametrize("what", in_gate(QUIET, 2))
 def test_without_a_warning_nothing_is_said(server, what):
     found = left_by(server, PLOT + QUIET[what])
     assert DRAWN not in err_of(found) and len(found.images) == 1
@@ -81,8 +81,8 @@ FONTS = {"none": "", "a list of a style": "plt.rcParams['font.sans-serif'] = ['A
          "a family": "plt.rcParams['font.family'] = 'DejaVu Sans'"}
 
 
-@pytest.mark.parametrize("alphabet", in_gate(ALPHABETS, 3))
-@pytest.mark.parametrize("font", in_gate(FONTS, 3))
+@pytest.mark.parametrize("alphabet", in_gate(ALPHABETS, 2))
+@pytest.mark.parametrize("font", in_gate(FONTS, 2))
 def test_characters_of_other_alphabets_are_drawn(server, alphabet, font):
     found = left_by(server, PLOT + f"{FONTS[font]}\nplt.plot([1, 2]); plt.title('{ALPHABETS[alphabet]}')")
     assert "Glyph" not in err_of(found) and len(found.images) == 1
@@ -100,7 +100,7 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("what", PAGES)
+@pytest.mark.parametrize("what", in_gate(PAGES, 2))
 def test_a_page_is_kept_and_named(server, what):
     code, names = PAGES[what]
     found = left_by(server, code)
@@ -118,7 +118,7 @@ PLOTLY = {
 }
 
 
-@pytest.mark.parametrize("what", PLOTLY)
+@pytest.mark.parametrize("what", in_gate(PLOTLY, 2))
 def test_the_rest_of_plotly_is_as_it_was(server, what):
     code, names = PLOTLY[what]
     found = left_by(server, code)
@@ -134,7 +134,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("what", VALUES)
+@pytest.mark.parametrize("what", in_gate(VALUES, 2))
 def test_a_value_of_a_session_without_a_text_is_kept(server, what):
     code, name = VALUES[what]
     found = left_by(server, code, session="new")
@@ -163,7 +163,7 @@ MOVING = {
 }
 
 
-@pytest.mark.parametrize("what", MOVING)
+@pytest.mark.parametrize("what", in_gate(MOVING, 2))
 def test_an_animation_is_told_to_be_one_frame(server, what):
     found = left_by(server, ANIMATION + MOVING[what])
     assert len(found.images) == 1 and err_of(found).count("An animation is shown as its first frame only") == 1
@@ -178,6 +178,6 @@ STILL = {
 }
 
 
-@pytest.mark.parametrize("what", STILL)
+@pytest.mark.parametrize("what", in_gate(STILL, 2))
 def test_nothing_is_said_of_what_does_not_move(server, what):
     assert "animation" not in err_of(left_by(server, ANIMATION + STILL[what])).lower()

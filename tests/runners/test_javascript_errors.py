@@ -6,6 +6,8 @@ import pytest
 
 from session import FAILED, FINISHED
 
+from support.sample import in_gate
+
 LAST = {
     "in the cell itself": (["let x = 1\n  null.y"], r'''<cell 1>:2
   null.y
@@ -117,7 +119,7 @@ RangeError: Maximum call stack size exceeded
 }
 
 
-@pytest.mark.parametrize("name", LAST)
+@pytest.mark.parametrize("name", in_gate(LAST, 10))
 def test_javascript_errors(node, name):
     cells, err = LAST[name]
     for code in cells[:-1]:

@@ -4,6 +4,8 @@ import pytest
 
 from session import FINISHED, Cell, Lost
 
+from support.sample import in_gate
+
 SURVIVED = {
     "a proxy that throws": "new Proxy({}, { get() { throw 1 }, ownKeys() { throw 2 }, getPrototypeOf() { throw 3 } })",
     "a proxy without a target": "const { proxy, revoke } = Proxy.revocable({}, {}); revoke(); proxy",
@@ -38,7 +40,7 @@ SURVIVED = {
 }
 
 
-@pytest.mark.parametrize("name", SURVIVED)
+@pytest.mark.parametrize("name", in_gate(SURVIVED, 12))
 def test_javascript_survives(node, name):
     node.run(SURVIVED[name])
     assert "null" in node.run("null.x").err or "limits" in name

@@ -88,7 +88,7 @@ def test_old_and_future_numbers_are_ignored(node):
 @pytest.mark.parametrize("ending", in_gate(["", "\nawait 1", "\nawait new Promise(r => setTimeout(r, 0))", "\nif (Math.random() < 0.2) process.exit(0)"], 1))
 def test_interrupts_near_the_end_of_a_cell_never_hit_the_next(node, ending):
     """At random moments around the end; some after it, as when server and cell have met halfway."""
-    rounds = sample_of("interrupts of JavaScript cells", 1000, 250)
+    rounds = sample_of("interrupts of JavaScript cells", 1000, 150)
     chance = random.Random(24)
     node.run("let count = 0;")
     count = heeded = 0

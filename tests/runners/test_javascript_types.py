@@ -4,6 +4,8 @@ import pytest
 
 from session import FAILED, FINISHED, Cell
 
+from support.sample import in_gate
+
 TYPED = {
     "a variable": [("let x: number = 5\nx", "5\n"), ("x + 1", "6\n")],
     "a constant that a later cell replaces": [("const a: string = 'a'", ""), ("const a: string = 'b'; a", "'b'\n")],
@@ -27,7 +29,7 @@ PLAIN = {
 WRONG = ["let x: = 5", "const (", "let let = 1", "f(", "x: number y", "enum"]
 
 
-@pytest.mark.parametrize("name", [*TYPED, *PLAIN])
+@pytest.mark.parametrize("name", in_gate([*TYPED, *PLAIN], 8))
 def test_cells_with_and_without_types(node, name):
     for code, out in {**TYPED, **PLAIN}[name]:
         cell = node.run(code)

@@ -4,6 +4,8 @@ import pytest
 
 from session import EXITED, FAILED, FINISHED, Cell, Lost
 
+from support.sample import in_gate
+
 SHOWN = {
     "an expression": [("1 + 1", "2\n")],
     "a string is shown as written": [("'a\\nb'", "'a\\nb'\n")],
@@ -99,7 +101,7 @@ CASES = {f"{group}: {name}": cells for group, names in
          {"shown": SHOWN, "stays": STAYS, "imported": IMPORTED, "is": IS}.items() for name, cells in names.items()}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", in_gate(CASES, 25))
 def test_javascript_cells(node, name):
     for code, out in CASES[name]:
         cell = node.run(code)

@@ -32,7 +32,7 @@ CHOSEN = list(CORPUS)[::len(CORPUS) // sample_of("programs that run warm, cold a
                                                  len(CORPUS) // 3)]
 
 
-@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 40), ids=[f"{one}: {name}" for one, name in CHOSEN])
+@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 24), ids=[f"{one}: {name}" for one, name in CHOSEN])
 def test_the_same_warm_cold_and_bare(servers, language, name):
     ends = ways_of(servers, language, CORPUS[language, name])
     for way, end in ends.items():
@@ -53,7 +53,7 @@ FORKED = OF_PYTHON[::len(OF_PYTHON) // sample_of("programs that run in forks of 
                                                   len(OF_PYTHON) // 3)]
 
 
-@pytest.mark.parametrize("name", in_gate(FORKED, 30))
+@pytest.mark.parametrize("name", in_gate(FORKED, 20))
 def test_the_same_in_a_fork_of_a_template(servers, forked, name):
     snippet = CORPUS["python", name]
     before = forked.wait_ready()

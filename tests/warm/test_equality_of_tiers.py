@@ -73,7 +73,7 @@ def plain_end_of(result):
     return end
 
 
-@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 30), ids=[f"{one}: {name}" for one, name in CHOSEN])
+@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 12), ids=[f"{one}: {name}" for one, name in CHOSEN])
 def test_the_same_in_a_weaker_tier(servers, server, language, name):
     code = CORPUS[language, name].code
     here, elsewhere = plain_end_of(server.call_with(code, language)), end_of(servers(language, 0).call_with(code, language))
@@ -86,7 +86,7 @@ def test_the_same_in_a_weaker_tier(servers, server, language, name):
 # In tier L the processes of other tests of this user count for the same limit.
 @pytest.mark.alone
 def test_many_runs_leave_nothing(server):
-    for number in range(sample_of("runs in a weaker tier", 1000, 50)):
+    for number in range(sample_of("runs in a weaker tier", 1000, 20)):
         assert end_of(server.call_with(f"print({number})", "python"))["stdout"] == str(number)
     expected = len(server.wait_alone(server.size * 2)) if server.size else 0
     assert not left_after(5, lambda: len(descendants_of(server.process.pid)) > (2 if server.tier == "P" else 3) * expected)

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import secrets
+import signal
 import sys
 
 from attempt import call_numbers, snippet_of
@@ -127,7 +128,8 @@ class ForkJail:
         return self.is_beside_another() and (not self.is_forked or self.server.templates() == self.templates)
 
     def stop(self):
-        """Also what the other fork has put out of its jail, where a wall is away."""
+        """Also what the other fork, which would run on, has put out of its jail, where a wall is away."""
+        self.server.kill(signal.SIGTERM)
         self.server.stop()
         remove_ipc(self.key, f"/bait{self.key}")
 

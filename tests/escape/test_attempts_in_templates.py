@@ -78,7 +78,7 @@ def word_of(server):
     return wait_until(look, "the module has tried")
 
 
-@pytest.mark.parametrize("name", in_gate(CHOSEN, 50))
+@pytest.mark.parametrize("name", in_gate(CHOSEN, 30))
 def test_attempt_of_a_module_is_denied(bait, store, name):
     environment = {**bait.environment(), **environment_of(XDG_DATA_HOME=store, CONTAINER_IMAGE="mine",
                                                           CONTAINER_LANGUAGE="python")}

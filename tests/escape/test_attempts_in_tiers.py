@@ -63,7 +63,7 @@ def denials_of(attempt, tier):
     return (*attempt.denials(root=os.geteuid() == 0), *(("ENOENT", "ENOENT\nENOENT") if is_missing else ()))
 
 
-@pytest.mark.parametrize("name", in_gate(some_attempts(), 50))
+@pytest.mark.parametrize("name", in_gate(some_attempts(), 30))
 def test_attempt_is_denied(jail, name):
     hole = HOLES[jail.tier].get(name)
     if hole == PAST_A_LIMIT:

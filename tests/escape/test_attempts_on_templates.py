@@ -1,7 +1,7 @@
 """A snippet in a fork reaches neither the template nor another fork."""
 
 import pytest
-from attempts_on_templates import ATTEMPTS, HOLDING, MODULES
+from attempts_on_templates import ATTEMPTS, MODULES
 from forks import ForkJail, draw_tokens, modules_of
 from served import IMAGE
 
@@ -29,8 +29,7 @@ def jail_with(tmp_path_factory):
         jail.stop()
 
 
-# What a module holds takes ten seconds to be given up, for a wall that others are attempts on, too.
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.thorough if name in HOLDING else ()) for name in ATTEMPTS])
+@pytest.mark.parametrize("name", ATTEMPTS)
 def test_attempt_on_another_is_denied(jail_with, name):
     jail = jail_with(MODULES.get(name, ()))
     assert jail.say(ATTEMPTS[name]) in ATTEMPTS[name].denials(root=False)

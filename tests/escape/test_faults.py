@@ -236,7 +236,7 @@ def calls_of(traced, kind):
     return by_name(traced.calls).get(kind, [])
 
 
-@pytest.mark.parametrize("role, name", sample.in_gate(((role, name) for role, table in TABLES.items() for name in table), 24))
+@pytest.mark.parametrize("role, name", sample.in_gate(((role, name) for role, table in TABLES.items() for name in table), 12))
 def test_call_that_fails_is_told_and_nothing_runs(traced, role, name):
     faults = faults_of(calls_of(traced, (role, name)))
     assert faults, "the call is not made any more: take it from the table"

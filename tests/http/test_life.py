@@ -1,5 +1,6 @@
 """Clients that leave, dawdle, crowd or send nonsense, and the end of the server."""
 
+import itertools
 import json
 import os
 import random
@@ -11,7 +12,7 @@ import time
 import pytest
 
 from support.http_server import BOTH, HttpServer, InBackground, Posts, head_of, read_all, sleepers_of, status_of, wait_until
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 from support.sandbox import descendants_of, left_after, still_alive
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
@@ -61,8 +62,7 @@ def dawdlers():
     server.stop()
 
 
-@pytest.mark.parametrize("how", ["close", "reset", "half"])
-@pytest.mark.parametrize("kind", ["run_code", "call", "stream"])
+@pytest.mark.parametrize("how, kind", in_gate(itertools.product(["close", "reset", "half"], ["run_code", "call", "stream"]), 4))
 def test_a_run_ends_with_the_connection_of_its_client(server, how, kind):
     client = Posts(server).open()
     path = "/run_code" if kind == "run_code" else "/mcp"

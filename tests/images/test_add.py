@@ -212,13 +212,13 @@ def test_npm_packages_are_found_by_require_and_import(layered):
     assert names == ["is-number", "is-odd", "left-pad"]
 
 
-@pytest.mark.parametrize("arguments, words", [
+@pytest.mark.parametrize("arguments, words", in_gate([
     (["--run", "echo so it is >&2; touch /opt/left; exit 3"], "so it is"),
     (["--run", "nonexistent-program"], "127"),
     (["--pip", "six"], "--apt python3-pip"),
     (["--npm", "left-pad"], "the image has no node, so npm cannot install anything"),
     (["--apt", "no-such-package-at-all"], "no-such-package-at-all"),
-])
+], 3))
 def test_a_failed_install_leaves_everything_as_it_was(layered, arguments, words):
     before = (layered.images / "base" / "image.json").read_text(), layered.ids()
     done = layered.add("base", *arguments)

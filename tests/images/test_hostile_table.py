@@ -117,7 +117,7 @@ def as_docker_archive(members, directory):
 FORMS = {"root file system": as_tar, "layer": as_layer, "docker save": as_docker_archive}
 
 
-@pytest.mark.parametrize(("row", "form"), in_gate(itertools.product(ROWS, FORMS), 60))
+@pytest.mark.parametrize(("row", "form"), in_gate(itertools.product(ROWS, FORMS), 40))
 def test_members(store, tmp_path, outside, form, row):
     members, whole, layer = next(rest for name, *rest in cases(outside) if name == row)
     verdict = whole if form == "root file system" else layer
@@ -126,7 +126,7 @@ def test_members(store, tmp_path, outside, form, row):
         check_tree(tree, {} if verdict is ... else verdict)
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", in_gate(STREAMS, 20))
 def test_streams(store, tmp_path, outside, name):
     make, verdict, _ = STREAMS[name]
     (tmp_path / "archive").write_bytes(make())
@@ -135,7 +135,7 @@ def test_streams(store, tmp_path, outside, name):
         check_tree(tree, verdict)
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("name", in_gate(STREAMS, 20))
 def test_streams_of_layers(store, tmp_path, outside, name):
     """The same bytes as a layer of the digest that they have."""
     make, _, verdict = STREAMS[name]
@@ -147,7 +147,7 @@ def test_streams_of_layers(store, tmp_path, outside, name):
         check_tree(tree, verdict)
 
 
-@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("name", in_gate(IMAGES, 30))
 def test_images(store, tmp_path, outside, name):
     """What the documents of an image say."""
     make, verdict = IMAGES[name]

@@ -12,6 +12,7 @@ import pytest
 from support import oci
 from support.front import Front, Tokens
 from support.registry import Registry
+from support.sample import in_gate
 from support.tar_bytes import file
 
 LOGIN = ("somebody", "pass:word with \"quotes\"")
@@ -176,8 +177,8 @@ def test_token_that_is_never_good_ends_it(store, locked, image):
     assert len(front.requests) < 20
 
 
-@pytest.mark.parametrize("realm", ["http://192.0.2.1/token", "file:///etc/passwd",
-                                   "ftp://127.0.0.1/x", "http://user@127.0.0.1/token"])
+@pytest.mark.parametrize("realm", in_gate(["http://192.0.2.1/token", "file:///etc/passwd",
+                                           "ftp://127.0.0.1/x", "http://user@127.0.0.1/token"], 2))
 def test_token_is_got_nowhere_else(store, locked, logins, realm):
     """Neither unencrypted from another machine, nor by another protocol."""
     front = Front(locked, lambda handler: handler.answer(
@@ -189,8 +190,8 @@ def test_token_is_got_nowhere_else(store, locked, logins, realm):
     check_secrets(done.stderr_text)
 
 
-@pytest.mark.parametrize("answer", [b"", b"{}", b'{"token":""}', b'{"token":"a\\r\\nX-Y: z"}',
-                                    b'{"token":7}', b"x" * (2 << 20)],
+@pytest.mark.parametrize("answer", in_gate([b"", b"{}", b'{"token":""}', b'{"token":"a\\r\\nX-Y: z"}',
+                                            b'{"token":7}', b"x" * (2 << 20)], 2),
                          ids=["nothing", "none", "empty", "two lines", "a number", "endless"])
 def test_answers_that_are_no_token_end_it(store, locked, answer):
     def rule(handler):

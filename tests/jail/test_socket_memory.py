@@ -3,6 +3,7 @@
 import pytest
 
 from support.available_memory import Watch
+from support.sample import in_gate
 
 MEBIBYTE = 1 << 20
 ATTEMPTS = 4  # the rest of the machine may take memory meanwhile, though not each time
@@ -139,7 +140,7 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", in_gate(ATTACKS, 4))
 def test_a_run_is_ended_for_what_waits_in(sandbox, name):
     # Descriptors under way are few, so there a lower limit has to be passed.
     limit = (128 if "under way" in name else 256) * MEBIBYTE

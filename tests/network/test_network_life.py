@@ -167,6 +167,7 @@ clients[0].recv(1)
 """, _meta={"progressToken": 1})
         await_progress(server, "full")
         assert text_of(call(server, "import socket; print(socket.create_connection(('93.184.1.1', 7), 10) is not None)")) == "True"
+        server.kill()  # the first call has no end
 
 
 def test_queues_of_many_streams_outside_are_small(start_server, internet):
@@ -259,7 +260,7 @@ def test_answers_that_a_server_cuts_short_disturb_no_other_sandbox(start_server,
 import socket, time
 question = b"\\x12\\x34\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\5large\\7example\\3org\\0\\0\\x10\\0\\1"
 client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for _ in range(200):
+for _ in range(150):
     client.sendto(question, ("8.8.8.8", 53))
     time.sleep(0.02)
 """)

@@ -180,7 +180,7 @@ JAVASCRIPT = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", in_gate(PROGRAMS, 3))
 @pytest.mark.parametrize("options", [ALLOW, ON, (*ALLOW, *PROXY), (*ON, *PROXY)],
                          ids=["allow", "on", "allow by a proxy", "on by a proxy"])
 def test_program_in_python(start_server, name, options):

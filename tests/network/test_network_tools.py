@@ -32,7 +32,7 @@ def service(run, authority):
     server.wait()
 
 
-@pytest.fixture(scope="module", params=MODES)
+@pytest.fixture(scope="module", params=in_gate(MODES, 2))
 def server(request, start_server, tools, service, authority, internet):
     (tools / "key").write_bytes((internet.directory / "key").read_bytes())
     return start_server("--warm", "0", "--timeout", "60", "--memory", "1G", *MODES[request.param], *MAP,

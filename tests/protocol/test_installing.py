@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from support.sample import in_gate
 from support.sessions import Session, call
 
 PACKAGE = {"name": "p/package.json", "text": json.dumps({"name": "p", "version": "1.0.0", "main": "index.js"})}
@@ -27,7 +28,7 @@ def networked(start, images):
     return started
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", in_gate(PLACES, 2))
 def test_npm_takes_the_work_directory(networked, name):
     before, asked, files, place = PLACES[name]
     answer = call(networked, f"{NPM}{before} console.log(npm('{asked}'))", None, language="javascript", files=files,

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from support.files import left_by, read
+from support.sample import in_gate
 
 MEBIBYTE = 1 << 20
 LINE_MAX = 4 * MEBIBYTE
@@ -36,12 +37,12 @@ def test_text_is_told_from_bytes(server, expression, name, is_text, kind):
     assert contents["mimeType"] == kind
 
 
-@pytest.mark.parametrize(("expression", "is_text"), [
+@pytest.mark.parametrize(("expression", "is_text"), in_gate([
     ("bytes(range(256)) * 40_000", False), ("b'0123456789' * 1_000_000", True), ("b'\\n\"\\\\' * 1_500_000", True),
     ("b'\\x01' * 3_000_000", True), ("'\\U0001f600\\xe9x'.encode() * 900_000", True),
     ("b'x' * (16 << 20)", True), ("bytes(16 << 20)", False), ("b'x' * (3 * 968 << 10)", True),
     ("b'\\xff' * (3 * 968 << 10)", False), ("b'\\xff' * ((3 * 968 << 10) + 1)", False),
-], ids=str)
+], 4), ids=str)
 def test_long_files_come_in_parts_that_fit_into_lines(server, expression, is_text):
     uri = leave(server, "long", expression)
     data, contents = read(server, uri)

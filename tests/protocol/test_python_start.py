@@ -12,6 +12,7 @@ import pytest
 
 from support.images import image_with, user_images
 from support.mcp_client import run
+from support.sample import in_gate
 from support.sandbox import descendants_of, left_after
 
 PACKAGES = "usr/lib/python3/dist-packages/"
@@ -20,7 +21,7 @@ OPTIONS = {"cold": ("--warm", "0"), "warm": ("--warm", "1"), "preloaded": ("--wa
            "forked": ("--warm", "1", "--template", "auto")}
 
 
-@pytest.fixture(params=OPTIONS)
+@pytest.fixture(params=in_gate(OPTIONS, 2))
 def start_image(request, start_python, python_settings, tmp_path):
     """Starts a server on the usual image with more files; the next call is served in that way.
 

@@ -282,9 +282,9 @@ def test_cancelling_the_whole_of_a_batch_leaves_no_answer(start, python_settings
     assert server.next_message()["id"] == 301
 
 
-@pytest.mark.parametrize("params", [
+@pytest.mark.parametrize("params", in_gate([
     None, {}, {"requestId": None}, {"requestId": "unknown"}, {"requestId": "1"},
-    {"requestId": 1.0}, {"requestId": []}, {"requestId": 10 ** 400}, [1]], ids=repr)
+    {"requestId": 1.0}, {"requestId": []}, {"requestId": 10 ** 400}, [1]], 4), ids=repr)
 def test_odd_cancellations_are_ignored(server, params):
     call = server.start_call("run_python_code", "import time; time.sleep(0.2); print(1)",
                              request_id=1)
@@ -308,7 +308,6 @@ def test_too_many_calls_are_told_to_come_later(start_python):
     answer = server.next_message()
     assert answer["result"]["isError"] is True
     assert "again" in server.text_of(answer["result"])
-    server.kill()  # rather than at the end of its calls
 
 
 def alive(pids):

@@ -125,14 +125,14 @@ def test_each_cell_has_its_own_stdin(node):
     assert node.run(reading).out == "''\n"
 
 
-@pytest.mark.parametrize("code, detail", [
+@pytest.mark.parametrize("code, detail", in_gate([
     ("process.exit(3)", 3), ("process.exit()", 0), ("process.exitCode = 4; process.exit()", 4), ("process.exit(256 + 5)", 5),
     ("try { process.exit(6) } finally { console.log('never') }", 6), ("await 1; process.exit(7)", 7),
     ("setTimeout(() => process.exit(8), 1); await new Promise(() => {})", 8), ("process.reallyExit(9)", 9),
     ("(function f(n) { n ? f(n - 1) : process.exit(10) })(100)", 10),
     ("new Promise(() => process.exit(11))", 11), ("process.nextTick(() => process.exit(12)); await new Promise(() => {})", 12),
     ("[1].forEach(() => process.exit(13))", 13), ("({get a() { process.exit(14) }}).a", 14),
-    ("({[require('util').inspect.custom]() { process.exit(15) }})", 15), ("process.exit('16')", 16)])
+    ("({[require('util').inspect.custom]() { process.exit(15) }})", 15), ("process.exit('16')", 16)], 6))
 def test_exit_ends_the_cell_and_not_the_session(node, code, detail):
     assert node.run("let x = 1;") == Cell(FINISHED, "", "")
     for _ in range(3):

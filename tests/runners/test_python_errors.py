@@ -6,6 +6,8 @@ import pytest
 
 from session import FAILED, FINISHED
 
+from support.sample import in_gate
+
 LAST = {
     "in the cell itself": (["x = 1\n1 / 0"], r'''Traceback \(most recent call last\):
   File "<cell 1>", line 2, in <module>
@@ -135,7 +137,7 @@ RecursionError: maximum recursion depth exceeded.*
 }
 
 
-@pytest.mark.parametrize("name", LAST)
+@pytest.mark.parametrize("name", in_gate(LAST, 12))
 def test_python_errors(python, name):
     cells, err = LAST[name]
     for code in cells[:-1]:

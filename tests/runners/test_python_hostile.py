@@ -4,6 +4,8 @@ import pytest
 
 from session import FINISHED, Cell, Lost
 
+from support.sample import in_gate
+
 # Each cell is followed by one that prints, fails and shows a value.
 SURVIVED = {
     "stdout is None": "import sys; sys.stdout = None",
@@ -53,7 +55,7 @@ SURVIVED = {
 }
 
 
-@pytest.mark.parametrize("name", SURVIVED)
+@pytest.mark.parametrize("name", in_gate(SURVIVED, 20))
 def test_python_survives(python, name):
     python.run(SURVIVED[name])
     repaired = python.run("import builtins as _b, sys; sys.settrace(None); sys.setprofile(None); 1") if "traced" in name or (

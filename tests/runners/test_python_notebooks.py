@@ -4,6 +4,8 @@ import pytest
 
 from session import EXITED, FAILED, FINISHED, Cell
 
+from support.sample import in_gate
+
 SHELL = {
     "a command": [("!echo a b", "a b\n")],
     "among statements": [("x = 1\n!echo $((1 + 1))\nx", "2\n1\n")],
@@ -46,7 +48,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", [*SHELL, *MAGICS, *LEFT])
+@pytest.mark.parametrize("name", in_gate([*SHELL, *MAGICS, *LEFT], 13))
 def test_lines_of_notebooks(python, name):
     for code, out in {**SHELL, **MAGICS, **LEFT}[name]:
         assert python.run(code) == Cell(FINISHED, out, "")

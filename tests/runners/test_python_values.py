@@ -6,6 +6,8 @@ import pytest
 
 from session import EXITED, FAILED, FINISHED, Cell
 
+from support.sample import in_gate
+
 # Cells in order; the output of each.
 SHOWN = {
     "an expression": [("1 + 1", "2\n")],
@@ -98,7 +100,7 @@ CASES = {f"{group}: {name}": cells for group, names in
          {"shown": SHOWN, "stays": STAYS, "is": IS, "awaited": AWAITED}.items() for name, cells in names.items()}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", in_gate(CASES, 27))
 def test_python_cells(python, name):
     for code, out in CASES[name]:
         assert python.run(code) == Cell(FINISHED, out, ""), code

@@ -32,7 +32,7 @@ CHOSEN = list(CORPUS)[::len(CORPUS) // sample_of("programs that run warm, cold a
                                                  len(CORPUS) // 3)]
 
 
-@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 24), ids=[f"{one}: {name}" for one, name in CHOSEN])
+@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 16), ids=[f"{one}: {name}" for one, name in CHOSEN])
 def test_the_same_warm_cold_and_bare(servers, language, name):
     ends = ways_of(servers, language, CORPUS[language, name])
     for way, end in ends.items():

@@ -73,7 +73,7 @@ def plain_end_of(result):
     return end
 
 
-@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 12), ids=[f"{one}: {name}" for one, name in CHOSEN])
+@pytest.mark.parametrize("language, name", in_gate(CHOSEN, 8), ids=[f"{one}: {name}" for one, name in CHOSEN])
 def test_the_same_in_a_weaker_tier(servers, server, language, name):
     code = CORPUS[language, name].code
     here, elsewhere = plain_end_of(server.call_with(code, language)), end_of(servers(language, 0).call_with(code, language))

@@ -41,7 +41,7 @@ CHOSEN = list(ATTEMPTS)[::len(ATTEMPTS) // sample_of("attempts to escape from a 
 
 
 @pytest.mark.flaky(reruns=0)
-@pytest.mark.parametrize("name", in_gate(CHOSEN, 50))
+@pytest.mark.parametrize("name", in_gate(CHOSEN, 30))
 def test_attempt_is_denied_in_a_fork(bait, jail, name):
     attempt = ATTEMPTS[name]
     result = jail.warm_call(snippet_of(attempt, bait.known()))

@@ -27,7 +27,7 @@ CHOSEN = list(ATTEMPTS)[::len(ATTEMPTS) // sample_of("attempts to escape from a 
                                                      len(ATTEMPTS) // 8)]
 
 
-@pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.parametrize("name", in_gate(CHOSEN, 25))
 def test_attempt_is_denied_in_a_warm_run(bait, warm_jail, name):
     attempt = ATTEMPTS[name]
     result = warm_jail.warm_call(snippet_of(attempt, bait.known()))
@@ -54,7 +54,7 @@ WAITS_OR_WORKS = ["import time; time.sleep(600)", "while True: pass",
                   "import threading\nwhile True: threading.Thread(target=print).start()"]
 
 
-@pytest.mark.parametrize("code", WAITS_OR_WORKS)
+@pytest.mark.parametrize("code", in_gate(WAITS_OR_WORKS, 1))
 def test_time_is_that_of_the_call_and_not_of_the_wait(code):
     with WarmServer("--timeout", "20") as server:
         server.prime()

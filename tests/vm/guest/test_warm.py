@@ -15,7 +15,7 @@ LIMITS = [
 
 def warm_server(*arguments):
     """One with two sandboxes that wait, and their cgroups."""
-    server = Server("--timeout", "1000", "--warm", "2", *arguments)
+    server = Server("--timeout", "1000", "--warm", "2", "--template", "off", *arguments)
     server.initialize()
     await_cgroup(server)
     return server, await_that(running, server, 2)

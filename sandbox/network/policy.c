@@ -43,14 +43,20 @@ static const struct policy_rule *find_host(const struct policy_rules *rules, con
     return NULL;
 }
 
+/* A range of IPv6 does not hold IPv4 addresses, though these are written as such of IPv6 here. */
+static bool has_address(const struct policy_rule *rule, const struct address *address)
+{
+    return rule->is_address && address_is_ipv4(address) == address_is_ipv4(&rule->prefix) &&
+           address_matches(address, &rule->prefix, rule->bits);
+}
+
 static const struct policy_rule *find_address(const struct policy_rules *rules,
                                               const struct address *address, uint16_t port,
                                               bool some)
 {
     for (size_t i = 0; i < rules->count; i++) {
         const struct policy_rule *rule = &rules->list[i];
-        if (rule->is_address && address_matches(address, &rule->prefix, rule->bits) &&
-            (some || has_port(rule, port)))
+        if (has_address(rule, address) && (some || has_port(rule, port)))
             return rule;
     }
     return NULL;

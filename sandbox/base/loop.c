@@ -1,5 +1,6 @@
 #include "sandbox/base/loop.h"
 #include "sandbox/base/list.h"
+#include "sandbox/base/owned.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,8 +21,43 @@ int loop_open(struct loop *loop)
     return loop->epoll_fd < 0 ? -errno : 0;
 }
 
+/* At most one: a callback may free the owner of any other watch, and of the loop itself. */
+static int dispatch(struct loop *loop, int timeout)
+{
+    struct epoll_event event;
+    int count = epoll_wait(loop->epoll_fd, &event, 1, timeout);
+    if (count < 0 && errno != EINTR)
+        return -errno;
+    if (count == 1) {
+        struct loop_watch *watch = event.data.ptr;
+        watch->ready(watch, event.events);
+    }
+    return 0;
+}
+
+static void on_inside(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    dispatch(container_of(watch, struct loop, inside), 0);
+}
+
+int loop_open_inside(struct loop *outer, struct loop *loop)
+{
+    int r = loop_open(loop);
+    if (r < 0)
+        return r;
+    loop->outer = outer;
+    loop->inside = (struct loop_watch){.fd = -1, .ready = on_inside};
+    r = loop_watch(outer, &loop->inside, loop->epoll_fd, EPOLLIN);
+    if (r < 0)
+        loop_close(loop);
+    return r;
+}
+
 void loop_close(struct loop *loop)
 {
+    if (loop->outer != NULL)
+        loop_unwatch(loop->outer, &loop->inside);
     if (loop->epoll_fd >= 0)
         close(loop->epoll_fd);
     loop->epoll_fd = -1;
@@ -44,19 +80,27 @@ void loop_unwatch(struct loop *loop, struct loop_watch *watch)
     watch->fd = -1;
 }
 
+/* The loop with the timers. */
+static struct loop *keeper_of(struct loop *loop)
+{
+    return loop->outer != NULL ? loop->outer : loop;
+}
+
 void loop_arm(struct loop *loop, struct loop_timer *timer, int64_t deadline)
 {
     loop_disarm(loop, timer);
     timer->deadline = deadline;
     timer->armed = true;
-    LIST_PREPEND(loop->timers, timer);
+    struct loop *keeper = keeper_of(loop);
+    LIST_PREPEND(keeper->timers, timer);
 }
 
 void loop_disarm(struct loop *loop, struct loop_timer *timer)
 {
     if (!timer->armed)
         return;
-    LIST_REMOVE(loop->timers, timer);
+    struct loop *keeper = keeper_of(loop);
+    LIST_REMOVE(keeper->timers, timer);
     timer->armed = false;
 }
 
@@ -92,15 +136,9 @@ int loop_run(struct loop *loop)
             timer->fire(timer);
             continue;
         }
-        /* One event at a time: a callback may free the owner of any other watch. */
-        struct epoll_event event;
-        int count = epoll_wait(loop->epoll_fd, &event, 1, timeout_until(timer));
-        if (count < 0 && errno != EINTR)
-            return -errno;
-        if (count == 1) {
-            struct loop_watch *watch = event.data.ptr;
-            watch->ready(watch, event.events);
-        }
+        int r = dispatch(loop, timeout_until(timer));
+        if (r < 0)
+            return r;
     }
     return 0;
 }

@@ -29,6 +29,8 @@ struct loop {
     int epoll_fd;
     struct loop_timer *timers;
     bool stopping;
+    struct loop *outer; /* NULL: it is in none */
+    struct loop_watch inside; /* of the outer one: this loop has an event */
 };
 
 #define NANOSECONDS_PER_SECOND INT64_C(1000000000)
@@ -39,6 +41,11 @@ int64_t clock_now(void);
 
 /* 0 or a negative errno. */
 int loop_open(struct loop *loop);
+/*
+ * Opens a loop whose events are dispatched by the outer one, where it takes turns as if it were one
+ * descriptor, however many it has. It stays where it is.
+ */
+int loop_open_inside(struct loop *outer, struct loop *loop);
 void loop_close(struct loop *loop);
 
 /*

@@ -159,3 +159,38 @@ def test_flood_of_one_sandbox_does_not_slow_another(start_server):
     print(f"connects beside a flood: median {statistics.median(times) * 1000:.2f} ms, "
           f"p99 {times[int(len(times) * 0.99) - 1] * 1000:.2f} ms of {len(times)}")
     assert times[int(len(times) * 0.99) - 1] < 1  # a second: on a quiet machine some milliseconds
+
+
+def test_streams_of_two_sandboxes_do_not_slow_another(start_server):
+    """Each takes its turns as one, however many of its streams have bytes; and its record is not late."""
+    server = start_server("--warm", "0", "--parallel", "3", "--timeout", "60", "--network", "on", "--network-limit", "4G")
+    busy = textwrap.dedent("""
+        import select, socket, time
+        poll = select.epoll()
+        clients = {}
+        for i in range(200):
+            client = socket.socket(); client.setblocking(False)
+            client.connect_ex((f"93.184.1.{i + 1}", 19))
+            clients[client.fileno()] = client
+            poll.register(client, select.EPOLLIN)
+        end = time.monotonic() + 8
+        while time.monotonic() < end:
+            for fd, _ in poll.poll(1):
+                try: clients[fd].recv(1 << 20)
+                except BlockingIOError: pass
+                except OSError: poll.unregister(fd)
+        """)
+    requests = [server.start_call("run_python_code", busy) for _ in range(2)]
+    time.sleep(3)
+    results = [call(server, textwrap.dedent("""
+        import socket, time
+        begin = time.perf_counter()
+        socket.create_connection(("93.184.1.1", 7), 5).close()
+        print(time.perf_counter() - begin)
+        """)) for _ in range(6)]
+    times = sorted(float(text_of(result)) for result in results)
+    print(f"connects beside streams: {times[0] * 1000:.2f} to {times[-1] * 1000:.2f} ms")
+    assert times[0] < 0.1, times
+    assert all(result["_meta"][RECORD]["network"]["complete"] for result in results)
+    for request in requests:
+        server.answer(request)

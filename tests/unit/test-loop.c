@@ -109,12 +109,57 @@ static void a_callback_may_end_a_watch_that_is_ready(void **state)
     loop_close(&loop);
 }
 
+#define TURNS_MAX 6
+
+/* Stays ready. */
+static void on_turn(struct loop_watch *watch, uint32_t events)
+{
+    (void)events;
+    struct probe *probe = container_of(watch, struct probe, watch);
+    note(probe);
+    if (strlen(probe->log) == TURNS_MAX)
+        loop_stop(probe->loop);
+}
+
+static void a_loop_inside_takes_turns_as_one_descriptor(void **state)
+{
+    (void)state;
+    struct loop outer;
+    struct loop inner;
+    char log[TURNS_MAX + 2] = "";
+    int ends[2];
+    struct probe probes[4];
+    assert_int_equal(loop_open(&outer), 0);
+    assert_int_equal(loop_open_inside(&outer, &inner), 0);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    for (int i = 0; i < 4; i++) {
+        int fd = dup(ends[0]);
+        probes[i] = (struct probe){
+            .loop = &outer, .log = log, .name = i == 0 ? 'o' : 'i', .watch = {-1, on_turn}};
+        assert_int_equal(loop_watch(i == 0 ? &outer : &inner, &probes[i].watch, fd, EPOLLIN), 0);
+    }
+    struct probe late = {.loop = &outer, .log = log, .name = 't', .timer.fire = on_timer};
+    loop_arm(&inner, &late.timer, clock_now() + NANOSECONDS_PER_SECOND);
+    assert_ptr_equal(outer.timers, &late.timer);
+    loop_disarm(&inner, &late.timer);
+    assert_int_equal(loop_run(&outer), 0);
+    assert_true(strcmp(log, "oioioi") == 0 || strcmp(log, "ioioio") == 0);
+    for (int i = 0; i < 4; i++)
+        close(probes[i].watch.fd);
+    loop_close(&inner);
+    loop_close(&outer);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(timers_fire_in_the_order_of_their_deadlines),
         cmocka_unit_test(a_disarmed_timer_does_not_fire),
         cmocka_unit_test(a_callback_may_end_a_watch_that_is_ready),
+        cmocka_unit_test(a_loop_inside_takes_turns_as_one_descriptor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,8 @@ struct broker {
 struct broker_jail {
     struct broker *broker;
     struct broker_jail *previous, *next;
+    struct loop
+        loop; /* of all but the link: however busy a jail is, it takes turns with the others */
     struct loop_watch link; /* owns its descriptor */
     struct loop_watch dns; /* the same: a UDP socket at port 53 of every address */
     struct loop_watch syn; /* the same: a raw socket that receives SYNs */

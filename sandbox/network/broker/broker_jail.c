@@ -12,7 +12,7 @@
 
 static void take_sockets(struct broker_jail *jail, const int fds[LINK_SOCKETS])
 {
-    struct loop *loop = &jail->broker->loop;
+    struct loop *loop = &jail->loop;
     socklen_t size = sizeof(jail->factory);
     jail->factory_fd = fds[LINK_FACTORY];
     jail->connector_fd = fds[LINK_CONNECTOR];
@@ -89,6 +89,7 @@ int jail_start(struct broker *broker, int link_fd)
     }
     *jail = (struct broker_jail){
         .broker = broker,
+        .loop = {.epoll_fd = -1},
         .link = {.fd = -1, .ready = on_link},
         .dns = {.fd = -1, .ready = dns_ready},
         .syn = {.fd = -1, .ready = syn_ready},
@@ -97,7 +98,9 @@ int jail_start(struct broker *broker, int link_fd)
         .connector_fd = -1,
     };
     LIST_PREPEND(broker->jails, jail);
-    int r = loop_watch(&broker->loop, &jail->link, link_fd, EPOLLIN);
+    int r = loop_open_inside(&broker->loop, &jail->loop);
+    if (r == 0)
+        r = loop_watch(&broker->loop, &jail->link, link_fd, EPOLLIN);
     if (r < 0) {
         close(link_fd);
         jail_free(jail);
@@ -108,7 +111,7 @@ int jail_start(struct broker *broker, int link_fd)
 struct resolver *jail_resolver(struct broker_jail *jail)
 {
     if (jail->resolver == NULL)
-        resolver_open(&jail->broker->loop, &jail->resolver);
+        resolver_open(&jail->loop, &jail->resolver);
     return jail->resolver;
 }
 
@@ -131,11 +134,12 @@ void jail_free(struct broker_jail *jail)
     resolver_free(jail->resolver);
     name_table_release(&jail->names);
     close_watch(&broker->loop, &jail->link);
-    close_watch(&broker->loop, &jail->dns);
-    close_watch(&broker->loop, &jail->syn);
-    close_watch(&broker->loop, &jail->ping);
+    close_watch(&jail->loop, &jail->dns);
+    close_watch(&jail->loop, &jail->syn);
+    close_watch(&jail->loop, &jail->ping);
     fd_close(&jail->factory_fd);
     fd_close(&jail->connector_fd);
+    loop_close(&jail->loop);
     LIST_REMOVE(broker->jails, jail);
     free(jail);
 }

@@ -67,7 +67,7 @@ static void answer_unreachable(const struct broker_jail *jail, const struct segm
 static void dial_free(struct dial *dial)
 {
     struct broker_jail *jail = dial->jail;
-    struct loop *loop = &jail->broker->loop;
+    struct loop *loop = &jail->loop;
     int fd = dial->outer.fd;
     loop_unwatch(loop, &dial->outer);
     fd_close(&fd);
@@ -106,7 +106,7 @@ static void count_made(struct broker_jail *jail)
 static void let_in(struct dial *dial)
 {
     struct broker_jail *jail = dial->jail;
-    struct loop *loop = &jail->broker->loop;
+    struct loop *loop = &jail->loop;
     struct segment *segment = &dial->segment;
     dial->outer_fd = dial->outer.fd;
     dial->is_let_in = true;
@@ -139,7 +139,7 @@ static void refuse(struct dial *dial, enum refusal refusal)
 /* Once the proxy has connected, the stream is that of the host. */
 static void talk_to_proxy(struct dial *dial)
 {
-    struct loop *loop = &dial->jail->broker->loop;
+    struct loop *loop = &dial->jail->loop;
     int fd = dial->outer.fd;
     if (!dial->has_asked) {
         const struct proxy *proxy = &dial->jail->broker->policy.proxy;
@@ -201,7 +201,7 @@ static int start_connect(struct dial *dial, const struct address *address)
     }
     if (connect(fd, (const struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
         return -errno;
-    int r = loop_watch(&dial->jail->broker->loop, &dial->outer, fd, EPOLLOUT);
+    int r = loop_watch(&dial->jail->loop, &dial->outer, fd, EPOLLOUT);
     if (r == 0)
         fd_take(&fd);
     return r;
@@ -262,7 +262,7 @@ static void on_outer(struct loop_watch *watch, uint32_t events)
         return;
     }
     int fd = watch->fd;
-    loop_unwatch(&dial->jail->broker->loop, watch);
+    loop_unwatch(&dial->jail->loop, watch);
     fd_close(&fd);
     try_next(dial, error);
 }
@@ -277,7 +277,7 @@ static void on_deadline(struct loop_timer *timer)
     }
     dial->is_late = true;
     jail->late_count++;
-    loop_arm(&jail->broker->loop, timer, clock_now() + ADMIT_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+    loop_arm(&jail->loop, timer, clock_now() + ADMIT_MAX_MS * NANOSECONDS_PER_MILLISECOND);
 }
 
 /* Frees the oldest of those that were let in and have not come, or of those still waiting for long. */
@@ -400,7 +400,6 @@ static bool is_held(struct broker_jail *jail, const struct segment *segment)
 
 static void take_syn(struct broker_jail *jail, const struct segment *segment)
 {
-    struct broker *broker = jail->broker;
     if (is_held(jail, segment) || !has_room(jail))
         return; /* it comes again */
     struct dial *dial = calloc(1, sizeof(*dial));
@@ -426,8 +425,7 @@ static void take_syn(struct broker_jail *jail, const struct segment *segment)
         refuse(dial, refusal);
         return;
     }
-    loop_arm(&broker->loop, &dial->deadline,
-             clock_now() + DIAL_MAX_MS * NANOSECONDS_PER_MILLISECOND);
+    loop_arm(&jail->loop, &dial->deadline, clock_now() + DIAL_MAX_MS * NANOSECONDS_PER_MILLISECOND);
     if (dial->is_dns)
         let_in(dial);
     else if (dial->is_proxied)

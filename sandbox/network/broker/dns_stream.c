@@ -29,7 +29,7 @@ struct dns_stream {
 static void stream_free(struct dns_stream *stream)
 {
     struct broker_jail *jail = stream->jail;
-    struct loop *loop = &jail->broker->loop;
+    struct loop *loop = &jail->loop;
     int fd = stream->client.fd;
     if (stream->question != NULL)
         dns_forget_stream(stream->question);
@@ -48,7 +48,7 @@ static void on_deadline(struct loop_timer *timer)
 
 static void arm(struct dns_stream *stream, int64_t milliseconds)
 {
-    loop_arm(&stream->jail->broker->loop, &stream->deadline,
+    loop_arm(&stream->jail->loop, &stream->deadline,
              clock_now() + milliseconds * NANOSECONDS_PER_MILLISECOND);
 }
 
@@ -91,7 +91,7 @@ void dns_stream_expect(struct dns_stream *stream, struct question *question)
     stream->question = question;
     /* Only one at a time: the next is read once this one is answered. */
     uint32_t events = question != NULL ? 0 : EPOLLIN;
-    if (loop_watch(&stream->jail->broker->loop, &stream->client, stream->client.fd, events) < 0)
+    if (loop_watch(&stream->jail->loop, &stream->client, stream->client.fd, events) < 0)
         arm(stream, 0);
 }
 
@@ -121,7 +121,7 @@ void dns_stream_start(struct broker_jail *jail, int client_fd)
     };
     LIST_PREPEND(jail->dns_streams, stream);
     jail->dns_stream_count++;
-    if (loop_watch(&jail->broker->loop, &stream->client, client_fd, EPOLLIN) < 0) {
+    if (loop_watch(&jail->loop, &stream->client, client_fd, EPOLLIN) < 0) {
         socket_reset(client_fd);
         stream_free(stream);
         return;

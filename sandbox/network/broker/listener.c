@@ -90,7 +90,7 @@ static void listener_free(struct listener *listener)
     *place = listener->next;
     jail->listener_count--;
     int fd = listener->watch.fd;
-    loop_unwatch(&jail->broker->loop, &listener->watch);
+    loop_unwatch(&jail->loop, &listener->watch);
     fd_close(&fd);
     free(listener);
 }
@@ -140,7 +140,7 @@ static int bind_and_listen(struct listener *listener, int fd)
     if (socket_set(fd, SOL_SOCKET, SO_REUSEADDR, 1) < 0 ||
         bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0)
         return -errno;
-    return loop_watch(&listener->jail->broker->loop, &listener->watch, fd, EPOLLIN);
+    return loop_watch(&listener->jail->loop, &listener->watch, fd, EPOLLIN);
 }
 
 static int listener_new(struct broker_jail *jail, uint32_t ipv4, uint16_t port)

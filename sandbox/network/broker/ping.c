@@ -55,9 +55,9 @@ static void ping_free(struct ping *ping)
 {
     struct broker_jail *jail = ping->jail;
     int fd = ping->outer.fd;
-    loop_unwatch(&jail->broker->loop, &ping->outer);
+    loop_unwatch(&jail->loop, &ping->outer);
     fd_close(&fd);
-    loop_disarm(&jail->broker->loop, &ping->idle);
+    loop_disarm(&jail->loop, &ping->idle);
     LIST_REMOVE(jail->pings, ping);
     jail->ping_count--;
     free(ping);
@@ -165,7 +165,7 @@ static struct ping *start(struct broker_jail *jail, const struct echo *echo,
     snprintf(ping->host, sizeof(ping->host), "%s", host);
     LIST_PREPEND(jail->pings, ping);
     jail->ping_count++;
-    if (loop_watch(&jail->broker->loop, &ping->outer, fd, EPOLLIN) < 0) {
+    if (loop_watch(&jail->loop, &ping->outer, fd, EPOLLIN) < 0) {
         fd_close(&fd);
         ping_free(ping);
         return NULL;
@@ -199,8 +199,7 @@ static void take_request(struct broker_jail *jail, const uint8_t *bytes, const s
         return;
     ping->request = *echo;
     ping->quoted = quoted;
-    loop_arm(&jail->broker->loop, &ping->idle,
-             clock_now() + PING_IDLE_MS * NANOSECONDS_PER_MILLISECOND);
+    loop_arm(&jail->loop, &ping->idle, clock_now() + PING_IDLE_MS * NANOSECONDS_PER_MILLISECOND);
     /* The kernel puts an id of the socket into it, and the checksum: icmp(7). */
     if (send(ping->outer.fd, echo->message, echo->length, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         answer_unreachable(jail, &quoted, UNREACHABLE_HOST);

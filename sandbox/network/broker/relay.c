@@ -64,7 +64,7 @@ static void open_gate(struct relay_stream *stream)
     if (stream->gate == NULL)
         return;
     stream->jail->kept_bytes -= stream->gate->capacity;
-    loop_disarm(&stream->jail->broker->loop, &stream->first_bytes);
+    loop_disarm(&stream->jail->loop, &stream->first_bytes);
     gate_free(stream->gate);
     stream->gate = NULL;
 }
@@ -72,7 +72,7 @@ static void open_gate(struct relay_stream *stream)
 static void stream_free(struct relay_stream *stream, bool reset)
 {
     struct broker_jail *jail = stream->jail;
-    struct loop *loop = &jail->broker->loop;
+    struct loop *loop = &jail->loop;
     account(stream);
     if (stream->gate != NULL && gate_is_stuck(stream->gate))
         record_refuse(&jail->record, stream->name.host, stream->name.port, REFUSAL_PROTOCOL);
@@ -174,7 +174,7 @@ static int pass_bytes(struct relay_stream *stream, enum side from, const char *b
 static int run_gate(struct relay_stream *stream)
 {
     struct gate *gate = stream->gate;
-    struct loop *loop = &stream->jail->broker->loop;
+    struct loop *loop = &stream->jail->loop;
     struct gate_refusal refusal = {0};
     size_t length = 0;
     enum gate_verdict verdict;
@@ -278,7 +278,7 @@ static bool awaits_answer(const struct relay_stream *stream)
 /* Waits only for what can be acted on, because the loop is level-triggered. */
 static int watch_side(struct relay_stream *stream, enum side side)
 {
-    struct loop *loop = &stream->jail->broker->loop;
+    struct loop *loop = &stream->jail->loop;
     const struct direction *from = &stream->directions[side];
     const struct direction *to = &stream->directions[1 - side];
     uint32_t events =
@@ -298,7 +298,7 @@ static int watch_side(struct relay_stream *stream, enum side side)
 
 static int settle(struct relay_stream *stream)
 {
-    struct loop *loop = &stream->jail->broker->loop;
+    struct loop *loop = &stream->jail->loop;
     pass_end(stream, INNER);
     pass_end(stream, OUTER);
     if (stream->directions[INNER].done || stream->directions[OUTER].done || stream->has_left)

@@ -33,6 +33,11 @@ static void add(uint64_t *sum, uint64_t number)
         *sum = UINT64_MAX;
 }
 
+void record_add_host(struct network_record *record, const char *host, uint16_t port)
+{
+    host_of(record, host, port);
+}
+
 void record_add_stream(struct network_record *record, const char *host, uint16_t port)
 {
     struct record_host *known = host_of(record, host, port);

@@ -21,7 +21,7 @@
 struct record_host {
     char host[HOST_NAME_SIZE]; /* a canonical name, or an address */
     uint16_t port;
-    uint32_t streams;  /* opened */
+    uint32_t streams;  /* opened outside; 0: there was no answer, or a refusal */
     uint64_t received; /* bytes, by the jail */
     uint64_t sent;
 };
@@ -49,6 +49,7 @@ struct network_record {
 };
 
 /* Counts for this host and port; what no longer fits is dropped, and is_cut set. */
+void record_add_host(struct network_record *record, const char *host, uint16_t port);
 void record_add_stream(struct network_record *record, const char *host, uint16_t port);
 void record_add_bytes(struct network_record *record, const char *host, uint16_t port,
                       uint64_t received, uint64_t sent);

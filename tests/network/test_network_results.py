@@ -52,6 +52,23 @@ for host, port in (("api.example.org", 22), ("evil.example.com", 80), ("93.184.6
     assert [block["text"] for block in result["content"]] == [""] or "Network:" not in result["content"][0]["text"]
 
 
+def test_record_tells_hosts_that_a_program_did_not_wait_for(start_server, internet):
+    """They have heard of it all the same. 93.184.1.1 has no port 81."""
+    server = start_server("--warm", "0", "--network", "on")
+    before = len(internet.seen())
+    result = call(server, """
+import socket, time
+for host, port in (("93.184.1.1", 81), ("93.184.1.4", 7)):
+    s = socket.socket(); s.setblocking(False)
+    s.connect_ex((host, port))
+    s.close()
+time.sleep(1)
+""")
+    assert ("tcp", "93.184.1.4", "7") in internet.seen()[before:]
+    assert [(each["host"], each["port"], each["streams"]) for each in record_of(result)["hosts"]] == [
+        ("93.184.1.1", 81, 0), ("93.184.1.4", 7, 1)]
+
+
 def test_record_counts_questions_that_dns_servers_were_asked(start_server):
     server = start_server("--warm", "0", "--network", "on", "--deny-host", "denied.example.com")
     result = call(server, """

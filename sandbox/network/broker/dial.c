@@ -111,8 +111,10 @@ static void let_in(struct dial *dial)
     dial->outer_fd = dial->outer.fd;
     dial->is_let_in = true;
     loop_unwatch(loop, &dial->outer);
-    if (!dial->is_dns)
+    if (!dial->is_dns) {
         count_made(jail);
+        record_add_stream(&jail->record, dial->name.host, dial->name.port);
+    }
     int r = listener_get(jail, segment->destination, segment->destination_port, &dial->listener);
     if (r < 0) {
         /* The program itself listens at this port of every address. */
@@ -201,6 +203,8 @@ static int start_connect(struct dial *dial, const struct address *address)
     }
     if (connect(fd, (const struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
         return -errno;
+    if (!dial->is_proxied) /* the host hears of it, whatever becomes of the client */
+        record_add_host(&dial->jail->record, dial->name.host, dial->name.port);
     int r = loop_watch(&dial->jail->loop, &dial->outer, fd, EPOLLOUT);
     if (r == 0)
         fd_take(&fd);

@@ -360,7 +360,6 @@ void relay_start(struct broker_jail *jail, int inner_fd, int outer_fd,
     LIST_PREPEND(jail->streams, stream);
     jail->stream_count++;
     jail->broker->stream_count++;
-    record_add_stream(&jail->record, name->host, name->port);
     socket_set(inner_fd, IPPROTO_TCP, TCP_NODELAY, 1);
     /* The filter has done its work: the connection exists. */
     socket_set(inner_fd, SOL_SOCKET, SO_DETACH_FILTER, 0);

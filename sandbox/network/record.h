@@ -21,7 +21,7 @@
 struct record_host {
     char host[HOST_NAME_SIZE]; /* a canonical name, or an address */
     uint16_t port;
-    uint32_t streams;  /* opened outside; 0: there was no answer, or a refusal */
+    uint32_t streams;  /* opened outside, since the last record */
     uint64_t received; /* bytes, by the jail */
     uint64_t sent;
 };

@@ -1,5 +1,6 @@
 """What is told of the network: records, sentences, descriptions, `network check`, doctor, and wrong settings."""
 
+import errno
 import json
 import os
 import signal
@@ -67,6 +68,18 @@ time.sleep(1)
     assert ("tcp", "93.184.1.4", "7") in internet.seen()[before:]
     assert [(each["host"], each["port"], each["streams"]) for each in record_of(result)["hosts"]] == [
         ("93.184.1.1", 81, 0), ("93.184.1.4", 7, 1)]
+
+
+def test_no_rule_admits_port_0(start_server):
+    server = start_server("--warm", "0", "--allow-host", "10.0.0.5:5432,10.0.0.6:*,api.example.org:*")
+    result = call(server, """
+import socket
+for host in ("10.0.0.5", "10.0.0.6", "api.example.org"):
+    with socket.socket() as client:
+        print(client.connect_ex((host, 0)))
+""")
+    assert result["content"][0]["text"].splitlines()[:3] == [str(errno.EHOSTUNREACH)] * 3
+    assert record_of(result)["hosts"] == []
 
 
 def test_record_counts_questions_that_dns_servers_were_asked(start_server):

@@ -372,6 +372,8 @@ static enum refusal decide(struct dial *dial)
         snprintf(dial->name.host, sizeof(dial->name.host), "%s", name->text);
     else
         address_format(&address, dial->name.host);
+    if (dial->port == 0) /* of some port, for those that judge it */
+        return REFUSAL_NOT_LISTED;
     dial->is_dns = dial->port == PORT_DNS;
     if (dial->is_dns)
         return REFUSAL_NONE;

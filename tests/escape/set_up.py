@@ -123,9 +123,10 @@ SOMETIMES = {
 
 NOT_TRIED = {
     "umask": "it cannot fail", "geteuid": "it cannot fail", "getegid": "it cannot fail", "getpid": "it cannot fail",
-    "exit": "it cannot fail",
+    "getppid": "it cannot fail", "sched_yield": "it cannot fail", "exit": "it cannot fail", "exit_group": "it cannot fail",
     "brk": "it does not tell of failure by an errno",
     "munmap": "it cannot fail", "restart_syscall": "the kernel makes it go on with another",
+    "template wait4": "its helper would never be reaped, and it waits for nobody else's child",
     "server seccomp": "libseccomp asks once which features there are, and keeps the answer",
 }
 
@@ -156,7 +157,7 @@ FOR_THE_RECORD = (("server", "sendto"), ("server", "poll"), ("server", "recvfrom
 
 def words_of(call):
     """What may tell of the failure of a call."""
-    return [word for tables in (TABLES, SOMETIMES, FOR_FOLDERS, FOR_NETWORK) for word in tables[call.role].get(call.name, [])]
+    return [word for tables in (TABLES, SOMETIMES, FOR_FOLDERS, FOR_NETWORK) for word in tables.get(call.role, {}).get(call.name, [])]
 
 
 def is_tried(call):
@@ -172,13 +173,14 @@ class Harmless(NamedTuple):
     reason: str
 
 
-ALL = ("server", "template", "init", "program")
+ALL = ("server", "maker", "template", "helper", "init", "program")
 HARMLESS = (
     Harmless(ALL, ("close",), (), "what stays open is closed by the program's execve, or by the end"),
-    Harmless(ALL, ("read", "write", "sendfile", "sendmsg", "wait4", "futex", "poll", "epoll_wait"),
+    Harmless(ALL, ("read", "recvmsg", "write", "sendfile", "sendmsg", "wait4", "futex", "poll", "epoll_wait"),
              ("EINTR",), "they are made again"),
     Harmless(("init",), ("poll",), (), "the program lives already; init looks again"),
     Harmless(("init",), ("wait4",), ("EPERM",), "its first look, which finds nothing to reap"),
+    Harmless(("maker",), ("poll", "read", "wait4"), (), "it looks again, for requests and for what has ended"),
     Harmless(("init",), ("keyctl",), ("ENOSYS",), "a kernel without keyrings has none to leave"),
     Harmless(("init",), ("openat", "write"), ("ENOENT",), "a limit that this kernel does not know"),
     Harmless(("init",), ("move_mount",), ("ENOENT",), "there is nothing to cover"),

@@ -7,6 +7,7 @@ and nothing is left.
 import functools
 
 import pytest
+from served import LANGUAGE
 from set_up import is_tried
 from template_tracer import TemplateTracer
 from test_warm_faults import KILL, MARK, Traced, before_ready, complaints_of, faults_of
@@ -14,7 +15,8 @@ from waiting import TemplateServer
 from warm_tracer import AHEAD, HAND_OVER
 
 from support import sample, sanitizer
-from support.tracer import CAN_INJECT, Fault
+from support.mcp_client import environment_of
+from support.tracer import CAN_INJECT, Fault, end_traced
 
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(not CAN_INJECT, reason="the numbers of registers are x86-64's")]
 
@@ -43,14 +45,31 @@ print("{MARK}" if all(walls) else walls)
 
 
 class TracedForks(Traced):
+    """Each traced run has a server of its own, whose template is followed from its birth on."""
+
     servers = TemplateServer
-    processes = 6  # init, the program, what has loaded the modules, and the template; init and program of the fork
+    processes = 6  # maker, the program, what has loaded the modules, and the template; init and program of the fork
+
+    def __init__(self):
+        self.settled = None
+        super().__init__()
+
+    def renew(self):
+        self.stop()
+        self.server = self.servers(size=1, environment=environment_of(**LANGUAGE))
 
     def descriptors(self):
         """Once a fork waits, of a new template if the former has failed."""
         if not self.server.templates():
             self.server.prime()
         return super().descriptors()
+
+    def settled_descriptors(self):
+        """Every server has as many."""
+        if self.settled is None:
+            self.renew()
+            self.settled = super().settled_descriptors()
+        return self.settled
 
     def run(self, phase, fault=None, code=CODE, tracing=TemplateTracer):
         """Once more, should the template be replaced meanwhile: its forks take long while it is traced."""
@@ -60,9 +79,12 @@ class TracedForks(Traced):
             return self.run_once(phase, fault, code, tracing)
 
     def run_once(self, phase, fault, code, tracing):
-        self.descriptors()
-        template = min(self.server.templates().values(), default=0)  # another may be starting
-        return super().run(phase, fault, code, functools.partial(tracing, template=template))
+        self.renew()
+        try:
+            return self.trace(phase, fault, code, functools.partial(tracing, fresh=self.server))
+        except (AssertionError, ProcessLookupError):
+            end_traced()
+            raise
 
 
 @pytest.fixture(scope="module")
@@ -75,16 +97,14 @@ def traced():
 
 def without_library(calls):
     """But for those of fork(3), which does not look at what they return."""
-    filtered = next(place for place, call in enumerate(calls) if (call.role, call.name) == ("init", "seccomp"))
-    begun = next(place for place, call in enumerate(calls) if (call.role, call.name) == ("program", "umask"))
-    return [call for place, call in enumerate(calls) if not (
-        (call.role, call.name) == ("init", "rt_sigprocmask") and place > filtered) and not (
+    begun = next(place for place, call in enumerate(calls) if (call.role, call.name) == ("program", "getppid"))
+    return [call for place, call in enumerate(calls) if (call.role, call.name) != ("helper", "rt_sigprocmask") and not (
         call.role == "program" and place < begun)]
 
 
 def test_fork_that_could_not_be_made_is_not_used(traced):
     calls = without_library(traced.run(AHEAD)[0].calls)
-    assert {call.role for call in calls} == {"server", "template", "init", "program"}
+    assert {call.role for call in calls} == {"server", "maker", "template", "helper", "init", "program"}
     faults = faults_of(calls, ["EPERM"])[::1 if sample.WHOLE else 3]
     sample.sample_of("calls that make a fork ahead, made to fail", len(calls), len(faults))
     assert complaints_of(traced, AHEAD, faults, CODE) == []

@@ -96,7 +96,7 @@ class WarmTracer(Tracer):
         while not done():
             assert time.monotonic() < end, "a traced run does not end"
             assert not self.is_lost(), "what is traced is not the one that is used"
-            if self.has_failed_ahead() and (self.fault.call.role != "server" or
+            if self.has_failed_ahead() and (self.fault.call.role in ("init", "program") or
                                             time.monotonic() > last + QUIET_SECONDS):
                 return None
             pid, status = os.waitpid(-1, WALL | os.WNOHANG)

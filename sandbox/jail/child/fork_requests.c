@@ -49,8 +49,8 @@ static size_t insert(int *fds, size_t count, int fd)
     return count + 1;
 }
 
-static void complete_plan(struct jail_plan *plan, const struct jail *template,
-                          const struct received *received, int *keep)
+static int complete_plan(struct jail_plan *plan, const struct jail *template,
+                         const struct received *received, int *keep)
 {
     const struct jail_plan *own = template->plan;
     struct stat root;
@@ -72,10 +72,11 @@ static void complete_plan(struct jail_plan *plan, const struct jail *template,
     plan->keep = keep;
     plan->keep_count = count;
     /* What the root of layers is, only this side sees. */
-    if (fstatat(template->store_fd, plan->root_path, &root, 0) == 0) {
-        plan->root_device = root.st_dev;
-        plan->root_inode = root.st_ino;
-    }
+    if (fstatat(template->store_fd, plan->root_path, &root, 0) < 0)
+        return -errno;
+    plan->root_device = root.st_dev;
+    plan->root_inode = root.st_ino;
+    return 0;
 }
 
 static int make_jail(const struct jail *template, const struct received *received)
@@ -84,12 +85,13 @@ static int make_jail(const struct jail *template, const struct received *receive
     struct jail_plan *plan = fork_map_plan(received->fds[0], received->request.plan_size);
     if (plan == NULL)
         return -errno;
-    complete_plan(plan, template, received, keep);
     const unsigned long flags = CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD;
-    long pid = syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
+    int r = complete_plan(plan, template, received, keep);
+    long pid = r < 0 ? r : syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
     if (pid == 0)
         jail_main(plan);
-    int r = pid < 0 ? -errno : 0;
+    if (r == 0 && pid < 0)
+        r = -errno;
     munmap(plan, received->request.plan_size);
     return r;
 }

@@ -68,6 +68,16 @@ static int join(const struct joining *joining)
     return 0;
 }
 
+/* What a helper has to tell: 0 or an errno. Libraries may have handlers of signals. */
+static int await_helper(pid_t pid)
+{
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return errno;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+}
+
 /*
  * 0 in the fork, or in the template 1 or a negative errno. A process that shares the template's memory joins, another one is
  * born in the jail; its child, the fork, is then adopted by the jail's init. vfork(2): the template waits, and nothing is
@@ -75,11 +85,12 @@ static int join(const struct joining *joining)
  */
 static int fork_into(const struct joining *joining)
 {
-    int status = 0;
     pid_t helper = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (helper == 0) {
         int error = join(joining);
-        pid_t born = error == 0 ? vfork() : -1; // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+        if (error != 0)
+            _exit(error);
+        pid_t born = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
         if (born == 0) {
             int last_pid_fd = fd_at(joining, joining->request.last_pid);
             if (last_pid_fd >= 0 && pwrite(last_pid_fd, JOIN_LAST_PID, 1, 0) < 0)
@@ -89,19 +100,15 @@ static int fork_into(const struct joining *joining)
                 return 0;
             _exit(program < 0 ? errno : 0);
         }
-        if (born > 0)
-            waitpid(born, &status, 0);
-        _exit(born < 0 ? (error != 0 ? error : errno) : WEXITSTATUS(status));
+        _exit(born < 0 ? errno : await_helper(born));
     }
-    if (helper < 0 || waitpid(helper, &status, 0) < 0)
-        return -errno;
-    return status == 0 ? 1 : -(WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD);
+    int error = helper < 0 ? errno : await_helper(helper);
+    return error == 0 ? 1 : -error;
 }
 
-/* What execve would leave; until it is a child of init, it may not be reaped. */
-static void settle(void)
+/* Until the program is a child of init, that cannot reap it. */
+static void await_init(void)
 {
-    signal(SIGCHLD, SIG_DFL);
     while (getppid() != 1)
         sched_yield();
 }
@@ -117,7 +124,7 @@ static void make_fork(const struct joining *joining)
         r = fork_into(joining);
     }
     if (r == 0) {
-        settle();
+        await_init();
         jail_join(plan);
     }
     if (plan != NULL)

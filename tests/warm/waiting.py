@@ -88,6 +88,14 @@ class WarmServer(Server):
                                           "arguments": {"code": code, **arguments}})
 
 
+def start_of(pid):
+    """proc_pid_stat(5), field 22. One that has gone came last."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except OSError:
+        return float("inf")
+
+
 def descendants_of(pid):
     return [one for child in children_of(pid) for one in (child, *descendants_of(child))]
 
@@ -101,7 +109,7 @@ class TemplateServer(WarmServer):
         """{pid of the init of a template: pid of the interpreter that forks}, those that serve."""
         found = {}
         for init in children_of(self.process.pid):
-            for program in children_of(init)[:1]:  # the first; forks have come later
+            for program in sorted(children_of(init), key=start_of)[:1]:  # forks have come later, maybe with lower pids
                 for loading in children_of(program):  # which has loaded what is preloaded
                     for template in children_of(loading):
                         found[init] = template

@@ -239,8 +239,8 @@ def test_kills_at_any_moment_leave_each_call_its_answer():
     wait_until(lambda: not still_alive(below), "nothing is left")
 
 
-# What a module does when a template imports it. Descriptor 3 is the socket to the server, which sends a record and
-# descriptors for each fork, and expects (error, 0) as answers and a report of kind 5 from the fork.
+# What a module does when a template imports it. Descriptor 3 is the socket by which the template says that it is ready, by
+# (error, 0), and hears from the init of each jail: sandbox/jail/child/join.h.
 IN_A_TEMPLATE = """\
 import os, stat
 try:
@@ -250,50 +250,76 @@ except OSError:
 if not is_template:  # but in a sandbox that was started, as they are once templates have failed
     raise ImportError
 """
-READY = "import os, socket, struct, time\nserver = socket.socket(fileno=3)\nserver.send(struct.pack('=iI', 0, 0))\n"
+# In the place of the template, which the server expects further down.
+READY = """\
+import os, socket, struct, time
+if os.fork() > 0:
+    os.wait()
+    os._exit(0)
+server = socket.socket(fileno=3)
+server.send(struct.pack("=iI", 0, 0))
+"""
+# take(): a request's control socket, and its descriptors of namespaces. say(): REPORT_READY, or another report.
+JOIN = READY + """\
+import ctypes
+libc = ctypes.CDLL(None)
+def take():
+    message, fds, _, _ = socket.recv_fds(server, 99, 16)
+    places = struct.unpack("=Q14i", message)
+    return fds, socket.socket(fileno=os.dup(fds[places[3]])), [fds[place] for place in places[8:]]
+def say(control, kind=2):
+    control.send(struct.pack("=IIiii", kind, 5, 0, -1, 0) + bytes(148))
+def close(fds, control):
+    control.close()
+    for fd in fds:
+        os.close(fd)
+"""
+BORN_INSIDE = """\
+    if os.fork() == 0:
+        assert not any(libc.setns(namespace, 0) for namespace in namespaces)
+        if os.fork() == 0:
+"""
 HOSTILE = {
     "threads": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n",
     "exits": "import os\nos._exit(0)\n",
     "closes": "import os, socket\nsocket.socket(fileno=3).close()\nos.close(4)\n",
     "never says that it is ready": "import time\ntime.sleep(600)\n",
-    "never forks": READY + "time.sleep(600)\n",
+    "takes no request": READY + "time.sleep(600)\n",
+    "never joins": JOIN + "kept = []\nwhile True:\n    kept.append(take())\n",
+    "closes what it gets": JOIN + "while True:\n    close(*take()[:2])\n",
     "answers nonsense": READY + "while True:\n    server.recv(99)\n    server.send(b'x' * 40)\n",
     "says ready again": READY + "while True:\n    server.send(struct.pack('=iI', 0, 0))\n    time.sleep(0.01)\n",
-    "sends a short-lived fork": READY + """\
+    "says that it has joined": JOIN + "while True:\n    fds, control, _ = take()\n    say(control)\n    close(fds, control)\n",
+    "says that it has failed": JOIN + "while True:\n    fds, control, _ = take()\n    say(control, 99)\n    close(fds, control)\n",
+    "sends a short-lived fork": JOIN + """\
 while True:
-    message, fds, _, _ = socket.recv_fds(server, 99, 9)
-    if os.fork() == 0:
-        for fd in fds[1:]:
-            try:
-                socket.socket(fileno=fd).send(struct.pack("=IIiii", 5, 0, 0, -1, 0) + bytes(148))
-            except OSError:
+    fds, control, namespaces = take()
+""" + BORN_INSIDE + """\
+            while os.getppid() != 1:
                 pass
+            say(control)
         os._exit(0)
     os.wait()
-    for fd in fds:
-        os.close(fd)
+    close(fds, control)
 """,
-    "makes a fork that cannot end": READY + """\
+    "makes a fork that is not init's": JOIN + """\
 while True:
-    message, fds, _, _ = socket.recv_fds(server, 99, 9)
-    control = socket.socket(fileno=fds[1 + struct.unpack("i", os.pread(fds[0], 4, 16))[0]])
-    if os.fork() == 0:
-        os.unshare(os.CLONE_NEWUSER | os.CLONE_NEWPID)
-        begin, begun = os.pipe()
-        if os.fork() == 0:
-            os.read(begin, 1)
-            control.send(struct.pack("=IIiii", 5, 0, 0, -1, 0) + bytes(148))
-            control.recv(16)
-            time.sleep(0.3)
-            control.send(struct.pack("=IIiii", 1, 3, 5, -1, 0) + bytes(148))
-            time.sleep(600)
-        if os.fork() == 0:
-            time.sleep(600)
-        os.write(begun, b"x")
-        time.sleep(600)  # nobody reaps the second one, so the pid namespace does not end with the first
-    control.detach()
-    for fd in fds:
-        os.close(fd)
+    fds, control, namespaces = take()
+""" + BORN_INSIDE + """\
+            say(control)
+            os._exit(0)
+        os.wait()
+        os._exit(0)
+    os.wait()
+    close(fds, control)
+""",
+    "makes a fork that cannot end": JOIN + """\
+while True:
+    fds, control, namespaces = take()
+""" + BORN_INSIDE + """\
+            say(control)
+        time.sleep(600)  # nobody reaps the second one, so the pid namespace does not end with its init
+    close(fds, control)
 """,
     "takes memory": "kept = bytearray(600 << 20)\nfor at in range(0, len(kept), 4096):\n    kept[at] = 1\nimport time\ntime.sleep(600)\n",
 }

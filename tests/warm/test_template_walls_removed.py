@@ -42,7 +42,7 @@ TESTS = {
     "numpy's numbers of each fork": (TEMPLATE, NUMBERS),
     "a key of each fork": (TEMPLATE, "test_forks_have_different_keys"),
     "a limit of forks": (TEMPLATE, "test_a_template_is_replaced_after_many_forks"),
-    "a limit of waiting for a fork": (TEMPLATE, "test_a_template_that_deceives_costs_nobody_a_call[never forks]"),
+    "a limit of waiting for a fork": (TEMPLATE, "test_a_template_that_deceives_costs_nobody_a_call[takes no request]"),
 }
 
 

@@ -267,6 +267,12 @@ bool template_fork_is_alone(const struct limited_sandbox *limited)
     return limited->origin.release != let_go || !has_strangers(limited->origin.data);
 }
 
+void template_note_failure(const struct limited_sandbox *limited)
+{
+    if (limited->origin.release == let_go)
+        change(limited->origin.data, TEMPLATE_FAILED);
+}
+
 void template_give_up(struct interpreter_template *template)
 {
     if (template == NULL)

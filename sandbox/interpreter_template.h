@@ -55,6 +55,9 @@ int template_fork(struct interpreter_template *template, const struct sandbox_de
 /* Whether nothing else runs where a fork was made, so that it can be handed out. True for a sandbox that is none. */
 bool template_fork_is_alone(const struct limited_sandbox *limited);
 
+/* A fork of one that is in use has failed through it: no more are made. Nothing for a sandbox that is none. */
+void template_note_failure(const struct limited_sandbox *limited);
+
 /* The owner is done with it; it ends when no sandbox holds it. NULL is fine. */
 void template_give_up(struct interpreter_template *template);
 

@@ -32,6 +32,7 @@
 #include "sandbox/run.h"
 
 #include "sandbox/base/owned.h"
+#include "sandbox/interpreter_template.h"
 #include "sandbox/jail/folders/file_clock.h"
 #include "sandbox/jail/setup_error.h"
 #include "sandbox/limits/limits.h"
@@ -156,6 +157,7 @@ static void attempt_release(struct run *run)
 /* A prewarmed sandbox failed before it ran any code; the second attempt gets a new one. */
 static void run_start_over(struct run *run)
 {
+    template_note_failure(&run->attempt.limited);
     attempt_release(run);
     run->may_be_warm = false;
     struct fault fault = {0};

@@ -109,11 +109,18 @@ static void warm_sandbox_end(struct warm_sandbox *warm)
 {
     struct fault fault = {0};
     struct child_report report;
-    while (sandbox_read_report(&warm->limited.sandbox, &report) == 0)
-        if (report.kind == REPORT_FAILED)
-            setup_error_explain(plan_jail(warm->kind->design.plan), &report, &fault);
+    bool has_joined = true;
+    while (sandbox_read_report(&warm->limited.sandbox, &report) == 0) {
+        if (report.kind != REPORT_FAILED)
+            continue;
+        setup_error_explain(plan_jail(warm->kind->design.plan), &report, &fault);
+        has_joined = report.step != STEP_JOIN;
+    }
     fault_set(&fault, ECHILD, "it ended before a call came");
-    warm_sandbox_fail(warm, &fault);
+    note_failure(warm->kind, &fault);
+    if (!has_joined)
+        template_note_failure(&warm->limited);
+    warm_sandbox_free(warm);
 }
 
 static void on_control(struct loop_watch *watch, uint32_t events)

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct parcel_of_fds {
@@ -136,8 +138,11 @@ static int take_program(struct jail *jail, int control_fd)
         report_write(jail->plan, &report);
         _exit(EXIT_SETUP_FAILED);
     }
+    /* The end of one that is no child, init would not hear of. */
     if (pid <= 1)
         return -ESRCH;
+    if (syscall(SYS_waitid, P_PID, pid, NULL, WEXITED | WNOHANG | WNOWAIT, NULL) < 0)
+        return -errno;
     jail->program = pid;
     return enter_cgroup(jail->plan, pid);
 }

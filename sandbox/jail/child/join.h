@@ -39,8 +39,8 @@ struct join_request {
 /* Before that: what a helper of the fork has, so that the other is free. */
 #define JOIN_HELPER_LAST_PID "99"
 
-/* How long the template may take. */
-#define JOIN_MAX_MS 10000
+/* How long the template may take: then a run that waits for it has time to start elsewhere, SETUP_MAX_MS. */
+#define JOIN_MAX_MS 2000
 
 /* In init, after all its own steps: asks for the program, and waits until it may begin. 0 or a negative errno. */
 int join_start_program(struct jail *jail);

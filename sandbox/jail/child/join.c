@@ -52,6 +52,8 @@ static int send_parcel(int socket_fd, const struct parcel_of_fds *parcel)
         .msg_controllen = CMSG_SPACE(size),
     };
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header == NULL)
+        return -EINVAL;
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(size);

@@ -196,7 +196,10 @@ static bool is_ready(const struct warm_kind *kind)
 static void note_template_failure(struct warm_kind *kind, const char *why)
 {
     struct fault fault = {0};
-    fault_set(&fault, ECHILD, "%s", why[0] != '\0' ? why : "its template has ended");
+    if (why[0] != '\0')
+        fault_set(&fault, ECHILD, "none can be forked: %s (--template off starts each)", why);
+    else
+        fault_set(&fault, ECHILD, "its template has ended");
     note_failure(kind, &fault);
     kind->is_forked = ++kind->template_failures < TEMPLATE_FAILURES_MAX;
     kind->template_failed_at = clock_now();

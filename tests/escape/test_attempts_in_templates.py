@@ -1,8 +1,9 @@
-"""What a module that a template preloads can do more than a snippet: no namespace, no mount, nothing of /proc."""
+"""What a module that a template preloads can do more than a snippet, no namespace, no mount, nothing of /proc; and what takes the place of one."""
 
 import os
 import pathlib
 import sys
+import time
 
 import pytest
 from attempt import snippet_of
@@ -15,7 +16,8 @@ from support.sample import in_gate, sample_of
 from support.sandbox import descendants_of
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "warm"))
-from waiting import TemplateServer, wait_until  # noqa: E402  behind the path that it needs
+from deceiving import IN_A_TEMPLATE, JOIN, READY  # noqa: E402  behind the path that it needs
+from waiting import TemplateServer, wait_until  # noqa: E402
 
 WORD = "tmp/word"
 # It waits, so that there are no forks; the word is read from outside.
@@ -86,6 +88,49 @@ def test_attempt_of_a_module_is_denied(bait, store, name):
         server.call("run_python_code", "")
         word = word_of(server)
     assert word in (*ATTEMPTS[name].denials(root=os.geteuid() == 0), THROUGH.get(name)), word
+
+
+TELL = """\
+import errno
+def tell(action):
+    try:
+        action()
+        word = "done"
+    except OSError as error:
+        word = errno.errorcode[error.errno]
+    if word in ("ENOENT", "ESRCH"):
+        return False
+    with open("/tmp/word.new", "w") as file:
+        file.write(word)
+    os.rename("/tmp/word.new", "/tmp/word")
+    return word == "done"
+"""
+# In the place of the template, while the jail of a fork is made.
+IN_ITS_PLACE = {
+    "the memory of the init of a jail": ("EACCES", "done = False\nbefore = set(os.listdir('/proc'))\n" + READY + TELL + """\
+while not done:
+    for pid in set(os.listdir("/proc")) - before - {str(os.getpid())}:
+        done = done or pid.isdigit() and tell(lambda: os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR)))
+time.sleep(600)
+"""),
+    "the plan of a jail": ("EPERM", JOIN + TELL + """\
+tell(lambda: os.pwrite(take()[0][0], b"x", 0))
+time.sleep(600)
+"""),
+}
+LOOK_SECONDS = 1.5  # for what the module says after its first word
+
+
+@pytest.mark.parametrize("name", IN_ITS_PLACE)
+def test_what_takes_the_place_of_a_template_is_denied(tmp_path, name):
+    denial, module = IN_ITS_PLACE[name]
+    store = image_with(user_images() / "python-slim", tmp_path, {"usr/lib/python3/dist-packages/attack.py": IN_A_TEMPLATE + module})
+    environment = environment_of(XDG_DATA_HOME=str(store), CONTAINER_IMAGE="mine", CONTAINER_LANGUAGE="python")
+    with TemplateServer("--preload", "attack", environment=environment) as server:
+        server.call("run_python_code", "")
+        word_of(server)
+        time.sleep(LOOK_SECONDS)
+        assert word_of(server) == denial
 
 
 def test_the_bait_is_whole(bait):

@@ -131,17 +131,19 @@ WALLS = {
         "#define FILES_DIR_BYTES_MAX (1024 * MEBIBYTE)"),),
     # Of a fork, beside those of every jail: tests/escape/attempts_on_templates.py.
     "a pid namespace of each fork": (
-        ("sandbox/jail/child/fork_server.c", " | CLONE_NEWPID", ""),
+        ("sandbox/jail/child/fork_requests.c", " | CLONE_NEWPID", ""),
         # A proc is of a pid namespace: it has the template's then. Nor does its init kill what it sees.
         ("sandbox/jail/child/mounts.c", "    jail->proc_fd = make_proc();\n",
          '    jail->proc_fd = jail->plan->is_fork ? mount_copy(AT_FDCWD, "/proc", AT_RECURSIVE) : make_proc();\n'),
         ("sandbox/jail/child/init.c", "        kill(-1, signal);\n", "        (void)signal;\n"),
         ("sandbox/limits/polling_limiter.c", "on_measured;\n    arm_sample(polling, 0);\n", "on_measured;\n"),
     ),
-    # The template keeps the capabilities to make its forks' namespaces.
+    # The template keeps the capabilities to make its forks' namespaces, and to join them.
     "a user namespace of each fork": (
         NOT_ROOT, "bound_capabilities", "lock_securebits", "drop_capabilities",
-        ("sandbox/jail/child/fork_server.c", "CLONE_NEWUSER", "0UL"),
+        ("sandbox/jail/child/fork_requests.c", "CLONE_NEWUSER | ", ""),
+        ("sandbox/jail/child/fork_server.c", "    for (size_t i = 0; i < JOIN_NAMESPACES_COUNT; i++)\n        if (setns",
+         "    for (size_t i = 1; i < JOIN_NAMESPACES_COUNT; i++)\n        if (setns"),
         ("sandbox/jail/child/process.c", "    if (!jail->plan->is_fork)\n        return 0;\n    int r = write_text",
          "    if (jail != NULL)\n        return 0;\n    int r = write_text"),
     ),
@@ -160,31 +162,30 @@ WALLS = {
         "images/runners/python/template.py", "become_child(lambda own: shared(own) or threads())",
         "become_child(lambda own: threads())"),),
     # Of forks and templates, whose code is apart: tests/warm/test_template_walls_removed.py.
-    "a filter of each fork": ((
+    "a filter of each fork": ("template_filter", (
         "sandbox/jail/child/privileges.c", "    return r == 0 ? install(&filter) : r;",
         "    return r == 0 && !plan->is_fork ? install(&filter) : r;"),),
     "a read-only /proc in forks": ((
-        "sandbox/jail/child/mounts.c", "    int r = jail->plan->is_template\n",
-        "    int r = jail->plan->is_template || jail->plan->is_fork\n"),),
+        "sandbox/jail/child/mounts.c", "    int r = WALL(proc_read_only, ", "    int r = jail->plan->is_fork ? 0 : WALL(proc_read_only, "),),
     "Landlock in the plan of a fork": ((
-        "sandbox/jail/forks/template_plan.c", "    ret_plan->is_fork = true;\n", "    ret_plan->is_fork = true;\n    ret_plan->landlock_abi = 0;\n"),),
+        "sandbox/jail/forks/template_plan.c", "    jail->is_fork = true;\n", "    jail->is_fork = true;\n    jail->landlock_abi = 0;\n"),),
     "masks in the plan of a fork": ((
-        "sandbox/jail/forks/template_plan.c", "    ret_plan->is_fork = true;\n", "    ret_plan->is_fork = true;\n    ret_plan->masks = NULL;\n"),),
+        "sandbox/jail/forks/template_plan.c", "    jail->is_fork = true;\n", "    jail->is_fork = true;\n    jail->masks = NULL;\n"),),
     "rlimits in the plan of a fork": ((
-        "sandbox/jail/forks/template_plan.c", "    ret_plan->is_fork = true;\n", "    ret_plan->is_fork = true;\n    ret_plan->rlimit_count = 0;\n"),),
+        "sandbox/jail/forks/template_plan.c", "    jail->is_fork = true;\n", "    jail->is_fork = true;\n    jail->rlimit_count = 0;\n"),),
     "user limits in the plan of a fork": ((
-        "sandbox/jail/forks/template_plan.c", "    ret_plan->is_fork = true;\n", "    ret_plan->is_fork = true;\n    ret_plan->user_limit_count = 0;\n"),),
-    "a filter of the template": ((
-        "seccomp-profiles/template.json", '"names": ["clone", "unshare"],',
-        '"names": ["clone", "unshare", "ptrace", "bpf", "userfaultfd", "io_uring_setup", "perf_event_open"],'),),
-    "an ioctl of the template alone": ((
-        "seccomp-profiles/template.json", '            "names": ["ioctl"],\n            "action": "SCMP_ACT_ALLOW",\n'
-        '            "args": [{"index": 1, "value": 4294967295, "valueTwo": 35092, "op": "SCMP_CMP_MASKED_EQ"}]\n',
-        '            "names": ["ioctl"],\n            "action": "SCMP_ACT_ALLOW"\n'),),
+        "sandbox/jail/forks/template_plan.c", "    jail->is_fork = true;\n", "    jail->is_fork = true;\n    jail->user_limit_count = 0;\n"),),
+    "a filter of the template": ("template_filter",),
+    "a domain of the template": ("template_domain",),
+    "plans that nobody can change": (
+        ("sandbox/jail/forks/fork.c", "F_SEAL_WRITE | F_SEAL_SHRINK", "F_SEAL_SHRINK"),),
+    "a store that no path leads to": ((
+        "sandbox/jail/child/mounts.c", 'mount_attach_inside(jail, jail->store_fd, "/proc")',
+        'mount_attach_inside(jail, jail->store_fd, "/mnt")'),),
     "no privileges of the template": (NOT_ROOT, "bound_capabilities", "lock_securebits", "drop_capabilities"),
     "random numbers of each fork": (("images/runners/python/template.c", "    PyOS_AfterFork_Child();\n", ""),),
     "numpy's numbers of each fork": (("images/runners/python/template.c", "        call(numpy, \"seed\");\n", "        (void)numpy;\n"),),
     "a key of each fork": (("images/runners/python/template.c", "    draw_key_again();\n", ""),),
     "a limit of forks": (("sandbox/limits/limits.h", "#define TEMPLATE_FORKS_MAX 1000", "#define TEMPLATE_FORKS_MAX 100000"),),
-    "a limit of waiting for a fork": (("sandbox/limits/limits.h", "#define FORK_MAX_MS 500", "#define FORK_MAX_MS 60000"),),
+    "a limit of waiting for a fork": (("sandbox/jail/child/join.h", "#define JOIN_MAX_MS 2000", "#define JOIN_MAX_MS 60000"),),
 }

@@ -2,7 +2,8 @@
 
 Not here: walls that stand twice, where one still holds when the other is gone (descriptors closed in the template, and
 again in each fork; the death signal of a fork and the end of its template's pid namespace; names of temporary files, which
-depend on a pid, too).
+depend on a pid, too). Nor the pid namespace of each fork: without it, the program is no child of its jail's init, which then
+takes none, and a stranger to the server, which hands out none.
 """
 
 import os
@@ -17,13 +18,12 @@ from support.walls import WALLS
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(os.geteuid() == 0, reason="not as root, for whom what gets "
                                                      "through could harm the machine")]
 
-TEMPLATE, MODULES, OTHERS = (ROOT / "tests" / name for name in (
-    "warm/test_template.py", "escape/test_attempts_in_templates.py", "escape/test_attempts_on_templates.py"))
+TEMPLATE, FEATURES, MODULES, OTHERS = (ROOT / "tests" / name for name in (
+    "warm/test_template.py", "warm/test_template_features.py", "escape/test_attempts_in_templates.py", "escape/test_attempts_on_templates.py"))
 NUMBERS = "test_forks_draw_different_numbers"
 DENIED = "test_attempt_is_denied_in_a_fork"
 OWN_IMAGES = {"XDG_DATA_HOME": os.environ.get("XDG_DATA_HOME", "")}  # of whoever runs the tests
 TESTS = {
-    "a pid namespace of each fork": (TEMPLATE, "test_a_fork_cannot_signal_or_see_its_template"),
     "a user namespace of each fork": (TEMPLATE, "test_what_the_kernel_counts_for_a_user_is_of_each_fork_alone"),
     "a tmpfs of each fork": (OTHERS, "test_attempt_on_another_is_denied[/tmp of another fork]"),
     "descriptors closed by a fork": (TEMPLATE, "test_forks_share_no_file_descriptor_thread_or_process"),
@@ -35,8 +35,11 @@ TESTS = {
     "masks in the plan of a fork": (TEMPLATE, f"{DENIED}[the boot id]"),
     "rlimits in the plan of a fork": (TEMPLATE, f"{DENIED}[2000 queued signals]"),
     "user limits in the plan of a fork": (TEMPLATE, f"{DENIED}[inotify instances without end]"),
-    "a filter of the template": (MODULES, "test_attempt_of_a_module_is_denied[ptrace a child]"),
-    "an ioctl of the template alone": (MODULES, "test_attempt_of_a_module_is_denied[an address for an interface]"),
+    "a filter of the template": (MODULES, "test_attempt_of_a_module_is_denied[unshare a user namespace]"),
+    "a domain of the template": (
+        MODULES, "test_what_takes_the_place_of_a_template_is_denied[the memory of the init of a jail]"),
+    "plans that nobody can change": (MODULES, "test_what_takes_the_place_of_a_template_is_denied[the plan of a jail]"),
+    "a store that no path leads to": (FEATURES, "test_a_template_cannot_reach_the_folders_of_its_forks"),
     "no privileges of the template": (MODULES, "test_attempt_of_a_module_is_denied[a port below 1024]"),
     "random numbers of each fork": (TEMPLATE, NUMBERS),
     "numpy's numbers of each fork": (TEMPLATE, NUMBERS),
@@ -68,7 +71,7 @@ def test_without_the_wall_its_test_fails(altered, wall):
     assert status == 1 and " failed" in output, output
 
 
-@pytest.mark.parametrize("path", [TEMPLATE, MODULES, OTHERS], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [TEMPLATE, FEATURES, MODULES, OTHERS], ids=lambda path: path.stem)
 def test_with_all_walls_every_one_of_these_tests_passes(altered, path):
     altered.change([])
     altered.make()

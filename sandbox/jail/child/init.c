@@ -112,7 +112,10 @@ static int separate_program(struct jail *jail)
     if (r == 0 && plan->is_template)
         r = WALL(template_domain, jail_restrict_ptrace());
     jail_note(jail, STEP_PROGRAM_FILTER, -1);
-    return r == 0 && plan->filters_program ? jail_install_filters(plan) : r;
+    if (r < 0 || !plan->filters_program)
+        return r;
+    return plan->is_template ? WALL(template_filter, jail_install_filters(plan))
+                             : jail_install_filters(plan);
 }
 
 /* The cloned process becomes the program. Returns only on failure. */

@@ -110,9 +110,20 @@ def test_fork_that_could_not_be_made_is_not_used(traced):
     assert complaints_of(traced, AHEAD, faults, CODE) == []
 
 
-def test_template_that_dies_while_it_forks_is_replaced(traced):
-    calls = [call for call in traced.run(AHEAD)[0].calls if call.role == "template"]
-    assert complaints_of(traced, AHEAD, [Fault(call, KILL) for call in calls if is_tried(call)], CODE) == []
+def test_calls_that_a_signal_interrupts_are_made_again(traced):
+    """Of those that wait. The images' libraries may have handlers of signals."""
+    calls = [call for call in traced.run(AHEAD)[0].calls if call.number == 1 and (call.role, call.name) in (
+        ("maker", "recvmsg"), ("template", "wait4"), ("helper", "wait4"), ("template", "recvmsg"))]
+    assert len(calls) == 4
+    assert complaints_of(traced, AHEAD, [Fault(call, "EINTR") for call in calls], CODE) == []
+    assert traced.run(AHEAD, Fault(calls[1], "EINTR"))[1], "the fork is used"
+
+
+def test_who_dies_while_a_fork_is_made_is_replaced(traced):
+    calls = [call for call in traced.run(AHEAD)[0].calls if call.role in ("maker", "template", "helper")]
+    faults = [Fault(call, KILL) for call in calls if is_tried(call)][::1 if sample.WHOLE else 3]
+    sample.sample_of("calls in which a template, its init or a helper is killed", len(calls), len(faults))
+    assert complaints_of(traced, AHEAD, faults, CODE) == []
 
 
 def test_fork_that_dies_while_it_is_made_is_replaced(traced):

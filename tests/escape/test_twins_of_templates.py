@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 from attempt import FILTER, calls_of
-from attempts_on_templates import ATTEMPTS, MODULES, NO_SHARING
+from attempts_on_templates import ATTEMPTS, MODULES, NO_SHARING, PID
 from forks import CALLS_OF_VICTIM, ForkJail, draw_tokens, modules_of
 from registry import twins
 from served import IMAGE
@@ -75,7 +75,12 @@ def servers(tmp_path_factory):
     shutil.rmtree(path)
 
 
-@pytest.mark.parametrize("twin", twins(ATTEMPTS), ids=str)
+# Without a pid namespace of its own, no fork is made: its init takes no program that is not its child. Other jails show that
+# such attempts get through without it: test_twins.py.
+TWINS = [twin for twin in twins(ATTEMPTS) if PID not in twin.away]
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=str)
 def test_without_walls(servers, twin):
     attempt = ATTEMPTS[twin.name]
     if not NEEDS[attempt.needs]():

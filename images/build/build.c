@@ -83,10 +83,11 @@ static int64_t change_newest(int parent_fd, const char *name, unsigned depth)
     OWNED(directory_release)
     DIR *directory =
         depth > 0 ? directory_open_itself(parent_fd, name) : directory_open(parent_fd, name);
-    if (directory == NULL)
+    int fd = directory != NULL ? dirfd(directory) : -1;
+    if (fd < 0)
         return INT64_MAX;
     for (struct dirent *entry; (entry = directory_next(directory)) != NULL;) {
-        int64_t below = change_newest(dirfd(directory), entry->d_name, depth + 1);
+        int64_t below = change_newest(fd, entry->d_name, depth + 1);
         newest = below > newest ? below : newest;
     }
     return newest;

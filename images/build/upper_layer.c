@@ -146,7 +146,7 @@ static int upper_layer_body(void *data, struct fault *fault)
     if (r < 0)
         return r;
     upper_layer_forget_shown(capture->files, capture->file_count);
-    struct tree_size size;
+    struct tree_size size = {0};
     r = upper_layer_settle(&size, fault);
     if (r < 0)
         return r;

@@ -83,14 +83,15 @@ static int await_helper(pid_t pid)
  * born in the jail; its child, the fork, is then adopted by the jail's init. vfork(2): the template waits, and nothing is
  * copied but once. Both use the template's stack, in functions that have returned before the next vfork(2).
  */
+/* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork,bugprone-unsafe-functions) */
 static int fork_into(const struct joining *joining)
 {
-    pid_t helper = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+    pid_t helper = vfork();
     if (helper == 0) {
         int error = join(joining);
         if (error != 0)
             _exit(error);
-        pid_t born = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+        pid_t born = vfork();
         if (born == 0) {
             int last_pid_fd = fd_at(joining, joining->request.last_pid);
             if (last_pid_fd >= 0 && pwrite(last_pid_fd, JOIN_LAST_PID, 1, 0) < 0)
@@ -105,6 +106,7 @@ static int fork_into(const struct joining *joining)
     int error = helper < 0 ? errno : await_helper(helper);
     return error == 0 ? 1 : -error;
 }
+/* NOLINTEND(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork,bugprone-unsafe-functions) */
 
 /* Until the program is a child of init, that cannot reap it. */
 static void await_init(void)
@@ -117,23 +119,23 @@ static void make_fork(const struct joining *joining)
 {
     int memory_fd = fd_at(joining, joining->request.plan);
     struct jail_plan *plan = fork_map_plan(memory_fd, joining->request.plan_size);
-    int r = plan == NULL ? -errno : 0;
-    if (r == 0) {
+    int control_fd = fd_at(joining, joining->request.control);
+    int r = -errno;
+    if (plan != NULL) {
         plan_size = joining->request.plan_size;
         complete_plan(plan, joining);
         r = fork_into(joining);
+        if (r == 0) {
+            await_init();
+            jail_join(plan);
+        }
+        munmap(plan, plan_size);
     }
-    if (r == 0) {
-        await_init();
-        jail_join(plan);
-    }
-    if (plan != NULL)
-        munmap(plan, joining->request.plan_size);
-    if (r > 0)
+    if (r > 0 || control_fd < 0)
         return;
     const struct child_report report = {
         .kind = REPORT_FAILED, .step = STEP_JOIN, .error = -r, .index = -1};
-    send(fd_at(joining, joining->request.control), &report, sizeof(report), MSG_NOSIGNAL);
+    send(control_fd, &report, sizeof(report), MSG_NOSIGNAL);
 }
 
 int fork_server_serve(int socket_fd, void (*go_on)(void))

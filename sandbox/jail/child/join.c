@@ -129,7 +129,7 @@ static int enter_cgroup(const struct jail_plan *plan, pid_t pid)
 /* The number of the program, as init signals and reaps it. */
 static int take_program(struct jail *jail, int control_fd)
 {
-    struct child_report report;
+    struct child_report report = {0};
     pid_t pid = 0;
     int r = await_report(control_fd, &report, &pid);
     if (r < 0)

@@ -4,7 +4,7 @@ Everything in turn in each round; medians with quartiles, and as multiples of th
 runs the same code in the same image without any jail (tests/bench/bare.py). Not by root.
 
     cold    through MCP, a server with --warm 0: from writing the request to having read the answer
-    warm    through MCP, one with --warm 2, once a sandbox waits
+    warm    through MCP, one with --warm 2 and --template off, once a sandbox waits
     run     `code-sandbox-mcp run`, from its start to its end
     bwrap, nsjail, podman, srt   other sandboxes, where they are installed, from their start to their
             end (tests/bench/bench_others.py); BENCH_OTHERS=A,B looks for no others,
@@ -123,7 +123,7 @@ def of_language(label, directory, scratch, build):
     tree = tree_of(image)
     assert tree, f"image {image} has several layers: fetch it anew for this"
     bare = Bare(tree, command, name)
-    cold, warm = Calls(tool, 0), Calls(tool, 2)
+    cold, warm = Calls(tool, 0), Calls(tool, 2, "--template", "off")
 
     warm.seconds(hello)
     ways = {"bare": bare.seconds, "cold": cold.seconds, "warm": warm.seconds_when_ready,

@@ -88,7 +88,7 @@ def main():
     found = {"processors": processors, "rounds": ROUNDS}
     print(f"{processors} at once, medians of {ROUNDS} rounds:")
     with tempfile.TemporaryDirectory(prefix="code-sandbox-bench-") as directory:
-        ways = {"bare": interpreters, "batch": Batch(directory), "forks": Batch(directory, "--template", "auto")}
+        ways = {"bare": interpreters, "batch": Batch(directory, "--template", "off"), "forks": Batch(directory)}
         for name, (code, times) in SNIPPETS.items():
             row = found[name] = measure(ways, code, times, processors)
             print(f"  {name:14} a second: bare {row['bare_rate']:6.1f}, batch {row['batch_rate']:6.1f}, "

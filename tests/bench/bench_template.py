@@ -71,7 +71,7 @@ def main():
     found = {"rounds": ROUNDS, "calls": {}, "ms": {}, "waiting_kb": {}}
     print(f"calls a second, and multiples of bare interpreters; medians of {ROUNDS} rounds:")
     for name, (code, times, options) in PROGRAMS.items():
-        callers = {"pool": Calls("run_python_code", 2, *options), "template": Calls("run_python_code", 2, "--template", "auto", *options)}
+        callers = {"pool": Calls("run_python_code", 2, "--template", "off", *options), "template": Calls("run_python_code", 2, *options)}
         rows = found["calls"][name] = measure(bare, callers, code, times)
         for caller in callers.values():
             caller.server.stop()

@@ -1,7 +1,7 @@
 """`batch` beside bare interpreters: bench_fleet.py BUILD [JSON-FILE]
 
 Snippets a second, and the processor time of one, all processors busy, in turn in each round:
-`code-sandbox-mcp batch` from its start to its end, the same with `--template auto`, and as many bare interpreters at once in the same image
+`code-sandbox-mcp batch` from its start to its end, with `--template off` and without, and as many bare interpreters at once in the same image
 without any jail (tests/bench/bare.py). On a machine that others use, the processor time is the steadier
 figure. Then the same by way of workers: bench_workers.py. BENCH_ROUNDS=N takes N rounds (7). Not by root.
 """

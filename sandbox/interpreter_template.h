@@ -1,8 +1,8 @@
 /*
  * A template: an interpreter in a jail of its own, whose forks are sandboxes (sandbox/jail/child/fork_server.h).
  *
- * It serves one kind of sandboxes, and lives as long as any of them. Nothing else may run in its jail (template_family.h). Its own jail has what its forks need to make
- * theirs: a filter with namespaces and mounts, and no Landlock. It gets no line of a snippet.
+ * It serves one kind of sandboxes, and lives as long as any of them. Nothing else may run in its jail (template_family.h),
+ * whose init makes the jails of its forks. It gets no line of a snippet.
  *
  * Side: parent.
  */

@@ -45,8 +45,8 @@ struct engine_options {
      * up to WARM_SANDBOXES_MAX; 0: none.
      */
     uint64_t warm;
-    /* Whether prewarmed sandboxes are forks of one interpreter, where they can be: run_spec.template, and neither a
-     * profile nor a network. */
+    /* Whether prewarmed sandboxes are forks of one interpreter, where they can be: run_spec.template, and no
+     * profile. */
     bool templates;
     /*
      * What runs may reach over the network, and the path of the broker (sandbox/network/broker/broker_main.c),

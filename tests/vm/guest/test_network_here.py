@@ -72,4 +72,5 @@ def test_connections_are_true_or_refused(port, warm):
             assert result["content"][0]["text"].splitlines() == [
                 "hello", str([3_000_000] * 20), "connected", "111 113 113 113 113 no name 111", "111"]
         hosts = result["_meta"][RECORD]["network"]["hosts"]
-        assert [(host["host"], host["port"], host["streams"]) for host in hosts] == [("service.internal", 80, 21)]
+        assert [(host["host"], host["port"], host["streams"]) for host in hosts] == [
+            ("service.internal", 80, 21), ("closed.internal", 80, 0)]

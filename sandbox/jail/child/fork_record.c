@@ -31,6 +31,7 @@ ssize_t fork_receive(int socket_fd, void *record, size_t size, int *fds, size_t 
         .msg_control = control,
         .msg_controllen = CMSG_SPACE(*fd_count * sizeof(int)),
     };
+    size_t room = *fd_count;
     ssize_t length;
     do {
         length = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
@@ -40,7 +41,10 @@ ssize_t fork_receive(int socket_fd, void *record, size_t size, int *fds, size_t 
         return length == 0 ? 0 : -errno;
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-        *fd_count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        size_t sent = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        *fd_count = sent < room
+                        ? sent
+                        : room; /* there may be one more, by which CMSG_SPACE() is rounded up */
         memcpy(fds, CMSG_DATA(header), *fd_count * sizeof(int));
     }
     return length;

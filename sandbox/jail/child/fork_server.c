@@ -83,7 +83,7 @@ static int await_helper(pid_t pid)
  * born in the jail; its child, the fork, is then adopted by the jail's init. vfork(2): the template waits, and nothing is
  * copied but once. Both use the template's stack, in functions that have returned before the next vfork(2).
  */
-/* NOLINTBEGIN(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork,bugprone-unsafe-functions,cert-msc24-c,cert-msc33-c) */
+/* NOLINTBEGIN(*vfork,*Vfork,*unsafe-functions,cert-msc*) */
 static int fork_into(const struct joining *joining)
 {
     pid_t helper = vfork();
@@ -106,7 +106,7 @@ static int fork_into(const struct joining *joining)
     int error = helper < 0 ? errno : await_helper(helper);
     return error == 0 ? 1 : -error;
 }
-/* NOLINTEND(clang-analyzer-security.insecureAPI.vfork,clang-analyzer-unix.Vfork,bugprone-unsafe-functions,cert-msc24-c,cert-msc33-c) */
+/* NOLINTEND(*vfork,*Vfork,*unsafe-functions,cert-msc*) */
 
 /* Until the program is a child of init, that cannot reap it. */
 static void await_init(void)

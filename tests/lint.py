@@ -11,7 +11,9 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,6 +33,8 @@ PAGE_LINES_MAX, FRONT_PAGES_LINES_MAX, README_WORDS_MAX = 300, {"README.md": 130
 PRONOUNS = {"who", "which", "what", "that"}
 PRONOUNS_MAX = 2.0  # of each 100 words
 OF_ALL_LANGUAGES = ("interpreter/files/media_type.c",)  # endings of files, whatever snippets left there
+# What musl declares since 1.2.5, and what is compiled for glibc only (meson.build has the other unit).
+OF_NEWER_MUSL, OF_GLIBC = {"statx", "preadv2"}, ("sandbox/base/heap.c",)
 # Constants and formats, without a library behind them.
 OF_ALL_FOLDERS = ("interpreter/base/bounds.h", "sandbox/base/owned.h", "sandbox/base/run_paths.h", "sandbox/limits/limits.h",
                   "sandbox/network/link.h")
@@ -263,6 +267,31 @@ def check_external_names(build):
             yield f"{symbol} is defined in {', '.join(sorted(defined))}"
 
 
+def check_other_libc(build):
+    """The product calls no function that only glibc declares: static programs have musl."""
+    machine = platform.machine()
+    of_compiler = subprocess.check_output(["gcc", "-print-file-name=include"], text=True).strip()
+    flags = ["-fsyntax-only", "-fdiagnostics-color=never", "-Werror=implicit-function-declaration", "-nostdinc",
+             "-isystem", f"/usr/include/{machine}-linux-musl", "-isystem", of_compiler,
+             "-idirafter", "/usr/include", "-idirafter", f"/usr/include/{machine}-linux-gnu"]
+
+    def undeclared(entry):
+        words = shlex.split(entry["command"])
+        done = subprocess.run(words[:words.index("-MD")] + [entry["file"], *flags], cwd=entry["directory"], text=True,
+                              capture_output=True, check=False, env={**os.environ, "LC_ALL": "C"})
+        return set(re.findall(r"implicit declaration of function '(\w+)'", done.stderr)) - OF_NEWER_MUSL
+
+    entries = [entry for entry in json.loads((build / "compile_commands.json").read_text())
+               if entry["output"].startswith(tuple(f"{folder}/" for folder in PRODUCT))
+               and not entry["file"].endswith(OF_GLIBC)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        for entry, found in zip(entries, threads.map(undeclared, entries)):
+            yield from (f"{entry['file']} calls {name}(), which musl has not" for name in sorted(found))
+    for path in sources(".c"):
+        if re.search(r"(?<!\.)\bbasename\(", path.read_text()):
+            yield f"{name_of(path)} calls basename(), which musl's <string.h> declares before 1.2.5 only"
+
+
 def documents():
     return [path for path in sources(".md") if path.parent in (ROOT, ROOT / "docs")]
 
@@ -334,9 +363,9 @@ def check_top_level(_build):
 
 CHECKS = (check_top_level, check_layers, check_include_cycles, check_names, check_languages, check_sizes,
           check_documents, check_front_page, check_prose, check_skips, check_external_names, check_child_symbols,
-          check_shell, check_python, check_formatting, check_static_analysis)
+          check_other_libc, check_shell, check_python, check_formatting, check_static_analysis)
 TOOLS = {check_shell: "shellcheck", check_python: "pyflakes3", check_formatting: "clang-format-19",
-         check_static_analysis: "clang-tidy-19"}
+         check_other_libc: "musl-gcc", check_static_analysis: "clang-tidy-19"}
 
 
 def why_left_out(check, quick, slow):

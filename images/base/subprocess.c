@@ -358,6 +358,12 @@ static int input_open(const char *text, struct fault *fault)
     return fd_take(&fd);
 }
 
+const char *subprocess_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 int subprocess_start(const struct subprocess_spec *program, struct subprocess *child,
                      struct fault *fault)
 {
@@ -377,7 +383,7 @@ int subprocess_start(const struct subprocess_spec *program, struct subprocess *c
         program_become(program, (const int[3]){in_fd, out_fd, err_fd}, parent);
     setpgid(pid, pid); /* in parent and child, to avoid a race */
     child->pid = pid;
-    snprintf(child->name, sizeof(child->name), "%s", basename(program->argv[0]));
+    snprintf(child->name, sizeof(child->name), "%s", subprocess_name(program->argv[0]));
     child->group = true;
     child->ended = false;
     child->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -106,6 +106,9 @@ struct subprocess_spec {
     const char *input; /* its stdin, or NULL: empty */
 };
 
+/* The last component of the path of a program, a part of it. */
+const char *subprocess_name(const char *path);
+
 /*
  * Starts a program of the host; subprocess_wait_all() waits for its end, and subprocess_check()
  * gives the result. Until then its output must fit into a pipe. 0 or a negative errno.

@@ -41,7 +41,8 @@ static int start(const struct image_jail *jail, struct image_plan *plan, struct 
         return r;
     child->pid = sandbox.pid;
     snprintf(child->name, sizeof(child->name), "%s",
-             jail->program != NULL ? subprocess_name(jail->program->argv[0]) : "a process of the fetch");
+             jail->program != NULL ? subprocess_name(jail->program->argv[0])
+                                   : "a process of the fetch");
     child->pidfd = fd_take(&sandbox.pidfd);
     child->out_fd = fd_take(&sandbox.stdout_fd);
     child->err_fd = fd_take(&sandbox.stderr_fd);

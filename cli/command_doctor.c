@@ -197,7 +197,7 @@ static void print_sessions(const struct settings *settings)
 {
     char text[128];
     if (settings->sessions == 0)
-        snprintf(text, sizeof(text), "off: --sessions 0, or a folder with mode overlay or rw");
+        snprintf(text, sizeof(text), "off: --sessions 0");
     else
         snprintf(text, sizeof(text), "%" PRIu64 " at once; one ends after %.8g s without a call",
                  settings->sessions, quantity_seconds(settings->session_idle_ms));

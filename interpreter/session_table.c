@@ -28,6 +28,7 @@ static void take_out(struct session_entry *entry)
     table->count--;
     if (table->count == 0 && table->sweep.armed)
         loop_disarm(table->loop, &table->sweep);
+    changes_seen_release(&entry->changed);
     free(entry);
 }
 

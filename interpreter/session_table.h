@@ -12,6 +12,7 @@
 #define INTERPRETER_SESSION_TABLE_H
 
 #include "interpreter/base/bounds.h"
+#include "interpreter/folders/changes_since.h"
 #include "interpreter/languages/language.h"
 #include "interpreter/settings/settings.h"
 #include "sandbox/base/loop.h"
@@ -38,6 +39,7 @@ struct session_entry {
     int64_t began_at;        /* clock_now() */
     int64_t used_at;         /* the end of the last call */
     int64_t peak_memory_bytes; /* 0: unknown */
+    struct changes_seen changed; /* in copies of folders, up to the last call */
 };
 
 /* One that has ended. */

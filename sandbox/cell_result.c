@@ -37,10 +37,10 @@ static void account(struct session *session, struct run_result *result)
     result->limits_reached |= used->limits_reached & ~progress->before.limits_reached;
 }
 
-static void fill_in(struct session *session, struct run_result *result)
+static void fill_in(struct session *session, bool is_lost, struct run_result *result)
 {
     const struct cell_progress *progress = &session->progress;
-    const struct sandbox *sandbox = &session->run->attempt.limited.sandbox;
+    struct limited_sandbox *limited = &session->run->attempt.limited;
     const struct parcel *parcel = &session->cells->parcel;
     capture_release(&result->out);
     capture_release(&result->err);
@@ -64,13 +64,14 @@ static void fill_in(struct session *session, struct run_result *result)
         .directories = &session->directories,
         .code_name =
             session->kind == SESSION_FRESH ? plan_jail(session->run->design.plan)->code_name : "",
-        .inputs = {parcel->file_count > 0 ? sandbox->code_fd : -1, parcel->code_length,
+        .inputs = {parcel->file_count > 0 ? limited->sandbox.code_fd : -1, parcel->code_length,
                    parcel->file_count},
         .guard = &session->run->guard,
         .folders_since = session->folders_since,
         .since = progress->since,
         .seen = &session->seen,
         .removes_figures = true,
+        .uppers = is_lost ? &limited->uppers : NULL,
     };
     run_files_collect(&source, result);
 }
@@ -133,7 +134,7 @@ void cell_result_make(struct session *session, struct run_result *result)
     account(session, result);
     if (session->paused.disk_full)
         result->limits_reached |= REACHED_DISK;
-    fill_in(session, result);
+    fill_in(session, false, result);
     result->network = limited_sandbox_take_network(&session->run->attempt.limited);
 }
 
@@ -149,5 +150,5 @@ void cell_result_lose(struct session *session, struct run_result *result)
     result->cpu_ns -= progress->before.cpu_ns;
     /* Of the run's own captures, which keep nothing. */
     result->limits_reached &= ~(progress->before.limits_reached | REACHED_OUTPUT);
-    fill_in(session, result);
+    fill_in(session, true, result);
 }

@@ -521,7 +521,9 @@ bool engine_expect_session(struct engine *engine, const struct session_spec *spe
     const struct plan_inputs inputs = {.spec = &spec->run, .host = &engine->jail_host};
     OWNED(sandbox_design_release)
     struct sandbox_design design = {.limits = spec->run.limits};
-    if (plan_build(&inputs, &design.plan, NULL) < 0)
+    /* What a run may change is looked at just before it. */
+    if (folders_have(spec->run.folders, FOLDER_WRITABLE) ||
+        plan_build(&inputs, &design.plan, NULL) < 0)
         return false;
     sandbox_host_lower_limits(&engine->host, &design.limits);
     if (warm_pool_knows(&engine->pool, &design) ||

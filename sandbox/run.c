@@ -413,7 +413,7 @@ static void run_answer(struct run *run)
     capture_end(&attempt->result.out);
     capture_end(&attempt->result.err);
     run_end_complete(run);
-    if (run->observer.done != NULL && attempt->status == 0) {
+    if (run->observer.done != NULL && attempt->status == 0 && run->session == NULL) {
         collect_files(run);
         run->is_compared = true;
     }
@@ -478,7 +478,7 @@ static void tell_appeared(struct run *run)
     OWNED(folder_changes_release) struct folder_changes changes = {0};
     if (run->is_compared)
         return;
-    folder_guard_compare_rest(&run->guard, &changes);
+    folder_guard_compare(&run->guard, &changes);
     sandbox_host_tell(run->host, &changes);
 }
 

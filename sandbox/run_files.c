@@ -507,7 +507,6 @@ static void take_folders(const struct run_files_source *source, struct run_folde
 
 void run_files_collect(const struct run_files_source *source, struct run_result *result)
 {
-    folder_changes_release(&result->appeared); /* of the run, if this is its last cell */
     folder_guard_compare(source->guard, &result->appeared);
     if (source->uppers != NULL)
         result->folders.directory = upper_directory_take(source->uppers);

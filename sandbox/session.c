@@ -115,7 +115,7 @@ static void leave_place(struct session *session)
 
 static void want_place(struct session *session)
 {
-    if (session->cells == NULL || session->wanted_at != 0 || session->has_place)
+    if (session->cells == NULL || session->wanted_at != 0 || session->has_place || session->is_read)
         return;
     session->wanted_at = clock_now();
     session->wants_place(session);
@@ -139,6 +139,7 @@ static void end_cell(struct session *session, int status, struct run_result *res
     enter(session, SESSION_IDLE, 0);
     limiter_pause(limiter_of(session));
     leave_place(session);
+    session->is_read = observer.done != NULL && result != NULL && result->folders.count > 0;
     want_place(session);
     answer_cell(session, &observer, status, result, fault);
 }
@@ -224,6 +225,12 @@ static void feed(struct session *session)
 static void begin_cell(struct session *session)
 {
     const struct cell *cell = session->cells;
+    struct fault fault = {0};
+    int r = folder_guard_check(&session->run->guard, &fault);
+    if (r < 0) {
+        break_session(session, fault.text, -r);
+        return;
+    }
     struct run_limits limits = session->run->design.limits;
     /* So that code that does not heed an interrupt is ended for this, and not for its processor time. */
     limits.wall_ms = cell->wall_ms + INTERRUPT_MAX_MS;
@@ -235,7 +242,7 @@ static void begin_cell(struct session *session)
         limiter_measure(limiter_of(session), &session->used);
     progress.before = session->used;
     struct file_clock clock = {0};
-    int r = file_clock_read(&clock, NULL);
+    r = file_clock_read(&clock, NULL);
     progress.since = clock.since;
     if (progress.number == 1)
         session->folders_since = clock.after;
@@ -459,8 +466,6 @@ static void run_done(void *data, int status, struct run_result *result, const st
         session->observer.ended(session->observer.data, status, result, fault);
     if (had_cell)
         lose_cell(session, status, result, fault);
-    else if (result != NULL)
-        sandbox_host_tell(session->host, &result->appeared);
     cell_refuse_all(&session->cells);
 }
 
@@ -482,6 +487,13 @@ int session_submit(struct session *session, const struct cell_spec *spec,
         want_place(session);
     *ret_cell = cell;
     return 0;
+}
+
+void session_folders_read(struct session *session)
+{
+    session->is_read = false;
+    if (session->stage == SESSION_IDLE)
+        want_place(session);
 }
 
 bool cell_is_queued(const struct cell *cell)

@@ -28,6 +28,12 @@ int session_submit(struct session *session, const struct cell_spec *spec,
                    const struct run_observer *observer, struct cell **ret_cell,
                    struct fault *fault);
 
+/*
+ * After a result with `folders`: they have been read. Until then, or until its end, the session begins no further cell, so
+ * that nothing of it changes them.
+ */
+void session_folders_read(struct session *session);
+
 /* Takes the cell back, or interrupts it. Its observer is not called any more; the handle is invalid. */
 void cell_cancel(struct cell *cell);
 

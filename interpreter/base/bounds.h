@@ -109,6 +109,7 @@
 #define CHANGES_TOLD_PATHS_MAX (64 * KIBIBYTE)
 #define CHANGES_REPORT_MAX (768 * KIBIBYTE)
 #define CHANGES_REASON_SIZE 160
+#define CHANGES_VERSION_SIZE 56
 /*
  * The program: reading and comparing each leave out the rest after so much time of the processor or of the clock;
  * its processor time, the time after which the server kills it, its address space.

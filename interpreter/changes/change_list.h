@@ -39,6 +39,8 @@ struct change {
     bool is_left_out;
     bool is_binary;
     size_t added, removed; /* lines; 0 of a binary file */
+    char version
+        [CHANGES_VERSION_SIZE]; /* mode and id of the new contents, as git has them; "": none */
 };
 
 /* Why a change is not in the patch, or not all of it. change_list.c has the sentences. */

@@ -19,6 +19,7 @@ static void write_change(struct json_writer *writer, const struct change *change
     json_number_member(writer, "added", (int64_t)change->added);
     json_number_member(writer, "removed", (int64_t)change->removed);
     json_boolean_member(writer, "binary", change->is_binary);
+    json_text_member(writer, "version", change->version);
     json_end_object(writer);
 }
 

@@ -1,7 +1,7 @@
 /*
  * The report of the changes, for the server: one JSON object.
  *
- *     {"files": [{"path", "status", "added", "removed", "binary"}], "more_files", "left_out":
+ *     {"files": [{"path", "status", "added", "removed", "binary", "version"}], "more_files", "left_out":
  *      [{"path", "reason"}], "more_left_out", "patch_bytes"}
  *
  * Paths that are not UTF-8 get replacement characters; only the patch has all bytes.

@@ -5,9 +5,11 @@
 #include "sandbox/base/owned.h"
 
 #include <git2.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ID_SIZE (GIT_OID_HEXSZ + 1)
+_Static_assert(sizeof("100644 ") - 1 + ID_SIZE <= CHANGES_VERSION_SIZE, "a version has room");
 
 /* The part of a patch about one file. */
 struct patch_part {
@@ -171,6 +173,16 @@ static int append_and_count(struct change *change, const struct file_version *ol
     return 0;
 }
 
+/* Not what the patch calls for: a change of the mode alone has no ids in it. */
+static void name_version(struct change *change)
+{
+    git_oid id;
+    const struct file_version *new = &change->new;
+    if (new->mode != MODE_NONE && git_odb_hash(&id, bytes_of(new), new->size, GIT_OBJECT_BLOB) == 0)
+        snprintf(change->version, sizeof(change->version), "%06o %s", new->mode,
+                 git_oid_tostr_s(&id));
+}
+
 /* In git, a file becomes a link by being deleted and added. */
 static int append_change(struct change *change, struct buffer *text)
 {
@@ -232,8 +244,10 @@ int patch_write(struct change_list *changes, struct buffer *text, struct fault *
         r = is_blocked(change, staying) ? -EEXIST
             : !budget_is_spent(&budget) ? append_change(change, text)
                                         : -ETIME;
-        if (r == 0)
+        if (r == 0) {
+            name_version(change);
             continue;
+        }
         text->length = before;
         change->is_left_out = true;
         change_list_leave_out(changes, change->path, reason_of(r), 0);

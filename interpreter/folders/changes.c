@@ -20,14 +20,11 @@ void changes_release(struct changes *changes)
     }
     free(changes->files);
     free(changes->left_out);
+    for (size_t i = 0; i < changes->undone_count; i++)
+        free(changes->undone[i]);
+    free(changes->undone);
     fd_close(&changes->patch_fd);
     *changes = CHANGES_NONE;
-}
-
-bool changes_is_empty(const struct changes *changes)
-{
-    return changes->file_count == 0 && changes->more_files == 0 && changes->left_out_count == 0 &&
-           changes->more_left_out == 0;
 }
 
 /* Exactly the members named; 0 or -EINVAL. */
@@ -70,9 +67,17 @@ static int read_status(const struct json_value *value, char *ret_status)
     return 0;
 }
 
+static int read_version(const struct json_value *value, char version[CHANGES_VERSION_SIZE])
+{
+    if (value->type != JSON_STRING || value->length >= CHANGES_VERSION_SIZE)
+        return -EINVAL;
+    memcpy(version, value->text, value->length + 1);
+    return 0;
+}
+
 static int read_file(const struct json_value *value, struct changed_file *file)
 {
-    static const char *const names[] = {"path", "status", "added", "removed", "binary"};
+    static const char *const names[] = {"path", "status", "added", "removed", "binary", "version"};
     int r = check_members(value, names, ARRAY_LENGTH(names));
     if (r == 0)
         r = read_status(json_member(value, "status"), &file->status);
@@ -86,6 +91,10 @@ static int read_file(const struct json_value *value, struct changed_file *file)
     if (binary->type != JSON_BOOLEAN)
         return -EINVAL;
     file->is_binary = binary->boolean;
+    file->is_by_call = true;
+    r = read_version(json_member(value, "version"), file->version);
+    if (r < 0)
+        return r;
     return read_text(json_member(value, "path"), 1, PATH_BYTES_MAX, &file->path);
 }
 
@@ -98,6 +107,7 @@ static int read_left_out(const struct json_value *value, struct left_out_file *f
     if (r < 0)
         return r;
     utf8_make_plain(file->reason, false);
+    file->is_by_call = true;
     return read_text(json_member(value, "path"), 0, PATH_BYTES_MAX, &file->path);
 }
 
@@ -158,6 +168,9 @@ int changes_read(const char *text, size_t length, struct changes *ret_changes, s
         return fault_set(fault, r == -ENOMEM ? ENOMEM : EINVAL,
                          r == -ENOMEM ? "no memory for the report of changes"
                                       : "the report of changes is not what it should be");
+    changes.is_by_call =
+        changes.file_count + changes.more_files + changes.left_out_count + changes.more_left_out >
+        0;
     *ret_changes = changes;
     changes = CHANGES_NONE;
     return 0;

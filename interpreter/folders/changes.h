@@ -8,6 +8,7 @@
 #ifndef INTERPRETER_FOLDERS_CHANGES_H
 #define INTERPRETER_FOLDERS_CHANGES_H
 
+#include "interpreter/base/bounds.h"
 #include "sandbox/base/fault.h"
 
 #include <stdbool.h>
@@ -19,12 +20,15 @@ struct changed_file {
     char status; /* 'A' added, 'M' modified, 'D' deleted */
     bool is_binary;
     uint64_t added, removed; /* lines; 0 of a binary file */
+    char version[CHANGES_VERSION_SIZE]; /* as long as it is the same, so are mode and contents */
+    bool is_by_call; /* the last call of a session changed it, or the run that there was */
 };
 
 /* A change that the patch does not have. */
 struct left_out_file {
     char *path;   /* owned; as above; a directory has a '/' at its end; "" is the folder itself */
     char *reason; /* owned; plain, not empty */
+    bool is_by_call;
 };
 
 /* All zero but patch_fd: nothing changed. */
@@ -35,6 +39,9 @@ struct changes {
     struct left_out_file *left_out; /* owned */
     size_t left_out_count;
     uint64_t more_left_out;
+    char **undone; /* owned; as the folder has them again, by the last call of a session */
+    size_t undone_count;
+    bool is_by_call; /* any of it: there is something to tell */
     uint64_t patch_bytes; /* 0: there is no patch */
     int patch_fd; /* owned; a file in memory; -1: there is no patch */
 };
@@ -42,9 +49,6 @@ struct changes {
 #define CHANGES_NONE ((struct changes){.patch_fd = -1})
 
 void changes_release(struct changes *changes);
-
-/* Whether it tells nothing at all. */
-bool changes_is_empty(const struct changes *changes);
 
 /*
  * Reads a report; sets no patch_fd. 0; -EPROTO with the fault that the program reports; -EINVAL: not such

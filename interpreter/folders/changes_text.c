@@ -32,27 +32,50 @@ static int append_counts(struct buffer *text, const struct changed_file *file)
 static int note_files(const struct changes *changes, struct text_room *room, struct buffer *text)
 {
     int r = 0;
-    size_t told = 0;
-    for (; told < changes->file_count && room->lines > 0 && r == 0; told++, room->lines--) {
-        const struct changed_file *file = &changes->files[told];
+    uint64_t more = changes->more_files;
+    for (size_t i = 0; i < changes->file_count && r == 0; i++) {
+        const struct changed_file *file = &changes->files[i];
+        if (!file->is_by_call || room->lines == 0) {
+            more += file->is_by_call;
+            continue;
+        }
+        room->lines--;
         r = buffer_format(text, "\n%c ", file->status);
         if (r == 0)
             r = plain_name_append(text, file->path);
         if (r == 0)
             r = append_counts(text, file);
     }
-    uint64_t more = changes->file_count - told + changes->more_files;
     return r < 0 || more == 0
                ? r
                : buffer_format(text, "\nand %" PRIu64 " more file%s", more, more == 1 ? "" : "s");
+}
+
+static int note_undone(const struct changes *changes, struct text_room *room, struct buffer *text)
+{
+    int r = 0;
+    size_t told = 0;
+    for (; told < changes->undone_count && room->lines > 0 && r == 0; told++, room->lines--) {
+        r = buffer_append_text(text, "\nAgain as in the folder: ");
+        if (r == 0)
+            r = plain_name_append(text, changes->undone[told]);
+    }
+    size_t more = changes->undone_count - told;
+    return r < 0 || more == 0 ? r : buffer_format(text, "\nAgain as in the folder: %zu more", more);
 }
 
 static int note_left_out(const struct changes *changes, struct buffer *text)
 {
     int r = 0;
     size_t told = 0;
-    for (; told < changes->left_out_count && told < NOTES_LEFT_OUT_MAX && r == 0; told++) {
-        const struct left_out_file *file = &changes->left_out[told];
+    uint64_t more = changes->more_left_out;
+    for (size_t i = 0; i < changes->left_out_count && r == 0; i++) {
+        const struct left_out_file *file = &changes->left_out[i];
+        if (!file->is_by_call || told == NOTES_LEFT_OUT_MAX) {
+            more += file->is_by_call;
+            continue;
+        }
+        told++;
         r = buffer_append_text(text, "\nNot in the patch: ");
         if (r == 0)
             r = file->path[0] != '\0' ? plain_name_append(text, file->path)
@@ -60,7 +83,6 @@ static int note_left_out(const struct changes *changes, struct buffer *text)
         if (r == 0)
             r = buffer_format(text, " (%s)", file->reason);
     }
-    uint64_t more = changes->left_out_count - told + changes->more_left_out;
     return r < 0 || more == 0 ? r
                               : buffer_format(text, "\nNot in the patch: %" PRIu64 " more", more);
 }
@@ -89,10 +111,12 @@ static int note_command(const struct folder_patch *patch, struct buffer *text)
     return is_written ? buffer_append(text, line.data, line.length) : 0;
 }
 
-static int note_place(const struct folder_patch *patch, uint64_t call, struct buffer *text)
+static int note_place(const struct folder_patch *patch, bool is_of_session, uint64_t call,
+                      struct buffer *text)
 {
     int r = buffer_format(
-        text, "\nPatch (%s): ", quantity_size_short_text(patch->changes.patch_bytes).text);
+        text, "\nPatch%s (%s): ", is_of_session ? " of all changes since the session began" : "",
+        quantity_size_short_text(patch->changes.patch_bytes).text);
     if (r < 0)
         return r;
     if (patch->path != NULL) {
@@ -130,11 +154,13 @@ static int note_beginning(const struct changes *changes, struct text_room *room,
                                quantity_size_short_text(changes->patch_bytes - length).text);
 }
 
-static int note_patch(const struct folder_patch *patch, uint64_t call, struct text_room *room,
-                      struct buffer *text)
+/* In a session, the patch grows with each call: its text is for those who want it. */
+static int note_patch(const struct folder_patch *patch, bool is_of_session, uint64_t call,
+                      struct text_room *room, struct buffer *text)
 {
     const struct changes *changes = &patch->changes;
-    int r = buffer_append_text(text, "Changes in a copy of ");
+    int r = buffer_append_text(text, is_of_session ? "This call changed in a copy of "
+                                                   : "Changes in a copy of ");
     if (r == 0)
         r = plain_name_append(text, patch->folder->path);
     if (r == 0)
@@ -142,19 +168,24 @@ static int note_patch(const struct folder_patch *patch, uint64_t call, struct te
     if (r == 0)
         r = note_files(changes, room, text);
     if (r == 0)
+        r = note_undone(changes, room, text);
+    if (r == 0)
         r = note_left_out(changes, text);
     if (r < 0 || changes->patch_fd < 0)
         return r;
-    r = note_place(patch, call, text);
-    return r < 0 || room->bytes == 0 ? r : note_beginning(changes, room, text);
+    r = note_place(patch, is_of_session, call, text);
+    return r < 0 || is_of_session || room->bytes == 0 ? r : note_beginning(changes, room, text);
 }
 
-static int note_failure(const struct folder_patch *patch, struct buffer *text)
+static int note_failure(const struct folder_patch *patch, bool is_of_session, struct buffer *text)
 {
     int r = buffer_append_text(text, "What it wrote to its copy of ");
     if (r == 0)
         r = plain_name_append(text, patch->folder->path);
-    return r < 0 ? r : buffer_format(text, " is lost: %s.", patch->failure);
+    return r < 0 ? r
+                 : buffer_format(text, " is %s: %s.",
+                                 is_of_session ? "in the session, but cannot be shown" : "lost",
+                                 patch->failure);
 }
 
 int changes_text_note(const struct folder_patches *patches, uint64_t call, bool shows_patch,
@@ -164,18 +195,20 @@ int changes_text_note(const struct folder_patches *patches, uint64_t call, bool 
     int r = 0;
     for (size_t i = 0; patches != NULL && i < patches->count && r == 0; i++) {
         const struct folder_patch *patch = &patches->list[i];
-        if (patch->failure == NULL && changes_is_empty(&patch->changes))
+        if (patch->failure == NULL && !patch->changes.is_by_call)
             continue;
         r = text->length > 0 ? buffer_append(text, "\n", 1) : 0;
         if (r == 0)
-            r = patch->failure != NULL ? note_failure(patch, text)
-                                       : note_patch(patch, call, &room, text);
+            r = patch->failure != NULL
+                    ? note_failure(patch, patches->is_of_session, text)
+                    : note_patch(patch, patches->is_of_session, call, &room, text);
     }
     if (r < 0 || patches == NULL || patches->lost == 0)
         return r;
-    return buffer_format(text, "%sWhat it wrote to its cop%s of %zu folder%s is lost.",
+    return buffer_format(text, "%sWhat it wrote to its cop%s of %zu folder%s is %s.",
                          text->length > 0 ? "\n" : "", patches->lost == 1 ? "y" : "ies",
-                         patches->lost, patches->lost == 1 ? "" : "s");
+                         patches->lost, patches->lost == 1 ? "" : "s",
+                         patches->is_of_session ? "in the session, but cannot be shown" : "lost");
 }
 
 static void write_files(struct json_writer *writer, const struct changes *changes)
@@ -191,10 +224,20 @@ static void write_files(struct json_writer *writer, const struct changes *change
         json_number_member(writer, "added", (int64_t)file->added);
         json_number_member(writer, "removed", (int64_t)file->removed);
         json_boolean_member(writer, "binary", file->is_binary);
+        json_boolean_member(writer, "by_call", file->is_by_call);
         json_end_object(writer);
     }
     json_end_array(writer);
     json_number_member(writer, "more_files", (int64_t)changes->more_files);
+}
+
+static void write_undone(struct json_writer *writer, const struct changes *changes)
+{
+    json_key(writer, "undone");
+    json_begin_array(writer);
+    for (size_t i = 0; i < changes->undone_count; i++)
+        json_text(writer, changes->undone[i]);
+    json_end_array(writer);
 }
 
 static void write_left_out(struct json_writer *writer, const struct changes *changes)
@@ -238,6 +281,7 @@ static void begin_folder(struct json_writer *writer, const struct folder_patch *
     json_text_member(writer, "folder", patch->folder->path);
     json_text_member(writer, "fault", patch->failure);
     write_files(writer, &patch->changes);
+    write_undone(writer, &patch->changes);
     write_place(writer, patch, call);
     write_left_out(writer, &patch->changes);
 }

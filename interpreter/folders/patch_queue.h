@@ -29,6 +29,7 @@ struct folder_patches {
     struct folder_patch list[FOLDERS_MAX]; /* in the order of the run's folders */
     size_t count;
     size_t lost; /* overlay folders of which nothing is known */
+    bool is_of_session; /* which goes on: what is not known may be, after the next call */
 };
 
 void folder_patches_release(struct folder_patches *patches);

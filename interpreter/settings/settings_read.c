@@ -238,15 +238,6 @@ static int open_folders(struct settings *settings, struct fault *fault)
     return r;
 }
 
-/*
- * Folders that snippets change are prepared before each run and compared after it, with no process
- * left; a session would go on meanwhile.
- */
-static bool may_have_sessions(const struct folders *folders)
-{
-    return !folders_have(folders, FOLDER_OVERLAY) && !folders_have(folders, FOLDER_WRITABLE);
-}
-
 static int read_all(struct settings *settings, struct fault *fault)
 {
     int r = configuration_read(settings, fault);
@@ -269,8 +260,6 @@ static int read_all(struct settings *settings, struct fault *fault)
         return r;
     settings->network_said = settings->network.mode;
     environment_note_missing(&settings->environment);
-    if (!may_have_sessions(&settings->folders))
-        settings->sessions = 0;
     if (settings->wall_max_ms == 0)
         settings->wall_max_ms = settings->limits.wall_ms;
     if (settings->require_cgroup)

@@ -28,6 +28,7 @@ struct code_call {
     struct launched run; /* none for a session */
     struct cell *cell; /* of a session: the engine's */
     bool has_ended;    /* neither may be used any more */
+    bool has_left; /* the session, which may begin its next call */
     struct check check; /* before the run, if --policy asks for it */
     struct buffer kept; /* meanwhile: the arguments, as JSON */
     bool is_checking;
@@ -73,6 +74,23 @@ static struct session_view view_session(const struct code_call *call)
         .idle_ms = call->context->settings->session_idle_ms,
         .displaced = call->displaced,
     };
+}
+
+/* The session that the call runs in, while both go on; or NULL. */
+static struct session_entry *entry_of(const struct code_call *call)
+{
+    return call->cell != NULL ? session_table_find(&call->context->sessions, call->handle) : NULL;
+}
+
+/* The call is the session's no more, and what it left in folders has been read, or nobody will. */
+static void leave_session(struct code_call *call, const struct run_result *result)
+{
+    struct session_entry *entry = entry_of(call);
+    if (entry == NULL || call->has_left)
+        return;
+    call->has_left = true;
+    session_folders_read(entry->session);
+    session_entry_end_call(entry, result);
 }
 
 static void answer_run(struct code_call *call)
@@ -159,7 +177,13 @@ static void fail(struct code_call *call, const struct fault *fault, enum not_run
 static void patches_done(struct patch_job *job)
 {
     struct code_call *call = container_of(job, struct code_call, patches);
+    struct session_entry *entry = entry_of(call);
+    if (entry != NULL)
+        changes_since_mark(&entry->changed, &job->patches);
+    leave_session(call, &call->result);
     answer_run(call);
+    if (entry != NULL)
+        changes_since_keep(&entry->changed, &job->patches);
     end_call(call);
 }
 
@@ -202,14 +226,12 @@ static void explain_failure(const struct code_call *call, int status, const stru
 static void cell_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct code_call *call = data;
-    struct session_entry *entry = session_table_find(&call->context->sessions, call->handle);
-    if (entry != NULL)
-        session_entry_end_call(entry, result);
     if (status == 0) {
         run_done(call, status, result, fault);
         return;
     }
     struct fault explained = {.id = fault->id};
+    leave_session(call, NULL);
     explain_failure(call, status, fault, &explained);
     run_done(call, status, NULL, &explained);
 }
@@ -426,18 +448,15 @@ void code_call_begin(struct context *context, const struct tool_request *request
 /* Nobody was told the handle of a session that the call was to start. */
 static void kill_run(struct code_call *call)
 {
-    struct session_entry *entry = session_table_find(&call->context->sessions, call->handle);
-    if (call->is_checking) {
+    struct session_entry *entry = entry_of(call);
+    if (call->is_checking)
         check_drop(&call->check);
-    } else if (call->cell == NULL) {
+    else if (call->cell == NULL)
         launched_cancel(&call->run);
-    } else if (call->starts_session && entry != NULL) {
+    else if (call->starts_session && entry != NULL)
         session_table_drop(entry);
-    } else {
+    else
         cell_cancel(call->cell);
-        if (entry != NULL)
-            session_entry_end_call(entry, NULL);
-    }
 }
 
 static void cancel(struct code_call *call)
@@ -446,6 +465,7 @@ static void cancel(struct code_call *call)
         kill_run(call);
         note_not_run(call, NOT_RUN_CANCELLED);
     }
+    leave_session(call, NULL);
     rpc_answer_drop(call->reply.answer);
     end_call(call);
 }

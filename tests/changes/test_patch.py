@@ -57,8 +57,11 @@ os.mkdir('src')
 open('src/new.py', 'w').write('print(1)\\n')
 """)
     assert changes.statuses() == {"changed": "M", "gone": "D", "src/new.py": "A"}
+    version = subprocess.run(["git", "hash-object", "--stdin"], input="1\ntwo\n3\n4\n", capture_output=True, text=True,
+                             check=True).stdout.strip()
     assert changes.files()["changed"] == {"path": "changed", "status": "M", "added": 2, "removed": 1,
-                                          "binary": False}
+                                          "binary": False, "version": f"100644 {version}"}
+    assert changes.files()["gone"]["version"] == ""
     assert changes.report["patch_bytes"] == len(changes.patch)
     assert changes.patch.startswith(b"diff --git a/changed b/changed\nindex ")
 

@@ -94,11 +94,11 @@ def test_changes_come_back_as_a_patch(start_python, folder):
     assert changes_of(result) == {
         "folder": str(folder), "fault": None,
         "files": [
-            {"path": "README.md", "status": "M", "added": 1, "removed": 0, "binary": False},
-            {"path": "logo.png", "status": "A", "added": 0, "removed": 0, "binary": True},
-            {"path": "old.txt", "status": "D", "added": 0, "removed": 1, "binary": False},
-            {"path": "src/new.py", "status": "A", "added": 2, "removed": 0, "binary": False}],
-        "more_files": 0,
+            {"path": "README.md", "status": "M", "added": 1, "removed": 0, "binary": False, "by_call": True},
+            {"path": "logo.png", "status": "A", "added": 0, "removed": 0, "binary": True, "by_call": True},
+            {"path": "old.txt", "status": "D", "added": 0, "removed": 1, "binary": False, "by_call": True},
+            {"path": "src/new.py", "status": "A", "added": 2, "removed": 0, "binary": False, "by_call": True}],
+        "more_files": 0, "undone": [],
         "patch": {"uri": uri, "path": None, "bytes": len(patch.encode())},
         "left_out": [{"path": "fifo", "reason": "a FIFO"}], "more_left_out": 0,
         "lost_folders": 0, "others": []}

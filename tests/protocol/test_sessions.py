@@ -400,13 +400,3 @@ def test_the_list_of_tools_does_not_change(python_server):
     assert python_server.result("tools/list") == before
     for tool in before["tools"]:
         assert len(tool["description"]) <= 1000 and len(json.dumps(tool)) <= 3072
-
-
-@pytest.mark.parametrize("mode, has_sessions", [("ro", True), ("overlay", False), ("rw", False)])
-def test_folders_that_change_leave_no_sessions(start_python, tmp_path, mode, has_sessions):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    server = start_python("--mount", f"{folder}:{mode}@/folder")
-    tools = server.request("tools/list")["result"]["tools"]
-    assert {"session" in tool["inputSchema"]["properties"] for tool in tools} == {has_sessions}
-    assert ("has no argument" in call(server, "print(1)", "new").text) is not has_sessions

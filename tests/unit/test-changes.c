@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#define FILE_X "{\"path\":\"x\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false}"
+#define FILE_X                                                                                     \
+    "{\"path\":\"x\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false,\"version\":\"v\"}"
 #define REPORT(files, more, left_out, patch)                                                       \
     "{\"files\":[" files "],\"more_files\":" more ",\"left_out\":[" left_out                       \
     "],\"more_left_out\":0,\"patch_bytes\":" patch "}"
@@ -30,7 +31,7 @@ static void reads_a_report(void **state)
     (void)state;
     OWNED(changes_release) struct changes changes = CHANGES_NONE;
     assert_int_equal(read_text(REPORT(FILE_X ",{\"path\":\"a\\nb\",\"status\":\"D\",\"added\":0,"
-                                             "\"removed\":7,\"binary\":true}",
+                                             "\"removed\":7,\"binary\":true,\"version\":\"v\"}",
                                       "3", "{\"path\":\"d/\",\"reason\":\"a\\u0007b\"}", "42"),
                                &changes),
                      0);
@@ -51,7 +52,7 @@ static void reads_an_empty_report(void **state)
     (void)state;
     OWNED(changes_release) struct changes changes = CHANGES_NONE;
     assert_int_equal(read_text(REPORT("", "0", "", "0"), &changes), 0);
-    assert_true(changes_is_empty(&changes));
+    assert_false(changes.is_by_call);
 }
 
 static void refuses_every_other_report(void **state)
@@ -74,22 +75,32 @@ static void refuses_every_other_report(void **state)
         REPORT("1", "0", "", "1"),
         REPORT("null", "0", "", "1"),
         REPORT("{}", "0", "", "1"),
-        REPORT("{\"path\":\"\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false}", "0",
-               "", "1"),
         REPORT(
-            "{\"path\":\"a\\u0000\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false}",
+            "{\"path\":\"\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false,\"version\":\"v\"}",
             "0", "", "1"),
-        REPORT("{\"path\":\"x\",\"status\":\"X\",\"added\":1,\"removed\":0,\"binary\":false}", "0",
-               "", "1"),
-        REPORT("{\"path\":\"x\",\"status\":\"AM\",\"added\":1,\"removed\":0,\"binary\":false}", "0",
-               "", "1"),
-        REPORT("{\"path\":\"x\",\"status\":\"A\",\"added\":-1,\"removed\":0,\"binary\":false}", "0",
-               "", "1"),
-        REPORT("{\"path\":\"x\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":0}", "0", "",
-               "1"),
         REPORT(
-            "{\"path\":\"x\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false,\"y\":1}",
+            "{\"path\":\"a\\u0000\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false,\"version\":\"v\"}",
             "0", "", "1"),
+        REPORT(
+            "{\"path\":\"x\",\"status\":\"X\",\"added\":1,\"removed\":0,\"binary\":false,\"version\":\"v\"}",
+            "0", "", "1"),
+        REPORT(
+            "{\"path\":\"x\",\"status\":\"AM\",\"added\":1,\"removed\":0,\"binary\":false,\"version\":\"v\"}",
+            "0", "", "1"),
+        REPORT(
+            "{\"path\":\"x\",\"status\":\"A\",\"added\":-1,\"removed\":0,\"binary\":false,\"version\":\"v\"}",
+            "0", "", "1"),
+        REPORT(
+            "{\"path\":\"x\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":0,\"version\":\"v\"}",
+            "0", "", "1"),
+        REPORT(
+            "{\"path\":\"x\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false,\"version\":\"v\",\"y\":1}",
+            "0", "", "1"),
+        REPORT(
+            "{\"path\":\"x\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false,\"version\":1}",
+            "0", "", "1"),
+        REPORT("{\"path\":\"x\",\"status\":\"A\",\"added\":1,\"removed\":0,\"binary\":false}", "0",
+               "", "1"),
         REPORT("", "0", "{\"path\":\"x\"}", "0"),
         REPORT("", "0", "{\"path\":\"x\",\"reason\":\"\"}", "0"),
         REPORT("", "0", "{\"path\":\"x\",\"reason\":1}", "0"),
@@ -161,13 +172,15 @@ static void tells_changes_in_lines(void **state)
     const struct folder folder = {.path = (char *)"/home/me/it's"};
     OWNED(folder_patches_release) struct folder_patches patches = {0};
     OWNED(buffer_release) struct buffer text = BUFFER(65536);
-    make_patch(&patches, &folder,
-               REPORT(FILE_X ",{\"path\":\"m\",\"status\":\"M\",\"added\":2,\"removed\":3,"
-                             "\"binary\":false},{\"path\":\"b\",\"status\":\"M\",\"added\":0,"
-                             "\"removed\":0,\"binary\":true},{\"path\":\"\\u001b\",\"status\":"
-                             "\"M\",\"added\":0,\"removed\":0,\"binary\":false}",
-                      "1", "{\"path\":\"\",\"reason\":\"no time\"}", "5"),
-               "diff \x1b\n");
+    make_patch(
+        &patches, &folder,
+        REPORT(FILE_X
+               ",{\"path\":\"m\",\"status\":\"M\",\"added\":2,\"removed\":3,"
+               "\"binary\":false,\"version\":\"v\"},{\"path\":\"b\",\"status\":\"M\",\"added\":0,"
+               "\"removed\":0,\"binary\":true,\"version\":\"v\"},{\"path\":\"\\u001b\",\"status\":"
+               "\"M\",\"added\":0,\"removed\":0,\"binary\":false,\"version\":\"v\"}",
+               "1", "{\"path\":\"\",\"reason\":\"no time\"}", "5"),
+        "diff \x1b\n");
     patches.list[0].name = strdup("changes.patch");
     patches.list[0].is_kept = true;
     assert_string_equal(note_of(&patches, true, &text),

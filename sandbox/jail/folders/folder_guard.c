@@ -3,6 +3,7 @@
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -44,11 +45,11 @@ static int plan_parts(struct folder_guard *guard, size_t count, struct jail_plan
     if (guard->parts == NULL)
         return -ENOMEM;
     plan->folder_parts = guard->parts;
-    plan->folder_part_count = 0;
+    guard->part_count = 0;
     for (size_t i = 0; i < guard->folders->count; i++) {
         const struct folder_scan *scan = &guard->before->scans[i];
         for (size_t j = 0; j < scan->count; j++)
-            guard->parts[plan->folder_part_count++] = (struct plan_folder_part){
+            guard->parts[guard->part_count++] = (struct plan_folder_part){
                 .folder = i,
                 .path = scan->list[j].path,
                 .device = scan->list[j].device,
@@ -56,6 +57,7 @@ static int plan_parts(struct folder_guard *guard, size_t count, struct jail_plan
                 .care = scan->list[j].care,
             };
     }
+    plan->folder_part_count = guard->part_count;
     return 0;
 }
 
@@ -103,6 +105,29 @@ int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct
     return 0;
 }
 
+static bool is_in_place(int folder_fd, const struct plan_folder_part *part)
+{
+    struct stat status;
+    return fstatat(folder_fd, part->path, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           status.st_dev == part->device && status.st_ino == part->inode;
+}
+
+int folder_guard_check(const struct folder_guard *guard, struct fault *fault)
+{
+    int r = 0;
+    for (size_t i = 0; guard->folders != NULL && r == 0 && i < guard->folders->count; i++)
+        r = check_identity(&guard->folders->list[i], fault);
+    for (size_t i = 0; r == 0 && i < guard->part_count; i++) {
+        const struct plan_folder_part *part = &guard->parts[i];
+        const struct folder *folder = &guard->folders->list[part->folder];
+        if (!is_in_place(folder->fd, part))
+            r = fault_set(fault, ESTALE,
+                          "%s in the folder %s was replaced, and is not protected any more",
+                          part->path, folder->path);
+    }
+    return r;
+}
+
 void folder_guard_join(struct folder_guard *guard, const struct folder_guard *other)
 {
     if (other == guard || guard->since == NULL || other->since == NULL ||
@@ -127,13 +152,13 @@ static void add_change(struct folder_changes *changes, const char *place, const 
         changes->more++;
 }
 
-static void compare(const struct folder_guard *guard, size_t i, bool only_rest,
-                    const struct folder_scan *after, struct folder_changes *changes)
+static void compare(const struct folder_guard *guard, size_t i, const struct folder_scan *after,
+                    struct folder_changes *changes)
 {
     for (size_t j = 0; j < after->count; j++)
         if (after->list[j].care == CARE_PROTECT &&
             !folder_scan_kept(&guard->since->scans[i], &after->list[j]) &&
-            !(only_rest && folder_scan_kept(&guard->told[i], &after->list[j])))
+            !folder_scan_kept(&guard->told[i], &after->list[j]))
             add_change(changes, guard->folders->list[i].place, after->list[j].path);
 }
 
@@ -153,7 +178,7 @@ static void compare_begin(const struct folder_guard *guard, size_t i,
     }
 }
 
-static void look_again(struct folder_guard *guard, bool only_rest, struct folder_changes *changes)
+void folder_guard_compare(struct folder_guard *guard, struct folder_changes *changes)
 {
     if (guard->since == NULL || !folders_have(guard->folders, FOLDER_WRITABLE))
         return;
@@ -162,21 +187,11 @@ static void look_again(struct folder_guard *guard, bool only_rest, struct folder
         changes->is_unknown = true;
     changes->is_shared = guard->since->is_joined;
     for (size_t i = 0; i < guard->folders->count; i++) {
-        compare(guard, i, only_rest, &after[i], changes);
+        compare(guard, i, &after[i], changes);
         compare_begin(guard, i, &after[i], changes);
         folder_scan_release(&guard->told[i]);
         guard->told[i] = after[i];
     }
-}
-
-void folder_guard_compare(struct folder_guard *guard, struct folder_changes *ret_changes)
-{
-    look_again(guard, false, ret_changes);
-}
-
-void folder_guard_compare_rest(struct folder_guard *guard, struct folder_changes *ret_changes)
-{
-    look_again(guard, true, ret_changes);
 }
 
 void folder_guard_release(struct folder_guard *guard)

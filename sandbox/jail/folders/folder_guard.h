@@ -32,6 +32,7 @@ struct folder_guard {
     struct folder_state *since;
     struct folder_scan told[FOLDERS_MAX]; /* at the last comparison */
     struct plan_folder_part *parts; /* owned; borrows paths from `before` */
+    size_t part_count;
 };
 
 /*
@@ -63,13 +64,17 @@ int folder_guard_open(struct folder_guard *guard, struct jail_plan *plan, struct
 void folder_guard_join(struct folder_guard *guard, const struct folder_guard *other);
 
 /*
- * Looks again; *ret_changes must be empty, and is to be told. Nothing to do without writable folders, or for a guard
- * that is not open.
+ * Before a jail goes on that the guard was opened for: whether its folders are still in their places, and what it
+ * protects has not been replaced, by which its mounts come off (mount(2), since Linux 3.18). 0; -ESTALE or another
+ * negative errno with its fault.
+ */
+int folder_guard_check(const struct folder_guard *guard, struct fault *fault);
+
+/*
+ * Looks again, for what the last comparison did not find; *ret_changes must be empty, and is to be told. Nothing to do
+ * without writable folders, or for a guard that is not open.
  */
 void folder_guard_compare(struct folder_guard *guard, struct folder_changes *ret_changes);
-
-/* The same, without what the last comparison found. */
-void folder_guard_compare_rest(struct folder_guard *guard, struct folder_changes *ret_changes);
 
 void folder_guard_release(struct folder_guard *guard);
 void folder_changes_release(struct folder_changes *changes);

@@ -1,0 +1,219 @@
+"""Sessions with folders: what one call changes in a copy the next call sees, and each result tells what was its own."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from support.folder import give_to_snippets
+from support.sessions import Session, finish
+
+pytestmark = pytest.mark.usefixtures("each_upper")
+
+
+@pytest.fixture
+def home():
+    path = pathlib.Path(tempfile.mkdtemp(dir=pathlib.Path.home(), prefix="session-"))
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def folder(home):
+    path = home / "project"
+    path.mkdir()
+    (path / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (path / "test_calc.py").write_text("from calc import add\nassert add(1, 2) == 3\n")
+    (path / "old.txt").write_text("old\n")
+    give_to_snippets(path)
+    return path
+
+
+@pytest.fixture
+def overlay(start_python, folder):
+    return start_python("--mount", f"{folder}:overlay")
+
+
+def notes_of(answer):
+    return "\n".join(answer.texts[1:])
+
+
+def own_of(answer):
+    """Paths that the call changed, with their status."""
+    return {file["path"]: file["status"] for file in answer.record["changes"]["files"] if file["by_call"]}
+
+
+def all_of(answer):
+    return {file["path"]: file["status"] for file in answer.record["changes"]["files"]}
+
+
+def patch_of(server, answer):
+    uri = answer.record["changes"]["patch"]["uri"]
+    return server.request("resources/read", {"uri": uri})["result"]["contents"][0]["text"]
+
+
+def apply(patch, folder):
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=folder, check=True,
+                   env={**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)})
+
+
+def in_folder(folder, code):
+    return f"import os; os.chdir({str(folder)!r})\n{code}"
+
+
+STEPS = {
+    "python": ["import subprocess, sys\ndef test(): return subprocess.run([sys.executable, '-B', 'test_calc.py'], "
+               "capture_output=True).returncode\ntest()",
+               "open('calc.py', 'w').write('def add(a, b):\\n    return a + b\\n'); test()",
+               "os.remove('old.txt'); open('new.txt', 'w').write('new\\n'); None"],
+    "bash": ["grep -q 'a + b' calc.py; echo $?", "sed -i s/-/+/ calc.py; grep -q 'a + b' calc.py; echo $?",
+             "rm old.txt; echo new >new.txt"],
+}
+
+
+@pytest.mark.parametrize("language", STEPS)
+def test_an_edit_of_one_call_is_there_in_the_next(start_python, folder, language):
+    """A model edits, tests, edits again, and takes the patch of all of it."""
+    server = start_python("--mount", f"{folder}:overlay")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    steps = [in_folder(folder, code) if language == "python" else f"cd '{folder}'; {code}" for code in STEPS[language]]
+    session = Session(server, steps[0], language=language)
+    assert session.first.text == "1"
+    second = session.call(steps[1])
+    assert second.text.endswith("0") and own_of(second)["calc.py"] == "M"
+    third = session.call(steps[2])
+    assert own_of(third) == {"new.txt": "A", "old.txt": "D"}
+    assert all_of(third).items() >= {"calc.py": "M", "new.txt": "A", "old.txt": "D"}.items()
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    apply(patch_of(server, third), folder)
+    assert subprocess.run(["python3", "-B", "test_calc.py"], cwd=folder, check=False).returncode == 0
+    assert not (folder / "old.txt").exists() and (folder / "new.txt").read_text() == "new\n"
+
+
+def test_notes_tell_what_the_call_changed(overlay, folder):
+    session = Session(overlay, in_folder(folder, "open('a', 'w').write('1\\n')"))
+    lines = notes_of(session.first).splitlines()
+    assert lines[:2] == [f"This call changed in a copy of {folder}; the folder itself is unchanged:", "A a (+1)"]
+    assert lines[2].startswith("Patch of all changes since the session began (")
+    assert lines[2].endswith("): sandbox://files/1/changes.patch") and lines[3].startswith("[session ")
+    second = session.call("open('b', 'w').write('2\\n')")
+    assert notes_of(second).splitlines()[1] == "A b (+1)" and all_of(second) == {"a": "A", "b": "A"}
+    assert "+1\n" in patch_of(overlay, second) and "+2\n" in patch_of(overlay, second)
+
+
+def test_a_call_that_changes_nothing_tells_nothing(overlay, folder):
+    session = Session(overlay, in_folder(folder, "open('a', 'w').write('1\\n')"))
+    for code in ("1", "open('a', 'w').write('1\\n')", "os.utime('a'); open('old.txt', 'r+').close()"):
+        answer = session.call(code)
+        assert notes_of(answer).splitlines()[0].startswith("[session "), answer.texts
+        assert own_of(answer) == {} and all_of(answer) == {"a": "A"}
+        assert answer.record["changes"]["patch"] is None and answer.record["changes"]["undone"] == []
+
+
+def test_what_a_call_undoes_is_told(overlay, folder):
+    session = Session(overlay, in_folder(folder, "os.remove('old.txt'); open('a', 'w').write('1\\n')"))
+    answer = session.call("open('old.txt', 'w').write('old\\n'); os.chmod('old.txt', 0o644); os.remove('a')")
+    assert answer.record["changes"]["undone"] == ["a", "old.txt"]
+    assert "Again as in the folder: a" in notes_of(answer).splitlines()
+    assert all_of(answer) == {} and answer.record["changes"]["patch"] is None
+
+
+def test_an_edit_of_the_same_size_and_a_mode_are_told(overlay, folder):
+    session = Session(overlay, in_folder(folder, "open('a', 'w').write('1\\n')"))
+    assert own_of(session.call("open('a', 'w').write('2\\n')")) == {"a": "A"}
+    assert own_of(session.call("os.chmod('a', 0o755)")) == {"a": "A"}
+    assert own_of(session.call("os.symlink('a', 'b')")) == {"b": "A"}
+
+
+def test_calls_at_once_run_in_order_and_have_their_own_changes(overlay, folder):
+    session = Session(overlay, in_folder(folder, "1"))
+    requests = [session.start(f"open('{i}', 'w').write('x\\n')") for i in range(6)]
+    for i, request in enumerate(requests):
+        answer = finish(overlay, request)
+        assert own_of(answer) == {str(i): "A"}
+        assert list(all_of(answer)) == [str(j) for j in range(i + 1)]
+
+
+def test_a_killed_session_has_all_its_changes_told(overlay, folder):
+    session = Session(overlay, in_folder(folder, "open('a', 'w').write('1\\n')"))
+    answer = session.call("open('b', 'w').write('2\\n'); os.kill(os.getpid(), 9)")
+    assert answer.session["state"] == "lost"
+    assert own_of(answer) == {"a": "A", "b": "A"}
+    assert f"Changes in a copy of {folder}; the folder itself is unchanged:" in notes_of(answer)
+    apply(patch_of(overlay, answer), folder)
+    assert (folder / "a").exists() and (folder / "b").exists()
+
+
+def test_a_time_out_has_its_changes_told_and_the_session_goes_on(overlay, folder):
+    session = Session(overlay, in_folder(folder, "1"))
+    answer = session.call("open('a', 'w').write('1\\n')\nwhile True: pass", timeout_seconds=1)
+    assert answer.record["outcome"] == "timed_out" and own_of(answer) == {"a": "A"}
+    assert session.call("open('a').read()").text == "'1\\n'"
+
+
+def test_sessions_have_a_copy_each(overlay, folder):
+    one, other = Session(overlay, in_folder(folder, "1")), Session(overlay, in_folder(folder, "1"))
+    one.call("open('a', 'w').write('1\\n')")
+    assert other.call("os.path.exists('a')").text == "False"
+    assert all_of(other.call("open('b', 'w').write('1\\n')")) == {"b": "A"}
+
+
+def test_a_cancelled_call_leaves_the_session_to_the_next(overlay, folder):
+    session = Session(overlay, in_folder(folder, "1"))
+    request = session.start("open('a', 'w').write('1\\n')\nwhile True: pass")
+    overlay.notify("notifications/cancelled", {"requestId": request})
+    answer = session.call("open('b', 'w').write('1\\n')")
+    assert own_of(answer).keys() >= {"b"}
+
+
+def test_a_cancelled_patch_leaves_the_session_to_the_next(start, python_settings, home, folder, build_directory):
+    """The program that makes patches never ends: cancelled, the call holds nothing up any more."""
+    copy = home / "build"
+    (copy / "interpreter" / "changes").mkdir(parents=True)
+    (copy / "cli").mkdir()
+    shutil.copy(build_directory / "cli" / "code-sandbox-mcp", copy / "cli")
+    program = copy / "interpreter" / "changes" / "code-sandbox-mcp-changes"
+    program.write_text(f"#!/bin/sh\necho $$ >'{home}/begun'; exec sleep 600\n")
+    program.chmod(0o755)
+    server = start("--mount", f"{folder}:overlay", program=copy / "cli" / "code-sandbox-mcp",
+                   environment=python_settings)
+    server.initialize()
+    session = Session(server, "1")
+    request = session.start(in_folder(folder, "open('a', 'w').write('1\\n')"))
+    waiting = session.start("open('b', 'w').write('1\\n')")
+    while not (home / "begun").exists():
+        time.sleep(0.02)
+    shutil.copy(build_directory / "interpreter" / "changes" / program.name, home / "real")
+    os.rename(home / "real", program)
+    server.notify("notifications/cancelled", {"requestId": request})
+    assert own_of(finish(server, waiting)) == {"a": "A", "b": "A"}
+
+
+def test_a_writable_folder_is_written_to_and_compared_after_each_call(start_python, folder):
+    server = start_python("--mount", f"{folder}:rw")
+    session = Session(server, in_folder(folder, "open('a', 'w').write('1\\n')"))
+    assert (folder / "a").read_text() == "1\n" and session.first.record["changes"] is None
+    answer = session.call("open('.envrc', 'w').write('x')")
+    assert f"{folder}/.envrc" in notes_of(answer) and notes_of(answer).startswith("WARNING")
+    assert ".envrc" not in notes_of(session.call("1"))
+    assert ".envrc" in notes_of(session.call("open('.envrc', 'w').write('another')"))
+
+
+def test_protected_files_stay_protected_or_the_session_ends(start_python, folder):
+    """Who replaces a file that is mounted over takes the mount off, in every jail: rename(2), mount_namespaces(7)."""
+    (folder / ".envrc").write_text("mine\n")
+    give_to_snippets(folder)
+    server = start_python("--mount", f"{folder}:rw")
+    session = Session(server, in_folder(folder, "1"))
+    assert "OSError" in session.call("open('.envrc', 'w')").text + notes_of(session.call("open('.envrc', 'w')"))
+    (folder / "new").write_text("mine, edited\n")
+    os.rename(folder / "new", folder / ".envrc")
+    answer = session.call("open('.envrc', 'w').write('planted')")
+    assert answer.is_error and ".envrc in the folder" in answer.text and "was replaced" in answer.text
+    assert (folder / ".envrc").read_text() == "mine, edited\n"
+    assert "Start another with" in answer.text
+    assert Session(server, "6 * 7").first.text == "42"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Certificates, and those of the interpreter. */
-#define START_FILES_MAX (1 + PROGRAM_START_FILES_MAX)
+#define START_FILES_MAX (2 + PROGRAM_START_FILES_MAX)
 #define UNHEARD_MAX (8 * KIBIBYTE)
 #define ARGV_MAX 8 /* of a language, with its NULL */
 
@@ -280,6 +280,7 @@ static int prepare_start(struct launcher *launcher, const struct language *langu
 struct preparation {
     struct used_image *used; /* owned, until the run has taken it over */
     const char **environment;
+    char *start_variables[2]; /* owned */
     struct home_file files[START_FILES_MAX];
     struct run_template template;
     /* Where the program starts elsewhere than beside its code: */
@@ -293,6 +294,8 @@ static void preparation_release(struct preparation *preparation)
 {
     image_use_end(preparation->used);
     free(preparation->environment);
+    for (size_t i = 0; i < ARRAY_LENGTH(preparation->start_variables); i++)
+        free(preparation->start_variables[i]);
     free(preparation->program);
     free(preparation->module_path);
 }
@@ -507,6 +510,38 @@ static void expect_another(struct launcher *launcher, const struct language *lan
         image_use_end(used);
 }
 
+/*
+ * What each program of the session begins with. Its variable has the path, which a shell expands; an operator's variable
+ * of this name gets another one, which the file looks for.
+ */
+static int add_start(const struct session_runner *runner, struct preparation *preparation,
+                     struct run_spec *spec)
+{
+    const char *name = runner->start_variable;
+    size_t length = strlen(name);
+    size_t count = 0;
+    for (; preparation->environment[count] != NULL; count++) {
+        const char **variable = &preparation->environment[count];
+        if (strncmp(*variable, name, length) != 0 || (*variable)[length] != '=')
+            continue;
+        free(preparation->start_variables[0]);
+        if (asprintf(&preparation->start_variables[0], "CODE_SANDBOX_%s", *variable) < 0)
+            return -ENOMEM;
+        *variable = preparation->start_variables[0];
+    }
+    const char **more = reallocarray(preparation->environment, count + 2, sizeof(*more));
+    if (more == NULL)
+        return -ENOMEM;
+    preparation->environment = more;
+    if (asprintf(&preparation->start_variables[1], "%s=$HOME/%s", name, runner->start.path) < 0)
+        return -ENOMEM;
+    more[count] = preparation->start_variables[1];
+    more[count + 1] = NULL;
+    preparation->files[spec->home_file_count++] = runner->start;
+    spec->environment = more;
+    return 0;
+}
+
 int launcher_open_session(struct launcher *launcher, const struct language *language,
                           const struct session_observer *observer, struct session **ret_session,
                           struct fault *fault)
@@ -519,6 +554,8 @@ int launcher_open_session(struct launcher *launcher, const struct language *lang
     int r = prepare(launcher, &snippet, &preparation, &spec.run, fault);
     if (r < 0)
         return r;
+    if (runner->start.path != NULL && add_start(runner, &preparation, &spec.run) < 0)
+        return fault_set(fault, ENOMEM, "starting a session: %m");
     spec.run.session = runner->kind;
     spec.run.may_be_warm = true;
     if (runner->argv != NULL)

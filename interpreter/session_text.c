@@ -123,7 +123,7 @@ static bool was_interrupted(const struct run_result *result)
 int session_text_end(const struct session_view *view, const struct run_result *result,
                      struct buffer *text)
 {
-    bool has_variables = strcmp(view->kept, "files") != 0;
+    bool has_variables = strncmp(view->kept, "variables", strlen("variables")) == 0;
     const char *why = !was_interrupted(result) ? ""
                       : result->interrupt == INTERRUPT_FATAL
                           ? "its process ended at the interrupt: "

@@ -191,11 +191,9 @@ static void interrupt(struct session *session, enum run_outcome outcome)
                 ? session_link_interrupt(sandbox_of(session), progress->number,
                                          session->interrupted_by_frame)
                 : sandbox_say(sandbox_of(session), WORD_INTERRUPT);
-    bool can_insist = r == 0 && session->kind == SESSION_LIVE;
-    progress->insistences = can_insist ? 0 : INSISTENCES;
-    int64_t time = can_insist ? INTERRUPT_INSIST_MS : INTERRUPT_MAX_MS;
+    progress->insistences = r == 0 ? 0 : INSISTENCES;
     /* One that cannot be told does not heed. */
-    enter(session, SESSION_INTERRUPTED, r < 0 ? 1 : time);
+    enter(session, SESSION_INTERRUPTED, r < 0 ? 1 : INTERRUPT_INSIST_MS);
 }
 
 /*

@@ -1,3 +1,4 @@
+#include "images/runners/bash/session-program.h"
 #include "interpreter/languages/language.h"
 
 const struct language language_bash = {
@@ -15,9 +16,13 @@ const struct language language_bash = {
     .session =
         &(const struct session_runner){
             .prefix = "sh",
-            .kept = "files",
+            .kept = "files, directory and exported variables",
             .kind = SESSION_FRESH,
             .program = "",
+            .start = {.path = ".code-sandbox/session.bash",
+                      .bytes = bash_session_program,
+                      .length = sizeof(bash_session_program)},
+            .start_variable = "BASH_ENV",
         },
 
     .description = "Runs a Bash script in a sandbox and returns its output. Use it to work on "

@@ -53,6 +53,9 @@ struct session_runner {
     const char *const *argv; /* that starts it, NULL-terminated; NULL: as the language's */
     const char *program; /* not NUL-terminated; empty: the cell itself is the program */
     size_t length;
+    /* Each cell of a SESSION_FRESH begins with this file, named by a variable of its own; all zero: none. */
+    struct home_file start;
+    const char *start_variable; /* "BASH_ENV" */
 };
 
 /* How it checks programs by --policy: a session, which needs a runner.  Source: images/runners. */

@@ -136,7 +136,9 @@ static int plan_arguments(struct plan *plan, const struct run_spec *spec,
         const char *text = i < own ? spec->argv[i] : spec->arguments[i - own];
         if (i == 0 && plan->programs[1] == NULL)
             text = plan->programs[0];
-        plan->argv[i] = text_list_add(&plan->texts, "%s", text);
+        /* Each program of a session may go into another directory before it reads its code. */
+        bool is_code = spec->session == SESSION_FRESH && strcmp(text, spec->code_name) == 0;
+        plan->argv[i] = text_list_add(&plan->texts, "%s%s", is_code ? JAIL_WORK "/" : "", text);
         if (plan->argv[i] == NULL)
             return -ENOMEM;
     }

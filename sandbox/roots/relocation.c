@@ -209,9 +209,12 @@ int relocation_start(struct relocation *relocation, const char *root, struct jai
     }
     relocation->argv[at] = program;
     memcpy(relocation->argv + at + 1, plan->argv + 1, (count - 1) * sizeof(char *));
+    if (plan->session == SESSION_FRESH && count > 1)
+        relocation->argv[at + count - 1] =
+            text_list_add(&relocation->texts, "%s%s", root, plan->argv[count - 1]);
     plan->argv = relocation->argv;
     plan->programs = relocation->programs;
-    return 0;
+    return relocation->argv[at + count - 1] != NULL ? 0 : -ENOMEM;
 }
 
 /* The home and temporary directories, and programs of the host: those of the image have the wrong loader for it. */

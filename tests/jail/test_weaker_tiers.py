@@ -135,7 +135,7 @@ def test_sessions_go_on(weaker):
             assert not result["isError"], result
             return result["content"][0]["text"], re.search(r"[0-9a-z]+-[0-9a-z-]+", json.dumps(result["_meta"]))
         for tool, one, two in (("run_python_code", "x = 6\nopen('f', 'w').write('7')", "print(x, open('f').read())"),
-                               ("run_bash_code", "echo 7 >f; echo 6 >g", "cat g f")):
+                               ("run_bash_code", "echo 7 >f; mkdir d; cd d; export G=6", "echo $G; cat ../f")):
             result = server.result("tools/call", {"name": tool, "arguments": {"code": one, "session": "new"}})
             handle = result["_meta"]["code-sandbox/result"]["session"]["id"]
             text, _ = say(tool, two, handle)

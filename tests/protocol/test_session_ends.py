@@ -44,12 +44,12 @@ def bash(start, images):  # pylint: disable=redefined-outer-name
 # Bash.
 
 
-def test_bash_keeps_files_and_nothing_else(bash):
+def test_bash_keeps_files_and_its_directory(bash):
     bash.call("x=1; echo 1 > f; mkdir d; cd d")
-    assert bash.call("echo \"[$x]\"; cat f; pwd; cat", stdin="in").text == "[]\n1\n/work\nin"
+    assert bash.call("echo \"[$x]\"; pwd; cat; cat ../f >&2", stdin="in").text == "[]\n/work/d\nin"
     answer = bash.call("exit 3")
     assert answer.record["exit_code"] == 3 and answer.session["state"] == "kept"
-    assert answer.note.endswith("files kept; give it as session to go on]")
+    assert answer.note.endswith("exported variables kept; give it as session to go on]")
 
 
 def test_bash_processes_end_with_their_call(bash):

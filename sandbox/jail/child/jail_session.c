@@ -39,9 +39,7 @@ static void interrupt(struct jail *jail, enum parent_word word)
     if (jail->program == 0)
         return;
     jail->is_interrupted = true;
-    if (jail->plan->session != SESSION_LIVE)
-        init_signal_rest(jail, SIGKILL);
-    else if (word == WORD_INTERRUPT)
+    if (word == WORD_INTERRUPT)
         kill(-jail->program, SIGINT);
     else
         process_group_signal(jail->program, 1, SIGINT);
@@ -54,8 +52,12 @@ static pid_t newest_before_cell(const struct jail *jail)
 
 static void insist(const struct jail *jail)
 {
-    if (jail->program == 0 || jail->plan->session != SESSION_LIVE)
+    if (jail->program == 0)
         return;
+    if (jail->plan->session != SESSION_LIVE) {
+        init_signal_rest(jail, SIGKILL);
+        return;
+    }
     /* First, so that it is pending when the program that is waited for ends. */
     kill(jail->program, SIGURG);
     process_group_signal(jail->program, newest_before_cell(jail), SIGKILL);

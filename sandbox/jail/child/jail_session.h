@@ -3,12 +3,11 @@
  *
  *   WORD_CODE       writes the parcel, reports WRITTEN, and starts the program if the session is one of
  *                   programs anew. A parcel that cannot be written does not end the session.
- *   WORD_INTERRUPT  SIGINT to the process group of the program, as from a terminal; programs anew: kills all
- *                   processes
+ *   WORD_INTERRUPT  SIGINT to the process group of the program, as from a terminal
  *   WORD_INTERRUPT_CHILDREN
  *                   the same to all others of the group: the program is told by a frame
  *   WORD_INSIST     kills what the cell has started in that group; SIGURG, which nobody minds, to the program,
- *                   since SIGINT is lost on one that waits in system(3)
+ *                   since SIGINT is lost on one that waits in system(3). Programs anew: kills all processes
  *   WORD_PAUSE      stops all processes, reports PAUSED. After an interrupt: what the cell has started in
  *                   the group gets GROUP_END_MS to end, and is killed
  *   WORD_RESUME     lets them continue

@@ -38,21 +38,22 @@ void session_table_release(struct session_table *table)
         take_out(table->entries);
 }
 
-struct session_entry *session_table_find(const struct session_table *table, const char *handle)
+struct session_entry *session_table_find(const struct session_table *table, unsigned owner,
+                                         const char *handle)
 {
     struct session_entry *entry = table->entries;
-    while (entry != NULL && strcmp(entry->handle, handle) != 0)
+    while (entry != NULL && (entry->owner != owner || strcmp(entry->handle, handle) != 0))
         entry = entry->next;
     return entry;
 }
 
-const struct session_end *session_table_find_end(const struct session_table *table,
+const struct session_end *session_table_find_end(const struct session_table *table, unsigned owner,
                                                  const char *handle)
 {
     size_t count =
         table->ended_count < SESSIONS_REMEMBERED_MAX ? table->ended_count : SESSIONS_REMEMBERED_MAX;
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(table->ended[i].handle, handle) == 0)
+        if (table->ended[i].owner == owner && strcmp(table->ended[i].handle, handle) == 0)
             return &table->ended[i];
     }
     return NULL;
@@ -62,7 +63,8 @@ void session_table_note_end(struct session_entry *entry, const char *reason)
 {
     struct session_table *table = entry->table;
     struct session_end *end = &table->ended[table->ended_count++ % SESSIONS_REMEMBERED_MAX];
-    *end = (struct session_end){.language = entry->language, .calls = entry->calls};
+    *end = (struct session_end){
+        .owner = entry->owner, .language = entry->language, .calls = entry->calls};
     memcpy(end->handle, entry->handle, sizeof(end->handle));
     snprintf(end->reason, sizeof(end->reason), "%s", reason);
     take_out(entry);
@@ -108,12 +110,13 @@ static void arm_sweep(struct session_table *table)
         loop_arm(table->loop, &table->sweep, next);
 }
 
-/* The idle one that has gone unused for longest, or NULL. */
-static struct session_entry *least_used(const struct session_table *table)
+/* The idle one that has gone unused for longest, of one owner or of all (NULL); or NULL. */
+static struct session_entry *least_used(const struct session_table *table, const unsigned *owner)
 {
     struct session_entry *least = NULL;
     for (struct session_entry *entry = table->entries; entry != NULL; entry = entry->next) {
-        if (entry->pending == 0 && (least == NULL || entry->used_at < least->used_at))
+        bool is_meant = owner == NULL || entry->owner == *owner;
+        if (is_meant && entry->pending == 0 && (least == NULL || entry->used_at < least->used_at))
             least = entry;
     }
     return least;
@@ -122,7 +125,7 @@ static struct session_entry *least_used(const struct session_table *table)
 /* One at a time, while this computer has hardly any memory left: runs would be killed otherwise. */
 static void relieve_machine(struct session_table *table)
 {
-    struct session_entry *least = least_used(table);
+    struct session_entry *least = least_used(table, NULL);
     if (least != NULL && meminfo_read().is_nearly_exhausted)
         end_session(least, "ended because this computer had almost no memory left");
 }
@@ -148,12 +151,13 @@ static void on_sweep(struct loop_timer *timer)
     arm_sweep(table);
 }
 
-static int make_room(struct session_table *table, char ret_displaced[SESSION_HANDLE_SIZE])
+static int make_room(struct session_table *table, unsigned owner,
+                     char ret_displaced[SESSION_HANDLE_SIZE])
 {
     ret_displaced[0] = '\0';
     if (table->count < table->settings->sessions)
         return 0;
-    struct session_entry *least = least_used(table);
+    struct session_entry *least = least_used(table, &owner);
     if (least == NULL)
         return -EAGAIN;
     memcpy(ret_displaced, least->handle, SESSION_HANDLE_SIZE);
@@ -175,7 +179,19 @@ static int make_handle(const char *prefix, char handle[SESSION_HANDLE_SIZE])
     return 0;
 }
 
-int session_table_add(struct session_table *table, const struct language *language,
+/* By anyone's session, or one that is remembered. */
+static bool is_taken(const struct session_table *table, const char *handle)
+{
+    const struct session_entry *entry = table->entries;
+    while (entry != NULL && strcmp(entry->handle, handle) != 0)
+        entry = entry->next;
+    bool is_remembered = false;
+    for (size_t i = 0; i < SESSIONS_REMEMBERED_MAX; i++)
+        is_remembered |= strcmp(table->ended[i].handle, handle) == 0;
+    return entry != NULL || is_remembered;
+}
+
+int session_table_add(struct session_table *table, unsigned owner, const struct language *language,
                       struct session_entry **ret_entry, char ret_displaced[SESSION_HANDLE_SIZE],
                       struct fault *fault)
 {
@@ -183,7 +199,7 @@ int session_table_add(struct session_table *table, const struct language *langua
     if (runner == NULL)
         return fault_set(fault, ENOTSUP, "%s has no sessions: leave out \"session\"",
                          language->title);
-    int r = make_room(table, ret_displaced);
+    int r = make_room(table, owner, ret_displaced);
     if (r < 0)
         return r;
     struct session_entry *entry = calloc(1, sizeof(*entry));
@@ -191,14 +207,14 @@ int session_table_add(struct session_table *table, const struct language *langua
         return fault_set(fault, ENOMEM, "starting a session: %m");
     *entry = (struct session_entry){
         .table = table,
+        .owner = owner,
         .language = language,
         .began_at = clock_now(),
         .used_at = clock_now(),
     };
     do {
         r = make_handle(runner->prefix, entry->handle);
-    } while (r == 0 && (session_table_find(table, entry->handle) != NULL ||
-                        session_table_find_end(table, entry->handle) != NULL));
+    } while (r == 0 && is_taken(table, entry->handle));
     if (r < 0) {
         free(entry);
         return fault_set(fault, -r, "there are no random numbers for the handle of a session: %m");

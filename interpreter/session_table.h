@@ -31,6 +31,7 @@ struct session_table;
 struct session_entry {
     struct session_entry *previous, *next;
     struct session_table *table;
+    unsigned owner; /* whose calls may go on with it: struct rpc */
     char handle[SESSION_HANDLE_SIZE];
     const struct language *language;
     struct session *session; /* the engine's; NULL until its opener has set it */
@@ -44,6 +45,7 @@ struct session_entry {
 
 /* One that has ended. */
 struct session_end {
+    unsigned owner;
     char handle[SESSION_HANDLE_SIZE];
     const struct language *language;
     uint64_t calls;
@@ -65,19 +67,20 @@ struct session_table session_table_of(struct loop *loop, const struct settings *
 /* Forgets all of them, whose engine is gone, or has never been. */
 void session_table_release(struct session_table *table);
 
-/* The one of that handle; NULL: none is alive. */
-struct session_entry *session_table_find(const struct session_table *table, const char *handle);
+/* The owner's one of that handle; NULL: none is alive. */
+struct session_entry *session_table_find(const struct session_table *table, unsigned owner,
+                                         const char *handle);
 
 /* What is remembered of an ended one, or NULL. */
-const struct session_end *session_table_find_end(const struct session_table *table,
+const struct session_end *session_table_find_end(const struct session_table *table, unsigned owner,
                                                  const char *handle);
 
 /*
- * Adds one, of which `session` is still to be set. Without room, the idle session that has gone unused for longest
- * ends, and `ret_displaced` gets its handle, or "". 0; -EAGAIN without a fault: all are busy; another
+ * Adds one, of which `session` is still to be set. Without room, the owner's idle session that has gone unused for longest
+ * ends, and `ret_displaced` gets its handle, or "". 0; -EAGAIN without a fault: all are busy, or others'; another
  * negative errno with its fault.
  */
-int session_table_add(struct session_table *table, const struct language *language,
+int session_table_add(struct session_table *table, unsigned owner, const struct language *language,
                       struct session_entry **ret_entry, char ret_displaced[SESSION_HANDLE_SIZE],
                       struct fault *fault);
 

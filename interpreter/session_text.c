@@ -24,13 +24,14 @@ static int describe_alive(const struct session_entry *entry, struct buffer *text
     return r;
 }
 
-/* "py-9q2m4d (5 calls, 2 min ago), sh-..."; of one language, or all. */
-static void list_alive(const struct session_table *table, const struct language *language,
-                       struct buffer *text)
+/* "py-9q2m4d (5 calls, 2 min ago), sh-..."; of one owner, and of one language or all. */
+static void list_alive(const struct session_table *table, unsigned owner,
+                       const struct language *language, struct buffer *text)
 {
     size_t shown = 0;
     for (const struct session_entry *entry = table->entries; entry; entry = entry->next) {
-        if ((language != NULL && entry->language != language) || shown == SHOWN_MAX_ALIVE)
+        if (entry->owner != owner || (language != NULL && entry->language != language) ||
+            shown == SHOWN_MAX_ALIVE)
             continue;
         buffer_append_text(text, shown++ > 0 ? ", " : "");
         describe_alive(entry, text);
@@ -38,14 +39,14 @@ static void list_alive(const struct session_table *table, const struct language 
 }
 
 /* What is alive, and what to do. */
-static int explain(const struct session_table *table, const struct language *language,
-                   const char *what, struct fault *fault)
+static int explain(const struct session_table *table, unsigned owner,
+                   const struct language *language, const char *what, struct fault *fault)
 {
     OWNED(buffer_release) struct buffer same = BUFFER(LIST_MAX);
     OWNED(buffer_release) struct buffer others = BUFFER(LIST_MAX);
-    list_alive(table, language, &same);
+    list_alive(table, owner, language, &same);
     if (same.length == 0 && language != NULL)
-        list_alive(table, NULL, &others);
+        list_alive(table, owner, NULL, &others);
     const char *list = same.length > 0     ? buffer_string(&same)
                        : others.length > 0 ? buffer_string(&others)
                                            : NULL;
@@ -70,28 +71,34 @@ static int explain_other(const struct session_entry *entry, const struct languag
                      entry->language->title);
 }
 
-int session_text_explain_unknown(const struct session_table *table, const char *handle,
-                                 const struct language *language, struct fault *fault)
+int session_text_explain_unknown(const struct session_table *table, unsigned owner,
+                                 const char *handle, const struct language *language,
+                                 struct fault *fault)
 {
-    const struct session_entry *entry = session_table_find(table, handle);
+    const struct session_entry *entry = session_table_find(table, owner, handle);
     if (entry != NULL)
         return explain_other(entry, language, fault);
     char what[FAULT_TEXT_MAX / 2];
-    const struct session_end *end = session_table_find_end(table, handle);
+    const struct session_end *end = session_table_find_end(table, owner, handle);
     if (end != NULL)
         snprintf(what, sizeof(what), "There is no session %s: it %s. Its %s are gone.", end->handle,
                  end->reason, end->language->session->kept);
     else
         snprintf(what, sizeof(what), "There is no session %s.", visible_name(handle).text);
-    return explain(table, language, what, fault);
+    return explain(table, owner, language, what, fault);
 }
 
-int session_text_explain_busy(const struct session_table *table, struct fault *fault)
+int session_text_explain_busy(const struct session_table *table, unsigned owner,
+                              struct fault *fault)
 {
     OWNED(buffer_release) struct buffer alive = BUFFER(LIST_MAX);
-    list_alive(table, NULL, &alive);
+    list_alive(table, owner, NULL, &alive);
     const char *list = buffer_string(&alive);
     fault_identify(fault, "sessions_busy");
+    if (list == NULL || list[0] == '\0')
+        return fault_set(fault, EAGAIN,
+                         "the sessions of other clients take all the room that there is: try again "
+                         "later, or leave \"session\" out");
     return fault_set(fault, EAGAIN,
                      "%zu session%s alive and busy, and there is room for no more: %s. Try again "
                      "when one of them has ended its call.",

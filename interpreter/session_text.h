@@ -19,12 +19,14 @@ struct session_view {
     const char *displaced; /* the session that ended to make room for it, or "" */
 };
 
-/* Why a handle of a call in that language names no session that it can go on with. -ENOENT. */
-int session_text_explain_unknown(const struct session_table *table, const char *handle,
-                                 const struct language *language, struct fault *fault);
+/* Why a handle of a call in that language names no session of its owner that it can go on with. -ENOENT. */
+int session_text_explain_unknown(const struct session_table *table, unsigned owner,
+                                 const char *handle, const struct language *language,
+                                 struct fault *fault);
 
 /* Why no session can be started. -EAGAIN. */
-int session_text_explain_busy(const struct session_table *table, struct fault *fault);
+int session_text_explain_busy(const struct session_table *table, unsigned owner,
+                              struct fault *fault);
 
 /* The line of the notes. 0 or a negative errno of buffer_append(). */
 int session_text_note(const struct session_view *view, struct buffer *text);

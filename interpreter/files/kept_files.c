@@ -122,10 +122,10 @@ static bool make_room(struct kept_files *kept, uint64_t bytes)
 }
 
 /* Whether any file is kept. */
-static bool add_call(struct kept_files *kept, uint64_t number, struct file_to_keep *files,
-                     size_t count)
+static bool add_call(struct kept_files *kept, unsigned owner, uint64_t number,
+                     struct file_to_keep *files, size_t count)
 {
-    struct kept_call call = {.number = number, .fd = -1, .used = ++kept->uses};
+    struct kept_call call = {.owner = owner, .number = number, .fd = -1, .used = ++kept->uses};
     if (copy_files(&call, files, count) < 0 || call.count == 0) {
         for (size_t i = 0; i < count; i++)
             files[i].is_kept = false;
@@ -137,8 +137,8 @@ static bool add_call(struct kept_files *kept, uint64_t number, struct file_to_ke
     return true;
 }
 
-void kept_files_add(struct kept_files *kept, uint64_t number, struct file_to_keep *files,
-                    size_t count)
+void kept_files_add(struct kept_files *kept, unsigned owner, uint64_t number,
+                    struct file_to_keep *files, size_t count)
 {
     bool any = false;
     uint64_t bytes = choose(files, count, &any);
@@ -146,17 +146,18 @@ void kept_files_add(struct kept_files *kept, uint64_t number, struct file_to_kee
         return;
     /* Before copying, so that the bound holds at all times. */
     bool has_dropped = make_room(kept, bytes);
-    bool has_added = add_call(kept, number, files, count);
+    bool has_added = add_call(kept, owner, number, files, count);
     if ((has_dropped || has_added) && kept->changed != NULL)
         kept->changed(kept->data);
 }
 
-bool kept_files_find(struct kept_files *kept, uint64_t number, const char *path,
+bool kept_files_find(struct kept_files *kept, unsigned owner, uint64_t number, const char *path,
                      struct kept_view *ret_view)
 {
     for (size_t i = 0; i < kept->call_count; i++) {
         struct kept_call *call = &kept->calls[i];
-        for (size_t k = 0; call->number == number && k < call->count; k++) {
+        bool is_it = call->owner == owner && call->number == number;
+        for (size_t k = 0; is_it && k < call->count; k++) {
             if (strcmp(call->files[k].path, path) != 0)
                 continue;
             call->used = ++kept->uses;
@@ -167,33 +168,35 @@ bool kept_files_find(struct kept_files *kept, uint64_t number, const char *path,
     return false;
 }
 
-/* The newest call of a number below that; or NULL. */
-static struct kept_call *newest_below(struct kept_files *kept, uint64_t number)
+/* The owner's newest call of a number below that; or NULL. */
+static struct kept_call *newest_below(struct kept_files *kept, unsigned owner, uint64_t number)
 {
     struct kept_call *found = NULL;
     for (size_t i = 0; i < kept->call_count; i++) {
         struct kept_call *call = &kept->calls[i];
-        if (call->number < number && (found == NULL || call->number > found->number))
+        if (call->owner == owner && call->number < number &&
+            (found == NULL || call->number > found->number))
             found = call;
     }
     return found;
 }
 
-size_t kept_files_list(struct kept_files *kept, struct kept_view *views, size_t maximum)
+size_t kept_files_list(struct kept_files *kept, unsigned owner, struct kept_view *views,
+                       size_t maximum)
 {
     size_t count = 0;
-    struct kept_call *call = newest_below(kept, UINT64_MAX);
-    for (; call != NULL; call = newest_below(kept, call->number)) {
+    struct kept_call *call = newest_below(kept, owner, UINT64_MAX);
+    for (; call != NULL; call = newest_below(kept, owner, call->number)) {
         for (size_t i = 0; i < call->count && count < maximum; i++)
             views[count++] = (struct kept_view){call, &call->files[i]};
     }
     return count;
 }
 
-bool kept_files_has_call(const struct kept_files *kept, uint64_t number)
+bool kept_files_has_call(const struct kept_files *kept, unsigned owner, uint64_t number)
 {
     for (size_t i = 0; i < kept->call_count; i++) {
-        if (kept->calls[i].number == number)
+        if (kept->calls[i].owner == owner && kept->calls[i].number == number)
             return true;
     }
     return false;

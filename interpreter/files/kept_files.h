@@ -31,6 +31,7 @@ struct kept_file {
 };
 
 struct kept_call {
+    unsigned owner; /* who alone finds it: struct rpc */
     uint64_t number;
     int fd; /* owned; the memory file */
     struct kept_file *files; /* owned */
@@ -62,8 +63,8 @@ struct file_to_keep {
  * kept. Each call may add its files once. If files have come or gone, `changed` is called once, after
  * that.
  */
-void kept_files_add(struct kept_files *kept, uint64_t number, struct file_to_keep *files,
-                    size_t count);
+void kept_files_add(struct kept_files *kept, unsigned owner, uint64_t number,
+                    struct file_to_keep *files, size_t count);
 
 /* A kept file, borrowed until the next kept_files_add(). */
 struct kept_view {
@@ -72,17 +73,18 @@ struct kept_view {
 };
 
 /* Finds the file; this is a use of its call. False: it is not kept. */
-bool kept_files_find(struct kept_files *kept, uint64_t number, const char *path,
+bool kept_files_find(struct kept_files *kept, unsigned owner, uint64_t number, const char *path,
                      struct kept_view *ret_view);
 
 /*
  * Fills in at most `maximum` views: the newest call first, the files of a call in their order.
  * Returns their number. This is no use of the calls.
  */
-size_t kept_files_list(struct kept_files *kept, struct kept_view *views, size_t maximum);
+size_t kept_files_list(struct kept_files *kept, unsigned owner, struct kept_view *views,
+                       size_t maximum);
 
 /* Whether the call has kept files. */
-bool kept_files_has_call(const struct kept_files *kept, uint64_t number);
+bool kept_files_has_call(const struct kept_files *kept, unsigned owner, uint64_t number);
 
 /* Reads from `offset` in the file. The number of bytes, fewer only at its end; or -errno. */
 ssize_t kept_file_read(const struct kept_view *view, uint64_t offset, char *bytes, size_t length);

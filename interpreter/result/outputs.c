@@ -8,6 +8,7 @@
 
 struct output {
     struct output *older;
+    unsigned owner;
     uint64_t number;
     struct capture out, err;
 };
@@ -40,13 +41,15 @@ static void drop_oldest(struct outputs *outputs)
     *at = NULL;
 }
 
-void outputs_keep(struct outputs *outputs, uint64_t number, struct run_result *result)
+void outputs_keep(struct outputs *outputs, unsigned owner, uint64_t number,
+                  struct run_result *result)
 {
     struct output *output = malloc(sizeof(*output));
     if (output == NULL)
         return; /* it is not there any more when somebody asks */
     *output = (struct output){
         .older = outputs->newest,
+        .owner = owner,
         .number = number,
         .out = result->out,
         .err = result->err,
@@ -60,10 +63,13 @@ void outputs_keep(struct outputs *outputs, uint64_t number, struct run_result *r
         drop_oldest(outputs);
 }
 
-const struct capture *outputs_find(const struct outputs *outputs, const struct json_value *uri)
+const struct capture *outputs_find(const struct outputs *outputs, unsigned owner,
+                                   const struct json_value *uri)
 {
     for (const struct output *output = outputs->newest; output != NULL; output = output->older) {
         char known[OUTPUT_URI_SIZE];
+        if (output->owner != owner)
+            continue;
         snprintf(known, sizeof(known), OUTPUT_URI_FORMAT, output->number, "stdout");
         if (json_is(uri, known))
             return &output->out;

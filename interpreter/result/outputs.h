@@ -30,13 +30,15 @@ struct outputs {
 bool outputs_may_keep(const struct run_result *result);
 
 /*
- * Takes over both streams of the result, as outputs of the call `number`. outputs_may_keep() must
- * hold.
+ * Takes over both streams of the result, as outputs of the call `number`, which only its owner finds (struct rpc).
+ * outputs_may_keep() must hold.
  */
-void outputs_keep(struct outputs *outputs, uint64_t number, struct run_result *result);
+void outputs_keep(struct outputs *outputs, unsigned owner, uint64_t number,
+                  struct run_result *result);
 
 /* The stream of that URI; NULL: there is none, or none any more. Borrowed. */
-const struct capture *outputs_find(const struct outputs *outputs, const struct json_value *uri);
+const struct capture *outputs_find(const struct outputs *outputs, unsigned owner,
+                                   const struct json_value *uri);
 
 void outputs_release(struct outputs *outputs);
 

@@ -195,7 +195,7 @@ static struct result_file *file_of_rank(struct result_files *files, size_t rank)
     return &files->list[rank < first ? rank : first + files->count - 1 - rank];
 }
 
-static void keep_files(struct result_files *files, struct kept_files *kept)
+static void keep_files(struct result_files *files, const struct result_files_request *request)
 {
     struct file_to_keep list[ARRAY_LENGTH(files->list)];
     for (size_t i = 0; i < files->count; i++) {
@@ -203,7 +203,7 @@ static void keep_files(struct result_files *files, struct kept_files *kept)
         list[i] = (struct file_to_keep){
             .path = file->name, .fd = file->file->fd, .size = file->file->size};
     }
-    kept_files_add(kept, files->call, list, files->count);
+    kept_files_add(request->kept, request->owner, files->call, list, files->count);
     for (size_t i = 0; i < files->count; i++)
         file_of_rank(files, i)->is_kept = list[i].is_kept;
 }
@@ -244,7 +244,7 @@ void result_files_make(const struct result_files_request *request, struct result
         add_file(ret_files, result, &result->files.list[i], KIND_FILE);
     show_images(ret_files, request->shows_images);
     if (request->kept != NULL)
-        keep_files(ret_files, request->kept);
+        keep_files(ret_files, request);
     if (request->directory->path != NULL)
         save_files(ret_files, request->directory);
     tell_patches(ret_files, request->patches);

@@ -73,6 +73,7 @@ struct result_files_request {
     const struct run_result *result; /* borrowed, for as long as the files are used */
     struct folder_patches *patches;  /* the same; filled in; or NULL */
     uint64_t call;                   /* its number */
+    unsigned owner; /* of what is kept: struct rpc */
     bool shows_images;
     struct kept_files *kept; /* for copies of the files; NULL: keeps none */
     const struct files_dir *directory; /* for other copies, unless its path is NULL */

@@ -227,7 +227,7 @@ const struct option settings_of_server[] = {
      "serve over HTTP instead of stdin and stdout:\nPORT of this computer, ADDRESS:PORT or\n[ADDRESS]:PORT; port 0: any",
      settings_remember, SETTING(SETTING_TEXT, "SANDBOX_HTTP", "http", AT(http))},
     {"--http-token-file", "FILE",
-     "file with the token that HTTP clients need; its\nmode must be 600; for other machines required",
+     "file with the token that HTTP clients need, or a\nline NAME TOKEN for each of them; its mode must\nbe 600; for other machines required",
      settings_remember,
      SETTING(SETTING_PATH, "SANDBOX_HTTP_TOKEN_FILE", "http_token_file", AT(http_token_file))},
     {"--http-host", "NAMES",

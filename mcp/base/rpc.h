@@ -52,6 +52,7 @@ struct rpc {
     size_t *batches_held; /* borrowed: bytes of all clients' batches that wait */
     bool null_ids; /* errors for messages without an id have the id null; false: no id member */
     uint64_t peer; /* whose messages these are: the ids of a peer's open requests differ */
+    unsigned owner; /* whose sessions, outputs and files the peer may use */
     size_t open; /* requests neither answered nor dropped */
     int error; /* enum rpc_error of the latest answer; 0: it was a result */
 };

@@ -51,6 +51,7 @@ struct http_exchange {
     const struct http_endpoint *endpoint; /* borrowed; NULL: the request was refused */
     struct http_exchange *previous, *next; /* of all requests */
     void *data; /* the endpoint's */
+    unsigned owner; /* number of the client's token: struct rpc */
     bool has_body; /* POST */
     bool is_last_one; /* of its connection */
     struct http_field *fields; /* owned: those that are not as they came */

@@ -1,6 +1,5 @@
 #include "mcp/http/http_guard.h"
 
-#include "interpreter/settings/small_file.h"
 #include "sandbox/base/owned.h"
 
 #include <errno.h>
@@ -96,28 +95,20 @@ static bool is_origin_right(const struct http_guard *guard, const char *origin, 
     return is_ours(guard, &authority) || is_named(guard, &authority);
 }
 
-/* Takes as long whatever is wrong in it, so that nothing can be learned from the time. */
-static bool is_token(const struct buffer *token, const char *given)
+static bool is_authorized(const struct http_guard *guard, const char *authorization,
+                          unsigned *ret_owner)
 {
-    size_t length = strlen(given);
-    size_t differs = length ^ token->length;
-    for (size_t i = 0; i < length; i++)
-        differs |= (unsigned char)given[i] ^ (unsigned char)token->data[i % token->length];
-    return differs == 0;
-}
-
-static bool is_authorized(const struct http_guard *guard, const char *authorization)
-{
-    if (guard->token.length == 0)
+    *ret_owner = 0;
+    if (guard->tokens.count == 0)
         return true;
     if (authorization == NULL || strncasecmp(authorization, BEARER, strlen(BEARER)) != 0)
         return false;
     const char *given = authorization + strlen(BEARER);
-    return is_token(&guard->token, given + strspn(given, " "));
+    return http_tokens_find(&guard->tokens, given + strspn(given, " "), ret_owner);
 }
 
 unsigned http_guard_check(const struct http_guard *guard, const struct http_credentials *given,
-                          const char **ret_why)
+                          unsigned *ret_owner, const char **ret_why)
 {
     struct http_authority authority;
     if (given->host == NULL || !read_authority(given->host, &authority)) {
@@ -134,45 +125,14 @@ unsigned http_guard_check(const struct http_guard *guard, const struct http_cred
         *ret_why = "pages of this origin may not use the server: name its host with --http-host";
         return STATUS_FORBIDDEN;
     }
-    if (!is_authorized(guard, given->authorization)) {
+    if (!is_authorized(guard, given->authorization, ret_owner)) {
         *ret_why = "the request needs the token of the server: Authorization: Bearer TOKEN";
         return STATUS_UNAUTHORIZED;
     }
     return 0;
 }
 
-static bool is_printable(const struct buffer *text)
-{
-    for (size_t i = 0; i < text->length; i++)
-        if (text->data[i] <= ' ' || text->data[i] > '~')
-            return false;
-    return true;
-}
-
-int http_guard_read_token(struct http_guard *guard, const char *path, struct fault *fault)
-{
-    guard->token = BUFFER(2 * HTTP_TOKEN_MAX);
-    int r = small_file_read_private(path, "the file of --http-token-file", HTTP_TOKEN_MAX,
-                                    &guard->token, fault);
-    if (r == -ENOENT)
-        return fault_set(fault, ENOENT, "the file of --http-token-file %s does not exist", path);
-    if (r < 0)
-        return r;
-    struct buffer *token = &guard->token;
-    while (token->length > 0 && strchr("\r\n", token->data[token->length - 1]) != NULL)
-        token->length--;
-    if (token->length < HTTP_TOKEN_MIN || !is_printable(token))
-        return fault_set(
-            fault, EINVAL,
-            "the token in %s must have at least %d letters, digits and signs, and no blanks; "
-            "`openssl rand -hex 32` makes one",
-            path, HTTP_TOKEN_MIN);
-    return 0;
-}
-
 void http_guard_release(struct http_guard *guard)
 {
-    if (guard->token.data != NULL)
-        explicit_bzero(guard->token.data, guard->token.capacity);
-    buffer_release(&guard->token);
+    http_tokens_release(&guard->tokens);
 }

@@ -11,21 +11,17 @@
 #define MCP_HTTP_HTTP_GUARD_H
 
 #include "mcp/http/http_address.h"
-#include "sandbox/base/buffer.h"
+#include "mcp/http/http_tokens.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Bytes of a token. Shorter ones can be guessed. */
-#define HTTP_TOKEN_MIN 16
-#define HTTP_TOKEN_MAX 4096
 
 struct http_guard {
     char address[HTTP_ADDRESS_TEXT_SIZE]; /* that we listen at, as in a URL */
     uint16_t port;
     bool is_loopback;
     const char *names;   /* borrowed; further hosts, separated by commas; or NULL */
-    struct buffer token; /* owned; empty: none is asked for */
+    struct http_tokens tokens; /* owned */
 };
 
 /* Of the client: untrusted; NULL where there is no such field. */
@@ -36,14 +32,11 @@ struct http_credentials {
 };
 
 /*
- * Reads the token: printable ASCII without blanks; the file is private as in small_file.h. 0, or a negative
- * errno with its fault.
+ * 0: go on, and *ret_owner is the number of the client's token, or 0; else the status to answer with, and *ret_why says
+ * what is wrong.
  */
-int http_guard_read_token(struct http_guard *guard, const char *path, struct fault *fault);
-
-/* 0: go on; else the status to answer with, and *ret_why says what is wrong. */
 unsigned http_guard_check(const struct http_guard *guard, const struct http_credentials *given,
-                          const char **ret_why);
+                          unsigned *ret_owner, const char **ret_why);
 
 void http_guard_release(struct http_guard *guard);
 

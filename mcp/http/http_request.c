@@ -74,7 +74,7 @@ static bool check_head(const struct http_requests *requests, struct http_exchang
         http_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, "%s", why);
         return false;
     }
-    unsigned status = http_guard_check(requests->guard, &credentials, &why);
+    unsigned status = http_guard_check(requests->guard, &credentials, &exchange->owner, &why);
     if (status == MHD_HTTP_UNAUTHORIZED)
         http_exchange_set_field(exchange, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     if (status != 0)

@@ -72,10 +72,10 @@ static int open_guard(struct http_server *server, const struct settings *setting
     struct http_address address;
     int r = http_address_read(settings->http, &address, fault);
     if (r == 0 && settings->http_token_file != NULL)
-        r = http_guard_read_token(guard, settings->http_token_file, fault);
+        r = http_tokens_read(&guard->tokens, settings->http_token_file, fault);
     if (r < 0)
         return r;
-    if (!address.is_loopback && guard->token.length == 0)
+    if (!address.is_loopback && guard->tokens.count == 0)
         return fault_set(fault, EPERM,
                          "%.60s can be reached from other machines: name the file of a token with "
                          "--http-token-file, or listen at 127.0.0.1",
@@ -161,7 +161,7 @@ int http_server_run(const struct settings *settings, struct fault *fault)
     int r = server_open(&server, settings, fault);
     if (r == 0) {
         log_note("serving http://%s:%u/mcp and /run_code%s", server.guard.address,
-                 server.guard.port, server.guard.token.length > 0 ? ", with a token" : "");
+                 server.guard.port, server.guard.tokens.count > 0 ? ", with a token" : "");
         r = loop_run(&server.context.loop);
         if (r < 0)
             fault_set(fault, -r, "waiting for clients: %m");

@@ -124,6 +124,7 @@ static struct mcp_post *new_post(struct mcp_endpoint *endpoint, struct http_exch
         post->client = session->agreed;
     else
         post->client.rpc.peer = ++endpoint->last_peer;
+    post->client.rpc.owner = exchange->owner;
     post->client.rpc.observer = &post->observer;
     post->client.rpc.batches_held = &endpoint->batches_held;
     post->client.unsent = count_unsent;
@@ -178,7 +179,7 @@ static unsigned find_session(struct mcp_endpoint *endpoint, struct http_exchange
                              struct mcp_session **ret_session)
 {
     const char *id = http_exchange_field(exchange, SESSION_FIELD);
-    *ret_session = id != NULL ? mcp_sessions_find(&endpoint->sessions, id) : NULL;
+    *ret_session = id != NULL ? mcp_sessions_find(&endpoint->sessions, exchange->owner, id) : NULL;
     if (id == NULL || *ret_session != NULL)
         return 0;
     http_exchange_refuse(exchange, MHD_HTTP_NOT_FOUND,

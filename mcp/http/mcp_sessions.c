@@ -74,11 +74,11 @@ struct mcp_session *mcp_sessions_add(struct mcp_sessions *sessions, const struct
  * The ids are compared in a time that depends on how much of one is right. Who measures that over a
  * network has the token already, and so everything that an id would give.
  */
-struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, const char *id)
+struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, unsigned owner, const char *id)
 {
     int64_t now = clock_now();
     struct mcp_session *session = sessions->first;
-    while (session != NULL && strcmp(session->id, id) != 0)
+    while (session != NULL && (session->agreed.rpc.owner != owner || strcmp(session->id, id) != 0))
         session = session->next;
     if (session != NULL && is_over(session, now)) {
         mcp_sessions_remove(sessions, session);

@@ -33,8 +33,9 @@ struct mcp_sessions {
  */
 struct mcp_session *mcp_sessions_add(struct mcp_sessions *sessions, const struct client *agreed);
 
-/* NULL: there is none, or it was left alone too long. The id is untrusted. */
-struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, const char *id);
+/* NULL: that owner has none, or it was left alone too long. The id is untrusted. */
+struct mcp_session *mcp_sessions_find(struct mcp_sessions *sessions, unsigned owner,
+                                      const char *id);
 
 /* Frees it. No request may wait for it. */
 void mcp_sessions_remove(struct mcp_sessions *sessions, struct mcp_session *session);

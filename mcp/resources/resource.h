@@ -21,14 +21,20 @@ struct resource {
      * owed. The URI is a string from the client: untrusted.
      */
     bool (*read)(struct context *context, const struct json_value *uri, const struct reply *reply);
-    /* Writes the entries of a template's resources in resources/list; NULL: they are not listed. */
-    void (*list)(struct json_writer *writer, struct context *context);
+    /* Writes the entries of a template's resources of that owner in resources/list; NULL: they are not listed. */
+    void (*list)(struct json_writer *writer, struct context *context, unsigned owner);
 };
 
 extern const struct resource resource_environments;
 extern const struct resource resource_output;
 extern const struct resource resource_files;
 extern const struct resource resource_sessions;
+
+/* Whose resources the request is for. */
+static inline unsigned resource_owner(const struct reply *reply)
+{
+    return rpc_answer_rpc(reply->answer)->owner;
+}
 
 /* Answers with the error for a missing resource; `message` is the reason. */
 void resource_answer_not_found(const struct reply *reply, const struct json_value *uri,

@@ -110,7 +110,7 @@ static void answer_missing(const struct context *context, const struct json_valu
                            uint64_t call, const struct reply *reply)
 {
     const struct kept_files *kept = &context->files;
-    if (kept_files_has_call(kept, call))
+    if (kept_files_has_call(kept, resource_owner(reply), call))
         resource_answer_not_found(reply, uri,
                                   "this call left no such file, or one too large to be kept: its "
                                   "result lists the files");
@@ -137,7 +137,8 @@ static bool read_file(struct context *context, const struct json_value *uri,
                          "behind '?' a file has only offset=N, a number of bytes");
     else if (r < 0)
         rpc_answer_error(reply->answer, RPC_INTERNAL_ERROR, "no memory for the file");
-    else if (!kept_files_find(&context->files, parsed.call, parsed.path, &view))
+    else if (!kept_files_find(&context->files, resource_owner(reply), parsed.call, parsed.path,
+                              &view))
         answer_missing(context, uri, parsed.call, reply);
     else
         answer_file(uri, &view, parsed.offset, reply);
@@ -165,10 +166,10 @@ static void write_entry(struct json_writer *writer, const struct kept_view *view
 #define ENTRY_MAX (FILE_URI_MAX + 6 * RUN_FILE_PATH_SIZE + 512)
 _Static_assert(LISTED_FILES_MAX *ENTRY_MAX < LINE_OUT_MAX / 2, "the list fits into a line");
 
-static void list_files(struct json_writer *writer, struct context *context)
+static void list_files(struct json_writer *writer, struct context *context, unsigned owner)
 {
     struct kept_view views[LISTED_FILES_MAX];
-    size_t count = kept_files_list(&context->files, views, LISTED_FILES_MAX);
+    size_t count = kept_files_list(&context->files, owner, views, LISTED_FILES_MAX);
     for (size_t i = 0; i < count; i++)
         write_entry(writer, &views[i]);
 }

@@ -16,7 +16,7 @@ static int join(const struct capture *capture, struct buffer *bytes)
 static bool read_output(struct context *context, const struct json_value *uri,
                         const struct reply *reply)
 {
-    const struct capture *capture = outputs_find(&context->outputs, uri);
+    const struct capture *capture = outputs_find(&context->outputs, resource_owner(reply), uri);
     if (capture == NULL)
         return false;
     OWNED(buffer_release) struct buffer bytes = BUFFER(OUTPUT_STREAM_MAX + 256);

@@ -26,7 +26,7 @@ static void write_session(struct json_writer *writer, const struct session_entry
     json_end_object(writer);
 }
 
-static int compose(const struct context *context, struct buffer *text)
+static int compose(const struct context *context, unsigned owner, struct buffer *text)
 {
     const struct settings *settings = context->settings;
     struct json_writer *writer = NULL;
@@ -40,7 +40,8 @@ static int compose(const struct context *context, struct buffer *text)
     json_key(writer, "sessions");
     json_begin_array(writer);
     for (const struct session_entry *entry = context->sessions.entries; entry; entry = entry->next)
-        write_session(writer, entry);
+        if (entry->owner == owner)
+            write_session(writer, entry);
     json_end_array(writer);
     json_end_object(writer);
     return json_writer_close(writer);
@@ -53,7 +54,7 @@ static bool read_sessions(struct context *context, const struct json_value *uri,
         return false;
     OWNED(buffer_release) struct buffer text = BUFFER(SESSIONS_TEXT_MAX);
     OWNED(buffer_release) struct buffer quoted = BUFFER(2 * SESSIONS_TEXT_MAX);
-    int r = compose(context, &text);
+    int r = compose(context, resource_owner(reply), &text);
     const struct resource_contents contents = {
         .uri = uri, .type = "application/json", .bytes = &text, .quoted = &quoted};
     if (r < 0 || resource_quote(&text, &quoted) < 0)

@@ -35,6 +35,7 @@ static void write_kinds(struct json_writer *writer, enum version version, bool t
 /* Of resources/list. */
 struct listing {
     struct context *context;
+    unsigned owner;
 };
 
 bool resources_list_files(enum version version)
@@ -50,7 +51,7 @@ static void write_resources(struct json_writer *writer, enum version version, co
     write_kinds(writer, version, false);
     for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
         if (kinds[i]->list != NULL && resources_list_files(version))
-            kinds[i]->list(writer, listing->context);
+            kinds[i]->list(writer, listing->context, listing->owner);
     }
     json_end_array(writer);
 }
@@ -77,8 +78,10 @@ void resources_list(struct context *context, const struct rpc_message *message,
                     const struct reply *reply)
 {
     if (!refuse_cursor(message, reply))
-        reply_result(reply, &(struct result_body){.write = write_resources,
-                                                  .data = &(struct listing){context}});
+        reply_result(reply, &(struct result_body){
+                                .write = write_resources,
+
+                                .data = &(struct listing){context, resource_owner(reply)}});
 }
 
 void resources_list_templates(struct context *context, const struct rpc_message *message,

@@ -25,6 +25,7 @@ struct code_call {
     const struct tool *tool;
     const struct language *language;
     struct reply reply;
+    unsigned owner; /* of its session, outputs and files */
     struct launched run; /* none for a session */
     struct cell *cell; /* of a session: the engine's */
     bool has_ended;    /* neither may be used any more */
@@ -61,8 +62,8 @@ static struct session_view view_session(const struct code_call *call)
     if (call->cell == NULL)
         return (struct session_view){0};
     const struct session_table *table = &call->context->sessions;
-    const struct session_entry *entry = session_table_find(table, call->handle);
-    const struct session_end *end = session_table_find_end(table, call->handle);
+    const struct session_entry *entry = session_table_find(table, call->owner, call->handle);
+    const struct session_end *end = session_table_find_end(table, call->owner, call->handle);
     return (struct session_view){
         .handle = call->handle,
         .is_kept = entry != NULL,
@@ -79,7 +80,9 @@ static struct session_view view_session(const struct code_call *call)
 /* The session that the call runs in, while both go on; or NULL. */
 static struct session_entry *entry_of(const struct code_call *call)
 {
-    return call->cell != NULL ? session_table_find(&call->context->sessions, call->handle) : NULL;
+    return call->cell != NULL
+               ? session_table_find(&call->context->sessions, call->owner, call->handle)
+               : NULL;
 }
 
 /* The call is the session's no more, and what it left in folders has been read, or nobody will. */
@@ -113,6 +116,7 @@ static void answer_run(struct code_call *call)
     result_files_make(&(struct result_files_request){.result = result,
                                                      .patches = &call->patches.patches,
                                                      .call = number,
+                                                     .owner = call->owner,
                                                      .shows_images = !settings->no_images,
                                                      .kept = &context->files,
                                                      .directory = &context->directory},
@@ -140,7 +144,7 @@ static void answer_run(struct code_call *call)
     reply_result(&call->reply,
                  &(struct result_body){result_text_write, result_text_write_meta, &view, false});
     if (output_number > 0 && shown_output_is_partial(&shown))
-        outputs_keep(&context->outputs, number, result);
+        outputs_keep(&context->outputs, call->owner, number, result);
     buffer_release(&context->launcher.unheard);
 }
 
@@ -215,8 +219,8 @@ static void explain_failure(const struct code_call *call, int status, const stru
 {
     const struct session_table *table = &call->context->sessions;
     if (status == -ESRCH)
-        session_text_explain_unknown(table, call->handle, call->language, explained);
-    else if (!call->starts_session && session_table_find(table, call->handle) == NULL)
+        session_text_explain_unknown(table, call->owner, call->handle, call->language, explained);
+    else if (!call->starts_session && session_table_find(table, call->owner, call->handle) == NULL)
         fault_set(explained, -status, "%s. The session %s is lost, with its %s.", fault->text,
                   call->handle, call->language->session->kept);
     else
@@ -249,6 +253,7 @@ static struct code_call *begin_call(struct context *context, const struct tool_r
         .tool = request->tool,
         .language = request->tool->language,
         .reply = *request->reply,
+        .owner = rpc_answer_rpc(request->reply->answer)->owner,
         .patches = PATCH_JOB_NONE,
         .began = clock_now(),
     };
@@ -278,9 +283,10 @@ static int open_session(struct code_call *call, struct session_entry **ret_entry
 {
     struct context *context = call->context;
     struct session_entry *entry = NULL;
-    int r = session_table_add(&context->sessions, call->language, &entry, call->displaced, fault);
+    int r = session_table_add(&context->sessions, call->owner, call->language, &entry,
+                              call->displaced, fault);
     if (r == -EAGAIN)
-        return session_text_explain_busy(&context->sessions, fault);
+        return session_text_explain_busy(&context->sessions, call->owner, fault);
     if (r < 0)
         return r;
     const struct session_observer observer = {.ended = session_end_note, .data = entry};
@@ -297,10 +303,10 @@ static int find_session(struct code_call *call, const char *handle,
                         struct session_entry **ret_entry, struct fault *fault)
 {
     const struct session_table *table = &call->context->sessions;
-    *ret_entry = session_table_find(table, handle);
+    *ret_entry = session_table_find(table, call->owner, handle);
     if (*ret_entry != NULL && (*ret_entry)->language == call->language)
         return 0;
-    return session_text_explain_unknown(table, handle, call->language, fault);
+    return session_text_explain_unknown(table, call->owner, handle, call->language, fault);
 }
 
 static int start_cell(struct code_call *call, const char *handle, const struct snippet *snippet,

@@ -121,17 +121,18 @@ static bool is_page_right(const struct http_guard *guard, const char *origin, co
 
 static bool has_token(const struct http_guard *guard, const char *authorization)
 {
-    if (guard->token.length == 0)
+    const char *token = guard->tokens.list[0].value;
+    if (guard->tokens.count == 0)
         return true;
     if (authorization == NULL || strncasecmp(authorization, "bearer ", 7) != 0)
         return false;
     size_t length = strlen(authorization);
+    size_t own = strlen(token);
     const char *end = authorization + length;
     /* What is before the token is blank: a token has no blanks. */
-    if (length < 7 + guard->token.length ||
-        memcmp(end - guard->token.length, guard->token.data, guard->token.length) != 0)
+    if (length < 7 + own || memcmp(end - own, token, own) != 0)
         return false;
-    for (const char *at = authorization + 7; at < end - guard->token.length; at++)
+    for (const char *at = authorization + 7; at < end - own; at++)
         if (*at != ' ')
             return false;
     return true;
@@ -160,15 +161,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     OWNED_MEMORY char *origin = fuzz_line(&input);
     OWNED_MEMORY char *authorization = fuzz_line(&input);
     OWNED(http_guard_release)
-    struct http_guard guard = {.names = or_none(names), .token = BUFFER(HTTP_TOKEN_MAX)};
+    struct http_guard guard = {.names = or_none(names)};
     const struct http_credentials given = {or_none(host), or_none(origin), or_none(authorization)};
     const char *why = NULL;
     if (address == NULL || !listen_at(address, &guard))
         return -1;
-    /* http_guard_read_token() takes no blank. */
+    /* http_tokens_read() takes no blank. */
     if (or_none(token) != NULL && strpbrk(token, " \t\r") == NULL)
-        buffer_append(&guard.token, token, strlen(token));
-    unsigned status = http_guard_check(&guard, &given, &why);
+        guard.tokens.list[guard.tokens.count++] = (struct http_token){"default", token};
+    unsigned owner = 0;
+    unsigned status = http_guard_check(&guard, &given, &owner, &why);
     FUZZ_CHECK(status == expected(&guard, &given));
     FUZZ_CHECK((status == 0) == (why == NULL));
     fuzz_check_plain(why, false);

@@ -75,7 +75,7 @@ static void check_uri(const struct result_files *files, struct kept_files *kept,
     OWNED(file_uri_release) struct file_uri parsed = {0};
     struct kept_view view;
     FUZZ_CHECK(file_uri_read(uri->text, uri->length, &parsed) == 0 && parsed.call == files->call);
-    FUZZ_CHECK(kept_files_find(kept, parsed.call, parsed.path, &view));
+    FUZZ_CHECK(kept_files_find(kept, 0, parsed.call, parsed.path, &view));
     FUZZ_CHECK(view.file->size == size);
 }
 

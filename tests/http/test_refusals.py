@@ -65,16 +65,22 @@ def test_a_token_is_needed_where_there_is_one(start, token):
     ("0.0.0.0:0", None, None, "--http-token-file"),
     ("[::]:0", None, None, "--http-token-file"),
     ("0", TOKEN, 0o644, "chmod 600"),
-    ("0", TOKEN[1:], 0o600, "at least 16"),
-    ("0", TOKEN + " " + TOKEN, 0o600, "no blanks"),
-    ("0", TOKEN * 1000, 0o600, "longer than"),
-    ("0", "", 0o600, "at least 16"),
+    ("0", TOKEN[1:], 0o600, "must have 16 to 4096"),
+    ("0", f"one {TOKEN} {TOKEN}", 0o600, "no blanks"),
+    ("0", TOKEN * 1000, 0o600, "must have 16 to 4096"),
+    ("0", TOKEN * 10000, 0o600, "longer than"),
+    ("0", "# nobody\n\n", 0o600, "has no token"),
+    ("0", f"one {TOKEN}\none {TOKEN}x", 0o600, "line 2"),
+    ("0", f"one {TOKEN}\ntwo {TOKEN}", 0o600, "line 2"),
+    ("0", f"a/b {TOKEN}", 0o600, "NAME TOKEN"),
+    ("0", f"one\0 {TOKEN}", 0o600, "NUL"),
+    ("0", "".join(f"c{i} {TOKEN}{i}\n" for i in range(257)), 0o600, "more than 256"),
     ("host.example:1", None, None, "--http must be"),
     ("65536", None, None, "--http must be"),
     ("127.0.0.1", None, None, "--http must be"),
     ("::1:80", None, None, "--http must be"),
     ("", None, None, "--http must be"),
-])
+], ids=lambda value: str(value)[:32])
 def test_a_server_that_would_be_open_does_not_start(tmp_path, address, content, mode, said):
     options = []
     if content is not None:

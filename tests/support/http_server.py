@@ -126,12 +126,14 @@ def status_of(response):
 class Posts:
     """Requests of MCP, each on a connection of its own."""
 
-    def __init__(self, server, version="2025-11-25"):
-        self.server, self.version, self.session = server, version, None
+    def __init__(self, server, version="2025-11-25", token=None):
+        self.server, self.version, self.session, self.token = server, version, None, token
         self.number = 0
 
     def post(self, message, **fields):
         given = dict(BOTH)
+        if self.token:
+            given["Authorization"] = f"Bearer {self.token}"
         if self.session:
             given |= {"Mcp-Session-Id": self.session, "Mcp-Protocol-Version": self.version}
         given.update({name.replace("_", "-"): value for name, value in fields.items()})

@@ -24,7 +24,8 @@ static void assert_statuses(const struct http_guard *guard, const struct request
         const struct http_credentials given = {requests[i].host, requests[i].origin,
                                                requests[i].authorization};
         const char *why = NULL;
-        unsigned status = http_guard_check(guard, &given, &why);
+        unsigned owner = 0;
+        unsigned status = http_guard_check(guard, &given, &owner, &why);
         if (status != requests[i].status || (status != 0) != (why != NULL))
             fail_msg("request %zu: %u, %s", i, status, why != NULL ? why : "no reason");
     }
@@ -105,8 +106,16 @@ static void a_token_must_be_right_to_the_last_letter(void **state)
     (void)state;
     OWNED(http_guard_release)
     struct http_guard guard = {
-        .address = "127.0.0.1", .port = 80, .is_loopback = true, .token = BUFFER(64)};
-    assert_int_equal(buffer_append_text(&guard.token, TOKEN), 0);
+        .address = "127.0.0.1",
+        .port = 80,
+        .is_loopback = true,
+        .tokens = {.list = {{"one", "another of sixteen"}, {"two", TOKEN}}, .count = 2},
+    };
+    const struct http_credentials given = {"localhost", NULL, "Bearer " TOKEN};
+    const char *why = NULL;
+    unsigned owner = 7;
+    assert_int_equal(http_guard_check(&guard, &given, &owner, &why), 0);
+    assert_int_equal(owner, 1);
     static const struct request requests[] = {
         {"localhost", NULL, "Bearer " TOKEN, 0},
         {"localhost", NULL, "bearer   " TOKEN, 0},

@@ -25,14 +25,14 @@ static bool add(struct kept_files *kept, uint64_t call, const char *text, uint64
 {
     OWNED_FD int fd = make_file(text, strlen(text), size);
     struct file_to_keep file = {.path = "a", .fd = fd, .size = size};
-    kept_files_add(kept, call, &file, 1);
+    kept_files_add(kept, 0, call, &file, 1);
     return file.is_kept;
 }
 
 static bool has(struct kept_files *kept, uint64_t call)
 {
     struct kept_view view;
-    return kept_files_find(kept, call, "a", &view);
+    return kept_files_find(kept, 0, call, "a", &view);
 }
 
 static void files_of_a_call_come_back(void **state)
@@ -44,25 +44,25 @@ static void files_of_a_call_come_back(void **state)
     OWNED_FD int second = make_file("second", 6, 6);
     struct file_to_keep files[] = {
         {"d/a", first, 5, false}, {"\xff", empty, 0, false}, {"b", second, 6, false}};
-    kept_files_add(&kept, 7, files, 3);
+    kept_files_add(&kept, 0, 7, files, 3);
     static const char *const texts[] = {"first", "", "second"};
     for (size_t i = 0; i < 3; i++) {
         struct kept_view view;
         char bytes[16] = "";
         assert_true(files[i].is_kept);
-        assert_true(kept_files_find(&kept, 7, files[i].path, &view));
+        assert_true(kept_files_find(&kept, 0, 7, files[i].path, &view));
         assert_int_equal(kept_file_read(&view, 0, bytes, sizeof(bytes)), strlen(texts[i]));
         assert_string_equal(bytes, texts[i]);
         assert_int_equal(kept_file_read(&view, strlen(texts[i]), bytes, 1), 0);
     }
     struct kept_view view;
     char bytes[3] = "";
-    assert_true(kept_files_find(&kept, 7, "b", &view));
+    assert_true(kept_files_find(&kept, 0, 7, "b", &view));
     assert_int_equal(kept_file_read(&view, 3, bytes, 2), 2);
     assert_string_equal(bytes, "on");
-    assert_false(kept_files_find(&kept, 7, "a", &view));
-    assert_false(kept_files_find(&kept, 8, "b", &view));
-    assert_true(kept_files_has_call(&kept, 7) && !kept_files_has_call(&kept, 8));
+    assert_false(kept_files_find(&kept, 0, 7, "a", &view));
+    assert_false(kept_files_find(&kept, 0, 8, "b", &view));
+    assert_true(kept_files_has_call(&kept, 0, 7) && !kept_files_has_call(&kept, 0, 8));
 }
 
 static void nobody_can_change_what_is_kept(void **state)
@@ -93,12 +93,12 @@ static void a_file_shorter_than_it_should_be_is_not_kept_and_the_next_one_is(voi
     OWNED_FD int cut = make_file("cut", 3, 3);
     OWNED_FD int whole = make_file("whole", 5, 5);
     struct file_to_keep files[] = {{"cut", cut, 9, false}, {"a", whole, 5, false}};
-    kept_files_add(&kept, 1, files, 2);
+    kept_files_add(&kept, 0, 1, files, 2);
     assert_false(files[0].is_kept);
     assert_true(files[1].is_kept);
     struct kept_view view;
     char bytes[16] = "";
-    assert_true(kept_files_find(&kept, 1, "a", &view));
+    assert_true(kept_files_find(&kept, 0, 1, "a", &view));
     assert_int_equal(kept_file_read(&view, 0, bytes, sizeof(bytes)), 5);
     assert_string_equal(bytes, "whole");
 }
@@ -112,10 +112,10 @@ static void what_was_read_the_longest_ago_goes_first(void **state)
         assert_true(add(&kept, call, "", KEPT_FILE_MAX));
     assert_true(has(&kept, 1)); /* which reads it */
     assert_true(add(&kept, room + 1, "", KEPT_FILE_MAX));
-    assert_true(kept_files_has_call(&kept, 1) && !kept_files_has_call(&kept, 2));
+    assert_true(kept_files_has_call(&kept, 0, 1) && !kept_files_has_call(&kept, 0, 2));
     assert_int_equal(kept.newest_dropped, 2);
     assert_true(add(&kept, room + 2, "", 1));
-    assert_true(!kept_files_has_call(&kept, 3) && kept_files_has_call(&kept, 4));
+    assert_true(!kept_files_has_call(&kept, 0, 3) && kept_files_has_call(&kept, 0, 4));
     assert_true(kept.bytes <= KEPT_BYTES_MAX);
 }
 
@@ -131,10 +131,10 @@ static void a_call_keeps_as_many_as_there_is_room_for(void **state)
         snprintf(names[i], sizeof(names[i]), "%zu", i);
         files[i] = (struct file_to_keep){.path = names[i], .fd = fd, .size = KEPT_FILE_MAX};
     }
-    kept_files_add(&kept, 2, files, ARRAY_LENGTH(files));
+    kept_files_add(&kept, 0, 2, files, ARRAY_LENGTH(files));
     for (size_t i = 0; i < ARRAY_LENGTH(files); i++)
         assert_int_equal(files[i].is_kept, i + 1 < ARRAY_LENGTH(files));
-    assert_false(kept_files_has_call(&kept, 1));
+    assert_false(kept_files_has_call(&kept, 0, 1));
     assert_int_equal(kept.bytes, KEPT_BYTES_MAX);
 }
 
@@ -156,7 +156,7 @@ static void a_call_without_files_changes_nothing(void **state)
     (void)state;
     OWNED(kept_files_release) struct kept_files kept = {0};
     assert_true(add(&kept, 1, "x", 1));
-    kept_files_add(&kept, 2, NULL, 0);
+    kept_files_add(&kept, 0, 2, NULL, 0);
     assert_int_equal(kept.call_count, 1);
 }
 
@@ -172,7 +172,7 @@ static void each_change_is_told_once(void **state)
     unsigned changes = 0;
     OWNED(kept_files_release)
     struct kept_files kept = {.changed = count_change, .data = &changes};
-    kept_files_add(&kept, 1, NULL, 0);
+    kept_files_add(&kept, 0, 1, NULL, 0);
     assert_false(add(&kept, 2, "", KEPT_FILE_MAX + 1));
     assert_int_equal(changes, 0);
     assert_true(add(&kept, 3, "x", 1));
@@ -181,7 +181,7 @@ static void each_change_is_told_once(void **state)
     assert_int_equal(changes, 1);
     for (uint64_t call = 4; call <= 3 + KEPT_BYTES_MAX / KEPT_FILE_MAX; call++)
         assert_true(add(&kept, call, "", KEPT_FILE_MAX));
-    assert_false(kept_files_has_call(&kept, 3)); /* dropped and added: one change */
+    assert_false(kept_files_has_call(&kept, 0, 3)); /* dropped and added: one change */
     assert_int_equal(changes, 1 + KEPT_BYTES_MAX / KEPT_FILE_MAX);
 }
 
@@ -197,9 +197,9 @@ static void a_change_is_told_when_files_only_go(void **state)
     changes = 0;
     OWNED_FD int cut = make_file("cut", 3, 3);
     struct file_to_keep file = {.path = "a", .fd = cut, .size = 4};
-    kept_files_add(&kept, 9, &file, 1);
+    kept_files_add(&kept, 0, 9, &file, 1);
     assert_false(file.is_kept);
-    assert_false(kept_files_has_call(&kept, 1));
+    assert_false(kept_files_has_call(&kept, 0, 1));
     assert_int_equal(changes, 1);
 }
 
@@ -210,18 +210,18 @@ static void the_list_begins_with_the_newest_call(void **state)
     OWNED_FD int fd = make_file("text", 4, 4);
     for (uint64_t call = 1; call <= KEPT_CALLS_MAX + 1; call++) {
         struct file_to_keep files[] = {{"b", fd, 4, false}, {"a", fd, 4, false}};
-        kept_files_add(&kept, call, files, 2); /* the last one takes the place of the first */
+        kept_files_add(&kept, 0, call, files, 2); /* the last one takes the place of the first */
     }
     struct kept_view views[2 * KEPT_CALLS_MAX + 1];
     uint64_t used = kept.calls[0].used;
-    assert_int_equal(kept_files_list(&kept, views, ARRAY_LENGTH(views)), 2 * KEPT_CALLS_MAX);
+    assert_int_equal(kept_files_list(&kept, 0, views, ARRAY_LENGTH(views)), 2 * KEPT_CALLS_MAX);
     for (size_t i = 0; i < 2 * (size_t)KEPT_CALLS_MAX; i++) {
         assert_int_equal(views[i].call->number, KEPT_CALLS_MAX + 1 - i / 2);
         assert_string_equal(views[i].file->path, i % 2 == 0 ? "b" : "a");
     }
-    assert_int_equal(kept_files_list(&kept, views, 3), 3);
+    assert_int_equal(kept_files_list(&kept, 0, views, 3), 3);
     assert_string_equal(views[2].file->path, "b");
-    assert_int_equal(kept_files_list(&kept, views, 0), 0);
+    assert_int_equal(kept_files_list(&kept, 0, views, 0), 0);
     assert_int_equal(kept.calls[0].used, used);
 }
 
@@ -251,9 +251,9 @@ static void text_is_told_from_bytes(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         OWNED_FD int fd = make_file(cases[i].bytes, cases[i].length, cases[i].length);
         struct file_to_keep file = {.path = "a", .fd = fd, .size = cases[i].length};
-        kept_files_add(&kept, i + 1, &file, 1);
+        kept_files_add(&kept, 0, i + 1, &file, 1);
         struct kept_view view;
-        assert_true(kept_files_find(&kept, i + 1, "a", &view));
+        assert_true(kept_files_find(&kept, 0, i + 1, "a", &view));
         assert_int_equal(kept_file_is_text(&view), cases[i].is_text);
         assert_int_equal(kept_file_is_text(&view), cases[i].is_text);
     }

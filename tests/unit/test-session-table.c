@@ -54,7 +54,7 @@ static struct session_entry *add_displacing(struct place *place, const char *lan
     struct session_entry *entry = NULL;
     struct fault fault = {0};
     assert_int_equal(
-        session_table_add(&place->table, language_find(language), &entry, displaced, &fault), 0);
+        session_table_add(&place->table, 0, language_find(language), &entry, displaced, &fault), 0);
     entry->session = (struct session *)&sessions[place->table.count];
     return entry;
 }
@@ -78,8 +78,8 @@ static void handles_tell_the_language_and_are_never_the_same(void **state)
         assert_int_equal(strlen(entry->handle), 3 + SESSION_HANDLE_LETTERS);
         assert_int_equal(strspn(entry->handle + 3, "abcdefghijklmnopqrstuvwxyz234567"),
                          SESSION_HANDLE_LETTERS);
-        assert_ptr_equal(session_table_find(&place->table, entry->handle), entry);
-        assert_null(session_table_find_end(&place->table, entry->handle));
+        assert_ptr_equal(session_table_find(&place->table, 0, entry->handle), entry);
+        assert_null(session_table_find_end(&place->table, 0, entry->handle));
     }
     assert_string_not_equal(seen[0] + 3, seen[1] + 3);
     assert_string_not_equal(seen[1] + 3, seen[2] + 3);
@@ -97,13 +97,13 @@ static void the_least_recently_used_gives_way_and_is_remembered(void **state)
     add_displacing(place, "bash", displaced);
     assert_string_equal(displaced, expected);
     assert_int_equal(ended, 1);
-    assert_null(session_table_find(&place->table, expected));
-    const struct session_end *end = session_table_find_end(&place->table, expected);
+    assert_null(session_table_find(&place->table, 0, expected));
+    const struct session_end *end = session_table_find_end(&place->table, 0, expected);
     assert_string_equal(end->reason, "ended to make room for another one");
     assert_ptr_equal(end->language, language_find("python"));
     struct fault fault = {0};
     assert_int_equal(
-        session_text_explain_unknown(&place->table, expected, language_find("python"), &fault),
+        session_text_explain_unknown(&place->table, 0, expected, language_find("python"), &fault),
         -ENOENT);
     assert_non_null(strstr(
         fault.text,
@@ -120,10 +120,11 @@ static void busy_sessions_do_not_give_way(void **state)
     struct session_entry *none = NULL;
     struct fault fault = {0};
     assert_int_equal(
-        session_table_add(&place->table, language_find("bash"), &none, displaced, &fault), -EAGAIN);
+        session_table_add(&place->table, 0, language_find("bash"), &none, displaced, &fault),
+        -EAGAIN);
     assert_null(none);
     assert_int_equal(ended, 0);
-    assert_int_equal(session_text_explain_busy(&place->table, &fault), -EAGAIN);
+    assert_int_equal(session_text_explain_busy(&place->table, 0, &fault), -EAGAIN);
     assert_non_null(strstr(fault.text, "2 sessions are alive and busy"));
     assert_string_equal(fault.id, "sessions_busy");
 }
@@ -158,9 +159,9 @@ static void a_session_ends_after_its_time_without_a_call(void **state)
     assert_true(clock_now() - begin >= 50 * NANOSECONDS_PER_MILLISECOND);
     assert_int_equal(ended, 1);
     assert_false(place->table.sweep.armed);
-    assert_string_equal(session_table_find_end(&place->table, handle)->reason,
+    assert_string_equal(session_table_find_end(&place->table, 0, handle)->reason,
                         "ended after 0 s without a call");
-    assert_int_equal(session_table_find_end(&place->table, handle)->calls, 1);
+    assert_int_equal(session_table_find_end(&place->table, 0, handle)->calls, 1);
 }
 
 static void ended_sessions_are_remembered_up_to_a_limit(void **state)
@@ -176,12 +177,12 @@ static void ended_sessions_are_remembered_up_to_a_limit(void **state)
             "ended with a reason that is so long that it has to be cut somewhere, as a sandbox may say a lot of what kept it from working, and nobody reads that much of it anyway");
     }
     assert_int_equal(ended, 0); /* they had ended by themselves */
-    assert_null(session_table_find_end(&place->table, first));
-    assert_int_equal(strlen(session_table_find_end(&place->table, last)->reason),
+    assert_null(session_table_find_end(&place->table, 0, first));
+    assert_int_equal(strlen(session_table_find_end(&place->table, 0, last)->reason),
                      SESSION_REASON_SIZE - 1);
     struct fault fault = {0};
     assert_int_equal(
-        session_text_explain_unknown(&place->table, first, language_find("python"), &fault),
+        session_text_explain_unknown(&place->table, 0, first, language_find("python"), &fault),
         -ENOENT);
     assert_non_null(strstr(fault.text, ". None is alive. Start another"));
 }
@@ -191,9 +192,9 @@ static void a_handle_of_another_language_is_told_so(void **state)
     struct place *place = *state;
     struct session_entry *entry = add(place, "bash");
     struct fault fault = {0};
-    assert_int_equal(
-        session_text_explain_unknown(&place->table, entry->handle, language_find("python"), &fault),
-        -ENOENT);
+    assert_int_equal(session_text_explain_unknown(&place->table, 0, entry->handle,
+                                                  language_find("python"), &fault),
+                     -ENOENT);
     assert_non_null(strstr(fault.text, "is a session of Bash, not of Python"));
 }
 
@@ -217,7 +218,7 @@ static void only_what_is_alive_is_told_to_be(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(table); i++) {
         struct session_entry *entry = table[i].alive != NULL ? add(place, table[i].alive) : NULL;
         struct fault fault = {0};
-        assert_int_equal(session_text_explain_unknown(&place->table, "xx-aaaaaa",
+        assert_int_equal(session_text_explain_unknown(&place->table, 0, "xx-aaaaaa",
                                                       language_find(table[i].asked), &fault),
                          -ENOENT);
         assert_non_null(strstr(fault.text, table[i].told));

@@ -1,0 +1,110 @@
+"""Clients with tokens of their own: what one has left in the server does not exist for another."""
+
+import json
+
+import pytest
+
+from support.http_server import Posts
+
+TOKENS = {"one": "1" * 20, "two": "2" * 20}
+
+
+@pytest.fixture
+def server(start, tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text("# who may\n\n" + "".join(f"{name}\t {token}\n" for name, token in TOKENS.items()))
+    path.chmod(0o600)
+    return start("--http-token-file", str(path), "--sessions", "2")
+
+
+class Client:
+    """One with its token."""
+
+    def __init__(self, server, name):
+        self.posts = Posts(server, token=TOKENS[name]).open()
+
+    def request(self, method, **params):
+        status, _, body = self.posts.post(self.posts.message(method, **params))
+        assert status == 200, body
+        return json.loads(body)
+
+    def call(self, code, session=None):
+        arguments = {"code": code, **({"session": session} if session else {})}
+        return self.request("tools/call", name="run_python_code", arguments=arguments)["result"]
+
+    def read(self, uri):
+        return self.request("resources/read", uri=uri)
+
+    def sessions(self):
+        return json.loads(self.read("sandbox://sessions")["result"]["contents"][0]["text"])["sessions"]
+
+
+def text_of(result):
+    return "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
+
+
+def session_of(result):
+    return result["_meta"]["code-sandbox/result"]["session"]["id"]
+
+
+@pytest.fixture
+def one(server):
+    return Client(server, "one")
+
+
+@pytest.fixture
+def two(server):
+    return Client(server, "two")
+
+
+def test_a_session_is_its_clients_alone(one, two):
+    handle = session_of(one.call("secret = 6 * 7", "new"))
+    answer = two.call("print(secret)", handle)
+    assert answer["isError"] and text_of(answer).startswith(f"There is no session {handle}. None is alive.")
+    assert text_of(one.call("print(secret)", handle)).startswith("42")
+    assert two.sessions() == [] and [session["id"] for session in one.sessions()] == [handle]
+
+
+def test_what_is_told_of_ended_sessions_is_their_clients_alone(one, two):
+    handle = session_of(one.call("1", "new"))
+    one.call("import os; os._exit(1)", handle)
+    assert "it ended" in text_of(one.call("1", handle))
+    answer = text_of(two.call("1", handle))
+    assert answer.startswith(f"There is no session {handle}. None is alive.")
+
+
+def test_a_client_displaces_its_own_sessions_only(one, two):
+    first, second = session_of(one.call("1", "new")), session_of(one.call("1", "new"))
+    answer = two.call("1", "new")
+    assert answer["isError"] and "sessions of other clients take all the room" in text_of(answer)
+    assert first not in text_of(answer)
+    third = one.call("1", "new")
+    assert f"[session {first} was the least recently used and ended to make room]" in text_of(third)
+    assert text_of(one.call("2", second)).startswith("2")
+
+
+def test_files_and_outputs_are_their_clients_alone(one, two):
+    long = one.call("open('a.txt', 'w').write('secret'); print('secret\\n' * 100000)")
+    record = long["_meta"]["code-sandbox/result"]
+    uris = [record["files"][0]["uri"], "sandbox://output/1/stdout"]
+    for uri in uris:
+        assert "secret" in one.read(uri)["result"]["contents"][0]["text"]
+        answer = two.read(uri)
+        assert answer["error"]["message"].endswith("no such resource"), answer
+    listed = [entry["uri"] for entry in one.request("resources/list")["result"]["resources"]]
+    assert uris[0] in listed
+    assert not any("/files/" in entry["uri"] for entry in two.request("resources/list")["result"]["resources"])
+
+
+def test_an_agreement_with_the_server_is_its_clients_alone(server, one):
+    """The id in Mcp-Session-Id, with another client's token."""
+    stolen = Posts(server, token=TOKENS["two"])
+    stolen.session = one.posts.session
+    assert stolen.post(stolen.message("ping"))[0] == 404
+    assert one.request("ping")["result"] == {}
+
+
+def test_requests_of_a_client_are_not_ended_by_another(one, two):
+    """Ids of requests are each client's own."""
+    two.posts.post({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    assert text_of(one.call("print(1)")).startswith("1")

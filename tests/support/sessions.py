@@ -15,7 +15,7 @@ class Answer:
         self.text = self.texts[0]
         self.images = [block for block in result["content"] if block["type"] == "image"]
         self.record = result.get("_meta", {}).get(mcp_client.RECORD)
-        self.session = self.record["session"] if self.record else None
+        self.session = self.record.get("session") if self.record else None
         self.note = self.texts[-1].splitlines()[-1]
 
     @property

@@ -1,0 +1,42 @@
+"""Takes away each wall between clients, and between a session and the folders of the host, and expects tests to notice."""
+
+import shutil
+
+import pytest
+
+from support.altered import ROOT, Altered
+
+pytestmark = pytest.mark.thorough
+
+OWNERS, FOLDERS = ROOT / "tests/http/test_owners.py", ROOT / "tests/protocol/test_session_folders.py"
+# (tests that notice, file, what stands there once, what stands there instead)
+WALLS = {
+    "sessions": (OWNERS, "interpreter/session_table.c", "while (entry != NULL && (entry->owner != owner || ", "while (entry != NULL && (false || "),
+    "ended sessions": (OWNERS, "interpreter/session_table.c", "if (table->ended[i].owner == owner && ", "if ("),
+    "room for sessions": (OWNERS, "interpreter/session_table.c", "owner == NULL || entry->owner == *owner", "true || owner"),
+    "sessions in lists": (OWNERS, "mcp/resources/resource_sessions.c", "if (entry->owner == owner)", "if (owner < 1000)"),
+    "sessions in errors": (OWNERS, "interpreter/session_text.c", "if (entry->owner != owner || ", "if ((owner > 1000) || "),
+    "files": (OWNERS, "interpreter/files/kept_files.c", "bool is_it = call->owner == owner && ", "bool is_it = owner < 1000 && "),
+    "files in lists": (OWNERS, "interpreter/files/kept_files.c", "if (call->owner == owner && call->number < number", "if (owner < 1000 && call->number < number"),
+    "files in errors": (OWNERS, "interpreter/files/kept_files.c", "if (kept->calls[i].owner == owner && ", "if (owner < 1000 && "),
+    "outputs": (OWNERS, "interpreter/result/outputs.c", "if (output->owner != owner)", "if (owner > 1000)"),
+    "agreements": (OWNERS, "mcp/http/mcp_sessions.c", "(session->agreed.rpc.owner != owner || ", "(owner > 1000 || "),
+    "protected names before a call": (FOLDERS, "sandbox/session.c", "folder_guard_check(&session->run->guard, &fault)", "0"),
+    "no call while a patch is made": (FOLDERS, "sandbox/session.c", "session->has_place || session->is_read)", "session->has_place)"),
+}
+
+
+@pytest.fixture(scope="module")
+def altered(tmp_path_factory):
+    path = tmp_path_factory.mktemp("owners-walls")
+    yield Altered(path, "python-slim")
+    shutil.rmtree(path)
+
+
+@pytest.mark.parametrize("wall", [None, *WALLS])
+def test_the_tests_fail_without_the_wall_and_pass_with_all(altered, wall):
+    tests, *change = WALLS[wall] if wall else (OWNERS,)
+    altered.change([tuple(change)] if wall else [])
+    altered.make("programs")
+    status, output = altered.pytest(tests)
+    assert (status == 1 and " failed" in output) if wall else status == 0, output

@@ -8,6 +8,7 @@ import tempfile
 import pytest
 
 from support import hidden, mcp_client
+from support.sample import in_gate
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def start():
         assert not server.complaints
 
 
-@pytest.fixture(params=hidden.UPPERS)
+@pytest.fixture(params=in_gate(hidden.UPPERS, 1))
 def each_upper(request, monkeypatch):
     """What snippets write to overlay folders is on a tmpfs and, as on old kernels, on disk.
 

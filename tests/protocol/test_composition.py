@@ -18,6 +18,7 @@ from support.batch import Batch, line_of
 from support.folder import give_to_snippets
 from support.http_server import HttpServer, Posts
 from support.mcp_client import RECORD, run_program
+from support.sample import in_gate
 from support.sessions import Session, call
 
 HOST = "there.example.org"
@@ -223,7 +224,7 @@ def begin(start_python):
         way.close()
 
 
-@pytest.mark.parametrize("way, name", [(way, name) for way in WAYS for name in features_of(way)])
+@pytest.mark.parametrize("way, name", in_gate([(way, name) for way in WAYS for name in features_of(way)], 18))
 def test_each_way_has_each_feature(begin, place, way, name):
     check(begin(way, *FEATURES[name][0](place)), place, [name])
 

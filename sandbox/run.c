@@ -53,6 +53,7 @@ static void on_end(struct loop_watch *watch, uint32_t events);
 static void on_deadline(struct loop_timer *timer);
 static void on_exceeded(struct limiter *limiter, enum run_outcome outcome);
 static void on_unreadable(struct limiter *limiter);
+static void on_went_on(struct limiter *limiter);
 
 static void arm_deadline(struct run *run, int64_t milliseconds)
 {
@@ -117,6 +118,7 @@ static int attempt_start(struct run *run, struct fault *fault)
         r = limited_sandbox_start(limited, run->host, &run->design, fault);
     limited->limiter.exceeded = on_exceeded;
     limited->limiter.unreadable = on_unreadable;
+    limited->limiter.went_on = on_went_on;
     if (r == 0)
         r = start_stdin(run, STDIN_BYTES, fault);
     struct file_clock clock = {0};
@@ -208,6 +210,14 @@ static void on_unreadable(struct limiter *limiter)
                        "limits it where there is no cgroup, or copies of folders are on disk: "
                        "/proc/PID/root, fd or task/TID/children of its processes cannot be read. "
                        "Is /proc mounted with hidepid, or without CONFIG_PROC_CHILDREN?"));
+}
+
+static void on_went_on(struct limiter *limiter)
+{
+    struct run *run = container_of(limiter, struct run, attempt.limited.limiter);
+    fault_identify(&run->attempt.fault, "session_broken");
+    run_fail(run, fault_set(&run->attempt.fault, EPERM,
+                            "its code made itself go on between calls, when it has to be stopped"));
 }
 
 static void on_deadline(struct loop_timer *timer)

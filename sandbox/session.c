@@ -137,7 +137,7 @@ static void end_cell(struct session *session, int status, struct run_result *res
 {
     const struct run_observer observer = cell_take(&session->cells);
     enter(session, SESSION_IDLE, 0);
-    limiter_pause(limiter_of(session));
+    limiter_pause(limiter_of(session), session->is_stopped);
     leave_place(session);
     session->is_read = observer.done != NULL && result != NULL && result->folders.count > 0;
     want_place(session);
@@ -172,6 +172,7 @@ static void start_clock(struct session *session)
 static void send_cell(struct session *session)
 {
     const struct parcel *parcel = &session->cells->parcel;
+    session->is_stopped = false;
     int r = session_link_run(sandbox_of(session), session->progress.number, parcel->bytes,
                              parcel->code_length);
     if (r < 0)
@@ -266,7 +267,7 @@ static void begin_next(struct session *session)
         begin_cell(session);
         return;
     }
-    limiter_pause(limiter_of(session));
+    limiter_pause(limiter_of(session), session->is_stopped);
     leave_place(session);
 }
 
@@ -343,6 +344,7 @@ static void on_written(struct session *session, const struct child_report *repor
 
 static void on_paused(struct session *session, const struct child_report *report)
 {
+    session->is_stopped = true;
     bool is_over = session->kind == SESSION_LIVE
                        ? session->stage == SESSION_PAUSING
                        : session->stage == SESSION_RUNNING || session->stage == SESSION_INTERRUPTED;

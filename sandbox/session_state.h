@@ -57,6 +57,7 @@ struct session {
     struct loop_timer timer; /* of the stage */
     int64_t wanted_at; /* a cell waits for a place since then; 0: none does */
     bool has_place;
+    bool is_stopped; /* all its processes are */
     bool is_read; /* copies of folders: SESSION_IDLE until session_folders_read() */
     void (*wants_place)(struct session *session); /* calls session_go() when there is one */
     void (*leaves_place)(struct session *session);

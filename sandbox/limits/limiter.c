@@ -52,6 +52,14 @@ static void on_unreadable(struct polling_limiter *polling)
     limiter->is_over = true;
 }
 
+static void on_went_on(struct polling_limiter *polling)
+{
+    struct limiter *limiter = container_of(polling, struct limiter, by_polling);
+    if (!limiter->is_over)
+        limiter->went_on(limiter);
+    limiter->is_over = true;
+}
+
 static void on_full(struct cgroup_limiter *by_cgroup)
 {
     exceed(container_of(by_cgroup, struct limiter, by_cgroup), LIMIT_PROCESSES);
@@ -94,6 +102,7 @@ void limiter_begin(struct limiter *limiter, struct loop *loop, pid_t init)
     limiter->by_cgroup.stays_full = on_full;
     limiter->by_polling.exceeded = on_polled;
     limiter->by_polling.unreadable = on_unreadable;
+    limiter->by_polling.went_on = on_went_on;
     if (limiter->by_polling.enforced.processes == ENFORCED_BY_CGROUP)
         cgroup_limiter_begin(&limiter->by_cgroup, loop);
     if (!enforcement_is_cgroup(&limiter->by_polling.enforced))
@@ -117,16 +126,18 @@ void limiter_check(struct limiter *limiter)
     polling_limiter_check(&limiter->by_polling);
 }
 
-void limiter_pause(struct limiter *limiter)
+void limiter_pause(struct limiter *limiter, bool is_stopped)
 {
-    polling_limiter_turn(&limiter->by_polling, &limiter->by_polling.limits, true);
+    bool is_frozen = limiter->by_cgroup.cgroup.fd >= 0;
+    polling_limiter_turn(&limiter->by_polling, &limiter->by_polling.limits, true,
+                         is_stopped && !is_frozen);
     cgroup_limiter_pause(&limiter->by_cgroup);
 }
 
 void limiter_resume(struct limiter *limiter, const struct run_limits *limits)
 {
     cgroup_freeze(&limiter->by_cgroup.cgroup, false);
-    polling_limiter_turn(&limiter->by_polling, limits, false);
+    polling_limiter_turn(&limiter->by_polling, limits, false, false);
 }
 
 void limiter_measure(struct limiter *limiter, struct run_usage *ret_usage)

@@ -22,6 +22,7 @@ struct limiter {
     bool is_over; /* a limit was exceeded, or the run ended */
     void (*exceeded)(struct limiter *limiter, enum run_outcome outcome);
     void (*unreadable)(struct limiter *limiter);
+    void (*went_on)(struct limiter *limiter); /* limiter_pause() */
 };
 
 #define LIMITER_NONE                                                                               \
@@ -81,10 +82,11 @@ bool limiter_is_past(struct limiter *limiter, pid_t init);
 void limiter_check(struct limiter *limiter);
 
 /*
- * A session between its cells. Paused: its cgroup, if there is one, is frozen. Resumed: a cell begins with
- * these limits, of which only the time may differ.
+ * A session between its cells. Paused: its cgroup, if there is one, is frozen. Without one, limiter->went_on is called
+ * if its processes were stopped and one goes on all the same: the kernel continues those that ask it to by a timer.
+ * Resumed: a cell begins with these limits, of which only the time may differ.
  */
-void limiter_pause(struct limiter *limiter);
+void limiter_pause(struct limiter *limiter, bool is_stopped);
 void limiter_resume(struct limiter *limiter, const struct run_limits *limits);
 
 /* What a session has used so far. *ret_usage is as of limiter_account(), but for out_of_memory. */

@@ -158,6 +158,7 @@
 #define SAMPLE_PAUSE_MAX_MS 200
 /* The same of a session between two cells. */
 #define SAMPLE_SLOW_MS 1000
+#define WENT_ON_SAMPLES 2 /* of a session that is stopped: then it is ended */
 
 /*
  * How long a measurement of the exact memory may be blocked, and how long it may take on a busy

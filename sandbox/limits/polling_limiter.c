@@ -65,6 +65,17 @@ static void take_sample(struct polling_limiter *polling, struct polling_sample *
     }
 }
 
+/* Two samples, as what is being started may not be stopped at once. */
+static void look_for_running(struct polling_limiter *polling, const struct polling_sample *sample)
+{
+    bool goes_on = polling->expects_stop && sample->usage.running > 0;
+    polling->went_on_samples = goes_on ? polling->went_on_samples + 1 : 0;
+    if (polling->went_on_samples < WENT_ON_SAMPLES || polling->is_over)
+        return;
+    polling->is_over = true;
+    polling->went_on(polling);
+}
+
 /* 0, or the negative errno of proc_usage_open(). */
 static int sample_once(struct polling_limiter *polling)
 {
@@ -76,6 +87,7 @@ static int sample_once(struct polling_limiter *polling)
     pss_check(&polling->pss);
     struct polling_sample sample;
     take_sample(polling, &sample);
+    look_for_running(polling, &sample);
     struct polling_decision decision =
         polling_rules_judge(&polling->history, &polling->enforced, &polling->limits, &sample);
     if (decision.measure &&
@@ -88,8 +100,11 @@ static int sample_once(struct polling_limiter *polling)
 
 static void arm_sample(struct polling_limiter *polling, int64_t taken_ns)
 {
-    int64_t pause = polling->is_slow ? SAMPLE_SLOW_MS * NANOSECONDS_PER_MILLISECOND
-                                     : polling_rules_pause_ns(taken_ns);
+    bool is_slow = polling->is_slow && polling->went_on_samples == 0;
+    /* Not at times that the code could foresee. */
+    int64_t slow_ns = SAMPLE_SLOW_MS * NANOSECONDS_PER_MILLISECOND / 2;
+    slow_ns += clock_now() / 1000 * 7919 % (2 * slow_ns);
+    int64_t pause = is_slow ? slow_ns : polling_rules_pause_ns(taken_ns);
     if (!polling->is_over)
         loop_arm(polling->loop, &polling->sample, clock_now() + pause);
 }
@@ -157,10 +172,12 @@ void polling_limiter_measure(struct polling_limiter *polling)
 }
 
 void polling_limiter_turn(struct polling_limiter *polling, const struct run_limits *limits,
-                          bool is_slow)
+                          bool is_slow, bool expects_stop)
 {
     polling->limits = *limits;
     polling->is_slow = is_slow;
+    polling->expects_stop = expects_stop;
+    polling->went_on_samples = 0;
     if (polling->loop == NULL)
         return;
     polling->history.cpu_before_ns = polling->history.cpu_ns;

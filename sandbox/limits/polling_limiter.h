@@ -26,10 +26,13 @@ struct polling_limiter {
     struct polling_history history;
     struct loop_timer sample; /* the next one */
     bool is_over;             /* no further one, and nothing more to report */
-    bool is_slow; /* a session between cells: one a second */
+    bool is_slow; /* a session between cells: some one a second */
+    bool expects_stop; /* then all its processes are stopped */
+    unsigned went_on_samples; /* in which some were not */
     /* Set by the owner; each called at most once, from the loop or from inside the check. */
     void (*exceeded)(struct polling_limiter *polling, enum limit_index limit);
     void (*unreadable)(struct polling_limiter *polling);
+    void (*went_on)(struct polling_limiter *polling); /* although it was stopped */
 };
 
 #define POLLING_LIMITER_NONE ((struct polling_limiter){.usage = PROC_USAGE_NONE, .pss = PSS_NONE})
@@ -45,10 +48,11 @@ bool polling_limiter_is_past(struct polling_limiter *polling, pid_t init, int64_
 
 /*
  * In a session: a cell begins, with `limits`, of which only the time may differ; or none runs. Samples
- * are few in between. Processor time counts from here.
+ * are few in between; where all processes were stopped (`expects_stop`), one that goes on by itself is reported.
+ * Processor time counts from here.
  */
 void polling_limiter_turn(struct polling_limiter *polling, const struct run_limits *limits,
-                          bool is_slow);
+                          bool is_slow, bool expects_stop);
 
 /* Takes a sample for what has been used so far; a run that cannot be read has used what it had. */
 void polling_limiter_measure(struct polling_limiter *polling);

@@ -1,4 +1,4 @@
-"""Takes away each wall between clients, and between a session and the folders of the host, and expects tests to notice."""
+"""Takes away each wall between clients, and between a session and its folders or the time between calls; tests notice."""
 
 import shutil
 
@@ -9,6 +9,7 @@ from support.altered import ROOT, Altered
 pytestmark = pytest.mark.thorough
 
 OWNERS, FOLDERS = ROOT / "tests/http/test_owners.py", ROOT / "tests/protocol/test_session_folders.py"
+ENDS = ROOT / "tests/protocol/test_session_ends.py"
 # (tests that notice, file, what stands there once, what stands there instead)
 WALLS = {
     "sessions": (OWNERS, "interpreter/session_table.c", "while (entry != NULL && (entry->owner != owner || ", "while (entry != NULL && (false || "),
@@ -22,6 +23,7 @@ WALLS = {
     "outputs": (OWNERS, "interpreter/result/outputs.c", "if (output->owner != owner)", "if (owner > 1000)"),
     "agreements": (OWNERS, "mcp/http/mcp_sessions.c", "(session->agreed.rpc.owner != owner || ", "(owner > 1000 || "),
     "protected names before a call": (FOLDERS, "sandbox/session.c", "folder_guard_check(&session->run->guard, &fault)", "0"),
+    "nothing runs between calls": (ENDS, "sandbox/limits/polling_limiter.c", "bool goes_on = polling->expects_stop && ", "bool goes_on = false && "),
     "no call while a patch is made": (FOLDERS, "sandbox/session.c", "session->has_place || session->is_read)", "session->has_place)"),
 }
 

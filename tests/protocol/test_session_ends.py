@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from support.sample import sample_of
+from support.sample import in_gate, sample_of
 from support.sandbox import still_alive
-from support.sessions import Session, begin, call
+from support.sessions import Session, begin, call, sessions_of
 
 # Finds the runner's end of the channel, and the memories that the server fills.
 DESCRIPTORS = """import os, struct, time
@@ -278,3 +278,51 @@ def test_an_idle_session_uses_no_processor(start_python):
     before = used()
     time.sleep(2)
     assert used() == before
+
+
+# Between calls nothing runs.
+
+
+GOES_ON = """
+import ctypes, os, time
+class Interval(ctypes.Structure): _fields_ = [(name, ctypes.c_long) for name in "abcd"]
+class Event(ctypes.Structure): _fields_ = [("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("notify", ctypes.c_int), ("rest", ctypes.c_char * 48)]
+read_fd, write_fd = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    timer, library = ctypes.c_void_p(), ctypes.CDLL(None)
+    library.timer_create(0, ctypes.byref(Event(None, 18, 0, b"")), ctypes.byref(timer))
+    library.timer_settime(timer, 0, ctypes.byref(Interval(0, 5000000, 0, 5000000)), None)
+    os.write(write_fd, b"1")
+    WAIT
+    os._exit(0)
+os.read(read_fd, 1);
+"""
+WAITS = {"computes": "while True: pass", "sleeps": "time.sleep(600)", "waits for an event": "os.read(os.pipe()[0], 1)",
+         "in a thread whose first one has ended":
+         "import threading\n    threading.Thread(target=time.sleep, args=(600,)).start()\n    library.syscall(60, 0)"}
+
+
+@pytest.mark.parametrize("wait", in_gate(WAITS, 2))
+def test_a_session_that_makes_itself_go_on_is_ended(python_server, wait):
+    session = Session(python_server, GOES_ON.replace("WAIT", WAITS[wait]))
+    deadline = time.monotonic() + 30
+    while session.id in [entry["id"] for entry in sessions_of(python_server)]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert "it ended: its code made itself go on between calls" in session.call("1").text
+
+
+def test_what_is_stopped_is_no_reason_to_end_a_session(python_server):
+    """Threads, children, pipes, a child of vfork(2) that is stopped before its execve(2), zombies."""
+    session = Session(python_server, """
+import os, subprocess, threading, time
+threading.Thread(target=lambda: [subprocess.run(["true"]) for _ in range(10 ** 6)], daemon=True).start()
+threading.Thread(target=lambda: time.sleep(10 ** 6), daemon=True).start()
+children = [subprocess.Popen(["sleep", "1000"]) for _ in range(4)] + [subprocess.Popen(["cat"], stdin=subprocess.PIPE)]
+if os.fork() == 0: os._exit(0)
+time.sleep(0.3)
+""")
+    for _ in range(3):
+        time.sleep(2.5)
+        assert session.call("len([child for child in children if child.poll() is None])").text == "5"

@@ -12,7 +12,7 @@ import pytest
 
 from support.mcp_client import RECORD
 from support.sample import sample_of
-from support.sessions import Session, begin, call, finish
+from support.sessions import Session, begin, call, finish, sessions_of
 
 
 def chunk(kind, data):
@@ -319,11 +319,6 @@ def test_javascript_is_interrupted_and_keeps_what_there_was(start_any, code):
 
 
 # Handles and errors.
-
-
-def sessions_of(server):
-    read = server.result("resources/read", {"uri": "sandbox://sessions"})
-    return json.loads(read["contents"][0]["text"])["sessions"]
 
 
 def test_an_unknown_handle_is_told_what_is_alive(python_server, session):

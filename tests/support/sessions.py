@@ -1,5 +1,7 @@
 """Sessions of a server, as a client goes on with them."""
 
+import json
+
 from . import mcp_client
 
 TOOLS = {"python": "run_python_code", "javascript": "run_javascript_code", "bash": "run_bash_code"}
@@ -54,3 +56,8 @@ class Session:
 
     def call(self, code, **arguments):
         return finish(self.server, self.start(code, **arguments))
+
+
+def sessions_of(server):
+    read = server.result("resources/read", {"uri": "sandbox://sessions"})
+    return json.loads(read["contents"][0]["text"])["sessions"]

@@ -30,6 +30,25 @@ static void stat_is_read_whatever_the_name(void **state)
     }
 }
 
+static void only_processes_that_go_on_are_running(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *states;
+        uint64_t threads, running;
+    } rows[] = {{"RSI", 1, 1}, {"TtDZX", 1, 0}, {"ZX", 2, 1}, {"T", 9, 0}};
+    for (size_t i = 0; i < ARRAY_LENGTH(rows); i++) {
+        for (const char *at = rows[i].states; *at != '\0'; at++) {
+            char text[128];
+            struct proc_usage_sample count = {0};
+            snprintf(text, sizeof(text), "2 (x) R) %c 1 1 1 0 -1 0 0 0 0 0 1 1 1 1 20 0 %d 0", *at,
+                     (int)rows[i].threads);
+            assert_true(proc_usage_parse_stat(text, &count));
+            assert_int_equal(count.running, rows[i].running);
+        }
+    }
+}
+
 static void status_adds_all_but_files_of_the_image(void **state)
 {
     (void)state;
@@ -73,6 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_sample_needs_is_looked_for),
         cmocka_unit_test(stat_is_read_whatever_the_name),
+        cmocka_unit_test(only_processes_that_go_on_are_running),
         cmocka_unit_test(status_adds_all_but_files_of_the_image),
         cmocka_unit_test(other_text_is_refused),
     };

@@ -8,9 +8,10 @@ PROCESS = (PID, USER, "Landlock")
 SYSTEM_CALL = (FILTER, *PROCESS)
 REFUSED = ("EACCES", "ENOENT", "ENOSYS", "EPERM", "ESRCH")  # which of them depends on the first wall
 NO_SHARING = "templates that share nothing"
-DESCRIPTOR = ("descriptors closed first", "descriptors closed by a fork")
-NETWORK = ("a network namespace",)
-IPC = (FILTER, "an ipc namespace")
+DESCRIPTOR = "descriptors closed by a fork"
+NETWORK = "a network namespace of each fork"
+NO_IPC = "an ipc namespace of each fork"
+IPC = (FILTER, NO_IPC)
 BOTH = "template and fork"
 
 MEMORY = {
@@ -110,20 +111,20 @@ SOCKETS = {
     "a TCP port of another fork": Attempt("""
         peer = socket.create_connection(("127.0.0.1", HOST["port"]), timeout=20)
         return reached(lambda _: peer.recv(64), [0])
-        """, "ECONNREFUSED", NETWORK, "fork"),
+        """, "ECONNREFUSED", (NETWORK,), "fork"),
     "a UDP port of another fork": Attempt("""
         mine = socket.socket(type=socket.SOCK_DGRAM)
         mine.settimeout(20)
         mine.connect(("127.0.0.1", HOST["port"]))
         mine.send(b"x")
         return reached(lambda _: mine.recv(64), [0])
-        """, "ECONNREFUSED", NETWORK, "fork"),
+        """, "ECONNREFUSED", (NETWORK,), "fork"),
     "an abstract socket of another fork": Attempt("""
         peer = socket.socket(socket.AF_UNIX)
         peer.connect("\\0" + HOST["name"])
         return reached(lambda _: peer.recv(64), [0])
-        """, "ECONNREFUSED", (*NETWORK, "Landlock"), "fork", alone={"Landlock": "EPERM"}),
-    "the names of sockets": Attempt('seen(HOST["name"], read("/proc/net/unix"))', "nothing", NETWORK),
+        """, "ECONNREFUSED", (NETWORK, "Landlock"), "fork", alone={"Landlock": "EPERM"}),
+    "the names of sockets": Attempt('seen(HOST["name"], read("/proc/net/unix"))', "nothing", (NETWORK,)),
 }
 
 IN_COMMON = {
@@ -132,12 +133,12 @@ IN_COMMON = {
         fd = call("shmget", HOST["key"], 4096, 0)
         address = call("shmat", fd, 0, 0o10000) % 2**64
         return reached(lambda _: ctypes.string_at(address, 64), [0])
-        """, "ENOSYS", IPC, "fork", alone={"an ipc namespace": "ENOENT"}),
+        """, "ENOSYS", IPC, "fork", alone={NO_IPC: "ENOENT"}),
     "semaphores of another fork": Attempt('call("semget", HOST["key"], 1, 0)', "ENOSYS", IPC,
-                                          alone={"an ipc namespace": "ENOENT"}),
-    "messages of another fork": Attempt('call("msgget", HOST["key"], 0)', "ENOSYS", IPC, alone={"an ipc namespace": "ENOENT"}),
+                                          alone={NO_IPC: "ENOENT"}),
+    "messages of another fork": Attempt('call("msgget", HOST["key"], 0)', "ENOSYS", IPC, alone={NO_IPC: "ENOENT"}),
     "a message queue of another fork": Attempt('call("mq_open", HOST["name"].encode(), 2, 0, 0)', "ENOSYS", (*IPC, "Landlock"),
-                                               alone={"an ipc namespace": "ENOENT", "Landlock": "EACCES"}),
+                                               alone={NO_IPC: "ENOENT", "Landlock": "EACCES"}),
     "the user's keys": Attempt('call("keyctl", 10, -4, b"user", b"bait", 0)', "EPERM", (FILTER, USER), needs="keys",
                                alone={USER: "ENOKEY"}),
     "/tmp of another fork": Attempt('reached(lambda _: read("/tmp/bait"), [0])', "ENOENT", ("a tmpfs of each fork",), "fork"),
@@ -146,14 +147,12 @@ IN_COMMON = {
 }
 
 DESCRIPTORS = {
-    "the socket of the template": Attempt('"done" if 3 in sockets() else "nothing"', "nothing",
-                                          DESCRIPTOR),
-    "the library of the template": Attempt('"done" if is_kind(4, "/memfd:") else "nothing"', "nothing",
-                                           DESCRIPTOR),
+    "the socket of the template": Attempt('"done" if 3 in sockets() else "nothing"', "nothing", (DESCRIPTOR,)),
+    "the library of the template": Attempt('"done" if is_kind(4, "/memfd:") else "nothing"', "nothing", (DESCRIPTOR,)),
     "the memory with the plan": Attempt("""
         return "done" if any(is_kind(fd, "/memfd:plan") for fd in range(3, 64)) else "nothing"
-        """, "nothing", DESCRIPTOR),
-    "the socket to the server": Attempt('"done" if sockets() else "nothing"', "nothing", ("descriptors closed by a fork",)),
+        """, "nothing", (DESCRIPTOR,)),
+    "the socket to the server": Attempt('"done" if sockets() else "nothing"', "nothing", (DESCRIPTOR,)),
     "the plan": Attempt("""
         with open("/proc/self/mem", "rb", 0) as memory:
             memory.seek(0x3000000000)
@@ -176,7 +175,7 @@ HOLDING = {
     "a file that a module has open": Attempt("""
         import holding
         return reached(lambda _: os.pread(holding.FD, 64, 0), [0])
-        """, "nothing", (NO_SHARING, *DESCRIPTOR), "fork", alone=dict.fromkeys(DESCRIPTOR, "EBADF")),
+        """, "nothing", (NO_SHARING, DESCRIPTOR), "fork", alone={DESCRIPTOR: "EBADF"}),
 }
 MODULES = {**dict.fromkeys(SHARING, ("sharing",)), **dict.fromkeys(HOLDING, ("holding",))}
 ATTEMPTS = {**MEMORY, **PROCESSES, **SIGNALS, **SOCKETS, **IN_COMMON, **DESCRIPTORS, **SHARING, **HOLDING}

@@ -147,6 +147,11 @@ WALLS = {
         ("sandbox/jail/child/process.c", "    if (!jail->plan->is_fork)\n        return 0;\n    int r = write_text",
          "    if (jail != NULL)\n        return 0;\n    int r = write_text"),
     ),
+    # Then it is the host's, which nobody can join.
+    "a network namespace of each fork": ("make_network", (
+        "sandbox/jail/child/fork_server.c", "        if (setns(", "        if (i != 3 && setns("),),
+    "an ipc namespace of each fork": ("ipc_namespace", (
+        "sandbox/jail/child/fork_server.c", "        if (setns(", "        if (i != 4 && setns("),),
     "a tmpfs of each fork": ((
         "sandbox/jail/child/mounts.c", "        jail->scratch_fds[i] = mount_copy(jail->scratch_fd, scratch->name, 0);\n",
         '        bool is_shared = plan->is_fork && (strcmp(scratch->target, "/tmp") == 0 || strcmp(scratch->name, "shm") == 0);\n'

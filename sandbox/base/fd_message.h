@@ -8,13 +8,13 @@
 
 #include <stddef.h>
 
-#define FD_MESSAGE_FDS_MAX 11
+#define FD_MESSAGE_FDS_MAX 12
 
 struct fd_message {
     void *bytes; /* borrowed */
     size_t size; /* at least 1 */
     int *fds;    /* borrowed */
-    size_t fd_count;
+    size_t fd_count; /* at most FD_MESSAGE_FDS_MAX */
 };
 
 /* Sends without blocking. The caller still owns the descriptors. 0 or a negative errno. */

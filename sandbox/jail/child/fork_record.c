@@ -1,11 +1,16 @@
 /* What both who make jails for forks and who fork need of the records between them. */
 #include "sandbox/jail/child/fork_server.h"
 
+#include "sandbox/jail/child/join.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#define FDS_MAX 13
+_Static_assert(FORK_FDS_MAX <= FDS_MAX && JOIN_FDS_MAX <= FDS_MAX, "room for all");
 
 struct jail_plan *fork_map_plan(int memory_fd, size_t size)
 {
@@ -24,14 +29,14 @@ struct jail_plan *fork_map_plan(int memory_fd, size_t size)
 ssize_t fork_receive(int socket_fd, void *record, size_t size, int *fds, size_t *fd_count)
 {
     struct iovec bytes = {record, size};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(FDS_MAX * sizeof(int))];
     struct msghdr message = {
         .msg_iov = &bytes,
         .msg_iovlen = 1,
         .msg_control = control,
-        .msg_controllen = CMSG_SPACE(*fd_count * sizeof(int)),
+        .msg_controllen =
+            CMSG_LEN(*fd_count * sizeof(int)), /* CMSG_SPACE() may have room for one more */
     };
-    size_t room = *fd_count;
     ssize_t length;
     do {
         length = recvmsg(socket_fd, &message, MSG_CMSG_CLOEXEC);
@@ -41,10 +46,7 @@ ssize_t fork_receive(int socket_fd, void *record, size_t size, int *fds, size_t 
         return length == 0 ? 0 : -errno;
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-        size_t sent = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        *fd_count = sent < room
-                        ? sent
-                        : room; /* there may be one more, by which CMSG_SPACE() is rounded up */
+        *fd_count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         memcpy(fds, CMSG_DATA(header), *fd_count * sizeof(int));
     }
     return length;

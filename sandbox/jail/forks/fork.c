@@ -21,8 +21,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define GENERATIONS_MAX 8 /* from a fork to the init of its template */
-
 /* The plan names descriptors by their places among those that are sent. */
 static void number_descriptors(struct jail_plan *plan, const int *fds, size_t count)
 {
@@ -55,6 +53,8 @@ static int write_plan(const struct jail_plan *plan, int *ret_fd, size_t *ret_siz
     return r == 0 && fcntl(*ret_fd, F_ADD_SEALS, seals) < 0 ? -errno : r;
 }
 
+_Static_assert(FORK_FDS_MAX <= FD_MESSAGE_FDS_MAX, "a request is one message");
+
 static int send_request(int template_fd, const struct jail_plan *plan)
 {
     int fds[FORK_FDS_MAX] = {-1};
@@ -85,17 +85,6 @@ static pid_t parent_of(pid_t pid)
     text[length < 0 ? 0 : length] = '\0';
     const char *name_end = strrchr(text, ')');
     return name_end != NULL && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10) : 0;
-}
-
-/* Should the sender have ended, its pid may be that of a stranger, whom the server would kill one day. */
-static bool is_below(pid_t pid, pid_t init)
-{
-    for (int i = 0; i < GENERATIONS_MAX && pid > 1; i++) {
-        pid = parent_of(pid);
-        if (pid == init)
-            return true;
-    }
-    return false;
 }
 
 /*
@@ -171,7 +160,8 @@ static int adopt(const struct template_end *template, const struct jail_plan *pl
                  struct sandbox *sandbox)
 {
     pid_t pid = 0;
-    int r = send_request(template->fd, plan);
+    sandbox->template_pidfd = fcntl(template->pidfd, F_DUPFD_CLOEXEC, 0);
+    int r = sandbox->template_pidfd < 0 ? -errno : send_request(template->fd, plan);
     if (r == 0)
         r = await_birth(template->fd, sandbox->control_fd, &pid);
     if (r < 0)
@@ -179,13 +169,11 @@ static int adopt(const struct template_end *template, const struct jail_plan *pl
     OWNED_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0)
         return -errno;
-    if (!is_below(pid, template->init))
+    /* Should the sender have ended, its pid may be that of a stranger, whom the server would kill one day. */
+    if (parent_of(pid) != template->init)
         return -EPROTO;
     sandbox->pid = pid;
     sandbox->pidfd = fd_take(&pidfd);
-    sandbox->template_pidfd = fcntl(template->pidfd, F_DUPFD_CLOEXEC, 0);
-    if (sandbox->template_pidfd < 0)
-        return -errno;
     r = enter_cgroup(plan->cgroup_fd, pid);
     if (r == 0) /* a hostile template has its own lower: sandbox_spawn() */
         r = proc_file_write(pid, "oom_score_adj", "1000", NULL);
@@ -208,14 +196,11 @@ int sandbox_fork(const struct template_end *template, const struct jail_plan *pl
         r = channels_plan(&channels, &own);
     if (r == 0 && setsockopt(channels.control[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
         r = -errno;
-    if (r == 0) {
-        sandbox.control_fd = channels.control[0];
+    sandbox_take_channels(&sandbox, &channels);
+    if (r == 0)
         r = adopt(template, &own, &sandbox);
-        sandbox.control_fd = -1;
-    }
     if (r < 0)
         return fault_set(fault, -r, "the template cannot make a sandbox: %m");
-    sandbox_take_channels(&sandbox, &channels);
     *ret_sandbox = sandbox;
     sandbox = SANDBOX_NONE;
     return 0;

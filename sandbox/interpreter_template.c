@@ -17,6 +17,12 @@
 #define OWN_PROCESSES 3 /* of Python: template.py */
 #define SLOW_FORK_NS (50 * NANOSECONDS_PER_MILLISECOND) /* the loop waits for each */
 
+/* What a fork has of its template. */
+struct fork_hold {
+    struct interpreter_template *template;
+    pid_t init;
+};
+
 struct interpreter_template {
     struct sandbox_host *host;
     struct limited_sandbox limited;
@@ -28,9 +34,8 @@ struct interpreter_template {
     void *data;
     int64_t started_at; /* clock_now() */
     uint64_t forks;     /* made; more for each that took long */
-    pid_t inits[2 * TEMPLATE_FORKS_MAX]; /* of the forks, also of those that have ended */
+    pid_t inits[TEMPLATE_FORKS_MAX]; /* of the forks that are left, each of which holds it */
     size_t init_count;
-    size_t holders;     /* sandboxes that are left */
     char failure[TEMPLATE_FAILURE_SIZE];
 };
 
@@ -205,9 +210,9 @@ const char *template_failure(const struct interpreter_template *template)
  */
 bool template_is_past(struct interpreter_template *template, size_t waiting)
 {
-    if (template->holders > waiting)
+    if (template->init_count > waiting)
         return false;
-    uint64_t share = template->holders + OWN_PROCESSES;
+    uint64_t share = template->init_count + OWN_PROCESSES;
     struct run_limits limits = template->limits;
     limits.memory_bytes *= share;
     limits.processes *= share;
@@ -231,16 +236,27 @@ bool template_is_worn(const struct interpreter_template *template)
 
 static void free_if_unused(struct interpreter_template *template)
 {
-    if (template->changed == NULL && template->holders == 0)
+    if (template->changed == NULL && template->init_count == 0)
         template_free(template);
 }
 
-/* A sandbox is gone. */
+/* A fork is gone, and its pid is anyone's: so it is not known any more. */
 static void let_go(void *data)
 {
-    struct interpreter_template *template = data;
-    template->holders--;
+    struct fork_hold *hold = data;
+    struct interpreter_template *template = hold->template;
+    size_t place = 0;
+    while (template->inits[place] != hold->init)
+        place++;
+    template->inits[place] = template->inits[--template->init_count];
+    free(hold);
     free_if_unused(template);
+}
+
+static struct interpreter_template *template_of(const struct limited_sandbox *limited)
+{
+    const struct fork_hold *hold = limited->origin.data;
+    return limited->origin.release == let_go ? hold->template : NULL;
 }
 
 int template_fork(struct interpreter_template *template, const struct sandbox_design *design,
@@ -249,28 +265,34 @@ int template_fork(struct interpreter_template *template, const struct sandbox_de
     const struct sandbox *sandbox = &template->limited.sandbox;
     int64_t begin = clock_now();
     const struct template_end origin = {sandbox->requests_fd, sandbox->pidfd, sandbox->pid};
-    int r = -EBUSY;
-    if (template->init_count < ARRAY_LENGTH(template->inits) && !has_strangers(template))
+    struct fork_hold *hold = malloc(sizeof(*hold));
+    int r = hold == NULL ? -ENOMEM : -EBUSY;
+    if (r == -EBUSY && template->init_count < ARRAY_LENGTH(template->inits) &&
+        !has_strangers(template))
         r = limited_sandbox_fork(limited, template->host, design, &origin, NULL);
-    if (r == 0)
-        template->inits[template->init_count++] = limited->sandbox.pid;
-    limited->origin = (struct run_hold){let_go, template};
-    template->holders++;
-    template->forks += clock_now() - begin > SLOW_FORK_NS ? TEMPLATE_FORKS_MAX / 10 : 1;
-    if (r < 0)
+    if (r < 0) {
+        free(hold);
         change(template, TEMPLATE_FAILED);
-    return r;
+        return r;
+    }
+    *hold = (struct fork_hold){template, limited->sandbox.pid};
+    limited->origin = (struct run_hold){let_go, hold};
+    template->inits[template->init_count++] = hold->init;
+    template->forks += clock_now() - begin > SLOW_FORK_NS ? TEMPLATE_FORKS_MAX / 10 : 1;
+    return 0;
 }
 
 bool template_fork_is_alone(const struct limited_sandbox *limited)
 {
-    return limited->origin.release != let_go || !has_strangers(limited->origin.data);
+    const struct interpreter_template *template = template_of(limited);
+    return template == NULL || !has_strangers(template);
 }
 
 void template_note_failure(const struct limited_sandbox *limited)
 {
-    if (limited->origin.release == let_go)
-        change(limited->origin.data, TEMPLATE_FAILED);
+    struct interpreter_template *template = template_of(limited);
+    if (template != NULL)
+        change(template, TEMPLATE_FAILED);
 }
 
 void template_give_up(struct interpreter_template *template)

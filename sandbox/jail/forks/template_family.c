@@ -61,11 +61,10 @@ struct known_children {
     pid_t other; /* the only one that is not known; 0: none yet */
 };
 
-/* The newest are the likeliest. */
 static int take_known(pid_t child, void *data)
 {
     struct known_children *known = data;
-    for (size_t i = known->count; i-- > 0;)
+    for (size_t i = 0; i < known->count; i++)
         if (known->pids[i] == child)
             return 0;
     if (known->other != 0)

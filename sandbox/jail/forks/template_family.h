@@ -13,8 +13,8 @@
 
 /*
  * Whether below `init`, that of a template that is ready, there are the template, the two that it is a fork of, what makes a
- * fork of it just now, and of jails of forks only these (pids of their inits; some may have ended), and no threads. Also
- * false if the kernel does not tell.
+ * fork of it just now, and of jails of forks only these (pids of their inits), and no threads. Also false if the kernel
+ * does not tell.
  */
 bool template_family_is_known(pid_t init, const pid_t *forks, size_t count);
 

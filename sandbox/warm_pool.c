@@ -316,15 +316,12 @@ static void check_template(struct warm_kind *kind)
     }
 }
 
-/* They have most of the memory of what they forked. */
 static void give_up_all(struct warm_pool *pool)
 {
     for (struct warm_kind *kind = pool->kinds; kind != NULL; kind = kind->next)
         if (kind->count > 0 || kind->template_of_forks != NULL)
             postpone(kind);
     warm_pool_drain(pool);
-    for (struct warm_kind *kind = pool->kinds; kind != NULL; kind = kind->next)
-        give_up_template(kind);
 }
 
 /* What has failed may succeed now: without a call that would show it. */
@@ -525,8 +522,10 @@ size_t warm_pool_count(const struct warm_pool *pool)
 
 void warm_pool_drain(struct warm_pool *pool)
 {
-    for (struct warm_kind *kind = pool->kinds; kind != NULL; kind = kind->next)
+    for (struct warm_kind *kind = pool->kinds; kind != NULL; kind = kind->next) {
         kind_drain(kind);
+        give_up_template(kind);
+    }
 }
 
 void warm_pool_close(struct warm_pool *pool)

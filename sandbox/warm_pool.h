@@ -59,7 +59,7 @@ void warm_pool_wake(struct warm_pool *pool);
 /* Ready or being set up. */
 size_t warm_pool_count(const struct warm_pool *pool);
 
-/* Kills all prewarmed sandboxes; closing also forgets the kinds. */
+/* Kills all prewarmed sandboxes, and templates when no run has a fork of theirs; closing also forgets the kinds. */
 void warm_pool_drain(struct warm_pool *pool);
 void warm_pool_close(struct warm_pool *pool);
 

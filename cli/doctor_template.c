@@ -17,6 +17,8 @@ static const char *reason_against(const struct settings *settings)
            : settings->profile != NULL      ? "off: not available with --seccomp-profile"
            : folders_have(&settings->folders, FOLDER_WRITABLE)
                ? "off: not available with a folder of mode rw"
+           : folders_have(&settings->folders, FOLDER_OVERLAY) && settings->engine.uppers != NULL
+               ? "off: not available with copies of folders on disk"
            : settings->engine.tier != TIER_F ? "off: available in tier F only"
                                              : NULL;
 }
@@ -36,7 +38,7 @@ static void run_again(struct loop_timer *timer)
 
 static void set_reason(struct template_finding *finding, const char *reason)
 {
-    snprintf(finding->reason, sizeof(finding->reason), "%s", reason);
+    snprintf(finding->reason, sizeof(finding->reason), "%.*s", TEMPLATE_REASON_SIZE - 1, reason);
 }
 
 /* Whether there is to be another run. */
@@ -54,7 +56,8 @@ static bool take_result(struct template_probe *probe, const struct run_result *r
 static void run_done(void *data, int status, struct run_result *result, const struct fault *fault)
 {
     struct template_probe *probe = data;
-    (void)fault;
+    if (status < 0)
+        set_reason(probe->finding, fault->text);
     if (status >= 0 && take_result(probe, result))
         loop_arm(probe->launcher->loop, &probe->again,
                  clock_now() + PAUSE_MS * NANOSECONDS_PER_MILLISECOND);
@@ -70,8 +73,10 @@ static void run(struct template_probe *probe)
     const struct run_observer observer = {.done = run_done, .data = probe};
     probe->tries++;
     probe->begun_at = clock_now();
-    if (launcher_start(probe->launcher, &snippet, &observer, NULL, NULL) < 0)
-        probe->done(probe->data);
+    struct fault fault = {0};
+    int r = launcher_start(probe->launcher, &snippet, &observer, NULL, &fault);
+    if (r < 0)
+        run_done(probe, r, NULL, &fault);
 }
 
 void template_probe_start(struct template_probe *probe)
@@ -81,6 +86,8 @@ void template_probe_start(struct template_probe *probe)
     const char *reason = reason_against(probe->launcher->settings);
     if (reason == NULL && finding->language == NULL)
         reason = "off: there is no Python to fork";
+    else if (reason == NULL && engine_landlock(probe->launcher->engine) == 0)
+        reason = "off: this kernel has no Landlock";
     finding->is_off = reason != NULL;
     if (finding->is_off) {
         set_reason(finding, reason);

@@ -110,7 +110,7 @@ IN_ITS_PLACE = {
     "the memory of the init of a jail": ("EACCES", "done = False\nbefore = set(os.listdir('/proc'))\n" + READY + TELL + """\
 while not done:
     for pid in set(os.listdir("/proc")) - before - {str(os.getpid())}:
-        done = done or pid.isdigit() and tell(lambda: os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR)))
+        done = done or pid.isdigit() and tell(lambda: os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY)))
 time.sleep(600)
 """),
     "the plan of a jail": ("EPERM", JOIN + TELL + """\

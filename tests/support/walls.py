@@ -181,7 +181,7 @@ WALLS = {
     "user limits in the plan of a fork": ((
         "sandbox/jail/forks/template_plan.c", "    jail->is_fork = true;\n", "    jail->is_fork = true;\n    jail->user_limit_count = 0;\n"),),
     "a filter of the template": ("template_filter",),
-    # Without it there is a moment in which who is quick can look: here it is long enough for everyone.
+    # Without it there is a moment to look; here it is long enough for everyone.
     "a domain of the template": ("template_domain", (
         "sandbox/jail/child/process.c", "    int r = report_kind(jail->plan, REPORT_BORN);\n",
         "    poll(NULL, 0, 100);\n    int r = report_kind(jail->plan, REPORT_BORN);\n"),),

@@ -140,20 +140,41 @@ static bool is_session(const struct sandbox_design *design)
     return plan_jail(design->plan)->session != SESSION_NONE;
 }
 
+static bool is_ready(const struct warm_kind *kind)
+{
+    return kind->template_of_forks != NULL &&
+           template_stage(kind->template_of_forks) == TEMPLATE_READY;
+}
+
+/* False: it has to be started. */
+static bool make_fork(struct warm_kind *kind, struct limited_sandbox *ret_limited)
+{
+    struct limited_sandbox limited = LIMITED_SANDBOX_NONE;
+    if (!kind->is_forked || !is_ready(kind))
+        return false;
+    if (template_fork(kind->template_of_forks, &kind->design, &limited) < 0) {
+        limited_sandbox_release(&limited);
+        return false;
+    }
+    *ret_limited = limited;
+    return true;
+}
+
+/* Once they are known, which is after the first run. */
+static void lower_limits(struct warm_kind *kind)
+{
+    sandbox_host_lower_limits(kind->pool->host, &kind->design.limits);
+}
+
 static int warm_sandbox_start(struct warm_sandbox *warm, struct fault *fault)
 {
     struct sandbox_host *host = warm->kind->pool->host;
     struct sandbox *sandbox = &warm->limited.sandbox;
     struct sandbox_design *design = &warm->kind->design;
-    sandbox_host_lower_limits(host, &design->limits); /* once that is known */
-    int r = -EAGAIN;
-    if (warm->kind->is_forked)
-        r = template_fork(warm->kind->template_of_forks, design, &warm->limited);
-    if (r < 0) {
-        limited_sandbox_release(&warm->limited);
-        warm->limited = LIMITED_SANDBOX_NONE;
-        r = limited_sandbox_start(&warm->limited, host, design, fault);
-    }
+    lower_limits(warm->kind);
+    int r = make_fork(warm->kind, &warm->limited)
+                ? 0
+                : limited_sandbox_start(&warm->limited, host, design, fault);
     if (r == 0 && design->runner.bytes != NULL)
         r = sandbox_feed(sandbox, &design->runner, fault);
     /* What a session reports, that its jail is complete, is for the one that takes it. */
@@ -184,12 +205,6 @@ static void kind_add(struct warm_kind *kind)
     kind->count++;
     if (warm_sandbox_start(warm, &fault) < 0)
         warm_sandbox_fail(warm, &fault);
-}
-
-static bool is_ready(const struct warm_kind *kind)
-{
-    return kind->template_of_forks != NULL &&
-           template_stage(kind->template_of_forks) == TEMPLATE_READY;
 }
 
 /* In the end its sandboxes are started as others are, for a while. */
@@ -241,6 +256,7 @@ static void start_template(struct warm_kind *kind)
         postpone(kind);
         return;
     }
+    lower_limits(kind);
     kind->template_of_forks =
         template_start(kind->pool->host, &kind->design, on_template_change, kind);
     if (kind->template_of_forks == NULL)
@@ -406,15 +422,9 @@ static bool is_sound(const struct warm_sandbox *warm)
 static bool fork_now(struct warm_kind *kind, const struct sandbox_design *design,
                      struct limited_sandbox *ret_limited)
 {
-    struct limited_sandbox limited = LIMITED_SANDBOX_NONE;
-    if (!kind->is_forked || !is_ready(kind))
+    if (!make_fork(kind, ret_limited))
         return false;
-    if (template_fork(kind->template_of_forks, &kind->design, &limited) < 0) {
-        limited_sandbox_release(&limited);
-        return false;
-    }
-    limiter_set_limits(&limited.limiter, &design->limits);
-    *ret_limited = limited;
+    limiter_set_limits(&ret_limited->limiter, &design->limits);
     return true;
 }
 

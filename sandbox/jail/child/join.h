@@ -34,9 +34,11 @@ struct join_request {
     int32_t namespaces[JOIN_NAMESPACES_COUNT]; /* in the order in which they are joined */
 };
 
-/* The pid of a program is this one plus one, as of one that init has started itself. */
+/*
+ * The newest pid, as the kernel is told, before the program is born, which so has 2 like one that init has started; and
+ * before that, so that the helper of the fork does not have 2.
+ */
 #define JOIN_LAST_PID "1"
-/* Before that: what a helper of the fork has, so that the other is free. */
 #define JOIN_HELPER_LAST_PID "99"
 
 /* How long the template may take: then a run that waits for it has time to start elsewhere, SETUP_MAX_MS. */

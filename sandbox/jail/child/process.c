@@ -178,24 +178,6 @@ int step_map_ids(struct jail *jail)
     return r == 0 ? write_text(AT_FDCWD, STORE_PROC "/self/gid_map", OWN_ID_MAP) : r;
 }
 
-/*
- * By a mount of its own, since /proc becomes read-only. Not every kernel has it: then the pid of the program is another
- * one. join.h
- */
-static int open_last_pid(struct jail *jail)
-{
-    int proc_fd = mount_copy(jail->settings_fd, "", AT_EMPTY_PATH);
-    if (proc_fd < 0)
-        return proc_fd;
-    jail->last_pid_fd = openat(proc_fd, "sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
-    int r = jail->last_pid_fd < 0 && errno != ENOENT ? -errno : 0;
-    close(proc_fd);
-    if (jail->last_pid_fd < 0)
-        return r;
-    return write(jail->last_pid_fd, JOIN_HELPER_LAST_PID, strlen(JOIN_HELPER_LAST_PID)) < 0 ? -errno
-                                                                                            : 0;
-}
-
 /* Otherwise these would count only against the limits of the host's user. */
 int step_limit_user_namespace(struct jail *jail)
 {
@@ -210,7 +192,27 @@ int step_limit_user_namespace(struct jail *jail)
         if (r < 0 && r != -ENOENT) /* ENOENT: a kernel built without the feature */
             return r;
     }
-    return plan->is_fork ? open_last_pid(jail) : 0;
+    return 0;
+}
+
+/*
+ * By a mount of its own, since /proc becomes read-only. Not every kernel has it: then the pid of the program is another
+ * one. join.h
+ */
+int step_reserve_pid(struct jail *jail)
+{
+    if (!jail->plan->is_fork)
+        return 0;
+    int proc_fd = mount_copy(jail->settings_fd, "", AT_EMPTY_PATH);
+    if (proc_fd < 0)
+        return proc_fd;
+    jail->last_pid_fd = openat(proc_fd, "sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+    int r = jail->last_pid_fd < 0 && errno != ENOENT ? -errno : 0;
+    close(proc_fd);
+    if (jail->last_pid_fd < 0)
+        return r;
+    return write(jail->last_pid_fd, JOIN_HELPER_LAST_PID, strlen(JOIN_HELPER_LAST_PID)) < 0 ? -errno
+                                                                                            : 0;
 }
 
 /* Under nice(1) it may be low enough already, and raising it again is not permitted. */

@@ -108,7 +108,7 @@ static int fork_into(const struct joining *joining)
 }
 /* NOLINTEND(*vfork,*Vfork,*unsafe-functions,cert-msc*) */
 
-/* Until the program is a child of init, that cannot reap it. */
+/* Init adopts the program when its parent has ended. Before that it could not reap it. */
 static void await_init(void)
 {
     while (getppid() != 1)
@@ -117,10 +117,10 @@ static void await_init(void)
 
 static void make_fork(const struct joining *joining)
 {
+    int control_fd = fd_at(joining, joining->request.control);
     int memory_fd = fd_at(joining, joining->request.plan);
     struct jail_plan *plan = fork_map_plan(memory_fd, joining->request.plan_size);
-    int control_fd = fd_at(joining, joining->request.control);
-    int r = -errno;
+    int r = plan == NULL ? -errno : 0;
     if (plan != NULL) {
         plan_size = joining->request.plan_size;
         complete_plan(plan, joining);

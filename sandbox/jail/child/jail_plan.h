@@ -3,7 +3,8 @@
  * makes system calls.
  *
  * Side: both. The parent builds and owns it (sandbox/jail/plan.c); clone3 gives the child a copy,
- * and the child changes only argv[0] in it. Paths are NUL-terminated.
+ * and the child changes only argv[0] in it. Who makes a fork maps a copy, and completes it
+ * (fork_server.h). Paths are NUL-terminated.
  */
 #ifndef SANDBOX_JAIL_CHILD_JAIL_PLAN_H
 #define SANDBOX_JAIL_CHILD_JAIL_PLAN_H

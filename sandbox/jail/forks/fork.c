@@ -157,11 +157,12 @@ static int open_cgroup(int cgroup_fd, int *ret_procs_fd)
 }
 
 static int adopt(const struct template_end *template, const struct jail_plan *plan,
-                 struct sandbox *sandbox)
+                 struct channels *channels, struct sandbox *sandbox)
 {
     pid_t pid = 0;
     sandbox->template_pidfd = fcntl(template->pidfd, F_DUPFD_CLOEXEC, 0);
     int r = sandbox->template_pidfd < 0 ? -errno : send_request(template->fd, plan);
+    fd_close(&channels->control[1]); /* so that the end of the other side shows */
     if (r == 0)
         r = await_birth(template->fd, sandbox->control_fd, &pid);
     if (r < 0)
@@ -198,7 +199,7 @@ int sandbox_fork(const struct template_end *template, const struct jail_plan *pl
         r = -errno;
     sandbox_take_channels(&sandbox, &channels);
     if (r == 0)
-        r = adopt(template, &own, &sandbox);
+        r = adopt(template, &own, &channels, &sandbox);
     if (r < 0)
         return fault_set(fault, -r, "the template cannot make a sandbox: %m");
     *ret_sandbox = sandbox;

@@ -1,7 +1,7 @@
 """What Node tells a program of itself, and of where it runs; and the bytes of a program."""
 
 from python_text import NUL, padded
-from snippet import PIDS, WALLS, exactly, lines
+from snippet import MARKED, PIDS, WALLS, exactly, lines
 
 ABOUT_ITSELF = ("console.log(require('crypto').createHash('sha256')"
                 ".update(require('fs').readFileSync(__filename)).digest('hex'))")
@@ -115,7 +115,7 @@ SNIPPETS = {
     "only a comment": exactly("// nothing"),
     "no newline at the end": exactly("console.log('no newline')"),
     "newlines of Windows": exactly("console.log('one')\r\nconsole.log(`two\r\nthree`)\r\nundefinedName\r\n"),
-    "byte order mark": exactly("\ufeffconsole.log(__filename, new Error('x').stack.split('\\n')[1])\n"),
+    "byte order mark": exactly("\ufeffconsole.log(__filename, new Error('x').stack.split('\\n')[1])\n", jailed=MARKED),
     "hash bang": exactly("#!/usr/bin/env node\nconsole.log('banged'); throw new Error('in line 2')\n"),
     "strict": exactly("'use strict'\nconsole.log((function () { return this })()); undeclared = 1\n"),
     "sloppy": exactly("undeclared = 1; console.log(undeclared, (function () { return this === globalThis })())"),

@@ -24,7 +24,6 @@ SYNTAX = {
     "no block": "if True:\nprint(1)\n",
     "no block at the end": "def f():\n",
     "unexpected indent": "x = 1\n    y = 2\n",
-    "indent of the first line": "  x = 1\n",
     "unindent that fits nowhere": "if True:\n        x = 1\n    y = 2\n",
     "tabs and blanks": "if True:\n        x = 1\n\ty = 2\n",
     "tabs and blanks, other way": "if True:\n\tx = 1\n        y = 2\n",

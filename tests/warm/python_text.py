@@ -1,6 +1,6 @@
 """The bytes of a program: encodings, ends of lines, lengths; more than a pipe takes at once, too."""
 
-from snippet import exactly, lines
+from snippet import MARKED, exactly, lines
 
 DECLARED = "Python reads a program that declares such an encoding from its start again"
 ARCHIVE = "it ends as a zip archive does, which Python looks for at the end"
@@ -32,7 +32,7 @@ SNIPPETS = {
     "tabs": exactly("if True:\n\tif True:\n\t\tprint('tabs')\n"),
     "byte order mark": exactly("\ufeffprint('marked')\n"),
     "byte order mark and encoding": exactly("\ufeff# coding: utf-8\nprint('märked')\n"),
-    "byte order mark and another encoding": exactly("\ufeff# coding: latin-1\nprint('ä')\n", cold=DECLARED),
+    "byte order mark and another encoding": exactly("\ufeff# coding: latin-1\nprint('ä')\n", jailed=MARKED, cold=DECLARED),
     "encoding utf-8": exactly("# -*- coding: utf-8 -*-\nprint('ä €')\n"),
     "encoding UTF-8": exactly("# coding: UTF-8\nprint('ä €')\n"),
     "encoding utf8": exactly("# coding: utf8\nprint('ä €')\n", cold=DECLARED),

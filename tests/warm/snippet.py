@@ -7,6 +7,7 @@ from typing import NamedTuple
 PIDS = "a pid namespace of its own"
 FIGURES = "a finder that waits for matplotlib"
 WALLS = "the jail's mounts, limits and filter"
+MARKED = "the server leaves out a byte order mark"
 
 
 class Snippet(NamedTuple):

@@ -46,8 +46,8 @@ def forked():
         yield server
 
 
-# These tell how the sandbox was made: of mounts and filters within others, and of the template's library.
-TELL_OF_FORKS = ("maps", "mounts", "privileges of the process")
+# These tell how the sandbox was made: of filters above others, and of the template's library.
+TELL_OF_FORKS = ("maps", "privileges of the process")
 OF_PYTHON = [name for language, name in CORPUS if language == "python"]
 FORKED = OF_PYTHON[::len(OF_PYTHON) // sample_of("programs that run in forks of a template", len(OF_PYTHON),
                                                   len(OF_PYTHON) // 3)]

@@ -68,14 +68,24 @@ static int join(const struct joining *joining)
     return 0;
 }
 
-/* What a helper has to tell: 0 or an errno. Libraries may have handlers of signals. */
+/* What a helper has to tell: 0 or an errno; -1: it was killed. Libraries may have handlers of signals. */
 static int await_helper(pid_t pid)
 {
     int status;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return errno;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/*
+ * Init adopts the program when its parent has ended. Before that it could not reap it; and until the parent has been reaped,
+ * too, the program would see it.
+ */
+static void await_init(pid_t parent)
+{
+    while (getppid() != 1 || kill(parent, 0) == 0)
+        sched_yield();
 }
 
 /*
@@ -96,24 +106,23 @@ static int fork_into(const struct joining *joining)
             int last_pid_fd = fd_at(joining, joining->request.last_pid);
             if (last_pid_fd >= 0 && pwrite(last_pid_fd, JOIN_LAST_PID, 1, 0) < 0)
                 _exit(errno);
+            pid_t own = getpid();
             pid_t program = fork(); /* with the handlers of libraries that it goes on with */
-            if (program == 0)
+            if (program == 0) {
+                await_init(own);
                 return 0;
+            }
             _exit(program < 0 ? errno : 0);
         }
-        _exit(born < 0 ? errno : await_helper(born));
+        int end = born < 0 ? errno : await_helper(born);
+        _exit(end < 0 ? ECHILD : end);
     }
     int error = helper < 0 ? errno : await_helper(helper);
+    if (error < 0) /* the other may be left, in this memory */
+        _exit(1);
     return error == 0 ? 1 : -error;
 }
 /* NOLINTEND(*vfork,*Vfork,*unsafe-functions,cert-msc*) */
-
-/* Init adopts the program when its parent has ended. Before that it could not reap it. */
-static void await_init(void)
-{
-    while (getppid() != 1)
-        sched_yield();
-}
 
 static void make_fork(const struct joining *joining)
 {
@@ -125,10 +134,8 @@ static void make_fork(const struct joining *joining)
         plan_size = joining->request.plan_size;
         complete_plan(plan, joining);
         r = fork_into(joining);
-        if (r == 0) {
-            await_init();
+        if (r == 0)
             jail_join(plan);
-        }
         munmap(plan, plan_size);
     }
     if (r > 0 || control_fd < 0)

@@ -86,6 +86,27 @@ def test_forks_see_folders_as_others_do(folders):
     assert (folders / "copied" / "file").read_text() == "before" and os.listdir(folders / "copied") == ["file"]
 
 
+MOVES = """\
+import os
+for folder in {folders!r}:
+    for name in ("one", "other"):
+        os.makedirs(f"{{folder}}/{{name}}")
+    for action, name in (os.link, "linked"), (os.rename, "renamed"):
+        open(f"{{folder}}/one/file", "w").close()
+        action(f"{{folder}}/one/file", f"{{folder}}/other/{{name}}")
+        os.remove(f"{{folder}}/one/file") if action == os.link else None
+    print(folder, sorted(os.listdir(f"{{folder}}/other")))
+"""
+
+
+@pytest.mark.parametrize("place", ["/missing", "/home/missing/folder", "/work/folder"])
+def test_forks_move_files_between_directories(folders, place):
+    """Wherever the places of folders have come from: in the root of the image, below a directory of it, in a tmpfs."""
+    result = results_of(MOVES.format(folders=["/work", "/tmp", place]), "--mount", f"{folders}/copied:overlay@{place}")[-1]
+    assert result["start"] == "forked" and result["stderr"] == ""
+    assert result["stdout"].count("['linked', 'renamed']") == 3
+
+
 def test_forks_have_a_network_as_others_do(port):
     results = results_of(FETCH.replace("PORT", str(port)), "--network", "allow", "--allow-host", f"there.example.org:{port}",
                          "--map-host", f"there.example.org:{port}=127.0.0.1:{port}")

@@ -372,14 +372,14 @@ static int collect_missing(struct jail *jail, bool *ret_missing, int *ret_places
 /*
  * The image is read-only, so missing mount points come from an overlay over the deepest directory it
  * has on the way: /home for /home/user/project. An overlay over the whole root would slow down every
- * program.
+ * program. A template makes them for all its forks.
  */
 int step_make_places(struct jail *jail)
 {
     const struct jail_plan *plan = jail->plan;
     bool missing[JAIL_FOLDERS_MAX] = {false};
     int places = -1;
-    if (plan->is_template)
+    if (plan->is_fork)
         return 0;
     int r = collect_missing(jail, missing, &places);
     for (size_t i = 0; r == 0 && i < plan->folder_count; i++) {

@@ -110,7 +110,7 @@ static int separate_program(struct jail *jail)
     jail_note(jail, STEP_PROGRAM_LANDLOCK, -1);
     r = plan->base == BASE_HOST ? WALL(restrict_program, jail_restrict_paths(jail)) : 0;
     if (r == 0 && plan->is_template)
-        r = WALL(template_domain, jail_restrict_ptrace());
+        r = WALL(template_domain, jail_restrict_ptrace(jail));
     jail_note(jail, STEP_PROGRAM_FILTER, -1);
     if (r < 0 || !plan->filters_program)
         return r;

@@ -123,14 +123,18 @@ int jail_restrict_paths(const struct jail *jail)
     return syscall(SYS_landlock_restrict_self, jail->paths_fd, 0) < 0 ? -errno : 0;
 }
 
-int jail_restrict_ptrace(void)
+int jail_restrict_ptrace(struct jail *jail)
 {
-    const struct ruleset ruleset = {.files = LANDLOCK_ACCESS_FS_MAKE_BLOCK};
-    int fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
-    if (fd < 0)
-        return -errno;
-    int r = syscall(SYS_landlock_restrict_self, fd, 0) < 0 ? -errno : 0;
-    close(fd);
+    /* Every ruleset refuses to move files from one directory to another, unless it allows that: landlock(7). */
+    const struct ruleset ruleset = {.files = LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+                                             LANDLOCK_ACCESS_FS_REFER};
+    jail->paths_fd = (int)syscall(SYS_landlock_create_ruleset, &ruleset, sizeof(ruleset), 0);
+    int root = jail->paths_fd < 0 ? -1 : open("/", O_PATH | O_CLOEXEC);
+    int r = root < 0 ? -errno : add_rule(jail, root, LANDLOCK_ACCESS_FS_REFER);
+    if (r == 0)
+        r = jail_restrict_paths(jail);
+    close(root);
+    close(jail->paths_fd);
     return r;
 }
 

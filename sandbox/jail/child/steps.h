@@ -96,7 +96,7 @@ int jail_install_filters(const struct jail_plan *plan);
 /* landlock.c: restricts this process to the chosen paths. 0 or a negative errno. */
 int jail_restrict_paths(const struct jail *jail);
 /* Restricts it to nothing less, but so that it can look into no process that came before it: ptrace(2). Likewise. */
-int jail_restrict_ptrace(void);
+int jail_restrict_ptrace(struct jail *jail);
 
 /* Creates the parent directories of `path` below the current directory. 0 or a negative errno. */
 int jail_make_parents(const char *path);
